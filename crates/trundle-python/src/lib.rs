@@ -78,6 +78,7 @@ mod _trundle {
         add_hinted!(module, copies::copyto)?;
         add_hinted!(module, gathers::take)?;
         add_hinted!(module, gathers::take_along_axis)?;
+        add_hinted!(module, gathers::put_along_axis)?;
         add_hinted!(module, paddings::pad)?;
         add_hinted!(module, repeats::broadcast_to)?;
         add_hinted!(module, repeats::repeat)?;

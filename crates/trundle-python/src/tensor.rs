@@ -1,6 +1,6 @@
 //! Arrays of whatever kind: what is read, and what a result is written to.
 
-use dlpark::ffi::DLDataType;
+use dlpark::ffi::{DLDataType, DLDataTypeCode};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
@@ -77,6 +77,58 @@ impl<'py> Tensor<'py> {
         }
     }
 
+    /// Values to be put among the elements of this one: of the same kind and type, or what numpy makes such an array of
+    /// where this is one of numpy's.
+    ///
+    /// # Errors
+    /// TypeError if they are not, or what numpy refuses.
+    pub(crate) fn values_like(
+        &self,
+        py: Python<'py>,
+        argument: &str,
+        values: &Bound<'py, PyAny>,
+    ) -> PyResult<Tensor<'py>> {
+        let values = match &self.kind {
+            Kind::Array(array, _) if Array::of(values).is_none() => {
+                let made = py.import("numpy")?.call_method1("asarray", (values, array.dtype()))?;
+                Tensor::to_read(argument, &made, Class::Plain)?
+            }
+            _ => Tensor::to_read(argument, values, Class::Plain)?,
+        };
+        self.check_like(argument, &values)?;
+        Ok(values)
+    }
+
+    /// Two elements of the type of this one for each axis, before and behind it, as numpy makes them of `values`.
+    ///
+    /// # Errors
+    /// What numpy refuses; TypeError for a type that numpy lacks, unless all are 0.
+    pub(crate) fn pairs_of(
+        &self,
+        py: Python<'py>,
+        values: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Vec<u8>> {
+        let (rank, width) = (self.memory.sizes.len(), self.memory.width);
+        let zeros = || vec![0; 2 * rank * width];
+        let Some(values) = values else { return Ok(zeros()) };
+        let numpy = py.import("numpy")?;
+        let dtype = match &self.kind {
+            Kind::Array(array, _) => array.dtype(),
+            Kind::Foreign(foreign) => match numpy_name(foreign.dtype()) {
+                Some(name) => numpy.call_method1("dtype", (name,))?,
+                None if !values.eq(0)? => {
+                    return Err(PyTypeError::new_err(
+                        "constant_values must be 0 for elements of a type that numpy lacks",
+                    ));
+                }
+                None => return Ok(zeros()),
+            },
+        };
+        let pairs = numpy.call_method1("empty", ((rank, 2), dtype))?;
+        pairs.set_item(py.Ellipsis(), values)?;
+        pairs.call_method0("tobytes")?.extract()
+    }
+
     /// Checks that another argument goes with this one: of the same kind, with elements of the same type.
     ///
     /// # Errors
@@ -124,6 +176,19 @@ impl<'py> Tensor<'py> {
             ))),
         }
     }
+}
+
+/// What numpy calls a type of elements.
+fn numpy_name(dtype: DLDataType) -> Option<String> {
+    let kind = match dtype.code {
+        DLDataTypeCode::INT => "i",
+        DLDataTypeCode::UINT => "u",
+        DLDataTypeCode::FLOAT => "f",
+        DLDataTypeCode::COMPLEX => "c",
+        DLDataTypeCode::BOOL => return (dtype.bits == 8).then(|| "?".to_owned()),
+        _ => return None,
+    };
+    (dtype.lanes == 1 && dtype.bits >= 8).then(|| format!("{kind}{}", dtype.bits / 8))
 }
 
 /// A new array for a result. Other libraries are given the memory once it is filled, since some

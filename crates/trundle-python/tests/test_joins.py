@@ -52,7 +52,7 @@ def test_concatenate_refuses_what_numpy_refuses():
         trundle.concatenate([matrix, matrix], axis=2)
     with pytest.raises(np.exceptions.AxisError):
         trundle.concatenate([matrix, matrix], axis=-3)
-    with pytest.raises(ValueError, match=r"shape \[2, 3\], got \[3, 2\]"):
+    with pytest.raises(ValueError, match=r"shape \[3, 3\], got \[3, 2\]"):
         trundle.concatenate([matrix, matrix.T])
     with pytest.raises(ValueError, match="rank|shape"):
         trundle.concatenate([matrix, np.arange(3)])
@@ -156,3 +156,60 @@ def test_torch_in_torch_out():
         trundle.concatenate([a, np.arange(6).reshape(2, 3)])
     with pytest.raises(TypeError):
         trundle.concatenate([a, b.float()])
+
+
+def test_put_along_axis_as_numpys_own_tests_have_it():
+    # "put_along_axis(a, argmax, 99) changes where the largest are".
+    base = np.array([[10, 30, 20], [60, 40, 50]])
+    for axis in (0, 1, -1):
+        ours, theirs = base.copy(), base.copy()
+        largest = np.argmax(base, axis=axis, keepdims=True)
+        assert trundle.put_along_axis(ours, largest, 99, axis) is None
+        np.put_along_axis(theirs, largest, 99, axis)
+        same(ours, theirs)
+    # Indices that broadcast.
+    ours = np.ones((3, 4, 1), "i8")
+    trundle.put_along_axis(ours, np.arange(10, dtype="i8").reshape(1, 2, 5) % 4, 20, axis=1)
+    assert (ours == 20).all()
+    # Values of the shape of the positions, and of fewer axes.
+    ours, theirs = np.zeros((2, 5)), np.zeros((2, 5))
+    where = np.array([[0, 3, 3], [4, -1, 2]])
+    for values in (np.arange(6.0).reshape(2, 3), np.arange(3.0), [[7.0], [8.0]], 2.5):
+        trundle.put_along_axis(ours, where, values, axis=1)
+        np.put_along_axis(theirs, where, values, axis=1)
+        same(ours, theirs)
+    out = np.empty((2, 5))
+    before = ours.copy()
+    assert trundle.put_along_axis(ours, where, -1.0, axis=1, out=out) is out
+    same(ours, before)
+    np.put_along_axis(theirs, where, -1.0, axis=1)
+    same(out, theirs)
+    with pytest.raises(IndexError, match=r"index 5 at \[0, 0\] is out of range for an axis of size 5"):
+        trundle.put_along_axis(ours, [[5], [0]], 0.0, axis=1)
+    same(ours, before)
+    with pytest.raises(ValueError, match="broadcast"):
+        trundle.put_along_axis(ours, where, np.zeros(4), axis=1)
+    with pytest.raises(TypeError, match="dtype"):
+        trundle.put_along_axis(ours, where, np.zeros(3, "i4"), axis=1)
+    with pytest.raises(np.exceptions.AxisError):
+        trundle.put_along_axis(ours, where, 0.0, axis=2)
+    with pytest.raises(IndexError):
+        trundle.put_along_axis(ours, where.astype(float), 0.0, axis=1)
+
+
+def test_random_puts_are_numpys():
+    chance = random.Random(11)
+    for _ in range(COUNT):
+        shape = [chance.choice([1, 2, 3, 5]) for _ in range(chance.randrange(1, 4))]
+        axis = chance.randrange(-len(shape), len(shape))
+        own = [1 if chance.random() < 0.2 else size for size in shape]
+        own[axis] = chance.choice([0, 1, 2, 4])
+        size = shape[axis]
+        where = np.array([chance.randrange(-size, size) for _ in range(int(np.prod(own)))], "i8").reshape(own)
+        ours = view(chance, shape, chance.choice(["u1", "<i4", "f8", "V3"])).copy()
+        positions = [count if at == axis % len(shape) else size for at, (size, count) in enumerate(zip(shape, own))]
+        values = view(chance, [count if chance.random() < 0.8 else 1 for count in positions], ours.dtype)
+        theirs = ours.copy()
+        trundle.put_along_axis(ours, where, values, axis)
+        np.put_along_axis(theirs, where, values, axis)
+        same(ours, theirs)

@@ -224,7 +224,7 @@ def test_axes_without_elements(mode):
 def test_modes():
     x = np.arange(4)
     for mode in ("foo", "Edge", ""):
-        with pytest.raises(ValueError, match="mode must be one of edge, reflect, symmetric, wrap, not"):
+        with pytest.raises(ValueError, match="mode must be one of constant, edge, reflect, symmetric, wrap, not"):
             trundle.pad(x, 1, mode)
     for mode in ("mean", "maximum", "minimum", "median", "linear_ramp", "empty"):
         with pytest.raises(ValueError, match=f'not "{mode}", whose elements are not those of x'):
@@ -236,10 +236,64 @@ def test_modes():
         trundle.pad(x, 1, "reflect", reflect_type="odd")
 
 
-def test_constant_is_not_there_yet():
-    for call in (lambda: trundle.pad([1], 1), lambda: trundle.pad([1], 1, mode="constant")):
-        with pytest.raises(NotImplementedError, match="mode 'constant'"):
-            call()
+# TestConstant
+def test_constants_as_numpys_own_tests_have_them(rng):
+    row = np.arange(10)
+    for values in (0, 5, (10, 20), ((4, 2),), -1):
+        same(trundle.pad(row, (2, 3), constant_values=values), np.pad(row, (2, 3), constant_values=values))
+        same(trundle.pad(row, (2, 3), "constant", constant_values=values), np.pad(row, (2, 3), constant_values=values))
+    # Corners are of the last axis; a pair for each axis, or a number for each.
+    matrix = np.arange(6).reshape(2, 3)
+    for values in (((1, 2), (3, 4)), ((1,), (3,)), ((7, 8),), 9):
+        for widths in (1, ((1, 2), (3, 0)), ((0, 0), (2, 1)), (2, 3)):
+            expected = np.pad(matrix, widths, constant_values=values)
+            same(trundle.pad(matrix, widths, constant_values=values), expected)
+    # Floats in integers are cut off, as numpy assigns them; of floats they are rounded.
+    same(trundle.pad(row, 1, constant_values=1.9), np.pad(row, 1, constant_values=1.9))
+    for kind in ("f2", "f4", "f8", "c8", ">f4"):
+        x = rng.standard_normal(5).astype(kind)
+        same(trundle.pad(x, 2, constant_values=0.1), np.pad(x, 2, constant_values=0.1))
+    same(trundle.pad(np.array([True]), 1), np.array([False, True, False]))
+    huge = 2**63 - 1
+    same(trundle.pad(np.full(3, huge), 1, constant_values=-huge), np.pad(np.full(3, huge), 1, constant_values=-huge))
+    words = np.array(["a", "bc"])
+    same(trundle.pad(words, 1, constant_values="x"), np.array(["x", "a", "bc", "x"]))
+    same(trundle.pad(np.empty((0, 2)), ((1, 0), (0, 1))), np.pad(np.empty((0, 2)), ((1, 0), (0, 1))))
+    same(trundle.pad(np.float32(3), 1), np.pad(np.float32(3), 1))
+    out = np.full((4, 4), 9)
+    assert trundle.pad(matrix[:2, :2], 1, out=out) is out
+    assert out.tolist() == np.pad(matrix[:2, :2], 1).tolist()
+    with pytest.raises(OverflowError):
+        trundle.pad(np.zeros(2, "i1"), 1, constant_values=300)
+    with pytest.raises(ValueError, match="broadcast"):
+        trundle.pad(matrix, 1, constant_values=(1, 2, 3))
+    with pytest.raises(ValueError, match="mode \"edge\" takes no constant_values"):
+        trundle.pad(row, 1, "edge", constant_values=3)
+    with pytest.raises(ValueError, match="shape"):
+        trundle.pad(row, 1, out=np.zeros(11, row.dtype))
+
+
+def test_random_constants_are_numpys(rng):
+    for _ in range(1500):
+        shape = rng.integers(0, 5, rng.integers(0, 4))
+        x = random_array(rng.choice(["u1", "<u2", "f8", "c16", ">i4"]), tuple(shape), rng)
+        widths = rng.integers(0, 4, (len(shape), 2)).tolist()
+        values = rng.integers(0, 100, (len(shape), 2)).tolist()
+        if not len(shape):
+            widths, values = 1, 1
+        view = x[..., ::-1] if x.ndim and rng.integers(2) else x
+        same(trundle.pad(view, widths, constant_values=values), np.pad(view, widths, constant_values=values))
+
+
+def test_constants_of_torch():
+    torch = pytest.importorskip("torch")
+    x = torch.arange(6, dtype=torch.float32).reshape(2, 3)
+    got = trundle.pad(x, ((0, 0), (1, 2)), constant_values=2.5)
+    assert torch.equal(got, torch.nn.functional.pad(x, (1, 2), value=2.5))
+    half = x.to(torch.bfloat16)
+    assert torch.equal(trundle.pad(half, 1), torch.nn.functional.pad(half, (1, 1, 1, 1)))
+    with pytest.raises(TypeError, match="a type that numpy lacks"):
+        trundle.pad(half, 1, constant_values=1)
 
 
 # TestPadding... test_non_contiguous_array, test_dtype_persistence

@@ -127,6 +127,29 @@ def stack(
 ) -> NDArray[Any]: ...
 
 @overload
+def put_along_axis(
+    x: _Array,
+    indices: ArrayLike,
+    values: ArrayLike,
+    /,
+    axis: _Int,
+    *,
+    out: None = None,
+    threads: _Int | None = None,
+) -> None: ...
+@overload
+def put_along_axis(
+    x: _Array,
+    indices: ArrayLike,
+    values: ArrayLike,
+    /,
+    axis: _Int,
+    *,
+    out: _Array,
+    threads: _Int | None = None,
+) -> _Array: ...
+
+@overload
 def permute_dims(
     x: _Array, /, axes: _List, *, out: _Array | None = None, threads: _Int | None = None
 ) -> _Array: ...
@@ -477,6 +500,7 @@ def pad(
     pad_width: _Widths,
     mode: _PadMode = "constant",
     *,
+    constant_values: ArrayLike = 0,
     out: NDArray[_Scalar] | None = None,
     threads: _Int | None = None,
 ) -> NDArray[_Scalar]: ...
@@ -487,6 +511,7 @@ def pad(
     pad_width: _Widths,
     mode: _PadMode = "constant",
     *,
+    constant_values: ArrayLike = 0,
     out: _Array | None = None,
     threads: _Int | None = None,
 ) -> _Array: ...
@@ -497,6 +522,7 @@ def pad(
     pad_width: _Widths,
     mode: _PadMode = "constant",
     *,
+    constant_values: ArrayLike = 0,
     out: NDArray[Any] | None = None,
     threads: _Int | None = None,
 ) -> NDArray[Any]: ...

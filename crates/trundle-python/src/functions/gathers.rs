@@ -3,10 +3,11 @@
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use trundle::ops::{IndexMode, Take, TakeAlongAxis};
+use trundle::ops::{Broadcast, IndexMode, Take, TakeAlongAxis};
 
 use crate::array::Class;
-use crate::error::axis_out_of_range;
+use crate::assembled::{Assembly, assembled};
+use crate::error::{axis_out_of_range, refused};
 use crate::integer_array::{Bools, IntegerArray};
 use crate::keywords::axis_or_axes;
 use crate::moved::moved;
@@ -207,6 +208,85 @@ pub(crate) fn take_along_axis<'py>(
     let op = Operation::once(TakeAlongAxis::new(axis, indices.indices(py, "indices")?));
     let operation = if is_flat && rank != 1 { Operation::Flat(op.into()) } else { op };
     moved(py, &operation, &x, out, threads)
+}
+
+/// Puts `values` into `x`, for each position into its row along an axis, at the index that stands there.
+///
+/// Parameters
+/// ----------
+/// x : array
+///     Any shape and dtype, but no object dtype and no MaskedArray; an array, since it is changed.
+/// indices : array_like of integers
+///     As many axes as `x`; along the others than `axis` sizes of 1 stand for as many as there are. Those from -size to -1
+///     count from the end. Of several for one place, the last counts.
+/// values : array_like
+///     What is put there, of the dtype of `x`; it is broadcast to the positions.
+/// axis : int
+///     The axis; a negative one counts from the end.
+/// out
+///     An array like `x` for the result, which is returned; `x` stays as it is then.
+/// threads
+///     See `help(trundle)`.
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If `axis` is out of range.
+/// IndexError
+///     If an index is out of range, or if `indices` do not broadcast or are no integers.
+/// ValueError
+///     If `values` do not broadcast, or if `x` is read-only.
+/// TypeError
+///     For values of another kind or dtype, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As ``numpy.put_along_axis``. All is read before anything is written.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> x = np.array([[10, 30, 20], [60, 40, 50]])
+/// >>> trundle.put_along_axis(x, np.argmax(x, axis=1, keepdims=True), 99, axis=1)
+/// >>> x
+/// array([[10, 99, 20],
+///        [99, 40, 50]])
+#[pyfunction]
+#[pyo3(
+    signature = (x, indices, values, /, axis, *, out=None, threads=None),
+    text_signature = "(x, indices, values, /, axis, *, out=None, threads=None)"
+)]
+pub(crate) fn put_along_axis<'py>(
+    x: &Bound<'py, PyAny>,
+    indices: &Bound<'py, PyAny>,
+    values: &Bound<'py, PyAny>,
+    axis: &Bound<'py, PyAny>,
+    out: Option<&Bound<'py, PyAny>>,
+    threads: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = x.py();
+    let (read, threads) = (Tensor::to_read("x", x, Class::Plain)?, numbers::threads(threads)?);
+    if out.is_none() {
+        Tensor::to_write("x", x, &read)?;
+    }
+    let sizes = read.memory.sizes.clone();
+    let axis = numbers::axis("axis", axis, sizes.len())?;
+    let no_integers = |message| PyIndexError::new_err(message);
+    let indices = IntegerArray::read_as("indices", indices, Bools::Refused, no_integers)?;
+    check_broadcast(&sizes, indices.sizes(), axis)?;
+    let taken = TakeAlongAxis::new(axis, indices.indices(py, "indices")?);
+    let values = read.values_like(py, "values", values)?;
+    let inputs = [read, values];
+    let assembly = Assembly::new(&inputs, |program, given| {
+        let places = taken.index_map(&program.tensor(given[0]).shape)?;
+        let sizes: Vec<i64> =
+            places.out_shape().iter().map(|size| size.cast_signed() as i64).collect();
+        let values = program.moved_by(given[1], Broadcast::new(&sizes))?;
+        program.updated(given[0], values, &places)
+    });
+    let assembly = assembly.map_err(|error| refused(py, &error))?;
+    assembled(py, &assembly, Some(out.unwrap_or(x)), threads)?;
+    Ok(out.cloned())
 }
 
 /// # Errors

@@ -1,14 +1,15 @@
 //! Elements put around an array.
 
-use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
 use smallvec::SmallVec;
-use trundle::Op;
 use trundle::ops::{Indices, Kind, Pad, Take};
+use trundle::{Op, Shape};
 
 use crate::array::Class;
-use crate::error::out_of_memory;
+use crate::assembled::{Assembly, assembled};
+use crate::error::{out_of_memory, refused};
 use crate::integer_array::IntegerArray;
 use crate::keywords::required;
 use crate::memory::PerAxis;
@@ -17,7 +18,7 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
-/// `x` with elements of its own put before and behind it along its axes.
+/// `x` with a constant, or elements of its own, put before and behind it along its axes.
 ///
 /// Parameters
 /// ----------
@@ -26,9 +27,11 @@ use crate::tensor::Tensor;
 /// pad_width : int, sequence of ints or of pairs, or dict
 ///     How many elements before and behind: one number or one pair for all axes, or a pair for each axis; or a dict that
 ///     has either for some axes, by their numbers.
-/// mode : str
-///     'edge': the outermost element; 'reflect' and 'symmetric': those within mirrored, without the outermost one and with
-///     it; 'wrap': those from the other end. 'constant', numpy's default, is not there yet.
+/// mode : str, optional
+///     'constant': what `constant_values` has; 'edge': the outermost element; 'reflect' and 'symmetric': those within mirrored, without the outermost one and with
+///     it; 'wrap': those from the other end.
+/// constant_values : scalar, or sequence of scalars or of pairs, optional
+///     What mode 'constant' puts there: one for all, or one before and one behind, or such a pair for each axis; 0 if left out.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -45,8 +48,6 @@ use crate::tensor::Tensor;
 ///     if `mode` is none of these; or if `out` does not fit.
 /// TypeError
 ///     If `pad_width` has anything but integers, or for a dtype that holds objects.
-/// NotImplementedError
-///     If `mode` is 'constant' or left out.
 ///
 /// Notes
 /// -----
@@ -55,6 +56,8 @@ use crate::tensor::Tensor;
 /// Examples
 /// --------
 /// >>> import numpy as np, trundle
+/// >>> trundle.pad(np.array([1, 2]), (1, 2), constant_values=7)
+/// array([7, 1, 2, 7, 7])
 /// >>> trundle.pad(np.array([1, 2, 3, 4]), 2, mode="reflect")
 /// array([3, 2, 1, 2, 3, 4, 3, 2])
 /// >>> trundle.pad(np.array([[1, 2], [3, 4]]), ((0, 1), (2, 0)), mode="edge")
@@ -66,13 +69,14 @@ use crate::tensor::Tensor;
 ///        [3, 4, 3, 4, 3]])
 #[pyfunction]
 #[pyo3(
-    signature = (x, /, pad_width=None, mode=None, *, out=None, threads=None),
-    text_signature = "(x, /, pad_width, mode='constant', *, out=None, threads=None)"
+    signature = (x, /, pad_width=None, mode=None, *, constant_values=None, out=None, threads=None),
+    text_signature = "(x, /, pad_width, mode='constant', *, constant_values=0, out=None, threads=None)"
 )]
 pub(crate) fn pad<'py>(
     x: &Bound<'py, PyAny>,
     pad_width: Option<&Bound<'py, PyAny>>,
     mode: Option<&Bound<'py, PyAny>>,
+    constant_values: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -82,14 +86,45 @@ pub(crate) fn pad<'py>(
     let widths = widths(pad_width, x.memory.sizes.len())?;
     let operation = match Around::of(mode)? {
         Around::Constant => {
-            return Err(PyNotImplementedError::new_err(
-                "mode 'constant', the default, is not there yet: give mode='edge', 'reflect', 'symmetric' or \
-                 'wrap'",
-            ));
+            let values = x.pairs_of(py, constant_values)?;
+            return by_constants(py, x, &widths, &values, out, threads);
+        }
+        Around::Own(Mode { word, .. }) if constant_values.is_some() => {
+            let message = format!("mode {word:?} takes no constant_values");
+            return Err(PyValueError::new_err(message));
         }
         Around::Own(mode) => by_own_elements(&x.memory.sizes, widths, mode)?,
     };
     moved(py, &operation, &x, out, threads)
+}
+
+/// Constants around an array: two elements for each axis, one after another in `values`. What stands in a corner is of
+/// the last axis.
+fn by_constants<'py>(
+    py: Python<'py>,
+    x: Tensor<'py>,
+    widths: &[i64],
+    values: &[u8],
+    out: Option<&Bound<'py, PyAny>>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let width = x.memory.width;
+    let inputs = [x];
+    let assembly = Assembly::new(&inputs, |program, given| {
+        let mut padded = given[0];
+        for (at, count) in widths.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let (axis, is_behind) = (at / 2, at % 2 == 1);
+            let mut sizes = program.tensor(padded).shape.sizes().to_vec();
+            sizes[axis] = usize::try_from(*count).unwrap_or(usize::MAX);
+            let fill = program.fill(width, &values[at * width..][..width])?;
+            let block = program.broadcast(fill, &Shape::new(sizes)?)?;
+            let parts = if is_behind { [padded, block] } else { [block, padded] };
+            padded = program.joined(axis, &parts)?;
+        }
+        Ok(padded)
+    });
+    let assembly = assembly.map_err(|error| refused(py, &error))?;
+    assembled(py, &assembly, out, threads)
 }
 
 /// How often an axis may be there in what it becomes, as long as an operator says it by its pieces.
@@ -185,7 +220,8 @@ impl Around {
             true => ", whose elements are not those of x: trundle moves elements and computes none",
             false => "",
         };
-        let message = format!("mode must be one of {}, not {word:?}{why}", words.join(", "));
+        let message =
+            format!("mode must be one of constant, {}, not {word:?}{why}", words.join(", "));
         Err(PyValueError::new_err(message))
     }
 }
