@@ -560,6 +560,7 @@ impl Joined {
                     Source { file: &mut *other.file, path: other.path },
                 ];
                 if compare(&mut both, [tensor.indices[0], *index], &options, &progress)?.is_some() {
+                    progress.finish();
                     let (file, first) = (shown_path(other.path), shown_path(first.path));
                     let refusal = format!(
                         "{file}: \"{}\" has other elements than in {first}, and not the axis along which \
@@ -571,6 +572,7 @@ impl Joined {
                 }
             }
         }
+        progress.finish();
         Ok(())
     }
 }
