@@ -83,6 +83,26 @@ typedef struct trundle_tensor_desc {
 } trundle_tensor_desc;
 
 /**
+ * One of several tensors that a call reads.
+ */
+typedef struct trundle_input {
+    /**
+     * What it is.
+     */
+    const struct trundle_tensor_desc *desc;
+    /**
+     * Its element at index 0 of every axis.
+     */
+    const void *data;
+} trundle_input;
+
+/**
+ * Which elements trundle_pad() puts around a tensor: one of TRUNDLE_PAD_*, shown here for abcd by
+ * three on each side.
+ */
+typedef int32_t trundle_pad_mode;
+
+/**
  * A tensor in a buffer, from its first byte on: DirectML's DML_BUFFER_TENSOR_DESC.
  */
 typedef struct TRUNDLE_BUFFER_TENSOR_DESC {
@@ -222,6 +242,11 @@ typedef uint32_t trundle_feature_level;
  * A number of a chain's stage is out of range, such as a step of 0.
  */
 #define TRUNDLE_ERROR_NUMBER 16
+
+/**
+ * An index of a gather is out of range.
+ */
+#define TRUNDLE_ERROR_INDEX 17
 
 /**
  * IEEE 754 binary32.
@@ -384,6 +409,31 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_DTYPE_BYTES 16777216
 
 /**
+ * A value: vvv abcd vvv.
+ */
+#define TRUNDLE_PAD_CONSTANT 0
+
+/**
+ * The outermost: aaa abcd ddd.
+ */
+#define TRUNDLE_PAD_EDGE 1
+
+/**
+ * Those within, mirrored without the outermost: dcb abcd cba.
+ */
+#define TRUNDLE_PAD_REFLECT 2
+
+/**
+ * The same with the outermost: cba abcd dcb.
+ */
+#define TRUNDLE_PAD_SYMMETRIC 3
+
+/**
+ * Those of the other end: bcd abcd abc.
+ */
+#define TRUNDLE_PAD_WRAP 4
+
+/**
  * No feature level: whatever the operator itself allows, for every type and rank.
  */
 #define TRUNDLE_FEATURE_LEVEL_NONE 0
@@ -526,6 +576,55 @@ trundle_status trundle_reverse_sequence(const struct trundle_tensor_desc *data_d
                                         int64_t batch_axis,
                                         const struct trundle_tensor_desc *out_desc,
                                         void *out);
+
+/**
+ * Takes the elements at indices of `axis`: the axes of the indices come in its place. Gather of
+ * ONNX and OpenVINO, numpy's take.
+ *
+ * `indices` is a tensor of i32 or i64 of any sizes. Those from -size to -1 count from the end of the
+ * axis; others below 0, and those from its size on, are refused. A negative `axis` counts from
+ * the end. `out` has the type of `data` and its sizes, with those of the indices in the place of
+ * the axis. For an `out` without elements no index is read.
+ */
+trundle_status trundle_gather(const struct trundle_tensor_desc *data_desc,
+                              const void *data,
+                              const struct trundle_tensor_desc *indices_desc,
+                              const void *indices,
+                              int64_t axis,
+                              const struct trundle_tensor_desc *out_desc,
+                              void *out);
+
+/**
+ * Puts `count` tensors one after another along `axis`, on which alone their sizes may differ.
+ * OpenVINO's Concat-1, numpy's concatenate.
+ *
+ * The inputs are of one type and may have any strides; one memory may be several of them. A
+ * negative axis counts from the end. `out` has their type and their sizes, on `axis` the sum of
+ * theirs.
+ */
+trundle_status trundle_concatenate(const struct trundle_input *inputs,
+                                   size_t count,
+                                   int64_t axis,
+                                   const struct trundle_tensor_desc *out_desc,
+                                   void *out);
+
+/**
+ * Puts elements before and behind the tensor along its axes. numpy's pad; in
+ * TRUNDLE_PAD_CONSTANT OpenVINO's Pad-12 too.
+ *
+ * `widths` says how many: before and behind along the first axis, along the second, and so on
+ * (`widths_len` is twice the rank); two numbers or one are for all axes. None is negative. `mode` is
+ * one of TRUNDLE_PAD_*; `value` is an element of the type of `data` that TRUNDLE_PAD_CONSTANT puts
+ * there, and is not read by the others. `out` has the type of `data` and its sizes with the widths.
+ */
+trundle_status trundle_pad(const struct trundle_tensor_desc *data_desc,
+                           const void *data,
+                           const int64_t *widths,
+                           size_t widths_len,
+                           trundle_pad_mode mode,
+                           const void *value,
+                           const struct trundle_tensor_desc *out_desc,
+                           void *out);
 
 /**
  * Plans trundle_roll(). The plan is written to `plan`, and is the caller's to free.

@@ -37,6 +37,11 @@ impl Failure {
         Failure { status, message: message.into() }
     }
 
+    /// The same, of one of several inputs.
+    pub(crate) fn of_input(self, number: usize) -> Failure {
+        Failure { message: format!("inputs[{number}]: {}", self.message), ..self }
+    }
+
     fn of_panic(panic: &(dyn Any + Send)) -> Failure {
         let said = panic
             .downcast_ref::<String>()

@@ -96,16 +96,16 @@ pub(crate) fn check_room<T>(
     Ok(())
 }
 
-/// [`entries`] of parameters such as axes and shifts.
+/// [`entries`] of parameters such as axes and shifts, and of inputs.
 ///
 /// # Safety
 /// As [`entries`].
 #[inline(always)]
-pub(crate) unsafe fn list<'a>(
+pub(crate) unsafe fn list<'a, T>(
     argument: impl Display + Copy,
-    first: *const i64,
+    first: *const T,
     len: usize,
-) -> Result<&'a [i64]> {
+) -> Result<&'a [T]> {
     if len > MOST_ENTRIES {
         let message = format!("{argument} has {len} entries, of {MOST_ENTRIES} at most");
         return Err(Failure::new(TRUNDLE_ERROR_RANK, message));

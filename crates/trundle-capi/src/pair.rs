@@ -25,17 +25,7 @@ impl Pair {
         // SAFETY: the contract is the same.
         let (data, out) =
             unsafe { (Descriptor::read("data", data)?, Descriptor::read("out", out)?) };
-        if out.dtype() != data.dtype() {
-            let expected = vec![data.dtype()];
-            return Err(Error::DTypeMismatch { argument: "out", expected, got: out.dtype() }.into());
-        }
-        if let (Some(expected), Some(got)) = (data.width().packing(), out.width().packing())
-            && expected != got
-        {
-            let (dtype, expected, got) = (out.dtype(), expected.order(), got.order());
-            let argument = "out";
-            return Err(Error::PackingMismatch { argument, dtype, expected, got }.into());
-        }
+        check_types("out", &data, &out)?;
         Ok(Pair { data, out })
     }
 
@@ -70,6 +60,19 @@ impl Pair {
         check_shape("out", shape, &self.out)
     }
 
+    /// Checks the descriptions of a gather, before an index is read.
+    pub(crate) fn check_indices(&self, indices: &Descriptor, axis: i64) -> Result<()> {
+        let types = [DType::I32, DType::I64];
+        if !types.contains(&indices.dtype()) {
+            let (expected, got) = (types.to_vec(), indices.dtype());
+            return Err(Error::DTypeMismatch { argument: "indices", expected, got }.into());
+        }
+        let (shape, own) = (self.data.layout().shape(), indices.layout().shape());
+        let axis = normalize_axis("axis", axis, shape.rank())?;
+        let sizes = [&shape[..axis], &own[..], &shape[axis + 1..]].concat();
+        check_shape("out", &Shape::new(sizes)?, &self.out)
+    }
+
     /// Where both lie, once it is known that the output is apart from all that is read.
     #[inline]
     pub(crate) fn memory(
@@ -100,7 +103,31 @@ impl Pair {
     }
 }
 
-fn check_shape(argument: &'static str, expected: &Shape, got: &Descriptor) -> Result<()> {
+/// Checks that the elements of `argument` are of the type that the data has, and packed so.
+pub(crate) fn check_types(
+    argument: &'static str,
+    data: &Descriptor,
+    other: &Descriptor,
+) -> Result<()> {
+    if other.dtype() != data.dtype() {
+        let (expected, got) = (vec![data.dtype()], other.dtype());
+        return Err(Error::DTypeMismatch { argument, expected, got }.into());
+    }
+    if let (Some(expected), Some(got)) = (data.width().packing(), other.width().packing())
+        && expected != got
+    {
+        let (dtype, expected, got) = (other.dtype(), expected.order(), got.order());
+        return Err(Error::PackingMismatch { argument, dtype, expected, got }.into());
+    }
+    Ok(())
+}
+
+/// Checks the sizes of a tensor.
+pub(crate) fn check_shape(
+    argument: &'static str,
+    expected: &Shape,
+    got: &Descriptor,
+) -> Result<()> {
     let got = got.layout().shape();
     if got == expected {
         return Ok(());

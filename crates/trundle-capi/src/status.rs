@@ -41,6 +41,9 @@ pub const TRUNDLE_ERROR_CHAIN: trundle_status = 15;
 /// A number of a chain's stage is out of range, such as a step of 0.
 pub const TRUNDLE_ERROR_NUMBER: trundle_status = 16;
 
+/// An index of a gather is out of range.
+pub const TRUNDLE_ERROR_INDEX: trundle_status = 17;
+
 /// The number for what a refusal of the crate `trundle` is about.
 pub(crate) fn status_of(error: &Error) -> trundle_status {
     match error {
@@ -59,11 +62,12 @@ pub(crate) fn status_of(error: &Error) -> trundle_status {
         | Error::NoSuchPacking { .. }
         | Error::PackingMismatch { .. } => TRUNDLE_ERROR_DTYPE,
         Error::UnknownDType { .. } => TRUNDLE_ERROR_UNKNOWN_DTYPE,
+        Error::IndexOutOfRange { .. } => TRUNDLE_ERROR_INDEX,
         Error::LengthOutOfRange { .. } => TRUNDLE_ERROR_LENGTH,
         Error::TooLarge { .. } => TRUNDLE_ERROR_TOO_LARGE,
         Error::OutOfBounds { .. } | Error::PackedOutOfBounds { .. } => TRUNDLE_ERROR_BUFFER_SIZE,
         Error::OverlappingLayout { .. } => TRUNDLE_ERROR_SELF_OVERLAP,
-        // What is left is about values of Rust, ranges of indices and moves that are stopped, which no
+        // What is left is about values of Rust, ranges of coordinates and moves that are stopped, which no
         // C function has.
         _ => TRUNDLE_ERROR_INTERNAL,
     }

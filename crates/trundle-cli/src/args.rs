@@ -43,6 +43,26 @@ pub(crate) enum Command {
         #[command(flatten)]
         moving: MoveArgs,
     },
+    /// Put tensors of several files one after another along an axis
+    #[command(after_help = help::CONCAT)]
+    Concat {
+        #[command(flatten)]
+        asked: ConcatArgs,
+        #[command(flatten)]
+        writing: WriteArgs,
+        #[command(flatten)]
+        means: MeansArgs,
+    },
+    /// Put tensors of several files one after another along a new axis
+    #[command(after_help = help::STACK)]
+    Stack {
+        #[command(flatten)]
+        asked: StackArgs,
+        #[command(flatten)]
+        writing: WriteArgs,
+        #[command(flatten)]
+        means: MeansArgs,
+    },
     /// Give tensors of a file another order of axes, by rules for their names
     #[command(after_help = help::RELAYOUT)]
     Relayout {
@@ -131,6 +151,26 @@ pub(crate) enum PlanCommand {
         operation: ConvertArgs,
         #[command(flatten)]
         planned: PlannedArgs,
+    },
+    /// Put tensors of several files one after another along an axis
+    #[command(after_help = help::PLAN)]
+    Concat {
+        #[command(flatten)]
+        asked: ConcatArgs,
+        #[command(flatten)]
+        means: MeansArgs,
+        #[command(flatten)]
+        dry: DryRunArgs,
+    },
+    /// Put tensors of several files one after another along a new axis
+    #[command(after_help = help::PLAN)]
+    Stack {
+        #[command(flatten)]
+        asked: StackArgs,
+        #[command(flatten)]
+        means: MeansArgs,
+        #[command(flatten)]
+        dry: DryRunArgs,
     },
     /// Give tensors another order of axes, by rules for their names
     #[command(after_help = help::PLAN)]
@@ -273,6 +313,46 @@ pub(crate) struct ConvertArgs {
     /// The file of tensors; - is stdin
     #[arg(value_name = "IN")]
     pub input: PathBuf,
+    #[command(flatten)]
+    pub described: DescriptionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConcatArgs {
+    #[command(flatten)]
+    pub parts: PartArgs,
+    /// The axis along which they follow each other; a negative one counts from the end
+    #[arg(long, alias = "axes", value_name = "AXIS", allow_hyphen_values = true)]
+    #[arg(required_unless_present = "dim", conflicts_with = "dim")]
+    pub axis: Option<i64>,
+    /// The same axis by its name, where the files name axes; tensors that do not have it have to be equal in all
+    /// files, and are those of the first
+    #[arg(long, value_name = "NAME")]
+    pub dim: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StackArgs {
+    #[command(flatten)]
+    pub parts: PartArgs,
+    /// Which axis of the result is the new one; a negative one counts from its end
+    #[arg(long, alias = "axes", value_name = "AXIS", allow_hyphen_values = true)]
+    pub axis: i64,
+    /// What the new axis is called, where the output names axes
+    #[arg(long, value_name = "NAME")]
+    pub dim: Option<String>,
+}
+
+/// Files whose tensors become one.
+#[derive(Debug, Args)]
+pub(crate) struct PartArgs {
+    /// The files of tensors, in their order; - is stdin. One may be there several times
+    #[arg(value_name = "IN", required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// Which tensor of files that hold several, or which of them, by a pattern such as 'conv*';
+    /// the others are left out. Without it, all of them, each with those of its name
+    #[arg(long, value_name = "NAME")]
+    pub tensor: Option<String>,
     #[command(flatten)]
     pub described: DescriptionArgs,
 }
@@ -446,7 +526,12 @@ pub(crate) struct MeansArgs {
 impl MeansArgs {
     /// The same for a file that becomes another: if one of them is in a bucket, that is what they are on.
     pub(crate) fn between(&self, input: &Path, output: Option<&Path>) -> MeansArgs {
-        let in_bucket = || is_url(input) || output.is_some_and(is_url);
+        self.among([input].into_iter().chain(output))
+    }
+
+    /// The same for all of these files.
+    pub(crate) fn among<'a>(&self, files: impl IntoIterator<Item = &'a Path>) -> MeansArgs {
+        let in_bucket = || files.into_iter().any(is_url);
         let bucket = || in_bucket().then_some(StorageArg::Kind(Storage::BUCKET));
         MeansArgs { storage: self.storage.or_else(bucket), ..self.clone() }
     }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 use trundle::{Chain, Shape};
-use trundle_formats::{TensorFile, ngff};
+use trundle_formats::{Header, TensorFile, ngff};
 
 use crate::selection::Choice;
 
@@ -99,30 +99,70 @@ impl Record {
     }
 }
 
+/// What becomes of the axes of a tensor.
+#[derive(Clone, Debug)]
+pub(crate) enum Fate {
+    /// For each axis of the result the axis that it was, if each is as it was; `None` if they are others.
+    Order(Option<Vec<usize>>),
+    /// It is not in the output.
+    LeftOut,
+}
+
+impl Fate {
+    /// That of a tensor of this rank that has the axes that it had.
+    pub(crate) fn kept(rank: usize) -> Fate {
+        Fate::Order(Some((0..rank).collect()))
+    }
+
+    fn is_left_out(&self) -> bool {
+        matches!(self, Fate::LeftOut)
+    }
+
+    fn is_turned(&self) -> bool {
+        let leaves = |order: &[usize]| order.iter().copied().eq(0..order.len());
+        matches!(self, Fate::Order(order) if !order.as_deref().is_some_and(leaves))
+    }
+}
+
 /// The metadata of a file once some of its tensors are moved, and the keys of what is left out
-/// of it since it would be false. Of the record of axes, that is what it says of tensors whose axes are
-/// others now, or that are left out; and what OME-NGFF says of the order of axes where another cannot be said in
-/// its place. The rest stays letter for letter.
+/// of it since it would be false: see [`still_true_of`].
 pub(crate) fn still_true(
     file: &TensorFile,
     choice: &Choice<'_>,
 ) -> (Vec<(String, String)>, Vec<String>) {
-    let is_turned = |index: usize| {
-        let chain = choice.chain(index);
-        chain.is_some_and(|chain| !leaves_axes(chain, &file.headers()[index].shape))
+    let fate = |(index, header): (usize, &Header)| match choice.chain(index) {
+        Some(chain) => Fate::Order(order_behind(chain, &header.shape)),
+        None if choice.is_left_out(index) => Fate::LeftOut,
+        None => Fate::kept(header.shape.rank()),
     };
-    let is_any_turned = (0..file.headers().len()).any(is_turned);
+    let fates: Vec<Fate> = file.headers().iter().enumerate().map(fate).collect();
+    still_true_of(file, &fates)
+}
+
+/// The metadata of a file of whose tensors this becomes, and the keys of what is left out of it since it would be
+/// false. Of the record of axes, that is what it says of tensors whose axes are others now, or that are left out;
+/// and what OME-NGFF says of the order of axes where another cannot be said in its place. The rest stays letter for
+/// letter.
+pub(crate) fn still_true_of(
+    file: &TensorFile,
+    fates: &[Fate],
+) -> (Vec<(String, String)>, Vec<String>) {
+    let headers = file.headers();
+    let order_of = |name: &str| match &fates[headers.iter().position(|own| own.name == name)?] {
+        Fate::Order(order) => order.clone(),
+        Fate::LeftOut => None,
+    };
+    let is_any_turned = fates.iter().any(Fate::is_turned);
     let (mut metadata, mut untrue) = (Vec::new(), Vec::new());
     for (key, text) in file.metadata() {
-        if key.ends_with('/') && is_of_left_out(file, choice, key) {
+        if key.ends_with('/') && is_of_left_out(headers, fates, key) {
             // What is said of a group of which nothing is left.
         } else if key.ends_with('/') && is_any_turned {
-            let (text, keys) =
-                group_still_true(text, |name| order_of(file, choice, &format!("{key}{name}")));
+            let (text, keys) = group_still_true(text, |name| order_of(&format!("{key}{name}")));
             untrue.extend(keys.into_iter().map(|own| format!("{key}{own}")));
             metadata.push((key.clone(), text));
         } else if is_any_turned && ngff::KEYS.contains(&&key[..]) {
-            match ngff::reordered(key, text, |name| order_of(file, choice, name)) {
+            match ngff::reordered(key, text, order_of) {
                 Some(text) => metadata.push((key.clone(), text)),
                 None => untrue.push(key.clone()),
             }
@@ -132,8 +172,8 @@ pub(crate) fn still_true(
     }
     let Ok(mut record) = Record::of(&metadata) else { return (metadata, untrue) };
     let noted = record.0.len();
-    for (index, header) in file.headers().iter().enumerate() {
-        if choice.is_left_out(index) || is_turned(index) {
+    for (fate, header) in fates.iter().zip(headers) {
+        if fate.is_left_out() || fate.is_turned() {
             record.0.remove(&header.name);
         }
     }
@@ -142,11 +182,10 @@ pub(crate) fn still_true(
 }
 
 /// Whether all tensors below the path `key` are left out, and there are some.
-fn is_of_left_out(file: &TensorFile, choice: &Choice<'_>, key: &str) -> bool {
-    let below =
-        file.headers().iter().enumerate().filter(|(_, header)| header.name.starts_with(key));
-    let mut left_out = below.map(|(index, _)| choice.is_left_out(index)).peekable();
-    left_out.peek().is_some() && left_out.all(|is_left_out| is_left_out)
+fn is_of_left_out(headers: &[Header], fates: &[Fate], key: &str) -> bool {
+    let below = headers.iter().zip(fates).filter(|(header, _)| header.name.starts_with(key));
+    let mut below = below.map(|(_, fate)| fate.is_left_out()).peekable();
+    below.peek().is_some() && below.all(|is_left_out| is_left_out)
 }
 
 /// What is said of a group within a store, an object in JSON, with what is said of axes in the order that they have
@@ -173,11 +212,6 @@ fn group_still_true(
     (Value::Object(own).to_string(), untrue)
 }
 
-/// Whether the axes of a tensor are in the order in which they were, each as long as it was.
-fn leaves_axes(chain: &Chain, shape: &Shape) -> bool {
-    order_behind(chain, shape).is_some_and(|order| order.into_iter().eq(0..shape.rank()))
-}
-
 /// For each axis of a result the axis that it was, if each is as long as it was.
 fn order_behind(chain: &Chain, shape: &Shape) -> Option<Vec<usize>> {
     let order = chain.axes_kept(shape)?;
@@ -185,16 +219,6 @@ fn order_behind(chain: &Chain, shape: &Shape) -> Option<Vec<usize>> {
     let is_permutation = order.iter().collect::<BTreeSet<_>>().len() == shape.rank();
     let is_as_long = order.iter().map(|axis| &shape[*axis]).eq(out.iter());
     (is_permutation && is_as_long).then_some(order)
-}
-
-/// The same of the tensor of a name, if it is in the output.
-fn order_of(file: &TensorFile, choice: &Choice<'_>, name: &str) -> Option<Vec<usize>> {
-    let index = file.headers().iter().position(|header| header.name == name)?;
-    let shape = &file.headers()[index].shape;
-    match choice.chain(index) {
-        Some(chain) => order_behind(chain, shape),
-        None => (!choice.is_left_out(index)).then(|| (0..shape.rank()).collect()),
-    }
 }
 
 #[cfg(test)]

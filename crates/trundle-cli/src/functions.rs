@@ -67,6 +67,9 @@ pub(crate) fn parsed(command: &[String]) -> Result<(Operation, PlannedArgs), Fai
         PlanCommand::Operator(command) => Ok((command.operation()?, command.rest)),
         PlanCommand::Apply { operation, planned } => Ok((operation.operation()?, planned)),
         PlanCommand::Convert { operation, planned } => Ok((operation.operation()?, planned)),
+        PlanCommand::Concat { .. } | PlanCommand::Stack { .. } => {
+            Err(Failure::refused("concat and stack are not done in tasks".to_owned()))
+        }
         PlanCommand::Relayout { .. } => {
             Err(Failure::refused("relayout is not done in tasks".to_owned()))
         }

@@ -28,6 +28,7 @@ Examples:
   trundle roll image.npy -o out.npy --shift -3,-3 --axes 0,1
   trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy
   trundle relayout model.safetensors --rule 'conv*.weight: o i h w -> o h w i' -o out.safetensors
+  trundle concat january.npy february.npy -o both.npy --axis 0
   trundle plan apply im.npy \"flip(axes=[2]) | h w c -> c h w\"
   trundle run model.onnx --input x=x.npy --out-dir outputs
   trundle plan model.onnx
@@ -99,6 +100,20 @@ Examples:
   trundle convert fortran.npy -o c.npy --row-major      column-major stays so without
   trundle convert weights.bin --dtype f16 --shape 4096,-1 -o weights.npy
 Elements keep their type, and tensors their names and their order.";
+
+pub(crate) const CONCAT: &str = "\
+Examples:
+  trundle concat january.npy february.npy -o both.npy --axis 0
+  trundle concat jan.zarr feb.zarr mar.zarr -o quarter.zarr --dim time      coordinates too
+  trundle concat shard-*.npy -o all.npy --axis -1 --max-mem 512M --verify
+  trundle concat a.bin b.bin -o all.npy --axis 0 --dtype f16 --shape -1,4096
+The first file says names, metadata, chunks and codecs of the result.";
+
+pub(crate) const STACK: &str = "\
+Examples:
+  trundle stack frame-*.npy -o movie.npy --axis 0
+  trundle stack red.npy green.npy blue.npy -o rgb.npy --axis -1
+  trundle stack run-*.zarr -o runs.zarr --axis 0 --dim run              what the new axis is called";
 
 pub(crate) const RELAYOUT: &str = "\
 Examples:

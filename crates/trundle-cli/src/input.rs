@@ -47,18 +47,18 @@ impl Input {
 }
 
 impl DescriptionArgs {
-    /// The files at these paths, which both are described: what is said of formats, of places in a file and
+    /// The files at these paths, all of which are described: what is said of formats, of places in a file and
     /// of byte orders is said of those alone that do not say it themselves, if there is one.
     ///
     /// # Errors
     /// As [`DescriptionArgs::of`].
-    pub(crate) fn of_both(&self, paths: [&Path; 2]) -> Result<[Input; 2], Failure> {
+    pub(crate) fn of_all(&self, paths: &[&Path]) -> Result<Vec<Input>, Failure> {
         let says_itself = |path: &Path| {
             Format::of_ending(path).is_some_and(|format| format.name() != Format::RAW.name())
         };
-        let is_overridden = self.from.is_some() && paths.into_iter().all(says_itself);
-        let input = |path: &Path| self.of_one(path, says_itself(path) && !is_overridden);
-        Ok([input(paths[0])?, input(paths[1])?])
+        let is_overridden = self.from.is_some() && paths.iter().all(|path| says_itself(path));
+        let input = |path: &&Path| self.of_one(path, says_itself(path) && !is_overridden);
+        paths.iter().map(input).collect()
     }
 
     fn of_one(&self, path: &Path, says_itself: bool) -> Result<Input, Failure> {

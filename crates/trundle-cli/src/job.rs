@@ -45,6 +45,8 @@ pub(crate) struct Outcome {
     pub metadata_left_out: Vec<String>,
     /// The codecs of the source that the output does not have, each with what is in its place.
     pub codecs_not_kept: Vec<String>,
+    /// The tensors whose attributes are those of the first file, and others in another.
+    pub attributes_differ: Vec<String>,
 }
 
 /// Moves a file's tensors to another file, and says so.
@@ -56,20 +58,26 @@ pub(crate) fn run(operation: &Operation, moving: &MoveArgs) -> Result<(), Failur
     let start = Instant::now();
     check_streams(&moving.writing, moving.planning.means.json)?;
     let outcome = carry_out(operation, moving)?;
-    report(&outcome, moving, start.elapsed().as_secs_f64())
+    let (writing, json) = (&moving.writing, moving.planning.means.json);
+    report(&outcome, writing, json, start.elapsed().as_secs_f64())
 }
 
 /// Says what a movement came to.
 ///
 /// # Errors
 /// If stdout does not take it.
-pub(crate) fn report(outcome: &Outcome, moving: &MoveArgs, seconds: f64) -> Result<(), Failure> {
-    if moving.planning.means.json {
+pub(crate) fn report(
+    outcome: &Outcome,
+    writing: &WriteArgs,
+    json: bool,
+    seconds: f64,
+) -> Result<(), Failure> {
+    if json {
         return print_json(&report_of(outcome, seconds));
     }
-    let writing = &moving.writing;
     warn_of_metadata(outcome, writing);
     warn_of_codecs(outcome, &writing.output);
+    warn_of_attributes(outcome, &writing.output);
     if writing.quiet {
         return Ok(());
     }
@@ -128,6 +136,16 @@ pub(crate) fn warn_of_codecs(outcome: &Outcome, output: &Path) {
     }
 }
 
+/// Names the tensors whose attributes are not the same in all files, also to those who want to hear of nothing else.
+fn warn_of_attributes(outcome: &Outcome, output: &Path) {
+    if !outcome.attributes_differ.is_empty() {
+        let (file, names) = (shown_output(output), listed(outcome.attributes_differ.iter()));
+        say(&format!(
+            "warning: {file}: attributes that are not the same in all files are those of the first: {names}"
+        ));
+    }
+}
+
 /// That codecs are not kept.
 pub(crate) fn not_kept(codecs: impl Iterator<Item = impl AsRef<str>>) -> String {
     let codecs: Vec<String> = codecs.map(|codec| Shown(codec.as_ref()).to_string()).collect();
@@ -180,6 +198,9 @@ pub(crate) fn report_of(outcome: &Outcome, seconds: f64) -> serde_json::Value {
     }
     if !outcome.metadata_left_out.is_empty() {
         report["metadata_left_out"] = json!(outcome.metadata_left_out);
+    }
+    if !outcome.attributes_differ.is_empty() {
+        report["attributes_differ"] = json!(outcome.attributes_differ);
     }
     if !outcome.codecs_not_kept.is_empty() {
         report["codecs_not_kept"] = json!(outcome.codecs_not_kept);
@@ -242,16 +263,10 @@ fn is_special(path: &Path) -> bool {
 pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outcome, Failure> {
     let (writing, planning) = (&moving.writing, &moving.planning);
     let format = output_format(&writing.output, writing.to, operation.input.path())?;
-    // In a bucket there is what is gone on with, and nothing else.
-    let is_resumed = writing.resume && is_url(&writing.output);
-    let check = |format: &Format| match is_resumed {
-        true => Ok(()),
-        false => Output::check_as(format, &writing.output, writing.force),
-    };
-    format.map_or(Ok(()), check)?;
+    format.map_or(Ok(()), |format| check_output(format, writing))?;
     let mut file = operation.input.open()?;
     if format.is_none() {
-        check(file.format())?;
+        check_output(file.format(), writing)?;
     }
     let format = format.unwrap_or(file.format());
     let choice = Choice::of(operation, &file, planning, format)?;
@@ -273,7 +288,7 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     let kept: Vec<bool> = wanted.iter().map(|each| !choice.is_moved(each.index)).collect();
     let (input, json) = (operation.input.path(), planning.means.json);
     let mut outcome = match moving.workers {
-        None => run_job(job, &mut file, input, writing, json)?,
+        None => run_job(job, &mut [Source { file: &mut file, path: input }], writing, json)?,
         Some(count) => workers::run((count, means), job, &mut file, input, writing)?,
     };
     for (output, kept) in outcome.outputs.iter_mut().zip(kept) {
@@ -282,12 +297,20 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
         }
     }
     outcome.left_out = choice.left_out;
-    outcome.metadata_left_out = match format.keeps_metadata() {
-        true => untrue,
-        false => metadata.into_iter().map(|(key, _)| key).chain(untrue).collect(),
-    };
-    outcome.keeps_metadata = format.keeps_metadata();
+    outcome.note_metadata(format, metadata, untrue);
     Ok(outcome)
+}
+
+/// Checks that an output of this format can be written.
+///
+/// # Errors
+/// If it exists and may not be overwritten, or has no folder.
+pub(crate) fn check_output(format: &Format, writing: &WriteArgs) -> Result<(), Failure> {
+    // In a bucket there is what is gone on with, and nothing else.
+    if writing.resume && is_url(&writing.output) {
+        return Ok(());
+    }
+    Ok(Output::check_as(format, &writing.output, writing.force)?)
 }
 
 /// The format of an output: as it is asked for, else by its ending, .npy for what is no file. An
@@ -384,8 +407,7 @@ pub(crate) fn plan_options(
 /// As [`run`].
 pub(crate) fn run_job(
     job: Job,
-    file: &mut TensorFile,
-    input: &Path,
+    sources: &mut [Source<'_>],
     writing: &WriteArgs,
     json: bool,
 ) -> Result<Outcome, Failure> {
@@ -396,8 +418,7 @@ pub(crate) fn run_job(
         true => Progress::events(*quiet),
         false => Progress::new(*quiet),
     };
-    let source = Source { file, path: input };
-    let done = job.run(&mut [source], output, options, &progress);
+    let done = job.run(sources, output, options, &progress);
     progress.finish();
     let done = done.map_err(|error| progress.failure(error))?;
     let (move_seconds, verified, resumed) = (Some(done.move_seconds), done.verified, done.resumed);
@@ -419,7 +440,22 @@ impl Outcome {
             keeps_metadata: true,
             metadata_left_out: Vec::new(),
             codecs_not_kept: job.codecs_not_kept().map(str::to_owned).collect(),
+            attributes_differ: Vec::new(),
         }
+    }
+
+    /// Notes what an output of `format` has not of this metadata, and of what was `untrue` in it.
+    pub(crate) fn note_metadata(
+        &mut self,
+        format: &Format,
+        metadata: Vec<(String, String)>,
+        untrue: Vec<String>,
+    ) {
+        self.metadata_left_out = match format.keeps_metadata() {
+            true => untrue,
+            false => metadata.into_iter().map(|(key, _)| key).chain(untrue).collect(),
+        };
+        self.keeps_metadata = format.keeps_metadata();
     }
 }
 

@@ -123,6 +123,12 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Operator(command) => job::run(&command.operation()?, &command.rest),
         Command::Apply { operation, moving } => job::run(&operation.operation()?, &moving),
         Command::Convert { operation, moving } => job::run(&operation.operation()?, &moving),
+        Command::Concat { asked, writing, means } => {
+            commands::join::run(&asked.join(), &writing, &means)
+        }
+        Command::Stack { asked, writing, means } => {
+            commands::join::run(&asked.join(), &writing, &means)
+        }
         Command::Relayout { asked, writing, means } => {
             commands::relayout::run(&asked, &writing, &means)
         }

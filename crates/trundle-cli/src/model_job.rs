@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use trundle_disk::{Assembled, Finished, Input, Job, Outcome, RunOptions, Source, TensorJob};
-use trundle_formats::{Format, StoredDType, TensorFile};
+use trundle_formats::{Annotations, Format, StoredDType, TensorFile};
 use trundle_models::{Data, ElementType, ResolvedModel, TensorId};
 
 use crate::args::RunArgs;
@@ -60,6 +60,9 @@ pub(crate) fn run(
             program: model.program(),
             tensor: output.tensor,
             inputs: &given,
+            chunk: None,
+            encoding: None,
+            annotations: Annotations::default(),
         };
         let format = Format::of(&output.path)?;
         Ok(Job::assembled(&files, &[assembled], format, &[], &options)?)

@@ -21,3 +21,4 @@ pub use run::{
     Difference, Finished, NumberedJob, Observer, Outcome, RunOptions, Source, TaskOptions,
     TaskPlan, compare,
 };
+pub use trundle_core::program::{Program, TensorId};

@@ -8,7 +8,7 @@ use trundle::{DType, Shape};
 use trundle_core::program::{Made, Program, TensorId};
 use trundle_disk::{Assembled, Input, Job, Observer, PlanOptions, RunOptions, Source, Storage};
 use trundle_formats::{
-    Described, Format, NamedTensor, Order, StoredDType, TensorFile, TensorHint, stage,
+    Annotations, Described, Format, NamedTensor, Order, StoredDType, TensorFile, TensorHint, stage,
 };
 use trundle_testing::choices::Choices;
 use trundle_testing::programs::any_program;
@@ -116,7 +116,16 @@ fn every_element_of_a_program_of_files_is_its_origin() {
             paths.iter().map(|path| TensorFile::open(path).unwrap()).collect();
         let given: Vec<Input> = inputs.iter().map(|given| given.input.clone()).collect();
         let (element, to) = (StoredDType::new(DType::F32), folder.path().join("out.npy"));
-        let output = Assembled { name: "out", element, program: &program, tensor, inputs: &given };
+        let output = Assembled {
+            name: "out",
+            element,
+            program: &program,
+            tensor,
+            inputs: &given,
+            chunk: None,
+            encoding: None,
+            annotations: Annotations::default(),
+        };
         let options = PlanOptions {
             max_bytes: [40, 100, 400, 1000, 4000, 20 << 20][choices.below(6)] * 2,
             held_bytes: 0,
@@ -200,6 +209,9 @@ fn packed_elements_of_several_files_and_a_fill_keep_their_places() {
             program: &program,
             tensor,
             inputs: &inputs,
+            chunk: None,
+            encoding: None,
+            annotations: Annotations::default(),
         };
         let options = PlanOptions {
             max_bytes,
@@ -249,6 +261,9 @@ fn an_input_that_is_not_what_the_program_states_is_refused() {
             program: &program,
             tensor: given,
             inputs: &[input],
+            chunk: None,
+            encoding: None,
+            annotations: Annotations::default(),
         };
         let options = PlanOptions {
             max_bytes: 1 << 20,

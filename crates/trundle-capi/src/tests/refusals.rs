@@ -300,6 +300,144 @@ fn shapes_types_axes_and_lengths_that_do_not_fit() {
 }
 
 #[test]
+fn inputs_that_do_not_go_together() {
+    let (two, three) = (packed(TRUNDLE_DTYPE_F32, &[2, 2]), packed(TRUNDLE_DTYPE_F32, &[2, 3]));
+    let out_desc = packed(TRUNDLE_DTYPE_F32, &[2, 5]);
+    let input = |desc: *const trundle_tensor_desc| trundle_input { desc, data: data() };
+    let refused =
+        |inputs: &[trundle_input], axis, to: &trundle_tensor_desc, status, words: &str| {
+            refused(status, words, |out| {
+                // SAFETY: what is wrong is refused before it is followed.
+                unsafe { trundle_concatenate(inputs.as_ptr(), inputs.len(), axis, to, out) }
+            });
+        };
+    let both = [input(&two), input(&three)];
+    refused(&[], 0, &out_desc, TRUNDLE_ERROR_NUMBER, "the number of parts 0 is out of range");
+    let words = "a part must have shape [2, 2], got [2, 3]";
+    refused(&both, 0, &out_desc, TRUNDLE_ERROR_SHAPE, words);
+    refused(&both, 2, &out_desc, TRUNDLE_ERROR_AXIS, "axis 2 is out of range for rank 2");
+    let words = "out must have shape [2, 5], got [2, 3]";
+    refused(&both, 1, &three, TRUNDLE_ERROR_SHAPE, words);
+    let ints = packed(TRUNDLE_DTYPE_I32, &[2, 3]);
+    let words = "inputs[1]: data must have element type f32, got i32";
+    refused(&[both[0], input(&ints)], 1, &out_desc, TRUNDLE_ERROR_DTYPE, words);
+    let int_out = packed(TRUNDLE_DTYPE_I32, &[2, 5]);
+    let words = "out must have element type f32, got i32";
+    refused(&both, 1, &int_out, TRUNDLE_ERROR_DTYPE, words);
+    let words = "inputs[1]: data_desc is a null pointer";
+    refused(&[both[0], input(null())], 1, &out_desc, TRUNDLE_ERROR_NULL_POINTER, words);
+    let words = "inputs[0]: data is a null pointer";
+    let nothing = trundle_input { data: null(), ..both[0] };
+    refused(&[nothing, both[1]], 1, &out_desc, TRUNDLE_ERROR_NULL_POINTER, words);
+    let odd = trundle_input { data: data().wrapping_byte_add(2), ..both[1] };
+    refused(&[both[0], odd], 1, &out_desc, TRUNDLE_ERROR_MISALIGNED, "inputs[1]: data is 0x");
+    let folded = strided(TRUNDLE_DTYPE_F32, &[2, 5], &[1, 1]);
+    let words = "would write some byte twice";
+    refused(&both, 1, &folded, TRUNDLE_ERROR_SELF_OVERLAP, words);
+    super::refusals::refused(TRUNDLE_ERROR_OVERLAP, "out at 0x", |out| {
+        let within = trundle_input { data: out.wrapping_byte_add(36), ..both[1] };
+        // SAFETY: the same.
+        unsafe { trundle_concatenate([both[0], within].as_ptr(), 2, 1, &out_desc, out) }
+    });
+    super::refusals::refused(TRUNDLE_ERROR_OVERLAP, "overlaps inputs at 0x", |out| {
+        let inputs: *mut trundle_input = out.cast();
+        // SAFETY: there is room, and what is wrong is refused before anything is written.
+        unsafe {
+            let before = inputs.cast::<[u8; 2 * size_of::<trundle_input>()]>().read();
+            inputs.cast::<[trundle_input; 2]>().write(both);
+            let status = trundle_concatenate(inputs, 2, 1, &out_desc, out);
+            inputs.cast::<[u8; 2 * size_of::<trundle_input>()]>().write(before);
+            status
+        }
+    });
+    super::refusals::refused(TRUNDLE_ERROR_RANK, "inputs has 65537 entries", |out| {
+        // SAFETY: the same.
+        unsafe { trundle_concatenate(both.as_ptr(), 65537, 1, &out_desc, out) }
+    });
+}
+
+#[test]
+fn widths_modes_and_values_of_a_padding() {
+    let (desc, out_desc) = (packed(TRUNDLE_DTYPE_F32, &[2, 3]), packed(TRUNDLE_DTYPE_F32, &[4, 5]));
+    let pad = |widths: &[i64], mode, value, to: &trundle_tensor_desc, status, words: &str| {
+        refused(status, words, |out| {
+            let (first, len) = (widths.as_ptr(), widths.len());
+            // SAFETY: what is wrong is refused before it is followed.
+            unsafe { trundle_pad(&desc, data(), first, len, mode, value, to, out) }
+        });
+    };
+    let nowhere = without_provenance(8);
+    for mode in [TRUNDLE_PAD_CONSTANT, TRUNDLE_PAD_EDGE] {
+        let shape = TRUNDLE_ERROR_SHAPE;
+        pad(&[1, 1, 1], mode, nowhere, &out_desc, shape, "must have equal sizes, got 3 and 4");
+        pad(&[], mode, nowhere, &out_desc, shape, "must have equal sizes, got 0 and 4");
+        pad(&[2], mode, nowhere, &out_desc, shape, "out must have shape [6, 7], got [4, 5]");
+        let words = "width -1 is out of range";
+        pad(&[1, -1], mode, nowhere, &out_desc, TRUNDLE_ERROR_NUMBER, words);
+        pad(&[i64::MAX], mode, nowhere, &out_desc, TRUNDLE_ERROR_TOO_LARGE, "");
+    }
+    let words = "mode 5 is out of range: expected one of TRUNDLE_PAD_*";
+    pad(&[1], 5, nowhere, &out_desc, TRUNDLE_ERROR_NUMBER, words);
+    pad(&[1], -1, nowhere, &out_desc, TRUNDLE_ERROR_NUMBER, "mode -1 is out of range");
+    let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
+    pad(&[1], TRUNDLE_PAD_CONSTANT, null(), &out_desc, null_pointer, "value is a null pointer");
+    let odd = data().wrapping_byte_add(1);
+    pad(&[1], TRUNDLE_PAD_CONSTANT, odd, &out_desc, TRUNDLE_ERROR_MISALIGNED, "value is 0x");
+    // SAFETY: what is wrong is refused before it is followed.
+    unsafe {
+        refused(TRUNDLE_ERROR_OVERLAP, "overlaps value at 0x", |out| {
+            let value = out.wrapping_byte_add(76);
+            trundle_pad(&desc, data(), [1].as_ptr(), 1, 0, value, &out_desc, out)
+        });
+        refused(TRUNDLE_ERROR_OVERLAP, "overlaps widths at 0x", |out| {
+            let words: *mut i64 = out.cast();
+            words.write(1);
+            let status = trundle_pad(&desc, data(), words, 1, 1, null(), &out_desc, out);
+            words.write(i64::from_ne_bytes([GUARD; 8]));
+            status
+        });
+        let empty = packed(TRUNDLE_DTYPE_F32, &[2, 0]);
+        refused(TRUNDLE_ERROR_SHAPE, "axis 1", |out| {
+            let to = packed(TRUNDLE_DTYPE_F32, &[4, 2]);
+            trundle_pad(&empty, data(), [1].as_ptr(), 1, TRUNDLE_PAD_WRAP, null(), &to, out)
+        });
+    }
+}
+
+#[test]
+fn indices_of_a_gather() {
+    let desc = packed(TRUNDLE_DTYPE_F32, &[2, 3]);
+    let at = packed(TRUNDLE_DTYPE_I64, &[2]);
+    let out_desc = packed(TRUNDLE_DTYPE_F32, &[2, 2]);
+    let gather =
+        |at: trundle_tensor_desc, indices, axis, to: &trundle_tensor_desc, status, words: &str| {
+            refused(status, words, |out| {
+                // SAFETY: what is wrong is refused before it is followed.
+                unsafe { trundle_gather(&desc, data(), &at, indices, axis, to, out) }
+            });
+        };
+    let nowhere = without_provenance(8);
+    gather(at, nowhere, 2, &out_desc, TRUNDLE_ERROR_AXIS, "axis 2 is out of range for rank 2");
+    let words = "indices must have element type i32 or i64, got u32";
+    let unsigned = packed(TRUNDLE_DTYPE_U32, &[2]);
+    gather(unsigned, nowhere, 1, &out_desc, TRUNDLE_ERROR_DTYPE, words);
+    let words = "out must have shape [2, 3], got [2, 2]";
+    gather(at, nowhere, 0, &out_desc, TRUNDLE_ERROR_SHAPE, words);
+    gather(at, null(), 1, &out_desc, TRUNDLE_ERROR_NULL_POINTER, "indices is a null pointer");
+    for wrong in [3, -4, i64::MIN, i64::MAX] {
+        let indices = [0, wrong];
+        let words = format!("index {wrong} at [1] is out of range");
+        gather(at, indices.as_ptr().cast(), 1, &out_desc, TRUNDLE_ERROR_INDEX, &words);
+    }
+    let too_large = packed(TRUNDLE_DTYPE_I64, &[1 << 40, 1 << 40]);
+    gather(too_large, nowhere, 1, &out_desc, TRUNDLE_ERROR_TOO_LARGE, "");
+    refused(TRUNDLE_ERROR_OVERLAP, "overlaps indices at 0x", |out| {
+        // SAFETY: the same.
+        unsafe { trundle_gather(&desc, data(), &at, out.wrapping_byte_add(8), 1, &out_desc, out) }
+    });
+}
+
+#[test]
 fn messages_of_threads_are_apart_and_stay() {
     let desc = packed(TRUNDLE_DTYPE_U8, &[1]);
     refused(TRUNDLE_ERROR_AXIS, "order entry 7", |out| transpose(&desc, data(), &[7], &desc, out));

@@ -33,7 +33,7 @@ fn told(args: &CmpArgs) -> Result<bool, Failure> {
     if paths == [Path::new("-"); 2] {
         return Err(Failure::usage("stdin holds either the one file or the other"));
     }
-    let inputs = args.described.of_both(paths)?;
+    let inputs = args.described.of_all(&paths)?;
     let mut files = [inputs[0].open()?, inputs[1].open()?];
     let pairs = Pairs::of(&inputs, &files, args.tensor.as_deref())?;
     let verdicts = pairs.verdicts(&inputs, &mut files, args)?;
@@ -71,11 +71,7 @@ impl Pairs {
     ///
     /// # Errors
     /// If neither file has a tensor of the name, or something in one that is meant cannot be read.
-    fn of(
-        inputs: &[Input; 2],
-        files: &[TensorFile; 2],
-        name: Option<&str>,
-    ) -> Result<Pairs, Failure> {
+    fn of(inputs: &[Input], files: &[TensorFile; 2], name: Option<&str>) -> Result<Pairs, Failure> {
         for (input, file) in inputs.iter().zip(files) {
             check_readable(input.path(), file, name)?;
         }
@@ -100,7 +96,7 @@ impl Pairs {
     /// Compares each pair, and reads streams on to their ends.
     fn verdicts(
         &self,
-        inputs: &[Input; 2],
+        inputs: &[Input],
         files: &mut [TensorFile; 2],
         args: &CmpArgs,
     ) -> Result<Vec<Verdict>, Failure> {
@@ -128,7 +124,7 @@ impl Pairs {
     /// What there is to say of each.
     fn told<'a>(
         &self,
-        inputs: &'a [Input; 2],
+        inputs: &'a [Input],
         files: &'a [TensorFile; 2],
         verdicts: Vec<Verdict>,
     ) -> impl Iterator<Item = Told<'a>> {
@@ -156,7 +152,7 @@ fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Result<
 /// The tensors of each file that are meant. That of a file which gives it no name of its own is meant by
 /// the name of the one that it is compared with.
 fn chosen(
-    inputs: &[Input; 2],
+    inputs: &[Input],
     files: &[TensorFile; 2],
     name: Option<&str>,
 ) -> Result<[Vec<usize>; 2], Failure> {

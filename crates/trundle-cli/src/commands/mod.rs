@@ -5,6 +5,7 @@ pub(crate) mod clean;
 pub(crate) mod cmp;
 pub(crate) mod demo;
 pub(crate) mod info;
+pub(crate) mod join;
 pub(crate) mod plan;
 pub(crate) mod relayout;
 pub(crate) mod run;

@@ -10,7 +10,7 @@ use trundle_disk::{Job, TensorJob};
 use trundle_formats::{Format, Header, Order, Output, Shown, TensorFile};
 
 use super::info::described;
-use super::relayout;
+use super::{join, relayout};
 use crate::args::{DryRunArgs, MeansArgs, PlanCommand, PlannedArgs};
 use crate::axes;
 use crate::failure::Failure;
@@ -33,6 +33,8 @@ pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
         PlanCommand::Convert { operation, planned } => {
             plan_chain(&operation.operation()?, &planned)
         }
+        PlanCommand::Concat { asked, means, dry } => join::plan(&asked.join(), &means, &dry),
+        PlanCommand::Stack { asked, means, dry } => join::plan(&asked.join(), &means, &dry),
         PlanCommand::Relayout { asked, means, dry } => relayout::plan(&asked, &means, &dry),
     }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use trundle::Shape;
-use trundle_disk::{Job, Wanted};
+use trundle_disk::{Job, Source, Wanted};
 use trundle_formats::{FORMATS, Format, Header, Output, Shown, TensorFile};
 
 use super::plan::{cost_report, files_text, passes_report};
@@ -65,7 +65,8 @@ pub(crate) fn run(
     let between = means.between(input.path(), Some(&writing.output));
     let job = relayout.job(&file, format, &between, &writing.chunking)?;
     let out_shapes = shapes(&job);
-    let outcome = job::run_job(job, &mut file, input.path(), writing, means.json)?;
+    let source = Source { file: &mut file, path: input.path() };
+    let outcome = job::run_job(job, &mut [source], writing, means.json)?;
     let told: Vec<Told<'_>> = relayout.told(file.headers(), &out_shapes).collect();
     let seconds = start.elapsed().as_secs_f64();
     if means.json {

@@ -6,6 +6,7 @@ mod clean;
 mod cmp;
 #[cfg(feature = "zarr")]
 mod codecs;
+mod concat;
 mod convert;
 #[cfg(feature = "zarr")]
 mod encoded;

@@ -73,6 +73,18 @@ fn streams_larger_than_the_memory_come_in_and_go_out() {
     assert_eq!(place.contents().len(), 1);
 }
 
+#[test]
+fn files_and_streams_larger_than_the_memory_are_joined() {
+    let tensor = tensor();
+    let place = Place::with(&[("x.npy", &tensor)]);
+    let args = ["concat", "-", "x.npy", "--axis", "1", "-o", "-"];
+    let run = streamed(&place, tensor.file(PLAIN), &args);
+    let rows = tensor.bytes.chunks(tensor.bytes.len() / tensor.shape[0]);
+    let expected: Vec<u8> = rows.flat_map(|row| [row, row].concat()).collect();
+    assert!(run.stdout.ends_with(&expected));
+    assert_eq!(place.contents().len(), 1);
+}
+
 /// `flip` along the first axis, without a walk over every element.
 fn flipped_rows(tensor: &Tensor) -> Vec<u8> {
     let row = tensor.bytes.len() / tensor.shape[0];

@@ -32,7 +32,7 @@ const BY_NUMBERS: [(&str, Option<&str>); 6] = [
 ];
 
 /// An array whose axes have names, of chunks of two.
-fn write_array(root: &Path, name: &str, sizes: &[usize], axes: &[&str]) -> Tensor {
+pub(crate) fn write_array(root: &Path, name: &str, sizes: &[usize], axes: &[&str]) -> Tensor {
     let tensor = Tensor::noise("'<u2'", 2, sizes);
     let chunk = vec![2; sizes.len()];
     write_store(&root.join(name), &tensor, &chunk, |_| false);
@@ -44,7 +44,7 @@ fn write_array(root: &Path, name: &str, sizes: &[usize], axes: &[&str]) -> Tenso
     tensor
 }
 
-fn write_group(root: &Path, attributes: &Value) {
+pub(crate) fn write_group(root: &Path, attributes: &Value) {
     fs::create_dir_all(root).unwrap();
     let all = json!({ "zarr_format": 3, "node_type": "group", "attributes": attributes });
     fs::write(root.join("zarr.json"), all.to_string()).unwrap();

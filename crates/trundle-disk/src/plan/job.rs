@@ -7,7 +7,8 @@ use std::thread::available_parallelism;
 use trundle::Chain;
 use trundle_core::program::{Program, TensorId};
 use trundle_formats::{
-    ChunkedTensor, Codecs, Described, FileSkeleton, Format, Order, StoredDType, TensorFile,
+    Annotations, ChunkedTensor, Codecs, Described, Encoding, FileSkeleton, Format, Order,
+    StoredDType, TensorFile,
 };
 
 use crate::Storage;
@@ -43,6 +44,12 @@ pub struct Assembled<'a> {
     pub tensor: TensorId,
     /// What each input of the program is; of the shape that the program states.
     pub inputs: &'a [Input],
+    /// The sizes of its chunks where nothing else is asked for; without them those of the inputs, about.
+    pub chunk: Option<Vec<usize>>,
+    /// How these are encoded.
+    pub encoding: Option<Encoding>,
+    /// What else the output says of it.
+    pub annotations: Annotations,
 }
 
 /// What a movement may use.

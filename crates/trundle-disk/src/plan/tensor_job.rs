@@ -198,6 +198,8 @@ pub(crate) struct Unplanned {
     map: Option<IndexMap>,
     out_shape: Shape,
     out_order: Order,
+    /// The sizes of its chunks, if it is said which are brought.
+    chunk: Option<Vec<usize>>,
     /// How its chunks are encoded in the only file that it is made of, of the axes that it has.
     encoding: Option<Encoding>,
     /// What else is said of it.
@@ -232,6 +234,7 @@ impl Unplanned {
             map: chain.index_map(&header.shape).filter(|_| !tensor.is_swapped),
             out_order: Order::RowMajor,
             out_shape,
+            chunk: None,
             encoding: header.encoding.as_ref().map(|encoding| encoding.of_axes(axes.as_deref())),
             annotations: header.annotations.of_axes(axes.as_deref()),
         };
@@ -260,6 +263,7 @@ impl Unplanned {
             out_shape: shape.clone(),
             // Bytes without a header say of no order that it is theirs.
             out_order: Order::RowMajor,
+            chunk: None,
             encoding: None,
             annotations: Annotations::default(),
         })
@@ -293,8 +297,9 @@ impl Unplanned {
             movement,
             map: None,
             out_order: Order::RowMajor,
-            encoding: None,
-            annotations: Annotations::default(),
+            chunk: output.chunk.clone(),
+            encoding: output.encoding.clone(),
+            annotations: output.annotations.clone(),
         })
     }
 
@@ -332,7 +337,7 @@ impl Unplanned {
         }
         let (sizes, names) = (self.out_shape.sizes(), &self.annotations.dimension_names);
         let refused = |why: String| Error::from(Problem::Chunks(why)).within(&self.name);
-        let brought = self.movement.chunk();
+        let brought = self.chunk.clone().or_else(|| self.movement.chunk());
         let all = || sizes.iter().map(|size| (*size).max(1)).collect::<Vec<_>>();
         let chunk = match &options.chunks {
             None => brought,

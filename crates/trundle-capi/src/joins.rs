@@ -1,0 +1,201 @@
+//! What makes one tensor of several, or of one and a constant around it: one call, one tensor.
+
+use std::ffi::c_void;
+
+use trundle::ops::{Pad, PadMode};
+use trundle::{Error, Layout, Program, ProgramPlan, Shape, normalize_axis};
+
+use super::descriptor::{Descriptor, trundle_tensor_desc};
+use super::error::{Result, guarded};
+use super::memory::{Memory, list};
+use super::pair::{Pair, check_shape, check_types};
+use super::plan::trundle_plan;
+use super::status::trundle_status;
+
+/// One of several tensors that a call reads.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct trundle_input {
+    /// What it is.
+    pub desc: *const trundle_tensor_desc,
+    /// Its element at index 0 of every axis.
+    pub data: *const c_void,
+}
+
+/// Which elements trundle_pad() puts around a tensor: one of TRUNDLE_PAD_*, shown here for abcd by
+/// three on each side.
+pub type trundle_pad_mode = i32;
+
+/// A value: vvv abcd vvv.
+pub const TRUNDLE_PAD_CONSTANT: trundle_pad_mode = 0;
+/// The outermost: aaa abcd ddd.
+pub const TRUNDLE_PAD_EDGE: trundle_pad_mode = 1;
+/// Those within, mirrored without the outermost: dcb abcd cba.
+pub const TRUNDLE_PAD_REFLECT: trundle_pad_mode = 2;
+/// The same with the outermost: cba abcd dcb.
+pub const TRUNDLE_PAD_SYMMETRIC: trundle_pad_mode = 3;
+/// Those of the other end: bcd abcd abc.
+pub const TRUNDLE_PAD_WRAP: trundle_pad_mode = 4;
+
+/// Puts `count` tensors one after another along `axis`, on which alone their sizes may differ.
+/// OpenVINO's Concat-1, numpy's concatenate.
+///
+/// The inputs are of one type and may have any strides; one memory may be several of them. A
+/// negative axis counts from the end. `out` has their type and their sizes, on `axis` the sum of
+/// theirs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_concatenate(
+    inputs: *const trundle_input,
+    count: usize,
+    axis: i64,
+    out_desc: *const trundle_tensor_desc,
+    out: *mut c_void,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    guarded(|| unsafe {
+        let inputs = list("inputs", inputs, count)?;
+        let mut given: Vec<Descriptor> = Vec::with_capacity(inputs.len());
+        for (number, input) in inputs.iter().enumerate() {
+            let read = Descriptor::read("data", input.desc).and_then(|own| {
+                check_types("data", given.first().unwrap_or(&own), &own)?;
+                Ok(own)
+            });
+            given.push(read.map_err(|failure| failure.of_input(number))?);
+        }
+        let out_desc = Descriptor::read("out", out_desc)?;
+        let program = concatenation(&given, axis)?;
+        if let Some(first) = given.first() {
+            check_types("out", first, &out_desc)?;
+        }
+        let mut read = Vec::with_capacity(given.len());
+        for (number, (own, input)) in given.iter().zip(inputs).enumerate() {
+            let memory = own.memory(input.data.cast());
+            read.push(memory.map_err(|failure| failure.of_input(number))?);
+        }
+        let layouts: Vec<Layout> = given.iter().map(|own| own.layout().clone()).collect();
+        assembled(&program, (&layouts, &read), (&out_desc, out), &[Memory::of("inputs", inputs)])
+    })
+}
+
+/// Puts elements before and behind the tensor along its axes. numpy's pad; in
+/// TRUNDLE_PAD_CONSTANT OpenVINO's Pad-12 too.
+///
+/// `widths` says how many: before and behind along the first axis, along the second, and so on
+/// (`widths_len` is twice the rank); two numbers or one are for all axes. None is negative. `mode` is
+/// one of TRUNDLE_PAD_*; `value` is an element of the type of `data` that TRUNDLE_PAD_CONSTANT puts
+/// there, and is not read by the others. `out` has the type of `data` and its sizes with the widths.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_pad(
+    data_desc: *const trundle_tensor_desc,
+    data: *const c_void,
+    widths: *const i64,
+    widths_len: usize,
+    mode: trundle_pad_mode,
+    value: *const c_void,
+    out_desc: *const trundle_tensor_desc,
+    out: *mut c_void,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    guarded(|| unsafe {
+        let pair = Pair::read(data_desc, out_desc)?;
+        let widths = list("widths", widths, widths_len)?;
+        let others = [Memory::of("widths", widths)];
+        let mode = match mode {
+            TRUNDLE_PAD_CONSTANT => None,
+            TRUNDLE_PAD_EDGE => Some(PadMode::Edge),
+            TRUNDLE_PAD_REFLECT => Some(PadMode::Reflect),
+            TRUNDLE_PAD_SYMMETRIC => Some(PadMode::Symmetric),
+            TRUNDLE_PAD_WRAP => Some(PadMode::Wrap),
+            _ => {
+                let expected = "one of TRUNDLE_PAD_*";
+                let (argument, number) = ("mode", mode.into());
+                return Err(Error::NumberOutOfRange { argument, number, expected }.into());
+            }
+        };
+        if let Some(mode) = mode {
+            return trundle_plan::new(pair, Pad::new(widths, mode))?.run(data, out, &others);
+        }
+        let Pair { data: own, out: out_desc } = &pair;
+        let widths = pairs(widths, own.layout().shape().rank())?;
+        check_shape("out", &padded(own.layout().shape(), &widths)?, out_desc)?;
+        let element = (own.dtype(), own.width());
+        let element = Descriptor::new("value", element, &Shape::default(), None)?;
+        let value = element.memory(value.cast())?;
+        let read = own.memory(data.cast())?;
+        // An output that is not apart is refused before it is written, so this may be read here.
+        let program = padding(own, &widths, value.read())?;
+        let inputs = (&[own.layout().clone()][..], &[read][..]);
+        assembled(&program, inputs, (out_desc, out), &[others[0], value])
+    })
+}
+
+/// The widths before and behind each axis.
+fn pairs(widths: &[i64], rank: usize) -> Result<Vec<[usize; 2]>> {
+    let width = |number: &i64| {
+        let (argument, number, expected) = ("width", *number, "a number that is not negative");
+        usize::try_from(number).map_err(|_| Error::NumberOutOfRange { argument, number, expected })
+    };
+    let widths = widths.iter().map(width).collect::<trundle::Result<Vec<usize>>>()?;
+    match widths[..] {
+        [both] => Ok(vec![[both; 2]; rank]),
+        [before, behind] => Ok(vec![[before, behind]; rank]),
+        _ if widths.len() == 2 * rank => {
+            Ok(widths.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect())
+        }
+        _ => {
+            let (left, left_size) = ("widths", widths.len());
+            let (right, right_size) = ("two for each axis of the tensor", 2 * rank);
+            Err(Error::SizesDiffer { left, right, left_size, right_size }.into())
+        }
+    }
+}
+
+/// A shape with so much before and behind each axis.
+fn padded(shape: &Shape, widths: &[[usize; 2]]) -> Result<Shape> {
+    let too_large = || Error::TooLarge { what: format!("shape {shape} with widths {widths:?}") };
+    let size = |(size, [before, behind]): (&usize, &[usize; 2])| {
+        size.checked_add(*before)?.checked_add(*behind)
+    };
+    let sizes: Option<Vec<usize>> = shape.iter().zip(widths).map(size).collect();
+    Ok(Shape::new(sizes.ok_or_else(too_large)?)?)
+}
+
+/// The program of tensors that follow each other.
+fn concatenation(given: &[Descriptor], axis: i64) -> Result<Program> {
+    let mut program = Program::new();
+    let parts = given.iter().map(|own| program.given(own.layout().shape().clone(), own.width()));
+    let parts = parts.collect::<trundle::Result<Vec<_>>>()?;
+    let rank = given.first().map_or(1, |own| own.layout().shape().rank());
+    let joined = program.joined(normalize_axis("axis", axis, rank)?, &parts)?;
+    Ok(program.with_output(joined)?)
+}
+
+/// The program of a tensor with a constant around it.
+fn padding(own: &Descriptor, widths: &[[usize; 2]], value: &[u8]) -> Result<Program> {
+    let mut program = Program::new();
+    let given = program.given(own.layout().shape().clone(), own.width())?;
+    let fill = program.fill(own.width(), value)?;
+    let padded = program.padded(given, widths, fill)?;
+    Ok(program.with_output(padded)?)
+}
+
+/// Writes what a program makes of tensors that lie so, once it is known that the output is apart from them and from
+/// `others`, which the call reads too.
+///
+/// # Safety
+/// The memory is the caller's, and nobody else writes to it meanwhile, or reads the output's.
+unsafe fn assembled(
+    program: &Program,
+    (layouts, read): (&[Layout], &[Memory]),
+    (out_desc, out): (&Descriptor, *mut c_void),
+    others: &[Memory],
+) -> Result<()> {
+    let plan = ProgramPlan::new(program, layouts, out_desc.layout(), None)?;
+    let out = out_desc.memory(out.cast())?;
+    read.iter().chain(others).try_for_each(|other| out.check_apart(other))?;
+    // SAFETY: the output is apart from all that is read; the rest is the caller's word.
+    unsafe {
+        let inputs: Vec<&[u8]> = read.iter().map(|memory| memory.read()).collect();
+        Ok(plan.run(&inputs, out.write())?)
+    }
+}

@@ -1,0 +1,391 @@
+//! Tensors of several files put together: `concat` and `stack`.
+
+use crate::npy::{PLAIN, Style, Tensor};
+use crate::{Place, Run, safetensors};
+
+/// A tensor of bytes that no other begins with, of 4-byte elements.
+fn part(seed: usize, shape: &[usize]) -> Tensor {
+    let count = shape.iter().product::<usize>() * 4;
+    let all = trundle_testing::noise(count + 64 * seed);
+    Tensor {
+        descr: "'<f4'".to_owned(),
+        width: 4,
+        shape: shape.to_owned(),
+        bytes: all[64 * seed..].to_owned(),
+    }
+}
+
+/// These one after another along an axis, element by element.
+fn joined(parts: &[&Tensor], axis: usize) -> Tensor {
+    let mut shape = parts[0].shape.clone();
+    shape[axis] = parts.iter().map(|part| part.shape[axis]).sum();
+    let mut bytes = Vec::new();
+    crate::npy::for_each_index(&shape, |index| {
+        let mut index = index.to_vec();
+        let part = parts.iter().find(|part| {
+            let is_there = index[axis] < part.shape[axis];
+            index[axis] -= if is_there { 0 } else { part.shape[axis] };
+            is_there
+        });
+        bytes.extend_from_slice(part.unwrap().element(&index));
+    });
+    Tensor { shape, bytes, ..parts[0].clone() }
+}
+
+/// The same with a new axis of one element.
+fn layer(part: &Tensor, axis: usize) -> Tensor {
+    let mut layer = part.clone();
+    layer.shape.insert(axis, 1);
+    layer
+}
+
+/// Checks that a run was refused, and what it said.
+#[track_caller]
+fn refused(run: &Run, code: i32, words: &[&str]) {
+    assert_eq!(run.code, Some(code), "{run:?}");
+    assert!(words.iter().all(|words| run.stderr.contains(words)), "{words:?}: {run:?}");
+}
+
+/// Runs a command with these words, and reads what it has written.
+#[track_caller]
+fn made(place: &Place, words: &str) -> Tensor {
+    let args: Vec<&str> = words.split(' ').chain(["-o", "out.npy", "--force", "-q"]).collect();
+    place.run(&args).done();
+    Tensor::read(&place.read("out.npy"), 4)
+}
+
+#[test]
+fn tensors_follow_each_other_along_every_axis() {
+    for axis in 0..3 {
+        let sizes = |size: usize| {
+            let mut sizes = [9, 14, 12];
+            sizes[axis] = size;
+            sizes
+        };
+        let [one, other, none] = [part(1, &sizes(5)), part(2, &sizes(13)), part(3, &sizes(0))];
+        let place = Place::with(&[("a.npy", &one), ("none.npy", &none)]);
+        place.write("b.npy", &other.file(Style { version: 1, fortran: true }));
+        let expected = joined(&[&one, &other, &none, &one, &one], axis);
+        for memory in ["64M", "4K"] {
+            for axis in [axis.to_string(), (axis.cast_signed() - 3).to_string()] {
+                let words = format!(
+                    "concat a.npy b.npy none.npy a.npy a.npy --axis {axis} --max-mem {memory} --verify"
+                );
+                assert!(made(&place, &words) == expected, "{words}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tensors_follow_each_other_along_a_new_axis() {
+    let (one, other) = (part(1, &[24, 39]), part(2, &[24, 39]));
+    let place = Place::with(&[("a.npy", &one)]);
+    place.write("b.npy", &other.file(Style { version: 1, fortran: true }));
+    for axis in 0..3 {
+        let [one, other] = [layer(&one, axis), layer(&other, axis)];
+        let expected = joined(&[&one, &other, &one], axis);
+        for memory in ["64M", "4K"] {
+            let words =
+                format!("stack a.npy b.npy a.npy --axis {axis} --max-mem {memory} --verify");
+            assert!(made(&place, &words) == expected, "{words}");
+        }
+    }
+    let scalars = [part(1, &[]), part(2, &[])];
+    let place = Place::with(&[("a.npy", &scalars[0]), ("b.npy", &scalars[1])]);
+    let row = made(&place, "stack a.npy b.npy --axis -1");
+    assert_eq!(
+        (&row.shape[..], row.bytes),
+        (&[2][..], [&*scalars[0].bytes, &scalars[1].bytes].concat())
+    );
+}
+
+#[test]
+fn orders_of_bytes_need_not_be_the_same() {
+    let one = part(1, &[3, 4]);
+    let swapped: Vec<u8> =
+        one.bytes.chunks(4).flat_map(|each| each.iter().rev().copied()).collect();
+    let big = Tensor { descr: "'>f4'".to_owned(), bytes: swapped, ..one.clone() };
+    let place = Place::with(&[("a.npy", &one), ("b.npy", &big)]);
+    for files in ["a.npy b.npy", "b.npy a.npy"] {
+        let expected = joined(&[&one, &one], 1);
+        assert!(made(&place, &format!("concat {files} --axis 1 --verify")) == expected, "{files}");
+    }
+    // What all have, stays.
+    let both = made(&place, "concat b.npy b.npy --axis 0");
+    assert_eq!(both, joined(&[&big, &big], 0));
+}
+
+#[test]
+fn the_output_may_be_one_of_the_inputs_and_streams_go_in_and_out() {
+    let (one, other) = (part(1, &[30, 40]), part(2, &[20, 40]));
+    let place = Place::with(&[("a.npy", &one), ("b.npy", &other)]);
+    let before = place.contents();
+    let args = ["concat", "a.npy", "b.npy", "-o", "b.npy", "--axis", "0"];
+    refused(&place.run(&args), 2, &["b.npy: already exists; --force overwrites it"]);
+    assert_eq!(place.contents(), before);
+    place.run(&[&args[..], &["--force", "--verify"]].concat()).done();
+    assert_eq!(Tensor::read(&place.read("b.npy"), 4), joined(&[&one, &other], 0));
+
+    let words = ["concat", "-", "a.npy", "-", "-o", "-", "--axis", "1", "--max-mem", "4K"];
+    let run = place.run_on(&one.file(PLAIN), &words).done();
+    assert_eq!(Tensor::read(&run.stdout, 4), joined(&[&one, &one, &one], 1));
+}
+
+#[test]
+fn tensors_of_one_name_go_together() {
+    let [w1, w2, b1, b2] = [part(1, &[2, 3]), part(2, &[5, 3]), part(3, &[4]), part(4, &[4])];
+    let place = Place::new();
+    let named = |name, tensor| safetensors::Named::new(name, "F32", tensor);
+    let metadata = [("format", "pt"), ("trundle.axes", r#"{"w":"o i"}"#)];
+    place
+        .write("1.safetensors", &safetensors::file(&metadata, &[named("w", &w1), named("b", &b1)]));
+    place.write("2.safetensors", &safetensors::file(&[], &[named("b", &b2), named("w", &w2)]));
+    let files = ["1.safetensors", "2.safetensors"];
+    let concat = |more: &[&str]| place.run(&[&["concat"], &files[..], more].concat());
+
+    let run = concat(&["-o", "both.safetensors", "--axis", "0", "--json", "--verify"]).done();
+    let report = run.json();
+    assert_eq!(
+        (&report["outputs"][0]["name"], &report["outputs"][1]["name"]),
+        (&"w".into(), &"b".into())
+    );
+    let taken = |file: &str, name: &str| {
+        place
+            .run(&["convert", file, "--tensor", name, "--only", "-o", "t.npy", "--force", "-q"])
+            .done();
+        Tensor::read(&place.read("t.npy"), 4)
+    };
+    assert_eq!(taken("both.safetensors", "w"), joined(&[&w1, &w2], 0));
+    assert_eq!(taken("both.safetensors", "b"), joined(&[&b1, &b2], 0));
+    let text = String::from_utf8_lossy(&place.read("both.safetensors")).into_owned();
+    assert!(text.contains(r#""format":"pt","trundle.axes":"{\"w\":\"o i\"}""#), "{text}");
+
+    // Of others nothing is kept, and what a new axis makes untrue is left out.
+    let run = concat(&["-o", "b.npz", "--axis", "0", "--tensor", "b"]).done();
+    assert!(run.stderr.contains("; 2 tensors left out"), "{run:?}");
+    assert_eq!(taken("b.npz", "b"), joined(&[&b1, &b2], 0));
+    let args =
+        ["stack", "1.safetensors", "1.safetensors", "-o", "s.safetensors", "--axis", "0", "-q"];
+    place.run(&args).done();
+    let text = String::from_utf8_lossy(&place.read("s.safetensors")).into_owned();
+    assert!(text.contains(r#""format":"pt""#) && !text.contains("trundle.axes"), "{text}");
+
+    let refusals: [(&[&str], &[&str]); 3] = [
+        (
+            &["--axis", "1"],
+            &["w: 2.safetensors: shape [5, 3], and that in 1.safetensors is [2, 3]"],
+        ),
+        (&["--axis", "1", "--tensor", "b"], &["b: 1.safetensors: axis 1 is out of range"]),
+        (&["--axis", "0", "--tensor", "c"], &["no tensor is named \"c\""]),
+    ];
+    for (more, words) in refusals {
+        refused(&concat(&[&["-o", "x.safetensors"], more].concat()), 3, words);
+    }
+    place.write("3.safetensors", &safetensors::file(&[], &[named("w", &w2)]));
+    for files in [["1.safetensors", "3.safetensors"], ["3.safetensors", "1.safetensors"]] {
+        let args = [&["concat"], &files[..], &["--axis", "0", "-o", "x.npz"]].concat();
+        refused(
+            &place.run(&args),
+            3,
+            &["3.safetensors: no tensor is named \"b\", as in 1.safetensors; --tensor NAME picks"],
+        );
+    }
+    assert!(!place.path("x.npz").exists());
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_before_anything_is_written() {
+    let other = Tensor { descr: "'<i4'".to_owned(), ..part(1, &[2, 3]) };
+    let place = Place::with(&[
+        ("a.npy", &part(1, &[2, 3])),
+        ("b.npy", &part(2, &[3, 2])),
+        ("row.npy", &part(2, &[6])),
+        ("i.npy", &other),
+    ]);
+    let before = place.contents();
+    let cases: [(&str, i32, &str); 8] = [
+        (
+            "concat a.npy a.npy b.npy --axis 0",
+            3,
+            "b.npy: shape [3, 2], and that in a.npy is [2, 3]: only their sizes along axis 0 may differ",
+        ),
+        ("concat a.npy row.npy --axis 0", 3, "row.npy: shape [6], and that in a.npy is [2, 3]"),
+        (
+            "concat a.npy i.npy --axis 0",
+            3,
+            "i.npy: element type i32, and that in a.npy is f32: they have to be the same",
+        ),
+        (
+            "stack a.npy b.npy --axis 0",
+            3,
+            "b.npy: shape [3, 2], and that in a.npy is [2, 3]: they have to be the same",
+        ),
+        ("concat a.npy a.npy --axis 2", 3, "a.npy: axis 2 is out of range for rank 2"),
+        ("stack a.npy a.npy --axis -4", 3, "a.npy: axis -4 is out of range for rank 3"),
+        ("concat a.npy none.npy --axis 0", 1, "none.npy: cannot open"),
+        ("concat a.npy a.npy --dim time", 3, "a.npy: no axis is called \"time\""),
+    ];
+    for (words, code, message) in cases {
+        let args: Vec<&str> = words.split(' ').chain(["-o", "out.npy"]).collect();
+        refused(&place.run(&args), code, &[message]);
+        let plan: Vec<&str> = ["plan"].into_iter().chain(args).collect();
+        refused(&place.run(&plan), code, &[message]);
+    }
+    for words in ["concat a.npy", "concat --axis 0", "concat a.npy --axis 0 --dim x", "stack a.npy"]
+    {
+        let args: Vec<&str> = words.split(' ').chain(["-o", "out.npy"]).collect();
+        refused(&place.run(&args), 2, &[]);
+    }
+    assert_eq!(place.contents(), before);
+}
+
+#[test]
+fn raw_bytes_are_as_long_as_they_are() {
+    let place = Place::new();
+    let bytes = trundle_testing::noise(15);
+    place.write("a.bin", &bytes[..6]);
+    place.write("b.bin", &bytes[6..]);
+    let args = ["concat", "a.bin", "b.bin", "--dtype", "i4", "--shape", "-1,3", "--axis", "0"];
+    place.run(&[&args[..], &["-o", "c.bin", "--verify"]].concat()).done();
+    assert_eq!(place.read("c.bin"), bytes);
+}
+
+#[cfg(feature = "zarr")]
+#[test]
+fn stores_are_joined_along_an_axis_by_its_name() {
+    use crate::names::{write_array, write_group};
+    use crate::zarr::written;
+
+    let place = Place::new();
+    let wind: [(&str, &[usize], &[&str]); 4] = [
+        ("wind", &[5, 4, 3], &["lat", "time", "lon"]),
+        ("time", &[4], &["time"]),
+        ("lat", &[5], &["lat"]),
+        ("lon", &[3], &["lon"]),
+    ];
+    for (store, times) in [("a.zarr", 4), ("b.zarr", 7), ("other.zarr", 2)] {
+        write_group(&place.path(store), &serde_json::json!({ "title": store }));
+        for (name, sizes, axes) in wind {
+            let mut sizes = sizes.to_vec();
+            axes.iter()
+                .position(|axis| *axis == "time")
+                .into_iter()
+                .for_each(|at| sizes[at] = times);
+            write_array(&place.path(store), name, &sizes, axes);
+        }
+    }
+    let concat = |files: &str, more: &str| {
+        let words = format!("concat {files} --dim time {more}");
+        place.run(&words.split(' ').collect::<Vec<_>>())
+    };
+    let run = concat("a.zarr b.zarr", "-o both.zarr --max-mem 4K --verify").done();
+    assert!(run.stderr.contains("4 tensors, 2 of them kept as they are"), "{run:?}");
+    for (name, axis) in [("wind", "1"), ("time", "0"), ("lat", ""), ("lon", "")] {
+        for store in ["a", "b"] {
+            let out = format!("{store}.npy");
+            let store = format!("{store}.zarr");
+            let args = ["convert", &store, "--tensor", name, "--only", "-o", &out, "--force", "-q"];
+            place.run(&args).done();
+        }
+        let expected = match axis {
+            "" => "a.npy",
+            axis => {
+                let args = ["concat", "a.npy", "b.npy", "-o", "c.npy", "--force", "--axis", axis];
+                place.run(&args).done();
+                "c.npy"
+            }
+        };
+        let cmp = place.run(&["cmp", "both.zarr", expected, "--tensor", name]).done();
+        assert_eq!(cmp.text(), "equal\n", "{name}");
+    }
+    // Names, attributes, chunks and codecs are those of the first.
+    let both = written(&place, "both.zarr/wind");
+    assert_eq!(both["dimension_names"], serde_json::json!(["lat", "time", "lon"]));
+    assert_eq!(both["chunk_grid"]["configuration"]["chunk_shape"], serde_json::json!([2, 2, 2]));
+    assert_eq!(both["codecs"], written(&place, "a.zarr/wind")["codecs"]);
+    assert_eq!(written(&place, "both.zarr")["attributes"]["title"], "a.zarr");
+    let plan = ["plan", "concat", "a.zarr", "b.zarr", "--dim", "time"];
+    let plan = place.run(&plan).done().text();
+    assert!(
+        plan.contains("  wind: u16 [5, 4, 3] + [5, 7, 3] along axis 1 -> [5, 11, 3]\n"),
+        "{plan}"
+    );
+    assert!(plan.contains("  lat: u16 [5], as in the first file\n"), "{plan}");
+
+    // One of the inputs, to a store and a file of other formats; names that are not the same are none.
+    concat("both.zarr a.zarr", "-o both.zarr --force --verify --chunks time=4").done();
+    assert_eq!(written(&place, "both.zarr/time")["shape"], serde_json::json!([15]));
+    let args = ["stack", "a.zarr", "other.zarr", "--tensor", "lon", "--axis", "0", "--dim", "run"];
+    place.run(&[&args[..], &["-o", "lons.zarr"]].concat()).done();
+    let lons = written(&place, "lons.zarr");
+    assert_eq!(lons["dimension_names"], serde_json::json!(["run", "lon"]));
+    place
+        .run(&["concat", "a.zarr", "b.zarr", "--tensor", "time", "--axis", "0", "-o", "t.npz"])
+        .done();
+
+    // What a unit says of the one need not be so of the other.
+    let mut time = written(&place, "b.zarr/time");
+    time["attributes"] = serde_json::json!({ "units": "days since 2024-01-01" });
+    std::fs::write(place.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
+    let run = concat("a.zarr b.zarr", "-o units.zarr -q").done();
+    let words = "warning: units.zarr: attributes that are not the same in all files are those of the first: time";
+    assert_eq!(run.stderr.trim(), words);
+    let report = concat("a.zarr b.zarr", "-o units.zarr --force --json").done().json();
+    assert_eq!(report["attributes_differ"], serde_json::json!(["time"]));
+
+    // Coordinates of other values, and an axis elsewhere.
+    write_array(&place.path("b.zarr"), "lat", &[5], &["lon"]);
+    concat("a.zarr b.zarr", "-o names.zarr").done();
+    assert_eq!(written(&place, "names.zarr/lat")["dimension_names"], serde_json::Value::Null);
+    std::fs::remove_dir_all(place.path("b.zarr/lat/c")).unwrap();
+    let words = "b.zarr: \"lat\" has other elements than in a.zarr, and not the axis along which";
+    refused(&concat("a.zarr b.zarr", "-o x.zarr"), 3, &[words]);
+    write_array(&place.path("b.zarr"), "wind", &[7, 5, 3], &["time", "lat", "lon"]);
+    let words = "wind: b.zarr: axis 0 is called \"time\", in a.zarr axis 1";
+    refused(&concat("a.zarr b.zarr", "-o x.zarr"), 3, &[words]);
+    refused(
+        &concat("a.zarr b.zarr", "-o x.zarr --metadata-only --tensor time"),
+        2,
+        &["metadata only"],
+    );
+    assert!(!place.path("x.zarr").exists());
+}
+
+#[cfg(all(feature = "zarr", feature = "hdf5"))]
+#[test]
+fn files_of_every_format_go_together() {
+    let tensors = [part(1, &[120, 30]), part(2, &[70, 30]), part(3, &[90, 30])];
+    let place =
+        Place::with(&[("a.npy", &tensors[0]), ("b.npy", &tensors[1]), ("c.npy", &tensors[2])]);
+    let [a, b, c] = &tensors;
+    place.write("e.npy", &joined(&[a, b, c], 0).file(PLAIN));
+    place.run(&["convert", "a.npy", "-o", "a.zarr", "--chunks", "5,7", "-q"]).done();
+    place.run(&["convert", "b.npy", "-o", "b.h5", "-q"]).done();
+    place.run(&["convert", "c.npy", "-o", "c.safetensors", "-q"]).done();
+    for to in ["zarr", "h5", "npz", "safetensors", "npy", "bin"] {
+        for memory in ["64M", "24K"] {
+            let out = format!("out.{to}");
+            let args = ["concat", "a.zarr", "b.h5", "c.safetensors", "--axis", "0", "-o", &out];
+            let more = ["--max-mem", memory, "--verify", "--force"];
+            place.run(&[&args[..], &more].concat()).done();
+            let described: &[&str] =
+                if to == "bin" { &["--dtype", "f32", "--shape", "-1,30"] } else { &[] };
+            place.run(&[&["cmp", &out, "e.npy"][..], described].concat()).done();
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn interrupted_work_is_gone_on_with() {
+    use crate::work::Work;
+
+    let args = ["concat", "x.npy", "x.npy", "-o", "y.npy", "--axis", "1"];
+    let work = Work::new(&args);
+    work.begun_and_killed(&["--verify"]);
+    let mut command = work.command(&["--verify", "--resume", "--json"]);
+    let report = Run::of(&mut command).done().json();
+    assert_eq!((&report["resumed"], &report["verified"]), (&true.into(), &true.into()));
+    work.is_done();
+}
