@@ -161,7 +161,11 @@ unsafe fn run_units(
     buffers: &Buffers,
     queue: &mut Queue,
 ) -> usize {
-    let is_plain = step.ragged.is_none() && step.tables.is_none() && step.indexed.is_none();
+    if let Some(indexed) = &step.indexed {
+        // SAFETY: by the caller.
+        return unsafe { run_indexed(step, indexed, first, most, buffers, queue) };
+    }
+    let is_plain = step.ragged.is_none() && step.tables.is_none();
     let innermost = step.outer.last().filter(|_| is_plain);
     let (Some(innermost), (1, 1)) = (innermost, step.blocks()) else {
         // SAFETY: by the caller.
@@ -175,6 +179,69 @@ unsafe fn run_units(
     let along = AffineLoop { len: count, ..*innermost };
     // SAFETY: each tile is a part of the step's loops.
     unsafe { queue.put_all(step.kernel, Tiles { tile, along }) };
+    count
+}
+
+/// The bytes of tiles that are prefetched before they are moved, where indices lead: so many lines are on their way
+/// at once. The hardware prefetcher does not know where the next tile is (measured; docs/kernels.md).
+const INDEXED_AHEAD_BYTES: usize = 8 << 10;
+
+/// The least and the most tiles that these are.
+const INDEXED_AHEAD: (usize, usize) = (1, 32);
+
+/// Moves units of a step with indices, those along its innermost outer loop one after another: see [`run_units`].
+///
+/// # Safety
+/// As [`run_units`].
+unsafe fn run_indexed(
+    step: &Step,
+    indexed: &IndexedStep,
+    first: usize,
+    most: usize,
+    buffers: &Buffers,
+    queue: &mut Queue,
+) -> usize {
+    let is_by_elements = matches!(step.kernel.call, Call::IndexTile(_));
+    let along = step.outer.last().filter(|_| step.tables.is_none() && !is_by_elements);
+    let (Some(along), (1, 1)) = (along, step.blocks()) else {
+        // SAFETY: by the caller.
+        unsafe { run_unit(step, first, buffers, queue) };
+        return 1;
+    };
+    let count = (along.len - first % along.len).min(most);
+    let unit = step.unit(first);
+    let tile = tile_of(step, &unit, step.rows, step.cols, buffers);
+    let table = &indexed.table;
+    let entry = table.offset.wrapping_add_signed(unit.entries);
+    let entries = table.strides.last().copied().unwrap_or(0);
+    let at = |number: usize| {
+        let number = number.cast_signed();
+        let src = table.at(entry.wrapping_add_signed(number * entries));
+        src.wrapping_add(number * along.src_stride)
+    };
+    let is_run = tile.rows.len == 1 && tile.cols.src_stride == tile.width.cast_signed();
+    let bytes = if is_run { tile.cols.len * tile.width } else { tile.width };
+    let (least, furthest) = INDEXED_AHEAD;
+    let ahead = (INDEXED_AHEAD_BYTES / bytes.max(1)).clamp(least, furthest);
+    // Of longer runs the rest is predicted, once it is read.
+    let lines = bytes.min(INDEXED_AHEAD_BYTES / ahead);
+    for number in 0..count {
+        if number + ahead < count {
+            let next = tile.src.wrapping_offset(at(number + ahead));
+            for line in (0..lines).step_by(simd::LINE) {
+                simd::prefetch(next.wrapping_add(line));
+            }
+        }
+        let to = number.cast_signed() * along.dst_stride;
+        let one = Tile {
+            src: tile.src.wrapping_offset(at(number)),
+            dst: tile.dst.wrapping_offset(to),
+            ..tile
+        };
+        let along = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
+        // SAFETY: the tile is a part of the step's loops, and the move leads its indices into the source.
+        unsafe { queue.put_all(step.kernel, Tiles { tile: one, along }) };
+    }
     count
 }
 

@@ -262,9 +262,9 @@ impl Naive {
         shape[axis] = (shape[axis] - size) / step + 1;
         shape.push(size);
         self.gathered(shape, |index, from| {
-            let (within, index) = index.split_last().expect("the axis of the windows");
-            from.copy_from_slice(index);
-            from[axis] = index[axis] * step + within;
+            let last = index.len() - 1;
+            from.copy_from_slice(&index[..last]);
+            from[axis] = index[axis] * step + index[last];
         })
     }
 

@@ -169,7 +169,8 @@ impl Numbers {
                 let axis = usize::from(*axis) % rank;
                 let size = tensor.shape()[axis];
                 // Of no elements there are none to take.
-                let most = if size > 0 { most_elements / (elements / size).max(1) } else { 0 };
+                let rows = elements.checked_div(size);
+                let most = rows.map_or(0, |rows| most_elements / rows.max(1));
                 let fitting = indices.iter().take(most).map(|index| within(*index, size));
                 let indices: Vec<i64> = fitting.collect();
                 // In a row, or as the axes of a square.
