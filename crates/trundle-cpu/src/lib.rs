@@ -4,6 +4,7 @@
 //! All of the CPU's unsafe code is in this crate.
 #![allow(unsafe_code)]
 
+mod along;
 mod backend;
 mod cancellation;
 mod execute;
@@ -21,6 +22,7 @@ mod sub_byte;
 mod threads;
 pub mod tuning;
 
+pub use along::Along;
 pub use backend::Cpu;
 pub use freed_memory::give_freed_memory_back;
 pub use large_pages::prefer_large_pages;

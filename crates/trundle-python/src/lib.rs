@@ -23,6 +23,8 @@ mod hinted;
 mod integer_array;
 mod keywords;
 mod lazy;
+#[allow(unsafe_code)]
+mod lent;
 mod memory;
 mod moved;
 mod numbers;

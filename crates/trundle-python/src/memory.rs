@@ -68,6 +68,16 @@ impl Memory {
         self.strides.insert_many(0, std::iter::repeat_n(self.width.cast_signed(), count));
     }
 
+    /// Whether the elements lie one after another, the last axis fastest.
+    pub(crate) fn is_contiguous(&self) -> bool {
+        let mut stride = self.width.cast_signed();
+        self.sizes.iter().zip(&self.strides).rev().all(|(size, own)| {
+            let fits = *size == 1 || *own == stride;
+            stride = stride.wrapping_mul(*size);
+            fits
+        })
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.width == 0 || self.sizes.contains(&0)
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use trundle::plan_cache::{self, PlanCache};
-use trundle::{Chain, Layout, Plan};
+use trundle::{Chain, Plan};
 
 use crate::error::{not_parsed, not_planned, out_of_memory};
 use crate::memory::{Form, Memory, PerAxis};
@@ -42,12 +42,10 @@ impl Planned {
     ) -> PyResult<Planned> {
         let plan = || {
             let from = src.layout()?;
-            let out_shape = chain.out_shape(from.shape())?;
-            let to = match dst {
-                Some(dst) => dst.layout()?,
-                None => Layout::row_major(&out_shape, src.width)?,
-            };
-            Plan::new(chain, src.width, &from, &to, threads)
+            match dst {
+                Some(dst) => Plan::new(chain, src.width, &from, &dst.layout()?, threads),
+                None => Plan::to_row_major(chain, src.width, &from, threads),
+            }
         };
         let plan = plan().map_err(|error| not_planned(py, &error, is_written))?;
         let sizes = plan.out_shape().iter().map(|size| size.cast_signed()).collect();

@@ -68,7 +68,7 @@ pub(crate) fn run_program(
 }
 
 /// Does the work of a run of so many bytes.
-fn run_of(
+pub(crate) fn run_of(
     py: Python<'_>,
     bytes: usize,
     work: impl FnOnce(GoOn<'_>) -> Result<(), Error> + Send,

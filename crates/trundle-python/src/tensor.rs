@@ -77,6 +77,23 @@ impl<'py> Tensor<'py> {
         }
     }
 
+    /// Whether the elements are integers of 64 bits with a sign, as the machine has them.
+    pub(crate) fn is_i64(&self) -> bool {
+        match &self.kind {
+            Kind::Array(array, _) => {
+                let dtype = array.dtype();
+                let is = |name: &str, value: &str| {
+                    dtype.getattr(name).is_ok_and(|own| own.to_string() == value)
+                };
+                is("kind", "i") && is("itemsize", "8") && is("isnative", "True")
+            }
+            Kind::Foreign(foreign) => {
+                let DLDataType { code, bits, lanes } = foreign.dtype();
+                (code, bits, lanes) == (DLDataTypeCode::INT, 64, 1)
+            }
+        }
+    }
+
     /// Values to be put among the elements of this one: of the same kind and type, or what numpy makes such an array of
     /// where this is one of numpy's.
     ///

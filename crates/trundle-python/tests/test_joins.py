@@ -56,7 +56,7 @@ def test_concatenate_refuses_what_numpy_refuses():
         trundle.concatenate([matrix, matrix.T])
     with pytest.raises(ValueError, match="rank|shape"):
         trundle.concatenate([matrix, np.arange(3)])
-    with pytest.raises(TypeError, match="dtype"):
+    with pytest.raises(TypeError, match=r"arrays\[1\] has elements of type float32, not int64"):
         trundle.concatenate([matrix, matrix.astype("f4")])
     with pytest.raises(TypeError):
         trundle.concatenate(5)
@@ -189,7 +189,7 @@ def test_put_along_axis_as_numpys_own_tests_have_it():
     same(ours, before)
     with pytest.raises(ValueError, match="broadcast"):
         trundle.put_along_axis(ours, where, np.zeros(4), axis=1)
-    with pytest.raises(TypeError, match="dtype"):
+    with pytest.raises(TypeError, match="values has elements of type int32, not float64"):
         trundle.put_along_axis(ours, where, np.zeros(3, "i4"), axis=1)
     with pytest.raises(np.exceptions.AxisError):
         trundle.put_along_axis(ours, where, 0.0, axis=2)

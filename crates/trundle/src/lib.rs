@@ -136,6 +136,6 @@ pub use trundle_core::{
 };
 pub use trundle_cpu::tuning;
 pub use trundle_cpu::{
-    Destination, Machine, ThreadPool, threads, view_from_raw_parts, view_mut_from_raw_parts,
+    Along, Destination, Machine, ThreadPool, threads, view_from_raw_parts, view_mut_from_raw_parts,
     with_pool, with_threads,
 };

@@ -5,7 +5,7 @@ use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use trundle_core::{Layout, Move, Result, Shape, Width};
+use trundle_core::{IndexMap, Layout, Move, Result, Shape, Width};
 
 use crate::chain::{Chain, ChainError};
 use crate::chain_pass::{ChainPass, lowered};
@@ -95,9 +95,37 @@ impl Plan {
         dst: &Layout,
         threads: Option<usize>,
     ) -> Result<Plan, PlanError> {
+        Plan::of(chain, width.into(), src, Some(dst), threads)
+    }
+
+    /// [`Plan::new`] to a row-major tensor without gaps.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn to_row_major(
+        chain: &Chain,
+        width: impl Into<Width>,
+        src: &Layout,
+        threads: Option<usize>,
+    ) -> Result<Plan, PlanError> {
+        Plan::of(chain, width.into(), src, None, threads)
+    }
+
+    fn of(
+        chain: &Chain,
+        width: Width,
+        src: &Layout,
+        dst: Option<&Layout>,
+        threads: Option<usize>,
+    ) -> Result<Plan, PlanError> {
         let steps = chain.steps(src.shape())?;
+        let contiguous = || {
+            let shape = steps.last().map_or(src.shape(), IndexMap::out_shape);
+            Layout::row_major(shape, width.units())
+        };
+        let dst = dst.map_or_else(contiguous, |dst| Ok(dst.clone()))?;
         let device = Device::new(threads);
-        let (passes, moves) = lowered(steps, width.into(), src, dst, &device)?;
+        let (passes, moves) = lowered(steps, width, src, &dst, &device)?;
         let runner = Arc::new(Runner::chain(device, &moves)?);
         Ok(Plan { chain: chain.clone(), passes, moves, runner })
     }
@@ -114,8 +142,7 @@ impl Plan {
     ) -> Result<Plan, PlanError> {
         let width = width.into();
         let src = Layout::row_major(shape, width.units())?;
-        let dst = Layout::row_major(&chain.out_shape(shape)?, width.units())?;
-        Plan::new(chain, width, &src, &dst, threads)
+        Plan::to_row_major(chain, width, &src, threads)
     }
 
     /// Moves the elements from `src` to `dst`. Bytes of `dst` that no element covers are left as

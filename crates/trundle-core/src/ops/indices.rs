@@ -96,30 +96,36 @@ impl Indices {
         size: usize,
         mode: IndexMode,
         (first, every): (usize, usize),
-    ) -> Result<Vec<usize>> {
+    ) -> Result<Arc<[usize]>> {
         let own = self.values.get(first..).unwrap_or_default();
         // Whole numbers of 64 bits: a size is less than the largest of them.
         let limit = size.cast_signed() as i64;
         if limit == 0 && !own.is_empty() {
             return Err(self.out_of_range(first, size));
         }
-        let signed = |index: i64| match mode {
-            IndexMode::Raise => index + if index < 0 { limit } else { 0 },
-            IndexMode::Wrap => index.rem_euclid(limit),
-            IndexMode::Clip => index.clamp(0, limit - 1),
-        };
-        // One pass that has no way out but at its end, which is several times as fast.
-        let mut coordinates = Vec::with_capacity(own.len().div_ceil(every.max(1)));
         let mut are_within = true;
-        coordinates.extend(own.iter().step_by(every.max(1)).map(|index| {
-            let coordinate = signed(*index);
+        // Without a way out but at its end this is several times as fast.
+        let mut of = |index: &i64| -> usize {
+            let coordinate = match mode {
+                IndexMode::Raise => index + if *index < 0 { limit } else { 0 },
+                IndexMode::Wrap => index.rem_euclid(limit),
+                IndexMode::Clip => (*index).clamp(0, limit - 1),
+            };
             are_within &= (0..limit).contains(&coordinate);
             coordinate.cast_unsigned() as usize
-        }));
-        match coordinates.iter().position(|coordinate| *coordinate >= size) {
-            Some(at) if !are_within => Err(self.out_of_range(first + at * every.max(1), size)),
-            _ => Ok(coordinates),
+        };
+        // Straight to where they stay, of which a slice knows how many they are.
+        let coordinates: Arc<[usize]> = match every {
+            0 | 1 => own.iter().map(&mut of).collect(),
+            every => own.iter().step_by(every).map(&mut of).collect(),
+        };
+        if are_within {
+            return Ok(coordinates);
         }
+        let is_outside = |index: &&i64| !(-limit..limit).contains(*index);
+        let outside =
+            self.values[first..].iter().step_by(every.max(1)).position(|index| is_outside(&index));
+        Err(self.out_of_range(first + outside.unwrap_or(0) * every.max(1), size))
     }
 
     fn out_of_range(&self, position: usize, size: usize) -> Error {
@@ -133,7 +139,7 @@ mod tests {
     use super::*;
 
     fn coordinates(values: &[i64], size: usize, mode: IndexMode) -> Result<Vec<usize>> {
-        Indices::list(values).coordinates(size, mode, (0, 1))
+        Indices::list(values).coordinates(size, mode, (0, 1)).map(|found| found.to_vec())
     }
 
     #[test]
@@ -169,6 +175,6 @@ mod tests {
         let tensor = Indices::new(Shape::new([2, 2]).unwrap(), [0, 1, 2, 9]).unwrap();
         let refused = tensor.coordinates(3, IndexMode::Raise, (1, 2)).unwrap_err();
         assert!(refused.to_string().starts_with("index 9 at [1, 1] is"), "{refused}");
-        assert_eq!(tensor.coordinates(3, IndexMode::Raise, (0, 2)).unwrap(), [0, 2]);
+        assert_eq!(tensor.coordinates(3, IndexMode::Raise, (0, 2)).unwrap()[..], [0, 2]);
     }
 }

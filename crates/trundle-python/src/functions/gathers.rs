@@ -10,6 +10,7 @@ use crate::assembled::{Assembly, assembled};
 use crate::error::{axis_out_of_range, refused};
 use crate::integer_array::{Bools, IntegerArray};
 use crate::keywords::axis_or_axes;
+use crate::lent::Lent;
 use crate::moved::moved;
 use crate::numbers;
 use crate::operation::Operation;
@@ -83,6 +84,12 @@ pub(crate) fn take<'py>(
     let rank = x.memory.sizes.len();
     let along = axis.map(|axis| numbers::axis("axis", axis, rank)).transpose()?;
     let mode = index_mode(mode)?;
+    if let (Some(axis), IndexMode::Raise, None) = (along.or((rank == 1).then_some(0)), mode, out)
+        && let Some(lent) = Lent::of(&x, axis, indices)
+        && let Some(taken) = lent.take(py, threads)
+    {
+        return taken;
+    }
     let no_integers = |message| PyTypeError::new_err(message);
     let indices = IntegerArray::read_as("indices", indices, Bools::AsNumbers, no_integers)?;
     let op = Take::new(along.unwrap_or(0), indices.indices(py, "indices")?).with_mode(mode);
@@ -199,6 +206,13 @@ pub(crate) fn take_along_axis<'py>(
         OneAxis::Last if rank == 0 => return Err(axis_out_of_range(py, "axis", -1, rank)),
         OneAxis::Last => rank.cast_signed() as i64 - 1,
     };
+    if !is_flat
+        && out.is_none()
+        && let Some(lent) = Lent::of(&x, axis, indices)
+        && let Some(taken) = lent.take_along(py, threads)
+    {
+        return taken;
+    }
     let no_integers = |message| PyIndexError::new_err(message);
     let indices = IntegerArray::read_as("indices", indices, Bools::Refused, no_integers)?;
     match is_flat {
@@ -271,11 +285,20 @@ pub(crate) fn put_along_axis<'py>(
     }
     let sizes = read.memory.sizes.clone();
     let axis = numbers::axis("axis", axis, sizes.len())?;
+    let values = read.values_like(py, "values", values)?;
+    if let Some(lent) = Lent::of(&read, axis, indices) {
+        let target = match out {
+            Some(out) => Tensor::to_write("out", out, &read)?.memory,
+            None => read.memory.clone(),
+        };
+        if let Some(done) = lent.put_along(py, &values.memory, &target, threads) {
+            return done.map(|()| out.cloned());
+        }
+    }
     let no_integers = |message| PyIndexError::new_err(message);
     let indices = IntegerArray::read_as("indices", indices, Bools::Refused, no_integers)?;
     check_broadcast(&sizes, indices.sizes(), axis)?;
     let taken = TakeAlongAxis::new(axis, indices.indices(py, "indices")?);
-    let values = read.values_like(py, "values", values)?;
     let inputs = [read, values];
     let assembly = Assembly::new(&inputs, |program, given| {
         let places = taken.index_map(&program.tensor(given[0]).shape)?;

@@ -1,0 +1,367 @@
+//! Elements at indices along an axis, where the indices are data of a call: they are read where they are, and no plan
+//! is made of them.
+//!
+//! A planned gather holds its indices, checked, as a table. To make that table costs as much as to move single elements,
+//! so that a call which comes once does without. The law is that of `Take` and `TakeAlongAxis`, which
+//! `crates/trundle-cpu/tests/along.rs` holds it to.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trundle_core::{Error, Result};
+
+use crate::threads::for_each_task;
+
+/// A row-major tensor about one of its axes: `outer` times `size` times `inner` elements of `width` bytes, of which
+/// `count` are taken along the axis, or put there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Along {
+    /// How many positions the axes before it have.
+    pub outer: usize,
+    /// Its size.
+    pub size: usize,
+    /// The indices along it.
+    pub count: usize,
+    /// How many positions the axes behind it have.
+    pub inner: usize,
+    /// The size of an element in bytes.
+    pub width: usize,
+}
+
+/// What a task comes to at least, in bytes that are written.
+const LEAST_TASK_BYTES: usize = 256 << 10;
+
+/// The tasks of each thread, so that a slower one can leave some to others.
+const TASKS_PER_THREAD: usize = 8;
+
+/// The two ends of a call, shared by its threads.
+#[derive(Clone, Copy)]
+struct Ends {
+    src: *const u8,
+    dst: *mut u8,
+}
+
+// SAFETY: threads read the source, and write disjoint parts of the destination.
+unsafe impl Sync for Ends {}
+
+impl Along {
+    /// The bytes of the tensor, and of what is taken; `None` if they cannot be counted.
+    fn bytes(&self) -> Option<(usize, usize)> {
+        let rows = self.outer.checked_mul(self.inner)?.checked_mul(self.width)?;
+        Some((rows.checked_mul(self.size)?, rows.checked_mul(self.count)?))
+    }
+
+    /// The elements at `indices`, the same for every position of the other axes. Those below 0 count from the end.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`] for buffers or indices of another size, [`Error::IndexOutOfRange`]: `out` is written in
+    /// part then.
+    pub fn take(&self, data: &[u8], indices: &[i64], out: &mut [u8], threads: usize) -> Result<()> {
+        self.check(("the data", data.len()), ("out", out.len()))?;
+        self.check_indices(indices, self.count)?;
+        let row = self.inner * self.width;
+        let ends = Ends { src: data.as_ptr(), dst: out.as_mut_ptr() };
+        self.each(self.outer * self.count, row, indices, threads, |positions, is_within| {
+            let (ends, limit) = (&ends, Limit::of(self.size));
+            let mut at = positions.start;
+            while at < positions.end {
+                let (outer, first) = (at / self.count, at % self.count);
+                let last = self.count.min(first + positions.end - at);
+                let src = ends.src.wrapping_add(outer * self.size * row);
+                let dst = ends.dst.wrapping_add(at * row);
+                let own = &indices[first..last];
+                // SAFETY: each index is made one of the axis, and positions are those of the output.
+                unsafe { copy_rows(src, own, limit, row, dst, is_within) };
+                at += own.len();
+            }
+        })
+    }
+
+    /// For each position the element of its row at an index of its own: `indices` are of the shape of `out`.
+    ///
+    /// # Errors
+    /// As [`Along::take`].
+    pub fn take_along(
+        &self,
+        data: &[u8],
+        indices: &[i64],
+        out: &mut [u8],
+        threads: usize,
+    ) -> Result<()> {
+        self.check(("the data", data.len()), ("out", out.len()))?;
+        let rows = self.outer * self.count;
+        self.check_indices(indices, rows * self.inner)?;
+        let ends = Ends { src: data.as_ptr(), dst: out.as_mut_ptr() };
+        let Along { inner, width, .. } = *self;
+        // Rows of one element each are gone through in longer stretches.
+        let (rows, within) = if inner == 1 { (self.outer, self.count) } else { (rows, inner) };
+        self.each(rows, within * width, indices, threads, |positions, is_within| {
+            let (ends, limit) = (&ends, Limit::of(self.size));
+            for row in positions {
+                let outer = if inner == 1 { row } else { row / self.count };
+                let src = ends.src.wrapping_add(outer * self.size * inner * width);
+                let dst = ends.dst.wrapping_add(row * within * width);
+                let own = &indices[row * within..][..within];
+                // SAFETY: as above; along a row each element is of its own column.
+                unsafe { copy_elements(src, own, limit, (inner, width), dst, is_within) };
+            }
+        })
+    }
+
+    /// Puts `updates` into `out`, each into its row at an index of its own: `indices` are of the shape of `updates`. Of
+    /// several for one place the last counts.
+    ///
+    /// # Errors
+    /// As [`Along::take`], but nothing is written then.
+    pub fn put_along(
+        &self,
+        out: &mut [u8],
+        indices: &[i64],
+        updates: &[u8],
+        threads: usize,
+    ) -> Result<()> {
+        self.check(("out", out.len()), ("updates", updates.len()))?;
+        self.check_indices(indices, self.outer * self.count * self.inner)?;
+        self.check_range(indices)?;
+        let ends = Ends { src: updates.as_ptr(), dst: out.as_mut_ptr() };
+        let Along { outer, size, count, inner, width } = *self;
+        // Each task has some positions of the other axes, so that what is put to one place is put in order.
+        let columns = inner.min(LEAST_COLUMNS);
+        let (parts, each) = (inner.div_ceil(columns.max(1)), columns);
+        let bytes = count * columns * width;
+        self.each(outer * parts, bytes, indices, threads, |positions, is_within| {
+            let (ends, limit) = (&ends, Limit::of(size));
+            for position in positions {
+                let (outer, part) = (position / parts, position % parts);
+                let columns = part * each..((part + 1) * each).min(inner);
+                let dst = ends.dst.wrapping_add(outer * size * inner * width);
+                // Rows of one element each are gone through at once.
+                let (rows, along) = if inner == 1 { (1, count) } else { (count, columns.len()) };
+                for row in 0..rows {
+                    let first = (outer * count + row) * inner + columns.start;
+                    let own = &indices[first..][..along];
+                    let src = ends.src.wrapping_add(first * width);
+                    let dst = dst.wrapping_add(columns.start * width);
+                    // SAFETY: each index is made one of the axis; no other task has these columns of the row.
+                    unsafe { put_elements(src, own, limit, (inner, width), dst, is_within) };
+                }
+            }
+        })
+    }
+
+    fn check(&self, whole: (&'static str, usize), part: (&'static str, usize)) -> Result<()> {
+        let too_large = || Error::TooLarge { what: format!("{self:?}") };
+        let (whole_bytes, part_bytes) = self.bytes().ok_or_else(too_large)?;
+        for ((name, got), expected) in [(whole, whole_bytes), (part, part_bytes)] {
+            if got != expected {
+                let (left_size, right_size) = (got, expected);
+                let right = "the bytes of its shape";
+                return Err(Error::SizesDiffer { left: name, right, left_size, right_size });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_indices(&self, indices: &[i64], expected: usize) -> Result<()> {
+        if indices.len() != expected {
+            let (left, right) = ("indices", "the positions");
+            let (left_size, right_size) = (indices.len(), expected);
+            return Err(Error::SizesDiffer { left, right, left_size, right_size });
+        }
+        if self.size == 0 { self.check_range(indices) } else { Ok(()) }
+    }
+
+    /// Checks that every index is one of the axis.
+    ///
+    /// # Errors
+    /// [`Error::IndexOutOfRange`] with the number of the first that is not.
+    pub fn check_range(&self, indices: &[i64]) -> Result<()> {
+        let limit = self.size.cast_signed() as i64;
+        let is_outside = |index: &i64| *index < -limit || *index >= limit;
+        match indices.iter().position(is_outside) {
+            None => Ok(()),
+            Some(at) => Err(Error::IndexOutOfRange {
+                index: indices[at],
+                position: vec![at],
+                size: self.size,
+            }),
+        }
+    }
+
+    /// Calls `work` with stretches of `0..positions`, each of which writes `bytes`, on some threads.
+    fn each(
+        &self,
+        positions: usize,
+        bytes: usize,
+        indices: &[i64],
+        threads: usize,
+        work: impl Fn(std::ops::Range<usize>, &mut bool) + Sync,
+    ) -> Result<()> {
+        if positions == 0 || bytes == 0 || indices.is_empty() {
+            return Ok(());
+        }
+        let all = positions.saturating_mul(bytes);
+        let threads = threads.clamp(1, (all / LEAST_TASK_BYTES).max(1));
+        let tasks = if threads == 1 { 1 } else { threads * TASKS_PER_THREAD };
+        let each = positions.div_ceil(tasks);
+        let are_within = AtomicBool::new(true);
+        for_each_task(threads, positions.div_ceil(each), &|task| {
+            let mut is_within = true;
+            work(task * each..((task + 1) * each).min(positions), &mut is_within);
+            if !is_within {
+                are_within.store(false, Ordering::Relaxed);
+            }
+        });
+        if are_within.into_inner() { Ok(()) } else { self.check_range(indices) }
+    }
+}
+
+/// Columns that a task of puts has at least, if there are so many: some lines of them.
+const LEAST_COLUMNS: usize = 256;
+
+/// The size of an axis, which is not 0.
+#[derive(Clone, Copy)]
+struct Limit {
+    size: i64,
+}
+
+impl Limit {
+    fn of(size: usize) -> Limit {
+        Limit { size: size.cast_signed() as i64 }
+    }
+
+    /// The place of an index along the axis; whether it was one is added to `is_within`. It is one of the axis in
+    /// any case: indices may be written to by others while they are read.
+    #[inline(always)]
+    fn place(self, index: i64, is_within: &mut bool) -> usize {
+        let place = index.wrapping_add(if index < 0 { self.size } else { 0 }).cast_unsigned();
+        let last = self.size.cast_unsigned() - 1;
+        *is_within &= place <= last;
+        place.min(last) as usize
+    }
+}
+
+/// Copies rows of so many bytes.
+///
+/// # Safety
+/// `src` is valid for reads of all rows of the axis, and `dst` for writes of one for each index.
+#[inline]
+unsafe fn copy_rows(
+    src: *const u8,
+    indices: &[i64],
+    limit: Limit,
+    row: usize,
+    dst: *mut u8,
+    is_within: &mut bool,
+) {
+    macro_rules! of_width {
+        ($($width:literal)*) => {
+            match row {
+                $($width => {
+                    for (at, index) in indices.iter().enumerate() {
+                        let place = limit.place(*index, is_within);
+                        // SAFETY: by the caller.
+                        unsafe { copy::<$width>(src.add(place * $width), dst.add(at * $width)) };
+                    }
+                })*
+                _ => {
+                    for (at, index) in indices.iter().enumerate() {
+                        let place = limit.place(*index, is_within);
+                        // SAFETY: by the caller.
+                        unsafe {
+                            std::ptr::copy_nonoverlapping(src.add(place * row), dst.add(at * row), row);
+                        }
+                    }
+                }
+            }
+        };
+    }
+    of_width!(1 2 3 4 6 8 12 16 24 32 48 64);
+}
+
+/// Copies elements, each from its own column: element i of a row is `i` elements on.
+///
+/// # Safety
+/// As [`copy_rows`], where rows of the axis are `inner` elements apart.
+#[inline]
+unsafe fn copy_elements(
+    src: *const u8,
+    indices: &[i64],
+    limit: Limit,
+    (inner, width): (usize, usize),
+    dst: *mut u8,
+    is_within: &mut bool,
+) {
+    let step = usize::from(inner > 1);
+    macro_rules! of_width {
+        ($($width:literal)*) => {
+            match width {
+                $($width => {
+                    for (at, index) in indices.iter().enumerate() {
+                        let place = limit.place(*index, is_within) * inner + at * step;
+                        // SAFETY: by the caller.
+                        unsafe { copy::<$width>(src.add(place * $width), dst.add(at * $width)) };
+                    }
+                })*
+                _ => {
+                    for (at, index) in indices.iter().enumerate() {
+                        let place = limit.place(*index, is_within) * inner + at * step;
+                        // SAFETY: by the caller.
+                        unsafe {
+                            std::ptr::copy_nonoverlapping(src.add(place * width), dst.add(at * width), width);
+                        }
+                    }
+                }
+            }
+        };
+    }
+    of_width!(1 2 4 8 16);
+}
+
+/// The other way: element i of `src` is put at its index, into its own column.
+///
+/// # Safety
+/// `src` is valid for reads of one element for each index, and `dst` for writes of the axis in these columns.
+#[inline]
+unsafe fn put_elements(
+    src: *const u8,
+    indices: &[i64],
+    limit: Limit,
+    (inner, width): (usize, usize),
+    dst: *mut u8,
+    is_within: &mut bool,
+) {
+    let step = usize::from(inner > 1);
+    macro_rules! of_width {
+        ($($width:literal)*) => {
+            match width {
+                $($width => {
+                    for (at, index) in indices.iter().enumerate() {
+                        let place = limit.place(*index, is_within) * inner + at * step;
+                        // SAFETY: by the caller.
+                        unsafe { copy::<$width>(src.add(at * $width), dst.add(place * $width)) };
+                    }
+                })*
+                _ => {
+                    for (at, index) in indices.iter().enumerate() {
+                        let place = limit.place(*index, is_within) * inner + at * step;
+                        // SAFETY: by the caller.
+                        unsafe {
+                            std::ptr::copy_nonoverlapping(src.add(at * width), dst.add(place * width), width);
+                        }
+                    }
+                }
+            }
+        };
+    }
+    of_width!(1 2 4 8 16);
+}
+
+/// Copies one element of W bytes.
+///
+/// # Safety
+/// `src` is valid for reads and `dst` for writes of W bytes.
+#[inline(always)]
+unsafe fn copy<const W: usize>(src: *const u8, dst: *mut u8) {
+    // SAFETY: by the caller.
+    unsafe { dst.cast::<[u8; W]>().write_unaligned(src.cast::<[u8; W]>().read_unaligned()) };
+}

@@ -1,0 +1,199 @@
+//! Gathers and scatters whose indices are read where the caller has them: of contiguous arrays, by contiguous indices of
+//! 64 bits.
+//!
+//! All else is planned, for which indices become a table: that takes longer than to move single elements.
+
+use pyo3::prelude::*;
+use trundle::{Along, Error};
+
+use crate::array::Class;
+use crate::error::refused;
+use crate::memory::{Extent, Memory, PerAxis};
+use crate::moved::copied;
+use crate::run::run_of;
+use crate::tensor::{Output, Tensor};
+
+/// Rows of as many bytes as this are worth a plan: its kernels move them faster (a guess).
+const MOST_ROW_BYTES: usize = 64;
+
+/// The array, its axis and the indices of a call.
+pub(crate) struct Lent<'a, 'py> {
+    x: &'a Tensor<'py>,
+    axis: usize,
+    indices: Tensor<'py>,
+}
+
+/// What is read, the indices, and what is written.
+struct Ends {
+    read: Extent,
+    indices: Extent,
+    written: Extent,
+}
+
+// SAFETY: whoever makes the call holds the arrays, and these are only their addresses.
+unsafe impl Send for Ends {}
+
+impl Ends {
+    fn run(
+        self,
+        work: impl FnOnce(&[u8], &[i64], &mut [u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Ends { read, indices, written } = self;
+        // SAFETY: the bytes that arrays reach, which the caller holds; indices are contiguous and aligned. Nothing
+        // else overlaps what is written. Who writes to an array that is read gets elements torn, or of other places,
+        // but none from outside of the array.
+        unsafe {
+            work(
+                std::slice::from_raw_parts(read.start, read.bytes),
+                std::slice::from_raw_parts(indices.start.cast(), indices.bytes / size_of::<i64>()),
+                std::slice::from_raw_parts_mut(written.start, written.bytes),
+            )
+        }
+    }
+}
+
+impl<'a, 'py> Lent<'a, 'py> {
+    /// The call, if it is one of these. `axis` is one of `x`.
+    pub(crate) fn of(
+        x: &'a Tensor<'py>,
+        axis: i64,
+        indices: &Bound<'py, PyAny>,
+    ) -> Option<Lent<'a, 'py>> {
+        let indices = Tensor::to_read("indices", indices, Class::Plain).ok()?;
+        let is_aligned = indices.memory.first.addr().is_multiple_of(align_of::<i64>());
+        let fits = indices.is_i64()
+            && is_aligned
+            && [&indices.memory, &x.memory].iter().all(|each| each.is_contiguous());
+        let axis = usize::try_from(axis).ok()?;
+        (fits && !x.memory.is_empty() && !indices.memory.is_empty()).then_some(Lent {
+            x,
+            axis,
+            indices,
+        })
+    }
+
+    fn along(&self, count: usize) -> Along {
+        let sizes = &self.x.memory.sizes;
+        let product = |sizes: &[isize]| sizes.iter().map(|size| size.unsigned_abs()).product();
+        Along {
+            outer: product(&sizes[..self.axis]),
+            size: sizes[self.axis].unsigned_abs(),
+            count,
+            inner: product(&sizes[self.axis + 1..]),
+            width: self.x.memory.width,
+        }
+    }
+
+    /// The elements at the indices, unless they are rows that are worth a plan.
+    pub(crate) fn take(
+        &self,
+        py: Python<'py>,
+        threads: Option<usize>,
+    ) -> Option<PyResult<Bound<'py, PyAny>>> {
+        let own = &self.indices.memory.sizes;
+        let along = self.along(own.iter().map(|size| size.unsigned_abs()).product());
+        if along.inner.saturating_mul(along.width) >= MOST_ROW_BYTES {
+            return None;
+        }
+        let sizes = &self.x.memory.sizes;
+        let (before, behind) = (&sizes[..self.axis], &sizes[self.axis + 1..]);
+        let sizes: PerAxis<isize> = before.iter().chain(own).chain(behind).copied().collect();
+        let threads = threads.unwrap_or_else(trundle::threads);
+        Some(self.made(py, &sizes, move |read, indices, written| {
+            along.take(read, indices, written, threads)
+        }))
+    }
+
+    /// For each position the element of its row, if the other axes are of the same sizes.
+    pub(crate) fn take_along(
+        &self,
+        py: Python<'py>,
+        threads: Option<usize>,
+    ) -> Option<PyResult<Bound<'py, PyAny>>> {
+        let along = self.of_positions()?;
+        let threads = threads.unwrap_or_else(trundle::threads);
+        Some(self.made(py, &self.indices.memory.sizes, move |read, indices, written| {
+            along.take_along(read, indices, written, threads)
+        }))
+    }
+
+    /// Puts contiguous values into `target`, which has the elements of `x` or is it, if the other axes are of the same sizes.
+    pub(crate) fn put_along(
+        &self,
+        py: Python<'py>,
+        values: &Memory,
+        target: &Memory,
+        threads: Option<usize>,
+    ) -> Option<PyResult<()>> {
+        let along = self.of_positions()?;
+        let indices = &self.indices.memory;
+        let fits =
+            values.sizes == indices.sizes && values.is_contiguous() && target.is_contiguous();
+        if !fits || [values, indices].iter().any(|each| each.may_overlap(target)) {
+            return None;
+        }
+        let put = || {
+            if target.first != self.x.memory.first {
+                if self.x.memory.may_overlap(target) || target.sizes != self.x.memory.sizes {
+                    return Ok(None);
+                }
+                // Nothing is written if an index is refused.
+                let of = |ends: Ends| ends.run(|_, indices, _| along.check_range(indices));
+                of(self.ends(target.extent(), Extent { bytes: 0, ..target.extent() }))
+                    .map_err(|error| refused(py, &placed(error, &indices.sizes)))?;
+                copied(py, &self.x.memory, target, threads)?;
+            }
+            let threads = threads.unwrap_or_else(trundle::threads);
+            let ends = self.ends(values.extent(), target.extent());
+            let bytes = ends.read.bytes;
+            let own = &indices.sizes;
+            run_of(py, bytes, move |_| {
+                ends.run(|updates, indices, out| along.put_along(out, indices, updates, threads))
+                    .map_err(|error| placed(error, own))
+            })?;
+            Ok(Some(()))
+        };
+        put().transpose()
+    }
+
+    fn of_positions(&self) -> Option<Along> {
+        let (own, sizes) = (&self.indices.memory.sizes, &self.x.memory.sizes);
+        let is_alike = |axis: usize| axis == self.axis || own[axis] == sizes[axis];
+        let fits = own.len() == sizes.len() && (0..own.len()).all(is_alike);
+        fits.then(|| self.along(own[self.axis].unsigned_abs()))
+    }
+
+    fn ends(&self, read: Extent, written: Extent) -> Ends {
+        Ends { read, indices: self.indices.memory.extent(), written }
+    }
+
+    /// A new array of these sizes.
+    fn made(
+        &self,
+        py: Python<'py>,
+        sizes: &[isize],
+        work: impl FnOnce(&[u8], &[i64], &mut [u8]) -> Result<(), Error> + Send,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (output, extent) = Output::like(self.x, sizes)?;
+        let ends = self.ends(self.x.memory.extent(), extent);
+        let own = &self.indices.memory.sizes;
+        run_of(py, extent.bytes, move |_| ends.run(work).map_err(|error| placed(error, own)))?;
+        output.finish(py)
+    }
+}
+
+/// An index that is refused, with its place among indices of these sizes.
+fn placed(error: Error, sizes: &[isize]) -> Error {
+    match error {
+        Error::IndexOutOfRange { index, position, size } => {
+            let mut rest = position.first().copied().unwrap_or(0);
+            let mut position = vec![0; sizes.len()];
+            for (at, own) in position.iter_mut().zip(sizes).rev() {
+                let own = own.unsigned_abs().max(1);
+                (*at, rest) = (rest % own, rest / own);
+            }
+            Error::IndexOutOfRange { index, position, size }
+        }
+        error => error,
+    }
+}
