@@ -59,7 +59,7 @@ pub use error::{Error, Result};
 pub use links::Links;
 pub use model::{Dimension, Input, Model, Node, Output, PartialShape, ValueId};
 pub use operator::{
-    AspectRatio, BlockOrder, BroadcastRule, Coordinates, Floats, IntegerTypes, Integers,
+    AspectRatio, BlockOrder, BroadcastRule, Coordinates, Floats, IndexRule, IntegerTypes, Integers,
     LeastScale, Nearest, Operator, PadValue, Pads, Parts, PatchPadding, StridedSliceMasks,
     ZeroSize,
 };

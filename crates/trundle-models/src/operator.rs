@@ -245,8 +245,8 @@ pub enum Operator {
         axis: Integers,
         /// How many axes data and indices share; a negative number counts from the rank of the indices.
         batch_axes: i64,
-        /// Whether negative indices count from the end.
-        counts_back: bool,
+        /// What indices are that lie outside the axis.
+        rule: IndexRule,
     },
     /// For each position of the indices, which are input 1, the element of its row along an axis.
     GatherElements {
@@ -264,10 +264,12 @@ pub enum Operator {
     ScatterElements {
         /// Negative ones count from the end.
         axis: Integers,
+        /// Whether negative indices count from the end; they are refused else.
+        counts_back: bool,
     },
     /// The data with elements or slices of input 2 in the places of [`Operator::GatherNd`].
     ScatterNd,
-    /// The data with slices of input 2 in the places of [`Operator::Gather`].
+    /// The data with slices of input 2 in the places of [`Operator::Gather`]; no index may be negative.
     ScatterUpdate {
         /// Which axis; one entry, negative ones count from the end.
         axis: Integers,
@@ -309,6 +311,17 @@ pub enum Operator {
         /// The number of groups.
         groups: usize,
     },
+}
+
+/// What indices of a gather are that lie outside their axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexRule {
+    /// Refused.
+    Within,
+    /// Negative ones count from the end; others are refused.
+    CountsBack,
+    /// Negative ones count from the end; in the place of others are zeros.
+    ZeroOutside,
 }
 
 /// What is done about patches that reach beyond a picture.

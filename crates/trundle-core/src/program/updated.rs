@@ -52,6 +52,16 @@ impl Program {
         }
     }
 
+    /// How many indices [`Program::updated`] holds in memory for these places: of one axis, where all others stay as
+    /// they are, else of all elements.
+    pub fn indices_of_update(places: &IndexMap) -> usize {
+        let (whole, part) = (places.in_shape(), places.out_shape());
+        match changed_axis(places) {
+            Some(axis) => whole[axis].saturating_add(part[axis]),
+            None => whole.elements().saturating_add(part.elements()),
+        }
+    }
+
     /// The elements of `shape` that a table has for an axis of another tensor.
     fn taken(
         &mut self,
@@ -75,6 +85,19 @@ impl Program {
 
 /// The one axis along which a map leads elsewhere, and where, if each other axis is itself.
 fn one_axis(places: &IndexMap) -> Option<(usize, Vec<usize>)> {
+    let axis = changed_axis(places)?;
+    let [layer] = places.layers() else { return None };
+    let axes = layer.axes()?;
+    let mut index = vec![0; layer.out_shape().rank()];
+    let along = (0..layer.out_shape()[axis]).map(|at| {
+        index[axis] = at;
+        axes[axis].source_of(&index)
+    });
+    Some((axis, along.collect()))
+}
+
+/// That axis alone.
+fn changed_axis(places: &IndexMap) -> Option<usize> {
     let [layer] = places.layers() else { return None };
     let axes = layer.axes()?;
     if layer.in_shape().rank() != layer.out_shape().rank() {
@@ -88,15 +111,7 @@ fn one_axis(places: &IndexMap) -> Option<(usize, Vec<usize>)> {
     let axis = others.next().unwrap_or(0);
     // Of one index along the axis, the others may be any.
     let reads = axes.get(axis)?.axes().all(|read| read == axis);
-    if others.next().is_some() || !reads {
-        return None;
-    }
-    let mut index = vec![0; layer.out_shape().rank()];
-    let along = (0..layer.out_shape()[axis]).map(|at| {
-        index[axis] = at;
-        axes[axis].source_of(&index)
-    });
-    Some((axis, along.collect()))
+    (others.next().is_none() && reads).then_some(axis)
 }
 
 /// For each of `size` elements of a tensor, counted in row-major order, which it is of these and, behind them, of the
@@ -178,6 +193,17 @@ mod tests {
         check(&Slice::new(&[2], &[2], &[0], &[1]).index_map(&of).unwrap());
         check(&IndexMap::identity(&of));
         check(&IndexMap::identity(&shape(&[])));
+    }
+
+    #[test]
+    fn the_indices_of_an_update_are_counted_before_they_are_made() {
+        let count = |places: &IndexMap| Program::indices_of_update(places);
+        let of = shape(&[4, 1 << 40]);
+        assert_eq!(count(&Slice::new(&[1], &[3], &[0], &[1]).index_map(&of).unwrap()), 6);
+        let slice = Slice::new(&[1, 1], &[3, 3], &[0, 1], &[1, 1]).index_map(&of).unwrap();
+        assert_eq!(count(&slice), (4 << 40) + 4);
+        assert_eq!(count(&IndexMap::identity(&of)), 8);
+        assert_eq!(count(&IndexMap::identity(&shape(&[]))), 2);
     }
 
     #[test]

@@ -14,8 +14,8 @@ use super::resize::{
 };
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{
-    BlockOrder, BroadcastRule, Constant, Data, ElementType, IntegerTypes, Integers, Operator,
-    PadValue, Pads, Parts, ZeroSize,
+    BlockOrder, BroadcastRule, Constant, Data, ElementType, IndexRule, IntegerTypes, Integers,
+    Operator, PadValue, Pads, Parts, ZeroSize,
 };
 
 /// A form of an operator: what the file calls it, the first opset that has it so, and how its
@@ -293,7 +293,7 @@ fn reshape(call: &mut Call<'_, '_>) -> Checked<Operator> {
 
 fn gather(call: &mut Call<'_, '_>) -> Checked<Operator> {
     let axis = Integers::Given(vec![call.attributes.int("axis")?.unwrap_or(0)]);
-    Ok(Operator::Gather { axis, batch_axes: 0, counts_back: true })
+    Ok(Operator::Gather { axis, batch_axes: 0, rule: IndexRule::CountsBack })
 }
 
 fn gather_elements(call: &mut Call<'_, '_>) -> Checked<Operator> {
@@ -311,7 +311,7 @@ fn gather_nd(call: &mut Call<'_, '_>) -> Checked<Operator> {
 fn scatter_elements(call: &mut Call<'_, '_>) -> Checked<Operator> {
     no_reduction(call, 16)?;
     let axis = Integers::Given(vec![call.attributes.int("axis")?.unwrap_or(0)]);
-    Ok(Operator::ScatterElements { axis })
+    Ok(Operator::ScatterElements { axis, counts_back: true })
 }
 
 fn scatter_withdrawn(_: &mut Call<'_, '_>) -> Checked<Operator> {

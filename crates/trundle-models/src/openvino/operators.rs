@@ -12,8 +12,8 @@ use super::interpolate::{interpolate, mode_that_computes};
 use super::layer::Layer;
 use crate::survey::{Survey, Why};
 use crate::{
-    BlockOrder, BroadcastRule, ElementType, IntegerTypes, Integers, Operator, PadValue, Pads,
-    Parts, PatchPadding, Result, StridedSliceMasks, ZeroSize,
+    BlockOrder, BroadcastRule, ElementType, IndexRule, IntegerTypes, Integers, Operator, PadValue,
+    Pads, Parts, PatchPadding, Result, StridedSliceMasks, ZeroSize,
 };
 
 /// What is known of a layer's input before anything runs.
@@ -337,14 +337,15 @@ fn reverse(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
 }
 
 fn gather(layer: &Layer, _: &[Operand]) -> Result<Operator> {
-    // Version 1 has no batch_dims; indices count back since version 8.
+    // Version 1 has no batch_dims; any index has a meaning since version 8.
     let version = layer.opset()?.unwrap_or(8);
     let batch_axes = if version < 7 { 0 } else { layer.number("batch_dims", 0)? };
-    Ok(Operator::Gather { axis: integers(2), batch_axes, counts_back: version >= 8 })
+    let rule = if version < 8 { IndexRule::Within } else { IndexRule::ZeroOutside };
+    Ok(Operator::Gather { axis: integers(2), batch_axes, rule })
 }
 
 fn gather_elements(layer: &Layer, _: &[Operand]) -> Result<Operator> {
-    Ok(Operator::GatherElements { axis: layer.number("axis", 0)? })
+    Ok(Operator::GatherElements { axis: layer.required_number("axis")? })
 }
 
 fn gather_nd(layer: &Layer, _: &[Operand]) -> Result<Operator> {
@@ -353,12 +354,12 @@ fn gather_nd(layer: &Layer, _: &[Operand]) -> Result<Operator> {
 }
 
 fn scatter_elements(layer: &Layer, _: &[Operand]) -> Result<Operator> {
-    no_reduction(layer)?;
-    Ok(Operator::ScatterElements { axis: integers(3) })
+    let counts_back = no_reduction(layer, 12)?;
+    Ok(Operator::ScatterElements { axis: integers(3), counts_back })
 }
 
 fn scatter_nd(layer: &Layer, _: &[Operand]) -> Result<Operator> {
-    no_reduction(layer)?;
+    no_reduction(layer, 15)?;
     Ok(Operator::ScatterNd)
 }
 
@@ -375,10 +376,12 @@ fn slice_scatter(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     })
 }
 
-/// Updates that are added to what is there, and the like, compute.
-fn no_reduction(layer: &Layer) -> Result<()> {
-    match layer.attribute("reduction") {
-        None | Some("none") => Ok(()),
+/// Updates that are added to what is there, and the like, compute. Whether the layer may say so: before that set,
+/// nobody would have read it.
+fn no_reduction(layer: &Layer, since: u32) -> Result<bool> {
+    let is_read = layer.opset()?.is_none_or(|opset| opset >= since);
+    match layer.attribute("reduction").filter(|_| is_read) {
+        None | Some("none") => Ok(is_read),
         Some(other) => Err(layer.unsupported(&format!(
             "reduction \"{}\" computes, and elements are only moved here",
             other.escape_debug()

@@ -21,6 +21,8 @@ pub(super) struct Builder<'m> {
     pub(super) given: &'m [Given<'m>],
     /// How many steps were taken to read lists of integers.
     pub(super) steps: usize,
+    /// How many indices the scatters hold.
+    pub(super) indices: usize,
     /// Which constants are there in another type.
     pub(super) widened: HashMap<(TensorId, DType), TensorId>,
     program: Program,
@@ -35,6 +37,7 @@ impl<'m> Builder<'m> {
         let mut builder = Builder {
             given,
             steps: 0,
+            indices: 0,
             widened: HashMap::new(),
             program: Program::new(),
             infos: Vec::new(),

@@ -1,12 +1,14 @@
 //! Elements at indices, and elements put there.
 
 use trundle_core::ops::{GatherNd, IndexMode, Indices, Slice, Take, TakeAlongAxis};
-use trundle_core::program::TensorId;
+use trundle_core::program::{Program, TensorId};
 use trundle_core::{IndexMap, Shape, normalize_axis};
 
+use super::numbers::MOST_ENTRIES;
+use super::pad::block;
 use super::site::Site;
-use crate::Integers;
 use crate::problem::{Checked, wrong};
+use crate::{ElementType, IndexRule, Integers};
 
 /// Gather.
 ///
@@ -15,19 +17,63 @@ pub(super) fn gather(
     site: &mut Site<'_, '_>,
     axis: &Integers,
     batch_axes: i64,
-    counts_back: bool,
+    rule: IndexRule,
 ) -> Checked<TensorId> {
     let axis = site.single("axis", axis)?;
-    let indices = site.indices(1)?;
-    if !counts_back && let Some(negative) = indices.values().iter().find(|index| **index < 0) {
-        return wrong!("indices may not be negative, got {negative}");
+    let mut indices = site.indices(1)?;
+    if rule == IndexRule::Within {
+        not_negative(&indices)?;
     }
     let rank = indices.shape().rank();
     let batch = if batch_axes < 0 { batch_axes + rank.cast_signed() as i64 } else { batch_axes };
     let Ok(batch) = usize::try_from(batch) else {
         return wrong!("batch_dims {batch_axes} is out of range for indices of rank {rank}");
     };
-    site.moved_by(Take::new(axis, indices).with_batch_axes(batch))
+    let mut data = site.data()?;
+    if rule == IndexRule::ZeroOutside {
+        (data, indices) = with_zeros(site, axis, indices)?;
+    }
+    site.builder.moved_by(data, Take::new(axis, indices).with_batch_axes(batch))
+}
+
+/// The data and the indices of its axis; where some of these lie outside, with zeros behind the data, to which they lead.
+fn with_zeros(
+    site: &mut Site<'_, '_>,
+    axis: i64,
+    indices: Indices,
+) -> Checked<(TensorId, Indices)> {
+    let (data, shape) = (site.data()?, site.data_shape()?);
+    let front = normalize_axis("axis", axis, shape.rank())?;
+    let size = shape[front].cast_signed() as i64;
+    let is_within = |index: i64| (-size..size).contains(&index);
+    if indices.values().iter().all(|index| is_within(*index)) {
+        return Ok((data, indices));
+    }
+    let ElementType::Fixed(dtype) = site.builder.element(data) else {
+        return wrong!("an index is outside an axis of size {size}, and strings have no zero");
+    };
+    let zero = site.builder.zero(dtype)?;
+    let zeros = block(site, zero, data, front, 1)?;
+    let parts: Vec<TensorId> = [Some(data), zeros].into_iter().flatten().collect();
+    let joined = site.builder.joined(front, &parts)?;
+    let from_front = |index: &i64| match *index {
+        index if !is_within(index) => size,
+        index if index < 0 => index + size,
+        index => index,
+    };
+    let values: Vec<i64> = indices.values().iter().map(from_front).collect();
+    Ok((joined, Indices::new(indices.shape().clone(), values)?))
+}
+
+/// Refuses indices that count from the end.
+fn not_negative(indices: &Indices) -> Checked<()> {
+    match indices.values().iter().position(|index| *index < 0) {
+        Some(at) => {
+            let (index, position) = (indices.values()[at], indices.shape().unravel(at));
+            wrong!("index {index} at {position:?} is negative: this version does not have that")
+        }
+        None => Ok(()),
+    }
 }
 
 /// GatherElements: along the other axes the indices may be fewer than the data, as ONNX's text leaves it.
@@ -56,16 +102,24 @@ pub(super) fn gather_nd(
     }
     let shape = site.builder.shape(gathered).clone();
     let (batch, rest) = shape.split_at(batch_axes);
-    let sizes = [&[batch.iter().product()], rest].concat();
+    let merged = batch.iter().fold(1usize, |merged, size| merged.saturating_mul(*size));
+    let sizes = [&[merged], rest].concat();
     site.builder.reshaped(gathered, &Shape::new(sizes)?)
 }
 
 /// ScatterElements without a reduction.
 ///
 /// Source: ONNX's Scatter and ScatterElements, OpenVINO's ScatterElementsUpdate-3 and -12.
-pub(super) fn scatter_elements(site: &mut Site<'_, '_>, axis: &Integers) -> Checked<TensorId> {
+pub(super) fn scatter_elements(
+    site: &mut Site<'_, '_>,
+    axis: &Integers,
+    counts_back: bool,
+) -> Checked<TensorId> {
     let axis = site.single("axis", axis)?;
     let indices = site.indices(1)?;
+    if !counts_back {
+        not_negative(&indices)?;
+    }
     let places = along_axis(&site.data_shape()?, axis, indices)?;
     updated(site, &places, 2)
 }
@@ -76,6 +130,12 @@ pub(super) fn scatter_elements(site: &mut Site<'_, '_>, axis: &Integers) -> Chec
 pub(super) fn scatter_nd(site: &mut Site<'_, '_>) -> Checked<TensorId> {
     let indices = site.indices(1)?;
     let places = GatherNd::new(0, indices).index_map(&site.data_shape()?)?;
+    let updates = site.input(2)?;
+    // Where one element is replaced, its update may have any shape of one: OpenVINO's texts say so.
+    if places.out_shape().rank() == 0 && site.builder.shape(updates).elements() == 1 {
+        let updates = site.builder.reshaped(updates, places.out_shape())?;
+        return updated_by(site, &places, updates);
+    }
     updated(site, &places, 2)
 }
 
@@ -85,6 +145,7 @@ pub(super) fn scatter_nd(site: &mut Site<'_, '_>) -> Checked<TensorId> {
 pub(super) fn scatter_update(site: &mut Site<'_, '_>, axis: &Integers) -> Checked<TensorId> {
     let axis = site.single("axis", axis)?;
     let indices = site.indices(1)?;
+    not_negative(&indices)?;
     let places = Take::new(axis, indices).index_map(&site.data_shape()?)?;
     updated(site, &places, 2)
 }
@@ -121,6 +182,10 @@ pub(super) fn tensor_scatter(
     }
     let update = site.builder.shape(site.input(1)?).clone();
     let (size, count) = (shape[axis], update.get(axis).copied().unwrap_or(0));
+    let rows = shape[0].saturating_mul(count.max(1));
+    if rows > MOST_ENTRIES {
+        return wrong!("{rows} rows are written, over the limit of {MOST_ENTRIES}");
+    }
     let starts = match site.input(2) {
         Ok(_) => {
             let starts = site.indices(2)?;
@@ -157,12 +222,28 @@ pub(super) fn tensor_scatter(
     updated(site, &places, 1)
 }
 
+/// The most indices that all scatters together may hold: a file of some bytes can state data of any size.
+const MOST_INDICES: usize = 1 << 28;
+
 /// The data with the elements of an input in these places.
 fn updated(site: &mut Site<'_, '_>, places: &IndexMap, updates: usize) -> Checked<TensorId> {
-    let (data, updates) = (site.data()?, site.input(updates)?);
+    let updates = site.input(updates)?;
+    updated_by(site, places, updates)
+}
+
+/// The data with the elements of a tensor in these places.
+fn updated_by(site: &mut Site<'_, '_>, places: &IndexMap, updates: TensorId) -> Checked<TensorId> {
+    let data = site.data()?;
     let (element, other) = (site.builder.element(data), site.builder.element(updates));
     if element != other {
         return wrong!("updates must be of type {element}, got {other}");
+    }
+    let held = &mut site.builder.indices;
+    *held = held.saturating_add(Program::indices_of_update(places));
+    if *held > MOST_INDICES {
+        return wrong!(
+            "the scatters up to here hold {held} indices, over the limit of {MOST_INDICES}"
+        );
     }
     site.builder.updated(data, updates, places)
 }

@@ -174,14 +174,16 @@ fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
         Operator::Size => known::size(site)?,
         Operator::Filled { sizes, value } => known::filled(site, sizes, value)?,
         Operator::Range { element, single } => range::range(site, *element, *single)?,
-        Operator::Gather { axis, batch_axes, counts_back } => {
-            gathers::gather(site, axis, *batch_axes, *counts_back)?
+        Operator::Gather { axis, batch_axes, rule } => {
+            gathers::gather(site, axis, *batch_axes, *rule)?
         }
         Operator::GatherElements { axis } => gathers::gather_elements(site, *axis)?,
         Operator::GatherNd { batch_axes, merges_batch } => {
             gathers::gather_nd(site, *batch_axes, *merges_batch)?
         }
-        Operator::ScatterElements { axis } => gathers::scatter_elements(site, axis)?,
+        Operator::ScatterElements { axis, counts_back } => {
+            gathers::scatter_elements(site, axis, *counts_back)?
+        }
         Operator::ScatterNd => gathers::scatter_nd(site)?,
         Operator::ScatterUpdate { axis } => gathers::scatter_update(site, axis)?,
         Operator::SliceScatter { starts, stops, axes, steps } => {

@@ -28,6 +28,9 @@ pub(super) fn patches(
     if shape.rank() != 4 {
         return wrong!("the data must have rank 4, got shape {shape}");
     }
+    let too_large = || format!("patches of {} by {} are too large", sizes[0], sizes[1]);
+    let depth = sizes.iter().try_fold(channels, |depth, size| depth.checked_mul(*size));
+    let depth = depth.ok_or_else(too_large)?;
     let mut data = site.data()?;
     let mut counts = [0; 2];
     for side in 0..2 {
@@ -35,7 +38,8 @@ pub(super) fn patches(
         let extent = (sizes[side].max(1) - 1)
             .checked_mul(rates[side])
             .and_then(|far| far.checked_add(1))
-            .ok_or_else(|| "the patches are too large".to_owned())?;
+            .filter(|extent| *extent <= isize::MAX.unsigned_abs() / 2)
+            .ok_or_else(too_large)?;
         let ends = match padding {
             PatchPadding::Valid => [0, 0],
             PatchPadding::SameUpper | PatchPadding::SameLower => {
@@ -56,7 +60,7 @@ pub(super) fn patches(
             None => 0,
         };
     }
-    let out = [batches, channels * sizes[0] * sizes[1], counts[0], counts[1]];
+    let out = [batches, depth, counts[0], counts[1]];
     let signed = |sizes: &[usize]| -> Vec<i64> {
         sizes.iter().map(|size| i64::try_from(*size).unwrap_or(i64::MAX)).collect()
     };

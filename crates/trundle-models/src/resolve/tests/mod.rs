@@ -1,10 +1,12 @@
 //! Every operator against what its text says of each element, and against its refusals.
 #![expect(clippy::cast_possible_wrap, reason = "the sizes here are small")]
 
+mod gathers;
 mod known;
 mod lists;
 mod movements;
 mod naive;
+mod patches;
 mod random;
 mod resizes;
 mod shapes;
