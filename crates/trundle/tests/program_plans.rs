@@ -119,7 +119,7 @@ fn what_does_not_fit_is_refused() {
     );
     let twice = Layout::strided(&shape, 0, &[0, 1]).unwrap();
     assert!(refusal(&program, std::slice::from_ref(&layout), &twice).contains("overlap"));
-    let plan = ProgramPlan::new(&program, &[layout.clone()], &layout, None).unwrap();
+    let plan = ProgramPlan::new(&program, std::slice::from_ref(&layout), &layout, None).unwrap();
     assert!(plan.run(&[&[0; 5]], &mut [0; 6]).is_err());
     assert!(plan.run(&[&[0; 6]], &mut [0; 5]).is_err());
     assert!(plan.run(&[], &mut [0; 6]).is_err());
