@@ -253,19 +253,21 @@ unsafe fn copy_rows(
     dst: *mut u8,
     is_within: &mut bool,
 ) {
+    // Of its own, since the compiler cannot know that what is written is not the flag.
+    let mut own = *is_within;
     macro_rules! of_width {
         ($($width:literal)*) => {
             match row {
                 $($width => {
                     for (at, index) in indices.iter().enumerate() {
-                        let place = limit.place(*index, is_within);
+                        let place = limit.place(*index, &mut own);
                         // SAFETY: by the caller.
                         unsafe { copy::<$width>(src.add(place * $width), dst.add(at * $width)) };
                     }
                 })*
                 _ => {
                     for (at, index) in indices.iter().enumerate() {
-                        let place = limit.place(*index, is_within);
+                        let place = limit.place(*index, &mut own);
                         // SAFETY: by the caller.
                         unsafe {
                             std::ptr::copy_nonoverlapping(src.add(place * row), dst.add(at * row), row);
@@ -276,6 +278,7 @@ unsafe fn copy_rows(
         };
     }
     of_width!(1 2 3 4 6 8 12 16 24 32 48 64);
+    *is_within = own;
 }
 
 /// Copies elements, each from its own column: element i of a row is `i` elements on.
@@ -291,20 +294,22 @@ unsafe fn copy_elements(
     dst: *mut u8,
     is_within: &mut bool,
 ) {
+    // Of its own, since the compiler cannot know that what is written is not the flag.
+    let mut own = *is_within;
     let step = usize::from(inner > 1);
     macro_rules! of_width {
         ($($width:literal)*) => {
             match width {
                 $($width => {
                     for (at, index) in indices.iter().enumerate() {
-                        let place = limit.place(*index, is_within) * inner + at * step;
+                        let place = limit.place(*index, &mut own) * inner + at * step;
                         // SAFETY: by the caller.
                         unsafe { copy::<$width>(src.add(place * $width), dst.add(at * $width)) };
                     }
                 })*
                 _ => {
                     for (at, index) in indices.iter().enumerate() {
-                        let place = limit.place(*index, is_within) * inner + at * step;
+                        let place = limit.place(*index, &mut own) * inner + at * step;
                         // SAFETY: by the caller.
                         unsafe {
                             std::ptr::copy_nonoverlapping(src.add(place * width), dst.add(at * width), width);
@@ -315,6 +320,7 @@ unsafe fn copy_elements(
         };
     }
     of_width!(1 2 4 8 16);
+    *is_within = own;
 }
 
 /// The other way: element i of `src` is put at its index, into its own column.
@@ -330,20 +336,22 @@ unsafe fn put_elements(
     dst: *mut u8,
     is_within: &mut bool,
 ) {
+    // Of its own, since the compiler cannot know that what is written is not the flag.
+    let mut own = *is_within;
     let step = usize::from(inner > 1);
     macro_rules! of_width {
         ($($width:literal)*) => {
             match width {
                 $($width => {
                     for (at, index) in indices.iter().enumerate() {
-                        let place = limit.place(*index, is_within) * inner + at * step;
+                        let place = limit.place(*index, &mut own) * inner + at * step;
                         // SAFETY: by the caller.
                         unsafe { copy::<$width>(src.add(at * $width), dst.add(place * $width)) };
                     }
                 })*
                 _ => {
                     for (at, index) in indices.iter().enumerate() {
-                        let place = limit.place(*index, is_within) * inner + at * step;
+                        let place = limit.place(*index, &mut own) * inner + at * step;
                         // SAFETY: by the caller.
                         unsafe {
                             std::ptr::copy_nonoverlapping(src.add(at * width), dst.add(place * width), width);
@@ -354,6 +362,7 @@ unsafe fn put_elements(
         };
     }
     of_width!(1 2 4 8 16);
+    *is_within = own;
 }
 
 /// Copies one element of W bytes.

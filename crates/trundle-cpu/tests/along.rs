@@ -18,7 +18,7 @@ fn sources(map: &IndexMap) -> Vec<usize> {
 }
 
 fn noise(bytes: usize, seed: usize) -> Vec<u8> {
-    (0..bytes).map(|at| ((at + seed) * 2_654_435_761 >> 7) as u8).collect()
+    (0..bytes).map(|at| (((at + seed) * 2_654_435_761) >> 7) as u8).collect()
 }
 
 fn any(choices: &mut Choices) -> (Along, usize) {
@@ -31,7 +31,9 @@ fn any(choices: &mut Choices) -> (Along, usize) {
 }
 
 fn indices(choices: &mut Choices, count: usize, size: usize) -> Vec<i64> {
-    let one = |choices: &mut Choices| choices.below(2 * size) as i64 - size as i64;
+    let one = |choices: &mut Choices| {
+        choices.below(2 * size).cast_signed() as i64 - size.cast_signed() as i64
+    };
     (0..count).map(|_| one(choices)).collect()
 }
 
