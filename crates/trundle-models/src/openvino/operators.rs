@@ -400,12 +400,12 @@ fn patches(layer: &Layer, _: &[Operand]) -> Result<Operator> {
             }
         }
     };
-    let padding = match layer.attribute("auto_pad") {
-        Some("valid") => PatchPadding::Valid,
-        Some("same_upper") => PatchPadding::SameUpper,
-        Some("same_lower") => PatchPadding::SameLower,
+    let padding = match layer.required("auto_pad")? {
+        "valid" => PatchPadding::Valid,
+        "same_upper" => PatchPadding::SameUpper,
+        "same_lower" => PatchPadding::SameLower,
         other => {
-            let other = other.unwrap_or_default().escape_debug();
+            let other = other.escape_debug();
             let message = format!("auto_pad \"{other}\" is none of valid, same_upper, same_lower");
             return Err(layer.malformed(&message));
         }
