@@ -143,15 +143,178 @@ def interpolate(chance):
     )
 
 
+def some_indices(chance, size, count, back=True):
+    return [chance.randint(-size if back else 0, size - 1) for _ in range(count)]
+
+
+def created(name, version, attributes, *inputs):
+    """A layer of x and of constants, of which updates are of the type of x."""
+
+    def layer(x):
+        dtype = x.get_element_type().to_dtype()
+        own = [each.astype(dtype) if isinstance(each, Updates) else each for each in inputs]
+        nodes = [opset1.constant(np.asarray(each)) for each in own]
+        return NodeFactory(version).create(name, [x, *nodes], attributes)
+
+    return layer
+
+
+class Updates(np.ndarray):
+    """Elements that are put somewhere."""
+
+
+def updates(sizes):
+    return (np.arange(np.prod(sizes)) % 50 + 70).reshape(sizes).view(Updates)
+
+
+def index_type(chance):
+    return chance.choice([np.int32, np.int64])
+
+
+def gather(chance):
+    sizes = some_sizes(chance, 1, 4)
+    axis = chance.randrange(len(sizes))
+    version = chance.choice(["opset1", "opset7", "opset8", "opset8"])
+    batch = 0 if version == "opset1" else chance.randint(0, axis)
+    shape = [*sizes[:batch], *some_sizes(chance, 0, 2)]
+    indices = some_indices(chance, sizes[axis], int(np.prod(shape)), version == "opset8")
+    if version == "opset8" and chance.random() < 0.3:
+        # Zeros stand there.
+        indices[0] = chance.choice([sizes[axis], -sizes[axis] - 1, 1000])
+    attributes = {}
+    if version != "opset1":
+        attributes = {"batch_dims": batch - len(shape) if shape[batch:] and chance.random() < 0.3 else batch}
+    called = axis - len(sizes) if chance.random() < 0.3 else axis
+    indices = np.array(indices, index_type(chance)).reshape(shape)
+    return sizes, created("Gather", version, attributes, indices, np.array(called))
+
+
+def gather_elements(chance):
+    sizes = some_sizes(chance, 1, 4)
+    axis = chance.randrange(len(sizes))
+    shape = [*sizes[:axis], chance.randint(1, 9), *sizes[axis + 1 :]]
+    indices = np.array(some_indices(chance, sizes[axis], int(np.prod(shape))), index_type(chance)).reshape(shape)
+    called = axis - len(sizes) if chance.random() < 0.3 else axis
+    return sizes, created("GatherElements", "opset6", {"axis": called}, indices)
+
+
+def gather_nd(chance):
+    sizes = some_sizes(chance, 1, 5)
+    batch = chance.randint(0, len(sizes) - 1)
+    together = chance.randint(1, len(sizes) - batch)
+    shape = [*sizes[:batch], *some_sizes(chance, 0, 2)]
+    count = int(np.prod(shape))
+    indices = [some_indices(chance, size, count) for size in sizes[batch : batch + together]]
+    indices = np.array(indices, index_type(chance)).T.reshape(*shape, together)
+    return sizes, created("GatherND", chance.choice(["opset5", "opset8"]), {"batch_dims": batch}, indices)
+
+
+def scatter_elements(chance):
+    sizes = some_sizes(chance, 1, 4)
+    axis = chance.randrange(len(sizes))
+    version, attributes = chance.choice(
+        [("opset3", {}), ("opset12", {}), ("opset12", {"reduction": "none", "use_init_val": False})]
+    )
+    shape = [chance.randint(1, size) for size in sizes]
+    indices = some_indices(chance, sizes[axis], int(np.prod(shape)), version == "opset12")
+    indices, new = np.array(indices, index_type(chance)).reshape(shape), updates(shape)
+
+    def said(data):
+        data = data.copy()
+        for place in np.ndindex(*shape):
+            data[(*place[:axis], indices[place], *place[axis + 1 :])] = new[place]
+        return data
+
+    called = axis - len(sizes) if chance.random() < 0.3 else axis
+    return sizes, created("ScatterElementsUpdate", version, attributes, indices, new, np.array(called)), said
+
+
+def scatter_nd(chance):
+    sizes = some_sizes(chance, 1, 4)
+    together = chance.randint(1, len(sizes))
+    shape = some_sizes(chance, 0, 2)
+    version, attributes = chance.choice([("opset4", {}), ("opset15", {}), ("opset15", {"reduction": "none"})])
+    indices = [some_indices(chance, size, int(np.prod(shape)), version == "opset15") for size in sizes[:together]]
+    indices = np.array(indices, index_type(chance)).T.reshape(*shape, together)
+    new = updates([*shape, *sizes[together:]])
+
+    def said(data):
+        data = data.copy()
+        for place in np.ndindex(*shape):
+            data[tuple(indices[place])] = new[place]
+        return data
+
+    return sizes, created("ScatterNDUpdate", version, attributes, indices, new), said
+
+
+def scatter_update(chance):
+    sizes = some_sizes(chance, 1, 4)
+    axis = chance.randrange(len(sizes))
+    # OpenVINO refuses one index without an axis, which its text allows.
+    shape = some_sizes(chance, 1, 2)
+    indices = some_indices(chance, sizes[axis], int(np.prod(shape)), False)
+    indices = np.array(indices, index_type(chance)).reshape(shape)
+    new = updates([*sizes[:axis], *shape, *sizes[axis + 1 :]])
+
+    def said(data):
+        data = data.copy()
+        for place in np.ndindex(*shape):
+            data[(slice(None),) * axis + (indices[place],)] = new[(slice(None),) * axis + place]
+        return data
+
+    called = axis - len(sizes) if chance.random() < 0.3 else axis
+    return sizes, created("ScatterUpdate", "opset3", {}, indices, new, np.array(called)), said
+
+
+def slice_scatter(chance):
+    sizes = some_sizes(chance, 1, 4)
+    axes = chance.sample(range(len(sizes)), chance.randint(1, len(sizes)))
+    by_order = chance.random() < 0.3
+    if by_order:
+        axes = list(range(len(axes)))
+    lists = [[chance.randint(-9, 9) for _ in axes], [chance.randint(-9, 9) for _ in axes]]
+    steps = [chance.choice([1, 1, 2, 3, -1, -2]) for _ in axes]
+    cut = [slice(None)] * len(sizes)
+    for axis, start, stop, step in zip(axes, *lists, steps):
+        cut[axis] = slice(start, stop, step)
+    shape = np.empty(sizes)[tuple(cut)].shape
+    if 0 in shape:
+        # There are no constants without elements.
+        return slice_scatter(chance)
+
+    def said(data):
+        data = data.copy()
+        data[tuple(cut)] = new
+        return data
+
+    new = updates(shape)
+    called = [axis - len(sizes) if chance.random() < 0.3 else axis for axis in axes]
+    inputs = [np.array(entries, index_type(chance)) for entries in (*lists, steps, *([] if by_order else [called]))]
+    return sizes, created("SliceScatter", "opset15", {}, new, *inputs), said
+
+
+def extract_image_patches(chance):
+    sizes = [chance.randint(1, 3), chance.randint(1, 4), chance.randint(1, 12), chance.randint(1, 12)]
+    patch, strides, rates = ([chance.randint(1, most) for _ in range(2)] for most in (4, 5, 3))
+    padding = chance.choice(["same_upper", "same_lower", "valid"])
+    return sizes, lambda x: opset3.extract_image_patches(x, patch, strides, rates, padding)
+
+
+GATHERS = [gather, gather_elements, gather_nd, extract_image_patches]
+MOVES = [*GATHERS, scatter_elements, scatter_nd, scatter_update, slice_scatter]
+
+
 def check(program, core, chance):
     """One layer, by both: which, and what is wrong. Where there is a text, that counts: OpenVINO reckons in f32, leaves
     axes whose size stays as they are whatever the scale, and has other elements where SpaceToBatch puts zeros."""
-    make = chance.choice([batch_to_space, space_to_batch, shape_of, interpolate, interpolate])
+    make = chance.choice([batch_to_space, space_to_batch, shape_of, interpolate, interpolate, *MOVES])
     sizes, layer, *said = make(chance)
-    x = opset1.parameter(sizes, np.float32, name="x")
+    dtype = np.dtype(chance.choice(["f4", "f4", "f8", "f2", "i4", "i8", "u1", "i1"]) if make in MOVES else "f4")
+    x = opset1.parameter(sizes, dtype, name="x")
     made = layer(x)
     model = ov.Model([opset1.result(made, name="y")], [x], "layer")
-    data = np.arange(1, np.prod(sizes) + 1, dtype=np.float32).reshape(sizes)
+    data = np.arange(1, np.prod(sizes) + 1)
+    data = (data if dtype.itemsize > 2 else data % 100).astype(dtype).reshape(sizes)
     try:
         expected = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})([data])[0]
     except RuntimeError as refused:

@@ -382,7 +382,7 @@ fn no_reduction(layer: &Layer, since: u32) -> Result<bool> {
     let is_read = layer.opset()?.is_none_or(|opset| opset >= since);
     match layer.attribute("reduction").filter(|_| is_read) {
         None | Some("none") => Ok(is_read),
-        Some(other) => Err(layer.unsupported(&format!(
+        Some(other) => Err(layer.unsupported(format!(
             "reduction \"{}\" computes, and elements are only moved here",
             other.escape_debug()
         ))),
@@ -396,18 +396,18 @@ fn patches(layer: &Layer, _: &[Operand]) -> Result<Operator> {
         match sizes.collect::<Option<Vec<usize>>>().as_deref() {
             Some([height, width]) => Ok([*height, *width]),
             _ => {
-                Err(layer.malformed(&format!("{name} must be two numbers over 0, got {numbers:?}")))
+                Err(layer.malformed(format!("{name} must be two numbers over 0, got {numbers:?}")))
             }
         }
     };
-    let padding = match layer.attribute("auto_pad") {
-        Some("valid") => PatchPadding::Valid,
-        Some("same_upper") => PatchPadding::SameUpper,
-        Some("same_lower") => PatchPadding::SameLower,
+    let padding = match layer.required("auto_pad")? {
+        "valid" => PatchPadding::Valid,
+        "same_upper" => PatchPadding::SameUpper,
+        "same_lower" => PatchPadding::SameLower,
         other => {
-            let other = other.unwrap_or_default().escape_debug();
+            let other = other.escape_debug();
             let message = format!("auto_pad \"{other}\" is none of valid, same_upper, same_lower");
-            return Err(layer.malformed(&message));
+            return Err(layer.malformed(message));
         }
     };
     let (sizes, strides, rates) = (pair("sizes")?, pair("strides")?, pair("rates")?);

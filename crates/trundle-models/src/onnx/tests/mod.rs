@@ -3,6 +3,7 @@
 mod elements;
 mod external;
 mod functions;
+mod gathers;
 mod graphs;
 mod operators;
 mod resizes;

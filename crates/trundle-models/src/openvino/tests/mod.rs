@@ -3,6 +3,7 @@
 mod constants;
 mod files;
 mod fragments;
+mod gathers;
 mod graphs;
 mod interpolate;
 mod names;

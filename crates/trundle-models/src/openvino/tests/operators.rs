@@ -34,7 +34,7 @@ pub(super) fn made(
     Ok(node.operator.clone())
 }
 
-fn list(input: usize) -> Integers {
+pub(super) fn list(input: usize) -> Integers {
     Integers::Input { input, types: IntegerTypes::Integers }
 }
 
@@ -46,7 +46,7 @@ fn i32_or_i64(input: usize) -> Integers {
 type Case = (&'static str, &'static str, &'static str, usize, usize, Operator);
 
 #[track_caller]
-fn check(cases: impl IntoIterator<Item = Case>) {
+pub(super) fn check(cases: impl IntoIterator<Item = Case>) {
     for (kind, version, data, inputs, outputs, expected) in cases {
         let operator = made(kind, version, data, inputs, outputs).unwrap();
         assert_eq!(said(&operator), said(&expected), "{kind} {version} {data}");

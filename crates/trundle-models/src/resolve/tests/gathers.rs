@@ -59,16 +59,7 @@ fn expect_put(
     let mut inputs = vec![data.constant()];
     inputs.extend_from_slice(indices);
     inputs.insert(updates.1, new.constant());
-    let mut expected = data;
-    Tagged::of(updates.0, |index| {
-        let place = to(index);
-        let at = place.iter().zip(sizes).fold(0, |at, (i, size)| {
-            assert!(i < size, "{words}");
-            at * size + i
-        });
-        expected.tags[at] = new.at(index);
-        0
-    });
+    let expected = data.put(&new, to);
     assert_eq!(run(operator, &inputs), expected, "{words}");
 }
 

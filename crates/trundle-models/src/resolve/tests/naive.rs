@@ -26,6 +26,18 @@ impl Tagged {
         out
     }
 
+    /// The elements of another, one after another, in the places that `to` says.
+    pub(super) fn put(&self, updates: &Tagged, to: impl Fn(&[usize]) -> Vec<usize>) -> Tagged {
+        let mut out = self.clone();
+        Tagged::of(&updates.sizes, |index| {
+            let target = to(index);
+            let places = target.iter().zip(&self.sizes);
+            out.tags[places.fold(0, |number, (i, size)| number * size + i)] = updates.at(index);
+            0
+        });
+        out
+    }
+
     /// The same elements in another shape.
     pub(super) fn reshape(&self, sizes: &[usize]) -> Tagged {
         assert_eq!(sizes.iter().product::<usize>(), self.tags.len());

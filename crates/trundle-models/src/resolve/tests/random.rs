@@ -6,7 +6,9 @@ use trundle_core::program::Budget;
 
 use super::naive::visited;
 use super::sketch::{Sketch, Tagged, from_input, given, i64s};
-use crate::{BlockOrder, IntegerTypes, Integers, Operator, Pads, Parts, PlannedModel, ZeroSize};
+use crate::{
+    BlockOrder, IndexRule, IntegerTypes, Integers, Operator, Pads, Parts, PlannedModel, ZeroSize,
+};
 
 /// Random numbers: splitmix64.
 struct Random(u64);
@@ -76,6 +78,26 @@ impl Growing {
         from_input(inputs.len() - 1, IntegerTypes::I64)
     }
 
+    /// Indices of an axis of this size, one at least, at times from its end; none if it has no size.
+    fn indices(&mut self, size: usize, most: usize) -> Option<Vec<i64>> {
+        let (count, size) = (1 + self.random.below(most), size as i64);
+        (size > 0).then(|| (0..count).map(|_| self.random.between(-size, size - 1)).collect())
+    }
+
+    /// A list that the model holds.
+    fn constant(&mut self, entries: &[i64]) -> usize {
+        let value = self.sketch.node(Operator::Constant(i64s(&[entries.len()], entries)), &[], 1);
+        self.sketch.model.outputs.pop();
+        value[0]
+    }
+
+    /// Elements that the model holds.
+    fn updates(&mut self, elements: &Tagged) -> usize {
+        let value = self.sketch.node(Operator::Constant(elements.constant()), &[], 1)[0];
+        self.sketch.model.outputs.pop();
+        value
+    }
+
     /// One more operator of a random kind; none if the data it meets does not suit it.
     fn grow(&mut self) {
         let pick = self.random.below(self.values.len());
@@ -95,7 +117,7 @@ impl Growing {
         inputs: &mut Vec<usize>,
     ) -> Option<(Operator, Vec<Tagged>)> {
         let rank = data.sizes.len();
-        let kind = self.random.below(13);
+        let kind = self.random.below(16);
         if rank == 0 && !matches!(kind, 5 | 6 | 8) {
             return None;
         }
@@ -224,6 +246,56 @@ impl Growing {
                 let axis = self.list(&[called], inputs);
                 return Some((Operator::Split { axis, parts: Parts::Sizes(sizes) }, parts));
             }
+            12 => {
+                let (axis, called) = self.random.axis(rank);
+                let indices = self.indices(data.sizes[axis], 5)?;
+                let read = self.constant(&indices);
+                inputs.push(read);
+                let gather = Operator::Gather {
+                    axis: given(&[called]),
+                    batch_axes: 0,
+                    rule: IndexRule::CountsBack,
+                };
+                (gather, data.take(axis, &front(&indices, data.sizes[axis])))
+            }
+            13 => {
+                let (axis, called) = self.random.axis(rank);
+                let size = data.sizes[axis];
+                let indices = self.indices(size, 3)?;
+                let mut sizes = data.sizes.clone();
+                sizes[axis] = indices.len();
+                let updates = Tagged::counting(&sizes, 500_000);
+                let places = front(&indices, size);
+                let listed: Vec<i64> = places.iter().map(|place| *place as i64).collect();
+                let (list, new) = (self.constant(&listed), self.updates(&updates));
+                inputs.extend([list, new]);
+                let put = data.put(&updates, |index| {
+                    let mut to = index.to_vec();
+                    to[axis] = places[index[axis]];
+                    to
+                });
+                (Operator::ScatterUpdate { axis: given(&[called]) }, put)
+            }
+            14 => {
+                let count = self.random.below(4);
+                let mut indices = Vec::new();
+                for _ in 0..count {
+                    for size in &data.sizes {
+                        indices.extend(self.indices(*size, 1)?);
+                    }
+                }
+                let updates = Tagged::counting(&[count], 700_000);
+                let list = Operator::Constant(i64s(&[count, rank], &indices));
+                let list = self.sketch.node(list, &[], 1)[0];
+                self.sketch.model.outputs.pop();
+                let new = self.updates(&updates);
+                inputs.extend([list, new]);
+                let put = data.put(&updates, |index| {
+                    let own = &indices[index[0] * rank..][..rank];
+                    own.iter().zip(&data.sizes).map(|(at, size)| front(&[*at], *size)[0]).collect()
+                });
+                (Operator::ScatterNd, put)
+            }
             _ => {
                 let block = 1 + self.random.below(2);
                 if rank != 4 || !data.sizes[1].is_multiple_of(block * block) || data.tags.is_empty()
@@ -237,6 +309,12 @@ impl Growing {
         };
         Some((operator, vec![output]))
     }
+}
+
+/// Indices counted from the front.
+fn front(indices: &[i64], size: usize) -> Vec<usize> {
+    let counted = |index: &i64| usize::try_from(index.rem_euclid(size as i64)).unwrap();
+    indices.iter().map(counted).collect()
 }
 
 /// What a plan may cost: much, and little, in each way by itself.
