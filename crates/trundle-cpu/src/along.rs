@@ -233,9 +233,17 @@ impl Limit {
     /// any case: indices may be written to by others while they are read.
     #[inline(always)]
     fn place(self, index: i64, is_within: &mut bool) -> usize {
-        let place = index.wrapping_add(if index < 0 { self.size } else { 0 }).cast_unsigned();
+        let place = index.cast_unsigned();
+        // Most count from the front: a branch that is foretold costs less than to choose.
+        if place < self.size.cast_unsigned() { place as usize } else { self.behind(index, is_within) }
+    }
+
+    /// The place of an index that does not count from the front.
+    #[inline]
+    fn behind(self, index: i64, is_within: &mut bool) -> usize {
+        let place = index.wrapping_add(self.size).cast_unsigned();
         let last = self.size.cast_unsigned() - 1;
-        *is_within &= place <= last;
+        *is_within &= index < 0 && place <= last;
         place.min(last) as usize
     }
 }
