@@ -235,7 +235,11 @@ impl Limit {
     fn place(self, index: i64, is_within: &mut bool) -> usize {
         let place = index.cast_unsigned();
         // Most count from the front: a branch that is foretold costs less than to choose.
-        if place < self.size.cast_unsigned() { place as usize } else { self.behind(index, is_within) }
+        if place < self.size.cast_unsigned() {
+            place as usize
+        } else {
+            self.behind(index, is_within)
+        }
     }
 
     /// The place of an index that does not count from the front.

@@ -128,7 +128,7 @@ pub fn reverse_subsequences<T: Copy + 'static, L: LengthBuffer>(
     lengths: &TensorView<'_, L>,
     axis: i64,
 ) -> Result<Tensor<T>> {
-    reversed(ReverseSubsequences::from_view(axis, lengths)?, data)
+    by_table(ReverseSubsequences::from_view(axis, lengths)?, data)
 }
 
 /// [`reverse_subsequences`] into `out`, of the shape and type of `data`.
@@ -146,7 +146,7 @@ where
     L: LengthBuffer,
     D: Destination<T>,
 {
-    reversed_into(ReverseSubsequences::from_view(axis, lengths)?, data, out)
+    by_table_into(ReverseSubsequences::from_view(axis, lengths)?, data, out)
 }
 
 /// The first `lengths[b]` elements along `axis` reversed at each index b of `batch_axis`, and the
@@ -163,7 +163,7 @@ pub fn reverse_sequence<T: Copy + 'static>(
     axis: i64,
     batch_axis: i64,
 ) -> Result<Tensor<T>> {
-    reversed(sequence(lengths, axis, batch_axis), data)
+    by_table(sequence(lengths, axis, batch_axis), data)
 }
 
 /// [`reverse_sequence`] into `out`, of the shape and type of `data`.
@@ -177,7 +177,7 @@ pub fn reverse_sequence_into<T: Copy + 'static, D: Destination<T>>(
     batch_axis: i64,
     out: &mut TensorViewMut<'_, D>,
 ) -> Result<()> {
-    reversed_into(sequence(lengths, axis, batch_axis), data, out)
+    by_table_into(sequence(lengths, axis, batch_axis), data, out)
 }
 
 fn sequence(lengths: &[i64], axis: i64, batch_axis: i64) -> ReverseSequence {
@@ -255,15 +255,18 @@ fn moved_into<T: Copy + 'static, D: Destination<T>>(
     planned(&call, Call::plan)?.run_into(data, out)
 }
 
-/// What `op` makes of `data`. Lengths are as much data as the elements are: they are others in the
+/// What `op` makes of `data`. Lengths and indices are as much data as the elements are: they are others in the
 /// next call, for which a plan would be kept in vain.
-fn reversed<T: Copy + 'static>(op: impl Into<Op>, data: &TensorView<'_, T>) -> Result<Tensor<T>> {
+pub(crate) fn by_table<T: Copy + 'static>(
+    op: impl Into<Op>,
+    data: &TensorView<'_, T>,
+) -> Result<Tensor<T>> {
     let map = op.into().index_map(data.shape())?;
     plan(&map, data.width(), data.layout(), None, threads())?.run(data)
 }
 
-/// [`reversed`] into `out`.
-fn reversed_into<T: Copy + 'static, D: Destination<T>>(
+/// [`by_table`] into `out`.
+pub(crate) fn by_table_into<T: Copy + 'static, D: Destination<T>>(
     op: impl Into<Op>,
     data: &TensorView<'_, T>,
     out: &mut TensorViewMut<'_, D>,

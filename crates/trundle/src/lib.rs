@@ -22,6 +22,7 @@
 //! | bytes, with the name of what they hold | [`TensorView::new`], [`TensorView::row_major`], [`TensorView::sub_byte`] |
 //! | an array of the crate ndarray | the module `ndarray`, with the feature of this name |
 //! | a pointer, sizes and strides | [`view_from_raw_parts`] |
+//! | elements at indices | [`take`], [`take_along_axis`]; with contiguous bytes and indices that come once, [`Along`] |
 //! | several tensors that are to be one, or a constant around one | [`concatenate`], [`stack`], [`pad`] |
 //! | the same again and again, or any other [`Program`] | a [`ProgramPlan`] |
 //! | a place for the result | the same with `_into`: [`roll_into`], [`transpose_into`], ... write to a [`TensorViewMut`] of any strides, also of [`MaybeUninit`](std::mem::MaybeUninit) |
@@ -107,6 +108,7 @@ mod chain;
 mod chain_pass;
 pub mod directml;
 mod functions;
+mod gathers;
 mod joins;
 pub mod lowering;
 #[cfg(feature = "ndarray")]
@@ -125,6 +127,7 @@ pub use functions::{
     reverse_subsequences, reverse_subsequences_into, roll, roll_into, rot90, rot90_into, transpose,
     transpose_into,
 };
+pub use gathers::{take, take_along_axis, take_along_axis_into, take_into};
 pub use joins::{concatenate, concatenate_into, pad, pad_into, stack, stack_into};
 pub use plan::{Plan, PlanError};
 pub use program_plan::ProgramPlan;

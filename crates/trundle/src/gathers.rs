@@ -1,0 +1,106 @@
+//! One-shot gathers: elements at indices that are a tensor of their own.
+
+use trundle_core::ops::{Indices, Take, TakeAlongAxis};
+use trundle_core::{Result, Tensor, TensorView, TensorViewMut};
+use trundle_cpu::Destination;
+
+use crate::functions::{by_table, by_table_into};
+
+/// The elements at `indices` of an axis: the axes of the indices come in its place. Negative axes and indices count from
+/// the end.
+///
+/// Source: ONNX's Gather; numpy's `take`.
+///
+/// # Errors
+/// [`Error::AxisOutOfRange`](crate::Error::AxisOutOfRange), [`Error::IndexOutOfRange`](crate::Error::IndexOutOfRange),
+/// [`Error::TooLarge`](crate::Error::TooLarge).
+pub fn take<T: Copy + 'static>(
+    data: &TensorView<'_, T>,
+    indices: &TensorView<'_, i64>,
+    axis: i64,
+) -> Result<Tensor<T>> {
+    by_table(Take::new(axis, listed(indices)?), data)
+}
+
+/// [`take`] into `out`, of the shape that it makes and the type of `data`.
+///
+/// # Errors
+/// As [`take`], also for `out`.
+pub fn take_into<T: Copy + 'static, D: Destination<T>>(
+    data: &TensorView<'_, T>,
+    indices: &TensorView<'_, i64>,
+    axis: i64,
+    out: &mut TensorViewMut<'_, D>,
+) -> Result<()> {
+    by_table_into(Take::new(axis, listed(indices)?), data, out)
+}
+
+/// For each position of `indices` the element of its row along an axis, at the index that stands there. Along the other
+/// axes sizes of 1 stand for as many as there are; negative axes and indices count from the end.
+///
+/// Source: ONNX's GatherElements; numpy's `take_along_axis`.
+///
+/// # Errors
+/// As [`take`], and [`Error::SizesDoNotBroadcast`](crate::Error::SizesDoNotBroadcast).
+pub fn take_along_axis<T: Copy + 'static>(
+    data: &TensorView<'_, T>,
+    indices: &TensorView<'_, i64>,
+    axis: i64,
+) -> Result<Tensor<T>> {
+    by_table(TakeAlongAxis::new(axis, listed(indices)?), data)
+}
+
+/// [`take_along_axis`] into `out`, of the shape that it makes and the type of `data`.
+///
+/// # Errors
+/// As [`take_along_axis`], also for `out`.
+pub fn take_along_axis_into<T: Copy + 'static, D: Destination<T>>(
+    data: &TensorView<'_, T>,
+    indices: &TensorView<'_, i64>,
+    axis: i64,
+    out: &mut TensorViewMut<'_, D>,
+) -> Result<()> {
+    by_table_into(TakeAlongAxis::new(axis, listed(indices)?), data, out)
+}
+
+/// The elements of a view, in its shape.
+fn listed(indices: &TensorView<'_, i64>) -> Result<Indices> {
+    let layout = indices.layout();
+    let mut values = Vec::with_capacity(layout.shape().elements());
+    layout.shape().for_each_index(|index| {
+        values.push(indices.buffer()[layout.offset_of(index) / size_of::<i64>()]);
+    });
+    Indices::new(layout.shape().clone(), values)
+}
+
+#[cfg(test)]
+mod tests {
+    use trundle_core::Shape;
+
+    use super::*;
+
+    #[test]
+    fn elements_are_taken_at_indices_of_any_strides() {
+        let shape = |sizes: &[usize]| Shape::new(sizes).unwrap();
+        let data: Vec<u16> = (0..12).collect();
+        let data = TensorView::from_slice(&data, &shape(&[3, 4])).unwrap();
+        let numbers = [3i64, -1, 0, 2];
+        let backwards = TensorView::from_strided(&numbers, &shape(&[2]), 2, &[-2]).unwrap();
+        assert_eq!(take(&data, &backwards, 1).unwrap().into_vec(), [0, 3, 4, 7, 8, 11]);
+        let rows = TensorView::from_slice(&numbers[1..3], &shape(&[2, 1])).unwrap();
+        let taken = take(&data, &rows, 0).unwrap();
+        assert_eq!(taken.shape().sizes(), [2, 1, 4]);
+        assert_eq!(taken.into_vec(), [8, 9, 10, 11, 0, 1, 2, 3]);
+        let mut out = [0; 3];
+        let mut column = TensorViewMut::from_slice(&mut out, &shape(&[3, 1])).unwrap();
+        let each = TensorView::from_slice(&[1i64, -1, 0], &shape(&[3, 1])).unwrap();
+        take_along_axis_into(&data, &each, 1, &mut column).unwrap();
+        assert_eq!(out, [1, 7, 8]);
+        assert_eq!(take_along_axis(&data, &each, 1).unwrap().into_vec(), [1, 7, 8]);
+        let beyond = TensorView::from_slice(&[4i64], &shape(&[1])).unwrap();
+        assert_eq!(
+            take(&data, &beyond, 1).unwrap_err().to_string(),
+            "index 4 at [0] is out of range for an axis of size 4: expected -4..=3"
+        );
+    }
+}
