@@ -430,12 +430,12 @@ fn all_that_is_not_supported_is_named() {
     let place = Place::new();
     Ir::of("x", "u16", "2,3")
         .then("Sigmoid", "opset1", "", &[])
-        .then("Gather", "opset8", "", &[])
+        .then("GatherTree", "opset8", "", &[])
         .then("Sigmoid", "opset1", "", &[])
         .write(&place, "y");
     let run = place.run(&["plan", "model.xml"]);
     assert_eq!(run.code, Some(3), "{run:?}");
-    let named = "Sigmoid (2 nodes), which computes; Gather (1 node), which moves elements";
+    let named = "Sigmoid (2 nodes), which computes; GatherTree (1 node), which moves elements";
     assert!(run.stderr.contains(named), "{run:?}");
 }
 
