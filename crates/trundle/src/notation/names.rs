@@ -22,11 +22,11 @@ use super::similar::most_similar;
 /// use std::convert::Infallible;
 /// use std::sync::Arc;
 ///
-/// use trundle::notation::AxisNames;
+/// use trundle::notation::{AxisNames, Unfilled};
 /// use trundle::{Chain, Shape};
 ///
 /// let text = "time lat lon -> lat lon time | roll(shift=1, dim=lon)";
-/// let read = |_: &str| -> Result<_, Infallible> { unreachable!("no lengths") };
+/// let read = |_: &Unfilled, _: &str| -> Result<_, Infallible> { unreachable!("no lengths") };
 /// let wind = ["time", "lat", "lon"].map(|name| Some(name.to_owned()));
 /// let chain = Chain::parse_named(text, &mut AxisNames::of(&wind), read)?;
 /// assert_eq!(chain.to_string(), "transpose(1, 2, 0) | roll(shift=[1], axes=[1])");
