@@ -252,6 +252,37 @@ impl Limit {
     }
 }
 
+/// Copies an element of `$width` bytes for each index, from element `$from` of `$src` to element `$to` of `$dst`, which
+/// follow from the number of the index and from its place; widths that are `$known` have a loop of their own.
+macro_rules! copy_each {
+    (
+        $width:expr, [$($known:literal)*], ($indices:expr, $limit:expr, $is_within:expr),
+        |$at:ident, $place:ident| ($src:ident at $from:expr, $dst:ident at $to:expr)
+    ) => {{
+        // Of its own, since the compiler cannot know that what is written is not the flag.
+        let mut is_within = *$is_within;
+        match $width {
+            $($known => {
+                for ($at, index) in $indices.iter().enumerate() {
+                    let $place = $limit.place(*index, &mut is_within);
+                    let (from, to) = ($src.wrapping_add($from * $known), $dst.wrapping_add($to * $known));
+                    // SAFETY: by the caller, who vouches for every place of the axis.
+                    unsafe { copy::<$known>(from, to) };
+                }
+            })*
+            width => {
+                for ($at, index) in $indices.iter().enumerate() {
+                    let $place = $limit.place(*index, &mut is_within);
+                    let (from, to) = ($src.wrapping_add($from * width), $dst.wrapping_add($to * width));
+                    // SAFETY: as above.
+                    unsafe { std::ptr::copy_nonoverlapping(from, to, width) };
+                }
+            }
+        }
+        *$is_within = is_within;
+    }};
+}
+
 /// Copies rows of so many bytes.
 ///
 /// # Safety
@@ -265,32 +296,10 @@ unsafe fn copy_rows(
     dst: *mut u8,
     is_within: &mut bool,
 ) {
-    // Of its own, since the compiler cannot know that what is written is not the flag.
-    let mut own = *is_within;
-    macro_rules! of_width {
-        ($($width:literal)*) => {
-            match row {
-                $($width => {
-                    for (at, index) in indices.iter().enumerate() {
-                        let place = limit.place(*index, &mut own);
-                        // SAFETY: by the caller.
-                        unsafe { copy::<$width>(src.add(place * $width), dst.add(at * $width)) };
-                    }
-                })*
-                _ => {
-                    for (at, index) in indices.iter().enumerate() {
-                        let place = limit.place(*index, &mut own);
-                        // SAFETY: by the caller.
-                        unsafe {
-                            std::ptr::copy_nonoverlapping(src.add(place * row), dst.add(at * row), row);
-                        }
-                    }
-                }
-            }
-        };
-    }
-    of_width!(1 2 3 4 6 8 12 16 24 32 48 64);
-    *is_within = own;
+    copy_each!(
+        row, [1 2 3 4 6 8 12 16 24 32 48 64], (indices, limit, is_within),
+        |at, place| (src at place, dst at at)
+    );
 }
 
 /// Copies elements, each from its own column: element i of a row is `i` elements on.
@@ -306,33 +315,11 @@ unsafe fn copy_elements(
     dst: *mut u8,
     is_within: &mut bool,
 ) {
-    // Of its own, since the compiler cannot know that what is written is not the flag.
-    let mut own = *is_within;
     let step = usize::from(inner > 1);
-    macro_rules! of_width {
-        ($($width:literal)*) => {
-            match width {
-                $($width => {
-                    for (at, index) in indices.iter().enumerate() {
-                        let place = limit.place(*index, &mut own) * inner + at * step;
-                        // SAFETY: by the caller.
-                        unsafe { copy::<$width>(src.add(place * $width), dst.add(at * $width)) };
-                    }
-                })*
-                _ => {
-                    for (at, index) in indices.iter().enumerate() {
-                        let place = limit.place(*index, &mut own) * inner + at * step;
-                        // SAFETY: by the caller.
-                        unsafe {
-                            std::ptr::copy_nonoverlapping(src.add(place * width), dst.add(at * width), width);
-                        }
-                    }
-                }
-            }
-        };
-    }
-    of_width!(1 2 4 8 16);
-    *is_within = own;
+    copy_each!(
+        width, [1 2 4 8 16], (indices, limit, is_within),
+        |at, place| (src at (place * inner + at * step), dst at at)
+    );
 }
 
 /// The other way: element i of `src` is put at its index, into its own column.
@@ -348,33 +335,11 @@ unsafe fn put_elements(
     dst: *mut u8,
     is_within: &mut bool,
 ) {
-    // Of its own, since the compiler cannot know that what is written is not the flag.
-    let mut own = *is_within;
     let step = usize::from(inner > 1);
-    macro_rules! of_width {
-        ($($width:literal)*) => {
-            match width {
-                $($width => {
-                    for (at, index) in indices.iter().enumerate() {
-                        let place = limit.place(*index, &mut own) * inner + at * step;
-                        // SAFETY: by the caller.
-                        unsafe { copy::<$width>(src.add(at * $width), dst.add(place * $width)) };
-                    }
-                })*
-                _ => {
-                    for (at, index) in indices.iter().enumerate() {
-                        let place = limit.place(*index, &mut own) * inner + at * step;
-                        // SAFETY: by the caller.
-                        unsafe {
-                            std::ptr::copy_nonoverlapping(src.add(at * width), dst.add(place * width), width);
-                        }
-                    }
-                }
-            }
-        };
-    }
-    of_width!(1 2 4 8 16);
-    *is_within = own;
+    copy_each!(
+        width, [1 2 4 8 16], (indices, limit, is_within),
+        |at, place| (src at at, dst at (place * inner + at * step))
+    );
 }
 
 /// Copies one element of W bytes.
