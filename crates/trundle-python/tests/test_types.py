@@ -30,7 +30,12 @@ SIGNATURES = {
     "tile": "(x, /, reps, *, out=None, threads=None)",
     "broadcast_to": "(x, /, shape, *, out=None, threads=None)",
     "sliding_window_view": "(x, /, window_shape, axis=None, *, out=None, threads=None)",
-    "pad": "(x, /, pad_width, mode='constant', *, out=None, threads=None)",
+    "pad": (
+        "(x, /, pad_width, mode='constant', *, constant_values=0, out=None, threads=None)"
+    ),
+    "concatenate": "(arrays, /, axis=0, *, out=None, threads=None)",
+    "stack": "(arrays, /, axis=0, *, out=None, threads=None)",
+    "put_along_axis": "(x, indices, values, /, axis, *, out=None, threads=None)",
     "rearrange": "(x, pattern, /, **sizes)",
     "chain": "(*stages)",
     "tune": "(*, keep=True)",
