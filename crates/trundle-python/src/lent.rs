@@ -89,6 +89,7 @@ impl<'a, 'py> Lent<'a, 'py> {
     pub(crate) fn take(
         &self,
         py: Python<'py>,
+        out: Option<&Bound<'py, PyAny>>,
         threads: Option<usize>,
     ) -> Option<PyResult<Bound<'py, PyAny>>> {
         let own = &self.indices.memory.sizes;
@@ -100,22 +101,23 @@ impl<'a, 'py> Lent<'a, 'py> {
         let (before, behind) = (&sizes[..self.axis], &sizes[self.axis + 1..]);
         let sizes: PerAxis<isize> = before.iter().chain(own).chain(behind).copied().collect();
         let threads = threads.unwrap_or_else(trundle::threads);
-        Some(self.made(py, &sizes, move |read, indices, written| {
+        self.made(py, (&sizes, out), along, move |read, indices, written| {
             along.take(read, indices, written, threads)
-        }))
+        })
     }
 
     /// For each position the element of its row, if the other axes are of the same sizes.
     pub(crate) fn take_along(
         &self,
         py: Python<'py>,
+        out: Option<&Bound<'py, PyAny>>,
         threads: Option<usize>,
     ) -> Option<PyResult<Bound<'py, PyAny>>> {
         let along = self.of_positions()?;
         let threads = threads.unwrap_or_else(trundle::threads);
-        Some(self.made(py, &self.indices.memory.sizes, move |read, indices, written| {
+        self.made(py, (&self.indices.memory.sizes, out), along, move |read, indices, written| {
             along.take_along(read, indices, written, threads)
-        }))
+        })
     }
 
     /// Puts contiguous values into `target`, which has the elements of `x` or is it, if the other axes are of the same sizes.
@@ -168,18 +170,43 @@ impl<'a, 'py> Lent<'a, 'py> {
         Ends { read, indices: self.indices.memory.extent(), written }
     }
 
-    /// A new array of these sizes.
+    /// An array of these sizes, which is `out` if there is one: `None` if it does not fit, or overlaps what is read.
     fn made(
         &self,
         py: Python<'py>,
-        sizes: &[isize],
+        (sizes, out): (&[isize], Option<&Bound<'py, PyAny>>),
+        along: Along,
         work: impl FnOnce(&[u8], &[i64], &mut [u8]) -> Result<(), Error> + Send,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let (output, extent) = Output::like(self.x, sizes)?;
-        let ends = self.ends(self.x.memory.extent(), extent);
-        let own = &self.indices.memory.sizes;
-        run_of(py, extent.bytes, move |_| ends.run(work).map_err(|error| placed(error, own)))?;
-        output.finish(py)
+    ) -> Option<PyResult<Bound<'py, PyAny>>> {
+        let run = |written: Extent, is_new: bool| {
+            let ends = self.ends(self.x.memory.extent(), written);
+            let own = &self.indices.memory.sizes;
+            run_of(py, written.bytes, move |_| {
+                ends.run(|read, indices, written| {
+                    // Nothing is written to an array of the caller's if an index is refused.
+                    if !is_new {
+                        along.check_range(indices)?;
+                    }
+                    work(read, indices, written)
+                })
+                .map_err(|error| placed(error, own))
+            })
+        };
+        let Some(out) = out else {
+            let made = || {
+                let (output, extent) = Output::like(self.x, sizes)?;
+                run(extent, true)?;
+                output.finish(py)
+            };
+            return Some(made());
+        };
+        let target = Tensor::to_write("out", out, self.x).ok()?.memory;
+        let read = [&self.x.memory, &self.indices.memory];
+        let fits = target.sizes[..] == *sizes && target.is_contiguous();
+        if !fits || read.iter().any(|each| each.may_overlap(&target)) {
+            return None;
+        }
+        Some(run(target.extent(), false).map(|()| out.clone()))
     }
 }
 

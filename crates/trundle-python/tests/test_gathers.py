@@ -156,6 +156,38 @@ def test_what_take_refuses():
     assert not out.any()
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_out_is_filled_or_stays(threads):
+    x = np.random.default_rng(0).random((300, 700)).astype(np.float32)
+    rows, places = np.array([3, -1, 3, 299]), np.full((300, 500), -2)
+    out = np.zeros((4, 700), np.float32)
+    assert trundle.take(x, rows, 0, out=out, threads=threads) is out
+    same(out, x[rows])
+    columns = np.asfortranarray(np.zeros((300, 4), np.float32))
+    trundle.take(x, rows, 1, out=columns, threads=threads)
+    same(columns, x[:, rows])
+    along = np.zeros((300, 500), np.float32)
+    assert trundle.take_along_axis(x, places, 1, out=along, threads=threads) is along
+    same(along, np.take_along_axis(x, places, 1))
+    # One that is out of range, the last of all, is found before anything is written.
+    rows[-1], places[-1, -1] = 300, 700
+    for call, given in ((trundle.take, rows), (trundle.take_along_axis, places)):
+        axis = 0 if call is trundle.take else 1
+        result = out if call is trundle.take else along
+        result[...] = 7
+        with pytest.raises(IndexError, match="out of range|out of bounds"):
+            call(x, given, axis, out=result, threads=threads)
+        assert (result == 7).all()
+    # What overlaps is read before it is written.
+    rows = np.arange(300)[::-1].copy()
+    expected = x[rows]
+    assert trundle.take(x, rows, 0, out=x, threads=threads) is x
+    same(x, expected)
+    for wrong in (np.zeros((4, 701), np.float32), np.zeros((300, 700)), np.zeros((300, 700), "i4")):
+        with pytest.raises((TypeError, ValueError)):
+            trundle.take(x, rows, 0, out=wrong)
+
+
 def test_chains_raise_the_same():
     chain = trundle.chain("take(indices=n, axis=1)")
     same(chain(X, n=[2, 0]), X[:, [2, 0]])

@@ -84,9 +84,9 @@ pub(crate) fn take<'py>(
     let rank = x.memory.sizes.len();
     let along = axis.map(|axis| numbers::axis("axis", axis, rank)).transpose()?;
     let mode = index_mode(mode)?;
-    if let (Some(axis), IndexMode::Raise, None) = (along.or((rank == 1).then_some(0)), mode, out)
+    if let (Some(axis), IndexMode::Raise) = (along.or((rank == 1).then_some(0)), mode)
         && let Some(lent) = Lent::of(&x, axis, indices)
-        && let Some(taken) = lent.take(py, threads)
+        && let Some(taken) = lent.take(py, out, threads)
     {
         return taken;
     }
@@ -207,9 +207,8 @@ pub(crate) fn take_along_axis<'py>(
         OneAxis::Last => rank.cast_signed() as i64 - 1,
     };
     if !is_flat
-        && out.is_none()
         && let Some(lent) = Lent::of(&x, axis, indices)
-        && let Some(taken) = lent.take_along(py, threads)
+        && let Some(taken) = lent.take_along(py, out, threads)
     {
         return taken;
     }
