@@ -1,8 +1,9 @@
 //! Gathers and scatters whose indices are read where the caller has them: of contiguous arrays, by contiguous indices of
-//! 64 bits.
+//! 64 bits. Other integers of numpy's are made such.
 //!
 //! All else is planned, for which indices become a table: that takes longer than to move single elements.
 
+use numpy::Element;
 use pyo3::prelude::*;
 use trundle::{Along, Error};
 
@@ -60,17 +61,18 @@ impl<'a, 'py> Lent<'a, 'py> {
         axis: i64,
         indices: &Bound<'py, PyAny>,
     ) -> Option<Lent<'a, 'py>> {
-        let indices = Tensor::to_read("indices", indices, Class::Plain).ok()?;
-        let is_aligned = indices.memory.first.addr().is_multiple_of(align_of::<i64>());
-        let fits = indices.is_i64()
-            && is_aligned
-            && [&indices.memory, &x.memory].iter().all(|each| each.is_contiguous());
         let axis = usize::try_from(axis).ok()?;
-        (fits && !x.memory.is_empty() && !indices.memory.is_empty()).then_some(Lent {
-            x,
-            axis,
-            indices,
-        })
+        let fits = |read: &Tensor<'py>| !read.memory.is_empty() && read.memory.is_contiguous();
+        if !fits(x) {
+            return None;
+        }
+        let given = Tensor::to_read("indices", indices, Class::Plain).ok()?;
+        let is_aligned = given.memory.first.addr().is_multiple_of(align_of::<i64>());
+        let indices = match given.is_i64() && is_aligned && fits(&given) {
+            true => given,
+            false => of_64_bits(indices).filter(fits)?,
+        };
+        Some(Lent { x, axis, indices })
     }
 
     fn along(&self, count: usize) -> Along {
@@ -208,6 +210,18 @@ impl<'a, 'py> Lent<'a, 'py> {
         }
         Some(run(target.extent(), false).map(|()| out.clone()))
     }
+}
+
+/// The integers of numpy's array, which 64 bits with a sign can say, in an array of such.
+fn of_64_bits<'py>(array: &Bound<'py, PyAny>) -> Option<Tensor<'py>> {
+    let dtype = array.getattr("dtype").ok()?;
+    let kind: String = dtype.getattr("kind").ok()?.extract().ok()?;
+    let bytes: usize = dtype.getattr("itemsize").ok()?.extract().ok()?;
+    let is_said = kind == "i" || (kind == "u" && bytes < size_of::<i64>());
+    let wanted = (i64::get_dtype(array.py()), "C", "unsafe", false);
+    let cast = is_said.then(|| array.call_method1("astype", wanted).ok())??;
+    let cast = Tensor::to_read("indices", &cast, Class::Plain).ok()?;
+    cast.is_i64().then_some(cast)
 }
 
 /// An index that is refused, with its place among indices of these sizes.

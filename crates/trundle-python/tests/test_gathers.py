@@ -188,6 +188,26 @@ def test_out_is_filled_or_stays(threads):
             trundle.take(x, rows, 0, out=wrong)
 
 
+@pytest.mark.parametrize("dtype", ["i1", "u2", "<i4", ">i4", ">i8", "i8", "u4", "u8"])
+@pytest.mark.parametrize("is_spread", [False, True])
+def test_indices_of_all_integers(dtype, is_spread):
+    x = np.arange(600.0).reshape(20, 30)
+    rows = np.array([3, 19, 0, 7], dtype) if "u" in dtype else np.array([3, -1, -20, 7], dtype)
+    places = np.broadcast_to(rows[:, None], (4, 30)).copy()
+    if is_spread:
+        rows, places = np.repeat(rows, 2)[::2], places[::-1]
+    same(trundle.take(x, rows, 0), x[rows])
+    same(trundle.take_along_axis(x, places, 0), np.take_along_axis(x, places, 0))
+    changed, expected = x.copy(), x.copy()
+    trundle.put_along_axis(changed, places, 5.0, 0)
+    np.put_along_axis(expected, places, 5.0, 0)
+    same(changed, expected)
+    # Too large for the axis and, of eight bytes without a sign, for a number with one.
+    rows[1] = np.iinfo(dtype).max
+    with pytest.raises(IndexError):
+        trundle.take(x, rows, 0)
+
+
 def test_chains_raise_the_same():
     chain = trundle.chain("take(indices=n, axis=1)")
     same(chain(X, n=[2, 0]), X[:, [2, 0]])
