@@ -263,8 +263,10 @@ def test_constants_as_numpys_own_tests_have_them(rng):
     out = np.full((4, 4), 9)
     assert trundle.pad(matrix[:2, :2], 1, out=out) is out
     assert out.tolist() == np.pad(matrix[:2, :2], 1).tolist()
-    with pytest.raises(OverflowError):
-        trundle.pad(np.zeros(2, "i1"), 1, constant_values=300)
+    # As numpy casts numbers: one before 2.0 lets them wrap around.
+    if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+        with pytest.raises(OverflowError):
+            trundle.pad(np.zeros(2, "i1"), 1, constant_values=300)
     with pytest.raises(ValueError, match="broadcast"):
         trundle.pad(matrix, 1, constant_values=(1, 2, 3))
     with pytest.raises(ValueError, match="mode \"edge\" takes no constant_values"):
