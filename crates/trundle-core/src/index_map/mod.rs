@@ -8,7 +8,6 @@ mod compose;
 mod invert;
 mod joined;
 mod layer;
-
 mod preimage;
 mod region;
 mod regions;

@@ -137,9 +137,7 @@ impl Digit {
         };
         Ok((Coordinate::Linear(digit), None))
     }
-}
 
-impl Digit {
     /// This digit of indices that count `unit` each.
     fn of_indices(&self, indexed: &IndexedForm, unit: isize) -> IndexedForm {
         let above = self.unit / unit;

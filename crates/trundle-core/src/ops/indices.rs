@@ -87,7 +87,7 @@ impl Indices {
         row_major_strides(&self.shape)
     }
 
-    /// Every `every`-th of them from `first` on, each as the coordinate on an axis of `size` that it means.
+    /// Every `every`-th of them from `first` on, where `every` is 1 or more, each as the coordinate on an axis of `size` that it means.
     ///
     /// # Errors
     /// [`Error::IndexOutOfRange`] for the first that means none.
@@ -116,16 +116,15 @@ impl Indices {
         };
         // Straight to where they stay, of which a slice knows how many they are.
         let coordinates: Arc<[usize]> = match every {
-            0 | 1 => own.iter().map(&mut of).collect(),
+            1 => own.iter().map(&mut of).collect(),
             every => own.iter().step_by(every).map(&mut of).collect(),
         };
         if are_within {
             return Ok(coordinates);
         }
-        let is_outside = |index: &&i64| !(-limit..limit).contains(*index);
-        let outside =
-            self.values[first..].iter().step_by(every.max(1)).position(|index| is_outside(&index));
-        Err(self.out_of_range(first + outside.unwrap_or(0) * every.max(1), size))
+        let is_outside = |index: &i64| !(-limit..limit).contains(index);
+        let outside = own.iter().step_by(every).position(is_outside);
+        Err(self.out_of_range(first + outside.unwrap_or(0) * every, size))
     }
 
     fn out_of_range(&self, position: usize, size: usize) -> Error {

@@ -1,12 +1,13 @@
 //! Elements at indices, and elements put there.
 
-use trundle_core::ops::{GatherNd, IndexMode, Indices, Slice, Take, TakeAlongAxis};
+use trundle_core::ops::{GatherNd, Indices, Take, TakeAlongAxis};
 use trundle_core::program::{Program, TensorId};
 use trundle_core::{IndexMap, Shape, normalize_axis};
 
 use super::numbers::MOST_ENTRIES;
 use super::pad::block;
 use super::site::Site;
+use super::slices::slice_of;
 use crate::problem::{Checked, wrong};
 use crate::{ElementType, IndexRule, Integers};
 
@@ -160,10 +161,7 @@ pub(super) fn slice_scatter(
     axes: Option<&Integers>,
     steps: Option<&Integers>,
 ) -> Checked<TensorId> {
-    let (starts, stops) = (site.list("starts", starts)?, site.list("stops", stops)?);
-    let axes = site.list_or("axes", axes, (0..).take(starts.len()))?;
-    let steps = site.list_or("steps", steps, starts.iter().map(|_| 1))?;
-    let places = Slice::new(&starts, &stops, &axes, &steps).index_map(&site.data_shape()?)?;
+    let places = slice_of(site, starts, stops, axes, steps)?.index_map(&site.data_shape()?)?;
     updated(site, &places, 1)
 }
 
@@ -213,11 +211,8 @@ pub(super) fn tensor_scatter(
         places.extend((first..first + count).map(|at| (at % size.max(1)).cast_signed() as i64));
     }
     // One index for each batch and row, the same along all other axes.
-    let mut taken = Take::new(
-        i64::try_from(axis).unwrap_or(i64::MAX),
-        Indices::new(Shape::new([shape[0], count])?, places)?,
-    );
-    taken = taken.with_batch_axes(1).with_mode(IndexMode::Raise);
+    let indices = Indices::new(Shape::new([shape[0], count])?, places)?;
+    let taken = Take::new(axis.cast_signed() as i64, indices).with_batch_axes(1);
     let places = taken.index_map(&shape)?;
     updated(site, &places, 1)
 }

@@ -25,14 +25,25 @@ pub(super) fn slice(
     axes: Option<&Integers>,
     steps: Option<&Integers>,
 ) -> Checked<TensorId> {
-    let starts = site.list("starts", starts)?;
-    let stops = site.list("stops", stops)?;
+    let slice = slice_of(site, starts, stops, axes, steps)?;
+    site.moved_by(slice)
+}
+
+/// The slice that a node's lists say.
+pub(super) fn slice_of(
+    site: &mut Site<'_, '_>,
+    starts: &Integers,
+    stops: &Integers,
+    axes: Option<&Integers>,
+    steps: Option<&Integers>,
+) -> Checked<Slice> {
+    let (starts, stops) = (site.list("starts", starts)?, site.list("stops", stops)?);
     let axes = site.list_or("axes", axes, (0..).take(starts.len()))?;
     let steps = site.list_or("steps", steps, vec![1; starts.len()])?;
     for (what, length) in [("stops", stops.len()), ("axes", axes.len()), ("steps", steps.len())] {
         equal_sizes("starts", starts.len(), what, length)?;
     }
-    site.moved_by(Slice::new(&starts, &stops, &axes, &steps))
+    Ok(Slice::new(&starts, &stops, &axes, &steps))
 }
 
 /// Refuses two lists of different lengths.
