@@ -270,18 +270,16 @@ impl Program {
         check_sizes(("the pairs of widths", widths.len()), ("the axes of the tensor", rank))?;
         let mut padded = from;
         for (axis, ends) in widths.iter().enumerate() {
-            let mut parts = vec![padded];
-            for (at, width) in [(0, ends[0]), (1, ends[1])] {
-                if width > 0 {
-                    let mut sizes = self.tensor(padded).shape.sizes().to_vec();
-                    sizes[axis] = width;
-                    let block = self.broadcast(fill, &Shape::new(sizes)?)?;
-                    parts.insert(if at == 0 { 0 } else { parts.len() }, block);
-                }
-            }
-            if parts.len() > 1 {
-                padded = self.joined(axis, &parts)?;
-            }
+            let mut sizes = self.tensor(padded).shape.sizes().to_vec();
+            let [before, behind] = ends.map(|width| {
+                sizes[axis] = width;
+                (width > 0).then(|| self.broadcast(fill, &Shape::new(&*sizes)?)).transpose()
+            });
+            let parts = [before?, Some(padded), behind?].into_iter().flatten();
+            padded = match &parts.collect::<Vec<TensorId>>()[..] {
+                [_] => padded,
+                parts => self.joined(axis, parts)?,
+            };
         }
         Ok(padded)
     }

@@ -122,12 +122,9 @@ fn replaced(places: &IndexMap, size: usize) -> Result<Vec<usize>> {
         (Layout::row_major(places.in_shape(), 1)?, Layout::row_major(places.out_shape(), 1)?);
     check_sizes(("the elements", size), ("those of the map", places.in_shape().elements()))?;
     match Move::new(places, 1, &from, &to, MOST_BOXES) {
-        Ok(work) if work.width() == 1 => {
-            // In any order: the last of them counts.
-            work.for_each_pair(|place, update| table[place] = table[place].max(size + update));
-        }
         Ok(work) => {
             let width = work.width();
+            // In any order: the last of them counts.
             work.for_each_pair(|place, update| {
                 for at in 0..width {
                     table[place + at] = table[place + at].max(size + update + at);
