@@ -21,9 +21,9 @@ pub(crate) enum Operation {
     Flat(Box<Operation>),
     /// A pattern in the notation of chains, with its sizes.
     Rearrange(String),
-    /// Operators with tables, which may be as much data as the elements are: they are others in the
-    /// next call.
-    Once(Vec<Op>),
+    /// An operator with a table, which may be as much data as the elements are: it is another one in
+    /// the next call.
+    Once(Op),
 }
 
 impl Operation {
@@ -37,7 +37,7 @@ impl Operation {
 
     /// An operator with a table.
     pub(crate) fn once(op: impl Into<Op>) -> Operation {
-        Operation::Once(vec![op.into()])
+        Operation::Once(op.into())
     }
 
     /// Whether the same operation is likely to come again.
@@ -84,7 +84,7 @@ impl Operation {
                 operation.after(chain.then(Reshape::new(&[elements as i64])), &[elements])?
             }
             Operation::Rearrange(text) => text.parse()?,
-            Operation::Once(ops) => ops.iter().fold(chain, |chain, op| chain.then(op.clone())),
+            Operation::Once(op) => chain.then(op.clone()),
         })
     }
 }

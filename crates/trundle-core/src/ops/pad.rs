@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::declaration::Argument;
 use crate::error::check_sizes;
-use crate::{AxisMap, Error, IndexMap, Line, Piece, Result, Shape};
+use crate::{AxisMap, Error, IndexMap, Line, Piece, Result, Shape, Table};
 
 /// Elements of the tensor put before and behind it along its axes.
 ///
@@ -62,6 +62,20 @@ impl PadMode {
             PadMode::Wrap => Some(size),
         }
     }
+
+    /// The index of an axis of `size`, over 0, that stands at `at`, which is counted from its first.
+    fn source(self, at: isize, size: isize) -> isize {
+        let mirrored = |period: isize, last: isize| {
+            let within = at.rem_euclid(period);
+            within.min(last - within)
+        };
+        match self {
+            PadMode::Reflect if size > 1 => mirrored(2 * size - 2, 2 * size - 2),
+            PadMode::Edge | PadMode::Reflect => at.clamp(0, size - 1),
+            PadMode::Symmetric => mirrored(2 * size, 2 * size - 1),
+            PadMode::Wrap => at.rem_euclid(size),
+        }
+    }
 }
 
 impl fmt::Display for PadMode {
@@ -82,8 +96,12 @@ impl Argument for PadMode {
     }
 }
 
-/// An axis may be there so many times, or in so many pieces: each is a region of its own to be moved.
+/// An axis may be there so many times in pieces, each of which is a region of its own to be moved; more often, a table has
+/// an entry for each index.
 const MOST_PIECES: usize = 1 << 12;
+
+/// The most entries of such a table: a number in a file can ask for any.
+const MOST_ENTRIES: usize = 1 << 28;
 
 impl Pad {
     /// So many elements before and behind along each axis: a pair for each, or one for all, or one number for all
@@ -96,8 +114,8 @@ impl Pad {
     ///
     /// # Errors
     /// [`Error::SizesDiffer`] if there are other than so many widths, [`Error::NumberOutOfRange`] for one below 0,
-    /// [`Error::EmptyAxisPadded`] for one along an axis without elements, [`Error::TooLarge`], also if an axis
-    /// would be there some thousand times.
+    /// [`Error::EmptyAxisPadded`] for one along an axis without elements, [`Error::TooLarge`], also if an axis of more
+    /// than 2^28 indices would be there some thousand times.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let widths = self.widths(shape)?;
         let too_large = || Error::TooLarge { what: format!("shape {shape} by {self}") };
@@ -109,7 +127,7 @@ impl Pad {
             let padded = size.checked_add(before).and_then(|padded| padded.checked_add(behind));
             let padded = padded.filter(|padded| *padded <= isize::MAX as usize);
             let padded = padded.ok_or_else(too_large)?;
-            let map = padded_axis(axis, self.mode, *size, before, padded);
+            let map = padded_axis((axis, shape.rank()), self.mode, *size, before, padded);
             axes.push(map.ok_or_else(too_large)?);
             sizes.push(padded);
         }
@@ -136,9 +154,10 @@ impl Pad {
     }
 }
 
-/// An axis of `size` in one of `padded`, where `before` come first; `None` if it would be too many pieces.
+/// An axis of `size`, one of so many, in one of `padded`, where `before` come first; `None` if it would be too many entries
+/// of a table.
 fn padded_axis(
-    axis: usize,
+    (axis, rank): (usize, usize),
     mode: PadMode,
     size: usize,
     before: usize,
@@ -158,7 +177,13 @@ fn padded_axis(
         return Some(AxisMap::from_pieces(axis, pieces));
     };
     if padded / period > MOST_PIECES {
-        return None;
+        return (padded <= MOST_ENTRIES).then(|| {
+            let source = |at: usize| mode.source(at.cast_signed() - shift, own).unsigned_abs();
+            let indices: Vec<usize> = (0..padded).map(source).collect();
+            let mut strides = vec![0; rank];
+            strides[axis] = 1;
+            AxisMap::Indexed { indices: Table::new(indices, 0, strides), line: Line::IDENTITY }
+        });
     }
     // Where the period before the first index begins, and in each where what comes next does.
     let mut begin = shift.rem_euclid(period.cast_signed()) - period.cast_signed();
@@ -220,6 +245,21 @@ mod tests {
                         }
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn an_axis_that_is_there_very_often_is_a_table() {
+        for (mode, size) in
+            [(PadMode::Wrap, 2), (PadMode::Wrap, 3), (PadMode::Symmetric, 2), (PadMode::Reflect, 3)]
+        {
+            let map = pad(&[4, size], &[0, 1, 20_001, 20_002], mode).unwrap();
+            let axes = map.layers()[0].axes().unwrap();
+            assert!(matches!(axes[1], AxisMap::Indexed { .. }), "{mode} {size}");
+            for at in 0..map.out_shape()[1] {
+                let own = expected(mode, at.cast_signed() - 20_001, size.cast_signed());
+                assert_eq!(map.source_of(&[1, at]), [1, own.unsigned_abs()], "{mode} {size} {at}");
             }
         }
     }

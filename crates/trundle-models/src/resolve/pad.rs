@@ -102,6 +102,10 @@ pub(super) fn pad_elements(
                     "a pad of {pad} along axis {axis} of size {size}, where mode {mode} has {most} at most"
                 );
             }
+            // An axis that is there very often is a table of as many entries.
+            if mode != PadMode::Edge && pad > *size {
+                site.spend("widths of a pad", pad)?;
+            }
             width.push(i64::try_from(pad).unwrap_or(i64::MAX));
         }
     }

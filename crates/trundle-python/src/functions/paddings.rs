@@ -4,12 +4,12 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyString};
 use smallvec::SmallVec;
-use trundle::ops::{Indices, Kind, Pad, Take};
-use trundle::{Op, Shape};
+use trundle::Shape;
+use trundle::ops::{Kind, Pad};
 
 use crate::array::Class;
 use crate::assembled::{Assembly, assembled};
-use crate::error::{out_of_memory, refused};
+use crate::error::refused;
 use crate::integer_array::IntegerArray;
 use crate::keywords::required;
 use crate::memory::PerAxis;
@@ -89,11 +89,13 @@ pub(crate) fn pad<'py>(
             let values = x.pairs_of(py, constant_values)?;
             return by_constants(py, x, &widths, &values, out, threads);
         }
-        Around::Own(Mode { word, .. }) if constant_values.is_some() => {
+        Around::Own { word, .. } if constant_values.is_some() => {
             let message = format!("mode {word:?} takes no constant_values");
             return Err(PyValueError::new_err(message));
         }
-        Around::Own(mode) => by_own_elements(&x.memory.sizes, widths, mode)?,
+        Around::Own { number, .. } => {
+            Operation::of(Pad::DECLARATION, [widths, PerAxis::from_slice(&[number])])
+        }
     };
     moved(py, &operation, &x, out, threads)
 }
@@ -127,70 +129,17 @@ fn by_constants<'py>(
     assembled(py, &assembly, out, threads)
 }
 
-/// How often an axis may be there in what it becomes, as long as an operator says it by its pieces.
-const MOST_IMAGES: usize = 1 << 12;
-
-/// Elements of its own around an array, or, of short axes in long ones, indices that say the same.
-///
-/// # Errors
-/// MemoryError for more indices than there is memory for.
-fn by_own_elements(sizes: &[isize], widths: PerAxis<i64>, mode: Mode) -> PyResult<Operation> {
-    let width = |at: usize| usize::try_from(widths[at]).unwrap_or_default();
-    let padded = |axis: usize| {
-        let size = sizes[axis].unsigned_abs();
-        size.saturating_add(width(2 * axis)).saturating_add(width(2 * axis + 1))
-    };
-    let has_images = |axis: usize| {
-        let size = sizes[axis].unsigned_abs();
-        mode.word != "edge" && size > 1 && padded(axis) / size > MOST_IMAGES
-    };
-    if !(0..sizes.len()).any(has_images) {
-        let mode = PerAxis::from_slice(&[mode.number]);
-        return Ok(Operation::of(Pad::DECLARATION, [widths, mode]));
-    }
-    let mut ops: Vec<Op> = Vec::new();
-    let mut around = widths.clone();
-    for axis in (0..sizes.len()).filter(|axis| has_images(*axis)) {
-        let mut indices = Vec::<i64>::new();
-        if indices.try_reserve_exact(padded(axis)).is_err() {
-            return Err(out_of_memory(padded(axis).saturating_mul(size_of::<i64>())));
-        }
-        let first = -widths[2 * axis];
-        indices.extend((first..).take(padded(axis)).map(|at| mode.source(at, sizes[axis] as i64)));
-        ops.push(Take::new(axis.cast_signed() as i64, Indices::list(indices)).into());
-        around[2 * axis..2 * axis + 2].fill(0);
-    }
-    ops.extend(Pad::DECLARATION.op(&[&around[..], &[mode.number]]));
-    Ok(Operation::Once(ops))
-}
-
-/// Which elements of its own are put around an array.
-#[derive(Clone, Copy)]
-struct Mode {
-    word: &'static str,
-    /// Among the words of the operator.
-    number: i64,
-}
-
-impl Mode {
-    /// The element that stands at an index, counted from the first of an axis of so many.
-    fn source(self, at: i64, size: i64) -> i64 {
-        let mirrored = |at: i64, last: i64| at.min(last - at);
-        match self.word {
-            "wrap" => at.rem_euclid(size),
-            "symmetric" => mirrored(at.rem_euclid(2 * size), 2 * size - 1),
-            "reflect" => mirrored(at.rem_euclid(2 * size - 2), 2 * size - 2),
-            _ => at.clamp(0, size - 1),
-        }
-    }
-}
-
 /// What is put around an array.
 enum Around {
     /// One element everywhere.
     Constant,
     /// Elements of its own.
-    Own(Mode),
+    Own {
+        /// Which, in the operator's word.
+        word: &'static str,
+        /// The number of that among its words.
+        number: i64,
+    },
 }
 
 impl Around {
@@ -214,7 +163,7 @@ impl Around {
         });
         let words = words.unwrap_or_default();
         if let Some((number, word)) = (0..).zip(words).find(|(_, own)| **own == word) {
-            return Ok(Around::Own(Mode { word, number }));
+            return Ok(Around::Own { word, number });
         }
         let why = match COMPUTED.contains(&word) {
             true => ", whose elements are not those of x: trundle moves elements and computes none",

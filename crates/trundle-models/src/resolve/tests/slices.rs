@@ -231,6 +231,12 @@ fn pads_beyond_a_mirror_are_refused_where_the_text_does() {
     beyond.node(pad(5, PadMode::Reflect, false), &[0], 1);
     assert_eq!(beyond.run().unwrap()[0].tags, [1, 0, 1, 2, 1, 0, 1, 2]);
     refuse(
+        pad(1 << 27, PadMode::Wrap, false),
+        &[3],
+        &[],
+        "the widths of a pad and the lists before it take more than 67108864 steps",
+    );
+    refuse(
         pad(3, PadMode::Reflect, true),
         &[3],
         &[],
