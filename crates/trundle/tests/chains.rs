@@ -55,3 +55,17 @@ fn passes_are_as_the_plan_says(chain: &Chain, shape: &Shape, plan: &Plan) -> Out
     prop_assert_eq!(reached, steps.len());
     Ok(())
 }
+
+#[test]
+fn rows_and_indices_are_apart_and_what_follows_is_with_the_rows() {
+    let text = "take(indices=[0, 0, 1, 0, 0], axis=1) | reverse(axis=2, batch_axis=1, lengths=[0, 2, 0, 2, 0])";
+    for behind in
+        ["", " | transpose(0, 1, 2)", " | transpose(2, 1, 0)", " | flip(axes=[1]) | roll(1, 0)"]
+    {
+        let chain: Chain = format!("{text}{behind}").parse().unwrap();
+        let shape = Shape::new([3, 2, 2]).unwrap();
+        let plan = Plan::row_major(&chain, 4, &shape, None).unwrap();
+        assert_eq!(plan.passes().len(), 2, "{plan}");
+        passes_are_as_the_plan_says(&chain, &shape, &plan).unwrap();
+    }
+}

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::partition::partition;
 use super::{Budget, Made, Program, TensorId};
 use crate::index_map::Room;
-use crate::{IndexMap, Layout, Regions, Shape};
+use crate::{AxisMap, IndexMap, Layout, Regions, Shape};
 
 /// Where the elements of a tensor are read, if it is written in one pass.
 pub(super) struct PullBack<'a> {
@@ -346,7 +346,11 @@ fn put<K: Ord>(all: &mut BTreeMap<K, Regions>, key: K, regions: Regions) {
 /// Whether a map is pulled back through wherever another is, as far as it is told.
 fn is_no_more(map: &IndexMap, other: &IndexMap) -> bool {
     let rows = |map: &IndexMap| map.axes().filter(|axis| axis.is_ragged()).count();
+    let is_indexed = |axis: &AxisMap| matches!(axis, AxisMap::Indexed { .. });
+    // No region has rows that are reversed in part and indices.
+    let is_mixed = |map: &IndexMap| rows(map) > 0 && map.axes().any(is_indexed);
     map.layers().len() <= other.layers().len()
         && map.boxes() <= other.boxes()
         && rows(map) <= rows(other)
+        && (!is_mixed(map) || is_mixed(other))
 }
