@@ -70,7 +70,7 @@ pub(crate) fn lowered(
         return Err(Error::ShapeMismatch { argument: "out", expected, got });
     }
     if let Some(lowered) = lowering.to(src, dst, device)? {
-        return Ok(lowered);
+        return joined(lowered, width, (src, dst), device);
     }
     // Axes that are split or merged across gaps of `dst` are put there by a pass of their own.
     let contiguous = Layout::row_major(&out_shape, width.units())?;
@@ -81,7 +81,37 @@ pub(crate) fn lowered(
     let map = IndexMap::identity(&out_shape);
     moves.push(Move::new(&map, width, &contiguous, dst, 1)?);
     passes.push(ChainPass { stages: stages..stages, map });
-    Ok((passes, moves))
+    joined((passes, moves), width, (src, dst), device)
+}
+
+/// The same with neighbours that are one pass together as one. A program goes from one map to the next, and what one gives
+/// may stop at another, as strides do at reversed rows, where the map of both has a simpler form that does not.
+fn joined(
+    (passes, moves): (Vec<ChainPass>, Vec<Move>),
+    width: Width,
+    (src, dst): (&Layout, &Layout),
+    device: &Device,
+) -> Result<(Vec<ChainPass>, Vec<Move>)> {
+    let count = passes.len();
+    let (mut joined_passes, mut joined_moves) = (Vec::<ChainPass>::new(), Vec::new());
+    for (number, (mut pass, mut work)) in passes.into_iter().zip(moves).enumerate() {
+        if let Some(before) = joined_passes.last() {
+            let map = before.map.then(&pass.map)?;
+            let contiguous = |shape| Layout::row_major(shape, width.units());
+            let is_first = joined_passes.len() == 1;
+            let from = if is_first { src.clone() } else { contiguous(map.in_shape())? };
+            let to = if number + 1 == count { dst.clone() } else { contiguous(map.out_shape())? };
+            if let Some(both) = one_move(&map, width, &from, &to, device)? {
+                let stages = before.stages.start..pass.stages.end;
+                (pass, work) = (ChainPass { stages, map }, both);
+                joined_passes.pop();
+                joined_moves.pop();
+            }
+        }
+        joined_passes.push(pass);
+        joined_moves.push(work);
+    }
+    Ok((joined_passes, joined_moves))
 }
 
 /// Maps as a program of one input, a tensor for each.
