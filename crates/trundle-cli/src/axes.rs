@@ -130,8 +130,8 @@ pub(crate) fn still_true(
     file: &TensorFile,
     choice: &Choice<'_>,
 ) -> (Vec<(String, String)>, Vec<String>) {
-    let fate = |(index, header): (usize, &Header)| match choice.chain(index) {
-        Some(chain) => Fate::Order(order_behind(chain, &header.shape)),
+    let fate = |(index, header): (usize, &Header)| match choice.moved(index) {
+        Some(moved) => Fate::Order(order_behind(&moved.chain, &moved.shapes)),
         None if choice.is_left_out(index) => Fate::LeftOut,
         None => Fate::kept(header.shape.rank()),
     };
@@ -213,9 +213,9 @@ fn group_still_true(
 }
 
 /// For each axis of a result the axis that it was, if each is as long as it was.
-fn order_behind(chain: &Chain, shape: &Shape) -> Option<Vec<usize>> {
-    let order = chain.axes_kept(shape)?;
-    let out = chain.out_shape(shape).ok()?;
+fn order_behind(chain: &Chain, shapes: &[Shape]) -> Option<Vec<usize>> {
+    let (order, shape) = (chain.axes_kept(shapes)?, shapes.first()?);
+    let out = chain.out_shape(shapes).ok()?;
     let is_permutation = order.iter().collect::<BTreeSet<_>>().len() == shape.rank();
     let is_as_long = order.iter().map(|axis| &shape[*axis]).eq(out.iter());
     (is_permutation && is_as_long).then_some(order)

@@ -4,11 +4,11 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use trundle_disk::Source;
 
 use crate::args::{Cli, Command, PlanCommand, PlannedArgs};
 use crate::commands::plan::{Decided, decided};
 use crate::failure::Failure;
+use crate::input::sources;
 use crate::operation::Operation;
 use crate::progress::Progress;
 use crate::tasks::{Joined, PlanFile, task_options};
@@ -39,13 +39,13 @@ pub fn plan(arguments: &[String]) -> Result<String, Failed> {
         ["plan"].into_iter().map(str::to_owned).chain(arguments.iter().cloned()).collect();
     let (operation, planned) = parsed(&command)?;
     let means = &share(&planned.planning.means, planned.numbering.workers.unwrap_or(1));
-    let Decided { mut file, job, .. } = decided(&operation, &planned, means)?;
+    let Decided { mut opened, job, .. } = decided(&operation, &planned, means)?;
     let Some(output) = &planned.dry.output else {
         return Err(Failure::usage("an output is missing").into());
     };
-    let source = Source { file: &mut file, path: operation.input.path() };
+    let sources = sources(&mut opened, operation.inputs());
     let options = task_options(&planned.dry, &planned.numbering);
-    let tasks = job.begin_tasks(&[source], output, options).map_err(Failure::from)?;
+    let tasks = job.begin_tasks(&sources, output, options).map_err(Failure::from)?;
     Ok(PlanFile::new(PathBuf::new(), command, means.max_mem, tasks).keep(output, Ok)?)
 }
 
@@ -92,8 +92,8 @@ fn joined<T>(
 /// # Errors
 /// [`Failed`] as `trundle task`.
 pub fn task(plan: &str, number: usize, threads: Option<usize>) -> Result<bool, Failed> {
-    let done = joined(plan, threads, |Joined { job, file, input, .. }| {
-        job.run(number, &mut [Source { file, path: input }], &Progress::new(true))
+    let done = joined(plan, threads, |Joined { job, mut sources, .. }| {
+        job.run(number, &mut sources, &Progress::new(true))
     })?;
     Ok(done.unwrap_or(false))
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use trundle::Shape;
+use trundle_disk::Source;
 use trundle_formats::{Format, Problem, StoredDType, TensorFile, TensorHint};
 
 use crate::args::DescriptionArgs;
@@ -44,6 +45,15 @@ impl Input {
             }
         })
     }
+}
+
+/// Opened files with their paths, as a job reads them.
+pub(crate) fn sources<'a>(
+    opened: &'a mut [TensorFile],
+    inputs: impl IntoIterator<Item = &'a Input>,
+) -> Vec<Source<'a>> {
+    let each = opened.iter_mut().zip(inputs);
+    each.map(|(file, input)| Source { file, path: input.path() }).collect()
 }
 
 impl DescriptionArgs {

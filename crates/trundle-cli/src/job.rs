@@ -12,6 +12,7 @@ use crate::args::{ChunkArgs, MeansArgs, MoveArgs, StorageArg, WriteArgs};
 use crate::axes;
 use crate::failure::Failure;
 use crate::forecast::{counted, first_lines};
+use crate::input::{Input, sources};
 use crate::memory;
 use crate::numbers::{Bytes, readable};
 use crate::operation::Operation;
@@ -264,20 +265,22 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     let (writing, planning) = (&moving.writing, &moving.planning);
     let format = output_format(&writing.output, writing.to, operation.input.path())?;
     format.map_or(Ok(()), |format| check_output(format, writing))?;
-    let mut file = operation.input.open()?;
+    let mut opened = operation.open()?;
     if format.is_none() {
-        check_output(file.format(), writing)?;
+        check_output(opened[0].format(), writing)?;
     }
-    let format = format.unwrap_or(file.format());
-    let choice = Choice::of(operation, &file, planning, format)?;
-    let (metadata, untrue) = axes::still_true(&file, &choice);
+    let format = format.unwrap_or(opened[0].format());
+    let choice = Choice::of(operation, &opened, planning, format)?;
+    let (metadata, untrue) = axes::still_true(&opened[0], &choice);
     let wanted = choice.wanted();
     let (held, means) = (operation.numbers_bytes, &planning.means);
     let of_worker = moving.workers.map(|count| workers::share(means, count));
     let means = of_worker.as_ref().unwrap_or(means);
-    let means = &means.between(operation.input.path(), Some(&writing.output));
+    let paths = operation.inputs().map(Input::path);
+    let means = &means.among(paths.chain([&*writing.output]));
     let job = decide(held, means, planning.row_major, &writing.chunking, |options| {
-        Job::new(&file, &wanted, format, &metadata, options)
+        let files: Vec<&TensorFile> = opened.iter().collect();
+        Job::new(&files, &wanted, format, &metadata, options)
     });
     let job = job.map_err(|failure| {
         match planning.tensor.is_none() || wanted.iter().all(|each| choice.is_moved(each.index)) {
@@ -286,10 +289,10 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
         }
     })?;
     let kept: Vec<bool> = wanted.iter().map(|each| !choice.is_moved(each.index)).collect();
-    let (input, json) = (operation.input.path(), planning.means.json);
+    let mut sources = sources(&mut opened, operation.inputs());
     let mut outcome = match moving.workers {
-        None => run_job(job, &mut [Source { file: &mut file, path: input }], writing, json)?,
-        Some(count) => workers::run((count, means), job, &mut file, input, writing)?,
+        None => run_job(job, &mut sources, writing, planning.means.json)?,
+        Some(count) => workers::run((count, means), job, &sources, writing)?,
     };
     for (output, kept) in outcome.outputs.iter_mut().zip(kept) {
         if kept {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use trundle::notation::{AxisNames, Given, NumbersFile, Unfilled};
-use trundle::ops::{Declaration, Kind};
+use trundle::ops::{Declaration, Kind, Operand};
 use trundle::{Chain, Shape, normalize_axis};
 use trundle_formats::{FORMATS, Format, Header, Problem, Shown, TensorFile};
 
@@ -17,7 +17,10 @@ use crate::memory;
 
 /// What is done to the tensors of a file.
 pub(crate) struct Operation {
+    /// The file whose tensors are moved.
     pub input: Input,
+    /// The files of the tensors that the chain names, in the order of its inputs.
+    others: Vec<Input>,
     asked: Asked,
     /// The bytes that its lengths and indices take at most, while they become a chain.
     pub numbers_bytes: u64,
@@ -119,7 +122,20 @@ impl Operation {
     }
 
     fn of(input: Input, asked: Asked) -> Operation {
-        Operation { input, asked, numbers_bytes: 0, written: false }
+        Operation { input, others: Vec::new(), asked, numbers_bytes: 0, written: false }
+    }
+
+    /// All files that it reads: first the one whose tensors are moved.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = &Input> {
+        std::iter::once(&self.input).chain(&self.others)
+    }
+
+    /// Opens them.
+    ///
+    /// # Errors
+    /// If one cannot be read, is malformed, or is not what the user says of it.
+    pub(crate) fn open(&self) -> Result<Vec<TensorFile>, Failure> {
+        self.inputs().map(Input::open).collect()
     }
 
     /// The chain for a tensor, one of several whose axes have the names `among`, or the only one. It is without
@@ -226,15 +242,18 @@ impl ApplyArgs {
             Ok(read)
         };
         // Whether it is of the language is known before the names of the axes are.
-        Chain::parse_named(&self.chain, &mut AxisNames::any(), read)?;
+        let chain = Chain::parse_named(&self.chain, &mut AxisNames::any(), read)?;
+        let others = named_files(&chain, &self.input)?;
         let again = |_: &Unfilled, file: &str| {
             numbers.get(file).cloned().ok_or_else(|| Failure::refused("no such file"))
         };
         let unnamed = Chain::parse(&self.chain, again).map_err(Failure::refused);
+        let paths: Vec<&Path> = others.iter().map(Path::new).collect();
         let input = self.described.of(&self.input)?;
         let text = self.chain.clone();
         let operation = Operation::of(input, Asked::Written { text, numbers, unnamed });
-        Ok(Operation { numbers_bytes, written: true, ..operation })
+        let others = self.described.of_all(&paths)?;
+        Ok(Operation { others, numbers_bytes, written: true, ..operation })
     }
 }
 
@@ -246,6 +265,29 @@ impl ConvertArgs {
     pub(crate) fn operation(&self) -> Result<Operation, Failure> {
         Ok(Operation::new(self.described.of(&self.input)?, Chain::new()))
     }
+}
+
+/// The files that a chain names as its tensors, beside the one that it is applied to.
+///
+/// # Errors
+/// If it is applied to none, or stdin is to hold several tensors.
+fn named_files(chain: &Chain, input: &Path) -> Result<Vec<String>, Failure> {
+    let (mut takes_input, mut files) = (false, Vec::new());
+    for operand in chain.inputs() {
+        match operand {
+            Operand::Previous => takes_input = true,
+            Operand::Named(file) => files.push(file.clone()),
+        }
+    }
+    if !takes_input {
+        let (input, file) = (Shown(input.display()), files.first().map_or("", String::as_str));
+        return Err(Failure::usage(format!("{input}: the chain does not use it"))
+            .with_hint(&format!("\"_\" stands for it, as in concat(_, {}, axis=0)", Shown(file))));
+    }
+    if input == Path::new("-") && files.iter().any(|file| file == "-") {
+        return Err(Failure::usage("stdin holds one of the tensors, not two"));
+    }
+    Ok(files)
 }
 
 /// The lengths or indices, as `argument` says, that the command line gives: a list, or the name of a file, each of

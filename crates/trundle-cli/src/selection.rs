@@ -13,6 +13,7 @@ use trundle_formats::{Format, Header, Shown, TensorFile};
 use crate::args::PlanArgs;
 use crate::failure::Failure;
 use crate::forecast::counted;
+use crate::input::Input;
 use crate::operation::Operation;
 
 /// What becomes of each tensor of a file.
@@ -25,12 +26,22 @@ pub(crate) struct Choice<'a> {
 /// What becomes of one.
 #[derive(Debug)]
 enum Fate<'a> {
-    /// This is applied to it.
-    Moved(Cow<'a, Chain>),
+    /// A chain is applied to it.
+    Moved(Moved<'a>),
     /// It is copied as it stands.
     Kept,
     /// It is not in the output.
     LeftOut,
+}
+
+/// What is done to a tensor.
+#[derive(Debug)]
+pub(crate) struct Moved<'a> {
+    pub chain: Cow<'a, Chain>,
+    /// The tensors that the chain names.
+    others: Vec<trundle_disk::Input>,
+    /// The shapes of the tensor and of these.
+    pub shapes: Vec<Shape>,
 }
 
 impl<'a> Choice<'a> {
@@ -42,10 +53,11 @@ impl<'a> Choice<'a> {
     /// that it fits, if the file has several. If what is to be kept cannot be read.
     pub(crate) fn of(
         operation: &'a Operation,
-        file: &TensorFile,
+        files: &[TensorFile],
         planning: &PlanArgs,
         format: &Format,
     ) -> Result<Choice<'a>, Failure> {
+        let file = &files[0];
         let others_stay = !planning.only && !format.holds_one();
         if let Some(tensor) = file.unreadable().first().filter(|_| others_stay) {
             let failure = cannot_keep(operation.input.path(), tensor);
@@ -61,10 +73,10 @@ impl<'a> Choice<'a> {
         }
         let mut fates = Vec::with_capacity(headers.len());
         fates.resize_with(headers.len(), || if others_stay { Fate::Kept } else { Fate::LeftOut });
-        for (index, chain) in fitting(operation, headers, name)? {
+        for (index, moved) in fitting(operation, files, name)? {
             // What is asked for does nothing to it, since it has none of the axes.
-            let is_idle = chain.ops().is_empty() && operation.is_by_name();
-            fates[index] = if is_idle { Fate::Kept } else { Fate::Moved(chain) };
+            let is_idle = moved.chain.ops().is_empty() && operation.is_by_name();
+            fates[index] = if is_idle { Fate::Kept } else { Fate::Moved(moved) };
         }
         let is_out = |fate: &&Fate<'_>| matches!(fate, Fate::LeftOut);
         let left_out = fates.iter().filter(is_out).count() + file.unreadable().len();
@@ -76,8 +88,10 @@ impl<'a> Choice<'a> {
         let mut wanted = Vec::with_capacity(self.fates.len());
         for (index, fate) in self.fates.iter().enumerate() {
             match fate {
-                Fate::Moved(chain) => wanted.push(Wanted { index, chain: Some(chain) }),
-                Fate::Kept => wanted.push(Wanted { index, chain: None }),
+                Fate::Moved(Moved { chain, others, .. }) => {
+                    wanted.push(Wanted { index, chain: Some(chain), others });
+                }
+                Fate::Kept => wanted.push(Wanted { index, chain: None, others: &[] }),
                 Fate::LeftOut => {}
             }
         }
@@ -90,9 +104,9 @@ impl<'a> Choice<'a> {
     }
 
     /// What is done to the tensor of this number, if something is.
-    pub(crate) fn chain(&self, index: usize) -> Option<&Chain> {
+    pub(crate) fn moved(&self, index: usize) -> Option<&Moved<'a>> {
         match &self.fates[index] {
-            Fate::Moved(chain) => Some(chain),
+            Fate::Moved(moved) => Some(moved),
             _ => None,
         }
     }
@@ -160,16 +174,17 @@ pub(crate) fn shown_path(path: &Path) -> Shown<std::path::Display<'_>> {
 /// [`select`], of tensors that the operation fits, and what it does to each.
 fn fitting<'a>(
     operation: &'a Operation,
-    headers: &[Header],
+    files: &[TensorFile],
     name: Option<&str>,
-) -> Result<Vec<(usize, Cow<'a, Chain>)>, Failure> {
+) -> Result<Vec<(usize, Moved<'a>)>, Failure> {
+    let headers = files[0].headers();
     let chosen = select(operation.input.path(), headers, name)?;
     let among = (chosen.len() > 1).then(|| names_of(chosen.iter().map(|index| &headers[*index])));
     let mut fit = Vec::with_capacity(chosen.len());
     let mut first_fault = None;
     for index in &chosen {
-        match fitted(operation, &headers[*index], among.as_ref()) {
-            Ok(chain) => fit.push((*index, chain)),
+        match fitted(operation, files, *index, among.as_ref()) {
+            Ok(moved) => fit.push((*index, moved)),
             Err(fault) => drop(first_fault.get_or_insert(fault)),
         }
     }
@@ -177,7 +192,7 @@ fn fitting<'a>(
     if headers.len() == 1 || chosen.len() == 1 {
         return Err(fault);
     }
-    let header = |(index, _): &(usize, Cow<'_, Chain>)| {
+    let header = |(index, _): &(usize, Moved<'_>)| {
         format!("{} {}", headers[*index].name, headers[*index].shape)
     };
     let listed = match fit.is_empty() {
@@ -197,18 +212,50 @@ fn names_of<'a>(headers: impl Iterator<Item = &'a Header>) -> Arc<BTreeSet<Strin
 /// is meant.
 fn fitted<'a>(
     operation: &'a Operation,
-    header: &Header,
+    files: &[TensorFile],
+    index: usize,
     among: Option<&Arc<BTreeSet<String>>>,
-) -> Result<Cow<'a, Chain>, Failure> {
+) -> Result<Moved<'a>, Failure> {
+    let header = &files[0].headers()[index];
     let chain =
         operation.chain_for(header, among).map_err(|failure| failure.within(&header.name))?;
-    let Err(error) = chain.out_shape(&header.shape) else { return Ok(chain) };
+    let (mut shapes, mut others) = (vec![header.shape.clone()], Vec::new());
+    // A chain that leaves the tensor as it is reads no others.
+    let named = if chain.ops().is_empty() { 0 } else { files.len() - 1 };
+    for (number, path) in operation.inputs().map(Input::path).enumerate().skip(1).take(named) {
+        let index = counterpart(&files[number], path, &header.name)?;
+        shapes.push(files[number].headers()[index].shape.clone());
+        others.push(trundle_disk::Input::Tensor { file: number, index });
+    }
+    let Err(error) = chain.out_shape(&shapes) else { return Ok(Moved { chain, others, shapes }) };
     if operation.written {
         return Err(Failure::from(PlanError::from(error)).within(&header.name));
     }
     let (name, shape) = (Shown(&header.name), &header.shape);
     let why = said_of(&error.source, shape);
     Err(Failure::refused(format!("{name} of shape {shape}: {why}")))
+}
+
+/// The tensor of another file that goes with one of this name: the only one, or the one of the same name.
+///
+/// # Errors
+/// If there is none, or it cannot be read.
+fn counterpart(file: &TensorFile, path: &Path, name: &str) -> Result<usize, Failure> {
+    if let ([_], []) = (file.headers(), file.unreadable()) {
+        return Ok(0);
+    }
+    if let Some(index) = file.headers().iter().position(|header| header.name == name) {
+        return Ok(index);
+    }
+    let (shown, own) = (shown_path(path), Shown(name));
+    let unreadable = file.unreadable().iter().find(|tensor| tensor.name == name);
+    Err(Failure::refused(match unreadable {
+        Some(tensor) => format!("{shown}: \"{own}\" cannot be read: {}", Shown(&tensor.problem)),
+        None => {
+            let names = listed(file.headers().iter().map(|header| &header.name));
+            format!("{shown}: no tensor is named \"{own}\", there are: {names}")
+        }
+    }))
 }
 
 /// What is wrong with an operator, as someone who has given its options would say it.

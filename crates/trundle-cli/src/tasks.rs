@@ -13,6 +13,7 @@ use crate::commands::plan::{Decided, decided};
 use crate::failure::Failure;
 use crate::forecast::counted;
 use crate::functions::parsed;
+use crate::input::{Input, sources};
 use crate::job::write_with;
 use crate::memory;
 use crate::numbers::{Bytes, readable};
@@ -48,7 +49,7 @@ pub(crate) struct PlanFile {
 /// If the job cannot be done in tasks, or one of the two cannot be written.
 pub(crate) fn begin(
     plan: &Path,
-    file: &mut TensorFile,
+    opened: &mut [TensorFile],
     job: &Job,
     operation: &Operation,
     planned: &PlannedArgs,
@@ -56,7 +57,7 @@ pub(crate) fn begin(
     let PlannedArgs { planning, dry, numbering } = planned;
     let Some(output) = &dry.output else { return Err(Failure::usage("--tasks needs -o")) };
     Output::check(plan, dry.force)?;
-    for other in [operation.input.path(), output] {
+    for other in operation.inputs().map(Input::path).chain([&**output]) {
         if is_within(plan, other) {
             let (plan, other) = (shown_path(plan), shown_path(other));
             return Err(Failure::usage(format!("{plan}: the plan cannot be within {other}")));
@@ -64,8 +65,8 @@ pub(crate) fn begin(
     }
     let command: Vec<String> = crate::arguments()?.into_iter().skip(1).collect();
     let (folder, means) = (here()?, &planning.means);
-    let source = Source { file, path: operation.input.path() };
-    let tasks = job.begin_tasks(&[source], output, task_options(dry, numbering))?;
+    let sources = sources(opened, operation.inputs());
+    let tasks = job.begin_tasks(&sources, output, task_options(dry, numbering))?;
     let written = PlanFile::new(folder, command, means.max_mem, tasks);
     written.keep(output, |text| {
         write_with(plan, dry.force, |out| std::io::Write::write_all(out, text.as_bytes()))
@@ -159,14 +160,12 @@ impl PlanFile {
             storage: Some(StorageArg::Kind(self.tasks.storage())),
             json: given.json,
         };
-        let Decided { mut file, job, .. } = decided(&operation, &planned, &means)?;
+        let Decided { mut opened, job, .. } = decided(&operation, &planned, &means)?;
         let output = planned.dry.output.as_ref();
         let output = output.ok_or_else(|| Failure::refused("the plan has no output"))?;
-        let input = operation.input.path();
-        let source = Source { file: &mut file, path: input };
-        let Some(job) = job.join_tasks(&self.tasks, &[source], output)? else { return Ok(None) };
-        let file = &mut file;
-        work(Joined { job, file, input, output }).map(Some)
+        let sources = sources(&mut opened, operation.inputs());
+        let Some(job) = job.join_tasks(&self.tasks, &sources, output)? else { return Ok(None) };
+        work(Joined { job, sources, output }).map(Some)
     }
 
     /// Goes to the folder that the paths in the command count from.
@@ -273,7 +272,6 @@ fn shown_range(stage: &Stage) -> String {
 /// A job whose tasks are done here, with what it reads and writes.
 pub(crate) struct Joined<'a> {
     pub job: NumberedJob,
-    pub file: &'a mut TensorFile,
-    pub input: &'a Path,
+    pub sources: Vec<Source<'a>>,
     pub output: &'a Path,
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use trundle_disk::{Job, NumberedJob, Observer, Source, Stage, TaskOptions, TaskPlan};
-use trundle_formats::{Leftover, Output, TensorFile, is_url, leftovers};
+use trundle_formats::{Leftover, Output, is_url, leftovers};
 
 use crate::PROGRAM;
 use crate::args::{MeansArgs, WriteArgs};
@@ -46,14 +46,12 @@ fn threads_of(all: Option<usize>, workers: usize) -> usize {
 pub(crate) fn run(
     (count, means): (usize, &MeansArgs),
     job: Job,
-    file: &mut TensorFile,
-    input: &Path,
+    sources: &[Source<'_>],
     writing: &WriteArgs,
 ) -> Result<Outcome, Failure> {
     let output = &writing.output;
     let progress =
         if means.json { Progress::events(writing.quiet) } else { Progress::new(writing.quiet) };
-    let source = [Source { file, path: input }];
     let options = TaskOptions { overwrite: writing.force, verify: writing.verify, bytes: None };
     let (mut earlier, others) = earlier(output);
     let plan = match earlier.take_if(|_| writing.resume) {
@@ -69,13 +67,13 @@ pub(crate) fn run(
                 earlier.file.tasks.discard(output)?;
             }
             others.iter().for_each(|left| drop(left.remove()));
-            begin(&job, &source, output, options, means)?
+            begin(&job, sources, output, options, means)?
         }
     };
     let (resumed, verified) = (plan.is_earlier, plan.file.tasks.verifies());
     let tasks = &plan.file.tasks;
     let mut outcome = Outcome { verified, resumed, ..Outcome::of(&job, output) };
-    if let Some(job) = job.join_tasks(tasks, &source, output)? {
+    if let Some(job) = job.join_tasks(tasks, sources, output)? {
         outcome = Outcome { verified, resumed, ..Outcome::of(job.job(), output) };
         let workers = Workers { count, plan: tasks, output, means };
         signals::tell_of_resume(true);
@@ -94,7 +92,7 @@ pub(crate) fn run(
 /// Begins the output, and notes the plan among what the tasks share.
 fn begin(
     job: &Job,
-    source: &[Source<'_>],
+    sources: &[Source<'_>],
     output: &Path,
     options: TaskOptions,
     means: &MeansArgs,
@@ -106,7 +104,7 @@ fn begin(
     let command: Vec<String> = ["plan".to_owned()].into_iter().chain(command).collect();
     parsed(&command)?;
     let folder = here()?;
-    let tasks = job.begin_tasks(source, output, options)?;
+    let tasks = job.begin_tasks(sources, output, options)?;
     let tasks_folder = tasks.folder(output);
     let path = tasks_folder.join(PLAN);
     let file = PlanFile::new(folder, command, means.max_mem, tasks);

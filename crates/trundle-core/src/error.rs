@@ -212,6 +212,18 @@ pub enum Error {
         /// The order.
         order: BitOrder,
     },
+    /// A number is not an element of a type.
+    NoSuchElement {
+        /// The number.
+        value: String,
+        /// The type.
+        dtype: DType,
+    },
+    /// What an operator makes is not of the elements of one tensor alone.
+    NoIndexMap {
+        /// The operator.
+        operator: String,
+    },
     /// A movement of values that own something would lose some, or give some twice.
     NotABijection,
     /// Elements are packed in another order than is needed.
@@ -387,6 +399,15 @@ impl fmt::Display for Error {
             ),
             Error::NoSuchPacking { dtype, order } => {
                 write!(f, "elements of type {dtype} are not packed {order}")
+            }
+            Error::NoSuchElement { value, dtype } => {
+                write!(f, "{value} is not an element of type {dtype}")
+            }
+            Error::NoIndexMap { operator } => {
+                write!(
+                    f,
+                    "{operator} makes a tensor of several, or of a constant: no map of one tensor says that"
+                )
             }
             Error::NotABijection => f.write_str("the movement does not give every element once"),
             Error::PackingMismatch { argument, dtype, expected, got } => write!(

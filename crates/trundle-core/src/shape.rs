@@ -145,6 +145,13 @@ pub(crate) fn row_major_strides(sizes: &[usize]) -> Vec<isize> {
     strides
 }
 
+impl AsRef<[Shape]> for Shape {
+    /// One shape in place of several.
+    fn as_ref(&self) -> &[Shape] {
+        std::slice::from_ref(self)
+    }
+}
+
 impl Deref for Shape {
     type Target = [usize];
 

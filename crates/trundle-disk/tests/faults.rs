@@ -88,8 +88,9 @@ impl Sandbox {
             codecs: None,
             metadata_only: false,
         };
-        let wanted = [Wanted { index: 0, chain: Some(&self.chain) }];
-        let job = Job::new(&file, &wanted, Format::of(&self.to).unwrap(), &[], &planning).unwrap();
+        let wanted = [Wanted { index: 0, chain: Some(&self.chain), others: &[] }];
+        let job =
+            Job::new(&[&file], &wanted, Format::of(&self.to).unwrap(), &[], &planning).unwrap();
         let passes = if storage == TWO_PASSES { 2 } else { 1 };
         assert_eq!(job.tensors()[0].tiles().len(), passes, "{:?}", job.tensors()[0].tiles());
         job.run(&mut [Source { file: &mut file, path: &self.from }], &self.to, options, observer)

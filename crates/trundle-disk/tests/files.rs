@@ -96,9 +96,9 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
         codecs: None,
         metadata_only: false,
     };
-    let wanted = [Wanted { index: 0, chain: Some(&chain) }];
+    let wanted = [Wanted { index: 0, chain: Some(&chain), others: &[] }];
     let format = Format::of(&to).unwrap();
-    let job = match Job::new(&file, &wanted, format, &[], &options) {
+    let job = match Job::new(&[&file], &wanted, format, &[], &options) {
         Ok(job) => job,
         Err(error) => {
             // Rows whose lengths differ need budget for a row.

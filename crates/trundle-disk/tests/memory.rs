@@ -196,12 +196,13 @@ fn moved(
         codecs: None,
         metadata_only: false,
     };
-    let wanted: Vec<Wanted<'_>> =
-        (0..case.tensors).map(|index| Wanted { index, chain: Some(chain(index)) }).collect();
+    let wanted: Vec<Wanted<'_>> = (0..case.tensors)
+        .map(|index| Wanted { index, chain: Some(chain(index)), others: &[] })
+        .collect();
     let format = Format::of(to).unwrap();
     let options = RunOptions { overwrite: true, verify, resume: false };
     let ((passes, tiles), bytes) = most(|| {
-        let job = Job::new(&file, &wanted, format, &[], &planning).unwrap();
+        let job = Job::new(&[&file], &wanted, format, &[], &planning).unwrap();
         let passes = job.tensors().iter().map(TensorJob::passes).max();
         let tiles: Vec<_> = job.tensors()[0].tiles().iter().map(|each| each.0).collect();
         job.run(&mut [Source { file: &mut file, path: from }], to, options, &Nobody).unwrap();
@@ -264,7 +265,7 @@ fn planned(path: &Path, sizes: &[usize], max_bytes: u64) {
     for text in ["a b -> b a", "flip(0)", "flip(1) | a b -> b a"] {
         let chain: Chain = text.parse().unwrap_or_else(|error| panic!("{error}"));
         for storage in [Storage::SSD, Storage::HDD] {
-            let wanted = [Wanted { index: 0, chain: Some(&chain) }];
+            let wanted = [Wanted { index: 0, chain: Some(&chain), others: &[] }];
             let options = PlanOptions {
                 max_bytes,
                 held_bytes: 0,
@@ -277,7 +278,7 @@ fn planned(path: &Path, sizes: &[usize], max_bytes: u64) {
                 metadata_only: false,
             };
             let format = Format::of(path).unwrap();
-            let (job, bytes) = most(|| Job::new(&file, &wanted, format, &[], &options));
+            let (job, bytes) = most(|| Job::new(&[&file], &wanted, format, &[], &options));
             let refused = job.map_or_else(|error| error.to_string(), |_| String::new());
             let label = format!("{text} of {sizes:?} with {max_bytes}: {bytes} bytes, {refused}");
             assert!(bytes as u64 <= max_bytes, "{label}");

@@ -30,7 +30,8 @@ fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
             let chain = |index: usize| &chains[index % chains.len()];
             // In another order, and not all of them.
             let chosen = [4, 0, 3, 2];
-            let wanted = chosen.map(|index| Wanted { index, chain: Some(chain(index)) });
+            let wanted =
+                chosen.map(|index| Wanted { index, chain: Some(chain(index)), others: &[] });
             let options = PlanOptions {
                 max_bytes,
                 held_bytes: 0,
@@ -43,7 +44,7 @@ fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
                 metadata_only: false,
             };
             let format = Format::of(&path("out")).unwrap();
-            let job = Job::new(&file, &wanted, format, &[], &options).unwrap();
+            let job = Job::new(&[&file], &wanted, format, &[], &options).unwrap();
             let options = RunOptions { overwrite: true, verify: true, resume: false };
             job.run(
                 &mut [Source { file: &mut file, path: &path("in") }],

@@ -1,6 +1,7 @@
 //! Element types as files state them.
 
 use half::{bf16, f16};
+use trundle_core::ops::Scalar;
 use trundle_core::{BitOrder, DType, Error, Width};
 
 use crate::values::{f4e2m1, f8e4m3, f8e8m0, nf4, two_complement};
@@ -280,6 +281,26 @@ impl StoredDType {
         })
     }
 
+    /// A buffer of one element that is this number, in the element's own byte order: see [`Scalar::element`]. Of what has
+    /// no [`StoredDType::value`] there is a 0 alone, whose bytes are 0.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchElement`] if no element is this number.
+    pub fn of_number(&self, number: Scalar) -> Result<Vec<u8>, Error> {
+        if self.values == Values::Unknown {
+            let bytes = self.width.bytes(self.width.units());
+            return number.element(DType::Bytes(bytes), bytes);
+        }
+        let mut bytes = number.element(self.dtype, self.width)?;
+        if self.byte_order == ByteOrder::Big {
+            let parts =
+                if matches!(self.dtype, DType::Complex64 | DType::Complex128) { 2 } else { 1 };
+            let part = (bytes.len() / parts).max(1);
+            bytes.chunks_mut(part).for_each(<[u8]>::reverse);
+        }
+        Ok(bytes)
+    }
+
     /// The units of time that the bytes of one element count; None for types that count none.
     pub(crate) fn ticks(&self, bytes: &[u8]) -> Option<i64> {
         let counts = self.values == Values::Times;
@@ -364,6 +385,24 @@ mod tests {
         }
         let not_a_time = element("'>M8[ns]'").value(&i64::MIN.to_be_bytes());
         assert!(not_a_time.unwrap().is_nan());
+    }
+
+    #[test]
+    fn a_number_is_an_element_of_its_value_in_both_byte_orders() {
+        for descr in
+            ["'|b1'", "'<u2'", "'>u2'", "'>i8'", "'<f2'", "'>f4'", "'>c8'", "'<c16'", "'|i1'"]
+        {
+            let element = element(descr);
+            for number in [0, 1] {
+                let bytes = element.of_number(number.into()).unwrap();
+                assert_eq!(element.value(&bytes), Some(number as f64), "{descr} {number}");
+            }
+        }
+        assert_eq!(element("'>c8'").of_number(1.into()).unwrap(), [0x3f, 0x80, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(element("'<U2'").of_number(Scalar::ZERO).unwrap(), [0; 8]);
+        for (descr, number) in [("'<U2'", 1.into()), ("'<i4'", 0.5.into()), ("'|b1'", 2.into())] {
+            assert!(element(descr).of_number(number).is_err(), "{descr} {number}");
+        }
     }
 
     #[test]

@@ -19,6 +19,59 @@ impl Naive {
         Naive { shape: shape.to_vec(), labels: (0..shape.iter().product()).collect() }
     }
 
+    /// One of several originals: labels from `first` on.
+    pub fn numbered_from(shape: &[usize], first: usize) -> Naive {
+        let elements = shape.iter().product::<usize>();
+        Naive { shape: shape.to_vec(), labels: (first..first + elements).collect() }
+    }
+
+    /// Concat-1: "the output tensor of the same type and with the concatenation of all the inputs along the axis".
+    ///
+    /// # Panics
+    /// If there are no parts.
+    #[must_use]
+    pub fn concatenated(parts: &[Naive], axis: usize) -> Naive {
+        let mut shape = parts[0].shape.clone();
+        shape[axis] = parts.iter().map(|part| part.shape[axis]).sum();
+        let labels = indices(&shape).into_iter().map(|mut index| {
+            for part in parts {
+                match index[axis].checked_sub(part.shape[axis]) {
+                    None => return part.at(&index),
+                    Some(beyond) => index[axis] = beyond,
+                }
+            }
+            unreachable!("an index beyond all parts")
+        });
+        Naive { labels: labels.collect(), shape }
+    }
+
+    /// numpy's `stack`: "joins a sequence of arrays along a new axis".
+    #[must_use]
+    pub fn stacked(parts: &[Naive], axis: usize) -> Naive {
+        let with_axis = |part: &Naive| {
+            let mut shape = part.shape.clone();
+            shape.insert(axis, 1);
+            Naive { shape, labels: part.labels.clone() }
+        };
+        Naive::concatenated(&parts.iter().map(with_axis).collect::<Vec<_>>(), axis)
+    }
+
+    /// numpy's `pad` in mode constant: "pads with a constant value", so many before and behind along each axis.
+    #[must_use]
+    pub fn pad_constant(&self, widths: &[[usize; 2]], label: usize) -> Naive {
+        let axes = self.shape.iter().zip(widths);
+        let shape: Vec<usize> =
+            axes.map(|(size, [before, behind])| before + size + behind).collect();
+        let labels = indices(&shape).into_iter().map(|index| {
+            let within =
+                index.iter().zip(widths).zip(&self.shape).map(|((at, [before, _]), size)| {
+                    at.checked_sub(*before).filter(|at| at < size)
+                });
+            within.collect::<Option<Vec<usize>>>().map_or(label, |index| self.at(&index))
+        });
+        Naive { labels: labels.collect(), shape }
+    }
+
     /// The sizes of the axes.
     pub fn shape(&self) -> &[usize] {
         &self.shape

@@ -6,7 +6,9 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use trundle_core::{Error, IndexMap, Op, Program, Shape, Width};
+use trundle_core::ops::{Operand, Scalar};
+use trundle_core::program::{Made, TensorId};
+use trundle_core::{DType, Error, IndexMap, Op, Program, Shape, Width};
 
 use crate::notation::{
     self, AxisNames, NotationError, NumbersFile, Snippet, StageKind, Unfilled, quoted,
@@ -109,10 +111,33 @@ impl Chain {
         &self.ops
     }
 
+    /// The tensors that it takes: first the one without a name, unless its first operator does without it, then each
+    /// name once, in the order of the text.
+    pub fn inputs(&self) -> Vec<&Operand> {
+        let mut inputs: Vec<&Operand> = Vec::new();
+        let first = self.ops.first().map_or(&[Operand::Previous][..], Op::operands);
+        if first.contains(&Operand::Previous) {
+            inputs.push(&Operand::Previous);
+        }
+        let named = self.ops.iter().flat_map(Op::operands);
+        for operand in named.filter(|operand| **operand != Operand::Previous) {
+            if !inputs.contains(&operand) {
+                inputs.push(operand);
+            }
+        }
+        inputs
+    }
+
+    /// Whether it moves the elements of one tensor, and puts nothing beside them: whether it has [`Chain::steps`].
+    pub fn is_map(&self) -> bool {
+        self.ops.iter().all(Op::is_map)
+    }
+
     /// The index map of each operator by itself: nothing composed.
     ///
     /// # Errors
-    /// [`ChainError`] for the first operator that does not fit the shape it is given.
+    /// [`ChainError`] for the first operator that does not fit the shape it is given, or takes several tensors or a
+    /// constant.
     pub fn steps(&self, shape: &Shape) -> Result<Vec<IndexMap>, ChainError> {
         let mut steps: Vec<IndexMap> = Vec::with_capacity(self.ops.len());
         for (stage, op) in self.ops.iter().enumerate() {
@@ -128,49 +153,117 @@ impl Chain {
         steps.iter().try_fold(IndexMap::identity(shape), |all, step| all.then(step).ok())
     }
 
-    /// For each axis of the result the axis of a tensor of `shape` that it is, if the chain only moves
+    /// For each axis of the result the axis of the first of tensors of these shapes that it is, if the chain only moves
     /// elements along axes and the axes themselves: `None` if it splits, merges, puts in or leaves out axes,
     /// or does not fit.
-    pub fn axes_kept(&self, shape: &Shape) -> Option<Vec<usize>> {
+    pub fn axes_kept(&self, inputs: impl AsRef<[Shape]>) -> Option<Vec<usize>> {
         // Where there are no elements, maps do not tell axes apart.
-        let sizes: Vec<usize> = shape.iter().map(|size| (*size).max(1)).collect();
-        let steps = self.steps(&Shape::new(sizes).ok()?).ok()?;
-        let mut axes: Vec<usize> = (0..shape.rank()).collect();
-        for step in steps {
-            axes = step.axes_kept()?.into_iter().map(|axis| axes[axis]).collect();
-        }
-        Some(axes)
+        let not_empty = |shape: &Shape| {
+            let sizes: Vec<usize> = shape.iter().map(|size| (*size).max(1)).collect();
+            Shape::new(sizes).ok()
+        };
+        let shapes: Option<Vec<Shape>> = inputs.as_ref().iter().map(not_empty).collect();
+        let (program, made) = self.shapes(&shapes?).ok()?;
+        axes_kept(&program, made)
     }
 
-    /// The chain as a program: an input of this shape and width, a tensor for each operator, and the
-    /// last of them as the only output.
+    /// The chain as a program: its [inputs](Chain::inputs), of these shapes and this type, at least a tensor for each
+    /// operator, and the last of them as the only output.
     ///
     /// Law: the origin of an element is its source by the index maps of the operators, asked from
     /// the last to the first.
     ///
-    /// # Errors
-    /// [`ChainError`] for the first operator that does not fit the shape it is given, or gives a
-    /// tensor that is too large to be addressed.
-    pub fn program(&self, shape: &Shape, width: impl Into<Width>) -> Result<Program, ChainError> {
-        let mut program = Program::new();
-        let whole = |source| self.error(0, shape, source);
-        let mut last = program.given(shape.clone(), width).map_err(whole)?;
-        for (stage, op) in self.ops.iter().enumerate() {
-            let input = program.tensor(last).shape.clone();
-            let moved = program.moved_by(last, op.clone());
-            last = moved.map_err(|source| self.error(stage, &input, source))?;
-        }
-        program.output(last).map_err(whole)?;
-        Ok(program)
-    }
-
-    /// The shape of what the chain makes of a tensor of this shape.
+    /// ```
+    /// use trundle::{Chain, DType, ProgramPlan, Shape};
+    ///
+    /// let chain: Chain = "concat(a, b, axis=0) | pad(width=1, value=9) | flip(0)".parse()?;
+    /// let program = chain.program([Shape::new([2])?, Shape::new([1])?], DType::U8)?;
+    /// let plan = ProgramPlan::row_major(&program, None)?;
+    /// let mut out = [0; 5];
+    /// plan.run(&[&[1, 2], &[3]], &mut out)?;
+    /// assert_eq!(out, [9, 3, 2, 1, 9]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// As [`Chain::steps`].
-    pub fn out_shape(&self, shape: &Shape) -> Result<Shape, ChainError> {
-        let steps = self.steps(shape)?;
-        Ok(steps.last().map_or(shape, IndexMap::out_shape).clone())
+    /// [`ChainError`] for the first operator that does not fit what it is given, has a number that is not of the
+    /// type, or gives a tensor that is too large to be addressed; and if there is not one shape for each input.
+    pub fn program(
+        &self,
+        inputs: impl AsRef<[Shape]>,
+        dtype: DType,
+    ) -> Result<Program, ChainError> {
+        let (program, made) =
+            self.program_of(inputs.as_ref(), dtype.into(), |value| value.element(dtype, dtype))?;
+        let whole =
+            |source| self.error(0, inputs.as_ref().first().unwrap_or(&Shape::default()), source);
+        program.with_output(made).map_err(whole)
+    }
+
+    /// Adds to a program what the chain makes of tensors of it, one for each of its [inputs](Chain::inputs), all of one
+    /// width. `constant` gives a buffer of one element that is a number.
+    ///
+    /// # Errors
+    /// As [`Chain::program`], and what `constant` refuses.
+    pub fn add_to(
+        &self,
+        program: &mut Program,
+        inputs: &[TensorId],
+        mut constant: impl FnMut(Scalar) -> Result<Vec<u8>, Error>,
+    ) -> Result<TensorId, ChainError> {
+        let names = self.inputs();
+        if names.len() != inputs.len() {
+            let (left, right) = ("the tensors", "the inputs of the chain");
+            let (left_size, right_size) = (inputs.len(), names.len());
+            let error = Error::SizesDiffer { left, right, left_size, right_size };
+            return Err(self.error(0, &Shape::default(), error));
+        }
+        let mut last = inputs.first().copied().unwrap_or_default();
+        for (stage, op) in self.ops.iter().enumerate() {
+            let given = |operand: &Operand| match names.iter().position(|name| *name == operand) {
+                Some(at) if *operand != Operand::Previous => inputs[at],
+                _ => last,
+            };
+            let operands: Vec<TensorId> = op.operands().iter().map(given).collect();
+            let input = operands.first().map(|first| program.tensor(*first).shape.clone());
+            let made = program.made_by(op, &operands, &mut constant);
+            last = made.map_err(|source| self.error(stage, &input.unwrap_or_default(), source))?;
+        }
+        Ok(last)
+    }
+
+    fn program_of(
+        &self,
+        inputs: &[Shape],
+        width: Width,
+        constant: impl FnMut(Scalar) -> Result<Vec<u8>, Error>,
+    ) -> Result<(Program, TensorId), ChainError> {
+        let mut program = Program::new();
+        let given = |shape: &Shape| {
+            let given = program.given(shape.clone(), width);
+            given.map_err(|source| self.error(0, shape, source))
+        };
+        let given = inputs.iter().map(given).collect::<Result<Vec<_>, _>>()?;
+        let made = self.add_to(&mut program, &given, constant)?;
+        Ok((program, made))
+    }
+
+    /// The same of elements of any type, for the shapes alone.
+    fn shapes(&self, inputs: &[Shape]) -> Result<(Program, TensorId), ChainError> {
+        self.program_of(inputs, Width::Bytes(0), |_| Ok(Vec::new()))
+    }
+
+    /// The shape of what the chain makes of tensors of these shapes, one for each of its [inputs](Chain::inputs).
+    ///
+    /// # Errors
+    /// As [`Chain::program`].
+    pub fn out_shape(&self, inputs: impl AsRef<[Shape]>) -> Result<Shape, ChainError> {
+        if let ([shape], true) = (inputs.as_ref(), self.is_map()) {
+            let steps = self.steps(shape)?;
+            return Ok(steps.last().map_or(shape, IndexMap::out_shape).clone());
+        }
+        let (program, made) = self.shapes(inputs.as_ref())?;
+        Ok(program.tensor(made).shape.clone())
     }
 
     fn error(&self, stage: usize, input: &Shape, source: Error) -> ChainError {
@@ -191,6 +284,20 @@ impl Chain {
             error.suggestion = suggestion;
         }
         error
+    }
+}
+
+/// For each axis of a tensor the axis of the first input that it is.
+fn axes_kept(program: &Program, id: TensorId) -> Option<Vec<usize>> {
+    let tensor = program.tensor(id);
+    match &tensor.made {
+        Made::Given(0) => Some((0..tensor.shape.rank()).collect()),
+        Made::Given(_) | Made::Fill(_) => None,
+        Made::Joined { parts, .. } => parts.iter().find_map(|part| axes_kept(program, *part)),
+        Made::Moved { from, map } => {
+            let before = axes_kept(program, *from)?;
+            Some(map.axes_kept()?.into_iter().map(|axis| before[axis]).collect())
+        }
     }
 }
 
@@ -383,7 +490,7 @@ mod tests {
 
     /// The law of [`Chain::program`].
     fn check_program(chain: &Chain, shape: &Shape, maps: &[IndexMap]) {
-        let program = chain.program(shape, 2).unwrap();
+        let program = chain.program(shape, DType::Bytes(2)).unwrap();
         let [output] = program.outputs() else { panic!("one output") };
         for (element, source) in sources(maps, &chain.out_shape(shape).unwrap()).iter().enumerate()
         {
@@ -395,9 +502,10 @@ mod tests {
     #[test]
     fn a_program_that_cannot_be_is_refused_where_it_stands() {
         let large = shape(&[isize::MAX.unsigned_abs() / 2]);
-        let refused = |chain: &Chain, width: usize| chain.program(&large, width).unwrap_err();
+        let refused =
+            |chain: &Chain, width| chain.program(&large, DType::Bytes(width)).unwrap_err();
         assert_eq!(refused(&Chain::new(), 4).span, 0..0);
-        assert_eq!(chain("flip(0)").program(&large, 1).unwrap().tensors().len(), 2);
+        assert_eq!(chain("flip(0)").program(&large, DType::U8).unwrap().tensors().len(), 2);
         let error = refused(&chain("flip(0) | flip(1)"), 1);
         assert_eq!((error.stage, error.span), (1, 10..17));
     }

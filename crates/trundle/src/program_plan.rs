@@ -68,18 +68,14 @@ impl ProgramPlan {
         out: &Layout,
         threads: Option<usize>,
     ) -> Result<ProgramPlan> {
-        let [output] = program.outputs() else {
-            let number = i64::try_from(program.outputs().len()).unwrap_or(i64::MAX);
-            let argument = "the number of outputs";
-            return Err(Error::NumberOutOfRange { argument, number, expected: "1" });
-        };
-        check(program, *output, inputs, out)?;
+        let output = only_output(program)?;
+        check(program, output, inputs, out)?;
         let device = Device::new(threads);
         let simplified = program.clone().simplified(&device.budget());
-        let mut steps = Steps::new(&simplified, *output, inputs, out, &device);
+        let mut steps = Steps::new(&simplified, output, inputs, out, &device);
         if !steps.put_passes(true)? {
             // Axes are split or merged across gaps of `out`: what is made is put there by a move of its own.
-            steps = Steps::new(&simplified, *output, inputs, out, &device);
+            steps = Steps::new(&simplified, output, inputs, out, &device);
             steps.put_passes(false)?;
             steps.put_copy_to_out()?;
         }
@@ -107,6 +103,22 @@ impl ProgramPlan {
             Work::Tiles(target) => simplified.tensor(*target).bytes(),
         });
         Ok(ProgramPlan { runner, moved_bytes, written: written.collect() })
+    }
+
+    /// [`ProgramPlan::new`] from and to row-major tensors without gaps.
+    ///
+    /// # Errors
+    /// As [`ProgramPlan::new`].
+    pub fn row_major(program: &Program, threads: Option<usize>) -> Result<ProgramPlan> {
+        let layout = |id: TensorId| {
+            let tensor = program.tensor(id);
+            Layout::row_major(&tensor.shape, tensor.width.units())
+        };
+        let is_given = |id: &TensorId| matches!(program.tensor(*id).made, Made::Given(_));
+        let given = (0..program.tensors().len()).map(TensorId).filter(is_given);
+        let inputs = given.map(layout).collect::<Result<Vec<_>>>()?;
+        let out = layout(only_output(program)?)?;
+        ProgramPlan::new(program, &inputs, &out, threads)
     }
 
     /// Moves the elements of the inputs to `out`. Bytes of `out` that no element covers are left as they are.
@@ -185,6 +197,15 @@ impl ProgramPlan {
     pub fn scratch_bytes(&self) -> usize {
         self.runner.temporary_bytes()
     }
+}
+
+fn only_output(program: &Program) -> Result<TensorId> {
+    let [output] = program.outputs() else {
+        let number = i64::try_from(program.outputs().len()).unwrap_or(i64::MAX);
+        let argument = "the number of outputs";
+        return Err(Error::NumberOutOfRange { argument, number, expected: "1" });
+    };
+    Ok(*output)
 }
 
 fn check(program: &Program, output: TensorId, inputs: &[Layout], out: &Layout) -> Result<()> {

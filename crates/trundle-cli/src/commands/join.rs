@@ -14,7 +14,7 @@ use crate::args::{ChunkArgs, ConcatArgs, DryRunArgs, MeansArgs, PartArgs, StackA
 use crate::axes::{self, Fate};
 use crate::failure::Failure;
 use crate::forecast::{first_lines, sentence, tensors};
-use crate::input::Input;
+use crate::input::{Input, sources};
 use crate::job;
 use crate::progress::Progress;
 use crate::say::{print, print_json};
@@ -76,7 +76,7 @@ pub(crate) fn run(asked: &Join<'_>, writing: &WriteArgs, means: &MeansArgs) -> R
     let job = joined.job(&opened, format, &metadata, means, &writing.chunking)?;
     joined.check_kept(&files, &mut opened, means, writing.quiet)?;
     let left_out = joined.left_out(&opened);
-    let mut sources = files.sources(&mut opened);
+    let mut sources = sources(&mut opened, &files.inputs);
     let mut outcome = job::run_job(job, &mut sources, writing, means.json)?;
     for (output, tensor) in outcome.outputs.iter_mut().zip(&joined.tensors) {
         if tensor.axis.is_none() {
@@ -162,11 +162,6 @@ impl Files {
 
     fn open(&self) -> Result<Vec<TensorFile>, Failure> {
         self.inputs.iter().map(Input::open).collect()
-    }
-
-    fn sources<'a>(&'a self, opened: &'a mut [TensorFile]) -> Vec<Source<'a>> {
-        let each = opened.iter_mut().zip(self.paths());
-        each.map(|(file, path)| Source { file, path }).collect()
     }
 
     /// What becomes of the tensors of all files.
@@ -551,7 +546,7 @@ impl Joined {
     ) -> Result<(), Failure> {
         let options = job::plan_options(0, means.max_mem, means.storage, means.threads)?;
         let progress = if means.json { Progress::events(quiet) } else { Progress::new(quiet) };
-        let mut sources = files.sources(opened);
+        let mut sources = sources(opened, &files.inputs);
         let Some((first, others)) = sources.split_first_mut() else { return Ok(()) };
         for tensor in self.tensors.iter().filter(|tensor| tensor.axis.is_none()) {
             for (other, index) in others.iter_mut().zip(&tensor.indices[1..]) {

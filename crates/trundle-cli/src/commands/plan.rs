@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use trundle::lowering::{AxisMap, Block, Cut, CutAt, Layer, Loop, Move, Run, Source};
 use trundle::tuning::{self, Used};
-use trundle::{Chain, Layout, Plan};
+use trundle::{Chain, Layout, Plan, PlanError, Program, ProgramPlan};
 use trundle_disk::{Job, TensorJob};
 use trundle_formats::{Format, Header, Order, Output, Shown, TensorFile};
 
@@ -15,6 +15,7 @@ use crate::args::{DryRunArgs, MeansArgs, PlanCommand, PlannedArgs};
 use crate::axes;
 use crate::failure::Failure;
 use crate::forecast::{counted, destination, first_lines, sentence, tensors};
+use crate::input::Input;
 use crate::job::{self, not_kept};
 use crate::numbers::readable;
 use crate::operation::Operation;
@@ -45,11 +46,12 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
     let means = &planning.means;
     let format = dry.format(operation.input.path())?;
     dry.check_output(format)?;
-    let Decided { mut file, format, choice, job } = decided(operation, planned, means)?;
-    file.read_on()?;
+    let Decided { mut opened, format, choice, job } = decided(operation, planned, means)?;
+    opened.iter_mut().try_for_each(TensorFile::read_on)?;
     if let Some(plan) = &numbering.tasks {
-        return tasks::begin(plan, &mut file, &job, operation, planned);
+        return tasks::begin(plan, &mut opened, &job, operation, planned);
     }
+    let file = &opened[0];
     let wanted = choice.wanted();
     if dry.quiet {
         return Ok(());
@@ -61,9 +63,16 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
     let mut plans = Vec::with_capacity(wanted.len());
     let is_moved = |number: usize| choice.is_moved(wanted[number].index);
     for (number, tensor) in job.tensors().iter().enumerate() {
-        let (Some(chain), header) = (wanted[number].chain, headers[number]) else { continue };
-        let plan = plan(chain, header, tensor, means.threads)?;
-        plans.push(PlannedTensor { header, tensor, chain, plan });
+        let (Some(moved), header) = (choice.moved(wanted[number].index), headers[number]) else {
+            continue;
+        };
+        let others = wanted[number].others.iter().filter_map(|other| match other {
+            trundle_disk::Input::Tensor { file, index } => Some(&opened[*file].headers()[*index]),
+            trundle_disk::Input::Constant(_) => None,
+        });
+        let inputs: Vec<&Header> = std::iter::once(header).chain(others).collect();
+        let plan = plan(&moved.chain, &inputs, tensor, means.threads)?;
+        plans.push(PlannedTensor { inputs, tensor, chain: &moved.chain, plan });
     }
     if means.json {
         let mut reports = plans.iter().map(|planned| planned.report(operation, &job));
@@ -79,7 +88,8 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
 
 /// A job, and what it was decided by.
 pub(crate) struct Decided<'a> {
-    pub(crate) file: TensorFile,
+    /// First the file whose tensors are moved.
+    pub(crate) opened: Vec<TensorFile>,
     format: &'static Format,
     choice: Choice<'a>,
     pub(crate) job: Job,
@@ -96,17 +106,18 @@ pub(crate) fn decided<'a>(
 ) -> Result<Decided<'a>, Failure> {
     let PlannedArgs { planning, dry, .. } = planned;
     let format = dry.format(operation.input.path())?;
-    let file = operation.input.open()?;
-    let format = format.unwrap_or(job::format_like(&file));
-    let choice = Choice::of(operation, &file, planning, format)?;
-    let (metadata, _) = axes::still_true(&file, &choice);
+    let opened = operation.open()?;
+    let format = format.unwrap_or(job::format_like(&opened[0]));
+    let choice = Choice::of(operation, &opened, planning, format)?;
+    let (metadata, _) = axes::still_true(&opened[0], &choice);
     let wanted = choice.wanted();
     let (held, row_major) = (operation.numbers_bytes, planning.row_major);
-    let means = &means.between(operation.input.path(), dry.output.as_deref());
+    let means = &means.among(operation.inputs().map(Input::path).chain(dry.output.as_deref()));
     let job = job::decide(held, means, row_major, &dry.chunking, |options| {
-        Job::new(&file, &wanted, format, &metadata, options)
+        let files: Vec<&TensorFile> = opened.iter().collect();
+        Job::new(&files, &wanted, format, &metadata, options)
     })?;
-    Ok(Decided { file, format, choice, job })
+    Ok(Decided { opened, format, choice, job })
 }
 
 /// The numbers that kernels and tiles take from the machine.
@@ -120,10 +131,18 @@ fn tuning_text() -> String {
 
 /// One tensor of a file, and what is done to it.
 struct PlannedTensor<'a> {
-    header: &'a Header,
+    /// The header of the tensor, and of those that the chain names.
+    inputs: Vec<&'a Header>,
     tensor: &'a TensorJob,
     chain: &'a Chain,
-    plan: Plan,
+    plan: InMemory,
+}
+
+/// How it would be done in memory.
+enum InMemory {
+    Chain(Box<Plan>),
+    /// What takes several tensors, or a constant.
+    Program(ProgramPlan),
 }
 
 impl DryRunArgs {
@@ -190,18 +209,31 @@ fn brief(job: &Job, headers: &[&Header], format: &Format, dry: &DryRunArgs) -> S
 /// that its header will say.
 fn plan(
     chain: &Chain,
-    header: &Header,
+    inputs: &[&Header],
     tensor: &TensorJob,
     threads: Option<usize>,
-) -> Result<Plan, Failure> {
-    let width = header.element.width();
+) -> Result<InMemory, Failure> {
+    let (header, element) = (inputs[0], tensor.element());
+    let width = element.width();
     let named = |failure: Failure| failure.within(&header.name);
     let dst = match tensor.out_order() {
         Order::RowMajor => Layout::row_major(tensor.out_shape(), width.units())?,
         Order::ColumnMajor => Layout::column_major(tensor.out_shape(), width.units())?,
     };
-    Plan::new(chain, width, &header.layout()?, &dst, threads)
-        .map_err(|error| named(Failure::from(error)))
+    let layouts = inputs.iter().map(|input| input.layout()).collect::<Result<Vec<_>, _>>()?;
+    if chain.is_map() {
+        let plan = Plan::new(chain, width, &layouts[0], &dst, threads);
+        return plan
+            .map(|plan| InMemory::Chain(Box::new(plan)))
+            .map_err(|error| named(Failure::from(error)));
+    }
+    let mut program = Program::new();
+    let given = inputs.iter().map(|input| program.given(input.shape.clone(), width));
+    let given = given.collect::<trundle::Result<Vec<_>>>()?;
+    let made = chain.add_to(&mut program, &given, |value| element.of_number(value));
+    let made = made.map_err(|error| named(Failure::from(PlanError::from(error))))?;
+    let plan = ProgramPlan::new(&program.with_output(made)?, &layouts, &dst, threads)?;
+    Ok(InMemory::Program(plan))
 }
 
 /// What is done to the files for the tensors whose number says so.
@@ -283,15 +315,38 @@ pub(super) fn cost_report(job: &Job) -> Value {
 
 impl PlannedTensor<'_> {
     fn text(&self) -> String {
-        let PlannedTensor { header, plan, .. } = self;
-        let (from, to) = (&header.shape, plan.out_shape());
+        let PlannedTensor { inputs, plan, tensor, .. } = self;
+        let (header, to) = (inputs[0], tensor.out_shape());
         let (name, element) = (Shown(&header.name), header.element.name());
-        format!("{name}: {element} {from} to {to}\n{plan}\n")
+        let from: Vec<String> = inputs.iter().map(|input| input.shape.to_string()).collect();
+        let from = from.join(", ");
+        match plan {
+            InMemory::Chain(plan) => format!("{name}: {element} {from} to {to}\n{plan}\n"),
+            InMemory::Program(plan) => format!("{name}: {element} {from} to {to}\n{plan}\n"),
+        }
     }
 
     fn report(&self, operation: &Operation, job: &Job) -> Value {
-        let PlannedTensor { header, tensor, chain, plan } = self;
+        let PlannedTensor { inputs, tensor, chain, plan } = self;
+        let header = inputs[0];
         let operators: Vec<String> = chain.ops().iter().map(|op| format!("{op:#}")).collect();
+        let plan = match plan {
+            InMemory::Chain(plan) => plan,
+            InMemory::Program(plan) => {
+                return json!({
+                    "file": operation.input.path().to_string_lossy(),
+                    "tensor": described(header),
+                    "others": inputs[1..].iter().map(|other| described(other)).collect::<Vec<_>>(),
+                    "out_shape": tensor.out_shape().sizes(),
+                    "chain": operators,
+                    "passes": tensor.passes(),
+                    "bytes_read": plan.moved_bytes(),
+                    "bytes_written": plan.moved_bytes(),
+                    "scratch_bytes": plan.scratch_bytes(),
+                    "files": files_report(tensor, job),
+                });
+            }
+        };
         let stages = plan.passes().iter().zip(plan.moves()).zip(plan.cpu_plans()).map(
             |((pass, work), cpu_plan)| {
                 json!({

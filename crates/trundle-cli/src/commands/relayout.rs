@@ -201,10 +201,10 @@ impl<'a> Relayout<'a> {
             .fates
             .iter()
             .enumerate()
-            .map(|(index, fate)| Wanted { index, chain: chain(fate) })
+            .map(|(index, fate)| Wanted { index, chain: chain(fate), others: &[] })
             .collect();
         job::decide(0, means, false, chunking, |options| {
-            Job::new(file, &wanted, format, &self.metadata, options)
+            Job::new(&[file], &wanted, format, &self.metadata, options)
         })
     }
 

@@ -4,7 +4,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::json;
-use trundle_disk::{Problem, Source};
+use trundle_disk::Problem;
 
 use crate::args::{FinishArgs, TaskArgs};
 use crate::failure::Failure;
@@ -29,12 +29,11 @@ pub(crate) fn run(args: &TaskArgs) -> Result<(), Failure> {
     plan.go_there()?;
     let progress = Progress::new(args.quiet || args.json);
     let done = plan.join(args.threads, |joined| {
-        let Joined { job, file, input, .. } = joined;
+        let Joined { job, mut sources, .. } = joined;
         let mut done = Vec::with_capacity(numbers.len());
         for number in &numbers {
-            let sources = &mut [Source { file, path: input }];
             let is_new = loop {
-                match job.run(*number, sources, &progress) {
+                match job.run(*number, &mut sources, &progress) {
                     Err(error) if is_early(&error) && args.wait => sleep(WAIT),
                     Err(error) if is_early(&error) => {
                         return Err(Failure::from(error).with_hint("--wait waits for them"));

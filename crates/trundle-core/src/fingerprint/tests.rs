@@ -3,9 +3,9 @@ use std::fmt::Debug;
 
 use super::*;
 use crate::ops::{
-    Broadcast, Flip, GatherNd, Group, IndexMode, Indices, Pad, PadMode, Part, Rearrange, Repeat,
-    Reshape, ReverseSequence, ReverseSubsequences, Roll, Rot90, Slice, Take, TakeAlongAxis, Tile,
-    Transpose, Windows, parameters,
+    Broadcast, Concat, Flip, GatherNd, Group, IndexMode, Indices, Operand, Pad, PadConstant,
+    PadMode, Part, Rearrange, Repeat, Reshape, ReverseSequence, ReverseSubsequences, Roll, Rot90,
+    Scalar, Slice, Stack, Take, TakeAlongAxis, Tile, Transpose, Windows, parameters,
 };
 use crate::program::{Definition, Made, Program, TensorId};
 use crate::{
@@ -68,6 +68,11 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
         Slice::new(&[starts], &[stops], &[axes], &[steps]).into()
     };
     let pad = |width: &[i64], mode| -> Op { Pad::new(width, mode).into() };
+    let constant = |width: &[i64], value: Scalar| -> Op { PadConstant::new(width, value).into() };
+    let operands =
+        |names: &[&str]| names.iter().map(|name| Operand::new(name)).collect::<Vec<Operand>>();
+    let concat = |names: &[&str], axis| -> Op { Concat::new(operands(names), axis).into() };
+    let stack = |names: &[&str], axis| -> Op { Stack::new(operands(names), axis).into() };
     let indices = |sizes: &[usize], values: &[i64]| Indices::new(shape(sizes), values).unwrap();
     let take = |axis, values: &[i64]| Take::new(axis, indices(&[2], values));
     let along =
@@ -83,12 +88,17 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
     let turned: &[&[&str]] = &[&["b"], &["a"]];
     vec![
         ("broadcast", "sizes", Broadcast::new(&[2, 3]).into(), Broadcast::new(&[3, 3]).into()),
+        ("concat", "inputs", concat(&["_", "b"], 0), concat(&["b", "_"], 0)),
+        ("concat", "axis", concat(&["a", "b"], 0), concat(&["a", "b"], 1)),
         ("flip", "axes", Flip::new(&[0]).into(), Flip::new(&[1]).into()),
         ("gather_nd", "indices", nd(0, &[0, 1]), nd(0, &[1, 0])),
         ("gather_nd", "batch_axes", nd(0, &[0, 1]), nd(1, &[0, 1])),
         ("pad", "width", pad(&[1, 2], PadMode::Wrap), pad(&[2, 1], PadMode::Wrap)),
         ("pad", "mode", pad(&[1], PadMode::Edge), pad(&[1], PadMode::Reflect)),
         ("pad", "mode", pad(&[1], PadMode::Symmetric), pad(&[1], PadMode::Wrap)),
+        ("pad_constant", "width", constant(&[1, 2], 0.into()), constant(&[2, 1], 0.into())),
+        ("pad_constant", "value", constant(&[1], 0.into()), constant(&[1], 0.0.into())),
+        ("pad_constant", "value", constant(&[1], 1.5.into()), constant(&[1], 2.5.into())),
         ("rearrange", "left", pattern(apart, apart, &[]), pattern(turned, apart, &[])),
         ("rearrange", "right", pattern(apart, apart, &[]), pattern(apart, turned, &[])),
         (
@@ -122,6 +132,8 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
         ("slice", "stops", slice(0, 3, 1, 2), slice(0, 4, 1, 2)),
         ("slice", "axes", slice(0, 3, 1, 2), slice(0, 3, 0, 2)),
         ("slice", "steps", slice(0, 3, 1, 2), slice(0, 3, 1, 1)),
+        ("stack", "inputs", stack(&["a"], 0), stack(&["b"], 0)),
+        ("stack", "axis", stack(&["a", "b"], 0), stack(&["a", "b"], 1)),
         ("take", "axis", take(0, &[0, 1]).into(), take(1, &[0, 1]).into()),
         ("take", "indices", take(0, &[0, 1]).into(), take(0, &[1, 0]).into()),
         (

@@ -63,20 +63,24 @@ pub enum Kind {
     Pairs,
     /// One of these words; as an integer, which one it is.
     Word(&'static [&'static str]),
+    /// A number of the tensor's type, as the list of a [`Scalar`](super::Scalar).
+    Value,
+    /// Several tensors, by their names.
+    Tensors,
     /// Lengths or indices, of which there may be as many as elements: a list, or a tensor.
     Numbers,
 }
 
 impl Kind {
-    /// Whether it is one integer, or one word.
+    /// Whether it is one integer, one number or one word.
     pub fn is_single(self) -> bool {
-        matches!(self, Kind::Axis | Kind::Integer | Kind::Word(_))
+        matches!(self, Kind::Axis | Kind::Integer | Kind::Word(_) | Kind::Value)
     }
 }
 
 impl Declaration {
     /// The operator with these arguments, one for each parameter, a single integer as a list of
-    /// one. `None` for an operator with lengths, which may come as a tensor.
+    /// one. `None` for an operator with lengths, which may come as a tensor, and one of several tensors.
     pub fn op(&self, arguments: &[impl AsRef<[i64]>]) -> Option<Op> {
         let arguments: Vec<&[i64]> = arguments.iter().map(AsRef::as_ref).collect();
         self.make.map(|make| make(&arguments))
@@ -93,6 +97,9 @@ impl Declaration {
                 (Kind::Word(words), [one]) => {
                     let word = usize::try_from(*one).ok().and_then(|one| words.get(one));
                     write!(f, "{separator}{name}={:?}", word.unwrap_or(&""))?;
+                }
+                (Kind::Value, list) => {
+                    write!(f, "{separator}{name}={}", super::Scalar::of_list(list))?;
                 }
                 (Kind::Pairs, pairs) if pairs.len() > 2 && pairs.len().is_multiple_of(2) => {
                     let pairs: Vec<&[i64]> = pairs.chunks(2).collect();

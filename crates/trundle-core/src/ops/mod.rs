@@ -3,10 +3,13 @@
 #[macro_use]
 mod declaration;
 mod broadcast;
+mod concat;
 mod flip;
 mod gather_nd;
 mod indices;
+mod operand;
 mod pad;
+mod pad_constant;
 mod rearrange;
 mod repeat;
 mod reshape;
@@ -14,7 +17,9 @@ mod reverse_sequence;
 mod reverse_subsequences;
 mod roll;
 mod rot90;
+mod scalar;
 mod slice;
+mod stack;
 mod take;
 mod take_along_axis;
 mod tile;
@@ -24,11 +29,14 @@ mod windows;
 use std::fmt;
 
 pub use broadcast::Broadcast;
+pub use concat::Concat;
 pub use declaration::{Declaration, Kind, Parameter};
 pub use flip::Flip;
 pub use gather_nd::GatherNd;
 pub use indices::{IndexMode, Indices};
+pub use operand::Operand;
 pub use pad::{Pad, PadMode};
+pub use pad_constant::PadConstant;
 pub use rearrange::{Group, Part, PatternFault, Rearrange, Side};
 pub use repeat::Repeat;
 pub use reshape::Reshape;
@@ -37,7 +45,9 @@ pub use reverse_sequence::ReverseSequence;
 pub use reverse_subsequences::{LengthBuffer, ReverseSubsequences};
 pub use roll::Roll;
 pub use rot90::Rot90;
+pub use scalar::{NotANumber, Scalar};
 pub use slice::Slice;
+pub use stack::Stack;
 pub use take::Take;
 pub use take_along_axis::TakeAlongAxis;
 pub use tile::Tile;
@@ -73,7 +83,8 @@ macro_rules! operators {
             /// Which source element lands where, for a tensor of this shape.
             ///
             /// # Errors
-            /// What the operator's own `index_map` refuses.
+            /// What the operator's own `index_map` refuses; [`Error::NoIndexMap`](crate::Error::NoIndexMap) of one that
+            /// takes several tensors, or a constant, which [`Program::made_by`](crate::Program::made_by) takes too.
             pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
                 match self {
                     $(Op::$operator(operator) => operator.index_map(shape),)*
@@ -100,9 +111,11 @@ macro_rules! operators {
 
 operators! {
     Broadcast "broadcast", "Axes of size 1 made longer, and new ones in front.";
+    Concat "concat", "Tensors one after another along an axis.";
     Flip "flip", "Elements in the opposite order along some axes.";
     GatherNd "gather_nd", "Elements, or slices, at indices of several axes together.";
     Pad "pad", "Elements of the tensor put around it.";
+    PadConstant "pad_constant", "A number put around the tensor.";
     Rearrange "rearrange", "Axes split, put in another order and merged, as a pattern writes it.";
     Repeat "repeat", "Each index of an axis several times in a row.";
     Reshape "reshape", "The same elements in axes of other sizes.";
@@ -113,6 +126,7 @@ operators! {
     Roll "roll", "Elements shifted along some axes, in at one end what goes out at the other.";
     Rot90 "rot90", "The tensor turned by 90 degrees in the plane of two axes.";
     Slice "slice", "Elements from a start, before a stop, at a step, along some axes.";
+    Stack "stack", "Tensors one after another along a new axis.";
     Take "take", "The elements at indices of one axis.";
     TakeAlongAxis "take_along_axis", "For each position an element of its row, at an index of its own.";
     Tile "tile", "The tensor repeated along its axes.";
@@ -120,9 +134,26 @@ operators! {
     Windows "windows", "Every window of a size along some axes, as new axes.";
 }
 
+impl Op {
+    /// What it takes: for most the one tensor that it moves.
+    pub fn operands(&self) -> &[Operand] {
+        match self {
+            Op::Concat(concat) => concat.inputs(),
+            Op::Stack(stack) => stack.inputs(),
+            _ => &[Operand::Previous],
+        }
+    }
+
+    /// Whether it is an index map of one tensor.
+    pub fn is_map(&self) -> bool {
+        !matches!(self, Op::Concat(_) | Op::Stack(_) | Op::PadConstant(_))
+    }
+}
+
 /// The operators that are called by a name, in the order of the names.
-pub static DECLARATIONS: [&Declaration; 14] = [
+pub static DECLARATIONS: [&Declaration; 16] = [
     Broadcast::DECLARATION,
+    Concat::DECLARATION,
     Flip::DECLARATION,
     Pad::DECLARATION,
     Repeat::DECLARATION,
@@ -131,6 +162,7 @@ pub static DECLARATIONS: [&Declaration; 14] = [
     Roll::DECLARATION,
     Rot90::DECLARATION,
     Slice::DECLARATION,
+    Stack::DECLARATION,
     Take::DECLARATION,
     TakeAlongAxis::DECLARATION,
     Tile::DECLARATION,

@@ -3,8 +3,9 @@
 use std::fmt;
 
 use super::declaration::Argument;
+use super::{Declaration, PadConstant, Scalar};
 use crate::error::check_sizes;
-use crate::{AxisMap, Error, IndexMap, Line, Piece, Result, Shape, Table};
+use crate::{AxisMap, Error, IndexMap, Line, Op, Piece, Result, Shape, Table};
 
 /// Elements of the tensor put before and behind it along its axes.
 ///
@@ -15,13 +16,26 @@ pub struct Pad {
     mode: PadMode,
 }
 
-declare! {
-    /// Put elements of the tensor around it (numpy's pad)
-    Pad, "pad", "pad(width=[[0, 0], [1, 2]], mode=\"edge\")", {
+crate::fingerprint!(struct Pad { width, mode });
+
+declaration! {
+    /// Put a constant, or elements of the tensor, around it (numpy's pad)
+    "pad", "pad(width=[[0, 0], [1, 2]], mode=\"edge\")", Some(pad), {
         /// How many elements before and behind along each axis; one pair, or one number, for all axes
         width: Pairs,
-        /// Which: the outermost, those within mirrored (without or with the outermost), or those of the other end
-        mode: Word(&PadMode::WORDS),
+        /// Which: a constant, the outermost, those within mirrored (without or with the outermost), or those of the other end
+        mode: Word(&WORDS) = [PadMode::CONSTANT],
+        /// The constant
+        value: Value = [],
+    }
+}
+
+/// What a call of `pad` is.
+fn pad(arguments: &[&[i64]]) -> Op {
+    let argument = |at: usize| arguments.get(at).copied().unwrap_or_default();
+    match PadMode::of_number(argument(1).first().copied().unwrap_or_default()) {
+        Some(mode) => Pad::new(argument(0), mode).into(),
+        None => PadConstant::new(argument(0), Scalar::of_list(argument(2))).into(),
     }
 }
 
@@ -48,8 +62,14 @@ crate::fingerprint!(enum PadMode {
 impl PadMode {
     const ALL: [PadMode; 4] = [PadMode::Edge, PadMode::Reflect, PadMode::Symmetric, PadMode::Wrap];
 
-    /// The words for them.
-    const WORDS: [&'static str; 4] = ["edge", "reflect", "symmetric", "wrap"];
+    /// What a constant is among the words of a call.
+    pub(super) const CONSTANT: i64 = 0;
+
+    /// The mode of this number among the words of a call.
+    fn of_number(number: i64) -> Option<PadMode> {
+        let number = usize::try_from(number.checked_sub(1)?).ok()?;
+        PadMode::ALL.get(number).copied()
+    }
 
     /// After so many indices the source's begin anew.
     fn period(self, size: usize) -> Option<usize> {
@@ -80,21 +100,12 @@ impl PadMode {
 
 impl fmt::Display for PadMode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(PadMode::WORDS[*self as usize])
+        f.write_str(WORDS[*self as usize + 1])
     }
 }
 
-impl Argument for PadMode {
-    fn of(list: &[i64]) -> PadMode {
-        let number = list.first().and_then(|number| usize::try_from(*number).ok());
-        number.and_then(|number| PadMode::ALL.get(number)).copied().unwrap_or(PadMode::Edge)
-    }
-
-    fn list(&self) -> &[i64] {
-        const NUMBERS: [i64; 4] = [0, 1, 2, 3];
-        std::slice::from_ref(&NUMBERS[*self as usize])
-    }
-}
+/// The words of a call: a constant's, then those of the modes.
+const WORDS: [&str; 5] = ["constant", "edge", "reflect", "symmetric", "wrap"];
 
 /// An axis may be there so many times in pieces, each of which is a region of its own to be moved; more often, a table has
 /// an entry for each index.
@@ -104,6 +115,9 @@ const MOST_PIECES: usize = 1 << 12;
 const MOST_ENTRIES: usize = 1 << 28;
 
 impl Pad {
+    /// Its name and its parameters.
+    pub const DECLARATION: &'static Declaration = &DECLARATION;
+
     /// So many elements before and behind along each axis: a pair for each, or one for all, or one number for all
     /// of those.
     pub fn new(width: &[i64], mode: PadMode) -> Pad {
@@ -117,7 +131,7 @@ impl Pad {
     /// [`Error::EmptyAxisPadded`] for one along an axis without elements, [`Error::TooLarge`], also if an axis of more
     /// than 2^28 indices would be there some thousand times.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
-        let widths = self.widths(shape)?;
+        let widths = widths(&self.width, shape)?;
         let too_large = || Error::TooLarge { what: format!("shape {shape} by {self}") };
         let (mut sizes, mut axes) = (Vec::new(), Vec::new());
         for (axis, (size, [before, behind])) in shape.iter().zip(widths).enumerate() {
@@ -133,23 +147,34 @@ impl Pad {
         }
         Ok(IndexMap::new(Shape::new(sizes)?, shape.clone(), axes))
     }
+}
 
-    /// The widths before and behind each axis.
-    fn widths(&self, shape: &Shape) -> Result<Vec<[usize; 2]>> {
-        let width = |number: i64| {
-            let expected = "a number that is not negative";
-            let refusal = || Error::NumberOutOfRange { argument: "width", number, expected };
-            usize::try_from(number).map_err(|_| refusal())
-        };
-        let widths = self.width.iter().map(|number| width(*number)).collect::<Result<Vec<_>>>()?;
-        match widths[..] {
-            [both] => Ok(vec![[both; 2]; shape.rank()]),
-            [before, behind] => Ok(vec![[before, behind]; shape.rank()]),
-            _ => {
-                let sizes = ("width", widths.len());
-                check_sizes(sizes, ("two for each axis of the tensor", 2 * shape.rank()))?;
-                Ok(widths.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect())
-            }
+impl fmt::Display for Pad {
+    /// As a call of the chain language.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mode = self.mode as i64 + 1;
+        DECLARATION.print(&[Argument::list(&self.width), &[mode], &[]], f)
+    }
+}
+
+/// The widths before and behind each axis, of which a call has so many.
+///
+/// # Errors
+/// [`Error::SizesDiffer`], [`Error::NumberOutOfRange`].
+pub(super) fn widths(given: &[i64], shape: &Shape) -> Result<Vec<[usize; 2]>> {
+    let width = |number: i64| {
+        let expected = "a number that is not negative";
+        let refusal = || Error::NumberOutOfRange { argument: "width", number, expected };
+        usize::try_from(number).map_err(|_| refusal())
+    };
+    let widths = given.iter().map(|number| width(*number)).collect::<Result<Vec<_>>>()?;
+    match widths[..] {
+        [both] => Ok(vec![[both; 2]; shape.rank()]),
+        [before, behind] => Ok(vec![[before, behind]; shape.rank()]),
+        _ => {
+            let sizes = ("width", widths.len());
+            check_sizes(sizes, ("two for each axis of the tensor", 2 * shape.rank()))?;
+            Ok(widths.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect())
         }
     }
 }

@@ -23,6 +23,7 @@ pub use restrict::{Bounds, Restricted};
 pub use tiles::Tiles;
 
 use crate::error::{check_shape, check_sizes};
+use crate::ops::Scalar;
 use crate::{Error, IndexMap, Layout, Op, Result, Shape, Width};
 
 /// Tensors that are given, filled, moved and joined, and nothing else: each is made of earlier ones,
@@ -182,6 +183,29 @@ impl Program {
     pub fn moved_by(&mut self, from: TensorId, op: impl Into<Op>) -> Result<TensorId> {
         let map = op.into().index_map(&self.checked(from)?.shape)?;
         self.moved(from, map)
+    }
+
+    /// Adds what an operator makes of a tensor for each of its [operands](Op::operands). `constant` gives a buffer of one
+    /// element that is a number, where the operator has one: see [`Scalar::element`].
+    ///
+    /// # Errors
+    /// If there is no such tensor, there is not one for each operand, or the operator does not fit them; what `constant`
+    /// refuses.
+    pub fn made_by(
+        &mut self,
+        op: &Op,
+        inputs: &[TensorId],
+        constant: impl FnOnce(Scalar) -> Result<Vec<u8>>,
+    ) -> Result<TensorId> {
+        let operands = ("the operands", op.operands().len());
+        check_sizes(("the tensors of an operator", inputs.len()), operands)?;
+        inputs.iter().try_for_each(|input| self.checked(*input).map(drop))?;
+        match op {
+            Op::Concat(concat) => concat.add_to(self, inputs),
+            Op::Stack(stack) => stack.add_to(self, inputs),
+            Op::PadConstant(pad) => pad.add_to(self, inputs[0], &constant(pad.value())?),
+            op => self.moved_by(inputs[0], op.clone()),
+        }
     }
 
     /// Adds the one element of a tensor of rank 0, everywhere in `shape`.

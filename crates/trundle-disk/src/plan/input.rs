@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use bytes::Bytes;
-use trundle::Error;
+use trundle::{Error, Width};
 use trundle_core::program::Definition;
 use trundle_formats::{Format, Header, Order, StoredDType, TensorFile};
 
@@ -46,17 +46,25 @@ trundle::fingerprint!(struct JobTensor { file, index, header, is_swapped } excep
 
 impl JobTensor {
     fn check(&self, element: &StoredDType, given: &Definition) -> trundle::Result<()> {
-        let (shape, stored) = (&self.header.shape, &self.header.element);
-        if *shape != given.shape {
-            let (expected, got) = (given.shape.clone(), shape.clone());
+        if self.header.shape != given.shape {
+            let (expected, got) = (given.shape.clone(), self.header.shape.clone());
             return Err(Error::ShapeMismatch { argument: "an input", expected, got });
         }
+        self.check_type(element, given.width)
+    }
+
+    /// Checks that its elements are of this type and width.
+    ///
+    /// # Errors
+    /// If they are not.
+    pub(crate) fn check_type(&self, element: &StoredDType, width: Width) -> trundle::Result<()> {
+        let stored = &self.header.element;
         if stored.dtype() != element.dtype() {
             let (expected, got) = (vec![element.dtype()], stored.dtype());
             return Err(Error::DTypeMismatch { argument: "an input", expected, got });
         }
-        if stored.width() != given.width {
-            return Err(Error::WidthsDiffer { expected: given.width, got: stored.width() });
+        if stored.width() != width {
+            return Err(Error::WidthsDiffer { expected: width, got: stored.width() });
         }
         Ok(())
     }

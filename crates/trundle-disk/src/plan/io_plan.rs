@@ -417,7 +417,7 @@ mod tests {
         let chain: Chain = "a b -> b a".parse().unwrap_or_else(|error| panic!("{error}"));
         let shape = Shape::new([8192, 8192]).unwrap();
         let (from, to) = (Order::RowMajor, Order::RowMajor);
-        let movement = Movement::of_chain(&chain, Width::Bytes(1), &shape, from, to).unwrap();
+        let movement = Movement::of_one(&chain, Width::Bytes(1), &shape, from, to).unwrap();
         let io_plan = movement.io_plan(None, Resources { budget: 2 << 20, rates: &rates }).unwrap();
         let IoPlan::Tiled(passes) = io_plan else { panic!("it does not fit") };
         (passes.len(), passes.iter().map(|pass| pass.seconds(&rates)).sum())
@@ -433,7 +433,7 @@ mod tests {
         ] {
             let chain: Chain = chain.parse().unwrap_or_else(|error| panic!("{error}"));
             let shape = Shape::new(sizes).unwrap();
-            let movement = Movement::of_chain(
+            let movement = Movement::of_one(
                 &chain,
                 Width::Bytes(4),
                 &shape,
@@ -470,7 +470,7 @@ mod tests {
             let chain = "transpose(2, 1, 0)".parse::<Chain>().unwrap();
             let from = Arrangement::InChunks { sizes: &chunk, order: None, decoding };
             let movement =
-                Movement::of_chain(&chain, Width::Bytes(4), &shape, from, Order::RowMajor).unwrap();
+                Movement::of_one(&chain, Width::Bytes(4), &shape, from, Order::RowMajor).unwrap();
             let resources = Resources { budget, rates: &SSD };
             let IoPlan::Tiled(passes) = movement.io_plan(None, resources).unwrap() else {
                 panic!("it does not fit")
@@ -497,8 +497,7 @@ mod tests {
             let shape = Shape::new(sizes).unwrap();
             let (chain, from) =
                 (Chain::new(), Arrangement::InChunks { sizes: &chunk, order: None, decoding: 0 });
-            let movement =
-                Movement::of_chain(&chain, Width::Bytes(4), &shape, from, Order::RowMajor);
+            let movement = Movement::of_one(&chain, Width::Bytes(4), &shape, from, Order::RowMajor);
             let resources = Resources { budget: 400 << 20, rates: &SSD };
             let io_plan = movement.unwrap().io_plan(Some(&to), resources).unwrap();
             let IoPlan::Tiled(passes) = io_plan else { panic!("it does not fit") };

@@ -29,6 +29,8 @@ pub struct Wanted<'a> {
     /// What is done to it. Without a chain it is copied as it stands, column-major too where the
     /// output's format can state that, whatever the [options](PlanOptions::row_major) say.
     pub chain: Option<&'a Chain>,
+    /// The tensors that the chain names, each by its file and its index there.
+    pub others: &'a [Input],
 }
 
 /// A tensor that is made of others by a program.
@@ -145,27 +147,33 @@ impl PlanOptions {
 }
 
 impl Job {
-    /// Decides how the tensors of `file` become an output of `format`, which keeps `metadata` if it
-    /// can. Nothing is written, and of the file no more than a probe is read.
+    /// Decides how the tensors of the first file become an output of `format`, which keeps `metadata` if it
+    /// can. The other files have what chains name. Nothing is written, and of the files no more than a probe is read.
     ///
     /// # Errors
-    /// [`Error`] if a chain does not fit its tensor, the format cannot hold a result, or the memory
+    /// [`Error`] if a chain does not fit its tensors, the format cannot hold a result, or the memory
     /// is not enough for a single element.
+    ///
+    /// # Panics
+    /// If there is no first file, or no such file or tensor.
     pub fn new(
-        file: &TensorFile,
+        files: &[&TensorFile],
         wanted: &[Wanted<'_>],
         format: &'static Format,
         metadata: &[(String, String)],
         options: &PlanOptions,
     ) -> Result<Job, Error> {
-        let of_wanted = |(at, each): (usize, &Wanted<'_>)| {
-            let input = JobInput::as_it_is_written(file, each.index, format);
-            let tensor = Unplanned::of_chain(&input, at, each.chain, format, options.row_major)?;
-            Ok((input, tensor))
-        };
-        let both = wanted.iter().enumerate().map(of_wanted).collect::<Result<Vec<_>, Error>>()?;
-        let (inputs, tensors): (_, Vec<Unplanned>) = both.into_iter().unzip();
-        Job::decided(&[file], inputs, tensors, format, metadata, options)
+        let (mut inputs, mut tensors) = (Vec::new(), Vec::new());
+        for each in wanted {
+            let first = inputs.len();
+            let (moved, header) = (each.index, &files[0].headers()[each.index]);
+            let element = format.element_as_written(&header.element);
+            inputs.push(JobInput::as_it_is_written(files[0], moved, format));
+            inputs.extend(each.others.iter().map(|other| JobInput::new(other, files, &element)));
+            let (own, row_major) = (&inputs[first..], options.row_major);
+            tensors.push(Unplanned::of_chain(own, first, each.chain, format, row_major)?);
+        }
+        Job::decided(files, inputs, tensors, format, metadata, options)
     }
 
     /// Decides how tensors of `files` and constants become an output of `format` whose tensors are

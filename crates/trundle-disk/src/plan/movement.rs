@@ -1,7 +1,7 @@
 //! A tensor that is made of others, between files in which all of them are contiguous and row-major.
 
 use trundle::lowering::{Backend, Device, PlannedProgram};
-use trundle::ops::{Reshape, Slice, Transpose};
+use trundle::ops::{Reshape, Scalar, Slice, Transpose};
 use trundle::{Chain, PlanError, Shape, Width};
 use trundle_core::program::{Budget, Isolated, Made, Pass, Program, TensorId};
 use trundle_formats::{Header, Order};
@@ -88,24 +88,38 @@ pub(crate) struct MovementPass {
 trundle::fingerprint!(struct MovementPass { target, reads, program, in_shape });
 
 impl Movement {
-    /// The movement of `chain`, from a tensor of `shape` that stands in a file so, to one of this order.
-    pub(crate) fn of_chain<'a>(
+    /// The movement of `chain`, from tensors of these shapes that stand in files so, to one of this order. `constant` gives
+    /// a buffer of one element that is a number.
+    pub(crate) fn of_chain(
+        chain: &Chain,
+        width: Width,
+        inputs: &[(&Shape, Arrangement<'_>)],
+        to: Order,
+        constant: impl FnMut(Scalar) -> trundle::Result<Vec<u8>>,
+    ) -> Result<Movement, PlanError> {
+        let (mut program, mut in_chunks) = (Program::new(), Vec::new());
+        let mut read = Vec::with_capacity(inputs.len());
+        for (shape, from) in inputs {
+            read.push(given(&mut program, shape, width, *from, &mut in_chunks)?);
+        }
+        let mut last = chain.add_to(&mut program, &read, constant)?;
+        if to == Order::ColumnMajor {
+            last = program.moved_by(last, Transpose::new(&[]))?;
+        }
+        program.output(last)?;
+        Ok(Movement::new(program, in_chunks)?)
+    }
+
+    /// [`Movement::of_chain`] of one tensor, without constants.
+    #[cfg(test)]
+    pub(crate) fn of_one<'a>(
         chain: &Chain,
         width: Width,
         shape: &Shape,
         from: impl Into<Arrangement<'a>>,
         to: Order,
     ) -> Result<Movement, PlanError> {
-        let (mut program, mut in_chunks) = (Program::new(), Vec::new());
-        let mut last = given(&mut program, shape, width, from.into(), &mut in_chunks)?;
-        for step in chain.steps(shape)? {
-            last = program.moved(last, step)?;
-        }
-        if to == Order::ColumnMajor {
-            last = program.moved_by(last, Transpose::new(&[]))?;
-        }
-        program.output(last)?;
-        Ok(Movement::new(program, in_chunks)?)
+        Movement::of_chain(chain, width, &[(shape, from.into())], to, no_constant)
     }
 
     /// The movement that makes one tensor of `whole`, whose inputs stand in files so: row-major,
@@ -246,6 +260,11 @@ impl Movement {
     pub(crate) fn whole_passes(&self) -> usize {
         self.whole_passes
     }
+}
+
+/// For chains that have none.
+pub(crate) fn no_constant(value: Scalar) -> trundle::Result<Vec<u8>> {
+    Err(trundle::Error::NoIndexMap { operator: value.to_string() })
 }
 
 /// What the only output of a program is made of.

@@ -136,7 +136,7 @@ mod tests {
         let chain = "roll(shift=[3, 2], axes=[0, 2]) | flip(axes=1) | transpose(2, 0, 1)";
         let chain: Chain = chain.parse().unwrap();
         let shape = Shape::new(sizes).unwrap();
-        let movement = Movement::of_chain(
+        let movement = Movement::of_one(
             &chain,
             Width::Bytes(1),
             &shape,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use trundle::ops::Scalar;
 use trundle::{Chain, PlanError, Shape};
 use trundle_core::IndexMap;
 use trundle_core::program::Made;
@@ -11,11 +12,11 @@ use trundle_formats::{
 
 use crate::error::{Error, Problem};
 use crate::plan::encoded::EncodedChunks;
-use crate::plan::input::JobInput;
+use crate::plan::input::{JobInput, JobTensor};
 use crate::plan::io_plan::{FilePass, IoPlan, Resources, Traffic};
 use crate::plan::job::{Assembled, Cost, PlanOptions};
 use crate::plan::location::unit;
-use crate::plan::movement::{Arrangement, Movement};
+use crate::plan::movement::{Arrangement, Movement, no_constant};
 use crate::plan::rates::Rates;
 
 /// A tensor of a job, decided.
@@ -207,38 +208,52 @@ pub(crate) struct Unplanned {
 }
 
 impl Unplanned {
-    /// What `chain` makes of a tensor, which is the job's input of this index.
+    /// What `chain` makes of tensors, which are the job's inputs from `first` on: the one that it is applied to, and those
+    /// that it names.
     pub(crate) fn of_chain(
-        input: &JobInput,
-        at: usize,
+        inputs: &[JobInput],
+        first: usize,
         chain: Option<&Chain>,
         format: &Format,
         row_major: bool,
     ) -> Result<Unplanned, Error> {
         let (row_major, copy) = (row_major && chain.is_some(), Chain::new());
         let chain = chain.unwrap_or(&copy);
-        let JobInput::Tensor(tensor) = input else { unreachable!("a tensor of a file") };
+        let tensors: Vec<&JobTensor> = inputs.iter().filter_map(JobInput::tensor).collect();
+        let [tensor, others @ ..] = &tensors[..] else { unreachable!("a tensor of a file") };
         let header = &tensor.header;
-        let width = header.element.width();
+        let (width, element) = (header.element.width(), format.element_as_written(&header.element));
         let named = |error: PlanError| Error::of(&header.name, error);
-        let out_shape = chain.out_shape(&header.shape).map_err(|error| named(error.into()))?;
+        for other in others {
+            other
+                .check_type(&element, width)
+                .map_err(|error| named(error.into()).within(&other.header.name))?;
+        }
+        let shapes: Vec<Shape> = tensors.iter().map(|each| each.header.shape.clone()).collect();
+        let out_shape = chain.out_shape(&shapes).map_err(|error| named(error.into()))?;
+        let given: Vec<(&Shape, Arrangement<'_>)> =
+            shapes.iter().zip(inputs.iter().map(JobInput::arrangement)).collect();
+        let constant = |value: Scalar| element.of_number(value);
         let movement =
-            |to: Order| Movement::of_chain(chain, width, &header.shape, header, to).map_err(named);
-        let axes = chain.axes_kept(&header.shape);
+            |to: Order| Movement::of_chain(chain, width, &given, to, constant).map_err(named);
+        let axes = chain.axes_kept(&shapes);
+        let is_one = others.is_empty() && chain.is_map();
+        let map = chain.index_map(&header.shape);
         let mut unplanned = Unplanned {
             name: header.name.clone(),
-            element: format.element_as_written(&header.element),
-            inputs: vec![at],
-            in_order: header.chunk.is_none().then_some(header.order),
+            element: element.clone(),
+            inputs: (first..first + inputs.len()).collect(),
+            in_order: (is_one && header.chunk.is_none()).then_some(header.order),
             movement: movement(Order::RowMajor)?,
-            map: chain.index_map(&header.shape).filter(|_| !tensor.is_swapped),
+            map: map.filter(|_| others.is_empty() && !tensor.is_swapped),
             out_order: Order::RowMajor,
             out_shape,
             chunk: None,
             encoding: header.encoding.as_ref().map(|encoding| encoding.of_axes(axes.as_deref())),
             annotations: header.annotations.of_axes(axes.as_deref()),
         };
-        let can_state = format.states_column_major() && width.packing().is_none() && !row_major;
+        let can_state =
+            is_one && format.states_column_major() && width.packing().is_none() && !row_major;
         if can_state && !unplanned.movement.is_copy() {
             let stated = movement(Order::ColumnMajor)?;
             if stated.is_copy() {
@@ -252,7 +267,9 @@ impl Unplanned {
     /// A tensor as it stands in a file, in this order.
     pub(crate) fn in_order(header: &Header, order: Order) -> Result<Unplanned, Error> {
         let Header { name, element, shape, .. } = header;
-        let movement = Movement::of_chain(&Chain::new(), element.width(), shape, header, order);
+        let given = [(shape, Arrangement::from(header))];
+        let width = element.width();
+        let movement = Movement::of_chain(&Chain::new(), width, &given, order, no_constant);
         Ok(Unplanned {
             name: name.clone(),
             element: element.clone(),

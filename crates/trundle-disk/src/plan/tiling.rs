@@ -341,7 +341,7 @@ mod tests {
     fn program(chain: &str, sizes: &[usize]) -> Program {
         let chain: Chain = chain.parse().unwrap_or_else(|error| panic!("{error}"));
         let (shape, order) = (Shape::new(sizes).unwrap(), Order::RowMajor);
-        pass(&Movement::of_chain(&chain, Width::Bytes(4), &shape, order, order).unwrap())
+        pass(&Movement::of_one(&chain, Width::Bytes(4), &shape, order, order).unwrap())
     }
 
     /// Where the inputs of a program are.

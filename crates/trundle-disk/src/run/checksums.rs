@@ -378,7 +378,7 @@ mod tests {
         ] {
             let chain: Chain = text.parse().unwrap_or_else(|error| panic!("{error}"));
             let shape = Shape::new([4, 3, 5]).unwrap();
-            let program = chain.program(&shape, 1).unwrap();
+            let program = chain.program(&shape, trundle::DType::U8).unwrap();
             let bytes: Vec<u8> = (0..60).map(|n: u8| n.wrapping_mul(7)).collect();
             let moved = trundle::Plan::row_major(&chain, 1, &shape, None)
                 .unwrap()

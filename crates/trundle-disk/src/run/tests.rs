@@ -45,8 +45,8 @@ fn job(storage: Storage) -> (Job, TensorFile, Vec<u8>) {
         codecs: None,
         metadata_only: false,
     };
-    let wanted = [Wanted { index: 0, chain: Some(&chain) }];
-    (Job::new(&file, &wanted, format, &[], &options).unwrap(), file, expected)
+    let wanted = [Wanted { index: 0, chain: Some(&chain), others: &[] }];
+    (Job::new(&[&file], &wanted, format, &[], &options).unwrap(), file, expected)
 }
 
 /// How far a run is by its journal.

@@ -4,7 +4,7 @@ use std::num::{IntErrorKind, ParseIntError};
 use std::ops::Range;
 use std::str::FromStr;
 
-use trundle_core::ops::{Declaration, Kind, Parameter};
+use trundle_core::ops::{Declaration, Kind, Operand, Parameter, Scalar};
 
 use super::call;
 use super::cursor::{Cursor, Word};
@@ -100,6 +100,35 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The tensors that it names.
+    pub(super) fn operands(&self, name: &str) -> Result<Vec<Operand>, Fault> {
+        if let Form::Lists(_, first) = &self.form {
+            return Err(Fault::new(first.clone(), "list in a list"));
+        }
+        let operand = |word: Word<'a>| match is_integer(word.text) {
+            false => Ok(Operand::new(unquoted(word.text))),
+            true => {
+                let message = format!("{name} must be names of tensors, got {}", quoted(word.text));
+                Err(Fault::new(word.span, message).suggest("an axis has its name, as in axis=0"))
+            }
+        };
+        self.words().into_iter().map(operand).collect()
+    }
+
+    /// The number that it is, as a list of a call.
+    fn value(&self, name: &str) -> Result<Vec<i64>, Fault> {
+        let text = match &self.form {
+            Form::Bare(text) | Form::Quoted { name: text, .. } => *text,
+            Form::List(_) | Form::Lists(..) => {
+                let message = format!("{name} must be one number, got a list");
+                return Err(Fault::new(self.span.clone(), message));
+            }
+        };
+        let refused =
+            |error| Fault::new(self.span.clone(), format!("{name} {error}, got {}", quoted(text)));
+        text.parse().map(|value: Scalar| value.list().to_vec()).map_err(refused)
+    }
+
     /// Checks that lists in the list are what the parameter takes.
     fn check_lists(&self, parameter: &Parameter) -> Result<(), Fault> {
         let Form::Lists(lists, first) = &self.form else { return Ok(()) };
@@ -137,12 +166,14 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// Several integers as one list.
-    fn gathered(parameter: &str, values: &[Value<'a>]) -> Result<Value<'a>, Fault> {
+    /// Several integers, or names of tensors, as one list.
+    fn gathered(parameter: &Parameter, values: &[Value<'a>]) -> Result<Value<'a>, Fault> {
         let mut words = Vec::with_capacity(values.len());
         for value in values {
             if let Form::List(_) | Form::Lists(..) = value.form {
-                let message = format!("{parameter} must be integers or one list, got both");
+                let entries = if parameter.kind == Kind::Tensors { "names" } else { "integers" };
+                let name = parameter.name;
+                let message = format!("{name} must be {entries} or one list, got both");
                 return Err(Fault::new(value.span.clone(), message));
             }
             words.extend(value.words());
@@ -168,7 +199,7 @@ fn list_entry<'a>(cursor: &mut Cursor<'a>) -> Result<Word<'a>, Fault> {
 }
 
 fn list_in_list(span: Range<usize>) -> Fault {
-    Fault::new(span, "list in a list").suggest("write one list of integers")
+    Fault::new(span, "list in a list").suggest("write one list")
 }
 
 /// Reads a word in quotes.
@@ -226,10 +257,12 @@ impl<'a> Arguments<'a> {
         named: Vec<(Word<'a>, Value<'a>)>,
     ) -> Result<Arguments<'a>, Fault> {
         let parameters = declared.parameters;
-        if let [parameter] = parameters
+        let takes_all =
+            |parameter: &Parameter| parameters.len() == 1 || parameter.kind == Kind::Tensors;
+        if let Some(parameter) = parameters.first().filter(|first| takes_all(first))
             && unnamed.len() > 1
         {
-            unnamed = vec![Value::gathered(parameter.name, &unnamed)?];
+            unnamed = vec![Value::gathered(parameter, &unnamed)?];
         }
         if let Some(extra) = unnamed.get(parameters.len()) {
             let (name, most) = (declared.name, parameters.len());
@@ -260,6 +293,11 @@ impl<'a> Arguments<'a> {
         })
     }
 
+    /// Where what the parameter of this number is given stands, if it is given anything.
+    pub(super) fn place_of(&self, number: usize) -> Option<Range<usize>> {
+        self.values[number].as_ref().map(|(value, _)| value.span.clone())
+    }
+
     /// What each parameter is given, or its default; nothing for lengths.
     pub(super) fn given(&self) -> Result<Vec<Given>, Fault> {
         let numbers = 0..self.declared.parameters.len();
@@ -274,13 +312,18 @@ impl<'a> Arguments<'a> {
         }
         match (&self.values[number], default) {
             (None, Some(default)) => return Ok(Given::Integers(default.to_vec())),
-            _ if *kind == Kind::Numbers => return Ok(Given::Integers(Vec::new())),
+            _ if matches!(kind, Kind::Numbers | Kind::Tensors) => {
+                return Ok(Given::Integers(Vec::new()));
+            }
             _ => {}
         }
         let are_names = self.values[number].as_ref().is_some_and(|(_, are_names)| *are_names);
         let value = self.required(number)?;
         if let Kind::Word(words) = kind {
             return Ok(Given::Integers(vec![value.choice(name, words)?]));
+        }
+        if *kind == Kind::Value {
+            return Ok(Given::Integers(value.value(name)?));
         }
         if let Form::List(_) = value.form
             && kind.is_single()

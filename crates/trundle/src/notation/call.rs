@@ -1,6 +1,9 @@
 //! Calls: `roll(shift=[-1, 2], axes=[0, 1])`.
 
-use trundle_core::ops::{DECLARATIONS, Declaration, Kind, Parameter};
+use std::ptr;
+
+use trundle_core::Op;
+use trundle_core::ops::{Concat, DECLARATIONS, Declaration, Kind, Parameter, Stack};
 
 use super::arguments::{Arguments, Value, integer, separated};
 use super::cursor::{Cursor, Word};
@@ -68,10 +71,31 @@ pub(super) fn stage(arguments: &Arguments<'_>, names: &mut AxisNames) -> Result<
 
 /// What a call does, with these integers for each parameter.
 fn kind(arguments: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
+    let has = |kind| arguments.declared.parameters.iter().any(|each| each.kind == kind);
     match arguments.declared.op(integers) {
+        Some(op @ Op::Pad(_)) => match arguments.place_of(2) {
+            Some(place) => Err(Fault::new(place, "value goes with mode=\"constant\"")),
+            None => Ok(op.into()),
+        },
         Some(op) => Ok(op.into()),
+        None if has(Kind::Tensors) => of_several(arguments, integers),
         None => with_numbers(arguments, integers),
     }
+}
+
+/// An operator of several tensors.
+fn of_several(given: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
+    let names = given.required(0)?;
+    let operands = names.operands(given.declared.parameters[0].name)?;
+    if operands.is_empty() {
+        return Err(Fault::new(names.span.clone(), "no tensor is named")
+            .suggest(format!("write {}", given.declared.example)));
+    }
+    let axis = integers.last().and_then(|axis| axis.first()).copied().unwrap_or_default();
+    Ok(match ptr::eq(given.declared, Stack::DECLARATION) {
+        true => Stack::new(operands, axis).into(),
+        false => Concat::new(operands, axis).into(),
+    })
 }
 
 /// An operator with lengths or indices, which are listed or in a file.

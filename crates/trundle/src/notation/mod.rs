@@ -6,10 +6,12 @@
 //! pattern  = side ( "->" | "→" ) side { "," name "=" size }
 //! side     = { name | "1" | "..." | "(" { name | "1" | "..." } ")" }
 //! call     = name "(" [ argument { "," argument } ] ")"
-//! argument = [ name "=" ] ( integer | list | file | axis )
+//! argument = [ name "=" ] ( integer | number | list | file | axis | tensor )
 //! list     = "[" [ integer { "," integer } | axis { "," axis } ] "]"      or with "(" and ")"
 //! file     = a word without space , ) | or any text in " or '
 //! axis     = the name of an axis, as a file
+//! number   = an integer, or a decimal number as Rust reads it; "nan", "inf", "true", "false"
+//! tensor   = "_", what the stages before give, or the name of another tensor, as a file
 //! ```
 //!
 //! A pattern such as `b (h p1) (w p2) c -> b (h w) (p1 p2 c), p1=16, p2=16` names the axes of the
@@ -37,6 +39,10 @@
 //! names, and so does `batch_dim`: names are those of the tensor's file ([`AxisNames`]), and those that a pattern
 //! before gives.
 //!
+//! `concat` and `stack` take tensors by their names, all that have no argument's name. `_` is what the stages before give, and has
+//! to be one of them; in the first stage it is the tensor without a name that the chain is applied to. A first stage
+//! without it takes none.
+//!
 //! Law: what an [`Op`] prints as is a stage that gives an equal operator, unless it has more
 //! lengths than it prints, or lengths with a shape of their own, which print as a list, or is a
 //! [`Rearrange`](trundle_core::ops::Rearrange) that a transpose would do for.
@@ -62,6 +68,7 @@ pub use numbers::{NumbersError, NumbersFile, Unfilled};
 pub use pattern::AxisPattern;
 pub use similar::most_similar;
 use trundle_core::Op;
+use trundle_core::ops::Operand;
 
 use cursor::Cursor;
 pub(crate) use error::{Fault, Snippet, quoted};
@@ -120,7 +127,7 @@ pub fn parse_named(text: &str, names: &mut AxisNames) -> Result<Vec<Stage>, Nota
 fn stages(text: &str, names: &mut AxisNames) -> Result<Vec<Stage>, Fault> {
     let mut cursor = Cursor::new(text);
     let mut stages = Vec::new();
-    let mut numbered = None;
+    let (mut numbered, mut is_first) = (None, true);
     cursor.skip_space();
     if cursor.peek().is_none() {
         return Err(Fault::new(cursor.here(), "the chain is empty").suggest(HOW_TO_WRITE_A_STAGE));
@@ -132,6 +139,8 @@ fn stages(text: &str, names: &mut AxisNames) -> Result<Vec<Stage>, Fault> {
         let start = cursor.at();
         let read = stage(&mut cursor, names)?;
         let span = cursor.since(start);
+        check_previous(read.kind.as_ref(), &span, is_first)?;
+        is_first = false;
         if read.is_by_number {
             numbered.get_or_insert_with(|| span.clone());
         }
@@ -160,6 +169,22 @@ const HOW_TO_WRITE_A_STAGE: &str =
 
 fn empty_stage(bar: Range<usize>) -> Fault {
     Fault::new(bar, "empty stage").suggest("drop this \"|\", or write a stage beside it")
+}
+
+/// Checks that a stage behind others takes what they give.
+fn check_previous(
+    kind: Option<&StageKind>,
+    span: &Range<usize>,
+    is_first: bool,
+) -> Result<(), Fault> {
+    let takes_it = |op: &Op| op.operands().contains(&Operand::Previous);
+    match kind {
+        Some(StageKind::Op(op)) if !is_first && !takes_it(op) => {
+            let message = "this stage does not take what the stages before give";
+            Err(Fault::new(span.clone(), message).suggest("\"_\" among its tensors is that"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Why a stage cannot be for a tensor that has fewer axes than others.

@@ -313,6 +313,13 @@ impl AxisNames {
             (Op::Take(take), _) if take.indices().shape().rank() != 1 => {
                 self.axes = vec![Axis::Rest];
             }
+            (Op::Stack(_), [_, axis]) => {
+                let new = axis.first().and_then(|axis| place(*axis, self.axes.len() + 1));
+                match new.filter(|_| self.rest().is_none()) {
+                    Some(new) => self.axes.insert(new, UNNAMED),
+                    None => self.axes = vec![Axis::Rest],
+                }
+            }
             (Op::Windows(_), [_, _, axes, _]) => match axes.len() {
                 0 => self.axes = vec![Axis::Rest],
                 new => self.axes.extend(vec![UNNAMED; new]),

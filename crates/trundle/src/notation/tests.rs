@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use trundle_core::ops::{
-    Broadcast, DECLARATIONS, Declaration, Flip, IndexMode, Indices, Kind, Pad, PadMode, Parameter,
-    Repeat, Reshape, ReverseSequence, ReverseSubsequences, Roll, Rot90, Slice, Take, TakeAlongAxis,
-    Tile, Transpose,
+    Broadcast, Concat, DECLARATIONS, Declaration, Flip, IndexMode, Indices, Kind, Operand, Pad,
+    PadConstant, PadMode, Parameter, Repeat, Reshape, ReverseSequence, ReverseSubsequences, Roll,
+    Rot90, Scalar, Slice, Stack, Take, TakeAlongAxis, Tile, Transpose,
 };
 use trundle_core::{Op, Shape};
 
@@ -32,6 +32,8 @@ fn calls_and_patterns_give_their_operators() {
     let batches = |axis, batch_axis, lengths: &[i128]| {
         Op::from(ReverseSequence::new(axis, batch_axis, lengths))
     };
+    let named =
+        |names: &[&str]| -> Vec<Operand> { names.iter().map(|name| Operand::new(name)).collect() };
     let table = [
         ("transpose(2,0,1)", transpose(&[2, 0, 1])),
         ("transpose()", transpose(&[])),
@@ -69,6 +71,14 @@ fn calls_and_patterns_give_their_operators() {
             Pad::new(&[1, 2, 3, 4], PadMode::Reflect).into(),
         ),
         ("pad([[1, 2]], \"symmetric\")", Pad::new(&[1, 2], PadMode::Symmetric).into()),
+        ("pad(1)", PadConstant::new(&[1], Scalar::ZERO).into()),
+        ("pad(1, constant, -1.5)", PadConstant::new(&[1], (-1.5).into()).into()),
+        ("pad([0, 2], value=true)", PadConstant::new(&[0, 2], 1.into()).into()),
+        ("pad(1, value='nan')", PadConstant::new(&[1], f64::NAN.into()).into()),
+        ("concat(a, b)", Concat::new(named(&["a", "b"]), 0).into()),
+        ("concat([_, b.npy], axis=-1)", Concat::new(named(&["_", "b.npy"]), -1).into()),
+        ("stack(x, 'a b', _, axis=1)", Stack::new(named(&["x", "a b", "_"]), 1).into()),
+        ("concat(axis=2, inputs=a)", Concat::new(named(&["a"]), 2).into()),
         ("repeat(3, 1)", Repeat::new(3, 1).into()),
         ("broadcast(2, 3)", Broadcast::new(&[2, 3]).into()),
         ("rot90()", Rot90::new(1, &[0, 1]).into()),
@@ -241,12 +251,30 @@ fn any_op() -> impl Strategy<Value = Op> {
     prop_oneof![
         6 => any_declared(),
         1 => patterns::any_rearrange(),
+        1 => (proptest::collection::vec(any_operand(), 1..4), any::<i64>(), any::<bool>()).prop_map(
+            |(mut operands, axis, is_new)| {
+                // A stage behind others has to take what they give.
+                operands.push(Operand::Previous);
+                match is_new {
+                    true => Stack::new(operands, axis).into(),
+                    false => Concat::new(operands, axis).into(),
+                }
+            }
+        ),
+        1 => any::<f64>().prop_filter("NaNs are one", |float| !float.is_nan())
+            .prop_map(|float| PadConstant::new(&[1, 2], float.into()).into()),
         1 => (any::<i64>(), proptest::collection::vec(any::<u64>(), 0..=8))
             .prop_map(|(axis, lengths)| ReverseSubsequences::new(axis, lengths).into()),
         1 => (any::<i64>(), any::<i64>(), proptest::collection::vec(any::<i128>(), 0..=8)).prop_map(
             |(axis, batch_axis, lengths)| ReverseSequence::new(axis, batch_axis, lengths).into()
         ),
     ]
+}
+
+fn any_operand() -> impl Strategy<Value = Operand> {
+    prop_oneof!["[a-z_]{1,3}", "[a-z0-9 .,()|/'-]{1,5}", "[ab\"]{1,3}"]
+        .prop_filter("an integer is no name", |name| name.parse::<i64>().is_err())
+        .prop_map(|name| Operand::new(&name))
 }
 
 /// Any operator that is made of integers, with any of them.
@@ -256,7 +284,10 @@ fn any_declared() -> impl Strategy<Value = Op> {
     let lists = proptest::collection::vec((any::<i64>(), integers()), most);
     let of_integers: Vec<&Declaration> = DECLARATIONS
         .into_iter()
-        .filter(|declared| declared.parameters.iter().all(|each| each.kind != Kind::Numbers))
+        .filter(|declared| {
+            let is_other = |kind| matches!(kind, Kind::Numbers | Kind::Tensors);
+            !declared.parameters.iter().any(|each| is_other(each.kind))
+        })
         .collect();
     (proptest::sample::select(of_integers), lists).prop_map(|(declared, lists)| {
         let argument = |(parameter, (one, list)): (&Parameter, &(i64, Vec<i64>))| {

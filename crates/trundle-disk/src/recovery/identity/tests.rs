@@ -178,7 +178,7 @@ impl Sandbox {
             .collect();
         let wanted: Vec<Wanted<'_>> = chains
             .iter()
-            .map(|(index, chain)| Wanted { index: *index, chain: Some(chain) })
+            .map(|(index, chain)| Wanted { index: *index, chain: Some(chain), others: &[] })
             .collect();
         let options = PlanOptions {
             max_bytes: asks.max_bytes,
@@ -192,7 +192,7 @@ impl Sandbox {
             metadata_only: false,
         };
         let format = FORMATS.iter().find(|format| format.name() == asks.format).unwrap();
-        (Job::new(&file, &wanted, format, &asks.metadata, &options).unwrap(), file)
+        (Job::new(&[&file], &wanted, format, &asks.metadata, &options).unwrap(), file)
     }
 
     fn run(

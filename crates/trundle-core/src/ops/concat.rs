@@ -1,0 +1,69 @@
+//! Concat of ONNX and OpenVINO, which is numpy's `concatenate`.
+
+use std::fmt;
+
+use super::Declaration;
+use super::operand::{Operand, Operands};
+use crate::program::{Program, TensorId};
+use crate::shape::normalize_axis;
+use crate::{Error, IndexMap, Result, Shape};
+
+/// Tensors one after another along an axis, on which alone their sizes may differ.
+///
+/// Source: the specification of OpenVINO's Concat-1; the documentation of numpy's `concatenate`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Concat {
+    inputs: Operands,
+    axis: i64,
+}
+
+crate::fingerprint!(struct Concat { inputs, axis });
+
+declaration! {
+    /// Put tensors one after another along an axis (numpy's concatenate, ONNX's Concat)
+    "concat", "concat(_, b, axis=0)", None, {
+        /// The tensors; _ is that of the stages before
+        inputs: Tensors,
+        /// The axis; a negative one counts from the end
+        axis: Axis = [0],
+    }
+}
+
+impl Concat {
+    /// Its name and its parameters.
+    pub const DECLARATION: &'static Declaration = &DECLARATION;
+
+    /// These tensors one after another along `axis`, which counts from the end if it is negative.
+    pub fn new(inputs: impl Into<Vec<Operand>>, axis: i64) -> Concat {
+        Concat { inputs: Operands(inputs.into()), axis }
+    }
+
+    /// The tensors, in order.
+    pub fn inputs(&self) -> &[Operand] {
+        &self.inputs.0
+    }
+
+    /// No map: it has several sources.
+    ///
+    /// # Errors
+    /// [`Error::NoIndexMap`].
+    pub fn index_map(&self, _: &Shape) -> Result<IndexMap> {
+        Err(Error::NoIndexMap { operator: self.to_string() })
+    }
+
+    /// Adds what it makes of tensors of a program, one for each of its inputs.
+    ///
+    /// # Errors
+    /// As [`Program::joined`]; the axis may count from the end.
+    pub fn add_to(&self, program: &mut Program, inputs: &[TensorId]) -> Result<TensorId> {
+        let rank = inputs.first().map_or(1, |first| program.tensor(*first).shape.rank());
+        program.joined(normalize_axis("axis", self.axis, rank)?, inputs)
+    }
+}
+
+impl fmt::Display for Concat {
+    /// As a call of the chain language.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "concat({}, axis={})", self.inputs, self.axis)
+    }
+}

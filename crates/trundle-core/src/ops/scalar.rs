@@ -1,0 +1,371 @@
+//! One number, and the element of a type that it is.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::declaration::Argument;
+use crate::{DType, Error, Result, Width};
+
+/// A number as people write it, before it is known of which type it is: `0`, `-1.5`, `nan`, `true`.
+///
+/// ```
+/// use trundle_core::{DType, ops::Scalar};
+///
+/// let half: Scalar = "0.5".parse()?;
+/// assert_eq!(half.element(DType::F16, DType::F16)?, [0x00, 0x38]);
+/// assert!(half.element(DType::I8, DType::I8).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Scalar(Form);
+
+crate::fingerprint!(struct Scalar(form));
+
+/// As the list that calls have for it: an integer itself, or the bits of a float and a 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Form {
+    Integer([i64; 1]),
+    Float([i64; 2]),
+}
+
+impl crate::Fingerprint for Form {
+    fn feed(&self, digest: &mut crate::Digest) {
+        Scalar(*self).list().feed(digest);
+    }
+}
+
+/// A text that is no number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotANumber;
+
+impl std::error::Error for NotANumber {}
+
+impl fmt::Display for NotANumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("must be a number, as 0, -1.5, nan or true")
+    }
+}
+
+impl Scalar {
+    /// The integer 0.
+    pub const ZERO: Scalar = Scalar(Form::Integer([0]));
+
+    /// The list that calls have for it, of one entry or two.
+    pub fn of_list(list: &[i64]) -> Scalar {
+        match *list {
+            [] => Scalar::ZERO,
+            [integer] => Scalar(Form::Integer([integer])),
+            [bits, ..] => Scalar(Form::Float([bits, 0])),
+        }
+    }
+
+    /// The list that calls have for it, of which [`Scalar::of_list`] makes it again.
+    pub fn list(&self) -> &[i64] {
+        match &self.0 {
+            Form::Integer(list) => list,
+            Form::Float(list) => list,
+        }
+    }
+
+    fn float(self) -> f64 {
+        match self.0 {
+            Form::Integer([integer]) => integer as f64,
+            Form::Float([bits, _]) => f64::from_bits(bits.cast_unsigned()),
+        }
+    }
+
+    /// A buffer of one element of `dtype`, which is `width` wide, that is this number: little-endian, to the nearest
+    /// number that a type of floats has, and with no imaginary part in a complex one. In a boolean it is 0 or 1.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchElement`] if it is beyond the type, no integer where that has no others, or if numbers do not say
+    /// what elements of the type are: texts and structures, of which there is a 0 alone, and `nf4`.
+    pub fn element(self, dtype: DType, width: impl Into<Width>) -> Result<Vec<u8>> {
+        let width = width.into();
+        let bytes = self.bytes(dtype).ok_or_else(|| {
+            let value = self.to_string();
+            Error::NoSuchElement { value, dtype }
+        })?;
+        let Some(packing) = width.packing() else { return Ok(bytes) };
+        let mut packed = vec![0; width.bytes(1)];
+        packing.set(&mut packed, 0, bytes.first().copied().unwrap_or_default());
+        Ok(packed)
+    }
+
+    /// The element, a packed one in the low bits of a byte.
+    fn bytes(self, dtype: DType) -> Option<Vec<u8>> {
+        let float = |float: Binary| float.code(self.float());
+        let narrow = |float: Binary| Some(vec![u8::try_from(self.code_of(float)?).ok()?]);
+        Some(match dtype {
+            DType::Boolean => self.integer(false, 1)?,
+            DType::I8 => self.integer(true, 8)?,
+            DType::I16 => self.integer(true, 16)?,
+            DType::I32 => self.integer(true, 32)?,
+            DType::I64 => self.integer(true, 64)?,
+            DType::U8 => self.integer(false, 8)?,
+            DType::U16 => self.integer(false, 16)?,
+            DType::U32 => self.integer(false, 32)?,
+            DType::U64 => self.integer(false, 64)?,
+            DType::U1 => self.integer(false, 1)?,
+            DType::U2 => self.integer(false, 2)?,
+            DType::U3 => self.integer(false, 3)?,
+            DType::U4 => self.integer(false, 4)?,
+            DType::U6 => self.integer(false, 6)?,
+            DType::I2 => self.integer(true, 2)?,
+            DType::I4 => self.integer(true, 4)?,
+            DType::F4E2M1 => narrow(Binary::F4E2M1)?,
+            DType::F8E4M3 => narrow(Binary::F8E4M3)?,
+            DType::F8E5M2 => narrow(Binary::F8E5M2)?,
+            DType::F8E8M0 => vec![self.exponent()?],
+            DType::BF16 => float(Binary::BF16)?.to_le_bytes().into(),
+            DType::F16 => float(Binary::F16)?.to_le_bytes().into(),
+            DType::F32 => self.f32()?.to_le_bytes().into(),
+            DType::F64 => self.float().to_le_bytes().into(),
+            DType::Complex64 => [self.f32()?.to_le_bytes(), [0; 4]].concat(),
+            DType::Complex128 => [self.float().to_le_bytes(), [0; 8]].concat(),
+            DType::Bytes(bytes) if self == Scalar::ZERO => vec![0; bytes],
+            DType::NF4 | DType::Bytes(_) => return None,
+        })
+    }
+
+    fn code_of(self, float: Binary) -> Option<u16> {
+        float.code(self.float())
+    }
+
+    /// The bytes of an integer of so many bits.
+    fn integer(self, is_signed: bool, bits: u32) -> Option<Vec<u8>> {
+        let Form::Integer([integer]) = self.0 else { return None };
+        let integer = i128::from(integer);
+        let range = match is_signed {
+            true => -(1 << (bits - 1))..1 << (bits - 1),
+            false => 0..1 << bits,
+        };
+        let bytes = bits.div_ceil(8) as usize;
+        range.contains(&integer).then(|| integer.to_le_bytes()[..bytes].to_vec())
+    }
+
+    fn f32(self) -> Option<f32> {
+        let (exact, narrow) = match self.0 {
+            Form::Integer([integer]) => (integer as f64, integer as f32),
+            Form::Float(_) => (self.float(), self.float() as f32),
+        };
+        (narrow.is_finite() || !exact.is_finite()).then_some(narrow)
+    }
+
+    /// The exponent of a power of two, as a type of exponents alone has it.
+    fn exponent(self) -> Option<u8> {
+        let float = self.float();
+        if float.is_nan() {
+            return Some(0xff);
+        }
+        let exponent = (float.to_bits() >> 52).checked_sub(1023 - 127)?;
+        let is_power = float > 0.0 && float.to_bits().trailing_zeros() >= 52;
+        u8::try_from(exponent).ok().filter(|exponent| is_power && *exponent < 0xff)
+    }
+}
+
+/// A binary float of 16 bits at most.
+#[derive(Clone, Copy)]
+struct Binary {
+    exponent_bits: u32,
+    fraction_bits: u32,
+    /// The code of the largest number.
+    largest: u16,
+    infinity: Option<u16>,
+    nan: Option<u16>,
+}
+
+impl Binary {
+    const F16: Binary = Binary::ieee(5, 10);
+    const BF16: Binary = Binary::ieee(8, 7);
+    const F8E5M2: Binary = Binary::ieee(5, 2);
+    /// With one NaN of each sign in place of all that IEEE's have there.
+    const F8E4M3: Binary = Binary {
+        exponent_bits: 4,
+        fraction_bits: 3,
+        largest: 0x7e,
+        infinity: None,
+        nan: Some(0x7f),
+    };
+    const F4E2M1: Binary =
+        Binary { exponent_bits: 2, fraction_bits: 1, largest: 7, infinity: None, nan: None };
+
+    const fn ieee(exponent_bits: u32, fraction_bits: u32) -> Binary {
+        let infinity = ((1 << exponent_bits) - 1) << fraction_bits;
+        let nan = Some(infinity | 1 << (fraction_bits - 1));
+        Binary {
+            exponent_bits,
+            fraction_bits,
+            largest: infinity - 1,
+            infinity: Some(infinity),
+            nan,
+        }
+    }
+
+    /// The code of the nearest number, of two as near that whose last bit is 0.
+    fn code(self, float: f64) -> Option<u16> {
+        let Binary { exponent_bits, fraction_bits, .. } = self;
+        let sign = u16::from(float.is_sign_negative()) << (exponent_bits + fraction_bits);
+        let magnitude = match float.abs() {
+            _ if float.is_nan() => return self.nan,
+            f64::INFINITY => self.infinity?,
+            magnitude => {
+                let bias = (1 << (exponent_bits - 1)) - 1;
+                let exponent = i32::try_from(magnitude.to_bits() >> 52).ok()? - 1023;
+                let exponent = exponent.max(1 - bias);
+                // In units of the last bit, in which it is exact.
+                let units = magnitude * 2f64.powi(i32::try_from(fraction_bits).ok()? - exponent);
+                let above = u64::try_from(exponent - (1 - bias)).ok()? << fraction_bits;
+                let code = above.checked_add(units.round_ties_even() as u64)?;
+                u16::try_from(code).ok().filter(|code| *code <= self.largest)?
+            }
+        };
+        Some(sign | magnitude)
+    }
+}
+
+impl Argument for Scalar {
+    fn of(list: &[i64]) -> Scalar {
+        Scalar::of_list(list)
+    }
+
+    fn list(&self) -> &[i64] {
+        self.list()
+    }
+}
+
+impl FromStr for Scalar {
+    type Err = NotANumber;
+
+    fn from_str(text: &str) -> std::result::Result<Scalar, NotANumber> {
+        match text {
+            "true" => return Ok(Scalar::of_list(&[1])),
+            "false" => return Ok(Scalar::ZERO),
+            _ => {}
+        }
+        match (text.parse(), text.parse::<f64>()) {
+            (Ok(integer), _) => Ok(Scalar::of_list(&[integer])),
+            (_, Ok(float)) => Ok(Scalar::from(float)),
+            _ => Err(NotANumber),
+        }
+    }
+}
+
+impl From<f64> for Scalar {
+    fn from(float: f64) -> Scalar {
+        Scalar(Form::Float([float.to_bits().cast_signed(), 0]))
+    }
+}
+
+impl From<i64> for Scalar {
+    fn from(integer: i64) -> Scalar {
+        Scalar(Form::Integer([integer]))
+    }
+}
+
+impl fmt::Display for Scalar {
+    /// As it is read again.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Form::Integer([integer]) => integer.fmt(f),
+            Form::Float(_) => write!(f, "{:?}", self.float()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn element(text: &str, dtype: DType) -> Option<Vec<u8>> {
+        text.parse::<Scalar>().unwrap().element(dtype, dtype).ok()
+    }
+
+    /// The number that a code is, by the definition of such floats.
+    fn number(float: Binary, code: u16) -> f64 {
+        let Binary { exponent_bits, fraction_bits, .. } = float;
+        let fraction = f64::from(code & ((1 << fraction_bits) - 1));
+        let exponent = i32::from(code >> fraction_bits) & ((1 << exponent_bits) - 1);
+        let bias = (1 << (exponent_bits - 1)) - 1;
+        let scale = 2f64.powi(-i32::try_from(fraction_bits).unwrap());
+        match exponent {
+            0 => fraction * scale * 2f64.powi(1 - bias),
+            _ => (1.0 + fraction * scale) * 2f64.powi(exponent - bias),
+        }
+    }
+
+    #[test]
+    fn every_narrow_float_is_its_code_and_what_lies_between_is_the_nearest() {
+        for float in [Binary::F16, Binary::BF16, Binary::F8E5M2, Binary::F8E4M3, Binary::F4E2M1] {
+            let sign = 1 << (float.exponent_bits + float.fraction_bits);
+            for code in 0..=float.largest {
+                let own = number(float, code);
+                assert_eq!(float.code(own), Some(code), "{own}");
+                assert_eq!(float.code(-own), Some(code | sign), "-{own}");
+                if code < float.largest {
+                    let next = number(float, code + 1);
+                    let half = own + (next - own) / 2.0;
+                    assert_eq!(float.code(half), Some((code + 1) & !1), "{half}");
+                    assert_eq!(float.code(half.next_down()), Some(code), "below {half}");
+                    assert_eq!(float.code(half.next_up()), Some(code + 1), "above {half}");
+                }
+            }
+            assert_eq!(float.code(number(float, float.largest) * 2.0), None);
+            assert_eq!(float.code(5e-324), Some(0));
+        }
+    }
+
+    #[test]
+    fn numbers_are_elements_of_every_type_that_has_them() {
+        for (text, dtype, bytes) in [
+            ("1", DType::Boolean, &[1][..]),
+            ("true", DType::U1, &[0x80]),
+            ("-1", DType::I4, &[0x0f]),
+            ("-8", DType::I4, &[0x08]),
+            ("63", DType::U6, &[0xf0, 0, 0xc0]),
+            ("-128", DType::I8, &[0x80]),
+            ("65535", DType::U16, &[0xff, 0xff]),
+            ("-9223372036854775808", DType::I64, &[0, 0, 0, 0, 0, 0, 0, 0x80]),
+            ("1", DType::F32, &[0, 0, 0x80, 0x3f]),
+            ("-0.0", DType::F32, &[0, 0, 0, 0x80]),
+            ("inf", DType::F16, &[0, 0x7c]),
+            ("nan", DType::BF16, &[0xc0, 0x7f]),
+            ("448", DType::F8E4M3, &[0x7e]),
+            ("2.0", DType::F8E8M0, &[128]),
+            ("6", DType::F4E2M1, &[7]),
+            ("1.5", DType::Complex64, &[0, 0, 0xc0, 0x3f, 0, 0, 0, 0]),
+            ("0", DType::Bytes(3), &[0, 0, 0]),
+        ] {
+            assert_eq!(element(text, dtype).as_deref(), Some(bytes), "{text} {dtype}");
+        }
+        for (text, dtype) in [
+            ("2", DType::Boolean),
+            ("8", DType::I4),
+            ("-1", DType::U8),
+            ("1.0", DType::I32),
+            ("nan", DType::I32),
+            ("65520", DType::F16),
+            ("1e39", DType::F32),
+            ("inf", DType::F8E4M3),
+            ("nan", DType::F4E2M1),
+            ("0", DType::F8E8M0),
+            ("3", DType::F8E8M0),
+            ("0", DType::NF4),
+            ("1", DType::Bytes(4)),
+        ] {
+            assert_eq!(element(text, dtype), None, "{text} {dtype}");
+        }
+    }
+
+    #[test]
+    fn what_it_prints_as_is_read_as_it() {
+        for text in ["0", "-7", "1.5", "-0.0", "inf", "-inf", "1e300", "0.1"] {
+            let read: Scalar = text.parse().unwrap();
+            assert_eq!(read.to_string().parse(), Ok(read), "{text}");
+            assert_eq!(Scalar::of_list(read.list()), read);
+        }
+        for text in ["", "a", "1,5", "0x10", "--1"] {
+            assert_eq!(text.parse::<Scalar>(), Err(NotANumber), "{text}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! numpy's `stack`.
+
+use std::fmt;
+
+use super::Declaration;
+use super::operand::{Operand, Operands};
+use crate::program::{Program, TensorId};
+use crate::shape::normalize_axis;
+use crate::{Error, IndexMap, Result, Shape};
+
+/// Tensors of one shape one after another along a new axis.
+///
+/// Source: the documentation of numpy's `stack`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Stack {
+    inputs: Operands,
+    axis: i64,
+}
+
+crate::fingerprint!(struct Stack { inputs, axis });
+
+declaration! {
+    /// Put tensors of one shape one after another along a new axis (numpy's stack)
+    "stack", "stack(_, b, axis=0)", None, {
+        /// The tensors; _ is that of the stages before
+        inputs: Tensors,
+        /// The new axis of the result; a negative one counts from the end
+        axis: Axis = [0],
+    }
+}
+
+impl Stack {
+    /// Its name and its parameters.
+    pub const DECLARATION: &'static Declaration = &DECLARATION;
+
+    /// These tensors one after another along the new `axis` of the result, from whose end it counts if it is negative.
+    pub fn new(inputs: impl Into<Vec<Operand>>, axis: i64) -> Stack {
+        Stack { inputs: Operands(inputs.into()), axis }
+    }
+
+    /// The tensors, in order.
+    pub fn inputs(&self) -> &[Operand] {
+        &self.inputs.0
+    }
+
+    /// No map: it has several sources.
+    ///
+    /// # Errors
+    /// [`Error::NoIndexMap`].
+    pub fn index_map(&self, _: &Shape) -> Result<IndexMap> {
+        Err(Error::NoIndexMap { operator: self.to_string() })
+    }
+
+    /// Adds what it makes of tensors of a program, one for each of its inputs.
+    ///
+    /// # Errors
+    /// As [`Program::stacked`]; the axis may count from the end.
+    pub fn add_to(&self, program: &mut Program, inputs: &[TensorId]) -> Result<TensorId> {
+        let rank = inputs.first().map_or(1, |first| program.tensor(*first).shape.rank() + 1);
+        program.stacked(normalize_axis("axis", self.axis, rank)?, inputs)
+    }
+}
+
+impl fmt::Display for Stack {
+    /// As a call of the chain language.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stack({}, axis={})", self.inputs, self.axis)
+    }
+}
