@@ -291,14 +291,12 @@ impl StoredDType {
             let bytes = self.width.bytes(self.width.units());
             return number.element(DType::Bytes(bytes), bytes);
         }
-        let mut bytes = number.element(self.dtype, self.width)?;
-        if self.byte_order == ByteOrder::Big {
-            let parts =
-                if matches!(self.dtype, DType::Complex64 | DType::Complex128) { 2 } else { 1 };
-            let part = (bytes.len() / parts).max(1);
-            bytes.chunks_mut(part).for_each(<[u8]>::reverse);
+        match self.byte_order {
+            ByteOrder::Big if self.width.packing().is_none() => {
+                number.big_endian_element(self.dtype, self.width)
+            }
+            _ => number.element(self.dtype, self.width),
         }
-        Ok(bytes)
     }
 
     /// The units of time that the bytes of one element count; None for types that count none.

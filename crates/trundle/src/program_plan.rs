@@ -188,6 +188,17 @@ impl ProgramPlan {
         Ok(())
     }
 
+    /// How many passes over memory the moves are: those to one tensor are one, each of which writes a part of it.
+    pub fn passes(&self) -> usize {
+        let mut targets: Vec<BufferId> = Vec::new();
+        for step in self.runner.steps() {
+            if !targets.contains(&step.target) {
+                targets.push(step.target);
+            }
+        }
+        targets.len()
+    }
+
     /// The bytes that are written by all moves together.
     pub fn moved_bytes(&self) -> usize {
         self.moved_bytes

@@ -389,3 +389,79 @@ fn interrupted_work_is_gone_on_with() {
     assert_eq!((&report["resumed"], &report["verified"]), (&true.into(), &true.into()));
     work.is_done();
 }
+
+/// An element that is a constant, before and behind along every axis.
+fn padded(tensor: &Tensor, before: usize, behind: usize, element: &[u8]) -> Tensor {
+    let shape: Vec<usize> = tensor.shape.iter().map(|size| before + size + behind).collect();
+    let mut bytes = Vec::new();
+    crate::npy::for_each_index(&shape, |index| {
+        let within = index
+            .iter()
+            .zip(&tensor.shape)
+            .map(|(at, size)| at.checked_sub(before).filter(|at| at < size));
+        let within: Option<Vec<usize>> = within.collect();
+        bytes.extend_from_slice(within.as_ref().map_or(element, |index| tensor.element(index)));
+    });
+    Tensor { shape, bytes, ..tensor.clone() }
+}
+
+#[test]
+fn a_chain_takes_tensors_of_other_files_and_constants() {
+    let [one, other] = [part(1, &[9, 14, 12]), part(2, &[9, 5, 12])];
+    let place = Place::with(&[("a.npy", &one)]);
+    place.write("b.npy", &other.file(Style { version: 1, fortran: true }));
+    let both = joined(&[&one, &other, &one], 1);
+    let expected = padded(&both, 1, 2, &(-1.5f32).to_le_bytes());
+    let chain = "concat(_, b.npy, a.npy, axis=1) | pad(width=[1, 2], value=-1.5)";
+    let stacked = joined(&[&layer(&one, 3), &layer(&one, 3)], 3);
+    for memory in ["64M", "4K"] {
+        let run = |chain: &str| {
+            let args = ["apply", "a.npy", chain, "--max-mem", memory, "--verify"];
+            place.run(&[&args[..], &["-o", "out.npy", "--force", "-q"]].concat()).done();
+            Tensor::read(&place.read("out.npy"), 4)
+        };
+        assert!(run(chain) == expected, "{memory}");
+        assert!(run("stack(a.npy, _, axis=-1)") == stacked, "{memory}");
+    }
+    // By tasks, in a store, and by a pipe.
+    place.run(&["plan", "apply", "a.npy", chain, "-o", "t.npy", "--tasks", "plan.json"]).done();
+    place.run(&["task", "plan.json", "0"]).done();
+    place.run(&["finish", "plan.json"]).done();
+    assert!(Tensor::read(&place.read("t.npy"), 4) == expected);
+    let args = ["apply", "a.npy", chain, "-o", "out.zarr", "--workers", "2", "--verify"];
+    place.run(&args).done();
+    place.run(&["cmp", "out.zarr", "t.npy"]).done();
+}
+
+#[test]
+fn constants_are_in_the_byte_order_of_the_file() {
+    let place = Place::with(&[("a.npy", &Tensor::noise("'>i2'", 2, &[3]))]);
+    place.run(&["apply", "a.npy", "pad(1, value=258)", "-o", "out.npy", "--verify"]).done();
+    let written = place.read("out.npy");
+    assert!(written.ends_with(&[1, 2]), "{written:?}");
+    place.run(&["apply", "a.npy", "pad(1, value=258)", "-o", "out.zarr", "--verify"]).done();
+    place.run(&["cmp", "out.zarr", "out.npy"]).done();
+}
+
+#[test]
+fn tensors_that_a_chain_names_go_with_those_of_their_names() {
+    let place = Place::with(&[("one.npy", &part(1, &[2, 3]))]);
+    let [x, y] = [part(2, &[2]), part(3, &[3])];
+    let named = [safetensors::Named::new("x", "F32", &x), safetensors::Named::new("y", "F32", &y)];
+    let several = safetensors::file(&[], &named);
+    place.write("several.safetensors", &several);
+    let args = ["apply", "several.safetensors", "concat(_, several.safetensors)"];
+    place.run(&[&args[..], &["-o", "twice.safetensors", "--verify"]].concat()).done();
+    let args = ["concat", "several.safetensors", "several.safetensors", "--axis", "0"];
+    place.run(&[&args[..], &["-o", "again.safetensors"]].concat()).done();
+    place.run(&["cmp", "twice.safetensors", "again.safetensors"]).done();
+    let run = |chain: &str| place.run(&["apply", "one.npy", chain, "-o", "none.npy"]);
+    refused(&run("concat(_, several.safetensors)"), 3, &["no tensor is named \"one\"", "x, y"]);
+    refused(
+        &run("concat(a.npy, b.npy)"),
+        2,
+        &["one.npy: the chain does not use it", "concat(_, a.npy"],
+    );
+    refused(&run("concat(_, missing.npy)"), 1, &["missing.npy"]);
+    assert!(!place.path("none.npy").exists());
+}

@@ -92,6 +92,18 @@ impl Scalar {
         Ok(packed)
     }
 
+    /// The same with the most significant byte of each number first.
+    ///
+    /// # Errors
+    /// As [`Scalar::element`].
+    pub fn big_endian_element(self, dtype: DType, width: impl Into<Width>) -> Result<Vec<u8>> {
+        let mut bytes = self.element(dtype, width)?;
+        let parts = if matches!(dtype, DType::Complex64 | DType::Complex128) { 2 } else { 1 };
+        let part = (bytes.len() / parts).max(1);
+        bytes.chunks_mut(part).for_each(<[u8]>::reverse);
+        Ok(bytes)
+    }
+
     /// The element, a packed one in the low bits of a byte.
     fn bytes(self, dtype: DType) -> Option<Vec<u8>> {
         let float = |float: Binary| float.code(self.float());

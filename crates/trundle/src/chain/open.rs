@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use trundle_core::Op;
-use trundle_core::ops::ReverseSubsequences;
+use trundle_core::ops::{Operand, ReverseSubsequences};
 
 use super::Chain;
 use crate::notation::{self, Fault, NotationError, StageKind, Unfilled, quoted};
@@ -54,7 +54,10 @@ impl OpenChain {
         };
         for (at, stage) in notation::parse(text)?.into_iter().enumerate() {
             let op = match stage.kind {
-                StageKind::Op(op) => op,
+                StageKind::Op(op) => {
+                    check_names(text, &stage.span, &op)?;
+                    op
+                }
                 StageKind::ByFile { unfilled, file, file_span } => {
                     check_name(text, file_span, unfilled.argument())?;
                     let placeholder = ReverseSubsequences::new(unfilled.axis(), Vec::new());
@@ -66,6 +69,16 @@ impl OpenChain {
             open.chain.spans.push(stage.span);
         }
         Ok(open)
+    }
+
+    /// The tensors that it takes: see [`Chain::inputs`].
+    pub fn inputs(&self) -> Vec<&Operand> {
+        self.chain.inputs()
+    }
+
+    /// Whether it moves the elements of one tensor, and puts nothing beside them.
+    pub fn is_map(&self) -> bool {
+        self.chain.is_map()
     }
 
     /// What is to be given, in the order of the stages.
@@ -93,10 +106,27 @@ impl From<Chain> for OpenChain {
     }
 }
 
+/// Checks that the tensors of an operator are names, and not files.
+fn check_names(text: &str, span: &Range<usize>, op: &Op) -> Result<(), NotationError> {
+    for operand in op.operands() {
+        let Operand::Named(name) = operand else { continue };
+        if !is_name(name) {
+            let message = format!("tensor {}: no file is read here", quoted(name));
+            let how = "write a name, as concat(_, b), and give b later";
+            return Err(Fault::new(span.clone(), message).suggest(how).within(text));
+        }
+    }
+    Ok(())
+}
+
+fn is_name(written: &str) -> bool {
+    let starts = written.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_');
+    starts && written.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
 fn check_name(text: &str, span: Range<usize>, argument: &str) -> Result<(), NotationError> {
     let written = &text[span.clone()];
-    let starts = written.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_');
-    if starts && written.chars().all(|c| c.is_alphanumeric() || c == '_') {
+    if is_name(written) {
         return Ok(());
     }
     let file = written.trim_matches(['"', '\'']);
