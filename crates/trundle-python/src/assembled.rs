@@ -1,7 +1,7 @@
 //! The way of a call that makes one array of several, or puts a constant around one.
 
 use pyo3::prelude::*;
-use trundle::{Layout, Program, ProgramPlan, Result, TensorId};
+use trundle::{Error, Layout, Program, ProgramPlan, Result, TensorId};
 
 use crate::error::{out_of_memory, refused};
 use crate::memory::{Extent, Memory, PerAxis, contiguous_bytes};
@@ -22,10 +22,10 @@ impl<'a, 'py> Assembly<'a, 'py> {
     ///
     /// # Errors
     /// What it refuses.
-    pub(crate) fn new(
+    pub(crate) fn new<E: From<Error>>(
         inputs: &'a [Tensor<'py>],
-        make: impl FnOnce(&mut Program, &[TensorId]) -> Result<TensorId>,
-    ) -> Result<Assembly<'a, 'py>> {
+        make: impl FnOnce(&mut Program, &[TensorId]) -> Result<TensorId, E>,
+    ) -> Result<Assembly<'a, 'py>, E> {
         let mut program = Program::new();
         let (mut given, mut layouts) = (Vec::new(), Vec::new());
         for input in inputs {
@@ -38,13 +38,18 @@ impl<'a, 'py> Assembly<'a, 'py> {
     }
 
     /// The sizes of what is made.
-    fn sizes(&self) -> PerAxis<isize> {
+    pub(crate) fn sizes(&self) -> PerAxis<isize> {
         let output = self.program.tensor(self.program.outputs()[0]);
         output.shape.iter().map(|size| size.cast_signed()).collect()
     }
 
     /// How it is made where an array has this layout.
-    fn plan(&self, py: Python<'_>, to: &Memory, threads: Option<usize>) -> PyResult<ProgramPlan> {
+    pub(crate) fn plan(
+        &self,
+        py: Python<'_>,
+        to: &Memory,
+        threads: Option<usize>,
+    ) -> PyResult<ProgramPlan> {
         let plan = || ProgramPlan::new(&self.program, &self.layouts, &to.layout()?, threads);
         plan().map_err(|error| refused(py, &error))
     }

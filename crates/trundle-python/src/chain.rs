@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyNotImplemented, PyString, PyTuple};
+use trundle::ops::Operand;
 use trundle::plan_cache::PlanCache;
-use trundle::{OpenChain, Slot};
+use trundle::{OpenChain, PlanError, Program, ProgramPlan, Slot, TensorId};
 
 use crate::array::Class;
-use crate::error::not_parsed;
+use crate::assembled::{Assembly, assembled};
+use crate::error::{not_parsed, not_planned};
 use crate::integer_array::IntegerArray;
 use crate::keywords::unexpected;
 use crate::memory::{Memory, PerAxis};
@@ -19,7 +21,7 @@ use crate::tensor::Tensor;
 
 /// Steps to be done one after another; ``Chain(...)`` is ``chain(...)``.
 ///
-/// Call it with an array as often as you like, as ``chain(x, /, *, out=None, threads=None, **lengths)``: the plans for
+/// Call it with an array as often as you like, as ``chain(x, /, *, out=None, threads=None, **given)``: the plans for
 /// the arrays that it has met last are kept. A chain never changes. Chains of the same operators are equal. A chain has
 /// a hash, can be pickled, and may be used by several threads at once; ``str(chain)`` is its text. ``a | b`` is the
 /// chain that does what `a` does, then what `b` does; one of them may be a str.
@@ -30,14 +32,15 @@ use crate::tensor::Tensor;
 ///     Of a shape that the first step takes. Any dtype, but no object dtype and no MaskedArray.
 /// out, threads
 ///     See `help(trundle)`.
-/// **lengths : array_like of integers
+/// **given : array_like
 ///     What the steps leave open, by its names: for ``reverse(axis=1, lengths=n)`` it is ``n``. With a batch axis one length
 ///     for each of its indices; without, one for each position outside the axis, in the shape of what is reversed with
-///     1 on the axis, or as a list in row-major order.
+///     1 on the axis, or as a list in row-major order. Also the arrays that ``concat`` and ``stack`` name, of the kind and dtype
+///     of `x`; where the first step takes no ``_``, there is no `x`.
 ///
 /// It returns an array of the kind and dtype of `x`; of a subclass of numpy.ndarray, the base class. It raises ValueError
 /// if a step does not fit the shape that it is given, or if `out` does not fit, and TypeError for a dtype that holds objects,
-/// and for lengths that are missing, not integers, or not of this chain.
+/// and for lengths and arrays that are missing, or not of this chain, and lengths that are not integers.
 ///
 /// Examples
 /// --------
@@ -52,6 +55,10 @@ use crate::tensor::Tensor;
 /// array([[2, 5],
 ///        [1, 4],
 ///        [0, 3]])
+/// >>> trundle.chain("concat(_, more, axis=1) | pad(1, value=9)")(np.array([[1, 2]]), more=np.array([[3]]))
+/// array([[9, 9, 9, 9, 9],
+///        [9, 1, 2, 3, 9],
+///        [9, 9, 9, 9, 9]])
 /// >>> turned | "flip(1)"
 /// trundle.chain('h w -> w h | flip(0) | flip(1)')
 /// >>> pickle.loads(pickle.dumps(turned)) == turned
@@ -60,6 +67,10 @@ use crate::tensor::Tensor;
 pub(crate) struct Chain {
     open: OpenChain,
     text: String,
+    /// The arrays that it takes: `_`, the one without a name, and those with names.
+    inputs: Vec<Operand>,
+    /// Whether it moves the elements of that one alone.
+    is_map: bool,
     /// The chain, unless it leaves lengths open.
     whole: Option<Steps>,
     /// The last lengths that it was given, and the chain with them: those of a batch come again
@@ -120,8 +131,8 @@ impl std::hash::Hash for Chain {
 /// ----------
 /// *stages : str
 ///     Stages, each a pattern (``"h w c -> c h w"``) or a call (``"flip(axes=[2])"``); in a string, ``|`` stands between
-///     stages. Without stages, or with an empty one, the elements stay where they are. Lengths may be a name that is given
-///     at the call.
+///     stages. Without stages, or with an empty one, the elements stay where they are. Lengths, and the arrays of ``concat``
+///     and ``stack``, may be names that are given at the call.
 ///
 /// Returns
 /// -------
@@ -175,16 +186,22 @@ impl Chain {
     }
 
     // CPython shows no text of this method: it stands at the class.
-    #[pyo3(signature = (x, /, *, out=None, threads=None, **lengths))]
+    #[pyo3(signature = (x=None, /, *, out=None, threads=None, **given))]
     fn __call__<'py>(
         &self,
-        x: &Bound<'py, PyAny>,
+        py: Python<'py>,
+        x: Option<&Bound<'py, PyAny>>,
         out: Option<&Bound<'py, PyAny>>,
         threads: Option<&Bound<'py, PyAny>>,
-        lengths: Option<&Bound<'py, PyDict>>,
+        given: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let py = x.py();
-        let steps = self.steps(py, lengths)?;
+        let steps = self.steps(py, given)?;
+        if !self.is_map {
+            let inputs = self.tensors(x, given)?;
+            let assembly = steps.get().assembly(py, &inputs)?;
+            return assembled(py, &assembly, out, numbers::threads(threads)?);
+        }
+        let x = x.ok_or_else(|| self.missing_x())?;
         let (x, threads) = (Tensor::to_read("x", x, Class::Plain)?, numbers::threads(threads)?);
         moved_by(py, &x, out, threads, |src, dst| steps.get().planned(py, src, dst, threads))
     }
@@ -194,10 +211,10 @@ impl Chain {
     /// Parameters
     /// ----------
     /// x : array_like
-    ///     Its shape, strides and dtype count, not its elements.
+    ///     Its shape, strides and dtype count, not its elements. As for a call.
     /// threads : int, optional
     ///     See `help(trundle)`.
-    /// **lengths : array_like of integers
+    /// **given : array_like
     ///     What the steps leave open, as for a call.
     ///
     /// Returns
@@ -215,17 +232,27 @@ impl Chain {
     /// >>> plan = trundle.chain("flip(axes=[2]) | h w c -> c h w").plan(np.zeros((480, 640, 3), dtype=np.uint8))
     /// >>> plan.passes, plan.out_shape
     /// (1, (3, 480, 640))
-    #[pyo3(signature = (x, /, *, threads=None, **lengths))]
-    fn plan(
+    #[pyo3(signature = (x=None, /, *, threads=None, **given))]
+    fn plan<'py>(
         &self,
-        x: &Bound<'_, PyAny>,
-        threads: Option<&Bound<'_, PyAny>>,
-        lengths: Option<&Bound<'_, PyDict>>,
+        py: Python<'py>,
+        x: Option<&Bound<'py, PyAny>>,
+        threads: Option<&Bound<'py, PyAny>>,
+        given: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Plan> {
-        let py = x.py();
-        let steps = self.steps(py, lengths)?;
+        let steps = self.steps(py, given)?;
+        if !self.is_map {
+            let inputs = self.tensors(x, given)?;
+            let assembly = steps.get().assembly(py, &inputs)?;
+            let (sizes, width) = (assembly.sizes(), inputs[0].memory.width);
+            let made = Memory::contiguous(inputs[0].memory.extent().start, &sizes, width);
+            let plan = assembly.plan(py, &made, numbers::threads(threads)?)?;
+            return Ok(Plan { planned: OfPlan::Program { plan, sizes } });
+        }
+        let x = x.ok_or_else(|| self.missing_x())?;
         let (x, threads) = (Tensor::to_read("x", x, Class::Plain)?, numbers::threads(threads)?);
-        Ok(Plan { planned: steps.get().planned(py, &x.memory, None, threads)? })
+        let planned = steps.get().planned(py, &x.memory, None, threads)?;
+        Ok(Plan { planned: OfPlan::Chain(planned) })
     }
 
     fn __or__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -305,15 +332,24 @@ impl Chain {
             true => trundle::Chain::new().into(),
             false => OpenChain::parse(&text).map_err(|error| not_parsed(&error))?,
         };
-        if let Some(slot) = open.slots().iter().find(|slot| KEYWORDS.contains(&&*slot.name)) {
-            let message = format!("lengths={}: a call has another keyword of that name", slot.name);
+        let inputs: Vec<Operand> = open.inputs().into_iter().cloned().collect();
+        let slots = open.slots().iter().map(|slot| (slot.unfilled.argument(), &slot.name));
+        let named = inputs.iter().filter_map(|input| match input {
+            Operand::Named(name) => Some(("inputs", name)),
+            Operand::Previous => None,
+        });
+        if let Some((argument, name)) =
+            slots.chain(named).find(|(_, name)| KEYWORDS.contains(&&***name))
+        {
+            let message = format!("{argument}={name}: a call has another keyword of that name");
             return Err(PyValueError::new_err(message));
         }
         let whole = match open.slots() {
             [] => open.fill(filled_never).ok().map(|chain| Steps { chain, ..Steps::default() }),
             _ => None,
         };
-        Ok(Chain { open, text, whole, last: Mutex::default() })
+        let is_map = open.is_map();
+        Ok(Chain { open, text, inputs, is_map, whole, last: Mutex::default() })
     }
 
     fn of_two<'py>(py: Python<'py>, first: &str, then: &str) -> PyResult<Bound<'py, PyAny>> {
@@ -352,17 +388,69 @@ impl Chain {
         Ok(OfCall::Filled(steps))
     }
 
-    /// A keyword that is none of the lengths that are to be given.
-    fn unexpected(&self, name: &str) -> PyErr {
+    /// The arrays of a call, all of the kind and dtype of the first.
+    ///
+    /// # Errors
+    /// TypeError for one that is missing, or of another kind or dtype.
+    fn tensors<'py>(
+        &self,
+        x: Option<&Bound<'py, PyAny>>,
+        given: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Vec<Tensor<'py>>> {
+        if x.is_some() && !self.inputs.contains(&Operand::Previous) {
+            let message = "the chain takes no array without a name: _ stands for one in it";
+            return Err(PyTypeError::new_err(message));
+        }
+        let mut tensors: Vec<Tensor<'py>> = Vec::with_capacity(self.inputs.len());
+        for input in &self.inputs {
+            let (name, array) = match input {
+                Operand::Previous => ("x", x.cloned().ok_or_else(|| self.missing_x())?),
+                Operand::Named(name) => {
+                    let array = given.map(|given| given.get_item(name)).transpose()?.flatten();
+                    (&**name, array.ok_or_else(|| missing_array(name))?)
+                }
+            };
+            let tensor = Tensor::to_read(name, &array, Class::Plain)?;
+            if let Some(first) = tensors.first() {
+                first.check_like(name, &tensor)?;
+            }
+            tensors.push(tensor);
+        }
+        Ok(tensors)
+    }
+
+    /// That the array without a name is missing.
+    fn missing_x(&self) -> PyErr {
+        match self.open.slots() {
+            [] => PyTypeError::new_err("the array is missing: call chain(x)"),
+            [slot, ..] => PyTypeError::new_err(format!(
+                "the array is missing: call chain(x, {}=...)",
+                slot.name
+            )),
+        }
+    }
+
+    /// The names of what a call is to give.
+    fn names(&self) -> Vec<&str> {
+        let named = self.inputs.iter().filter_map(|input| match input {
+            Operand::Named(name) => Some(&**name),
+            Operand::Previous => None,
+        });
         let mut names: Vec<&str> = Vec::new();
-        for slot in self.open.slots() {
-            if !names.contains(&&*slot.name) {
-                names.push(&slot.name);
+        for name in self.open.slots().iter().map(|slot| &*slot.name).chain(named) {
+            if !names.contains(&name) {
+                names.push(name);
             }
         }
+        names
+    }
+
+    /// A keyword that is none of what is to be given.
+    fn unexpected(&self, name: &str) -> PyErr {
+        let mut names = self.names();
         let takes = match names.as_slice() {
-            [] => "it leaves no lengths open".to_owned(),
-            names => format!("its lengths are {}", names.join(", ")),
+            [] => "it leaves nothing open".to_owned(),
+            names => format!("it takes {}", names.join(", ")),
         };
         names.extend(KEYWORDS);
         unexpected("the chain", name, &names, &takes)
@@ -371,12 +459,16 @@ impl Chain {
     fn check_names(&self, given: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         for (name, _) in given.into_iter().flatten() {
             let name = name.to_string();
-            if self.open.slots().iter().all(|slot| slot.name != name) {
+            if !self.names().contains(&&*name) {
                 return Err(self.unexpected(&name));
             }
         }
         Ok(())
     }
+}
+
+fn missing_array(name: &str) -> PyErr {
+    PyTypeError::new_err(format!("the array '{name}' is missing: give {name}=... at the call"))
 }
 
 fn lengths_of(slot: &Slot, given: Option<&Bound<'_, PyDict>>) -> PyResult<IntegerArray> {
@@ -398,6 +490,20 @@ fn filled_never(slot: &Slot) -> PyResult<trundle::Op> {
 }
 
 impl Steps {
+    /// What is made of several arrays, or of one and a constant.
+    fn assembly<'a, 'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &'a [Tensor<'py>],
+    ) -> PyResult<Assembly<'a, 'py>> {
+        let elements = inputs[0].elements(py)?;
+        let made = |program: &mut Program, given: &[TensorId]| {
+            let made = self.chain.add_to(program, given, |number| elements.of_number(number));
+            made.map_err(PlanError::from)
+        };
+        Assembly::new(inputs, made).map_err(|error| not_planned(py, &error, true))
+    }
+
     /// The plan for two memories: one that is kept, or a new one. No thread waits for another.
     fn planned(
         &self,
@@ -431,7 +537,17 @@ impl Steps {
 /// ['1 pass over memory', '', 'pass 0', '  transpose(1, 0)']
 #[pyclass(frozen, module = "trundle")]
 pub(crate) struct Plan {
-    planned: Arc<Planned>,
+    planned: OfPlan,
+}
+
+/// What is planned.
+enum OfPlan {
+    Chain(Arc<Planned>),
+    /// What takes several arrays, or a constant.
+    Program {
+        plan: ProgramPlan,
+        sizes: PerAxis<isize>,
+    },
 }
 
 #[pymethods]
@@ -439,23 +555,36 @@ impl Plan {
     /// How often the elements are read and written: 1, unless steps do not go together.
     #[getter]
     fn passes(&self) -> usize {
-        self.planned.plan.passes().len()
+        match &self.planned {
+            OfPlan::Chain(planned) => planned.plan.passes().len(),
+            OfPlan::Program { plan, .. } => plan.passes(),
+        }
     }
 
     /// The shape of the result.
     #[getter]
     fn out_shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.planned.sizes.iter().copied().collect::<PerAxis<isize>>())
+        let sizes = match &self.planned {
+            OfPlan::Chain(planned) => &planned.sizes,
+            OfPlan::Program { sizes, .. } => sizes,
+        };
+        PyTuple::new(py, sizes.iter().copied().collect::<PerAxis<isize>>())
     }
 
     /// The memory that is needed beside `x` and the result, in bytes: 0 for one pass.
     #[getter]
     fn scratch_bytes(&self) -> usize {
-        self.planned.plan.scratch_bytes()
+        match &self.planned {
+            OfPlan::Chain(planned) => planned.plan.scratch_bytes(),
+            OfPlan::Program { plan, .. } => plan.scratch_bytes(),
+        }
     }
 
     fn __str__(&self) -> String {
-        self.planned.plan.to_string()
+        match &self.planned {
+            OfPlan::Chain(planned) => planned.plan.to_string(),
+            OfPlan::Program { plan, .. } => plan.to_string(),
+        }
     }
 
     fn __repr__(&self) -> String {

@@ -3,6 +3,8 @@
 use dlpark::ffi::{DLDataType, DLDataTypeCode};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use trundle::DType;
+use trundle::ops::Scalar;
 
 use crate::array::{Array, Class};
 use crate::array_like::array_of;
@@ -129,21 +131,45 @@ impl<'py> Tensor<'py> {
         let zeros = || vec![0; 2 * rank * width];
         let Some(values) = values else { return Ok(zeros()) };
         let numpy = py.import("numpy")?;
-        let dtype = match &self.kind {
-            Kind::Array(array, _) => array.dtype(),
-            Kind::Foreign(foreign) => match numpy_name(foreign.dtype()) {
-                Some(name) => numpy.call_method1("dtype", (name,))?,
-                None if !values.eq(0)? => {
-                    return Err(PyTypeError::new_err(
-                        "constant_values must be 0 for elements of a type that numpy lacks",
-                    ));
-                }
-                None => return Ok(zeros()),
-            },
+        let dtype = match self.numpy_dtype(&numpy)? {
+            Some(dtype) => dtype,
+            None if !values.eq(0)? => {
+                return Err(PyTypeError::new_err(
+                    "constant_values must be 0 for elements of a type that numpy lacks",
+                ));
+            }
+            None => return Ok(zeros()),
         };
         let pairs = numpy.call_method1("empty", ((rank, 2), dtype))?;
         pairs.set_item(py.Ellipsis(), values)?;
         pairs.call_method0("tobytes")?.extract()
+    }
+
+    /// The type of the elements as numpy has it; `None` for one that numpy lacks.
+    fn numpy_dtype(&self, numpy: &Bound<'py, PyModule>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match &self.kind {
+            Kind::Array(array, _) => Ok(Some(array.dtype())),
+            Kind::Foreign(foreign) => {
+                let name = numpy_name(foreign.dtype());
+                name.map(|name| numpy.call_method1("dtype", (name,))).transpose()
+            }
+        }
+    }
+
+    /// What a number is as an element of the array: of a type that no name of trundle's is for there is 0 alone, which is
+    /// zero bytes.
+    ///
+    /// # Errors
+    /// What Python raises.
+    pub(crate) fn elements(&self, py: Python<'py>) -> PyResult<Elements> {
+        let width = self.memory.width;
+        let other = Elements { dtype: DType::Bytes(width), is_big_endian: false };
+        let Some(dtype) = self.numpy_dtype(&py.import("numpy")?)? else { return Ok(other) };
+        let name: String = dtype.getattr("name")?.extract()?;
+        let known = NAMES.iter().find(|(numpy, _)| *numpy == name);
+        let byte_order: String = dtype.getattr("byteorder")?.extract()?;
+        let is_big_endian = byte_order == ">" || byte_order == "=" && cfg!(target_endian = "big");
+        Ok(known.map_or(other, |(_, dtype)| Elements { dtype: *dtype, is_big_endian }))
     }
 
     /// Checks that another argument goes with this one: of the same kind, with elements of the same type.
@@ -191,6 +217,48 @@ impl<'py> Tensor<'py> {
                 "{argument} must be an array of the kind that is moved, not {}",
                 object.get_type().name()?
             ))),
+        }
+    }
+}
+
+/// What numpy, and the package ml_dtypes, call the types whose elements numbers are.
+const NAMES: [(&str, DType); 18] = [
+    ("bool", DType::Boolean),
+    ("int8", DType::I8),
+    ("int16", DType::I16),
+    ("int32", DType::I32),
+    ("int64", DType::I64),
+    ("uint8", DType::U8),
+    ("uint16", DType::U16),
+    ("uint32", DType::U32),
+    ("uint64", DType::U64),
+    ("float16", DType::F16),
+    ("float32", DType::F32),
+    ("float64", DType::F64),
+    ("complex64", DType::Complex64),
+    ("complex128", DType::Complex128),
+    ("bfloat16", DType::BF16),
+    ("float8_e4m3fn", DType::F8E4M3),
+    ("float8_e5m2", DType::F8E5M2),
+    ("float8_e8m0fnu", DType::F8E8M0),
+];
+
+/// The elements of an array, of which numbers are to be some.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Elements {
+    dtype: DType,
+    is_big_endian: bool,
+}
+
+impl Elements {
+    /// The bytes of the element that is a number.
+    ///
+    /// # Errors
+    /// If none is.
+    pub(crate) fn of_number(self, number: Scalar) -> trundle::Result<Vec<u8>> {
+        match self.is_big_endian {
+            true => number.big_endian_element(self.dtype, self.dtype),
+            false => number.element(self.dtype, self.dtype),
         }
     }
 }

@@ -432,7 +432,7 @@ BATCHES = np.zeros((3, 4))
 REFUSED_LENGTHS = {
     "none": (TypeError, {}, "'lengths' of stage 2 are missing"),
     "another name": (TypeError, {"lenghts": [1, 2, 3]}, "did you mean 'lengths'"),
-    "one more": (TypeError, {"lengths": [1, 2, 3], "zzz": [1]}, "'zzz'; its lengths are lengths"),
+    "one more": (TypeError, {"lengths": [1, 2, 3], "zzz": [1]}, "'zzz'; it takes lengths"),
     "floats": (TypeError, {"lengths": [1.0, 2, 3]}, "lengths must be integers"),
     "too long": (ValueError, {"lengths": [1, 2, 5]}, r"length 5 at index 2 [\s\S]*\^"),
     "below 0": (ValueError, {"lengths": [1, -2, 3]}, "length -2 at index 1"),
@@ -451,7 +451,7 @@ def test_refused_lengths_at_the_call(name):
 
 
 def test_a_chain_without_open_lengths_takes_none():
-    with pytest.raises(TypeError, match="'lengths'; it leaves no lengths open"):
+    with pytest.raises(TypeError, match="'lengths'; it leaves nothing open"):
         trundle.chain("flip(0)")(BATCHES, lengths=[1, 2, 3])
     with pytest.raises(TypeError, match="did you mean 'threads'"):
         trundle.chain("flip(0)")(BATCHES, thread=1)
@@ -582,4 +582,4 @@ def test_plans_are_not_pickled():
 
 def test_the_call_is_documented_at_the_class():
     words = trundle.Chain.__doc__
-    assert "chain(x, /, *, out=None, threads=None, **lengths)" in words and "TypeError" in words
+    assert "chain(x, /, *, out=None, threads=None, **given)" in words and "TypeError" in words

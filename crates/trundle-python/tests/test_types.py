@@ -51,7 +51,7 @@ def test_names():
     assert set(trundle.__all__) == {*SIGNATURES, "Chain", "Plan", "zarr"}
     assert isinstance(trundle.__version__, str)
     assert str(inspect.signature(trundle.Chain.plan)) == (
-        "(self, x, /, *, threads=None, **lengths)"
+        "(self, x=None, /, *, threads=None, **given)"
     )
     assert str(inspect.signature(trundle.Chain)) == "(*stages)"
 

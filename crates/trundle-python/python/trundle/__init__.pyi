@@ -552,7 +552,7 @@ class Chain:
         *,
         out: NDArray[_Scalar] | None = None,
         threads: _Int | None = None,
-        **lengths: ArrayLike | _DLPack,
+        **given: ArrayLike | _DLPack,
     ) -> NDArray[_Scalar]: ...
     @overload
     def __call__(
@@ -562,7 +562,7 @@ class Chain:
         *,
         out: _Array | None = None,
         threads: _Int | None = None,
-        **lengths: ArrayLike | _DLPack,
+        **given: ArrayLike | _DLPack,
     ) -> _Array: ...
     @overload
     def __call__(
@@ -572,15 +572,23 @@ class Chain:
         *,
         out: NDArray[Any] | None = None,
         threads: _Int | None = None,
-        **lengths: ArrayLike | _DLPack,
+        **given: ArrayLike | _DLPack,
     ) -> NDArray[Any]: ...
+    @overload
+    def __call__(
+        self,
+        *,
+        out: Any = None,
+        threads: _Int | None = None,
+        **given: ArrayLike | _DLPack,
+    ) -> Any: ...
     def plan(
         self,
-        x: ArrayLike | _DLPack,
+        x: ArrayLike | _DLPack | None = None,
         /,
         *,
         threads: _Int | None = None,
-        **lengths: ArrayLike | _DLPack,
+        **given: ArrayLike | _DLPack,
     ) -> Plan: ...
     def __or__(self, other: Chain | str, /) -> Chain: ...
     def __ror__(self, other: str, /) -> Chain: ...

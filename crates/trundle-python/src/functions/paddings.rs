@@ -161,6 +161,7 @@ impl Around {
             Kind::Word(words) => Some(words),
             _ => None,
         });
+        // A constant has a way of its own, with values of any type.
         let words = words.unwrap_or_default();
         if let Some((number, word)) = (0..).zip(words).find(|(_, own)| **own == word) {
             return Ok(Around::Own { word, number });
@@ -169,8 +170,7 @@ impl Around {
             true => ", whose elements are not those of x: trundle moves elements and computes none",
             false => "",
         };
-        let message =
-            format!("mode must be one of constant, {}, not {word:?}{why}", words.join(", "));
+        let message = format!("mode must be one of {}, not {word:?}{why}", words.join(", "));
         Err(PyValueError::new_err(message))
     }
 }

@@ -1,0 +1,160 @@
+"""Chains that take several arrays, and put constants around them, beside numpy."""
+
+import os
+import pickle
+import random
+
+import arrays
+import numpy as np
+import pytest
+import trundle
+from numpy.testing import assert_array_equal
+
+COUNT = 20_000 if os.environ.get("TRUNDLE_TESTS") == "all" else 500
+DTYPES = ["?", "i1", "<u2", ">i4", "f4", ">f8", "c8", ">c16", "f2", "<u8"]
+
+
+def same(found, expected):
+    assert found.dtype == expected.dtype
+    assert_array_equal(found, expected)
+
+
+def test_arrays_are_given_by_their_names():
+    a, b = np.arange(6.0).reshape(2, 3), np.ones((1, 3))
+    joined = trundle.chain("concat(a, b, axis=0) | x y -> y x")
+    same(joined(a=a, b=b), np.concatenate([a, b]).T)
+    same(joined(b=a[::-1], a=b), np.concatenate([b, a[::-1]]).T)
+    same(trundle.chain("concat(_, b, _)")(a, b=b), np.concatenate([a, b, a]))
+    same(trundle.chain("stack(y, _, axis=-1) | pad(1, value=7)")(a, y=a + 1), np.pad(np.stack([a + 1, a], -1), 1, constant_values=7))
+    indexed = trundle.chain("take(i, axis=1) | concat(_, more, axis=1)")
+    same(indexed(a, i=[2, 0], more=a), np.concatenate([a[:, [2, 0]], a], 1))
+
+
+def test_what_is_missing_or_too_much_is_named():
+    a = np.arange(6.0).reshape(2, 3)
+    joined = trundle.chain("concat(a, b, axis=0)")
+    with pytest.raises(TypeError, match="the array 'b' is missing: give b=..."):
+        joined(a=a)
+    with pytest.raises(TypeError, match="takes no array without a name"):
+        joined(a, a=a, b=a)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'c'; it takes a, b"):
+        joined(a=a, b=a, c=a)
+    with pytest.raises(TypeError, match=r"the array is missing: call chain\(x\)"):
+        trundle.chain("flip(0)")()
+    with pytest.raises(TypeError, match="b has elements of type int64, not float64"):
+        joined(a=a, b=a.astype("i8"))
+    with pytest.raises(ValueError, match="no file is read here"):
+        trundle.chain("concat(_, b.npy)")
+    with pytest.raises(ValueError, match="another keyword of that name"):
+        trundle.chain("concat(_, out)")
+    with pytest.raises(ValueError, match="does not take what the stages before give"):
+        trundle.chain("flip(0) | concat(a, b)")
+    with pytest.raises(ValueError, match=r"a part must have shape \[2, 3\], got \[2, 2\]"):
+        joined(a=a, b=a[:, :2])
+    with pytest.raises(arrays.AxisError, match="axis 2 is out of range for rank 2"):
+        trundle.chain("concat(_, b, axis=2)")(a, b=a)
+
+
+def test_chains_join_and_are_pickled_with_their_names():
+    a = np.arange(3)
+    joined = "flip(0)" | trundle.chain("concat(_, b)") | "pad(1)"
+    assert str(joined) == "flip(0) | concat(_, b) | pad(1)"
+    same(joined(a, b=a), np.pad(np.concatenate([a[::-1], a]), 1))
+    again = pickle.loads(pickle.dumps(joined))
+    assert again == joined
+    assert hash(again) == hash(joined)
+    assert again != trundle.chain("flip(0) | concat(_, c) | pad(1)")
+    plan = joined.plan(a, b=a)
+    assert (plan.passes, plan.out_shape, plan.scratch_bytes) == (1, (8,), 0)
+    assert "from Constant(0) to Output(0)" in str(plan)
+
+
+def test_the_result_may_be_what_is_read():
+    x = np.arange(4.0)
+    trundle.chain("concat(y, _)")(x[:2], y=x[1:3], out=x)
+    same(x, np.array([1.0, 2.0, 0.0, 1.0]))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_constant_is_of_the_dtype(dtype):
+    x = np.array([[0, 1], [1, 0]], dtype=dtype)
+    for value in [0, 1]:
+        same(trundle.chain(f"pad(1, value={value})")(x), np.pad(x, 1, constant_values=value))
+    if np.dtype(dtype).kind in "fc":
+        for value in [-0.0, 1.5, np.inf, 0.1]:
+            found = trundle.chain(f"pad([1, 0], value={value!r})")(x)
+            expected = np.pad(x, [1, 0], constant_values=np.dtype(dtype).type(value))
+            same(found, expected)
+            assert found.tobytes() == expected.tobytes()
+    else:
+        with pytest.raises(ValueError, match="1.5 is not an element of type"):
+            trundle.chain("pad(1, value=1.5)")(x)
+
+
+def test_what_numbers_do_not_say_is_zero_alone():
+    words = np.array(["ab", "c"])
+    same(trundle.chain("pad(1)")(words), np.array(["", "ab", "c", ""]))
+    days = np.array(["2020-01-01"], "M8[D]")
+    same(trundle.chain("pad([1, 0])")(days), np.array(["1970-01-01", "2020-01-01"], "M8[D]"))
+    with pytest.raises(ValueError, match="1 is not an element of type bytes8"):
+        trundle.chain("pad(1, value=1)")(words)
+
+
+def test_arrays_of_other_libraries():
+    torch = pytest.importorskip("torch")
+    t = torch.arange(6).reshape(2, 3)
+    found = trundle.chain("concat(_, more) | pad(1, value=-1)")(t, more=t)
+    assert isinstance(found, torch.Tensor)
+    assert torch.equal(found, torch.nn.functional.pad(torch.cat([t, t]), (1, 1, 1, 1), value=-1))
+    half = torch.ones(2, dtype=torch.float16)
+    assert torch.equal(trundle.chain("pad(1, value=0.5)")(half), torch.nn.functional.pad(half, (1, 1), value=0.5))
+    with pytest.raises(TypeError, match="of the kind of the first"):
+        trundle.chain("concat(_, b)")(t, b=t.numpy())
+
+
+def views(chance, sizes, first):
+    """An array of these sizes, in any order of memory, some axes backwards or with gaps."""
+    elements = int(np.prod(sizes))
+    base = np.arange(first, first + elements, dtype="i4").reshape(sizes)
+    order = chance.sample(range(len(sizes)), len(sizes))
+    laid = np.ascontiguousarray(base.transpose(order)).transpose(np.argsort(order))
+    axis = chance.randrange(len(sizes))
+    cut = (slice(None),) * axis
+    kind = chance.randrange(3)
+    if kind == 0:
+        return np.flip(np.flip(laid, axis).copy(), axis)
+    if kind == 1:
+        gaps = np.repeat(laid, 2, axis=axis)
+        return gaps[(*cut, slice(None, None, 2))]
+    return laid
+
+
+def test_random_chains_beside_numpy():
+    chance = random.Random(5)
+    for _ in range(COUNT):
+        rank = chance.randint(1, 3)
+        x = views(chance, [chance.randint(0, 4) for _ in range(rank)], 0)
+        stages, given, expected, first = [], {}, x, x.size
+        for number in range(chance.randint(1, 4)):
+            axis = chance.randrange(expected.ndim)
+            kind = chance.randrange(4)
+            if kind == 0:
+                sizes = list(expected.shape)
+                sizes[axis] = chance.randint(0, 3)
+                other = views(chance, sizes, first)
+                first += other.size
+                given[f"t{number}"] = other
+                stages.append(f"concat(_, t{number}, axis={axis})")
+                expected = np.concatenate([expected, other], axis)
+            elif kind == 1 and expected.ndim < 5 and expected.size < 2000:
+                stages.append(f"stack(_, _, axis={axis - expected.ndim - 1})")
+                expected = np.stack([expected, expected], axis)
+            elif kind == 2 and expected.size < 2000:
+                width = [[chance.randrange(3), chance.randrange(3)] for _ in range(expected.ndim)]
+                stages.append(f"pad({width}, value=-7)")
+                expected = np.pad(expected, width, constant_values=-7)
+            else:
+                stages.append(f"roll(1, {axis}) | transpose()")
+                expected = np.roll(expected, 1, axis).T
+        chain = trundle.chain(*stages)
+        same(chain(x, **given), expected)
