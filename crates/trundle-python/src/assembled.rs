@@ -38,27 +38,51 @@ impl<'a, 'py> Assembly<'a, 'py> {
     }
 
     /// The sizes of what is made.
-    pub(crate) fn sizes(&self) -> PerAxis<isize> {
+    fn sizes(&self) -> PerAxis<isize> {
         let output = self.program.tensor(self.program.outputs()[0]);
         output.shape.iter().map(|size| size.cast_signed()).collect()
     }
 
-    /// How it is made where an array has this layout.
-    pub(crate) fn plan(
+    /// How it is made in a new array, of which any address does.
+    pub(crate) fn planned(
         &self,
         py: Python<'_>,
-        to: &Memory,
         threads: Option<usize>,
-    ) -> PyResult<ProgramPlan> {
+    ) -> PyResult<PlannedAssembly> {
+        let (sizes, first) = (self.sizes(), &self.inputs[0].memory);
+        let made = Memory::contiguous(first.extent().start, &sizes, first.width);
+        Ok(PlannedAssembly { plan: self.plan(py, &made, threads)?, sizes })
+    }
+
+    /// How it is made where an array has this layout.
+    fn plan(&self, py: Python<'_>, to: &Memory, threads: Option<usize>) -> PyResult<ProgramPlan> {
         let plan = || ProgramPlan::new(&self.program, &self.layouts, &to.layout()?, threads);
         plan().map_err(|error| refused(py, &error))
     }
 
     /// Makes it in memory that none of the arrays overlaps.
     fn run(&self, py: Python<'_>, plan: &ProgramPlan, to: Extent) -> PyResult<()> {
-        let extents: Vec<Extent> = self.inputs.iter().map(|each| each.memory.extent()).collect();
-        run_program(py, plan, &extents, to)
+        run(py, plan, self.inputs, to)
     }
+}
+
+/// How something is made in a new array.
+pub(crate) struct PlannedAssembly {
+    pub(crate) plan: ProgramPlan,
+    /// The sizes of the array.
+    pub(crate) sizes: PerAxis<isize>,
+}
+
+impl PlannedAssembly {
+    /// Makes it of arrays as those that it was planned for.
+    pub(crate) fn run(&self, py: Python<'_>, inputs: &[Tensor<'_>], to: Extent) -> PyResult<()> {
+        run(py, &self.plan, inputs, to)
+    }
+}
+
+fn run(py: Python<'_>, plan: &ProgramPlan, inputs: &[Tensor<'_>], to: Extent) -> PyResult<()> {
+    let extents: Vec<Extent> = inputs.iter().map(|each| each.memory.extent()).collect();
+    run_program(py, plan, &extents, to)
 }
 
 /// What is made: in `out`, or in a new array of the kind of the first.

@@ -7,17 +7,17 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyNotImplemented, PyString, PyTuple};
 use trundle::ops::Operand;
 use trundle::plan_cache::PlanCache;
-use trundle::{OpenChain, PlanError, Program, ProgramPlan, Slot, TensorId};
+use trundle::{Op, OpenChain, PlanError, Program, Slot, TensorId};
 
 use crate::array::Class;
-use crate::assembled::{Assembly, assembled};
+use crate::assembled::{Assembly, PlannedAssembly, assembled};
 use crate::error::{not_parsed, not_planned};
 use crate::integer_array::IntegerArray;
 use crate::keywords::unexpected;
-use crate::memory::{Memory, PerAxis};
+use crate::memory::{Form, Memory, PerAxis};
 use crate::moved::{Call, Planned, moved_by};
 use crate::numbers;
-use crate::tensor::Tensor;
+use crate::tensor::{Elements, Output, Tensor};
 
 /// Steps to be done one after another; ``Chain(...)`` is ``chain(...)``.
 ///
@@ -83,6 +83,8 @@ pub(crate) struct Chain {
 struct Steps {
     chain: trundle::Chain,
     plans: Mutex<Plans>,
+    /// Those of several arrays, or of one and a constant, to new arrays.
+    plans_of_several: Mutex<PlanCache<Arc<PlannedAssembly>>>,
 }
 
 /// How many bytes the plans of a chain hold between passes at most, unless one alone holds more.
@@ -197,9 +199,8 @@ impl Chain {
     ) -> PyResult<Bound<'py, PyAny>> {
         let steps = self.steps(py, given)?;
         if !self.is_map {
-            let inputs = self.tensors(x, given)?;
-            let assembly = steps.get().assembly(py, &inputs)?;
-            return assembled(py, &assembly, out, numbers::threads(threads)?);
+            let (inputs, threads) = (self.tensors(x, given)?, numbers::threads(threads)?);
+            return steps.get().assembled(py, &inputs, out, threads);
         }
         let x = x.ok_or_else(|| self.missing_x())?;
         let (x, threads) = (Tensor::to_read("x", x, Class::Plain)?, numbers::threads(threads)?);
@@ -242,12 +243,9 @@ impl Chain {
     ) -> PyResult<Plan> {
         let steps = self.steps(py, given)?;
         if !self.is_map {
-            let inputs = self.tensors(x, given)?;
-            let assembly = steps.get().assembly(py, &inputs)?;
-            let (sizes, width) = (assembly.sizes(), inputs[0].memory.width);
-            let made = Memory::contiguous(inputs[0].memory.extent().start, &sizes, width);
-            let plan = assembly.plan(py, &made, numbers::threads(threads)?)?;
-            return Ok(Plan { planned: OfPlan::Program { plan, sizes } });
+            let (inputs, threads) = (self.tensors(x, given)?, numbers::threads(threads)?);
+            let planned = steps.get().planned_of_several(py, &inputs, threads)?;
+            return Ok(Plan { planned: OfPlan::Program(planned) });
         }
         let x = x.ok_or_else(|| self.missing_x())?;
         let (x, threads) = (Tensor::to_read("x", x, Class::Plain)?, numbers::threads(threads)?);
@@ -490,13 +488,65 @@ fn filled_never(slot: &Slot) -> PyResult<trundle::Op> {
 }
 
 impl Steps {
+    /// What the chain makes of several arrays, or of one and a constant: in `out`, or in a new array.
+    fn assembled<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &[Tensor<'py>],
+        out: Option<&Bound<'py, PyAny>>,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if out.is_some() {
+            let assembly = self.assembly(py, inputs, self.elements(py, inputs)?)?;
+            return assembled(py, &assembly, out, threads);
+        }
+        let planned = self.planned_of_several(py, inputs, threads)?;
+        let (output, to) = Output::like(&inputs[0], &planned.sizes)?;
+        planned.run(py, inputs, to)?;
+        output.finish(py)
+    }
+
+    /// The plan to a new array: one that is kept, or a new one. No thread waits for another.
+    fn planned_of_several(
+        &self,
+        py: Python<'_>,
+        inputs: &[Tensor<'_>],
+        threads: Option<usize>,
+    ) -> PyResult<Arc<PlannedAssembly>> {
+        let elements = self.elements(py, inputs)?;
+        let others: Vec<Form<'_>> = inputs[1..].iter().map(|each| each.memory.form()).collect();
+        let src = inputs[0].memory.form();
+        let call = Call { what: (elements, &*others), src, dst: None, threads };
+        if let Ok(mut plans) = self.plans_of_several.try_lock()
+            && let Some(kept) = plans.get(&call)
+        {
+            return Ok(kept);
+        }
+        let planned = Arc::new(self.assembly(py, inputs, elements)?.planned(py, threads)?);
+        // What holds much between passes is not kept.
+        if planned.plan.scratch_bytes() == 0
+            && let Ok(mut plans) = self.plans_of_several.try_lock()
+        {
+            plans.put(&call, Arc::clone(&planned));
+        }
+        Ok(planned)
+    }
+
+    /// What numbers of the chain are, if it has some.
+    fn elements(&self, py: Python<'_>, inputs: &[Tensor<'_>]) -> PyResult<Elements> {
+        match self.chain.ops().iter().any(|op| matches!(op, Op::PadConstant(_))) {
+            true => inputs[0].elements(py),
+            false => Ok(Elements::UNKNOWN),
+        }
+    }
+
     /// What is made of several arrays, or of one and a constant.
     fn assembly<'a, 'py>(
         &self,
         py: Python<'py>,
         inputs: &'a [Tensor<'py>],
+        elements: Elements,
     ) -> PyResult<Assembly<'a, 'py>> {
-        let elements = inputs[0].elements(py)?;
         let made = |program: &mut Program, given: &[TensorId]| {
             let made = self.chain.add_to(program, given, |number| elements.of_number(number));
             made.map_err(PlanError::from)
@@ -544,10 +594,7 @@ pub(crate) struct Plan {
 enum OfPlan {
     Chain(Arc<Planned>),
     /// What takes several arrays, or a constant.
-    Program {
-        plan: ProgramPlan,
-        sizes: PerAxis<isize>,
-    },
+    Program(Arc<PlannedAssembly>),
 }
 
 #[pymethods]
@@ -557,7 +604,7 @@ impl Plan {
     fn passes(&self) -> usize {
         match &self.planned {
             OfPlan::Chain(planned) => planned.plan.passes().len(),
-            OfPlan::Program { plan, .. } => plan.passes(),
+            OfPlan::Program(planned) => planned.plan.passes(),
         }
     }
 
@@ -566,7 +613,7 @@ impl Plan {
     fn out_shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let sizes = match &self.planned {
             OfPlan::Chain(planned) => &planned.sizes,
-            OfPlan::Program { sizes, .. } => sizes,
+            OfPlan::Program(planned) => &planned.sizes,
         };
         PyTuple::new(py, sizes.iter().copied().collect::<PerAxis<isize>>())
     }
@@ -576,14 +623,14 @@ impl Plan {
     fn scratch_bytes(&self) -> usize {
         match &self.planned {
             OfPlan::Chain(planned) => planned.plan.scratch_bytes(),
-            OfPlan::Program { plan, .. } => plan.scratch_bytes(),
+            OfPlan::Program(planned) => planned.plan.scratch_bytes(),
         }
     }
 
     fn __str__(&self) -> String {
         match &self.planned {
             OfPlan::Chain(planned) => planned.plan.to_string(),
-            OfPlan::Program { plan, .. } => plan.to_string(),
+            OfPlan::Program(planned) => planned.plan.to_string(),
         }
     }
 

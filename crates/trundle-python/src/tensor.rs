@@ -244,13 +244,16 @@ const NAMES: [(&str, DType); 18] = [
 ];
 
 /// The elements of an array, of which numbers are to be some.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Elements {
     dtype: DType,
     is_big_endian: bool,
 }
 
 impl Elements {
+    /// Of which nothing is asked.
+    pub(crate) const UNKNOWN: Elements = Elements { dtype: DType::Bytes(0), is_big_endian: false };
+
     /// The bytes of the element that is a number.
     ///
     /// # Errors

@@ -91,6 +91,17 @@ def test_a_constant_is_of_the_dtype(dtype):
             trundle.chain("pad(1, value=1.5)")(x)
 
 
+def test_plans_are_kept_by_all_that_they_depend_on():
+    chain = trundle.chain("concat(_, b) | pad(1, value=1)")
+    for _ in range(2):
+        for dtype in ["i4", "f4", ">f4", "f8"]:
+            for step in [1, 2, -1]:
+                for size in [3, 4]:
+                    a, b = np.arange(4, dtype=dtype), np.arange(size * abs(step), dtype=dtype)[::step]
+                    expected = np.pad(np.concatenate([a, b]), 1, constant_values=1)
+                    same(chain(a, b=b), expected.astype(dtype))
+
+
 def test_what_numbers_do_not_say_is_zero_alone():
     words = np.array(["ab", "c"])
     same(trundle.chain("pad(1)")(words), np.array(["", "ab", "c", ""]))
