@@ -7,6 +7,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use trundle_core::ops::IndexMode;
 use trundle_core::{Error, Result};
 
 use crate::threads::for_each_task;
@@ -56,12 +57,27 @@ impl Along {
     /// [`Error::SizesDiffer`] for buffers or indices of another size, [`Error::IndexOutOfRange`]: `out` is written in
     /// part then.
     pub fn take(&self, data: &[u8], indices: &[i64], out: &mut [u8], threads: usize) -> Result<()> {
+        self.take_in_mode(IndexMode::Raise, data, indices, out, threads)
+    }
+
+    /// [`Along::take`], where an index out of range is what `mode` says.
+    ///
+    /// # Errors
+    /// As [`Along::take`]; of an axis that has indices only for those that the mode refuses.
+    pub fn take_in_mode(
+        &self,
+        mode: IndexMode,
+        data: &[u8],
+        indices: &[i64],
+        out: &mut [u8],
+        threads: usize,
+    ) -> Result<()> {
         self.check(("the data", data.len()), ("out", out.len()))?;
         self.check_indices(indices, self.count)?;
         let row = self.inner * self.width;
         let ends = Ends { src: data.as_ptr(), dst: out.as_mut_ptr() };
         self.each(self.outer * self.count, row, indices, threads, |positions, is_within| {
-            let (ends, limit) = (&ends, Limit::of(self.size));
+            let (ends, limit) = (&ends, Limit { mode, ..Limit::of(self.size) });
             let mut at = positions.start;
             while at < positions.end {
                 let (outer, first) = (at / self.count, at % self.count);
@@ -222,11 +238,13 @@ const LEAST_COLUMNS: usize = 256;
 #[derive(Clone, Copy)]
 struct Limit {
     size: i64,
+    /// What an index out of range is.
+    mode: IndexMode,
 }
 
 impl Limit {
     fn of(size: usize) -> Limit {
-        Limit { size: size.cast_signed() as i64 }
+        Limit { size: size.cast_signed() as i64, mode: IndexMode::Raise }
     }
 
     /// The place of an index along the axis; whether it was one is added to `is_within`. It is one of the axis in
@@ -245,6 +263,11 @@ impl Limit {
     /// The place of an index that does not count from the front.
     #[inline]
     fn behind(self, index: i64, is_within: &mut bool) -> usize {
+        match self.mode {
+            IndexMode::Raise => {}
+            IndexMode::Wrap => return index.rem_euclid(self.size).cast_unsigned() as usize,
+            IndexMode::Clip => return index.clamp(0, self.size - 1).cast_unsigned() as usize,
+        }
         let place = index.wrapping_add(self.size).cast_unsigned();
         let last = self.size.cast_unsigned() - 1;
         *is_within &= index < 0 && place <= last;

@@ -1,7 +1,7 @@
 //! Elements at indices that a call lends, against the maps of the operators.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use trundle_core::ops::{Indices, Take, TakeAlongAxis};
+use trundle_core::ops::{IndexMode, Indices, Take, TakeAlongAxis};
 use trundle_core::{Error, IndexMap, Shape};
 use trundle_cpu::Along;
 use trundle_testing::choices::Choices;
@@ -52,9 +52,14 @@ fn what_is_taken_is_what_the_operators_take() {
         let element = |at: usize| &data[at * width..][..width];
         let mut out = vec![0; outer * count * inner * width];
 
-        let values = indices(&mut choices, count, size);
-        along.take(&data, &values, &mut out, threads).unwrap();
-        let map = Take::new(1, Indices::list(values)).index_map(&of).unwrap();
+        let mode = [IndexMode::Raise, IndexMode::Wrap, IndexMode::Clip][choices.below(3)];
+        let mut values = indices(&mut choices, count, size);
+        if mode != IndexMode::Raise {
+            let beyond = [i64::MIN, -1 - 3 * (size as i64), 5 * size as i64, i64::MAX];
+            values.iter_mut().step_by(3).for_each(|value| *value = beyond[choices.below(4)]);
+        }
+        along.take_in_mode(mode, &data, &values, &mut out, threads).unwrap();
+        let map = Take::new(1, Indices::list(values)).with_mode(mode).index_map(&of).unwrap();
         for (at, from) in sources(&map).into_iter().enumerate() {
             assert_eq!(out[at * width..][..width], *element(from), "{along:?} {at}");
         }

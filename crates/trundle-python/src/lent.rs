@@ -5,6 +5,7 @@
 
 use numpy::Element;
 use pyo3::prelude::*;
+use trundle::ops::IndexMode;
 use trundle::{Along, Error};
 
 use crate::array::Class;
@@ -91,11 +92,16 @@ impl<'a, 'py> Lent<'a, 'py> {
     pub(crate) fn take(
         &self,
         py: Python<'py>,
+        mode: IndexMode,
         out: Option<&Bound<'py, PyAny>>,
         threads: Option<usize>,
     ) -> Option<PyResult<Bound<'py, PyAny>>> {
         let own = &self.indices.memory.sizes;
         let along = self.along(own.iter().map(|size| size.unsigned_abs()).product());
+        // What is refused there in each mode, a plan says.
+        if along.size == 0 {
+            return None;
+        }
         if along.inner.saturating_mul(along.width) >= MOST_ROW_BYTES {
             return None;
         }
@@ -103,8 +109,8 @@ impl<'a, 'py> Lent<'a, 'py> {
         let (before, behind) = (&sizes[..self.axis], &sizes[self.axis + 1..]);
         let sizes: PerAxis<isize> = before.iter().chain(own).chain(behind).copied().collect();
         let threads = threads.unwrap_or_else(trundle::threads);
-        self.made(py, (&sizes, out), along, move |read, indices, written| {
-            along.take(read, indices, written, threads)
+        self.made(py, (&sizes, out), (along, mode), move |read, indices, written| {
+            along.take_in_mode(mode, read, indices, written, threads)
         })
     }
 
@@ -117,9 +123,12 @@ impl<'a, 'py> Lent<'a, 'py> {
     ) -> Option<PyResult<Bound<'py, PyAny>>> {
         let along = self.of_positions()?;
         let threads = threads.unwrap_or_else(trundle::threads);
-        self.made(py, (&self.indices.memory.sizes, out), along, move |read, indices, written| {
-            along.take_along(read, indices, written, threads)
-        })
+        self.made(
+            py,
+            (&self.indices.memory.sizes, out),
+            (along, IndexMode::Raise),
+            move |read, indices, written| along.take_along(read, indices, written, threads),
+        )
     }
 
     /// Puts contiguous values into `target`, which has the elements of `x` or is it, if the other axes are of the same sizes.
@@ -177,7 +186,7 @@ impl<'a, 'py> Lent<'a, 'py> {
         &self,
         py: Python<'py>,
         (sizes, out): (&[isize], Option<&Bound<'py, PyAny>>),
-        along: Along,
+        (along, mode): (Along, IndexMode),
         work: impl FnOnce(&[u8], &[i64], &mut [u8]) -> Result<(), Error> + Send,
     ) -> Option<PyResult<Bound<'py, PyAny>>> {
         let run = |written: Extent, is_new: bool| {
@@ -186,7 +195,7 @@ impl<'a, 'py> Lent<'a, 'py> {
             run_of(py, written.bytes, move |_| {
                 ends.run(|read, indices, written| {
                     // Nothing is written to an array of the caller's if an index is refused.
-                    if !is_new {
+                    if !is_new && mode == IndexMode::Raise {
                         along.check_range(indices)?;
                     }
                     work(read, indices, written)

@@ -84,9 +84,9 @@ pub(crate) fn take<'py>(
     let rank = x.memory.sizes.len();
     let along = axis.map(|axis| numbers::axis("axis", axis, rank)).transpose()?;
     let mode = index_mode(mode)?;
-    if let (Some(axis), IndexMode::Raise) = (along.or((rank == 1).then_some(0)), mode)
+    if let Some(axis) = along.or((rank == 1).then_some(0))
         && let Some(lent) = Lent::of(&x, axis, indices)
-        && let Some(taken) = lent.take(py, out, threads)
+        && let Some(taken) = lent.take(py, mode, out, threads)
     {
         return taken;
     }
