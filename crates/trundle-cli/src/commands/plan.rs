@@ -142,7 +142,7 @@ struct PlannedTensor<'a> {
 enum InMemory {
     Chain(Box<Plan>),
     /// What takes several tensors, or a constant.
-    Program(ProgramPlan),
+    Program(Box<ProgramPlan>),
 }
 
 impl DryRunArgs {
@@ -233,7 +233,7 @@ fn plan(
     let made = chain.add_to(&mut program, &given, |value| element.of_number(value));
     let made = made.map_err(|error| named(Failure::from(PlanError::from(error))))?;
     let plan = ProgramPlan::new(&program.with_output(made)?, &layouts, &dst, threads)?;
-    Ok(InMemory::Program(plan))
+    Ok(InMemory::Program(Box::new(plan)))
 }
 
 /// What is done to the files for the tensors whose number says so.
