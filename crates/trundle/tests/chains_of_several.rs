@@ -141,7 +141,7 @@ fn chains_of_several_tensors_do_what_the_oracle_does() {
         }
         joined += usize::from(built.inputs.len() > 2);
         let chain: Chain = built.text.parse().unwrap_or_else(|error| panic!("{error}"));
-        let names: Vec<String> = chain.inputs().iter().map(|input| input.to_string()).collect();
+        let names: Vec<String> = chain.inputs().into_iter().map(Operand::to_string).collect();
         let expected: Vec<&str> = built.inputs.iter().map(|(name, _)| &**name).collect();
         // The operands of a stage stand in any order.
         let order: Vec<usize> =
