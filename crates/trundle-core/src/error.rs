@@ -73,6 +73,13 @@ pub enum Error {
         /// The sizes that are wanted.
         sizes: Vec<i64>,
     },
+    /// The indices of a gather are more than the positions that there are for them.
+    TooManyIndices {
+        /// Their shape.
+        indices: Shape,
+        /// The shape of what they are for.
+        shape: Shape,
+    },
     /// Elements of an axis are to be put around it, and it has none.
     EmptyAxisPadded {
         /// The axis.
@@ -306,6 +313,9 @@ impl fmt::Display for Error {
             ),
             Error::SizesDoNotBroadcast { shape, sizes } => {
                 write!(f, "shape {shape} cannot be broadcast to {sizes:?}")
+            }
+            Error::TooManyIndices { indices, shape } => {
+                write!(f, "indices of shape {indices} reach beyond data of shape {shape}")
             }
             Error::EmptyAxisPadded { axis, width } => {
                 write!(f, "axis {axis} has no elements, and cannot be padded by {width} of them")

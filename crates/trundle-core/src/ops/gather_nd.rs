@@ -28,10 +28,35 @@ impl GatherNd {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// [`Error::NumberOutOfRange`] if tensor or indices have too few axes, [`Error::SizesDiffer`] for batch axes of
-    /// other sizes, [`Error::IndexOutOfRange`], [`Error::TooLarge`].
+    /// As [`GatherNd::out_shape`], and [`Error::IndexOutOfRange`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let (batch, own) = (self.batch_axes, self.indices.shape());
+        let out = GatherNd::out_shape(shape, own, batch)?;
+        let together = own.last().copied().unwrap_or_default();
+        let (positions, axes) = (own.rank() - 1, batch + together);
+        let mut strides = self.indices.strides();
+        strides.pop();
+        // The table of one axis has the indices of that axis alone.
+        strides.iter_mut().for_each(|stride| *stride /= together.max(1).cast_signed());
+        strides.resize(out.rank(), 0);
+        let mut maps: Vec<AxisMap> = (0..batch).map(AxisMap::identity).collect();
+        for (first, axis) in (batch..axes).enumerate() {
+            let every = (first, together);
+            let coordinates = self.indices.coordinates(shape[axis], IndexMode::Raise, every)?;
+            let indices = Table::new(coordinates, 0, strides.clone());
+            maps.push(AxisMap::Indexed { indices, line: Line::IDENTITY });
+        }
+        maps.extend((positions..out.rank()).map(AxisMap::identity));
+        Ok(IndexMap::new(out, shape.clone(), maps))
+    }
+
+    /// The shape of what indices of a shape gather from a tensor of this one.
+    ///
+    /// # Errors
+    /// [`Error::NumberOutOfRange`] if tensor or indices have too few axes, [`Error::SizesDiffer`] for batch axes of
+    /// other sizes, [`Error::TooLarge`].
+    pub fn out_shape(shape: &Shape, indices: &Shape, batch_axes: usize) -> Result<Shape> {
+        let (batch, own) = (batch_axes, indices);
         let signed = |size: usize| i64::try_from(size).unwrap_or(i64::MAX);
         let Some((together, positions)) = own.split_last() else {
             let (argument, expected) = ("the rank of the indices", "1 or more");
@@ -53,21 +78,7 @@ impl GatherNd {
         let sizes = [positions, &shape[axes..]].concat();
         let too_large =
             |_| Error::TooLarge { what: format!("shape {shape} at indices of shape {own}") };
-        let out = Shape::new(sizes).map_err(too_large)?;
-        let mut strides = self.indices.strides();
-        strides.pop();
-        // The table of one axis has the indices of that axis alone.
-        strides.iter_mut().for_each(|stride| *stride /= (*together).max(1).cast_signed());
-        strides.resize(out.rank(), 0);
-        let mut maps: Vec<AxisMap> = (0..batch).map(AxisMap::identity).collect();
-        for (first, axis) in (batch..axes).enumerate() {
-            let every = (first, *together);
-            let coordinates = self.indices.coordinates(shape[axis], IndexMode::Raise, every)?;
-            let indices = Table::new(coordinates, 0, strides.clone());
-            maps.push(AxisMap::Indexed { indices, line: Line::IDENTITY });
-        }
-        maps.extend((positions.len()..out.rank()).map(AxisMap::identity));
-        Ok(IndexMap::new(out, shape.clone(), maps))
+        Shape::new(sizes).map_err(too_large)
     }
 }
 

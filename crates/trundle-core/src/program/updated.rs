@@ -35,7 +35,7 @@ impl Program {
             Some((axis, along)) => {
                 let joined = self.joined(axis, &[base, updates])?;
                 let size = shape[axis];
-                let mut table: Vec<usize> = (0..size).collect();
+                let mut table = counted(size)?;
                 along.into_iter().enumerate().for_each(|(at, place)| table[place] = size + at);
                 self.taken(joined, axis, table, shape)
             }
@@ -117,7 +117,7 @@ fn changed_axis(places: &IndexMap) -> Option<usize> {
 /// For each of `size` elements of a tensor, counted in row-major order, which it is of these and, behind them, of the
 /// updates.
 fn replaced(places: &IndexMap, size: usize) -> Result<Vec<usize>> {
-    let mut table: Vec<usize> = (0..size).collect();
+    let mut table = counted(size)?;
     let (from, to) =
         (Layout::row_major(places.in_shape(), 1)?, Layout::row_major(places.out_shape(), 1)?);
     check_sizes(("the elements", size), ("those of the map", places.in_shape().elements()))?;
@@ -137,6 +137,15 @@ fn replaced(places: &IndexMap, size: usize) -> Result<Vec<usize>> {
             table[place] = table[place].max(size + update);
         }),
     }
+    Ok(table)
+}
+
+/// The numbers below `size`.
+fn counted(size: usize) -> Result<Vec<usize>> {
+    let mut table = Vec::new();
+    let too_large = |_| Error::TooLarge { what: format!("a table of {size} elements") };
+    table.try_reserve_exact(size).map_err(too_large)?;
+    table.extend(0..size);
     Ok(table)
 }
 

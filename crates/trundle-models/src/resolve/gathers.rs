@@ -1,6 +1,6 @@
 //! Elements at indices, and elements put there.
 
-use trundle_core::ops::{GatherNd, Indices, Take, TakeAlongAxis};
+use trundle_core::ops::{GatherElements, GatherNd, Indices, Take};
 use trundle_core::program::{Program, TensorId};
 use trundle_core::{IndexMap, Shape, normalize_axis};
 
@@ -81,8 +81,8 @@ fn not_negative(indices: &Indices) -> Checked<()> {
 ///
 /// Source: ONNX's GatherElements, OpenVINO's GatherElements-6.
 pub(super) fn gather_elements(site: &mut Site<'_, '_>, axis: i64) -> Checked<TensorId> {
-    let indices = site.indices(1)?;
-    let map = along_axis(&site.data_shape()?, axis, indices)?;
+    let gathered = GatherElements::new(axis, site.indices(1)?);
+    let map = gathered.index_map(&site.data_shape()?)?;
     site.moved(map)
 }
 
@@ -121,7 +121,7 @@ pub(super) fn scatter_elements(
     if !counts_back {
         not_negative(&indices)?;
     }
-    let places = along_axis(&site.data_shape()?, axis, indices)?;
+    let places = GatherElements::new(axis, indices).index_map(&site.data_shape()?)?;
     updated(site, &places, 2)
 }
 
@@ -241,27 +241,4 @@ fn updated_by(site: &mut Site<'_, '_>, places: &IndexMap, updates: TensorId) -> 
         );
     }
     site.builder.updated(data, updates, places)
-}
-
-/// For each position of `indices` the element of its row.
-fn along_axis(shape: &Shape, axis: i64, indices: Indices) -> Checked<IndexMap> {
-    let front = normalize_axis("axis", axis, shape.rank())?;
-    let own = indices.shape().clone();
-    if own.rank() != shape.rank() {
-        let (rank, got) = (shape.rank(), own.rank());
-        return wrong!("indices must have rank {rank}, as the data has, got {got}");
-    }
-    let mut kept = shape.sizes().to_vec();
-    for (at, (size, count)) in kept.iter_mut().zip(own.iter()).enumerate() {
-        if at != front {
-            if *count > *size {
-                return wrong!("indices of shape {own} reach beyond data of shape {shape}");
-            }
-            *size = *count;
-        }
-    }
-    let bounds: Vec<_> = kept.iter().map(|size| 0..*size).collect();
-    let first = IndexMap::identity(shape).restrict(&bounds)?;
-    let taken = TakeAlongAxis::new(axis, indices).index_map(first.out_shape())?;
-    Ok(first.then(&taken)?)
 }
