@@ -1,11 +1,12 @@
 //! One-shot functions of several tensors, and of a tensor with a constant around it.
 
-use trundle_core::program::{Program, TensorId};
-use trundle_core::{Error, Layout, Result, Tensor, TensorView, TensorViewMut, normalize_axis};
+use trundle_core::program::Program;
+use trundle_core::{Error, Layout, Result, Shape, Tensor, TensorView, TensorViewMut, Width};
 use trundle_cpu::threads;
 
 use crate::functions::check_dtype;
 use crate::program_plan::ProgramPlan;
+use crate::programs;
 
 /// Tensors one after another along an axis, on which alone their sizes may differ; a negative one counts from the end.
 ///
@@ -85,36 +86,20 @@ pub fn pad_into<T: Copy + 'static>(
 }
 
 fn concatenation<T>(parts: &[TensorView<'_, T>], axis: i64) -> Result<Program> {
-    joining(parts, |program, given| {
-        let rank = parts.first().map_or(1, |part| part.shape().rank());
-        program.joined(normalize_axis("axis", axis, rank)?, given)
-    })
+    programs::concatenated(&of_one_type(parts)?, axis)
 }
 
 fn stacked<T>(parts: &[TensorView<'_, T>], axis: i64) -> Result<Program> {
-    joining(parts, |program, given| {
-        let rank = parts.first().map_or(1, |part| part.shape().rank() + 1);
-        program.stacked(normalize_axis("axis", axis, rank)?, given)
-    })
+    programs::stacked(&of_one_type(parts)?, axis)
 }
 
-/// The program of tensors of one type that are put together.
-fn joining<T>(
-    parts: &[TensorView<'_, T>],
-    join: impl FnOnce(&mut Program, &[TensorId]) -> Result<TensorId>,
-) -> Result<Program> {
-    let mut program = Program::new();
-    let mut given = Vec::with_capacity(parts.len());
+/// What a program knows of tensors, which are of one type.
+fn of_one_type<'a, T>(parts: &'a [TensorView<'_, T>]) -> Result<Vec<(&'a Shape, Width)>> {
+    let types = |part: &TensorView<'_, T>| (part.dtype(), part.width());
     for part in parts {
-        check_dtype(
-            "a tensor",
-            (parts[0].dtype(), parts[0].width()),
-            (part.dtype(), part.width()),
-        )?;
-        given.push(program.given(part.shape().clone(), part.width())?);
+        check_dtype("a tensor", types(&parts[0]), types(part))?;
     }
-    let joined = join(&mut program, &given)?;
-    program.with_output(joined)
+    Ok(parts.iter().map(|part| (part.shape(), part.width())).collect())
 }
 
 /// The program of a tensor with a constant around it, of whose value only the size matters here.
@@ -126,11 +111,7 @@ fn padding<T>(data: &TensorView<'_, T>, widths: &[[usize; 2]], value: &[T]) -> R
     if left_size != right_size {
         return Err(Error::SizesDiffer { left, right, left_size, right_size });
     }
-    let mut program = Program::new();
-    let given = program.given(data.shape().clone(), width)?;
-    let fill = program.fill(width, &element)?;
-    let padded = program.padded(given, widths, fill)?;
-    program.with_output(padded)
+    programs::padded(data.shape(), width, widths, &element)
 }
 
 fn to_new<T: Copy + 'static>(parts: &[TensorView<'_, T>], program: &Program) -> Result<Tensor<T>> {
@@ -177,8 +158,6 @@ fn assembled<T: Copy + 'static>(
 
 #[cfg(test)]
 mod tests {
-    use trundle_core::Shape;
-
     use super::*;
 
     fn shape(sizes: &[usize]) -> Shape {

@@ -24,7 +24,7 @@
 //! | a pointer, sizes and strides | [`view_from_raw_parts`] |
 //! | elements at indices | [`take`], [`take_along_axis`]; with contiguous bytes and indices that come once, [`Along`] |
 //! | several tensors that are to be one, or a constant around one | [`concatenate`], [`stack`], [`pad`] |
-//! | the same again and again, or any other [`Program`] | a [`ProgramPlan`] |
+//! | the same again and again, a scatter, or any other [`Program`] | a [`ProgramPlan`], of one of [`programs`] |
 //! | a place for the result | the same with `_into`: [`roll_into`], [`transpose_into`], ... write to a [`TensorViewMut`] of any strides, also of [`MaybeUninit`](std::mem::MaybeUninit) |
 //! | an array with strides that shall lie in one piece, or go elsewhere | [`contiguous`], [`copy_into`] |
 //! | several operators | a [`Chain`], written as text or built of [`Op`]s |
@@ -119,6 +119,7 @@ pub mod plan_cache;
 mod planned;
 mod planned_program;
 mod program_plan;
+pub mod programs;
 mod runner;
 
 pub use chain::{Chain, ChainError, OpenChain, ParseError, Slot};

@@ -121,6 +121,16 @@ impl ProgramPlan {
         ProgramPlan::new(program, &inputs, &out, threads)
     }
 
+    /// The same plan, with what lies between its passes allocated now and not by the first run: unless several threads
+    /// run it at once, no run allocates then, but for one of tiles.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if the memory has no room for it.
+    pub fn allocated(self) -> Result<ProgramPlan> {
+        self.runner.allocate()?;
+        Ok(self)
+    }
+
     /// Moves the elements of the inputs to `out`. Bytes of `out` that no element covers are left as they are.
     ///
     /// # Errors
@@ -356,7 +366,8 @@ impl fmt::Display for ProgramPlan {
     /// The plan of each move.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let steps = self.runner.steps();
-        write!(f, "{} moves, {} bytes", steps.len(), self.moved_bytes)?;
+        let moves = if steps.len() == 1 { "move" } else { "moves" };
+        write!(f, "{} {moves}, {} bytes", steps.len(), self.moved_bytes)?;
         for Step { source, target, work } in steps {
             write!(f, "\nfrom {source:?} to {target:?}: ")?;
             match work.one() {

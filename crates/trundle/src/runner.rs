@@ -154,9 +154,14 @@ impl<B: Backend> Runner<B> {
             work: Moves::One(work),
         });
         let runner = Runner::new(backend, &steps.collect::<Vec<_>>(), &[])?;
-        let temporaries = runner.new_temporaries()?;
-        runner.put_back(temporaries);
+        runner.allocate()?;
         Ok(runner)
+    }
+
+    /// Allocates the temporary buffers now, and not in the first run.
+    pub(crate) fn allocate(&self) -> Result<()> {
+        self.put_back(self.new_temporaries()?);
+        Ok(())
     }
 
     /// One move from one input to one output: small calls are such.
