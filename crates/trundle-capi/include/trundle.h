@@ -38,7 +38,8 @@
 #define TRUNDLE_VERSION_PATCH 0
 
 /**
- * An operator or a chain decided for two tensors, down to its loops: see trundle_plan_run().
+ * A call that is decided down to its loops, for tensors that lie as was described: see
+ * trundle_plan_run() and trundle_plan_run_inputs().
  */
 typedef struct trundle_plan trundle_plan;
 
@@ -244,7 +245,7 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_ERROR_NUMBER 16
 
 /**
- * An index of a gather is out of range.
+ * An index of a gather or a scatter is out of range.
  */
 #define TRUNDLE_ERROR_INDEX 17
 
@@ -679,13 +680,59 @@ trundle_status trundle_reverse_sequence_plan(const struct trundle_tensor_desc *d
                                              struct trundle_plan **plan);
 
 /**
+ * Plans trundle_concatenate() of `count` tensors, which are described one after another. The plan is
+ * written to `plan`, and is the caller's to free; it is run by trundle_plan_run_inputs().
+ */
+trundle_status trundle_concatenate_plan(const struct trundle_tensor_desc *input_descs,
+                                        size_t count,
+                                        int64_t axis,
+                                        const struct trundle_tensor_desc *out_desc,
+                                        struct trundle_plan **plan);
+
+/**
+ * Plans trundle_pad() by these widths and with this value, which are read now and not again. The
+ * plan is written to `plan`, and is the caller's to free.
+ */
+trundle_status trundle_pad_plan(const struct trundle_tensor_desc *data_desc,
+                                const int64_t *widths,
+                                size_t widths_len,
+                                trundle_pad_mode mode,
+                                const void *value,
+                                const struct trundle_tensor_desc *out_desc,
+                                struct trundle_plan **plan);
+
+/**
+ * Plans trundle_gather() at these indices, which are read now and not again. The plan is written to
+ * `plan`, and is the caller's to free.
+ */
+trundle_status trundle_gather_plan(const struct trundle_tensor_desc *data_desc,
+                                   const struct trundle_tensor_desc *indices_desc,
+                                   const void *indices,
+                                   int64_t axis,
+                                   const struct trundle_tensor_desc *out_desc,
+                                   struct trundle_plan **plan);
+
+/**
  * Does what was planned, from `data` to `out`, which lie in memory as was described. Several threads
- * may run one plan at once. It allocates no memory, unless a chain takes several passes and other
- * threads run the plan just now: then what lies between the passes is allocated for this run.
+ * may run one plan at once. A plan of several inputs is refused: see trundle_plan_run_inputs().
+ *
+ * It allocates no memory, with two exceptions. What lies between several passes over memory is
+ * allocated with the plan; a run beside another one allocates its own. And what falls into too many
+ * pieces is planned piece by piece in each run, of which trundle_plan_describe() says "in tiles".
  */
 trundle_status trundle_plan_run(const struct trundle_plan *plan,
                                 const void *data,
                                 void *out);
+
+/**
+ * Does what was planned, from `count` inputs to `out`, which lie in memory as was described: from as
+ * many, and in the order, as the plan was made for. All else is as trundle_plan_run() has it; of more
+ * than 64 inputs it allocates a list. One memory may be several inputs.
+ */
+trundle_status trundle_plan_run_inputs(const struct trundle_plan *plan,
+                                       const void *const *inputs,
+                                       size_t count,
+                                       void *out);
 
 /**
  * Says in words how a plan does it: its passes over memory, and of each the operators, where every

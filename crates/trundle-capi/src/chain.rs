@@ -7,6 +7,7 @@ use trundle::{Chain, ChainError, PlanError};
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Failure, Result, guarded};
 use super::memory::{check_pointer, check_room};
+use super::moved::Moved;
 use super::pair::Pair;
 use super::plan::{made, trundle_plan};
 use super::status::{TRUNDLE_ERROR_CHAIN, status_of, trundle_status};
@@ -31,10 +32,11 @@ pub unsafe extern "C" fn trundle_chain_plan(
         made(plan, || {
             let chain = read(chain)?;
             let pair = Pair::read(data_desc, out_desc)?;
-            trundle_plan::of_chain(pair, &chain).map_err(|error| match error {
-                PlanError::Chain(error) => error.into(),
+            let moved = Moved::of_chain(pair, &chain).map_err(|error| match error {
+                PlanError::Chain(error) => Failure::from(error),
                 error => error.into(),
-            })
+            });
+            Ok(moved?.into())
         })
     }
 }

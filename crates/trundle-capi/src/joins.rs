@@ -3,11 +3,13 @@
 use std::ffi::c_void;
 
 use trundle::ops::{Pad, PadMode};
-use trundle::{Error, Layout, Program, ProgramPlan, Shape, normalize_axis};
+use trundle::{Error, Shape, programs};
 
+use super::assembled::{Assembled, described};
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Result, guarded};
 use super::memory::{Memory, list};
+use super::moved::Moved;
 use super::pair::{Pair, check_shape, check_types};
 use super::plan::trundle_plan;
 use super::status::trundle_status;
@@ -54,26 +56,9 @@ pub unsafe extern "C" fn trundle_concatenate(
     // SAFETY: pointers lead to what the header says; what may not overlap does not.
     guarded(|| unsafe {
         let inputs = list("inputs", inputs, count)?;
-        let mut given: Vec<Descriptor> = Vec::with_capacity(inputs.len());
-        for (number, input) in inputs.iter().enumerate() {
-            let read = Descriptor::read("data", input.desc).and_then(|own| {
-                check_types("data", given.first().unwrap_or(&own), &own)?;
-                Ok(own)
-            });
-            given.push(read.map_err(|failure| failure.of_input(number))?);
-        }
-        let out_desc = Descriptor::read("out", out_desc)?;
-        let program = concatenation(&given, axis)?;
-        if let Some(first) = given.first() {
-            check_types("out", first, &out_desc)?;
-        }
-        let mut read = Vec::with_capacity(given.len());
-        for (number, (own, input)) in given.iter().zip(inputs).enumerate() {
-            let memory = own.memory(input.data.cast());
-            read.push(memory.map_err(|failure| failure.of_input(number))?);
-        }
-        let layouts: Vec<Layout> = given.iter().map(|own| own.layout().clone()).collect();
-        assembled(&program, (&layouts, &read), (&out_desc, out), &[Memory::of("inputs", inputs)])
+        let plan = concatenation(inputs.iter().map(|input| input.desc), axis, out_desc)?;
+        let data: Vec<*const c_void> = inputs.iter().map(|input| input.data).collect();
+        plan.run(&data, out, &[Memory::of("inputs", inputs)])
     })
 }
 
@@ -99,34 +84,81 @@ pub unsafe extern "C" fn trundle_pad(
     guarded(|| unsafe {
         let pair = Pair::read(data_desc, out_desc)?;
         let widths = list("widths", widths, widths_len)?;
-        let others = [Memory::of("widths", widths)];
-        let mode = match mode {
-            TRUNDLE_PAD_CONSTANT => None,
-            TRUNDLE_PAD_EDGE => Some(PadMode::Edge),
-            TRUNDLE_PAD_REFLECT => Some(PadMode::Reflect),
-            TRUNDLE_PAD_SYMMETRIC => Some(PadMode::Symmetric),
-            TRUNDLE_PAD_WRAP => Some(PadMode::Wrap),
-            _ => {
-                let expected = "one of TRUNDLE_PAD_*";
-                let (argument, number) = ("mode", mode.into());
-                return Err(Error::NumberOutOfRange { argument, number, expected }.into());
-            }
-        };
-        if let Some(mode) = mode {
-            return trundle_plan::new(pair, Pad::new(widths, mode))?.run(data, out, &others);
+        let mut others = vec![Memory::of("widths", widths)];
+        if mode == TRUNDLE_PAD_CONSTANT {
+            others.push(one_element("value", &pair.data, value)?);
         }
-        let Pair { data: own, out: out_desc } = &pair;
-        let widths = pairs(widths, own.layout().shape().rank())?;
-        check_shape("out", &padded(own.layout().shape(), &widths)?, out_desc)?;
-        let element = (own.dtype(), own.width());
-        let element = Descriptor::new("value", element, &Shape::default(), None)?;
-        let value = element.memory(value.cast())?;
-        let read = own.memory(data.cast())?;
-        // An output that is not apart is refused before it is written, so this may be read here.
-        let program = padding(own, &widths, value.read())?;
-        let inputs = (&[own.layout().clone()][..], &[read][..]);
-        assembled(&program, inputs, (out_desc, out), &[others[0], value])
+        // An output that is not apart is refused before it is written, so the value may be read here.
+        padding(pair, widths, mode, value)?.run(&[data], out, &others)
     })
+}
+
+/// The plan of tensors that follow each other.
+///
+/// # Safety
+/// As [`Descriptor::read`], for each.
+pub(crate) unsafe fn concatenation(
+    descs: impl Iterator<Item = *const trundle_tensor_desc>,
+    axis: i64,
+    out_desc: *const trundle_tensor_desc,
+) -> Result<trundle_plan> {
+    let mut given: Vec<Descriptor> = Vec::new();
+    for (number, desc) in descs.enumerate() {
+        // SAFETY: the contract is the same.
+        let read = unsafe { Descriptor::read("data", desc) }.and_then(|own| {
+            check_types("data", given.first().unwrap_or(&own), &own)?;
+            Ok(own)
+        });
+        given.push(read.map_err(|failure| failure.of_input(number))?);
+    }
+    // SAFETY: the same.
+    let out = unsafe { Descriptor::read("out", out_desc)? };
+    let parts: Vec<_> = given.iter().map(described).collect();
+    let program = programs::concatenated(&parts, axis)?;
+    if let Some(first) = given.first() {
+        check_types("out", first, &out)?;
+    }
+    Ok(Assembled::new(&program, given, out)?.into())
+}
+
+/// The plan of a tensor with elements around it. The value is read where the mode is that of one.
+///
+/// # Safety
+/// A value that is not null and aligned leads to an element of the data's type.
+pub(crate) unsafe fn padding(
+    pair: Pair,
+    widths: &[i64],
+    mode: trundle_pad_mode,
+    value: *const c_void,
+) -> Result<trundle_plan> {
+    let mode = match mode {
+        TRUNDLE_PAD_CONSTANT => None,
+        TRUNDLE_PAD_EDGE => Some(PadMode::Edge),
+        TRUNDLE_PAD_REFLECT => Some(PadMode::Reflect),
+        TRUNDLE_PAD_SYMMETRIC => Some(PadMode::Symmetric),
+        TRUNDLE_PAD_WRAP => Some(PadMode::Wrap),
+        _ => {
+            let expected = "one of TRUNDLE_PAD_*";
+            let (argument, number) = ("mode", mode.into());
+            return Err(Error::NumberOutOfRange { argument, number, expected }.into());
+        }
+    };
+    if let Some(mode) = mode {
+        return Ok(Moved::new(pair, Pad::new(widths, mode))?.into());
+    }
+    let (shape, width) = described(&pair.data);
+    let widths = pairs(widths, shape.rank())?;
+    check_shape("out", &padded(shape, &widths)?, &pair.out)?;
+    let value = one_element("value", &pair.data, value)?;
+    // SAFETY: the contract is the same.
+    let program = programs::padded(shape, width, &widths, unsafe { value.read() })?;
+    Ok(Assembled::new(&program, vec![pair.data], pair.out)?.into())
+}
+
+/// The memory of one element of the type that a tensor has.
+fn one_element(argument: &'static str, like: &Descriptor, at: *const c_void) -> Result<Memory> {
+    let element = (like.dtype(), like.width());
+    Descriptor::new(argument, element, &Shape::default(), None)?.memory(at.cast())
 }
 
 /// The widths before and behind each axis.
@@ -158,44 +190,4 @@ fn padded(shape: &Shape, widths: &[[usize; 2]]) -> Result<Shape> {
     };
     let sizes: Option<Vec<usize>> = shape.iter().zip(widths).map(size).collect();
     Ok(Shape::new(sizes.ok_or_else(too_large)?)?)
-}
-
-/// The program of tensors that follow each other.
-fn concatenation(given: &[Descriptor], axis: i64) -> Result<Program> {
-    let mut program = Program::new();
-    let parts = given.iter().map(|own| program.given(own.layout().shape().clone(), own.width()));
-    let parts = parts.collect::<trundle::Result<Vec<_>>>()?;
-    let rank = given.first().map_or(1, |own| own.layout().shape().rank());
-    let joined = program.joined(normalize_axis("axis", axis, rank)?, &parts)?;
-    Ok(program.with_output(joined)?)
-}
-
-/// The program of a tensor with a constant around it.
-fn padding(own: &Descriptor, widths: &[[usize; 2]], value: &[u8]) -> Result<Program> {
-    let mut program = Program::new();
-    let given = program.given(own.layout().shape().clone(), own.width())?;
-    let fill = program.fill(own.width(), value)?;
-    let padded = program.padded(given, widths, fill)?;
-    Ok(program.with_output(padded)?)
-}
-
-/// Writes what a program makes of tensors that lie so, once it is known that the output is apart from them and from
-/// `others`, which the call reads too.
-///
-/// # Safety
-/// The memory is the caller's, and nobody else writes to it meanwhile, or reads the output's.
-unsafe fn assembled(
-    program: &Program,
-    (layouts, read): (&[Layout], &[Memory]),
-    (out_desc, out): (&Descriptor, *mut c_void),
-    others: &[Memory],
-) -> Result<()> {
-    let plan = ProgramPlan::new(program, layouts, out_desc.layout(), None)?;
-    let out = out_desc.memory(out.cast())?;
-    read.iter().chain(others).try_for_each(|other| out.check_apart(other))?;
-    // SAFETY: the output is apart from all that is read; the rest is the caller's word.
-    unsafe {
-        let inputs: Vec<&[u8]> = read.iter().map(|memory| memory.read()).collect();
-        Ok(plan.run(&inputs, out.write())?)
-    }
 }

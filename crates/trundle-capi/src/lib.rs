@@ -12,13 +12,16 @@
 #![allow(clippy::doc_markdown, reason = "comments become those of the header")]
 #![allow(clippy::missing_safety_doc, reason = "the header says what a caller of C functions owes")]
 
+mod assembled;
 mod chain;
 mod descriptor;
 mod directml;
 mod dtype;
 mod error;
+mod gathers;
 mod joins;
 mod memory;
+mod moved;
 mod one_shot;
 mod operators;
 mod pair;
@@ -32,6 +35,7 @@ pub use descriptor::*;
 pub use directml::*;
 pub use dtype::*;
 pub use error::*;
+pub use gathers::*;
 pub use joins::*;
 pub use operators::*;
 pub use plan::*;

@@ -1,4 +1,4 @@
-//! One call of an operator without lengths: planned as [`plan`](super::plan) has it, or found again.
+//! One call of an operator without lengths: planned as [`moved`](super::moved) has it, or found again.
 //!
 //! A call is known again by what its pointers lead to, before anything is made of it. What is different in
 //! each call is where the elements are, and that is checked in each.
@@ -13,12 +13,12 @@ use trundle::plan_cache::{PlanCache, planned};
 use super::descriptor::{Described, trundle_tensor_desc};
 use super::error::{Result, guarded};
 use super::memory::{Memory, list};
+use super::moved::Moved;
 use super::pair::Pair;
-use super::plan::trundle_plan;
 use super::status::trundle_status;
 
 thread_local! {
-    static PLANS: RefCell<PlanCache<Rc<trundle_plan>>> = const { RefCell::new(PlanCache::new()) };
+    static PLANS: RefCell<PlanCache<Rc<Moved>>> = const { RefCell::new(PlanCache::new()) };
 }
 
 /// A parameter: its name, its first entry, and how many there are.
@@ -66,7 +66,7 @@ pub(crate) unsafe fn moved<const N: usize>(
         let lists = entries(lists)?;
         pair.memory(data, out, &others)?;
         match declared.op(&lists) {
-            Some(op) => trundle_plan::new(pair, op).map(Rc::new),
+            Some(op) => Moved::new(pair, op).map(Rc::new),
             None => unreachable!("{} has lengths", declared.name),
         }
     };

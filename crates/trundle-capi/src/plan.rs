@@ -1,33 +1,44 @@
 //! Planned calls: everything is decided once, and run often.
 
 use std::ffi::{c_char, c_void};
+use std::fmt;
 
-use trundle::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
-use trundle::{Chain, Op, Plan, PlanError};
+use trundle::Op;
+use trundle::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Take, Transpose};
 
+use super::assembled::{Assembled, check_count};
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Result, guarded};
+use super::gathers::read_indices;
+use super::joins::{concatenation, padding, trundle_pad_mode};
 use super::memory::{Memory, check_pointer, check_room, entries, list};
+use super::moved::Moved;
 use super::pair::Pair;
 use super::status::trundle_status;
 
-/// An operator or a chain decided for two tensors, down to its loops: see trundle_plan_run().
-pub struct trundle_plan {
-    pair: Pair,
-    pub(crate) plan: Plan,
+/// A call that is decided down to its loops, for tensors that lie as was described: see
+/// trundle_plan_run() and trundle_plan_run_inputs().
+pub struct trundle_plan(Way);
+
+/// How it is done.
+enum Way {
+    Moved(Moved),
+    Assembled(Assembled),
+}
+
+impl From<Moved> for trundle_plan {
+    fn from(moved: Moved) -> trundle_plan {
+        trundle_plan(Way::Moved(moved))
+    }
+}
+
+impl From<Assembled> for trundle_plan {
+    fn from(assembled: Assembled) -> trundle_plan {
+        trundle_plan(Way::Assembled(assembled))
+    }
 }
 
 impl trundle_plan {
-    pub(crate) fn new(pair: Pair, op: impl Into<Op>) -> Result<trundle_plan> {
-        Ok(trundle_plan::of_chain(pair, &Chain::new().then(op))?)
-    }
-
-    pub(crate) fn of_chain(pair: Pair, chain: &Chain) -> Result<trundle_plan, PlanError> {
-        let (data, out) = (pair.data.layout(), pair.out.layout());
-        let plan = Plan::new(chain, pair.data.width(), data, out, None)?;
-        Ok(trundle_plan { pair, plan })
-    }
-
     /// Runs it on tensors that lie as was described, once it is known that they and `others`, which
     /// the call reads too, are as they must be.
     ///
@@ -36,13 +47,37 @@ impl trundle_plan {
     /// output's.
     pub(crate) unsafe fn run(
         &self,
-        data: *const c_void,
+        data: &[*const c_void],
         out: *mut c_void,
         others: &[Memory],
     ) -> Result<()> {
-        let (data, out) = self.pair.memory(data, out, others)?;
-        // SAFETY: the output is apart from the data; the rest is the caller's word.
-        Ok(unsafe { self.plan.run(data.read(), out.write()) }?)
+        match (&self.0, data) {
+            // SAFETY: the contract is the same.
+            (Way::Moved(moved), [data]) => unsafe { moved.run(*data, out, others) },
+            (Way::Moved(_), _) => check_count(1, data.len()),
+            // SAFETY: the same.
+            (Way::Assembled(assembled), _) => unsafe { assembled.run(data, out, others) },
+        }
+    }
+}
+
+#[cfg(test)]
+impl trundle_plan {
+    /// The plan of operators of one tensor.
+    pub(crate) fn of_chain(&self) -> &trundle::Plan {
+        match &self.0 {
+            Way::Moved(moved) => &moved.plan,
+            Way::Assembled(_) => panic!("a program of tensors"),
+        }
+    }
+}
+
+impl fmt::Display for trundle_plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Way::Moved(moved) => moved.plan.fmt(f),
+            Way::Assembled(assembled) => assembled.fmt(f),
+        }
     }
 }
 
@@ -139,9 +174,79 @@ pub unsafe extern "C" fn trundle_reverse_sequence_plan(
     }
 }
 
+/// Plans trundle_concatenate() of `count` tensors, which are described one after another. The plan is
+/// written to `plan`, and is the caller's to free; it is run by trundle_plan_run_inputs().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_concatenate_plan(
+    input_descs: *const trundle_tensor_desc,
+    count: usize,
+    axis: i64,
+    out_desc: *const trundle_tensor_desc,
+    plan: *mut *mut trundle_plan,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says.
+    unsafe {
+        made(plan, || {
+            let descs = list("input_descs", input_descs, count)?;
+            concatenation(descs.iter().map(|desc| &raw const *desc), axis, out_desc)
+        })
+    }
+}
+
+/// Plans trundle_pad() by these widths and with this value, which are read now and not again. The
+/// plan is written to `plan`, and is the caller's to free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_pad_plan(
+    data_desc: *const trundle_tensor_desc,
+    widths: *const i64,
+    widths_len: usize,
+    mode: trundle_pad_mode,
+    value: *const c_void,
+    out_desc: *const trundle_tensor_desc,
+    plan: *mut *mut trundle_plan,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says.
+    unsafe {
+        made(plan, || {
+            let pair = Pair::read(data_desc, out_desc)?;
+            padding(pair, list("widths", widths, widths_len)?, mode, value)
+        })
+    }
+}
+
+/// Plans trundle_gather() at these indices, which are read now and not again. The plan is written to
+/// `plan`, and is the caller's to free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_gather_plan(
+    data_desc: *const trundle_tensor_desc,
+    indices_desc: *const trundle_tensor_desc,
+    indices: *const c_void,
+    axis: i64,
+    out_desc: *const trundle_tensor_desc,
+    plan: *mut *mut trundle_plan,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says.
+    unsafe {
+        made(plan, || {
+            let pair = Pair::read(data_desc, out_desc)?;
+            let indices_desc = Descriptor::read("indices", indices_desc)?;
+            pair.check_indices(&indices_desc, axis)?;
+            let memory = indices_desc.memory(indices.cast())?;
+            if pair.out.layout().shape().elements() == 0 {
+                return Ok(Assembled::of_nothing(pair.data, pair.out)?.into());
+            }
+            let indices = read_indices(&indices_desc, &memory)?;
+            Ok(Moved::new(pair, Take::new(axis, indices))?.into())
+        })
+    }
+}
+
 /// Does what was planned, from `data` to `out`, which lie in memory as was described. Several threads
-/// may run one plan at once. It allocates no memory, unless a chain takes several passes and other
-/// threads run the plan just now: then what lies between the passes is allocated for this run.
+/// may run one plan at once. A plan of several inputs is refused: see trundle_plan_run_inputs().
+///
+/// It allocates no memory, with two exceptions. What lies between several passes over memory is
+/// allocated with the plan; a run beside another one allocates its own. And what falls into too many
+/// pieces is planned piece by piece in each run, of which trundle_plan_describe() says "in tiles".
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run(
     plan: *const trundle_plan,
@@ -152,7 +257,25 @@ pub unsafe extern "C" fn trundle_plan_run(
         check_pointer("plan", plan)?;
         // SAFETY: the caller has this plan from one of the functions above. What its tensors cover
         // is the caller's.
-        unsafe { (*plan).run(data, out, &[]) }
+        unsafe { (*plan).run(&[data], out, &[]) }
+    })
+}
+
+/// Does what was planned, from `count` inputs to `out`, which lie in memory as was described: from as
+/// many, and in the order, as the plan was made for. All else is as trundle_plan_run() has it; of more
+/// than 64 inputs it allocates a list. One memory may be several inputs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_plan_run_inputs(
+    plan: *const trundle_plan,
+    inputs: *const *const c_void,
+    count: usize,
+    out: *mut c_void,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says; the plan is as above.
+    guarded(|| unsafe {
+        check_pointer("plan", plan)?;
+        let inputs = list("inputs", inputs, count)?;
+        (*plan).run(inputs, out, &[Memory::of("inputs", inputs)])
     })
 }
 
@@ -176,7 +299,7 @@ pub unsafe extern "C" fn trundle_plan_describe(
             check_pointer("needed", needed)?;
         }
         // SAFETY: the caller has this plan from one of the functions above.
-        let words = unsafe { &*plan }.plan.to_string();
+        let words = unsafe { &*plan }.to_string();
         let bytes = words.len() + 1;
         if capacity > 0 {
             check_room("buffer", buffer, capacity, bytes)?;
@@ -222,7 +345,7 @@ unsafe fn planned<O: Into<Op>>(
         made(plan, || {
             let pair = Pair::read(data_desc, out_desc)?;
             let op = op(&pair)?;
-            trundle_plan::new(pair, op)
+            Ok(Moved::new(pair, op)?.into())
         })
     }
 }

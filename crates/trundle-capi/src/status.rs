@@ -41,7 +41,7 @@ pub const TRUNDLE_ERROR_CHAIN: trundle_status = 15;
 /// A number of a chain's stage is out of range, such as a step of 0.
 pub const TRUNDLE_ERROR_NUMBER: trundle_status = 16;
 
-/// An index of a gather is out of range.
+/// An index of a gather or a scatter is out of range.
 pub const TRUNDLE_ERROR_INDEX: trundle_status = 17;
 
 /// The number for what a refusal of the crate `trundle` is about.
@@ -55,6 +55,7 @@ pub(crate) fn status_of(error: &Error) -> trundle_status {
         | Error::ElementsDiffer { .. }
         | Error::SizesDoNotFit { .. }
         | Error::SizesDoNotBroadcast { .. }
+        | Error::TooManyIndices { .. }
         | Error::EmptyAxisPadded { .. }
         | Error::Pattern(_) => TRUNDLE_ERROR_SHAPE,
         Error::NumberOutOfRange { .. } => TRUNDLE_ERROR_NUMBER,

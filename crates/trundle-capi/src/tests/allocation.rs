@@ -70,3 +70,26 @@ fn a_call_that_came_before_allocates_nothing() {
     assert!(allocations(|| assert_ok(flip(1))) > 0);
     assert_eq!(allocations(|| assert_ok(flip(0))), 0);
 }
+
+#[test]
+fn a_run_of_several_inputs_allocates_nothing() {
+    let sizes = [30, 40];
+    let desc = packed(TRUNDLE_DTYPE_U32, &sizes);
+    let mut data = Guarded::new(4800);
+    for (count, room) in [(2, 0), (64, 0), (65, 1)] {
+        let joined = [30 * count as u64, 40];
+        let (out_desc, descs) = (packed(TRUNDLE_DTYPE_U32, &joined), vec![desc; count]);
+        let mut out = Guarded::new(4800 * count);
+        let (inputs, mut plan, out) =
+            (vec![data.start().cast_const(); count], null_mut(), out.start());
+        // SAFETY: all pointers lead to what is described.
+        unsafe {
+            let made = trundle_concatenate_plan(descs.as_ptr(), count, 0, &out_desc, &mut plan);
+            assert_ok(made);
+            let run = || assert_ok(trundle_plan_run_inputs(plan, inputs.as_ptr(), count, out));
+            assert_eq!(allocations(run), room);
+            assert_eq!(allocations(run), room);
+            trundle_plan_free(plan);
+        }
+    }
+}

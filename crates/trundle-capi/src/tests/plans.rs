@@ -23,6 +23,16 @@ impl Owned {
         // SAFETY: the callers' pointers lead to what was described, or are refused.
         unsafe { trundle_plan_run(self.0, data, out) }
     }
+
+    fn run_inputs(&self, inputs: &[*const c_void], out: *mut c_void) -> trundle_status {
+        // SAFETY: the same.
+        unsafe { trundle_plan_run_inputs(self.0, inputs.as_ptr(), inputs.len(), out) }
+    }
+
+    fn words(&self) -> String {
+        // SAFETY: the plan was made.
+        unsafe { &*self.0 }.to_string()
+    }
 }
 
 impl Drop for Owned {
@@ -85,8 +95,7 @@ fn a_plan_does_what_the_call_does() {
 fn a_plan_says_what_it_does() {
     let desc = packed(TRUNDLE_DTYPE_U16, &[2, 3]);
     let plan = transposing(desc, packed(TRUNDLE_DTYPE_U16, &[3, 2]));
-    // SAFETY: the plan was made.
-    let expected = unsafe { &*plan.0 }.plan.to_string();
+    let expected = plan.words();
     assert!(expected.contains("1 pass over memory") && expected.contains("transpose("));
     let bytes = expected.len() + 1;
     let mut needed = 0;
@@ -124,6 +133,152 @@ fn a_plan_says_what_it_does() {
         text.assert_is(&words);
     }
     assert_eq!(needed, bytes);
+}
+
+/// One tensor behind another, along the last axis.
+fn concatenating(descs: &[trundle_tensor_desc], out: trundle_tensor_desc) -> Owned {
+    // SAFETY: all pointers lead to what is described.
+    Owned::new(|plan| unsafe {
+        trundle_concatenate_plan(descs.as_ptr(), descs.len(), -1, &out, plan)
+    })
+}
+
+#[test]
+fn plans_of_several_inputs_pads_and_gathers_do_what_the_calls_do() {
+    let (two, three) = (packed(TRUNDLE_DTYPE_U16, &[2, 2]), packed(TRUNDLE_DTYPE_U16, &[2, 3]));
+    let mut one = Guarded::of(&bytes!(u16: 1, 2, 3, 4));
+    let mut other = Guarded::of(&bytes!(u16: 5, 6, 7, 8, 9, 10));
+    let mut out = Guarded::new(20);
+    let plan = concatenating(&[two, three], packed(TRUNDLE_DTYPE_U16, &[2, 5]));
+    assert_ok(plan.run_inputs(&[one.start(), other.start()], out.start()));
+    out.assert_is(&bytes!(u16: 1, 2, 5, 6, 7, 3, 4, 8, 9, 10));
+    assert!(plan.words().starts_with("2 moves, 20 bytes\nfrom Input(0) to Output(0): "));
+    // One memory twice.
+    let plan = concatenating(&[two; 2], packed(TRUNDLE_DTYPE_U16, &[2, 4]));
+    let mut out = Guarded::new(16);
+    assert_ok(plan.run_inputs(&[one.start().cast_const(); 2], out.start()));
+    out.assert_is(&bytes!(u16: 1, 2, 1, 2, 3, 4, 3, 4));
+
+    let (mut value, mut widths) = (7u16, [0, 1]);
+    let mut out = Guarded::new(18);
+    // SAFETY: all pointers lead to what is described.
+    let plan = Owned::new(|plan| unsafe {
+        let (to, value) = (packed(TRUNDLE_DTYPE_U16, &[3, 3]), (&raw const value).cast());
+        trundle_pad_plan(&two, widths.as_ptr(), 2, TRUNDLE_PAD_CONSTANT, value, &to, plan)
+    });
+    // They have been read.
+    (value, widths) = (0, [9, 9]);
+    assert_ok(plan.run(one.start(), out.start()));
+    out.assert_is(&bytes!(u16: 1, 2, 7, 3, 4, 7, 7, 7, 7));
+    assert_eq!((value, widths), (0, [9, 9]));
+
+    let mut indices = [1i64, -1, 0];
+    let mut out = Guarded::new(12);
+    // SAFETY: the same.
+    let plan = Owned::new(|plan| unsafe {
+        let at = packed(TRUNDLE_DTYPE_I64, &[3]);
+        trundle_gather_plan(&two, &at, indices.as_ptr().cast(), 1, &three, plan)
+    });
+    indices.fill(99);
+    assert_ok(plan.run_inputs(&[one.start()], out.start()));
+    out.assert_is(&bytes!(u16: 2, 2, 1, 4, 4, 3));
+    assert!(plan.words().contains("take("));
+}
+
+#[test]
+fn a_plan_is_run_on_as_many_inputs_as_it_was_made_for() {
+    let desc = packed(TRUNDLE_DTYPE_U32, &[2, 2]);
+    let both = concatenating(&[desc; 2], packed(TRUNDLE_DTYPE_U32, &[2, 4]));
+    let one = transposing(desc, desc);
+    let (mut data, mut out) = (Guarded::new(16), Guarded::new(48));
+    let at = data.start().cast_const();
+    let to = out.start();
+    let odd = data.at(2).cast_const();
+    // SAFETY: what is wrong is refused before it is followed.
+    let listed =
+        |plan: &Owned, list, count, to| unsafe { trundle_plan_run_inputs(plan.0, list, count, to) };
+    let list = [at; 2];
+    for (status, words, refused) in [
+        (TRUNDLE_ERROR_SHAPE, "for 2 inputs, and is run on 1", &|| both.run(at, to)),
+        (TRUNDLE_ERROR_SHAPE, "for 2 inputs, and is run on 0", &|| both.run_inputs(&[], to)),
+        (TRUNDLE_ERROR_SHAPE, "for 2 inputs, and is run on 3", &|| both.run_inputs(&[at; 3], to)),
+        (TRUNDLE_ERROR_SHAPE, "for 1 input, and is run on 2", &|| one.run_inputs(&[at; 2], to)),
+        (TRUNDLE_ERROR_SHAPE, "for 1 input, and is run on 0", &|| one.run_inputs(&[], to)),
+        (TRUNDLE_ERROR_NULL_POINTER, "inputs is a null", &|| listed(&both, null(), 2, to)),
+        (TRUNDLE_ERROR_MISALIGNED, "inputs is 0x", &|| {
+            listed(&both, list.as_ptr().wrapping_byte_add(1), 2, to)
+        }),
+        (TRUNDLE_ERROR_RANK, "inputs has 65537 entries", &|| {
+            listed(&both, list.as_ptr(), 65537, to)
+        }),
+        (TRUNDLE_ERROR_NULL_POINTER, "inputs[1]: data is a null", &|| {
+            both.run_inputs(&[at, null()], to)
+        }),
+        (TRUNDLE_ERROR_NULL_POINTER, "out is a null", &|| both.run_inputs(&list, null_mut())),
+        (TRUNDLE_ERROR_MISALIGNED, "inputs[0]: data is 0x", &|| both.run_inputs(&[odd, at], to)),
+        (TRUNDLE_ERROR_OVERLAP, "overlaps data", &|| {
+            both.run_inputs(&[at, to.wrapping_byte_add(28)], to)
+        }),
+    ] as [(_, _, &dyn Fn() -> _); 12]
+    {
+        assert_eq!(refused(), status, "{words}: {}", last_message());
+        assert!(last_message().contains(words), "{words}: {}", last_message());
+    }
+    // SAFETY: there is no plan, which is refused.
+    let refused = unsafe { trundle_plan_run_inputs(null(), list.as_ptr(), 2, to) };
+    assert_eq!(refused, TRUNDLE_ERROR_NULL_POINTER);
+    out.assert_untouched();
+    // The list itself lies in the output.
+    let mut own = Guarded::of(&[0; 48]);
+    let within = own.at(16).cast::<*const c_void>();
+    // SAFETY: there is room for two pointers.
+    unsafe { within.cast::<[*const c_void; 2]>().write(list) };
+    assert_eq!(listed(&both, within, 2, own.start()), TRUNDLE_ERROR_OVERLAP);
+    assert!(last_message().contains("overlaps inputs at 0x"), "{}", last_message());
+    // SAFETY: the same.
+    assert_eq!(unsafe { within.cast::<[*const c_void; 2]>().read() }, list);
+}
+
+#[test]
+fn a_gather_of_nothing_is_planned_without_an_index() {
+    // No index is read, and there may be none where the data has no elements along the axis.
+    for (from, at, axis, to) in [([3, 0], [3], 0, [3, 0]), ([0, 3], [2], 1, [0, 2])] {
+        let (from, to) = (packed(TRUNDLE_DTYPE_F32, &from), packed(TRUNDLE_DTYPE_F32, &to));
+        let at_desc = packed(TRUNDLE_DTYPE_I64, &at);
+        let indices = [i64::MAX; 3];
+        // SAFETY: all pointers lead to what is described.
+        let plan = Owned::new(|plan| unsafe {
+            trundle_gather_plan(&from, &at_desc, indices.as_ptr().cast(), axis, &to, plan)
+        });
+        assert_ok(plan.run(null(), null_mut()));
+        assert_eq!(plan.run_inputs(&[null(); 2], null_mut()), TRUNDLE_ERROR_SHAPE);
+        assert_eq!(plan.words(), "0 moves, 0 bytes");
+    }
+}
+
+#[test]
+fn several_threads_run_one_plan_of_several_inputs() {
+    let (sizes, joined) = ([50, 60], [50, 120]);
+    let desc = packed(TRUNDLE_DTYPE_U32, &sizes);
+    let plan = concatenating(&[desc; 2], packed(TRUNDLE_DTYPE_U32, &joined));
+    std::thread::scope(|scope| {
+        for thread in 0..4u32 {
+            let plan = &plan;
+            scope.spawn(move || {
+                let one: Vec<u32> = (0..3000).map(|number| number + thread).collect();
+                let other: Vec<u32> = one.iter().map(|number| number + 7000).collect();
+                let rows = one.chunks(60).zip(other.chunks(60));
+                let expected: Vec<u32> =
+                    rows.flat_map(|(one, other)| [one, other].concat()).collect();
+                for _ in 0..50 {
+                    let mut out = vec![0u32; 6000];
+                    let inputs = [one.as_ptr().cast(), other.as_ptr().cast()];
+                    assert_ok(plan.run_inputs(&inputs, out.as_mut_ptr().cast()));
+                    assert!(out == expected);
+                }
+            });
+        }
+    });
 }
 
 #[test]
@@ -171,6 +326,7 @@ fn what_a_plan_is_run_on_is_checked_each_time() {
 fn what_cannot_be_planned_leaves_the_pointer_as_it_was() {
     let desc = packed(TRUNDLE_DTYPE_U32, &[2, 3]);
     let other = packed(TRUNDLE_DTYPE_U32, &[2, 2]);
+    let (index, row) = (packed(TRUNDLE_DTYPE_I64, &[1]), packed(TRUNDLE_DTYPE_U32, &[1, 3]));
     let folded = strided(TRUNDLE_DTYPE_U32, &[2, 3], &[0, 1]);
     let mut kept = std::ptr::without_provenance_mut(8);
     let plan = &raw mut kept;
@@ -210,6 +366,26 @@ fn what_cannot_be_planned_leaves_the_pointer_as_it_was() {
             (
                 TRUNDLE_ERROR_AXIS,
                 trundle_reverse_sequence_plan(&desc, [1, 1].as_ptr(), 2, 0, 0, &desc, plan),
+            ),
+            (TRUNDLE_ERROR_NUMBER, trundle_concatenate_plan(null(), 0, 0, &desc, plan)),
+            (TRUNDLE_ERROR_NULL_POINTER, trundle_concatenate_plan(null(), 1, 0, &desc, plan)),
+            (TRUNDLE_ERROR_AXIS, trundle_concatenate_plan(&desc, 1, 2, &desc, plan)),
+            (TRUNDLE_ERROR_SHAPE, trundle_concatenate_plan(&desc, 1, 0, &other, plan)),
+            (TRUNDLE_ERROR_NULL_POINTER, trundle_concatenate_plan(&desc, 1, 0, null(), plan)),
+            (TRUNDLE_ERROR_NULL_POINTER, trundle_concatenate_plan(&desc, 1, 0, &desc, null_mut())),
+            (TRUNDLE_ERROR_SELF_OVERLAP, trundle_concatenate_plan(&desc, 1, 0, &folded, plan)),
+            (TRUNDLE_ERROR_NUMBER, trundle_pad_plan(&desc, one, 1, 9, null(), &desc, plan)),
+            (TRUNDLE_ERROR_SHAPE, trundle_pad_plan(&desc, one, 1, 0, null(), &desc, plan)),
+            (
+                TRUNDLE_ERROR_NULL_POINTER,
+                trundle_pad_plan(&desc, [0].as_ptr(), 1, 0, null(), &desc, plan),
+            ),
+            (TRUNDLE_ERROR_DTYPE, trundle_gather_plan(&desc, &desc, null(), 0, &desc, plan)),
+            (TRUNDLE_ERROR_SHAPE, trundle_gather_plan(&desc, &index, null(), 1, &desc, plan)),
+            (TRUNDLE_ERROR_NULL_POINTER, trundle_gather_plan(&desc, &index, null(), 0, &row, plan)),
+            (
+                TRUNDLE_ERROR_INDEX,
+                trundle_gather_plan(&desc, &index, [2i64].as_ptr().cast(), 0, &row, plan),
             ),
         ]
     };

@@ -114,12 +114,38 @@ fn lengths_tensor(
     tensor
 }
 
+/// Indices as a tensor with its own layout.
+fn indices_tensor(values: &[i64], sizes: &[usize], wide: bool, numbers: &LayoutNumbers) -> Tensor {
+    let (number, dtype) =
+        if wide { (TRUNDLE_DTYPE_I64, DType::I64) } else { (TRUNDLE_DTYPE_I32, DType::I32) };
+    let mut tensor = Tensor::new(number, dtype, &numbers.destination(sizes, 1));
+    let narrow = |value: i64| i32::try_from(value).unwrap().to_ne_bytes().to_vec();
+    let bytes = |value: &i64| if wide { value.to_ne_bytes().to_vec() } else { narrow(*value) };
+    tensor.write(&values.iter().map(bytes).collect::<Vec<_>>());
+    tensor
+}
+
 /// Runs a plan, if there is one.
 fn run_plan(made: trundle_status, plan: *mut trundle_plan, data: *mut c_void, out: *mut c_void) {
     assert_ok(made);
     // SAFETY: the plan was made, and the pointers are those that it was made for.
     unsafe {
         assert_ok(trundle_plan_run(plan, data, out));
+        trundle_plan_free(plan);
+    }
+}
+
+/// Runs a plan of any number of inputs, if there is one.
+fn run_plan_of(
+    made: trundle_status,
+    plan: *mut trundle_plan,
+    inputs: &[*const c_void],
+    out: *mut c_void,
+) {
+    assert_ok(made);
+    // SAFETY: the plan was made, and the pointers are those that it was made for.
+    unsafe {
+        assert_ok(trundle_plan_run_inputs(plan, inputs.as_ptr(), inputs.len(), out));
         trundle_plan_free(plan);
     }
 }
@@ -274,8 +300,9 @@ fn drawn() -> impl Strategy<Value = Drawn> {
 fn every_concatenation_is_what_it_says() {
     let dtypes = dtypes();
     let parts = proptest::collection::vec((0..5usize, layouts()), 1..5);
-    let cases = (shapes(60), any::<proptest::sample::Index>(), parts, layouts(), drawn());
-    holds(CASES, &cases, |(shape, axis, parts, to, (pick, seed, ones))| {
+    let planned = any::<bool>();
+    let cases = (shapes(60), any::<proptest::sample::Index>(), parts, layouts(), drawn(), planned);
+    holds(CASES, &cases, |(shape, axis, parts, to, (pick, seed, ones), planned)| {
         if shape.is_empty() {
             return Ok(());
         }
@@ -311,9 +338,18 @@ fn every_concatenation_is_what_it_says() {
         let axis = (axis.cast_signed() - if ones { 0 } else { shape.len().cast_signed() }) as i64;
         let what = format!("{dtype} {shape:?} along {axis}");
         check_written((number, dtype), (&sizes, &expected), (&to, seed, ones), &what, |out| {
-            let (desc, inputs, count) = (out.desc(), inputs.as_ptr(), inputs.len());
+            let (desc, count, mut plan) = (out.desc(), inputs.len(), null_mut());
             // SAFETY: all pointers lead to what is described.
-            assert_ok(unsafe { trundle_concatenate(inputs, count, axis, &desc, out.data()) });
+            unsafe {
+                if planned {
+                    let data: Vec<_> = inputs.iter().map(|input| input.data).collect();
+                    let descs = descs.as_ptr();
+                    let made = trundle_concatenate_plan(descs, count, axis, &desc, &mut plan);
+                    return run_plan_of(made, plan, &data, out.data());
+                }
+                let inputs = inputs.as_ptr();
+                assert_ok(trundle_concatenate(inputs, count, axis, &desc, out.data()));
+            }
         });
         Ok(())
     });
@@ -323,8 +359,9 @@ fn every_concatenation_is_what_it_says() {
 fn every_padding_is_what_its_mode_says() {
     let dtypes = dtypes();
     let widths = proptest::collection::vec([0..4usize, 0..4usize], 8);
-    let cases = (shapes(60), widths, 0..5i32, 0..3usize, (layouts(), layouts()), drawn());
-    holds(CASES, &cases, |(shape, widths, mode, form, (from, to), (pick, seed, ones))| {
+    let ways = (layouts(), layouts(), any::<bool>());
+    let cases = (shapes(60), widths, 0..5i32, 0..3usize, ways, drawn());
+    holds(CASES, &cases, |(shape, widths, mode, form, (from, to, planned), (pick, seed, ones))| {
         // For each axis, or one pair, or one number for all.
         let widths: Vec<[usize; 2]> = match form {
             0 => vec![widths[0]; shape.len()],
@@ -382,14 +419,20 @@ fn every_padding_is_what_its_mode_says() {
         };
         let what = format!("{dtype} {shape:?} by {given:?} in mode {mode}");
         check_written((number, dtype), (&sizes, &expected), (&to, seed, ones), &what, |out| {
-            let (own, value) = (data.desc(), value.data());
-            let value = if mode == TRUNDLE_PAD_CONSTANT { value } else { null_mut() };
+            let (own, at, mut plan) = (data.desc(), value.data(), null_mut());
+            let at = if mode == TRUNDLE_PAD_CONSTANT { at } else { null_mut() };
             let (widths, len, desc) = (given.as_ptr(), given.len(), out.desc());
             // SAFETY: all pointers lead to what is described.
-            let status = unsafe {
-                trundle_pad(&own, data.data(), widths, len, mode, value, &desc, out.data())
-            };
-            assert_ok(status);
+            unsafe {
+                if planned {
+                    let made = trundle_pad_plan(&own, widths, len, mode, at, &desc, &mut plan);
+                    // It has been read.
+                    fill(value.buffer.content_mut(), seed + 2);
+                    return run_plan(made, plan, data.data(), out.data());
+                }
+                let (data, out) = (data.data(), out.data());
+                assert_ok(trundle_pad(&own, data, widths, len, mode, at, &desc, out));
+            }
         });
         Ok(())
     });
@@ -399,9 +442,9 @@ fn every_padding_is_what_its_mode_says() {
 fn every_gather_takes_what_its_indices_say() {
     let dtypes = dtypes();
     let of_indices = (shapes(12), layouts(), any::<bool>());
-    let ways = (any::<proptest::sample::Index>(), (layouts(), layouts()), drawn());
+    let ways = (any::<proptest::sample::Index>(), (layouts(), layouts()), drawn(), any::<bool>());
     let cases = (shapes(60), of_indices, ways);
-    holds(CASES, &cases, |(shape, (own, numbers, wide), (axis, (from, to), drawn))| {
+    holds(CASES, &cases, |(shape, (own, numbers, wide), (axis, (from, to), drawn, planned))| {
         if shape.is_empty() {
             return Ok(());
         }
@@ -417,24 +460,23 @@ fn every_gather_takes_what_its_indices_say() {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             values.push((seed >> 33).cast_signed() % (2 * size) - size);
         }
-        let (number, dtype) = match wide {
-            true => (TRUNDLE_DTYPE_I64, DType::I64),
-            false => (TRUNDLE_DTYPE_I32, DType::I32),
-        };
-        let mut table = Tensor::new(number, dtype, &numbers.destination(&own, 1));
-        let bytes = |value: &i64| match wide {
-            true => value.to_ne_bytes().to_vec(),
-            false => (*value as i32).to_ne_bytes().to_vec(),
-        };
-        table.write(&values.iter().map(bytes).collect::<Vec<_>>());
+        let mut table = indices_tensor(&values, &own, wide, &numbers);
         let expected = Naive::numbered(&shape).take(axis, &own, &values);
         let ways = (dtypes[pick.index(dtypes.len())], (&from, &to), seed);
         let axis = (axis.cast_signed() - if ones { 0 } else { shape.len().cast_signed() }) as i64;
         check(&shape, &expected, ways, ones, &(&own, &values, axis), |data, out| {
-            let (from, at, to) = (data.desc(), table.desc(), out.desc());
+            let (from, at, to, mut plan) = (data.desc(), table.desc(), out.desc(), null_mut());
             let (data, indices, out) = (data.data(), table.data(), out.data());
             // SAFETY: all pointers lead to what is described.
-            assert_ok(unsafe { trundle_gather(&from, data, &at, indices, axis, &to, out) });
+            unsafe {
+                if planned {
+                    let made = trundle_gather_plan(&from, &at, indices, axis, &to, &mut plan);
+                    // They have been read.
+                    table.buffer.content_mut().fill(0x77);
+                    return run_plan(made, plan, data, out);
+                }
+                assert_ok(trundle_gather(&from, data, &at, indices, axis, &to, out));
+            }
         });
         Ok(())
     });

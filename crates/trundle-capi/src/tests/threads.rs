@@ -51,7 +51,7 @@ fn planned() -> *mut trundle_plan {
 /// How many threads a plan is made for.
 fn threads_of(plan: *const trundle_plan) -> usize {
     // SAFETY: the plan was made.
-    unsafe { &*plan }.plan.cpu_plans().next().unwrap().threads()
+    unsafe { &*plan }.of_chain().cpu_plans().next().unwrap().threads()
 }
 
 #[test]
