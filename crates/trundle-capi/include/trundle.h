@@ -596,6 +596,82 @@ trundle_status trundle_gather(const struct trundle_tensor_desc *data_desc,
                               void *out);
 
 /**
+ * Takes, for each position of the indices, the element of its row along `axis`, at the index that stands
+ * there: out[i][j][k] = data[i][indices[i][j][k]][k] along the middle one of three axes.
+ * GatherElements of ONNX and OpenVINO, numpy's take_along_axis.
+ *
+ * `indices` is a tensor of i32 or i64 of as many axes as `data`, and along the others than `axis` of its
+ * size, or of fewer: then they are for the first positions. Indices and a negative `axis` are as in
+ * trundle_gather(). `out` has the type of `data` and the sizes of the indices.
+ */
+trundle_status trundle_gather_elements(const struct trundle_tensor_desc *data_desc,
+                                       const void *data,
+                                       const struct trundle_tensor_desc *indices_desc,
+                                       const void *indices,
+                                       int64_t axis,
+                                       const struct trundle_tensor_desc *out_desc,
+                                       void *out);
+
+/**
+ * Takes the elements, or slices, at indices of several axes together: the last axis of `indices` has one for
+ * each of these. GatherND of ONNX and OpenVINO.
+ *
+ * The first `batch_axes` axes of `data` and of the indices are the same, and each element of `out` is of its
+ * own batch; the axes after them are those that are indexed. `indices` is a tensor of i32 or i64; what they
+ * are is as in trundle_gather(). `out` has the type of `data`, and the sizes of the indices without their last
+ * axis, followed by those of the axes of `data` that are not indexed. For an `out` without elements no index
+ * is read.
+ */
+trundle_status trundle_gather_nd(const struct trundle_tensor_desc *data_desc,
+                                 const void *data,
+                                 const struct trundle_tensor_desc *indices_desc,
+                                 const void *indices,
+                                 uint32_t batch_axes,
+                                 const struct trundle_tensor_desc *out_desc,
+                                 void *out);
+
+/**
+ * Writes the elements of `data`, and over them, for each position of the indices, the element of `updates`: to
+ * its row along `axis`, at the index that stands there. Along the middle one of three axes
+ * out[i][indices[i][j][k]][k] = updates[i][j][k]. ScatterElements of ONNX and OpenVINO without a reduction;
+ * numpy's put_along_axis, but to another tensor.
+ *
+ * `indices` is a tensor of i32 or i64 of as many axes as `data`, and along the others than `axis` of its
+ * size, or of fewer: then they are for the first positions. Those from -size to -1 count from the end of the
+ * axis; others below 0, and those from its size on, are refused. Of several for one place the last counts,
+ * in row-major order of the indices. A negative `axis` counts from the end. `updates` has the type of `data`
+ * and the sizes of the indices; `out` has the type and the sizes of `data`.
+ */
+trundle_status trundle_scatter_elements(const struct trundle_tensor_desc *data_desc,
+                                        const void *data,
+                                        const struct trundle_tensor_desc *indices_desc,
+                                        const void *indices,
+                                        const struct trundle_tensor_desc *updates_desc,
+                                        const void *updates,
+                                        int64_t axis,
+                                        const struct trundle_tensor_desc *out_desc,
+                                        void *out);
+
+/**
+ * Writes the elements of `data`, and over them the elements, or slices, of `updates`, at indices of several axes
+ * together: the last axis of `indices` has one for each of the first axes of `data`. ScatterND of ONNX and
+ * OpenVINO without a reduction.
+ *
+ * `indices` is a tensor of i32 or i64; what they are, and which of several for one place counts, is as in
+ * trundle_scatter_elements(). `updates` has the type of `data`, and the sizes of the indices without their
+ * last axis, followed by those of the axes of `data` that are not indexed; where that is one element without
+ * axes, it may have any number of axes of one. `out` has the type and the sizes of `data`.
+ */
+trundle_status trundle_scatter_nd(const struct trundle_tensor_desc *data_desc,
+                                  const void *data,
+                                  const struct trundle_tensor_desc *indices_desc,
+                                  const void *indices,
+                                  const struct trundle_tensor_desc *updates_desc,
+                                  const void *updates,
+                                  const struct trundle_tensor_desc *out_desc,
+                                  void *out);
+
+/**
  * Puts `count` tensors one after another along `axis`, on which alone their sizes may differ.
  * OpenVINO's Concat-1, numpy's concatenate.
  *

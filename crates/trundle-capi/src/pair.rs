@@ -6,6 +6,7 @@ use trundle::{DType, Error, Shape, TensorView, TensorViewMut, normalize_axis};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Failure, Result};
+use super::gathers::check_indices;
 use super::memory::Memory;
 use super::status::TRUNDLE_ERROR_SHAPE;
 
@@ -62,11 +63,7 @@ impl Pair {
 
     /// Checks the descriptions of a gather, before an index is read.
     pub(crate) fn check_indices(&self, indices: &Descriptor, axis: i64) -> Result<()> {
-        let types = [DType::I32, DType::I64];
-        if !types.contains(&indices.dtype()) {
-            let (expected, got) = (types.to_vec(), indices.dtype());
-            return Err(Error::DTypeMismatch { argument: "indices", expected, got }.into());
-        }
+        check_indices(indices)?;
         let (shape, own) = (self.data.layout().shape(), indices.layout().shape());
         let axis = normalize_axis("axis", axis, shape.rank())?;
         let sizes = [&shape[..axis], &own[..], &shape[axis + 1..]].concat();

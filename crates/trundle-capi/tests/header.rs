@@ -23,7 +23,7 @@ fn version_macros() -> String {
 }
 
 /// The modules with items for C, in the order in which the header has them.
-const MODULES: [&str; 12] = [
+const MODULES: [&str; 13] = [
     "status",
     "dtype",
     "version",
@@ -32,6 +32,7 @@ const MODULES: [&str; 12] = [
     "descriptor",
     "operators",
     "gathers",
+    "scatters",
     "joins",
     "plan",
     "chain",

@@ -4,6 +4,12 @@ use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::cell::Cell;
 use std::ptr::null_mut;
 
+use trundle::ops::{GatherNd, Indices};
+use trundle::{Shape, programs};
+use trundle_testing::choices::Choices;
+
+use super::super::assembled::{Assembled, described};
+use super::super::descriptor::Descriptor;
 use super::*;
 
 /// The system's allocator, with a count of each thread's allocations.
@@ -92,4 +98,42 @@ fn a_run_of_several_inputs_allocates_nothing() {
             trundle_plan_free(plan);
         }
     }
+}
+
+#[test]
+fn what_lies_between_passes_is_allocated_with_the_plan() {
+    // Many places of two axes of a tensor with gaps, for which it is made contiguous first.
+    let (sizes, strides, count) = ([64, 64], [66, 1], [1500]);
+    let spread = strided(TRUNDLE_DTYPE_U16, &sizes, &strides);
+    let part = packed(TRUNDLE_DTYPE_U16, &count);
+    // SAFETY: all pointers lead to what is described.
+    let read = |desc| unsafe { Descriptor::read("data", desc).unwrap() };
+    let (data, updates, out) = (read(&spread), read(&part), read(&spread));
+    let mut choices = Choices::of(1);
+    let values: Vec<i64> = (0..3000).map(|_| choices.below(64).cast_signed() as i64).collect();
+    let indices = Indices::new(Shape::new([1500, 2]).unwrap(), &*values).unwrap();
+    let (shape, width) = described(&data);
+    let places = GatherNd::new(0, indices).index_map(shape).unwrap();
+    let program = programs::updated(shape, updates.layout().shape(), width, &places).unwrap();
+    let plan = Assembled::new(&program, vec![data, updates], out).unwrap();
+    assert!(plan.to_string().contains("Temporary"));
+    let bytes = (63 * 66 + 64) * 2;
+    let content: Vec<u8> = (0..bytes).map(|at| at as u8).collect();
+    let (mut data, mut updates) = (Guarded::of(&content), Guarded::of(&[0xee; 3000]));
+    let (mut out, inputs) = (Guarded::new(bytes), [data.start().cast_const(), updates.start()]);
+    let to = out.start();
+    for _ in 0..2 {
+        // SAFETY: the same.
+        let run = || unsafe { plan.run(&inputs, to, &[]).unwrap() };
+        assert_eq!(allocations(run), 0);
+    }
+    let mut expected = vec![GUARD; bytes];
+    for row in (0..bytes).step_by(132) {
+        expected[row..row + 128].copy_from_slice(&content[row..row + 128]);
+    }
+    for place in values.chunks(2) {
+        let at = 132 * place[0].cast_unsigned() as usize + 2 * place[1].cast_unsigned() as usize;
+        expected[at..at + 2].fill(0xee);
+    }
+    out.assert_is(&expected);
 }

@@ -5,6 +5,7 @@ mod chains;
 mod directml;
 mod one_shot;
 mod operators;
+mod places;
 mod plans;
 mod random;
 mod refusals;

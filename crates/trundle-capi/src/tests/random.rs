@@ -14,13 +14,13 @@ use trundle_testing::{Naive, PlainOp, holds, indices, read_elements, write_eleme
 
 use super::*;
 
-const CASES: u32 = 4_000;
+pub(super) const CASES: u32 = 4_000;
 
 /// A tensor in a guarded buffer, and the lists that its description leads to.
-struct Tensor {
-    buffer: Guarded,
+pub(super) struct Tensor {
+    pub(super) buffer: Guarded,
     /// In units of `width`.
-    layout: Layout,
+    pub(super) layout: Layout,
     width: Width,
     dtype: trundle_dtype,
     sizes: Vec<u64>,
@@ -29,7 +29,7 @@ struct Tensor {
 
 impl Tensor {
     /// `elements` is a layout of elements of one byte each; these are as wide as their type.
-    fn new(number: trundle_dtype, dtype: DType, elements: &Layout) -> Tensor {
+    pub(super) fn new(number: trundle_dtype, dtype: DType, elements: &Layout) -> Tensor {
         let width = Width::from(dtype);
         let units = width.units().cast_signed();
         let strides = elements.strides_bytes();
@@ -50,18 +50,18 @@ impl Tensor {
         }
     }
 
-    fn desc(&self) -> trundle_tensor_desc {
+    pub(super) fn desc(&self) -> trundle_tensor_desc {
         strided(self.dtype, &self.sizes, &self.strides)
     }
 
     /// Where the element at index 0 of every axis lies.
-    fn data(&mut self) -> *mut c_void {
+    pub(super) fn data(&mut self) -> *mut c_void {
         let at = self.width.bytes(self.layout.offset_bytes());
         if self.buffer.bytes == 0 { null_mut() } else { self.buffer.at(at) }
     }
 
     /// The elements: their bytes, or a byte with their bits.
-    fn elements(&self) -> Vec<Vec<u8>> {
+    pub(super) fn elements(&self) -> Vec<Vec<u8>> {
         let bytes = self.buffer.content();
         let Some(packing) = self.width.packing() else {
             let elements = read_elements(&self.layout, self.width.units(), bytes);
@@ -71,7 +71,7 @@ impl Tensor {
         places.map(|index| vec![packing.get(bytes, self.layout.offset_of(&index))]).collect()
     }
 
-    fn write(&mut self, elements: &[impl AsRef<[u8]>]) {
+    pub(super) fn write(&mut self, elements: &[impl AsRef<[u8]>]) {
         let (layout, bytes) = (&self.layout, self.buffer.content_mut());
         let Some(packing) = self.width.packing() else {
             return write_elements(layout, elements, bytes);
@@ -83,7 +83,7 @@ impl Tensor {
 }
 
 /// The types: every named one, and opaque ones that no register holds.
-fn dtypes() -> Vec<(trundle_dtype, DType)> {
+pub(super) fn dtypes() -> Vec<(trundle_dtype, DType)> {
     let mut all = Vec::new();
     for dtype in DType::NAMED.iter().copied().chain([0, 1, 3, 12, 33].map(DType::Bytes)) {
         let name = CString::new(dtype.to_string()).unwrap();
@@ -115,7 +115,12 @@ fn lengths_tensor(
 }
 
 /// Indices as a tensor with its own layout.
-fn indices_tensor(values: &[i64], sizes: &[usize], wide: bool, numbers: &LayoutNumbers) -> Tensor {
+pub(super) fn indices_tensor(
+    values: &[i64],
+    sizes: &[usize],
+    wide: bool,
+    numbers: &LayoutNumbers,
+) -> Tensor {
     let (number, dtype) =
         if wide { (TRUNDLE_DTYPE_I64, DType::I64) } else { (TRUNDLE_DTYPE_I32, DType::I32) };
     let mut tensor = Tensor::new(number, dtype, &numbers.destination(sizes, 1));
@@ -290,9 +295,9 @@ fn every_chain_moves_every_type_as_the_oracle_says() {
 }
 
 /// A type, and what else is drawn: a seed, and whether the output is full of ones before.
-type Drawn = (proptest::sample::Index, u64, bool);
+pub(super) type Drawn = (proptest::sample::Index, u64, bool);
 
-fn drawn() -> impl Strategy<Value = Drawn> {
+pub(super) fn drawn() -> impl Strategy<Value = Drawn> {
     (any::<proptest::sample::Index>(), any::<u64>(), any::<bool>())
 }
 
@@ -506,7 +511,7 @@ fn check(
 }
 
 /// Holds what `call` writes against the elements that it is to write to a tensor of a shape.
-fn check_written<E: AsRef<[u8]>>(
+pub(super) fn check_written<E: AsRef<[u8]>>(
     (number, dtype): (trundle_dtype, DType),
     (shape, expected): (&[usize], &[E]),
     (to, seed, ones): (&LayoutNumbers, u64, bool),
@@ -532,7 +537,7 @@ fn check_written<E: AsRef<[u8]>>(
 }
 
 /// Bytes without a pattern.
-fn fill(bytes: &mut [u8], seed: u64) {
+pub(super) fn fill(bytes: &mut [u8], seed: u64) {
     let mut state = seed;
     for byte in bytes {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

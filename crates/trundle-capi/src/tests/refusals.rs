@@ -438,6 +438,126 @@ fn indices_of_a_gather() {
 }
 
 #[test]
+fn indices_and_updates_of_scatters() {
+    let desc = packed(TRUNDLE_DTYPE_F32, &[2, 3]);
+    let at = packed(TRUNDLE_DTYPE_I64, &[2, 2]);
+    let (new, pair) = (packed(TRUNDLE_DTYPE_F32, &[2, 2]), packed(TRUNDLE_DTYPE_F32, &[2]));
+    let nowhere: *const c_void = without_provenance(8);
+    let along = |at: &trundle_tensor_desc, indices, new: &trundle_tensor_desc, axis, to, out| {
+        // SAFETY: what is wrong is refused before it is followed.
+        unsafe { trundle_scatter_elements(&desc, data(), at, indices, new, data(), axis, to, out) }
+    };
+    let nd = |at: &trundle_tensor_desc, indices, new: &trundle_tensor_desc, updates, out| {
+        // SAFETY: the same.
+        unsafe { trundle_scatter_nd(&desc, data(), at, indices, new, updates, &desc, out) }
+    };
+    let (axis, shape, index) = (TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_INDEX);
+    let to: *const trundle_tensor_desc = &raw const desc;
+    refused(axis, "axis 2 is out of range for rank 2", |out| along(&at, nowhere, &new, 2, to, out));
+    let turned = packed(TRUNDLE_DTYPE_F32, &[3, 2]);
+    let words = "out must have shape [2, 3], got [3, 2]";
+    refused(shape, words, |out| along(&at, nowhere, &new, 1, &turned, out));
+    let words = "updates must have shape [2, 2], got [2]";
+    refused(shape, words, |out| along(&at, nowhere, &pair, 1, to, out));
+    let words = "indices must have element type i32 or i64, got f32";
+    refused(TRUNDLE_ERROR_DTYPE, words, |out| along(&new, nowhere, &new, 1, to, out));
+    let ints = packed(TRUNDLE_DTYPE_I32, &[2, 2]);
+    let words = "updates must have element type f32, got i32";
+    refused(TRUNDLE_ERROR_DTYPE, words, |out| along(&at, nowhere, &ints, 1, to, out));
+    let row = packed(TRUNDLE_DTYPE_I64, &[2]);
+    let words = "the axes of the indices and those of the data must have equal sizes, got 1 and 2";
+    refused(shape, words, |out| along(&row, nowhere, &pair, 1, to, out));
+    let (more, wide) = (packed(TRUNDLE_DTYPE_I64, &[3, 1]), packed(TRUNDLE_DTYPE_F32, &[3, 1]));
+    let words = "indices of shape [3, 1] reach beyond data of shape [2, 3]";
+    refused(shape, words, |out| along(&more, nowhere, &wide, 1, to, out));
+    for wrong in [3, -4, i64::MIN, i64::MAX] {
+        let indices = [0, 1, wrong, 2];
+        let words = format!("index {wrong} at [1, 0] is out of range for an axis of size 3");
+        refused(index, &words, |out| along(&at, indices.as_ptr().cast(), &new, 1, to, out));
+    }
+    let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
+    refused(null_pointer, "indices is a null", |out| along(&at, null(), &new, 1, to, out));
+    refused(null_pointer, "updates is a null", |out| nd(&at, nowhere, &pair, null(), out));
+    let odd = data().wrapping_byte_add(2);
+    refused(TRUNDLE_ERROR_MISALIGNED, "updates is 0x", |out| nd(&at, nowhere, &pair, odd, out));
+    let words = "updates must have shape [2], got [2, 2]";
+    refused(shape, words, |out| nd(&at, nowhere, &new, data(), out));
+    let triples = packed(TRUNDLE_DTYPE_I64, &[2, 3]);
+    let number = TRUNDLE_ERROR_NUMBER;
+    let words = "the size of the last axis of the indices 3 is out of range";
+    refused(number, words, |out| nd(&triples, nowhere, &pair, data(), out));
+    let single = packed(TRUNDLE_DTYPE_I64, &[]);
+    let words = "the rank of the indices 0 is out of range";
+    refused(number, words, |out| nd(&single, nowhere, &pair, data(), out));
+    let indices = [0i64, 1, -3, 2];
+    let words = "index -3 at [1, 0] is out of range for an axis of size 2";
+    refused(index, words, |out| nd(&at, indices.as_ptr().cast(), &pair, data(), out));
+    let overlap = TRUNDLE_ERROR_OVERLAP;
+    refused(overlap, "overlaps updates at 0x", |out| {
+        nd(&at, indices.as_ptr().cast(), &pair, out.wrapping_byte_add(20), out)
+    });
+    refused(overlap, "overlaps indices at 0x", |out| along(&at, out, &new, 1, to, out));
+    let folded = strided(TRUNDLE_DTYPE_F32, &[2, 3], &[1, 1]);
+    let indices = [0i64; 4];
+    refused(TRUNDLE_ERROR_SELF_OVERLAP, "would write some byte twice", |out| {
+        along(&at, indices.as_ptr().cast(), &new, 1, &raw const folded, out)
+    });
+    // The data itself is never the output.
+    refused(overlap, "overlaps data at 0x", |out| {
+        // SAFETY: the same.
+        unsafe {
+            let indices = indices.as_ptr().cast();
+            trundle_scatter_elements(&desc, out, &at, indices, &new, data(), 1, &desc, out)
+        }
+    });
+}
+
+#[test]
+fn indices_of_gathers_along_an_axis_and_of_several() {
+    let desc = packed(TRUNDLE_DTYPE_F32, &[2, 3]);
+    let at = packed(TRUNDLE_DTYPE_I32, &[2, 2]);
+    let (to, row) = (packed(TRUNDLE_DTYPE_F32, &[2, 2]), packed(TRUNDLE_DTYPE_F32, &[2]));
+    let nowhere: *const c_void = without_provenance(8);
+    let along = |at: &trundle_tensor_desc, indices, axis, to: &trundle_tensor_desc, out| {
+        // SAFETY: what is wrong is refused before it is followed.
+        unsafe { trundle_gather_elements(&desc, data(), at, indices, axis, to, out) }
+    };
+    let nd = |at: &trundle_tensor_desc, indices, batch, to: &trundle_tensor_desc, out| {
+        // SAFETY: the same.
+        unsafe { trundle_gather_nd(&desc, data(), at, indices, batch, to, out) }
+    };
+    let (shape, index, number) = (TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_INDEX, TRUNDLE_ERROR_NUMBER);
+    refused(TRUNDLE_ERROR_AXIS, "axis -3 is out of range", |out| along(&at, nowhere, -3, &to, out));
+    let words = "out must have shape [2, 2], got [2, 3]";
+    refused(shape, words, |out| along(&at, nowhere, 1, &desc, out));
+    let floats = packed(TRUNDLE_DTYPE_F32, &[2, 2]);
+    let words = "indices must have element type i32 or i64, got f32";
+    refused(TRUNDLE_ERROR_DTYPE, words, |out| along(&floats, nowhere, 1, &to, out));
+    refused(TRUNDLE_ERROR_DTYPE, words, |out| nd(&floats, nowhere, 0, &row, out));
+    let more = packed(TRUNDLE_DTYPE_I32, &[1, 4]);
+    let wide = packed(TRUNDLE_DTYPE_F32, &[1, 4]);
+    let words = "indices of shape [1, 4] reach beyond data of shape [2, 3]";
+    refused(shape, words, |out| along(&more, nowhere, 0, &wide, out));
+    let indices = [0i32, 1, 2, -4];
+    let words = "index -4 at [1, 1] is out of range for an axis of size 3";
+    refused(index, words, |out| along(&at, indices.as_ptr().cast(), 1, &to, out));
+    let words = "index 2 at [1, 0] is out of range for an axis of size 2";
+    refused(index, words, |out| nd(&at, indices.as_ptr().cast(), 0, &row, out));
+    let words = "out must have shape [2], got [2, 2]";
+    refused(shape, words, |out| nd(&at, nowhere, 0, &to, out));
+    refused(number, "batch axes 2 is out of range", |out| nd(&at, nowhere, 2, &row, out));
+    refused(number, "batch axes 4294967295", |out| nd(&at, nowhere, u32::MAX, &row, out));
+    let words = "the size of the last axis of the indices 2 is out of range";
+    refused(number, words, |out| nd(&at, nowhere, 1, &row, out));
+    let three = packed(TRUNDLE_DTYPE_I32, &[3, 1]);
+    let words = "a batch axis of the tensor and that of the indices must have equal sizes";
+    refused(shape, words, |out| nd(&three, nowhere, 1, &row, out));
+    let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
+    refused(null_pointer, "indices is a null", |out| nd(&at, null(), 0, &row, out));
+    refused(TRUNDLE_ERROR_OVERLAP, "overlaps indices at 0x", |out| along(&at, out, 1, &to, out));
+}
+
+#[test]
 fn messages_of_threads_are_apart_and_stay() {
     let desc = packed(TRUNDLE_DTYPE_U8, &[1]);
     refused(TRUNDLE_ERROR_AXIS, "order entry 7", |out| transpose(&desc, data(), &[7], &desc, out));

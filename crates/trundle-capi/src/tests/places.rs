@@ -1,0 +1,238 @@
+//! Gathers and scatters at an index for each position, or at indices of several axes: each element beside a plain
+//! reading.
+
+use proptest::prelude::any;
+use trundle_testing::cases::{LayoutNumbers, layouts, shapes};
+use trundle_testing::choices::Choices;
+use trundle_testing::{holds, indices};
+
+use super::random::{CASES, Drawn, Tensor, check_written, drawn, dtypes, fill, indices_tensor};
+use super::*;
+
+/// Indices, and which element of the data each position of what is gathered has.
+struct Places {
+    sizes: Vec<usize>,
+    values: Vec<i64>,
+    /// The sizes of what is gathered, or of the updates.
+    part: Vec<usize>,
+    sources: Vec<usize>,
+}
+
+fn signed(number: usize) -> i64 {
+    number.cast_signed() as i64
+}
+
+fn any_index(choices: &mut Choices, size: usize) -> i64 {
+    signed(choices.below(2 * size)) - signed(size)
+}
+
+fn from_front(index: i64, size: usize) -> usize {
+    usize::try_from(if index < 0 { index + signed(size) } else { index }).unwrap()
+}
+
+fn number_of(index: &[usize], sizes: &[usize]) -> usize {
+    index.iter().zip(sizes).fold(0, |number, (at, size)| number * size + at)
+}
+
+/// One index for each position, along an axis; `None` where there can be none.
+fn along_axis(choices: &mut Choices, shape: &[usize], axis: usize) -> Option<Places> {
+    let size = |(at, size): (usize, &usize)| match choices.below(4) {
+        _ if at == axis => choices.below(6),
+        0 => choices.below(size + 1),
+        _ => *size,
+    };
+    let sizes: Vec<usize> = shape.iter().enumerate().map(size).collect();
+    let positions = indices(&sizes);
+    if shape[axis] == 0 && !positions.is_empty() {
+        return None;
+    }
+    let values: Vec<i64> = positions.iter().map(|_| any_index(choices, shape[axis])).collect();
+    let source = |(position, value): (&Vec<usize>, &i64)| {
+        let mut source = position.clone();
+        source[axis] = from_front(*value, shape[axis]);
+        number_of(&source, shape)
+    };
+    let sources = positions.iter().zip(&values).map(source).collect();
+    Some(Places { part: sizes.clone(), sizes, values, sources })
+}
+
+/// Indices of several axes behind `batch` ones; `None` where there can be none.
+fn of_axes(choices: &mut Choices, shape: &[usize], batch: usize) -> Option<Places> {
+    let together = choices.below(shape.len() - batch + 1);
+    let mut positions = shape[..batch].to_vec();
+    positions.extend((0..choices.below(3)).map(|_| choices.below(4)));
+    let end = batch + together;
+    let (indexed, rest) = (&shape[batch..end], &shape[end..]);
+    let (each, part) = (indices(&positions), [&positions[..], rest].concat());
+    if indexed.contains(&0) && !each.is_empty() {
+        return None;
+    }
+    let mut values = Vec::new();
+    for _ in &each {
+        values.extend(indexed.iter().map(|size| any_index(choices, *size)));
+    }
+    let mut sources = Vec::new();
+    for (at, position) in each.iter().enumerate() {
+        let own = &values[at * together..][..together];
+        let own: Vec<usize> =
+            own.iter().zip(indexed).map(|(index, size)| from_front(*index, *size)).collect();
+        for behind in indices(rest) {
+            let source = [&position[..batch], &own, &behind].concat();
+            sources.push(number_of(&source, shape));
+        }
+    }
+    let sizes = [&positions[..], &[together]].concat();
+    Some(Places { sizes, values, part, sources })
+}
+
+/// Which function is called.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// With an axis.
+    Elements(i64),
+    /// With batch axes.
+    Nd(u32),
+}
+
+/// Calls a gather and, where it has one, the scatter to the same places, and holds what they write against
+/// these.
+fn check_both(
+    kind: Kind,
+    shape: &[usize],
+    places: &Places,
+    [from, of_indices, of_part, to]: [&LayoutNumbers; 4],
+    (wide, (pick, seed, ones)): (bool, Drawn),
+) {
+    let dtypes = dtypes();
+    let (number, dtype) = dtypes[pick.index(dtypes.len())];
+    let what = format!("{dtype} {kind:?} {shape:?} at {:?} {:?}", places.sizes, places.values);
+    let mut data = Tensor::new(number, dtype, &from.source(shape, 1));
+    fill(data.buffer.content_mut(), seed);
+    let mut table = indices_tensor(&places.values, &places.sizes, wide, of_indices);
+    let elements = data.elements();
+    let gathered: Vec<_> = places.sources.iter().map(|source| &elements[*source]).collect();
+    let ways = (to, seed, ones);
+    check_written((number, dtype), (&places.part, &gathered), ways, &what, |out| {
+        let (from, at, to) = (data.desc(), table.desc(), out.desc());
+        let (data, indices, out) = (data.data(), table.data(), out.data());
+        // SAFETY: all pointers lead to what is described.
+        assert_ok(unsafe {
+            match kind {
+                Kind::Elements(axis) => {
+                    trundle_gather_elements(&from, data, &at, indices, axis, &to, out)
+                }
+                Kind::Nd(batch) => trundle_gather_nd(&from, data, &at, indices, batch, &to, out),
+            }
+        });
+    });
+    if let Kind::Nd(1..) = kind {
+        return;
+    }
+    let mut updates = Tensor::new(number, dtype, &of_part.source(&places.part, 1));
+    fill(updates.buffer.content_mut(), seed ^ 0x55);
+    let mut scattered = elements;
+    for (update, place) in updates.elements().into_iter().zip(&places.sources) {
+        scattered[*place] = update;
+    }
+    check_written((number, dtype), (shape, &scattered), ways, &what, |out| {
+        let (from, at, new, to) = (data.desc(), table.desc(), updates.desc(), out.desc());
+        let (data, indices, out) = (data.data(), table.data(), out.data());
+        let updates = updates.data();
+        // SAFETY: the same.
+        assert_ok(unsafe {
+            match kind {
+                Kind::Elements(axis) => trundle_scatter_elements(
+                    &from, data, &at, indices, &new, updates, axis, &to, out,
+                ),
+                Kind::Nd(_) => {
+                    trundle_scatter_nd(&from, data, &at, indices, &new, updates, &to, out)
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn every_element_along_an_axis_is_taken_from_its_place_or_put_there() {
+    let ways = ((layouts(), layouts(), layouts(), layouts()), any::<bool>(), drawn());
+    let cases = (shapes(60), any::<u64>(), ways);
+    holds(CASES, &cases, |(shape, seed, ((from, at, part, to), wide, drawn))| {
+        if shape.is_empty() {
+            return Ok(());
+        }
+        let mut choices = Choices::of(seed);
+        let axis = choices.below(shape.len());
+        let Some(places) = along_axis(&mut choices, &shape, axis) else { return Ok(()) };
+        let back = if choices.below(2) == 0 { shape.len() } else { 0 };
+        let kind = Kind::Elements(signed(axis) - signed(back));
+        check_both(kind, &shape, &places, [&from, &at, &part, &to], (wide, drawn));
+        Ok(())
+    });
+}
+
+#[test]
+fn every_slice_at_indices_of_several_axes_is_taken_from_its_place_or_put_there() {
+    let ways = ((layouts(), layouts(), layouts(), layouts()), any::<bool>(), drawn());
+    let cases = (shapes(60), any::<u64>(), ways);
+    holds(CASES, &cases, |(shape, seed, ((from, at, part, to), wide, drawn))| {
+        let mut choices = Choices::of(seed);
+        let batch = if choices.below(3) == 0 { choices.below(shape.len() + 1) } else { 0 };
+        let Some(places) = of_axes(&mut choices, &shape, batch) else { return Ok(()) };
+        let kind = Kind::Nd(batch.try_into().unwrap());
+        check_both(kind, &shape, &places, [&from, &at, &part, &to], (wide, drawn));
+        Ok(())
+    });
+}
+
+#[test]
+fn the_last_update_of_a_place_counts() {
+    let desc = packed(TRUNDLE_DTYPE_U8, &[2, 3]);
+    let mut data = Guarded::of(b"abcdef");
+    let at = packed(TRUNDLE_DTYPE_I32, &[2, 2]);
+    let indices = [0i32, 0, -1, -3];
+    let mut updates = Guarded::of(b"wxyz");
+    let new = packed(TRUNDLE_DTYPE_U8, &[2, 2]);
+    let mut out = Guarded::new(6);
+    let indices = indices.as_ptr().cast();
+    // SAFETY: all pointers lead to what is described.
+    assert_ok(unsafe {
+        let (data, updates, out) = (data.start(), updates.start(), out.start());
+        trundle_scatter_elements(&desc, data, &at, indices, &new, updates, 1, &desc, out)
+    });
+    out.assert_is(b"xbczey");
+    // Pairs of indices; the second pair leads where the first does.
+    let pairs = [1i32, 2, -1, -1];
+    let new = packed(TRUNDLE_DTYPE_U8, &[2]);
+    // SAFETY: the same.
+    assert_ok(unsafe {
+        let (data, updates, out) = (data.start(), updates.start(), out.start());
+        trundle_scatter_nd(&desc, data, &at, pairs.as_ptr().cast(), &new, updates, &desc, out)
+    });
+    out.assert_is(b"abcdex");
+    data.assert_is(b"abcdef");
+}
+
+#[test]
+fn one_element_is_replaced_by_an_update_of_any_rank() {
+    let scalar = packed(TRUNDLE_DTYPE_U16, &[]);
+    let (none, ones) = (packed(TRUNDLE_DTYPE_I64, &[0]), packed(TRUNDLE_DTYPE_U16, &[1, 1]));
+    let mut data = Guarded::of(&bytes!(u16: 1));
+    let mut update = Guarded::of(&bytes!(u16: 9));
+    let mut out = Guarded::new(2);
+    // SAFETY: all pointers lead to what is described.
+    assert_ok(unsafe {
+        let (data, update, out) = (data.start(), update.start(), out.start());
+        trundle_scatter_nd(&scalar, data, &none, null(), &ones, update, &scalar, out)
+    });
+    out.assert_is(&bytes!(u16: 9));
+    let row = packed(TRUNDLE_DTYPE_U16, &[2]);
+    let (at, index) = (packed(TRUNDLE_DTYPE_I64, &[1]), [-1i64]);
+    let mut data = Guarded::of(&bytes!(u16: 1, 2));
+    let mut out = Guarded::new(4);
+    // SAFETY: the same.
+    assert_ok(unsafe {
+        let (data, update, out) = (data.start(), update.start(), out.start());
+        trundle_scatter_nd(&row, data, &at, index.as_ptr().cast(), &ones, update, &row, out)
+    });
+    out.assert_is(&bytes!(u16: 1, 9));
+}
