@@ -296,7 +296,7 @@ pub(crate) fn check_dtype(
 }
 
 /// The plan of `map` from elements that lie so to `out`, or to a new tensor.
-fn plan(
+pub(crate) fn plan(
     map: &IndexMap,
     width: Width,
     data: &Layout,

@@ -24,6 +24,7 @@
 //! | a pointer, sizes and strides | [`view_from_raw_parts`] |
 //! | elements at indices | [`take`], [`take_along_axis`]; with contiguous bytes and indices that come once, [`Along`] |
 //! | several tensors that are to be one, or a constant around one | [`concatenate`], [`stack`], [`pad`] |
+//! | one tensor that is to be several | [`split`] |
 //! | the same again and again, a scatter, or any other [`Program`] | a [`ProgramPlan`], of one of [`programs`] |
 //! | a place for the result | the same with `_into`: [`roll_into`], [`transpose_into`], ... write to a [`TensorViewMut`] of any strides, also of [`MaybeUninit`](std::mem::MaybeUninit) |
 //! | an array with strides that shall lie in one piece, or go elsewhere | [`contiguous`], [`copy_into`] |
@@ -121,6 +122,7 @@ mod planned_program;
 mod program_plan;
 pub mod programs;
 mod runner;
+mod splits;
 
 pub use chain::{Chain, ChainError, OpenChain, ParseError, Slot};
 pub use functions::{
@@ -132,6 +134,7 @@ pub use gathers::{take, take_along_axis, take_along_axis_into, take_into};
 pub use joins::{concatenate, concatenate_into, pad, pad_into, stack, stack_into};
 pub use plan::{Plan, PlanError};
 pub use program_plan::ProgramPlan;
+pub use splits::{split, split_into};
 pub use trundle_core::program::TensorId;
 pub use trundle_core::{
     BitOrder, DType, Digest, Error, Fingerprint, IndexMap, Layout, Op, Packing, Permutation,

@@ -1,0 +1,178 @@
+//! One-shot functions that make several tensors of one.
+
+use trundle_core::ops::Slice;
+use trundle_core::{Error, Result, Shape, Tensor, TensorView, TensorViewMut, normalize_axis};
+use trundle_cpu::{Destination, threads};
+
+use crate::functions::{by_table, check_dtype, plan};
+use crate::planned::Planned;
+
+/// The parts of a tensor that have these sizes, one after another along an axis; a negative one counts from the end.
+/// [`concatenate`](crate::concatenate) makes the tensor of them again.
+///
+/// Source: OpenVINO's VariadicSplit-1; numpy's `split`, which is given where the parts begin.
+///
+/// # Errors
+/// [`Error::NumberOutOfRange`] for no parts, [`Error::AxisOutOfRange`], [`Error::SizesDiffer`] if the sizes do not add up
+/// to that of the axis.
+pub fn split<T: Copy + 'static>(
+    data: &TensorView<'_, T>,
+    sizes: &[usize],
+    axis: i64,
+) -> Result<Vec<Tensor<T>>> {
+    let axis = normalize_axis("axis", axis, data.shape().rank())?;
+    let parts = slices(data.shape(), axis, sizes.iter().copied())?;
+    parts.into_iter().map(|part| by_table(part, data)).collect()
+}
+
+/// [`split`] into `parts`, of any strides, which have the type of `data` and say their sizes themselves.
+///
+/// # Errors
+/// As [`split`], also for `parts`: then nothing has been written.
+pub fn split_into<T: Copy + 'static, D: Destination<T>>(
+    data: &TensorView<'_, T>,
+    axis: i64,
+    parts: &mut [TensorViewMut<'_, D>],
+) -> Result<()> {
+    let shape = data.shape();
+    let axis = normalize_axis("axis", axis, shape.rank())?;
+    for part in &*parts {
+        check_part(data, axis, part)?;
+    }
+    let slices = slices(shape, axis, parts.iter().map(|part| part.shape()[axis]))?;
+    let plans = slices.iter().zip(&*parts).map(|(slice, part)| {
+        let (map, layout) = (slice.index_map(shape)?, Some(part.layout()));
+        plan(&map, data.width(), data.layout(), layout, threads())
+    });
+    let plans: Vec<Planned> = plans.collect::<Result<_>>()?;
+    plans.iter().zip(parts).try_for_each(|(plan, part)| plan.run_into(data, part))
+}
+
+/// Checks the type of a part, and all of its sizes but that of the axis.
+fn check_part<T, D>(
+    data: &TensorView<'_, T>,
+    axis: usize,
+    part: &TensorViewMut<'_, D>,
+) -> Result<()> {
+    let (argument, got) = ("a part", part.shape());
+    check_dtype(argument, (data.dtype(), data.width()), (part.dtype(), part.width()))?;
+    let mut sizes = data.shape().sizes().to_vec();
+    if let Some(size) = got.get(axis) {
+        sizes[axis] = *size;
+    }
+    match got.sizes() == sizes {
+        true => Ok(()),
+        false => {
+            let (expected, got) = (Shape::new(sizes)?, got.clone());
+            Err(Error::ShapeMismatch { argument, expected, got })
+        }
+    }
+}
+
+/// The parts of these sizes along an axis, which they fill.
+fn slices(
+    shape: &Shape,
+    axis: usize,
+    sizes: impl ExactSizeIterator<Item = usize>,
+) -> Result<Vec<Slice>> {
+    if sizes.len() == 0 {
+        let (argument, expected) = ("the number of parts", "1 or more");
+        return Err(Error::NumberOutOfRange { argument, number: 0, expected });
+    }
+    let signed = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    let (mut slices, mut end) = (Vec::with_capacity(sizes.len()), 0usize);
+    for size in sizes {
+        let start = end;
+        end = end.saturating_add(size);
+        slices.push(Slice::new(&[signed(start)], &[signed(end)], &[signed(axis)], &[1]));
+    }
+    if end != shape[axis] {
+        let (left, right) = ("the parts together", "the axis that is split");
+        return Err(Error::SizesDiffer { left, right, left_size: end, right_size: shape[axis] });
+    }
+    Ok(slices)
+}
+
+#[cfg(test)]
+mod tests {
+    use trundle_core::DType;
+
+    use super::*;
+    use crate::concatenate;
+
+    fn shape(sizes: &[usize]) -> Shape {
+        Shape::new(sizes).unwrap()
+    }
+
+    #[test]
+    fn parts_follow_each_other_and_become_the_tensor_again() {
+        let data: Vec<u16> = (0..12).collect();
+        // Turned, and backwards along one axis.
+        let data = TensorView::from_strided(&data, &shape(&[4, 3]), 8, &[1, -4]).unwrap();
+        for (sizes, axis) in [(&[1, 0, 2][..], 1), (&[3, 1], -2), (&[4], 0), (&[0, 3], -1)] {
+            let parts = split(&data, sizes, axis).unwrap();
+            let along = usize::try_from(axis.rem_euclid(2)).unwrap();
+            let found: Vec<usize> = parts.iter().map(|part| part.shape()[along]).collect();
+            assert_eq!(found, sizes);
+            let views: Vec<_> = parts.iter().map(Tensor::view).collect();
+            let whole = concatenate(&views, axis).unwrap();
+            assert_eq!(whole, crate::contiguous(&data).unwrap());
+        }
+        let parts = split(&data, &[2, 1], 1).unwrap();
+        let parts: Vec<_> = parts.into_iter().map(Tensor::into_vec).collect();
+        assert_eq!(parts, [vec![8, 4, 9, 5, 10, 6, 11, 7], vec![0, 1, 2, 3]]);
+    }
+
+    #[test]
+    fn parts_are_written_to_any_strides() {
+        let data = ["a", "b", "c", "d", "e", "f"];
+        let data = TensorView::from_slice(&data, &shape(&[2, 3])).unwrap();
+        let (mut one, mut other) = ([""; 2], [""; 7]);
+        split_into(
+            &data,
+            1,
+            &mut [
+                TensorViewMut::from_slice(&mut one, &shape(&[2, 1])).unwrap(),
+                TensorViewMut::from_strided(&mut other, &shape(&[2, 2]), 6, &[-4, -2]).unwrap(),
+            ],
+        )
+        .unwrap();
+        assert_eq!((one, other), (["a", "d"], ["f", "", "e", "", "c", "", "b"]));
+    }
+
+    #[test]
+    fn sub_byte_parts_begin_within_a_byte() {
+        let data = [0x21u8, 0x43, 0x05];
+        let data = TensorView::row_major(&data, DType::U4, &shape(&[5])).unwrap();
+        let parts = split(&data, &[1, 3, 1], 0).unwrap();
+        let parts: Vec<_> = parts.into_iter().map(Tensor::into_vec).collect();
+        assert_eq!(parts, [vec![0x01], vec![0x32, 0x04], vec![0x05]]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_before_anything_is_written() {
+        let data = TensorView::from_slice(&[1u8, 2, 3, 4, 5, 6], &shape(&[2, 3])).unwrap();
+        let refusal = |sizes: &[usize], axis| split(&data, sizes, axis).unwrap_err().to_string();
+        let adds = "the parts together and the axis that is split must have equal sizes";
+        assert_eq!(refusal(&[1, 1], 1), format!("{adds}, got 2 and 3"));
+        assert_eq!(refusal(&[usize::MAX, 4], 1), format!("{adds}, got {} and 3", usize::MAX));
+        assert!(refusal(&[], 1).starts_with("the number of parts 0 is out of range"));
+        assert!(refusal(&[2], 2).starts_with("axis 2 is out of range for rank 2"));
+        let (mut one, mut other) = ([0; 4], [0; 9]);
+        let mut refusal = |last: &[usize], strides: &[isize]| {
+            let parts = &mut [
+                TensorViewMut::from_slice(&mut one, &shape(&[2, 2])).unwrap(),
+                TensorViewMut::from_strided(&mut other, &shape(last), 0, strides).unwrap(),
+            ];
+            split_into(&data, 1, parts).unwrap_err().to_string()
+        };
+        assert_eq!(refusal(&[2, 2], &[2, 1]), format!("{adds}, got 4 and 3"));
+        assert_eq!(refusal(&[1, 1], &[1, 1]), "a part must have shape [2, 1], got [1, 1]");
+        assert_eq!(refusal(&[2], &[1]), "a part must have shape [2, 3], got [2]");
+        assert_eq!((one, other), ([0; 4], [0; 9]));
+        let mut signed = [0; 6];
+        let part = TensorViewMut::row_major(&mut signed, DType::I8, &shape(&[2, 3])).unwrap();
+        let refused = split_into(&data, 0, &mut [part]).unwrap_err().to_string();
+        assert_eq!(refused, "a part must have element type u8, got i8");
+    }
+}
