@@ -104,6 +104,20 @@ typedef struct trundle_input {
 typedef int32_t trundle_pad_mode;
 
 /**
+ * One of several tensors that a call writes.
+ */
+typedef struct trundle_output {
+    /**
+     * What it is.
+     */
+    const struct trundle_tensor_desc *desc;
+    /**
+     * Where its element at index 0 of every axis is written.
+     */
+    void *data;
+} trundle_output;
+
+/**
  * A tensor in a buffer, from its first byte on: DirectML's DML_BUFFER_TENSOR_DESC.
  */
 typedef struct TRUNDLE_BUFFER_TENSOR_DESC {
@@ -210,7 +224,7 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_ERROR_LENGTH 9
 
 /**
- * The memory of the output overlaps something that is read.
+ * The memory of an output overlaps something that is read, or another output.
  */
 #define TRUNDLE_ERROR_OVERLAP 10
 
@@ -702,6 +716,20 @@ trundle_status trundle_pad(const struct trundle_tensor_desc *data_desc,
                            const void *value,
                            const struct trundle_tensor_desc *out_desc,
                            void *out);
+
+/**
+ * Writes a tensor in `count` parts, which follow each other along `axis`: what trundle_concatenate() makes
+ * the tensor of. OpenVINO's Split-1 and VariadicSplit-1, numpy's split.
+ *
+ * Each output says the size of its part on `axis`; together they fill the axis of `data`. Their other
+ * sizes and their type are those of `data`, their strides any. A negative axis counts from the end. The
+ * memory of each output must be apart from that of the others too.
+ */
+trundle_status trundle_split(const struct trundle_tensor_desc *data_desc,
+                             const void *data,
+                             const struct trundle_output *outputs,
+                             size_t count,
+                             int64_t axis);
 
 /**
  * Plans trundle_roll(). The plan is written to `plan`, and is the caller's to free.

@@ -39,7 +39,16 @@ impl Failure {
 
     /// The same, of one of several inputs.
     pub(crate) fn of_input(self, number: usize) -> Failure {
-        Failure { message: format!("inputs[{number}]: {}", self.message), ..self }
+        self.of("inputs", number)
+    }
+
+    /// The same, of one of several outputs.
+    pub(crate) fn of_output(self, number: usize) -> Failure {
+        self.of("outputs", number)
+    }
+
+    fn of(self, list: &str, number: usize) -> Failure {
+        Failure { message: format!("{list}[{number}]: {}", self.message), ..self }
     }
 
     fn of_panic(panic: &(dyn Any + Send)) -> Failure {

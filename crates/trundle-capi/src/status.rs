@@ -25,7 +25,7 @@ pub const TRUNDLE_ERROR_SHAPE: trundle_status = 7;
 pub const TRUNDLE_ERROR_AXIS: trundle_status = 8;
 /// A length of a sequence is out of range, in an operator that does not clamp it.
 pub const TRUNDLE_ERROR_LENGTH: trundle_status = 9;
-/// The memory of the output overlaps something that is read.
+/// The memory of an output overlaps something that is read, or another output.
 pub const TRUNDLE_ERROR_OVERLAP: trundle_status = 10;
 /// Elements of the output overlap each other.
 pub const TRUNDLE_ERROR_SELF_OVERLAP: trundle_status = 11;

@@ -23,7 +23,7 @@ fn version_macros() -> String {
 }
 
 /// The modules with items for C, in the order in which the header has them.
-const MODULES: [&str; 13] = [
+const MODULES: [&str; 14] = [
     "status",
     "dtype",
     "version",
@@ -34,6 +34,7 @@ const MODULES: [&str; 13] = [
     "gathers",
     "scatters",
     "joins",
+    "split",
     "plan",
     "chain",
     "directml",

@@ -9,6 +9,7 @@ mod places;
 mod plans;
 mod random;
 mod refusals;
+mod split;
 mod threads;
 
 use std::ffi::{CStr, c_void};
