@@ -17,6 +17,11 @@ const CHAIN: &str = "1 pass over memory\n  2  1  0  5  4  3\n  8  7  6 11 10  9\
                      14 13 12 17 16 15\n 20 19 18 23 22 21\nunknown stage \"tanspose\"\n  \
                      flip(axes=[2]) | tanspose(2, 0, 1)\n                   ^^^^^^^^\n  \
                      did you mean \"transpose\"?\n";
+const CACHE: &str = "  41  42  43  44\n  51  52  53  54\n   1   2   3   4\n  31  32  33  34\n   \
+                     9  10  11  12\n  21  22  23  24\n  43  44\n  53  54\n   3   4\n  33  34\n  \
+                     11  12\n  23  24\n\
+                     index 4 at [1, 0] is out of range for an axis of size 4: expected -4..=3\n\
+                     the plan is for 2 inputs, and is run on 1\n";
 const SEQUENCES: &str = "2 1 3 4 8 7 6 5 11 10 9 12 \n2 1 3 4 8 7 6 5 11 10 9 12 \n";
 const README: &str = "1 4\n2 5\n3 6\n";
 
@@ -108,6 +113,11 @@ fn the_c_example_works() {
 #[test]
 fn the_c_example_of_a_chain_works() {
     C.try_example(&package().join("examples/chain.c"), CHAIN);
+}
+
+#[test]
+fn the_c_example_of_a_cache_works() {
+    C.try_example(&package().join("examples/cache.c"), CACHE);
 }
 
 #[test]
