@@ -47,7 +47,9 @@ mod _trundle {
     use pyo3::prelude::*;
 
     use super::array::find_numpy;
-    use super::functions::{axes, copies, gathers, joins, paddings, repeats, reversals, rolls};
+    use super::functions::{
+        axes, copies, gathers, joins, paddings, repeats, reversals, rolls, splits,
+    };
     use super::hinted::add_hinted;
 
     #[pymodule_export]
@@ -93,6 +95,7 @@ mod _trundle {
         add_hinted!(module, reversals::reverse_subsequences)?;
         add_hinted!(module, rolls::fftshift)?;
         add_hinted!(module, rolls::ifftshift)?;
-        add_hinted!(module, rolls::roll)
+        add_hinted!(module, rolls::roll)?;
+        add_hinted!(module, splits::split)
     }
 }

@@ -220,6 +220,14 @@ pub(crate) fn shifts<'py>(value: &Bound<'py, PyAny>) -> PyResult<PerAxis<Shift<'
     })
 }
 
+/// Places along an axis as they are written: one beyond 64 bits is beyond every axis.
+///
+/// # Errors
+/// TypeError for what is no integer.
+pub(crate) fn places(argument: &str, value: &Bound<'_, PyAny>) -> PyResult<PerAxis<i64>> {
+    integers(argument, value, |place| Ok(if place.gt(0)? { i64::MAX } else { i64::MIN }))
+}
+
 /// One number or several, none of them negative: sizes, or how often something is there.
 ///
 /// # Errors

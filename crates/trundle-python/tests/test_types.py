@@ -35,6 +35,7 @@ SIGNATURES = {
     ),
     "concatenate": "(arrays, /, axis=0, *, out=None, threads=None)",
     "stack": "(arrays, /, axis=0, *, out=None, threads=None)",
+    "split": "(x, /, indices_or_sections, axis=0, *, threads=None)",
     "put_along_axis": "(x, indices, values, /, axis, *, out=None, threads=None)",
     "rearrange": "(x, pattern, /, **sizes)",
     "chain": "(*stages)",

@@ -44,6 +44,7 @@ __all__ = [
     "roll",
     "rot90",
     "sliding_window_view",
+    "split",
     "stack",
     "swapaxes",
     "take",
@@ -128,6 +129,15 @@ def stack(
 def stack(
     arrays: Sequence[ArrayLike], /, axis: _Int = 0, *, out: NDArray[Any] | None = None, threads: _Int | None = None
 ) -> NDArray[Any]: ...
+
+@overload
+def split(
+    x: _Array, /, indices_or_sections: _Ints, axis: _Int = 0, *, threads: _Int | None = None
+) -> list[_Array]: ...
+@overload
+def split(
+    x: ArrayLike, /, indices_or_sections: _Ints, axis: _Int = 0, *, threads: _Int | None = None
+) -> list[NDArray[Any]]: ...
 
 @overload
 def put_along_axis(

@@ -8,3 +8,4 @@ pub(crate) mod paddings;
 pub(crate) mod repeats;
 pub(crate) mod reversals;
 pub(crate) mod rolls;
+pub(crate) mod splits;

@@ -1,0 +1,115 @@
+//! One array in parts.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use trundle::ops::Slice;
+
+use crate::array::Class;
+use crate::error::axis_out_of_range;
+use crate::keywords::{axis_or_axes, required};
+use crate::memory::PerAxis;
+use crate::moved::moved;
+use crate::numbers;
+use crate::operation::Operation;
+use crate::tensor::Tensor;
+
+/// The parts of `x` along an axis, each a new array.
+///
+/// Parameters
+/// ----------
+/// x : array_like
+///     Any shape and dtype, but no object dtype and no MaskedArray.
+/// indices_or_sections : int or sequence of ints
+///     Into how many parts of one size, or where each part but the first begins. Indices that are negative count from the
+///     end, and what lies outside the axis is its nearest end, as in a slice; a part that ends before it begins is empty.
+/// axis : int, optional
+///     The axis; a negative one counts from the end.
+/// threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// list of arrays of the kind and dtype of `x`, with its shape but for the axis
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If `axis` is out of range.
+/// ValueError
+///     If the axis is no whole number of such parts, or there are to be less than one.
+/// TypeError
+///     If indices are no integers, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As ``numpy.split``, whose parts are views. What ``concatenate`` puts together again.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> x = np.array([[1, 2, 3, 4], [5, 6, 7, 8]])
+/// >>> trundle.split(x, 2, axis=1)
+/// [array([[1, 2],
+///        [5, 6]]), array([[3, 4],
+///        [7, 8]])]
+/// >>> trundle.split(x[0], [1, 3])
+/// [array([1]), array([2, 3]), array([4])]
+#[pyfunction]
+#[pyo3(
+    signature = (x, /, indices_or_sections=None, axis=None, *, threads=None, axes=None),
+    text_signature = "(x, /, indices_or_sections, axis=0, *, threads=None)"
+)]
+pub(crate) fn split<'py>(
+    x: &Bound<'py, PyAny>,
+    indices_or_sections: Option<&Bound<'py, PyAny>>,
+    axis: Option<&Bound<'py, PyAny>>,
+    threads: Option<&Bound<'py, PyAny>>,
+    axes: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let py = x.py();
+    let axis = axis_or_axes("split", axis, axes)?;
+    let places = required("split", "indices_or_sections", indices_or_sections)?;
+    let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
+    let sizes = &x.memory.sizes;
+    let axis = match axis {
+        Some(axis) => numbers::axis("axis", axis, sizes.len())?,
+        None if sizes.is_empty() => return Err(axis_out_of_range(py, "axis", 0, 0)),
+        None => 0,
+    };
+    let size = sizes[usize::try_from(axis).unwrap_or_default()] as i64;
+    let mut start = 0;
+    let parts = PyList::empty(py);
+    for place in ends(places, size)? {
+        let bounds = [[start], [place.max(start)], [axis], [1]].map(PerAxis::from_iter);
+        parts.append(moved(py, &Operation::of(Slice::DECLARATION, bounds), &x, None, threads)?)?;
+        start = place;
+    }
+    Ok(parts)
+}
+
+/// Where each part of an axis ends.
+///
+/// # Errors
+/// ValueError for parts that do not fill the axis, or for less than one; TypeError for what are no integers.
+fn ends(places: &Bound<'_, PyAny>, size: i64) -> PyResult<Vec<i64>> {
+    if places.len().is_ok() {
+        let from_front = |place: i64| if place < 0 { place.saturating_add(size) } else { place };
+        let places = numbers::places("indices_or_sections", places)?;
+        let ends = places.into_iter().map(|place| from_front(place).clamp(0, size));
+        return Ok(ends.chain([size]).collect());
+    }
+    let refused = |message| Err(PyValueError::new_err(message));
+    // No axis has more elements than that.
+    let sections = numbers::one("indices_or_sections", places, || match places.gt(0)? {
+        true => Ok(i64::MAX),
+        false => Ok(0),
+    })?;
+    match sections {
+        ..=0 => refused(format!("the number of sections must be larger than 0, not {places}")),
+        _ if size % sections != 0 => refused(format!(
+            "array split does not result in an equal division: {size} elements in {sections} sections"
+        )),
+        _ => Ok((1..=sections).map(|section| size / sections * section).collect()),
+    }
+}
