@@ -55,7 +55,8 @@ fn what_is_taken_is_what_the_operators_take() {
         let mode = [IndexMode::Raise, IndexMode::Wrap, IndexMode::Clip][choices.below(3)];
         let mut values = indices(&mut choices, count, size);
         if mode != IndexMode::Raise {
-            let beyond = [i64::MIN, -1 - 3 * (size as i64), 5 * size as i64, i64::MAX];
+            let wide = i64::try_from(size).unwrap();
+            let beyond = [i64::MIN, -1 - 3 * wide, 5 * wide, i64::MAX];
             values.iter_mut().step_by(3).for_each(|value| *value = beyond[choices.below(4)]);
         }
         along.take_in_mode(mode, &data, &values, &mut out, threads).unwrap();

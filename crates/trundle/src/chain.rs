@@ -433,7 +433,7 @@ mod tests {
     #[test]
     fn axes_are_kept_unless_they_are_split_merged_or_put_in() {
         for sizes in [[3, 4, 5], [1, 4, 1], [1, 1, 1], [3, 0, 5], [0, 0, 0]] {
-            let kept = |text: &str| chain(text).axes_kept(&shape(&sizes));
+            let kept = |text: &str| chain(text).axes_kept(shape(&sizes));
             assert_eq!(kept("transpose(2, 0, 1)"), Some(vec![2, 0, 1]), "{sizes:?}");
             assert_eq!(kept("transpose(2,0,1) | roll(shift=1, axes=0)"), Some(vec![2, 0, 1]));
             assert_eq!(kept("transpose(2,0,1) | transpose(2,0,1)"), Some(vec![1, 2, 0]));
@@ -441,7 +441,7 @@ mod tests {
             assert_eq!(kept("a b c -> (a b) c"), None, "{sizes:?}");
             assert_eq!(kept("a b c -> a (b c)"), None);
         }
-        let kept = |text: &str| chain(text).axes_kept(&shape(&[3, 4, 5]));
+        let kept = |text: &str| chain(text).axes_kept(shape(&[3, 4, 5]));
         assert_eq!(kept("rot90(k=1, axes=[0, 1])"), Some(vec![1, 0, 2]));
         assert_eq!(kept("slice(starts=[1], stops=[3], axes=[1])"), Some(vec![0, 1, 2]));
         assert_eq!(kept("reverse(axis=1, batch_axis=0, lengths=[1, 2, 3])"), Some(vec![0, 1, 2]));
@@ -613,7 +613,7 @@ mod tests {
              \u{20}            ^^^^^^^^^^^^^^^^"
         );
         assert_eq!(error.stage, 1);
-        assert_eq!(chain(text).out_shape(&shape(&[2, 3])).unwrap_err(), error);
+        assert_eq!(chain(text).out_shape(shape(&[2, 3])).unwrap_err(), error);
     }
 
     #[test]
@@ -697,7 +697,7 @@ mod tests {
                    write \"...\" on both sides for the axes that have no name",
             ),
         ] {
-            let error = chain(text).out_shape(&shape(sizes)).unwrap_err().to_string();
+            let error = chain(text).out_shape(shape(sizes)).unwrap_err().to_string();
             assert_eq!(error, expected, "\n{error}");
         }
     }

@@ -173,7 +173,7 @@ mod tests {
     fn lengths_that_do_not_fit_are_shown_in_the_chain() {
         let open = OpenChain::parse("flip(0) | reverse(1, n, batch_axis=0)").unwrap();
         let chain = open.fill(|slot| sequence(slot, &[1, 2, 3])).unwrap();
-        let error = chain.out_shape(&Shape::new([2, 3]).unwrap()).unwrap_err().to_string();
+        let error = chain.out_shape(Shape::new([2, 3]).unwrap()).unwrap_err().to_string();
         let caret = "\n  flip(0) | reverse(1, n, batch_axis=0)\n            ^^^^^^";
         assert!(error.starts_with("stage 2 ") && error.contains(caret), "{error}");
     }
