@@ -11,6 +11,7 @@
 mod capi;
 mod operator;
 mod place;
+mod several;
 mod tensor;
 
 use std::ffi::{CStr, c_void};
@@ -24,6 +25,7 @@ use trundle_testing::Naive;
 use crate::capi::*;
 use crate::operator::{Operator, Way};
 use crate::place::{ARENA_BYTES, MOST_BYTES, Place, TooMuch};
+use crate::several::Several;
 use crate::tensor::{Tensor, any_sizes, elements};
 
 /// The oracle is not asked about more elements; without bytes, or read again, there may be any
@@ -145,13 +147,101 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
     for (got, label) in moved.iter().zip(expected.labels()) {
         assert_eq!(*got, data_before[*label]);
     }
-    check_rest(&out, pointers[2], &mut places[2].own, &before[2], &mut arena, &arena_before);
+    put_back(&out, pointers[2], &mut places[2].own, &before[2], &mut arena, &arena_before);
+    assert!(places[2].own == before[2] && arena == arena_before);
     Ok(())
 }
 
-/// Checks that nothing but the elements of the output was written: with those put back, all memory
-/// is what it was.
-fn check_rest(
+/// A call of several tensors that are read, or that are written.
+fn try_several(bytes: &mut Unstructured<'_>) -> Result<()> {
+    let dtype = *bytes.choose(&DTYPES)?;
+    let sizes = any_sizes(bytes)?;
+    let (call, tensors) = Several::any(bytes, dtype, &sizes)?;
+    let all: Vec<&Tensor> = tensors.read.iter().chain(&tensors.written).collect();
+    // What has indices holds a number for each, and a scatter one for each element.
+    let is_much = |tensor: &&Tensor| {
+        tensor.elements().is_some_and(|count| (1 << 20..1 << 60).contains(&count))
+    };
+    if call.indices().is_some() && all.iter().any(is_much) {
+        return Ok(());
+    }
+    let mut arena = vec![0u64; ARENA_BYTES / 8];
+    let mut places = Vec::new();
+    for tensor in &all {
+        match Place::any(bytes, tensor, &mut arena)? {
+            Ok(place) => places.push(place),
+            Err(TooMuch) => return Ok(()),
+        }
+    }
+    let fill = |memory: &mut [u64], seed: usize| {
+        for (position, word) in memory.iter_mut().enumerate() {
+            *word = u64::from_ne_bytes(std::array::from_fn(|i| pattern(position * 8 + i + seed)));
+        }
+    };
+    places.iter_mut().enumerate().for_each(|(seed, place)| fill(&mut place.own, seed));
+    fill(&mut arena, 7);
+    if let Some(at) = call.indices() {
+        // Indices that are mostly within the axes, some from the end.
+        let is_narrow = tensors.read[at].desc.dtype == TRUNDLE_DTYPE_I32;
+        for word in &mut places[at].own {
+            let small = |number: u64| (number & 3) as i64 - 2;
+            *word = match is_narrow {
+                true => [small(*word), small(*word >> 32)]
+                    .map(|number| u64::from((number as i32).cast_unsigned()))
+                    .into_iter()
+                    .fold(0, |word, half| word << 32 | half),
+                false => small(*word).cast_unsigned(),
+            };
+        }
+    }
+    let before: Vec<Vec<u64>> = places.iter().map(|place| place.own.clone()).collect();
+    let arena_before = arena.clone();
+    let few = all.iter().zip(&places).all(|(tensor, place)| {
+        let there = |reach: Range<i128>| {
+            reach.is_empty() || (reach.end - reach.start <= MOST_BYTES && !place.pointer.is_null())
+        };
+        tensor.elements().is_some_and(|count| (1..=MOST_ELEMENTS).contains(&count))
+            && tensor.reach().is_some_and(there)
+    });
+    let (inputs, outputs) = places.split_at(tensors.read.len());
+    let [read, written] = [inputs, outputs].map(|places| places.iter().map(|place| place.pointer));
+    let (read, written): (Vec<_>, Vec<_>) = (read.collect(), written.collect());
+    // SAFETY: memory is honest where it is not nowhere.
+    let held = |tensors: &[Tensor], pointers: &[*mut c_void]| -> Vec<Vec<Vec<u8>>> {
+        tensors.iter().zip(pointers).map(|(each, at)| unsafe { elements(each, *at) }).collect()
+    };
+    let elements_before = if few { held(&tensors.read, &read) } else { vec![] };
+    trundle_set_num_threads(if bytes.arbitrary()? { bytes.arbitrary()? } else { 0 });
+    // SAFETY: memory is honest, see above.
+    let status = unsafe { call.call(bytes.arbitrary()?, &tensors, &read, &written) };
+
+    if status != TRUNDLE_OK {
+        assert!((1..=TRUNDLE_ERROR_INDEX).contains(&status), "{status}");
+        assert_ne!(status, TRUNDLE_ERROR_INTERNAL);
+        // SAFETY: the message is a C string.
+        let message = unsafe { CStr::from_ptr(trundle_last_error()) };
+        assert!(!message.is_empty());
+    } else if few {
+        // SAFETY: the call was accepted, so its memory is honest.
+        assert!(call.plain(&tensors, &elements_before) == held(&tensors.written, &written));
+    }
+    if status == TRUNDLE_OK {
+        if !few {
+            return Ok(());
+        }
+        let first = tensors.read.len();
+        for (at, tensor) in (first..).zip(&tensors.written) {
+            let (pointer, own) = (written[at - first], &mut places[at].own);
+            put_back(tensor, pointer, own, &before[at], &mut arena, &arena_before);
+        }
+    }
+    assert!(places.iter().zip(&before).all(|(place, before)| place.own == *before));
+    assert!(arena == arena_before);
+    Ok(())
+}
+
+/// Puts back the elements of an output, beside which nothing was written if all memory is then what it was.
+fn put_back(
     out: &Tensor,
     pointer: *mut c_void,
     own: &mut [u64],
@@ -178,11 +268,13 @@ fn check_rest(
             }
         }
     }
-    assert!(now == before);
-    assert!(arena == arena_before);
 }
 
 fuzz_target!(|input: &[u8]| {
     // Where the input ends, what follows is as if it went on with zeros, or the case is given up.
-    let _ = try_case(&mut Unstructured::new(input));
+    let mut bytes = Unstructured::new(input);
+    let _ = match bytes.arbitrary() {
+        Ok(true) => try_several(&mut bytes),
+        _ => try_case(&mut bytes),
+    };
 });

@@ -46,6 +46,17 @@ impl Tensor {
         Ok(tensor)
     }
 
+    /// One element of its own, which is not described.
+    pub(crate) fn of_one(dtype: trundle_dtype) -> Tensor {
+        let desc = trundle_tensor_desc { dtype, rank: 0, sizes: null(), strides_elems: null() };
+        Tensor { desc, sizes: vec![], strides: None }
+    }
+
+    /// The sizes of a tensor that was accepted.
+    pub(crate) fn shape(&self) -> Vec<usize> {
+        self.sizes.iter().map(|size| *size as usize).collect()
+    }
+
     pub(crate) fn width(&self) -> Option<Width> {
         let number = self.desc.dtype;
         let orders = [
