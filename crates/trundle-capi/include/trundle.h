@@ -860,7 +860,8 @@ void trundle_plan_free(struct trundle_plan *plan);
 /**
  * Plans any stages in a row, such as "flip(axes=[2]) | h w c -> c h w": all that docs/chains.md
  * says, but that lengths are lists and no files. It takes one pass over memory where one is enough.
- * The plan is written to `plan`, and is the caller's to free.
+ * The plan is written to `plan`, and is the caller's to free. A chain that names other tensors, as
+ * "concat(_, b)" does, is refused: see trundle_chain_plan_inputs().
  *
  * `chain` is UTF-8, and is not needed any more when this returns. `out` has the type of `data`, and
  * the sizes that trundle_chain_out_sizes() says. What is wrong with the chain, or does not fit the
@@ -871,6 +872,33 @@ trundle_status trundle_chain_plan(const char *chain,
                                   const struct trundle_tensor_desc *data_desc,
                                   const struct trundle_tensor_desc *out_desc,
                                   struct trundle_plan **plan);
+
+/**
+ * Plans a chain of several tensors, such as "concat(_, b, axis=0) | flip(0)": trundle_chain_plan() with
+ * `count` tensors, whose names are `names` and which are described by `input_descs`, one after another.
+ * "_" is the name of the one without a name. The plan is run by trundle_plan_run_inputs(), which is
+ * given them in the same order.
+ *
+ * Every tensor that the chain takes is one of them, and each of them is taken. They have one type.
+ */
+trundle_status trundle_chain_plan_inputs(const char *chain,
+                                         const char *const *names,
+                                         const struct trundle_tensor_desc *input_descs,
+                                         size_t count,
+                                         const struct trundle_tensor_desc *out_desc,
+                                         struct trundle_plan **plan);
+
+/**
+ * Says the sizes of what a chain of several tensors makes, which are given as to
+ * trundle_chain_plan_inputs(): see trundle_chain_out_sizes().
+ */
+trundle_status trundle_chain_out_sizes_inputs(const char *chain,
+                                              const char *const *names,
+                                              const struct trundle_tensor_desc *input_descs,
+                                              size_t count,
+                                              uint64_t *sizes,
+                                              uint32_t capacity,
+                                              uint32_t *rank);
 
 /**
  * Says the sizes of what a chain makes of `data`: how many there are is written to `rank`, and they

@@ -102,6 +102,23 @@ pub(crate) unsafe fn concatenation(
     axis: i64,
     out_desc: *const trundle_tensor_desc,
 ) -> Result<trundle_plan> {
+    // SAFETY: the contract is the same.
+    let (given, out) = unsafe { (read_parts(descs)?, Descriptor::read("out", out_desc)?) };
+    let parts: Vec<_> = given.iter().map(described).collect();
+    let program = programs::concatenated(&parts, axis)?;
+    if let Some(first) = given.first() {
+        check_types("out", first, &out)?;
+    }
+    Ok(Assembled::new(&program, given, out)?.into())
+}
+
+/// Tensors that are all of one type.
+///
+/// # Safety
+/// As [`Descriptor::read`], for each.
+pub(crate) unsafe fn read_parts(
+    descs: impl Iterator<Item = *const trundle_tensor_desc>,
+) -> Result<Vec<Descriptor>> {
     let mut given: Vec<Descriptor> = Vec::new();
     for (number, desc) in descs.enumerate() {
         // SAFETY: the contract is the same.
@@ -111,14 +128,7 @@ pub(crate) unsafe fn concatenation(
         });
         given.push(read.map_err(|failure| failure.of_input(number))?);
     }
-    // SAFETY: the same.
-    let out = unsafe { Descriptor::read("out", out_desc)? };
-    let parts: Vec<_> = given.iter().map(described).collect();
-    let program = programs::concatenated(&parts, axis)?;
-    if let Some(first) = given.first() {
-        check_types("out", first, &out)?;
-    }
-    Ok(Assembled::new(&program, given, out)?.into())
+    Ok(given)
 }
 
 /// The plan of a tensor with elements around it. The value is read where the mode is that of one.

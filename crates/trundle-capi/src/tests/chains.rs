@@ -1,5 +1,6 @@
 //! Chains from C: plans of them, the sizes that they give, and what is wrong with them.
 
+use std::ffi::c_char;
 use std::ptr::{null, null_mut, without_provenance_mut};
 
 use super::*;
@@ -209,4 +210,79 @@ fn pointers_that_chains_are_given_are_checked() {
         refused(TRUNDLE_ERROR_BUFFER_SIZE, words, sizes_of(text, &desc, first, 1, rank_at));
     }
     assert_eq!((kept.addr(), sizes, rank), (8, [7; 2], 7));
+}
+
+/// Plans a chain of these tensors of u8, and runs it.
+fn assembled(
+    chain: &CStr,
+    inputs: &[(&CStr, &[u64], &[u8])],
+    out_sizes: &[u64],
+) -> Result<Vec<u8>, String> {
+    let names: Vec<*const c_char> = inputs.iter().map(|(name, ..)| name.as_ptr()).collect();
+    let descs: Vec<trundle_tensor_desc> =
+        inputs.iter().map(|(_, sizes, _)| packed(TRUNDLE_DTYPE_U8, sizes)).collect();
+    let data: Vec<*const c_void> = inputs.iter().map(|(.., bytes)| bytes.as_ptr().cast()).collect();
+    let (to, mut plan) = (packed(TRUNDLE_DTYPE_U8, out_sizes), null_mut());
+    let count = inputs.len();
+    let (text, names, descs) = (chain.as_ptr(), names.as_ptr(), descs.as_ptr());
+    let mut out = vec![0; out_sizes.iter().product::<u64>() as usize];
+    let (mut rank, mut sizes) = (0, [0; 8]);
+    // SAFETY: all pointers lead to what is described.
+    unsafe {
+        if trundle_chain_plan_inputs(text, names, descs, count, &to, &mut plan) != TRUNDLE_OK {
+            return Err(last_message());
+        }
+        let (first, room) = (sizes.as_mut_ptr(), 8);
+        assert_ok(trundle_chain_out_sizes_inputs(
+            text, names, descs, count, first, room, &mut rank,
+        ));
+        assert_ok(trundle_plan_run_inputs(plan, data.as_ptr(), count, out.as_mut_ptr().cast()));
+        trundle_plan_free(plan);
+    }
+    assert_eq!(sizes[..rank as usize], *out_sizes);
+    Ok(out)
+}
+
+#[test]
+fn a_chain_takes_several_tensors_by_their_names() {
+    let (a, b): (&[u8], &[u8]) = (&[1, 2, 3, 4], &[5, 6]);
+    let run = |chain: &CStr, out_sizes: &[u64]| {
+        assembled(chain, &[(c"b", &[1, 2], b), (c"_", &[2, 2], a)], out_sizes)
+    };
+    assert_eq!(run(c"concat(_, b) | x y -> y x", &[2, 3]).unwrap(), [1, 3, 5, 2, 4, 6]);
+    let around = run(c"concat(b, _, b) | pad([[0, 0], [1, 0]], value=9)", &[4, 3]);
+    assert_eq!(around.unwrap(), [9, 5, 6, 9, 1, 2, 9, 3, 4, 9, 5, 6]);
+    let only = assembled(c"stack(c, c, axis=1)", &[(c"c", &[2], &[7, 8])], &[2, 2]);
+    assert_eq!(only.unwrap(), [7, 7, 8, 8]);
+    assert_eq!(
+        run(c"concat(_, c)", &[3, 2]).unwrap_err(),
+        "the chain takes c, which is none of the inputs"
+    );
+    assert_eq!(run(c"flip(0)", &[2, 2]).unwrap_err(), "the chain takes no \"b\"");
+    let twice = [(c"a", &[2][..], &[1, 2][..]), (c"a", &[2], &[3, 4])];
+    let twice = assembled(c"concat(a)", &twice, &[2]);
+    assert_eq!(twice.unwrap_err(), "two of the inputs are called \"a\"");
+    let sizes = run(c"concat(_, b, axis=1)", &[2, 3]).unwrap_err();
+    assert!(sizes.starts_with("stage 1 does not fit shape [2, 2]"), "{sizes}");
+    assert!(run(c"concat(_, b)", &[2, 3]).unwrap_err().starts_with("out must have shape [3, 2]"));
+}
+
+#[test]
+fn a_constant_stands_around_one_tensor() {
+    let (from, to) = (packed(TRUNDLE_DTYPE_U4, &[3]), packed(TRUNDLE_DTYPE_U4, &[5]));
+    let (data, mut out, mut plan) = ([0x21u8, 0x03], [0u8; 3], null_mut());
+    // SAFETY: all pointers lead to what is described.
+    unsafe {
+        let chain = c"pad(1, value=15)".as_ptr();
+        assert_ok(trundle_chain_plan(chain, &from, &to, &mut plan));
+        assert_ok(trundle_plan_run(plan, data.as_ptr().cast(), out.as_mut_ptr().cast()));
+        trundle_plan_free(plan);
+    }
+    assert_eq!(out, [0x1f, 0x32, 0x0f]);
+    let (status, message) = planned(c"concat(_, b)", &[2], &[4]);
+    assert_eq!(status, TRUNDLE_ERROR_CHAIN);
+    assert_eq!(message, "the chain takes b, which is none of the inputs");
+    let (_, message) = planned(c"pad(1, value=256)", &[2], &[4]);
+    assert!(message.contains("256 is not an element of type u8"), "{message}");
+    assert_eq!(out_sizes(c"pad([1, 2])", &[2, 3]), [5, 6]);
 }
