@@ -29,6 +29,7 @@
 //! | a place for the result | the same with `_into`: [`roll_into`], [`transpose_into`], ... write to a [`TensorViewMut`] of any strides, also of [`MaybeUninit`](std::mem::MaybeUninit) |
 //! | an array with strides that shall lie in one piece, or go elsewhere | [`contiguous`], [`copy_into`] |
 //! | several operators | a [`Chain`], written as text or built of [`Op`]s |
+//! | a chain of several tensors, or with a constant | [`Chain::program`], then a [`ProgramPlan`] |
 //! | the same movement again and again | a [`Plan`] of a chain: decided once, run often, without allocating |
 //! | that, of slices | [`Plan::run_slice`], [`Plan::run_slice_into`], [`Plan::run_slice_uninit`] |
 //! | values that own something, as `Vec<String>` | [`Plan::run_owned`] |
