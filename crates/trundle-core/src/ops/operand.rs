@@ -32,9 +32,9 @@ impl fmt::Display for Operand {
         match self {
             Operand::Previous => f.write_str("_"),
             Operand::Named(name) => {
-                let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '/');
-                let starts = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
-                match starts && name != "_" && name.chars().all(is_word) {
+                let ends = |c: char| c.is_whitespace() || ",()[]|=".contains(c);
+                let starts = name.starts_with(|c: char| c.is_alphabetic() || "_./".contains(c));
+                match starts && !name.contains(ends) {
                     true => f.write_str(name),
                     false if name.contains('"') => write!(f, "'{name}'"),
                     false => write!(f, "\"{name}\""),

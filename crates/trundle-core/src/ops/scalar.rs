@@ -264,7 +264,9 @@ impl FromStr for Scalar {
 }
 
 impl From<f64> for Scalar {
+    /// All that are no numbers are one.
     fn from(float: f64) -> Scalar {
+        let float = if float.is_nan() { f64::NAN } else { float };
         Scalar(Form::Float([float.to_bits().cast_signed(), 0]))
     }
 }
@@ -371,7 +373,8 @@ mod tests {
 
     #[test]
     fn what_it_prints_as_is_read_as_it() {
-        for text in ["0", "-7", "1.5", "-0.0", "inf", "-inf", "1e300", "0.1"] {
+        for text in ["0", "-7", "1.5", "-0.0", "inf", "-inf", "1e300", "0.1", "nan", "-nan", "9e18"]
+        {
             let read: Scalar = text.parse().unwrap();
             assert_eq!(read.to_string().parse(), Ok(read), "{text}");
             assert_eq!(Scalar::of_list(read.list()), read);
