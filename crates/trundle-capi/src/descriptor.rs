@@ -134,6 +134,12 @@ impl Descriptor {
         &self.layout
     }
 
+    /// Whether it is whole bytes that follow each other, row-major.
+    pub(crate) fn is_row_major(&self) -> bool {
+        let contiguous = Layout::row_major(self.layout.shape(), self.width.units());
+        self.width.packing().is_none() && contiguous.is_ok_and(|layout| layout == self.layout)
+    }
+
     /// All the memory of the tensor whose element at index 0 of every axis is at `data`.
     #[inline]
     pub(crate) fn memory(&self, data: *const u8) -> Result<Memory> {

@@ -1,6 +1,8 @@
 //! Gathers and scatters at an index for each position, or at indices of several axes: each element beside a plain
 //! reading.
 
+use std::ptr::{null, null_mut};
+
 use proptest::prelude::any;
 use trundle_testing::cases::{LayoutNumbers, layouts, shapes};
 use trundle_testing::choices::Choices;
@@ -235,4 +237,26 @@ fn one_element_is_replaced_by_an_update_of_any_rank() {
         trundle_scatter_nd(&row, data, &at, index.as_ptr().cast(), &ones, update, &row, out)
     });
     out.assert_is(&bytes!(u16: 1, 9));
+}
+
+#[test]
+fn a_tensor_without_elements_is_scattered_to_whatever_its_sizes() {
+    let (sizes, part) = ([1 << 40, 1 << 40, 0], [1, 0]);
+    let (desc, new) = (packed(TRUNDLE_DTYPE_F32, &sizes), packed(TRUNDLE_DTYPE_F32, &part));
+    let at = packed(TRUNDLE_DTYPE_I64, &[1, 2]);
+    let scatter = |indices: [i64; 2]| {
+        let indices = indices.as_ptr().cast();
+        // SAFETY: there is nothing but the indices to lead to.
+        unsafe { trundle_scatter_nd(&desc, null(), &at, indices, &new, null(), &desc, null_mut()) }
+    };
+    assert_ok(scatter([5, -1]));
+    assert_eq!(scatter([5, 1 << 40]), TRUNDLE_ERROR_INDEX);
+    let (sizes, none) = ([0, 1 << 40, 1 << 40], packed(TRUNDLE_DTYPE_I64, &[0, 1, 1]));
+    let desc = packed(TRUNDLE_DTYPE_F32, &sizes);
+    let new = packed(TRUNDLE_DTYPE_F32, &[0, 1, 1]);
+    // SAFETY: the same.
+    assert_ok(unsafe {
+        let (to, out) = (&raw const desc, null_mut());
+        trundle_scatter_elements(&desc, null(), &none, null(), &new, null(), 0, to, out)
+    });
 }
