@@ -307,8 +307,11 @@ fn broadcast(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     let rule = match layer.attribute("mode").unwrap_or("numpy") {
         "numpy" => BroadcastRule::ToSizes,
         "bidirectional" => BroadcastRule::BothWays,
-        "explicit" if mapping => BroadcastRule::Mapped(integers(2)),
-        "explicit" => return Err(layer.malformed("mode is explicit, and axes_mapping is missing")),
+        // What OpenVINO writes for an explicit one of its first form.
+        "explicit" | "none" if mapping => BroadcastRule::Mapped(integers(2)),
+        "explicit" | "none" => {
+            return Err(layer.malformed("mode is explicit, and axes_mapping is missing"));
+        }
         mode => return Err(layer.malformed(format!("mode {mode:?} is none of its modes"))),
     };
     Ok(Operator::Broadcast { sizes: integers(1), rule })

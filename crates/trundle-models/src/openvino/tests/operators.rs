@@ -222,6 +222,7 @@ fn layers_that_put_together() {
         ("Broadcast", "opset3", "mode=\"numpy\"", 2, 1, spread(BroadcastRule::ToSizes)),
         ("Broadcast", "opset3", "mode=\"bidirectional\"", 2, 1, spread(BroadcastRule::BothWays)),
         ("Broadcast", "opset3", "mode=\"explicit\"", 3, 1, spread(BroadcastRule::Mapped(list(2)))),
+        ("Broadcast", "opset1", "mode=\"none\"", 3, 1, spread(BroadcastRule::Mapped(list(2)))),
         ("DepthToSpace", "opset1", blocks, 1, 1, to_space(2, first)),
         ("DepthToSpace", "opset1", "mode=\"depth_first\"", 1, 1, to_space(1, last)),
         ("SpaceToDepth", "opset1", blocks, 1, 1, to_depth(2, first)),
