@@ -149,7 +149,8 @@ pub enum Operator {
         /// Which elements.
         mode: PadMode,
         /// Whether no more than the data has in a row may be put there, as OpenVINO's Pad has it: of a mirror image
-        /// without the outermost element one less than the size.
+        /// without the outermost element one less than the size. All of the data is mirrored then, also what is cut
+        /// off.
         once: bool,
     },
     /// Blocks of channels (axis 1) spread over the axes after it.

@@ -17,6 +17,7 @@ use crate::{Constant, Data, ElementType, Integers, PadValue, Pads};
 /// What one axis of the output consists of.
 struct Padding {
     before: usize,
+    /// Of the data; of the padded data, if all of it is padded.
     kept: Range<usize>,
     after: usize,
 }
@@ -52,6 +53,32 @@ fn cut_off(
     pads: &Pads,
     axes: Option<&Integers>,
 ) -> Checked<(TensorId, Vec<Option<Padding>>)> {
+    let paddings = paddings(site, pads, axes, Padding::new)?;
+    let data = site.data()?;
+    Ok((kept(site, data, &paddings)?, paddings))
+}
+
+/// What is kept of a tensor.
+fn kept(
+    site: &mut Site<'_, '_>,
+    tensor: TensorId,
+    paddings: &[Option<Padding>],
+) -> Checked<TensorId> {
+    let shape = site.builder.shape(tensor).clone();
+    let kept = |(padding, size): (&Option<Padding>, &usize)| {
+        padding.as_ref().map_or(0..*size, |padding| padding.kept.clone())
+    };
+    let kept: Vec<_> = paddings.iter().zip(shape.iter()).map(kept).collect();
+    site.builder.moved(tensor, cut(&shape, &kept)?)
+}
+
+/// What there is to be along each axis, where something is.
+fn paddings(
+    site: &mut Site<'_, '_>,
+    pads: &Pads,
+    axes: Option<&Integers>,
+    of: fn(i64, i64, usize) -> Option<Padding>,
+) -> Checked<Vec<Option<Padding>>> {
     let (begins, ends) = both_ends(site, pads)?;
     let shape = site.data_shape()?;
     let axes = site.list_or("axes", axes, (0..).take(shape.rank()))?;
@@ -64,7 +91,7 @@ fn cut_off(
     let mut paddings: Vec<Option<Padding>> = shape.iter().map(|_| None).collect();
     for ((&axis, &begin), &end) in axes.iter().zip(&begins).zip(&ends) {
         let front = normalize_axis("axis", axis, shape.rank())?;
-        let padding = Padding::new(begin, end, shape[front]).ok_or_else(|| {
+        let padding = of(begin, end, shape[front]).ok_or_else(|| {
             let size = shape[front];
             format!("pads {begin} and {end} leave no valid size for axis {axis} of size {size}")
         })?;
@@ -72,14 +99,12 @@ fn cut_off(
             return wrong!("axes have axis {axis} twice");
         }
     }
-    let kept = |(padding, size): (&Option<Padding>, &usize)| {
-        padding.as_ref().map_or(0..*size, |padding| padding.kept.clone())
-    };
-    let kept: Vec<_> = paddings.iter().zip(shape.iter()).map(kept).collect();
-    Ok((site.moved(cut(&shape, &kept)?)?, paddings))
+    Ok(paddings)
 }
 
-/// The same with elements of the data: of what is kept of it.
+/// The same with elements of the data: of what is kept of it, or, if `once`, of all of it, before anything is cut off.
+///
+/// Source: ONNX's Pad and OpenVINO's Pad-12, whose example of mixed pads says so.
 pub(super) fn pad_elements(
     site: &mut Site<'_, '_>,
     pads: &Pads,
@@ -87,7 +112,24 @@ pub(super) fn pad_elements(
     mode: PadMode,
     once: bool,
 ) -> Checked<TensorId> {
-    let (data, paddings) = cut_off(site, pads, axes)?;
+    if !once {
+        let (data, paddings) = cut_off(site, pads, axes)?;
+        return surrounded(site, data, &paddings, mode, once);
+    }
+    let paddings = paddings(site, pads, axes, Padding::around_all)?;
+    let data = site.data()?;
+    let padded = surrounded(site, data, &paddings, mode, once)?;
+    kept(site, padded, &paddings)
+}
+
+/// A tensor with elements of its own around it.
+fn surrounded(
+    site: &mut Site<'_, '_>,
+    data: TensorId,
+    paddings: &[Option<Padding>],
+    mode: PadMode,
+    once: bool,
+) -> Checked<TensorId> {
     let shape = site.builder.shape(data).clone();
     let mut width = Vec::with_capacity(2 * paddings.len());
     for (axis, (padding, size)) in paddings.iter().zip(shape.iter()).enumerate() {
@@ -167,6 +209,18 @@ impl Padding {
             kept: usize::try_from(kept.start).ok()?..usize::try_from(kept.end).ok()?,
             after: usize::try_from(total - to).ok()?,
         })
+    }
+
+    /// The same where all of the data is padded before anything is cut off.
+    fn around_all(begin: i64, end: i64, size: usize) -> Option<Padding> {
+        let (begin, end, size) = (i128::from(begin), i128::from(end), size as i128);
+        let start = (-begin).max(0);
+        Some(Padding {
+            before: usize::try_from(begin.max(0)).ok()?,
+            kept: usize::try_from(start).ok()?..usize::try_from(start + begin + size + end).ok()?,
+            after: usize::try_from(end.max(0)).ok()?,
+        })
+        .filter(|padding| padding.kept.start <= padding.kept.end)
     }
 }
 

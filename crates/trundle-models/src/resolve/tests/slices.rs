@@ -220,6 +220,23 @@ fn pads_are_elements_of_what_is_kept() {
 }
 
 #[test]
+fn mixed_pads_are_those_of_the_text() {
+    // The example of OpenVINO's Pad-12, whose elements are counted from 1 there.
+    let pad = |mode| {
+        let mut sketch = Sketch::new(&[Tagged::counting(&[3, 4], 1).constant()]);
+        let pads = Pads::Each { begins: given(&[2, -1]), ends: given(&[-1, 3]) };
+        sketch.node(Operator::PadElements { pads, axes: None, mode, once: true }, &[0], 1);
+        sketch.run().unwrap()[0].tags.clone()
+    };
+    let [first, second, third] = [[2, 3, 4, 4, 4, 4], [2, 3, 4, 3, 2, 1], [2, 3, 4, 4, 3, 2]];
+    let plus = |row: [u64; 6], more| row.map(|tag| tag + more);
+    assert_eq!(pad(PadMode::Edge), [first, first, first, plus(first, 4)].concat());
+    let rows = [plus(second, 8), plus(second, 4), second, plus(second, 4)];
+    assert_eq!(pad(PadMode::Reflect), rows.concat());
+    assert_eq!(pad(PadMode::Symmetric), [plus(third, 4), third, third, plus(third, 4)].concat());
+}
+
+#[test]
 fn pads_beyond_a_mirror_are_refused_where_the_text_does() {
     let pad = |pad: i64, mode, once| Operator::PadElements {
         pads: Pads::Both(given(&[pad, 0])),
