@@ -176,7 +176,8 @@ def strided_slice(chance, sizes):
 
 
 def tile(chance, sizes):
-    return Layer("Tile", "opset1", [[chance.choice([1, 1, 2, 3]) for _ in range(chance.randint(1, len(sizes) + 1))]])
+    repeats = [chance.choice([1, 1, 2, 3]) for _ in range(chance.randint(1, len(sizes) + 1))]
+    return Layer("Tile", "opset1", [repeats], said=lambda data: np.tile(data, repeats))
 
 
 def block_order(chance):
@@ -240,8 +241,9 @@ def pad(chance, sizes):
     pads = [[chance.choice([0, 0, chance.randint(0, most(size))]) for size in sizes] for _ in range(2)]
     if version == "opset12":
         for axis, size in enumerate(sizes):
-            if chance.random() < 0.2 and sum(side[axis] for side in pads) < size:
-                pads[chance.randint(0, 1)][axis] = -chance.randint(0, (size - 1) // 2)
+            # OpenVINO reads what is not its own where nothing of the data stays.
+            if chance.random() < 0.3:
+                pads[chance.randint(0, 1)][axis] = -chance.randint(0, size - 1)
     value = [elements([])] if mode == "constant" and chance.random() < 0.7 else []
     return Layer("Pad", version, [*pads, *value], {"pad_mode": mode})
 
@@ -273,7 +275,16 @@ def batch_to_space(chance, sizes):
         block[axis] = chance.choice([side for side in (1, 2, 3) if batch % side == 0])
         batch //= block[axis]
     crops = [[0] + [chance.randint(0, size * side // 2) for size, side in zip(sizes[1:], block[1:])] for _ in range(2)]
-    return Layer("BatchToSpace", "opset2", [block, *crops])
+
+    def said(data):
+        split = data.reshape(*block[1:], -1, *sizes[1:])
+        rank = len(sizes)
+        order = [rank - 1, *(axis for at in range(rank - 1) for axis in (rank + at, at))]
+        spread = split.transpose(order).reshape(-1, *(size * side for size, side in zip(sizes[1:], block[1:])))
+        kept = (slice(begin, size - end) for size, begin, end in zip(spread.shape, *crops))
+        return spread[tuple(kept)]
+
+    return Layer("BatchToSpace", "opset2", [block, *crops], said=said)
 
 
 def space_to_batch(chance, sizes):
@@ -410,7 +421,16 @@ def gather(chance, sizes):
     attributes = {}
     if version != "opset1":
         attributes = {"batch_dims": batch - len(shape) if shape[batch:] and chance.random() < 0.3 else batch}
-    return Layer("Gather", version, [indices, called(chance, axis, len(sizes))], attributes)
+    outside = (indices < -sizes[axis]) | (indices >= sizes[axis])
+
+    def said(data):
+        result = np.empty([*sizes[:axis], *shape[batch:], *sizes[axis + 1 :]], data.dtype)
+        for place in np.ndindex(*sizes[:batch]):
+            result[place] = data[place].take(np.where(outside, 0, indices)[place], axis - batch)
+            result[(*place, *(slice(None),) * (axis - batch), outside[place])] = 0
+        return result
+
+    return Layer("Gather", version, [indices, called(chance, axis, len(sizes))], attributes, said)
 
 
 def gather_elements(chance, sizes):
