@@ -275,16 +275,48 @@ impl Limit {
     }
 }
 
+/// How many elements are under way at once.
+const AT_ONCE: usize = 4;
+
 /// Copies an element of `$width` bytes for each index, from element `$from` of `$src` to element `$to` of `$dst`, which
-/// follow from the number of the index and from its place; widths that are `$known` have a loop of their own.
+/// follow from the number of the index and from its place; widths that are `$known` have a loop of their own, and those
+/// that are `$narrow` one of some elements at a time.
 macro_rules! copy_each {
     (
-        $width:expr, [$($known:literal)*], ($indices:expr, $limit:expr, $is_within:expr),
+        $width:expr, [$($narrow:literal)*] [$($known:literal)*], ($indices:expr, $limit:expr, $is_within:expr),
         |$at:ident, $place:ident| ($src:ident at $from:expr, $dst:ident at $to:expr)
     ) => {{
         // Of its own, since the compiler cannot know that what is written is not the flag.
         let mut is_within = *$is_within;
         match $width {
+            $($narrow => {
+                let (stretches, rest) = $indices.as_chunks::<AT_ONCE>();
+                let mut done = 0;
+                for stretch in stretches {
+                    let places: [usize; AT_ONCE] =
+                        std::array::from_fn(|k| $limit.place(stretch[k], &mut is_within));
+                    // All are read before one is written, so that none waits for the others.
+                    let elements: [[u8; $narrow]; AT_ONCE] = std::array::from_fn(|k| {
+                        let ($at, $place) = (done + k, places[k]);
+                        let (from, _) = ($src.wrapping_add($from * $narrow), ($at, $place));
+                        // SAFETY: by the caller, who vouches for every place of the axis.
+                        unsafe { from.cast::<[u8; $narrow]>().read_unaligned() }
+                    });
+                    for (k, element) in elements.into_iter().enumerate() {
+                        let ($at, $place) = (done + k, places[k]);
+                        let (to, _) = ($dst.wrapping_add($to * $narrow), ($at, $place));
+                        // SAFETY: as above.
+                        unsafe { to.cast::<[u8; $narrow]>().write_unaligned(element) };
+                    }
+                    done += AT_ONCE;
+                }
+                for (k, index) in rest.iter().enumerate() {
+                    let ($at, $place) = (done + k, $limit.place(*index, &mut is_within));
+                    let (from, to) = ($src.wrapping_add($from * $narrow), $dst.wrapping_add($to * $narrow));
+                    // SAFETY: as above.
+                    unsafe { copy::<$narrow>(from, to) };
+                }
+            })*
             $($known => {
                 for ($at, index) in $indices.iter().enumerate() {
                     let $place = $limit.place(*index, &mut is_within);
@@ -320,7 +352,7 @@ unsafe fn copy_rows(
     is_within: &mut bool,
 ) {
     copy_each!(
-        row, [1 2 3 4 6 8 12 16 24 32 48 64], (indices, limit, is_within),
+        row, [1 2 3 4 6 8 12 16] [24 32 48 64], (indices, limit, is_within),
         |at, place| (src at place, dst at at)
     );
 }
@@ -340,7 +372,7 @@ unsafe fn copy_elements(
 ) {
     let step = usize::from(inner > 1);
     copy_each!(
-        width, [1 2 4 8 16], (indices, limit, is_within),
+        width, [1 2 4 8 16] [], (indices, limit, is_within),
         |at, place| (src at (place * inner + at * step), dst at at)
     );
 }
@@ -360,7 +392,7 @@ unsafe fn put_elements(
 ) {
     let step = usize::from(inner > 1);
     copy_each!(
-        width, [1 2 4 8 16], (indices, limit, is_within),
+        width, [1 2 4 8 16] [], (indices, limit, is_within),
         |at, place| (src at at, dst at (place * inner + at * step))
     );
 }
