@@ -66,7 +66,7 @@ def test_chains_join_and_are_pickled_with_their_names():
     assert again != trundle.chain("flip(0) | concat(_, c) | pad(1)")
     plan = joined.plan(a, b=a)
     assert (plan.passes, plan.out_shape, plan.scratch_bytes) == (1, (8,), 0)
-    assert "from Constant(0) to Output(0)" in str(plan)
+    assert "from constant 0 to output 0" in str(plan)
 
 
 def test_the_result_may_be_what_is_read():

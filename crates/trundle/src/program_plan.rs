@@ -369,7 +369,7 @@ impl fmt::Display for ProgramPlan {
         let moves = if steps.len() == 1 { "move" } else { "moves" };
         write!(f, "{} {moves}, {} bytes", steps.len(), self.moved_bytes)?;
         for Step { source, target, work } in steps {
-            write!(f, "\nfrom {source:?} to {target:?}: ")?;
+            write!(f, "\nfrom {source} to {target}: ")?;
             match work.one() {
                 Some(plan) => write!(f, "{plan}")?,
                 None => f.write_str("in tiles, each planned when it is moved")?,

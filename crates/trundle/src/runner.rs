@@ -20,6 +20,18 @@ pub enum BufferId {
     Output(usize),
 }
 
+impl fmt::Display for BufferId {
+    /// `input 0`, as a plan of several tensors says it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BufferId::Input(index) => write!(f, "input {index}"),
+            BufferId::Constant(index) => write!(f, "constant {index}"),
+            BufferId::Temporary(index) => write!(f, "temporary {index}"),
+            BufferId::Output(index) => write!(f, "output {index}"),
+        }
+    }
+}
+
 /// One move of a [`Runner`]. A buffer that is put together from several others takes several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step<Work> {

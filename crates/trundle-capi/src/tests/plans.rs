@@ -152,7 +152,7 @@ fn plans_of_several_inputs_pads_and_gathers_do_what_the_calls_do() {
     let plan = concatenating(&[two, three], packed(TRUNDLE_DTYPE_U16, &[2, 5]));
     assert_ok(plan.run_inputs(&[one.start(), other.start()], out.start()));
     out.assert_is(&bytes!(u16: 1, 2, 5, 6, 7, 3, 4, 8, 9, 10));
-    assert!(plan.words().starts_with("2 moves, 20 bytes\nfrom Input(0) to Output(0): "));
+    assert!(plan.words().starts_with("2 moves, 20 bytes\nfrom input 0 to output 0: "));
     // One memory twice.
     let plan = concatenating(&[two; 2], packed(TRUNDLE_DTYPE_U16, &[2, 4]));
     let mut out = Guarded::new(16);
