@@ -116,7 +116,7 @@ fn what_lies_between_passes_is_allocated_with_the_plan() {
     let places = GatherNd::new(0, indices).index_map(shape).unwrap();
     let program = programs::updated(shape, updates.layout().shape(), width, &places).unwrap();
     let plan = Assembled::new(&program, vec![data, updates], out).unwrap();
-    assert!(plan.to_string().contains("Temporary"));
+    assert!(plan.to_string().contains("temporary"));
     let bytes = (63 * 66 + 64) * 2;
     let content: Vec<u8> = (0..bytes).map(|at| at as u8).collect();
     let (mut data, mut updates) = (Guarded::of(&content), Guarded::of(&[0xee; 3000]));
