@@ -288,51 +288,42 @@ macro_rules! copy_each {
     ) => {{
         // Of its own, since the compiler cannot know that what is written is not the flag.
         let mut is_within = *$is_within;
+        /// Those behind the first `$done`, one by one.
+        macro_rules! rest {
+            ($indices_left:expr, $done:expr, $bytes:expr) => {
+                for ($at, index) in ($done..).zip($indices_left) {
+                    let $place = $limit.place(*index, &mut is_within);
+                    let (from, to) = ($src.wrapping_add($from * $bytes), $dst.wrapping_add($to * $bytes));
+                    // SAFETY: by the caller, who vouches for every place of the axis.
+                    unsafe { std::ptr::copy_nonoverlapping(from, to, $bytes) };
+                }
+            };
+        }
         match $width {
             $($narrow => {
-                let (stretches, rest) = $indices.as_chunks::<AT_ONCE>();
-                let mut done = 0;
-                for stretch in stretches {
+                let (stretches, left) = $indices.as_chunks::<AT_ONCE>();
+                for (number, stretch) in stretches.iter().enumerate() {
+                    let first = number * AT_ONCE;
                     let places: [usize; AT_ONCE] =
                         std::array::from_fn(|k| $limit.place(stretch[k], &mut is_within));
                     // All are read before one is written, so that none waits for the others.
                     let elements: [[u8; $narrow]; AT_ONCE] = std::array::from_fn(|k| {
-                        let ($at, $place) = (done + k, places[k]);
+                        let ($at, $place) = (first + k, places[k]);
                         let (from, _) = ($src.wrapping_add($from * $narrow), ($at, $place));
                         // SAFETY: by the caller, who vouches for every place of the axis.
                         unsafe { from.cast::<[u8; $narrow]>().read_unaligned() }
                     });
                     for (k, element) in elements.into_iter().enumerate() {
-                        let ($at, $place) = (done + k, places[k]);
+                        let ($at, $place) = (first + k, places[k]);
                         let (to, _) = ($dst.wrapping_add($to * $narrow), ($at, $place));
                         // SAFETY: as above.
                         unsafe { to.cast::<[u8; $narrow]>().write_unaligned(element) };
                     }
-                    done += AT_ONCE;
                 }
-                for (k, index) in rest.iter().enumerate() {
-                    let ($at, $place) = (done + k, $limit.place(*index, &mut is_within));
-                    let (from, to) = ($src.wrapping_add($from * $narrow), $dst.wrapping_add($to * $narrow));
-                    // SAFETY: as above.
-                    unsafe { copy::<$narrow>(from, to) };
-                }
+                rest!(left, stretches.len() * AT_ONCE, $narrow);
             })*
-            $($known => {
-                for ($at, index) in $indices.iter().enumerate() {
-                    let $place = $limit.place(*index, &mut is_within);
-                    let (from, to) = ($src.wrapping_add($from * $known), $dst.wrapping_add($to * $known));
-                    // SAFETY: by the caller, who vouches for every place of the axis.
-                    unsafe { copy::<$known>(from, to) };
-                }
-            })*
-            width => {
-                for ($at, index) in $indices.iter().enumerate() {
-                    let $place = $limit.place(*index, &mut is_within);
-                    let (from, to) = ($src.wrapping_add($from * width), $dst.wrapping_add($to * width));
-                    // SAFETY: as above.
-                    unsafe { std::ptr::copy_nonoverlapping(from, to, width) };
-                }
-            }
+            $($known => rest!($indices, 0usize, $known),)*
+            width => rest!($indices, 0usize, width),
         }
         *$is_within = is_within;
     }};
@@ -395,14 +386,4 @@ unsafe fn put_elements(
         width, [1 2 4 8 16] [], (indices, limit, is_within),
         |at, place| (src at at, dst at (place * inner + at * step))
     );
-}
-
-/// Copies one element of W bytes.
-///
-/// # Safety
-/// `src` is valid for reads and `dst` for writes of W bytes.
-#[inline(always)]
-unsafe fn copy<const W: usize>(src: *const u8, dst: *mut u8) {
-    // SAFETY: by the caller.
-    unsafe { dst.cast::<[u8; W]>().write_unaligned(src.cast::<[u8; W]>().read_unaligned()) };
 }
