@@ -165,11 +165,10 @@ impl<'py> Tensor<'py> {
         let width = self.memory.width;
         let other = Elements { dtype: DType::Bytes(width), is_big_endian: false };
         let Some(dtype) = self.numpy_dtype(&py.import("numpy")?)? else { return Ok(other) };
-        let name: String = dtype.getattr("name")?.extract()?;
-        let known = NAMES.iter().find(|(numpy, _)| *numpy == name);
+        let known = dtype_of(&dtype, width)?;
         let byte_order: String = dtype.getattr("byteorder")?.extract()?;
         let is_big_endian = byte_order == ">" || byte_order == "=" && cfg!(target_endian = "big");
-        Ok(known.map_or(other, |(_, dtype)| Elements { dtype: *dtype, is_big_endian }))
+        Ok(known.map_or(other, |dtype| Elements { dtype, is_big_endian }))
     }
 
     /// Checks that another argument goes with this one: of the same kind, with elements of the same type.
@@ -221,27 +220,29 @@ impl<'py> Tensor<'py> {
     }
 }
 
-/// What numpy, and the package ml_dtypes, call the types whose elements numbers are.
-const NAMES: [(&str, DType); 18] = [
-    ("bool", DType::Boolean),
-    ("int8", DType::I8),
-    ("int16", DType::I16),
-    ("int32", DType::I32),
-    ("int64", DType::I64),
-    ("uint8", DType::U8),
-    ("uint16", DType::U16),
-    ("uint32", DType::U32),
-    ("uint64", DType::U64),
-    ("float16", DType::F16),
-    ("float32", DType::F32),
-    ("float64", DType::F64),
-    ("complex64", DType::Complex64),
-    ("complex128", DType::Complex128),
+/// What the package ml_dtypes calls types whose elements numbers are.
+const ML_DTYPES: [(&str, DType); 4] = [
     ("bfloat16", DType::BF16),
     ("float8_e4m3fn", DType::F8E4M3),
     ("float8_e5m2", DType::F8E5M2),
     ("float8_e8m0fnu", DType::F8E8M0),
 ];
+
+/// The type of numbers that a dtype is, if it is one.
+fn dtype_of(dtype: &Bound<'_, PyAny>, width: usize) -> PyResult<Option<DType>> {
+    let (kind, bits): (String, usize) = (dtype.getattr("kind")?.extract()?, 8 * width);
+    let name = match &*kind {
+        "b" => "boolean".to_owned(),
+        "i" | "u" | "f" => format!("{kind}{bits}"),
+        "c" => format!("complex{bits}"),
+        _ => {
+            let name: String = dtype.getattr("name")?.extract()?;
+            let known = ML_DTYPES.iter().find(|(own, _)| *own == name);
+            return Ok(known.map(|(_, dtype)| *dtype));
+        }
+    };
+    Ok(DType::from_name(&name).ok())
+}
 
 /// The elements of an array, of which numbers are to be some.
 #[derive(Clone, Copy, Debug, Hash)]
