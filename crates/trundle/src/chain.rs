@@ -163,8 +163,8 @@ impl Chain {
             Shape::new(sizes).ok()
         };
         let shapes: Option<Vec<Shape>> = inputs.as_ref().iter().map(not_empty).collect();
-        let (program, made) = self.shapes(&shapes?).ok()?;
-        axes_kept(&program, made)
+        let program = self.shapes(shapes?).ok()?;
+        axes_kept(&program, program.outputs()[0])
     }
 
     /// The chain as a program: its [inputs](Chain::inputs), of these shapes and this type, at least a tensor for each
@@ -193,11 +193,28 @@ impl Chain {
         inputs: impl AsRef<[Shape]>,
         dtype: DType,
     ) -> Result<Program, ChainError> {
-        let (program, made) =
-            self.program_of(inputs.as_ref(), dtype.into(), |value| value.element(dtype, dtype))?;
-        let whole =
-            |source| self.error(0, inputs.as_ref().first().unwrap_or(&Shape::default()), source);
-        program.with_output(made).map_err(whole)
+        self.program_with(inputs, dtype.into(), |number| number.element(dtype, dtype))
+    }
+
+    /// [`Chain::program`] of elements of a width, where `constant` gives a buffer of one element that is a number.
+    ///
+    /// # Errors
+    /// As [`Chain::program`], and what `constant` refuses.
+    pub fn program_with(
+        &self,
+        inputs: impl AsRef<[Shape]>,
+        width: Width,
+        constant: impl FnMut(Scalar) -> Result<Vec<u8>, Error>,
+    ) -> Result<Program, ChainError> {
+        let mut program = Program::new();
+        let given = |shape: &Shape| {
+            let given = program.given(shape.clone(), width);
+            given.map_err(|source| self.error(0, shape, source))
+        };
+        let given = inputs.as_ref().iter().map(given).collect::<Result<Vec<_>, _>>()?;
+        let made = self.add_to(&mut program, &given, constant)?;
+        let shape = program.tensor(made).shape.clone();
+        program.with_output(made).map_err(|source| self.error(0, &shape, source))
     }
 
     /// Adds to a program what the chain makes of tensors of it, one for each of its [inputs](Chain::inputs), all of one
@@ -232,25 +249,9 @@ impl Chain {
         Ok(last)
     }
 
-    fn program_of(
-        &self,
-        inputs: &[Shape],
-        width: Width,
-        constant: impl FnMut(Scalar) -> Result<Vec<u8>, Error>,
-    ) -> Result<(Program, TensorId), ChainError> {
-        let mut program = Program::new();
-        let given = |shape: &Shape| {
-            let given = program.given(shape.clone(), width);
-            given.map_err(|source| self.error(0, shape, source))
-        };
-        let given = inputs.iter().map(given).collect::<Result<Vec<_>, _>>()?;
-        let made = self.add_to(&mut program, &given, constant)?;
-        Ok((program, made))
-    }
-
     /// The same of elements of any type, for the shapes alone.
-    fn shapes(&self, inputs: &[Shape]) -> Result<(Program, TensorId), ChainError> {
-        self.program_of(inputs, Width::Bytes(0), |_| Ok(Vec::new()))
+    fn shapes(&self, inputs: impl AsRef<[Shape]>) -> Result<Program, ChainError> {
+        self.program_with(inputs, Width::Bytes(0), |_| Ok(Vec::new()))
     }
 
     /// The shape of what the chain makes of tensors of these shapes, one for each of its [inputs](Chain::inputs).
@@ -258,12 +259,8 @@ impl Chain {
     /// # Errors
     /// As [`Chain::program`].
     pub fn out_shape(&self, inputs: impl AsRef<[Shape]>) -> Result<Shape, ChainError> {
-        if let ([shape], true) = (inputs.as_ref(), self.is_map()) {
-            let steps = self.steps(shape)?;
-            return Ok(steps.last().map_or(shape, IndexMap::out_shape).clone());
-        }
-        let (program, made) = self.shapes(inputs.as_ref())?;
-        Ok(program.tensor(made).shape.clone())
+        let program = self.shapes(inputs)?;
+        Ok(program.tensor(program.outputs()[0]).shape.clone())
     }
 
     fn error(&self, stage: usize, input: &Shape, source: Error) -> ChainError {
@@ -414,341 +411,4 @@ impl fmt::Display for ChainError {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
-
-    use super::*;
-    use crate::Plan;
-    use crate::lowering::ChainPass;
-
-    fn shape(sizes: &[usize]) -> Shape {
-        Shape::new(sizes).unwrap()
-    }
-
-    fn chain(text: &str) -> Chain {
-        text.parse().unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    #[test]
-    fn axes_are_kept_unless_they_are_split_merged_or_put_in() {
-        for sizes in [[3, 4, 5], [1, 4, 1], [1, 1, 1], [3, 0, 5], [0, 0, 0]] {
-            let kept = |text: &str| chain(text).axes_kept(shape(&sizes));
-            assert_eq!(kept("transpose(2, 0, 1)"), Some(vec![2, 0, 1]), "{sizes:?}");
-            assert_eq!(kept("transpose(2,0,1) | roll(shift=1, axes=0)"), Some(vec![2, 0, 1]));
-            assert_eq!(kept("transpose(2,0,1) | transpose(2,0,1)"), Some(vec![1, 2, 0]));
-            assert_eq!(kept("flip(axes=[0, 2]) | a b c -> b a c"), Some(vec![1, 0, 2]));
-            assert_eq!(kept("a b c -> (a b) c"), None, "{sizes:?}");
-            assert_eq!(kept("a b c -> a (b c)"), None);
-        }
-        let kept = |text: &str| chain(text).axes_kept(shape(&[3, 4, 5]));
-        assert_eq!(kept("rot90(k=1, axes=[0, 1])"), Some(vec![1, 0, 2]));
-        assert_eq!(kept("slice(starts=[1], stops=[3], axes=[1])"), Some(vec![0, 1, 2]));
-        assert_eq!(kept("reverse(axis=1, batch_axis=0, lengths=[1, 2, 3])"), Some(vec![0, 1, 2]));
-        assert_eq!(kept("transpose(0, 1)"), None, "it does not fit");
-    }
-
-    /// For each output index of `shape` after the chain, the source index by one map after
-    /// another.
-    fn sources(maps: &[IndexMap], out_shape: &Shape) -> Vec<Vec<usize>> {
-        let mut sources = Vec::new();
-        out_shape.for_each_index(|index| {
-            let source = maps.iter().rev().fold(index.to_vec(), |index, map| map.source_of(&index));
-            sources.push(source);
-        });
-        sources
-    }
-
-    /// The index maps of the operators, one for each.
-    fn steps(chain: &Chain, shape: &Shape) -> Vec<IndexMap> {
-        let mut shape = shape.clone();
-        let step = |op: &Op| {
-            let map = op.index_map(&shape).unwrap();
-            shape = map.out_shape().clone();
-            map
-        };
-        chain.ops().iter().map(step).collect()
-    }
-
-    /// The law of [`Plan::passes`]; the passes between row-major tensors.
-    fn check_passes(chain: &Chain, shape: &Shape) -> Vec<ChainPass> {
-        let plan = Plan::row_major(chain, 2, shape, Some(1)).unwrap();
-        let (passes, steps) = (plan.passes().to_vec(), steps(chain, shape));
-        let out_shape = chain.out_shape(shape).unwrap();
-        let maps: Vec<IndexMap> = passes.iter().map(|pass| pass.map.clone()).collect();
-        assert_eq!(maps.last().unwrap().out_shape(), &out_shape);
-        assert_eq!(sources(&maps, &out_shape), sources(&steps, &out_shape), "{chain}");
-        let mut reached = 0;
-        for pass in &passes {
-            assert_eq!(pass.stages.start, reached);
-            reached = pass.stages.end;
-        }
-        assert_eq!(reached, steps.len());
-        check_program(chain, shape, &maps);
-        passes
-    }
-
-    /// The law of [`Chain::program`].
-    fn check_program(chain: &Chain, shape: &Shape, maps: &[IndexMap]) {
-        let program = chain.program(shape, DType::Bytes(2)).unwrap();
-        let [output] = program.outputs() else { panic!("one output") };
-        for (element, source) in sources(maps, &chain.out_shape(shape).unwrap()).iter().enumerate()
-        {
-            let (input, at) = program.origin(*output, element);
-            assert_eq!((input.0, &shape.unravel(at)), (0, source), "{chain}");
-        }
-    }
-
-    #[test]
-    fn a_program_that_cannot_be_is_refused_where_it_stands() {
-        let large = shape(&[isize::MAX.unsigned_abs() / 2]);
-        let refused =
-            |chain: &Chain, width| chain.program(&large, DType::Bytes(width)).unwrap_err();
-        assert_eq!(refused(&Chain::new(), 4).span, 0..0);
-        assert_eq!(chain("flip(0)").program(&large, DType::U8).unwrap().tensors().len(), 2);
-        let error = refused(&chain("flip(0) | flip(1)"), 1);
-        assert_eq!((error.stage, error.span), (1, 10..17));
-    }
-
-    #[test]
-    fn an_empty_chain_is_one_pass_that_moves_nothing() {
-        let passes = check_passes(&Chain::new(), &shape(&[2, 3]));
-        assert_eq!(passes, [ChainPass { stages: 0..0, map: IndexMap::identity(&shape(&[2, 3])) }]);
-        assert_eq!(Chain::new().to_string(), "");
-    }
-
-    #[test]
-    fn what_composes_is_one_pass() {
-        let text = "flip(axes=[2]) | h w c -> c h w | roll(shift=[1, 5], axes=[0, -1])";
-        let passes = check_passes(&chain(text), &shape(&[2, 3, 4]));
-        assert_eq!(passes.len(), 1);
-        assert_eq!(passes[0].stages, 0..3);
-        assert_eq!(passes[0].map.out_shape(), &shape(&[4, 2, 3]));
-        assert_eq!(passes[0].map.source_of(&[0, 0, 2]), [0, 0, 0]);
-        let text =
-            "roll(shift=[-1, -1], axes=[1, 2]) | b (h p) (w q) c -> (b h w) (p q) c, p=2, q=2";
-        let passes = check_passes(&chain(text), &shape(&[2, 4, 6, 3]));
-        assert_eq!(passes.len(), 1);
-    }
-
-    #[test]
-    fn what_does_not_compose_takes_another_pass() {
-        let reverse = "reverse(axis=1, batch_axis=0, lengths=[2, 4, 3])";
-        let text = format!("flip(1) | {reverse} | roll(shift=1, axes=1) | flip(0) | {reverse}");
-        let passes = check_passes(&chain(&text), &shape(&[3, 5]));
-        let stages: Vec<_> = passes.into_iter().map(|pass| pass.stages).collect();
-        assert_eq!(stages, [0..3, 3..5]);
-    }
-
-    #[test]
-    fn what_is_moved_and_moved_back_takes_no_pass() {
-        let [first, second] = ["2, 4", "5, 3"]
-            .map(|lengths| format!("reverse(1, batch_axis=0, lengths=[{lengths}])"));
-        let text = format!("{first} | {second} | {second} | {first}");
-        let passes = check_passes(&chain(&text), &shape(&[2, 5]));
-        assert_eq!(passes.len(), 1);
-        assert!(passes[0].map.is_identity() && passes[0].stages == (0..4));
-    }
-
-    #[test]
-    fn lengths_are_read_from_files() {
-        let text = "reverse(1, rows.npy) | reverse(1, batch_axis=0, lengths='list')";
-        let mut asked = Vec::new();
-        let parsed = Chain::parse(text, |_, file| {
-            asked.push(file.to_owned());
-            match file {
-                "rows.npy" => Ok(NumbersFile::new(shape(&[2, 1]), vec![9, 1]).unwrap()),
-                "list" => Ok(NumbersFile::list(vec![0, 2])),
-                _ => Err("no such file"),
-            }
-        });
-        let expected = Chain::new()
-            .then(ReverseSubsequences::dense(1, shape(&[2, 1]), [9, 1]))
-            .then(ReverseSequence::new(1, 0, [0, 2]));
-        assert_eq!(parsed.unwrap(), expected);
-        assert_eq!(asked, ["rows.npy", "list"]);
-        check_passes(&expected, &shape(&[2, 3]));
-    }
-
-    #[test]
-    fn lengths_that_are_refused_are_shown_in_the_chain() {
-        let parse = |text: &str, lengths: Result<NumbersFile, &'static str>| {
-            Chain::parse(text, |_, _| lengths.clone()).unwrap_err().to_string()
-        };
-        assert_eq!(
-            parse("flip(0) | reverse(1, lens.npy)", Err("no such file")),
-            "lengths in \"lens.npy\": no such file\n  \
-               flip(0) | reverse(1, lens.npy)\n  \
-             \u{20}                    ^^^^^^^^"
-        );
-        assert_eq!(
-            parse("reverse(1, lens.npy)", Ok(NumbersFile::list(vec![1, -2]))),
-            "lengths in \"lens.npy\": length -2 at index 1 is out of range: \
-             expected 0..=18446744073709551615\n  \
-               reverse(1, lens.npy)\n  \
-             \u{20}          ^^^^^^^^"
-        );
-        assert_eq!(
-            "reverse(1, l)".parse::<Chain>().unwrap_err().to_string(),
-            "lengths in \"l\": no file is read here\n  \
-               reverse(1, l)\n  \
-             \u{20}          ^\n  \
-               write a list, as lengths=[2, 4, 3]"
-        );
-        assert!(matches!(
-            Chain::parse("flop(1)", |_, _| Err(())),
-            Err(ParseError::Notation(error)) if error.span == (0..4)
-        ));
-    }
-
-    #[test]
-    fn an_operator_that_does_not_fit_is_shown_in_the_chain() {
-        let text = "h w -> w h | flip( axes=[2] ) | flip(0)";
-        let error = chain(text).steps(&shape(&[2, 3])).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "stage 2 does not fit shape [3, 2]: axis 2 is out of range for rank 2: \
-             expected -2..=1\n  \
-               h w -> w h | flip( axes=[2] ) | flip(0)\n  \
-             \u{20}            ^^^^^^^^^^^^^^^^"
-        );
-        assert_eq!(error.stage, 1);
-        assert_eq!(chain(text).out_shape(shape(&[2, 3])).unwrap_err(), error);
-    }
-
-    #[test]
-    fn a_shape_that_a_pattern_refuses_is_shown_in_the_pattern() {
-        for (text, sizes, expected) in [
-            (
-                "flip(0) | b (h p1) (w p2) c -> b (h w) (p1 p2 c), p1=16, p2=16",
-                &[2, 64, 50, 3][..],
-                "stage 2 does not fit shape [2, 64, 50, 3]: axis \"(w p2)\" of size 50 does not \
-                 split into p2 = 16\n  \
-                   flip(0) | b (h p1) (w p2) c -> b (h w) (p1 p2 c), p1=16...\n  \
-                 \u{20}                  ^^^^^^\n  \
-                   the nearest sizes that split are 48 and 64",
-            ),
-            (
-                "(h p) -> h p, p=16",
-                &[5],
-                "stage 1 does not fit shape [5]: axis \"(h p)\" of size 5 does not split into \
-                 p = 16\n  \
-                   (h p) -> h p, p=16\n  \
-                   ^^^^^\n  \
-                   the least size that splits is 16",
-            ),
-            (
-                "(h p) -> h p, h=2, p=16",
-                &[30],
-                "stage 1 does not fit shape [30]: axis \"(h p)\" of size 30 does not split into \
-                 h = 2, p = 16\n  \
-                   (h p) -> h p, h=2, p=16\n  \
-                   ^^^^^\n  \
-                   they multiply to 32: leave one of them to the shape",
-            ),
-            (
-                "(h p) -> h p, p=0",
-                &[0],
-                "stage 1 does not fit shape [0]: axis \"(h p)\" of size 0 leaves open what h is \
-                 beside p = 0\n  \
-                   (h p) -> h p, p=0\n  \
-                   ^^^^^\n  \
-                   give the size of \"h\" too",
-            ),
-            (
-                "h w -> w h, w=3",
-                &[2, 4],
-                "stage 1 does not fit shape [2, 4]: axis \"w\" of size 4 must have w = 3\n  \
-                   h w -> w h, w=3\n  \
-                 \u{20} ^\n  \
-                   leave the size of \"w\" to the shape",
-            ),
-            (
-                "h w () -> h w",
-                &[2, 4, 3],
-                "stage 1 does not fit shape [2, 4, 3]: axis \"1\" of size 3 must have size 1\n  \
-                   h w () -> h w\n  \
-                 \u{20}   ^^\n  \
-                   write a name in place of 1 if the axis may have another size",
-            ),
-            (
-                "flip(0) | h w -> w h",
-                &[2, 4, 3],
-                "stage 2 does not fit shape [2, 4, 3]: the pattern is for 2 axes, and shape \
-                 [2, 4, 3] has 3\n  \
-                   flip(0) | h w -> w h\n  \
-                 \u{20}         ^^^\n  \
-                   write \"...\" on both sides for the axes that have no name",
-            ),
-            (
-                "a (b c) ... -> a b c ..., b=2",
-                &[2],
-                "stage 1 does not fit shape [2]: the pattern is for 2 or more axes, and shape [2] \
-                 has 1\n  \
-                   a (b c) ... -> a b c ..., b=2\n  \
-                   ^^^^^^^^^^^",
-            ),
-            (
-                "-> 1",
-                &[2],
-                "stage 1 does not fit shape [2]: the pattern is for 0 axes, and shape [2] has 1\n  \
-                   -> 1\n  \
-                   ^^\n  \
-                   write \"...\" on both sides for the axes that have no name",
-            ),
-        ] {
-            let error = chain(text).out_shape(shape(sizes)).unwrap_err().to_string();
-            assert_eq!(error, expected, "\n{error}");
-        }
-    }
-
-    #[test]
-    fn a_chain_that_was_built_is_shown_as_it_would_be_written() {
-        let built = chain(" flip(1) ").then(Transpose::new(&[0, 0])).then(Flip::new(&[0]));
-        assert_eq!(built.to_string(), "flip(axes=[1]) | transpose(0, 0) | flip(axes=[0])");
-        assert_eq!(
-            built.steps(&shape(&[2, 3])).unwrap_err().to_string(),
-            "stage 2 does not fit shape [2, 3]: order has axis 0 twice\n   \
-               flip(1)  | transpose(0, 0) | flip(axes=[0])\n  \
-             \u{20}           ^^^^^^^^^^^^^^^"
-        );
-    }
-
-    /// An operator that fits every shape of three axes of size 3.
-    fn fitting_op() -> impl Strategy<Value = Op> {
-        let axes = || proptest::collection::vec(-3..3i64, 0..4);
-        let length = 0..=4u64;
-        prop_oneof![
-            proptest::sample::subsequence(vec![0, 1, -1], 0..=3)
-                .prop_map(|axes| Flip::new(&axes).into()),
-            (-4..5i64, axes()).prop_map(|(shift, axes)| Roll::new(&[shift], &axes).into()),
-            Just(vec![0, 1, 2i64]).prop_shuffle().prop_map(|order| Transpose::new(&order).into()),
-            Just(Transpose::new(&[]).into()),
-            (-3..3i64, proptest::collection::vec(length, 9))
-                .prop_map(|(axis, lengths)| ReverseSubsequences::new(axis, lengths).into()),
-            (0..3i64, 1..3i64, proptest::collection::vec(0..=3i128, 3)).prop_map(
-                |(axis, further, lengths)| {
-                    ReverseSequence::new(axis, (axis + further) % 3, lengths).into()
-                }
-            ),
-        ]
-    }
-
-    fn fitting_chain() -> impl Strategy<Value = Chain> {
-        proptest::collection::vec(fitting_op(), 0..6)
-            .prop_map(|ops| ops.into_iter().fold(Chain::new(), Chain::then))
-    }
-
-    proptest! {
-        #[test]
-        fn passes_do_what_the_operators_do_one_after_another(chain in fitting_chain()) {
-            check_passes(&chain, &shape(&[3, 3, 3]));
-        }
-
-        #[test]
-        fn what_a_chain_prints_as_gives_it(chain in fitting_chain()) {
-            prop_assume!(!chain.ops().is_empty());
-            prop_assert_eq!(chain.to_string().parse::<Chain>().unwrap(), chain);
-        }
-    }
-}
+mod tests;

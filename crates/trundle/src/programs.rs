@@ -16,16 +16,16 @@
 //! # Ok::<(), trundle::Error>(())
 //! ```
 
+use trundle_core::ops::{Concat, Stack};
 use trundle_core::program::TensorId;
-use trundle_core::{IndexMap, Program, Result, Shape, Width, normalize_axis};
+use trundle_core::{IndexMap, Program, Result, Shape, Width};
 
 /// Tensors one after another along an axis, on which alone their sizes may differ; a negative one counts from the end.
 ///
 /// # Errors
 /// As [`Program::joined`].
 pub fn concatenated(parts: &[(&Shape, Width)], axis: i64) -> Result<Program> {
-    let rank = parts.first().map_or(1, |(shape, _)| shape.rank());
-    joined(parts, |program, given| program.joined(normalize_axis("axis", axis, rank)?, given))
+    joined(parts, |program, given| Concat::new([], axis).add_to(program, given))
 }
 
 /// Tensors of one shape one after another along a new axis of the result; a negative one counts from its end.
@@ -33,8 +33,7 @@ pub fn concatenated(parts: &[(&Shape, Width)], axis: i64) -> Result<Program> {
 /// # Errors
 /// As [`Program::stacked`].
 pub fn stacked(parts: &[(&Shape, Width)], axis: i64) -> Result<Program> {
-    let rank = parts.first().map_or(1, |(shape, _)| shape.rank() + 1);
-    joined(parts, |program, given| program.stacked(normalize_axis("axis", axis, rank)?, given))
+    joined(parts, |program, given| Stack::new([], axis).add_to(program, given))
 }
 
 /// So many elements of a constant before and behind a tensor along each axis. `value` is a buffer of one of them.

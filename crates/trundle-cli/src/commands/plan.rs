@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use trundle::lowering::{AxisMap, Block, Cut, CutAt, Layer, Loop, Move, Run, Source};
 use trundle::tuning::{self, Used};
-use trundle::{Chain, Layout, Plan, PlanError, Program, ProgramPlan};
+use trundle::{Chain, Layout, Plan, PlanError, ProgramPlan, Shape};
 use trundle_disk::{Job, TensorJob};
 use trundle_formats::{Format, Header, Order, Output, Shown, TensorFile};
 
@@ -227,12 +227,10 @@ fn plan(
             .map(|plan| InMemory::Chain(Box::new(plan)))
             .map_err(|error| named(Failure::from(error)));
     }
-    let mut program = Program::new();
-    let given = inputs.iter().map(|input| program.given(input.shape.clone(), width));
-    let given = given.collect::<trundle::Result<Vec<_>>>()?;
-    let made = chain.add_to(&mut program, &given, |value| element.of_number(value));
-    let made = made.map_err(|error| named(Failure::from(PlanError::from(error))))?;
-    let plan = ProgramPlan::new(&program.with_output(made)?, &layouts, &dst, threads)?;
+    let shapes: Vec<Shape> = inputs.iter().map(|input| input.shape.clone()).collect();
+    let program = chain.program_with(&shapes, width, |number| element.of_number(number));
+    let program = program.map_err(|error| named(Failure::from(PlanError::from(error))))?;
+    let plan = ProgramPlan::new(&program, &layouts, &dst, threads)?;
     Ok(InMemory::Program(Box::new(plan)))
 }
 

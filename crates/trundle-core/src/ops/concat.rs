@@ -51,7 +51,7 @@ impl Concat {
         Err(Error::NoIndexMap { operator: self.to_string() })
     }
 
-    /// Adds what it makes of tensors of a program, one for each of its inputs.
+    /// Adds what it makes of tensors of a program, whatever the names of its inputs.
     ///
     /// # Errors
     /// As [`Program::joined`]; the axis may count from the end.

@@ -119,7 +119,8 @@ impl Movement {
         from: impl Into<Arrangement<'a>>,
         to: Order,
     ) -> Result<Movement, PlanError> {
-        Movement::of_chain(chain, width, &[(shape, from.into())], to, no_constant)
+        let none = |_| unreachable!("there is no constant");
+        Movement::of_chain(chain, width, &[(shape, from.into())], to, none)
     }
 
     /// The movement that makes one tensor of `whole`, whose inputs stand in files so: row-major,
@@ -260,11 +261,6 @@ impl Movement {
     pub(crate) fn whole_passes(&self) -> usize {
         self.whole_passes
     }
-}
-
-/// For chains that have none.
-pub(crate) fn no_constant(value: Scalar) -> trundle::Result<Vec<u8>> {
-    Err(trundle::Error::NoIndexMap { operator: value.to_string() })
 }
 
 /// What the only output of a program is made of.

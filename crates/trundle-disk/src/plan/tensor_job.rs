@@ -16,7 +16,7 @@ use crate::plan::input::{JobInput, JobTensor};
 use crate::plan::io_plan::{FilePass, IoPlan, Resources, Traffic};
 use crate::plan::job::{Assembled, Cost, PlanOptions};
 use crate::plan::location::unit;
-use crate::plan::movement::{Arrangement, Movement, no_constant};
+use crate::plan::movement::{Arrangement, Movement};
 use crate::plan::rates::Rates;
 
 /// A tensor of a job, decided.
@@ -269,7 +269,8 @@ impl Unplanned {
         let Header { name, element, shape, .. } = header;
         let given = [(shape, Arrangement::from(header))];
         let width = element.width();
-        let movement = Movement::of_chain(&Chain::new(), width, &given, order, no_constant);
+        let constant = |number| element.of_number(number);
+        let movement = Movement::of_chain(&Chain::new(), width, &given, order, constant);
         Ok(Unplanned {
             name: name.clone(),
             element: element.clone(),
