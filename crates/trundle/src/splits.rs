@@ -20,8 +20,7 @@ pub fn split<T: Copy + 'static>(
     sizes: &[usize],
     axis: i64,
 ) -> Result<Vec<Tensor<T>>> {
-    let axis = normalize_axis("axis", axis, data.shape().rank())?;
-    let parts = slices(data.shape(), axis, sizes.iter().copied())?;
+    let parts = Slice::parts(data.shape(), axis, sizes.iter().copied())?;
     parts.into_iter().map(|part| by_table(part, data)).collect()
 }
 
@@ -35,11 +34,11 @@ pub fn split_into<T: Copy + 'static, D: Destination<T>>(
     parts: &mut [TensorViewMut<'_, D>],
 ) -> Result<()> {
     let shape = data.shape();
-    let axis = normalize_axis("axis", axis, shape.rank())?;
+    let front = normalize_axis("axis", axis, shape.rank())?;
     for part in &*parts {
-        check_part(data, axis, part)?;
+        check_part(data, front, part)?;
     }
-    let slices = slices(shape, axis, parts.iter().map(|part| part.shape()[axis]))?;
+    let slices = Slice::parts(shape, axis, parts.iter().map(|part| part.shape()[front]))?;
     let plans = slices.iter().zip(&*parts).map(|(slice, part)| {
         let (map, layout) = (slice.index_map(shape)?, Some(part.layout()));
         plan(&map, data.width(), data.layout(), layout, threads())
@@ -67,30 +66,6 @@ fn check_part<T, D>(
             Err(Error::ShapeMismatch { argument, expected, got })
         }
     }
-}
-
-/// The parts of these sizes along an axis, which they fill.
-fn slices(
-    shape: &Shape,
-    axis: usize,
-    sizes: impl ExactSizeIterator<Item = usize>,
-) -> Result<Vec<Slice>> {
-    if sizes.len() == 0 {
-        let (argument, expected) = ("the number of parts", "1 or more");
-        return Err(Error::NumberOutOfRange { argument, number: 0, expected });
-    }
-    let signed = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-    let (mut slices, mut end) = (Vec::with_capacity(sizes.len()), 0usize);
-    for size in sizes {
-        let start = end;
-        end = end.saturating_add(size);
-        slices.push(Slice::new(&[signed(start)], &[signed(end)], &[signed(axis)], &[1]));
-    }
-    if end != shape[axis] {
-        let (left, right) = ("the parts together", "the axis that is split");
-        return Err(Error::SizesDiffer { left, right, left_size: end, right_size: shape[axis] });
-    }
-    Ok(slices)
 }
 
 #[cfg(test)]

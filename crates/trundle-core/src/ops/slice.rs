@@ -45,6 +45,33 @@ impl Slice {
         }
     }
 
+    /// The parts of a tensor of this shape that have these sizes, one after another along an axis that they fill; a
+    /// negative one counts from the end.
+    ///
+    /// # Errors
+    /// [`Error::AxisOutOfRange`], [`Error::NumberOutOfRange`] for no parts, [`Error::SizesDiffer`] if the sizes do not add
+    /// up to that of the axis.
+    pub fn parts(
+        shape: &Shape,
+        axis: i64,
+        sizes: impl ExactSizeIterator<Item = usize>,
+    ) -> Result<Vec<Slice>> {
+        let size = shape[normalize_axis("axis", axis, shape.rank())?];
+        if sizes.len() == 0 {
+            let (argument, expected) = ("the number of parts", "1 or more");
+            return Err(Error::NumberOutOfRange { argument, number: 0, expected });
+        }
+        let signed = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        let (mut slices, mut end) = (Vec::with_capacity(sizes.len()), 0usize);
+        for size in sizes {
+            let start = end;
+            end = end.saturating_add(size);
+            slices.push(Slice::new(&[signed(start)], &[signed(end)], &[axis], &[1]));
+        }
+        check_sizes(("the parts together", end), ("the axis that is split", size))?;
+        Ok(slices)
+    }
+
     /// The map for a tensor of this shape.
     ///
     /// # Errors
@@ -157,6 +184,31 @@ mod tests {
         assert_eq!(map.source_of(&[0, 2, 1]), [3, 2, 2]);
         let none = Slice::new(&[], &[], &[], &[]).index_map(&shape).unwrap();
         assert!(none.is_identity());
+    }
+
+    #[test]
+    fn parts_fill_their_axis() {
+        let shape = Shape::new([2, 5]).unwrap();
+        let parts = |axis, sizes: &[usize]| Slice::parts(&shape, axis, sizes.iter().copied());
+        let sources: Vec<Vec<usize>> = parts(-1, &[1, 0, 4])
+            .unwrap()
+            .iter()
+            .map(|part| {
+                let map = part.index_map(&shape).unwrap();
+                assert_eq!(map.out_shape()[0], 2);
+                (0..map.out_shape()[1]).map(|at| map.source_of(&[1, at])[1]).collect()
+            })
+            .collect();
+        assert_eq!(sources, [vec![0], vec![], vec![1, 2, 3, 4]]);
+        let refusal = |axis, sizes: &[usize]| parts(axis, sizes).unwrap_err().to_string();
+        let adds = "the parts together and the axis that is split must have equal sizes";
+        assert_eq!(refusal(1, &[2, 2]), format!("{adds}, got 4 and 5"));
+        assert_eq!(refusal(1, &[usize::MAX, 6]), format!("{adds}, got {} and 5", usize::MAX));
+        assert_eq!(
+            refusal(0, &[]),
+            "the number of parts 0 is out of range: expected 1 or more"
+        );
+        assert_eq!(refusal(2, &[]), "axis 2 is out of range for rank 2: expected -2..=1");
     }
 
     #[test]
