@@ -11,6 +11,7 @@ use super::error::{Result, guarded};
 use super::memory::Memory;
 use super::moved::Moved;
 use super::pair::{Pair, check_shape};
+use super::plan::{made, trundle_plan};
 use super::status::trundle_status;
 
 /// Takes the elements at indices of `axis`: the axes of the indices come in its place. Gather of
@@ -43,6 +44,33 @@ pub unsafe extern "C" fn trundle_gather(
         let indices = read_indices(&indices_desc, &others[0])?;
         Moved::new(pair, Take::new(axis, indices))?.run(data, out, &others)
     })
+}
+
+/// Plans trundle_gather() at these indices, which are read now and not again. The plan is written to
+/// `plan`, and is the caller's to free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_gather_plan(
+    data_desc: *const trundle_tensor_desc,
+    indices_desc: *const trundle_tensor_desc,
+    indices: *const c_void,
+    axis: i64,
+    out_desc: *const trundle_tensor_desc,
+    plan: *mut *mut trundle_plan,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says.
+    unsafe {
+        made(plan, || {
+            let pair = Pair::read(data_desc, out_desc)?;
+            let indices_desc = Descriptor::read("indices", indices_desc)?;
+            pair.check_indices(&indices_desc, axis)?;
+            let memory = indices_desc.memory(indices.cast())?;
+            if pair.out.layout().shape().elements() == 0 {
+                return Ok(Assembled::of_nothing(pair.data, pair.out)?.into());
+            }
+            let indices = read_indices(&indices_desc, &memory)?;
+            Ok(Moved::new(pair, Take::new(axis, indices))?.into())
+        })
+    }
 }
 
 /// Takes, for each position of the indices, the element of its row along `axis`, at the index that stands

@@ -1,4 +1,4 @@
-//! What makes one tensor of several, or of one and a constant around it: one call, one tensor.
+//! What makes one tensor of several, or of one and a constant around it: the calls and their plans.
 
 use std::ffi::c_void;
 
@@ -11,7 +11,7 @@ use super::error::{Result, guarded};
 use super::memory::{Memory, list};
 use super::moved::Moved;
 use super::pair::{Pair, check_shape, check_types};
-use super::plan::trundle_plan;
+use super::plan::{made, trundle_plan};
 use super::status::trundle_status;
 
 /// One of several tensors that a call reads.
@@ -62,6 +62,25 @@ pub unsafe extern "C" fn trundle_concatenate(
     })
 }
 
+/// Plans trundle_concatenate() of `count` tensors, which are described one after another. The plan is
+/// written to `plan`, and is the caller's to free; it is run by trundle_plan_run_inputs().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_concatenate_plan(
+    input_descs: *const trundle_tensor_desc,
+    count: usize,
+    axis: i64,
+    out_desc: *const trundle_tensor_desc,
+    plan: *mut *mut trundle_plan,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says.
+    unsafe {
+        made(plan, || {
+            let descs = list("input_descs", input_descs, count)?;
+            concatenation(descs.iter().map(|desc| &raw const *desc), axis, out_desc)
+        })
+    }
+}
+
 /// Puts elements before and behind the tensor along its axes. numpy's pad; in
 /// TRUNDLE_PAD_CONSTANT OpenVINO's Pad-12 too.
 ///
@@ -91,6 +110,27 @@ pub unsafe extern "C" fn trundle_pad(
         // An output that is not apart is refused before it is written, so the value may be read here.
         padding(pair, widths, mode, value)?.run(&[data], out, &others)
     })
+}
+
+/// Plans trundle_pad() by these widths and with this value, which are read now and not again. The
+/// plan is written to `plan`, and is the caller's to free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_pad_plan(
+    data_desc: *const trundle_tensor_desc,
+    widths: *const i64,
+    widths_len: usize,
+    mode: trundle_pad_mode,
+    value: *const c_void,
+    out_desc: *const trundle_tensor_desc,
+    plan: *mut *mut trundle_plan,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says.
+    unsafe {
+        made(plan, || {
+            let pair = Pair::read(data_desc, out_desc)?;
+            padding(pair, list("widths", widths, widths_len)?, mode, value)
+        })
+    }
 }
 
 /// The plan of tensors that follow each other.
