@@ -2,12 +2,13 @@
 
 use std::ffi::c_void;
 
-use trundle::ops::{GatherElements, GatherNd, Indices, Take};
-use trundle::{DType, Error, IndexMap, Shape, programs};
+use trundle::ops::{GatherElements, GatherNd, Take};
+use trundle::{Shape, normalize_axis, programs};
 
 use super::assembled::{Assembled, described};
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Result, guarded};
+use super::indices::{check_indices, read_indices};
 use super::memory::Memory;
 use super::moved::Moved;
 use super::pair::{Pair, check_shape};
@@ -33,16 +34,7 @@ pub unsafe extern "C" fn trundle_gather(
 ) -> trundle_status {
     // SAFETY: pointers lead to what the header says; what may not overlap does not.
     guarded(|| unsafe {
-        let pair = Pair::read(data_desc, out_desc)?;
-        let indices_desc = Descriptor::read("indices", indices_desc)?;
-        pair.check_indices(&indices_desc, axis)?;
-        let others = [indices_desc.memory(indices.cast())?];
-        pair.memory(data, out, &others)?;
-        if pair.out.layout().shape().elements() == 0 {
-            return Ok(());
-        }
-        let indices = read_indices(&indices_desc, &others[0])?;
-        Moved::new(pair, Take::new(axis, indices))?.run(data, out, &others)
+        Gather::read(Kind::Axis(axis), data_desc, indices_desc, out_desc)?.run(data, indices, out)
     })
 }
 
@@ -60,15 +52,7 @@ pub unsafe extern "C" fn trundle_gather_plan(
     // SAFETY: pointers lead to what the header says.
     unsafe {
         made(plan, || {
-            let pair = Pair::read(data_desc, out_desc)?;
-            let indices_desc = Descriptor::read("indices", indices_desc)?;
-            pair.check_indices(&indices_desc, axis)?;
-            let memory = indices_desc.memory(indices.cast())?;
-            if pair.out.layout().shape().elements() == 0 {
-                return Ok(Assembled::of_nothing(pair.data, pair.out)?.into());
-            }
-            let indices = read_indices(&indices_desc, &memory)?;
-            Ok(Moved::new(pair, Take::new(axis, indices))?.into())
+            Gather::read(Kind::Axis(axis), data_desc, indices_desc, out_desc)?.plan(indices)
         })
     }
 }
@@ -92,16 +76,27 @@ pub unsafe extern "C" fn trundle_gather_elements(
 ) -> trundle_status {
     // SAFETY: pointers lead to what the header says; what may not overlap does not.
     guarded(|| unsafe {
-        let pair = Pair::read(data_desc, out_desc)?;
-        let at = Descriptor::read("indices", indices_desc)?;
-        check_indices(&at)?;
-        let shape = pair.data.layout().shape();
-        let expected = GatherElements::out_shape(shape, at.layout().shape(), axis)?;
-        check_shape("out", &expected, &pair.out)?;
-        gathered(pair, (data, out), (&at, indices), |indices, shape| {
-            GatherElements::new(axis, indices).index_map(shape)
-        })
+        Gather::read(Kind::Elements(axis), data_desc, indices_desc, out_desc)?.run(data, indices, out)
     })
+}
+
+/// Plans trundle_gather_elements() at these indices, which are read now and not again. The plan is
+/// written to `plan`, and is the caller's to free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_gather_elements_plan(
+    data_desc: *const trundle_tensor_desc,
+    indices_desc: *const trundle_tensor_desc,
+    indices: *const c_void,
+    axis: i64,
+    out_desc: *const trundle_tensor_desc,
+    plan: *mut *mut trundle_plan,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says.
+    unsafe {
+        made(plan, || {
+            Gather::read(Kind::Elements(axis), data_desc, indices_desc, out_desc)?.plan(indices)
+        })
+    }
 }
 
 /// Takes the elements, or slices, at indices of several axes together: the last axis of `indices` has one for
@@ -124,70 +119,120 @@ pub unsafe extern "C" fn trundle_gather_nd(
 ) -> trundle_status {
     // SAFETY: pointers lead to what the header says; what may not overlap does not.
     guarded(|| unsafe {
-        let pair = Pair::read(data_desc, out_desc)?;
-        let at = Descriptor::read("indices", indices_desc)?;
-        check_indices(&at)?;
-        let (shape, batch_axes) = (pair.data.layout().shape(), batch_axes as usize);
-        let expected = GatherNd::out_shape(shape, at.layout().shape(), batch_axes)?;
-        check_shape("out", &expected, &pair.out)?;
-        gathered(pair, (data, out), (&at, indices), |indices, shape| {
-            GatherNd::new(batch_axes, indices).index_map(shape)
-        })
+        Gather::read(Kind::Nd(batch_axes), data_desc, indices_desc, out_desc)?.run(data, indices, out)
     })
 }
 
-/// Writes the elements to which `map` leads, once it is known that the output is apart from all that is read.
-///
-/// # Safety
-/// What the tensors cover is the caller's. Nobody else writes to it meanwhile, or reads the output's.
-unsafe fn gathered(
+/// Plans trundle_gather_nd() at these indices, which are read now and not again. The plan is
+/// written to `plan`, and is the caller's to free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_gather_nd_plan(
+    data_desc: *const trundle_tensor_desc,
+    indices_desc: *const trundle_tensor_desc,
+    indices: *const c_void,
+    batch_axes: u32,
+    out_desc: *const trundle_tensor_desc,
+    plan: *mut *mut trundle_plan,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says.
+    unsafe {
+        made(plan, || {
+            Gather::read(Kind::Nd(batch_axes), data_desc, indices_desc, out_desc)?.plan(indices)
+        })
+    }
+}
+
+/// What the indices of a gather mean.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Positions of an axis, in whose place the axes of the indices come.
+    Axis(i64),
+    /// One for each element of the output, along an axis.
+    Elements(i64),
+    /// Several together for each slice of the output, behind so many batch axes.
+    Nd(u32),
+}
+
+impl Kind {
+    /// The shape of what is gathered.
+    fn out_shape(self, shape: &Shape, indices: &Shape) -> Result<Shape> {
+        Ok(match self {
+            Kind::Axis(axis) => {
+                let axis = normalize_axis("axis", axis, shape.rank())?;
+                Shape::new([&shape[..axis], &indices[..], &shape[axis + 1..]].concat())
+            }
+            Kind::Elements(axis) => GatherElements::out_shape(shape, indices, axis),
+            Kind::Nd(batch_axes) => GatherNd::out_shape(shape, indices, batch_axes as usize),
+        }?)
+    }
+}
+
+/// The tensors of a gather, which fit each other.
+struct Gather {
+    kind: Kind,
     pair: Pair,
-    (data, out): (*const c_void, *mut c_void),
-    (indices_desc, indices): (&Descriptor, *const c_void),
-    map: impl FnOnce(Indices, &Shape) -> trundle::Result<IndexMap>,
-) -> Result<()> {
-    let others = [indices_desc.memory(indices.cast())?];
-    pair.memory(data, out, &others)?;
-    if pair.out.layout().shape().elements() == 0 {
-        return Ok(());
-    }
-    let (shape, width) = described(&pair.data);
-    // SAFETY: the contract is the same.
-    let indices = unsafe { read_indices(indices_desc, &others[0])? };
-    let program = programs::moved(shape, width, map(indices, shape)?)?;
-    let plan = Assembled::new(&program, vec![pair.data], pair.out)?;
-    // SAFETY: the same.
-    unsafe { plan.run(&[data], out, &others) }
+    indices: Descriptor,
 }
 
-/// Checks that indices are of a type that they may have.
-pub(crate) fn check_indices(indices: &Descriptor) -> Result<()> {
-    let types = [DType::I32, DType::I64];
-    if types.contains(&indices.dtype()) {
-        return Ok(());
+impl Gather {
+    /// # Safety
+    /// As [`Descriptor::read`], for each.
+    unsafe fn read(
+        kind: Kind,
+        data: *const trundle_tensor_desc,
+        indices: *const trundle_tensor_desc,
+        out: *const trundle_tensor_desc,
+    ) -> Result<Gather> {
+        // SAFETY: the contract is the same.
+        let (pair, indices) =
+            unsafe { (Pair::read(data, out)?, Descriptor::read("indices", indices)?) };
+        check_indices(&indices)?;
+        let expected = kind.out_shape(pair.data.layout().shape(), indices.layout().shape())?;
+        check_shape("out", &expected, &pair.out)?;
+        Ok(Gather { kind, pair, indices })
     }
-    let (expected, got) = (types.to_vec(), indices.dtype());
-    Err(Error::DTypeMismatch { argument: "indices", expected, got }.into())
-}
 
-/// The indices in this memory, of i32 or i64.
-///
-/// # Safety
-/// As [`Memory::read`].
-pub(crate) unsafe fn read_indices(desc: &Descriptor, memory: &Memory) -> Result<Indices> {
-    // SAFETY: the contract is the same.
-    let bytes = unsafe { memory.read() };
-    let (layout, shape) = (desc.layout(), desc.layout().shape());
-    let mut values = Vec::new();
-    let too_large = |_| Error::TooLarge { what: format!("indices of shape {shape}") };
-    values.try_reserve_exact(shape.elements()).map_err(too_large)?;
-    let is_narrow = desc.dtype() == DType::I32;
-    shape.for_each_index(|index| {
-        let bytes = &bytes[layout.offset_of(index)..];
-        values.push(match is_narrow {
-            true => i32::from_ne_bytes(std::array::from_fn(|at| bytes[at])).into(),
-            false => i64::from_ne_bytes(std::array::from_fn(|at| bytes[at])),
-        });
-    });
-    Ok(Indices::new(shape.clone(), values)?)
+    /// The plan for the indices at this address.
+    ///
+    /// # Safety
+    /// An address that is not null and aligned leads to the indices.
+    unsafe fn plan(self, indices: *const c_void) -> Result<trundle_plan> {
+        let memory = self.indices.memory(indices.cast())?;
+        // SAFETY: the contract is the same.
+        unsafe { self.planned(&memory) }
+    }
+
+    /// Writes the elements at the indices, once it is known that the output is apart from all that is read.
+    ///
+    /// # Safety
+    /// What the tensors cover is the caller's. Nobody else writes to it meanwhile, or reads the output's.
+    unsafe fn run(
+        self,
+        data: *const c_void,
+        indices: *const c_void,
+        out: *mut c_void,
+    ) -> Result<()> {
+        let others = [self.indices.memory(indices.cast())?];
+        self.pair.memory(data, out, &others)?;
+        // SAFETY: the contract is the same.
+        unsafe { self.planned(&others[0])?.run(&[data], out, &others) }
+    }
+
+    /// # Safety
+    /// As [`Memory::read`].
+    unsafe fn planned(self, indices: &Memory) -> Result<trundle_plan> {
+        if self.pair.out.layout().shape().elements() == 0 {
+            return Ok(Assembled::of_nothing(self.pair.data, self.pair.out)?.into());
+        }
+        // SAFETY: the contract is the same.
+        let indices = unsafe { read_indices(&self.indices, indices)? };
+        let (shape, width) = described(&self.pair.data);
+        let map = match self.kind {
+            Kind::Axis(axis) => return Ok(Moved::new(self.pair, Take::new(axis, indices))?.into()),
+            Kind::Elements(axis) => GatherElements::new(axis, indices).index_map(shape),
+            Kind::Nd(batch_axes) => GatherNd::new(batch_axes as usize, indices).index_map(shape),
+        }?;
+        let program = programs::moved(shape, width, map)?;
+        Ok(Assembled::new(&program, vec![self.pair.data], self.pair.out)?.into())
+    }
 }

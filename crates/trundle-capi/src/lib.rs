@@ -19,6 +19,7 @@ mod directml;
 mod dtype;
 mod error;
 mod gathers;
+mod indices;
 mod joins;
 mod memory;
 mod moved;

@@ -6,7 +6,6 @@ use trundle::{DType, Error, Shape, TensorView, TensorViewMut, normalize_axis};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Failure, Result};
-use super::gathers::check_indices;
 use super::memory::Memory;
 use super::status::TRUNDLE_ERROR_SHAPE;
 
@@ -59,15 +58,6 @@ impl Pair {
             return Err(Failure::new(TRUNDLE_ERROR_SHAPE, message));
         }
         check_shape("out", shape, &self.out)
-    }
-
-    /// Checks the descriptions of a gather, before an index is read.
-    pub(crate) fn check_indices(&self, indices: &Descriptor, axis: i64) -> Result<()> {
-        check_indices(indices)?;
-        let (shape, own) = (self.data.layout().shape(), indices.layout().shape());
-        let axis = normalize_axis("axis", axis, shape.rank())?;
-        let sizes = [&shape[..axis], &own[..], &shape[axis + 1..]].concat();
-        check_shape("out", &Shape::new(sizes)?, &self.out)
     }
 
     /// Where both lie, once it is known that the output is apart from all that is read.

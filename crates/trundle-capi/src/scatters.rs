@@ -9,7 +9,7 @@ use trundle::{Along, Chain, IndexMap, Shape, normalize_axis, programs};
 use super::assembled::{Assembled, described};
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Result, guarded};
-use super::gathers::{check_indices, read_indices};
+use super::indices::{check_indices, read_indices};
 use super::memory::Memory;
 use super::moved::Moved;
 use super::pair::{Pair, check_shape, check_types};
