@@ -95,9 +95,9 @@ impl Layout {
         Some(Layout { shape: shape.clone(), offset_bytes: self.offset_bytes, strides_bytes })
     }
 
-    /// Neighbouring axes merged where their elements follow each other at one distance: the size
-    /// and the stride of each run. Axes of size 1 are left out.
-    fn runs(&self) -> Vec<(usize, isize)> {
+    /// Neighbouring axes of a tensor with elements, merged where these follow each other at one distance: the size
+    /// and the stride in bytes of each run. Axes of size 1 are left out.
+    pub fn runs(&self) -> Vec<(usize, isize)> {
         let mut runs: Vec<(usize, isize)> = Vec::with_capacity(self.strides_bytes.len());
         for (size, stride) in self.shape.iter().zip(&self.strides_bytes).filter(|(n, _)| **n > 1) {
             match runs.last_mut() {

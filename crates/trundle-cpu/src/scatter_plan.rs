@@ -1,0 +1,186 @@
+//! Elements put over those of a tensor, at places that are decided once.
+//!
+//! As a program, a scatter is a gather from two tensors, with a table of all elements of what it makes. Where the other
+//! tensor is there already, or has been copied, it is enough to know where the updates go: that is an entry for each of
+//! them, however large the tensor is, and whatever layouts both have.
+
+use trundle_core::{Error, IndexMap, Layout, Move, Result};
+
+/// Where each element of a tensor, the updates, is put in another one, for layouts of both.
+///
+/// ```
+/// use trundle_core::ops::{GatherNd, Indices};
+/// use trundle_core::{Layout, Shape};
+/// use trundle_cpu::ScatterPlan;
+///
+/// // To two rows of three, of which the second column is not written.
+/// let (row, pairs) = (Shape::new([2])?, Indices::new(Shape::new([2, 2])?, [1, -1, 0, 0])?);
+/// let places = GatherNd::new(0, pairs).index_map(&Shape::new([2, 2])?)?;
+/// let out = Layout::strided(&Shape::new([2, 2])?, 0, &[3, 2])?;
+/// let plan = ScatterPlan::new(&places, 1, &Layout::row_major(&row, 1)?, &out)?;
+/// let mut letters = *b"abcdef";
+/// plan.put(b"xy", &mut letters)?;
+/// assert_eq!(&letters, b"ybcdex");
+/// # Ok::<(), trundle_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ScatterPlan {
+    /// The bytes that stay together.
+    piece: usize,
+    /// Where each piece begins in what is written, in row-major order of the updates.
+    places: Vec<usize>,
+    /// Where the updates begin.
+    first: usize,
+    /// How many runs of them there are, and how far apart, from the outermost axis on.
+    loops: Vec<(usize, isize)>,
+    /// The bytes of a run: of updates that follow each other.
+    run: usize,
+    /// The least bytes of the updates, and of what is written.
+    bytes: [usize; 2],
+}
+
+impl ScatterPlan {
+    /// The plan for elements of `width` bytes. `places` leads from each index of the updates to that of the element it
+    /// replaces: it is the map of the gather from the same indices.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] for a layout of another shape than its side of the map, [`Error::OutOfBounds`] for one that
+    /// reaches before its buffer, [`Error::OverlappingLayout`] for an `out` with two elements at one place,
+    /// [`Error::NotOnePass`] for a map that splits or merges axes across gaps of `out`, [`Error::TooLarge`].
+    pub fn new(
+        places: &IndexMap,
+        width: usize,
+        updates: &Layout,
+        out: &Layout,
+    ) -> Result<ScatterPlan> {
+        let shape = places.out_shape();
+        for (argument, expected, got) in
+            [("updates", shape, updates.shape()), ("out", places.in_shape(), out.shape())]
+        {
+            if got != expected {
+                let (expected, got) = (expected.clone(), got.clone());
+                return Err(Error::ShapeMismatch { argument, expected, got });
+            }
+        }
+        out.check_writable(width)?;
+        updates.check_within("updates", width, usize::MAX)?;
+        // What is gathered by the map from `out`, to updates that follow each other.
+        let work = Move::new(places, width, out, &Layout::row_major(shape, width)?, usize::MAX)?;
+        let mut plan = ScatterPlan {
+            piece: width,
+            places: Vec::new(),
+            first: updates.offset_bytes(),
+            loops: Vec::new(),
+            run: width,
+            bytes: [updates.span(width)?.end.unsigned_abs(), work.src_bytes()],
+        };
+        if shape.bytes(width)? > 0 {
+            plan.loops = updates.runs();
+            if let Some((count, stride)) = plan.loops.last().copied()
+                && stride == width.cast_signed()
+            {
+                plan.run = count * width;
+                plan.loops.pop();
+            }
+            plan.put_together(&work);
+            plan.places = plan.places_of(&work, shape.bytes(width)?)?;
+        }
+        Ok(plan)
+    }
+
+    /// Makes pieces of the elements that stay together on both sides.
+    fn put_together(&mut self, work: &Move) {
+        let wider = work.width();
+        let mut fits = self.run.is_multiple_of(wider);
+        if fits && wider > self.piece {
+            work.for_each_pair(|_, update| fits &= update.is_multiple_of(wider));
+        }
+        if fits {
+            self.piece = wider;
+        }
+    }
+
+    /// Where each piece is put, of so many bytes of updates.
+    fn places_of(&self, work: &Move, bytes: usize) -> Result<Vec<usize>> {
+        let (mut places, count) = (Vec::new(), bytes / self.piece);
+        let too_large = |_| Error::TooLarge { what: format!("the places of {count} updates") };
+        places.try_reserve_exact(count).map_err(too_large)?;
+        places.resize(count, 0);
+        work.for_each_pair(|place, update| {
+            for (at, within) in (0..work.width()).step_by(self.piece).enumerate() {
+                places[update / self.piece + at] = place + within;
+            }
+        });
+        Ok(places)
+    }
+
+    /// How many elements are put at once where they stay together, and of how many bytes.
+    pub fn pieces(&self) -> (usize, usize) {
+        (self.places.len(), self.piece)
+    }
+
+    /// About the bytes that the plan fills.
+    pub fn own_bytes(&self) -> usize {
+        size_of_val(&self.places[..])
+    }
+
+    /// Puts `updates` to their places in `out`, and leaves all other bytes as they are. Of several for one place the last
+    /// counts, in row-major order.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for a buffer that is shorter than its layout; nothing is written then.
+    pub fn put(&self, updates: &[u8], out: &mut [u8]) -> Result<()> {
+        let buffers = [("updates", updates.len()), ("out", out.len())];
+        for ((argument, buffer), needed) in buffers.into_iter().zip(self.bytes) {
+            if buffer < needed {
+                let end = needed.cast_signed();
+                return Err(Error::OutOfBounds { argument, first: 0, end, buffer });
+            }
+        }
+        match self.piece {
+            1 => self.each_piece(updates, |place, piece| put::<1>(out, place, piece)),
+            2 => self.each_piece(updates, |place, piece| put::<2>(out, place, piece)),
+            4 => self.each_piece(updates, |place, piece| put::<4>(out, place, piece)),
+            8 => self.each_piece(updates, |place, piece| put::<8>(out, place, piece)),
+            16 => self.each_piece(updates, |place, piece| put::<16>(out, place, piece)),
+            _ => self.each_piece(updates, |place, piece| {
+                out[place..][..piece.len()].copy_from_slice(piece);
+            }),
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with each piece of the updates, and its place.
+    #[inline(always)]
+    fn each_piece<'u>(&self, updates: &'u [u8], mut visit: impl FnMut(usize, &'u [u8])) {
+        let mut places = self.places.iter();
+        let mut visit_run = |start: usize| {
+            let pieces = updates[start..][..self.run].chunks_exact(self.piece);
+            pieces.zip(&mut places).for_each(|(piece, place)| visit(*place, piece));
+        };
+        if !self.places.is_empty() {
+            each_run(&self.loops, self.first, &mut visit_run);
+        }
+    }
+}
+
+/// Writes one piece of so many bytes.
+#[inline(always)]
+fn put<const BYTES: usize>(out: &mut [u8], place: usize, piece: &[u8]) {
+    if let Some(piece) = piece.first_chunk::<BYTES>() {
+        out[place..][..BYTES].copy_from_slice(piece);
+    }
+}
+
+/// Calls `visit` with the start of each run, in row-major order.
+fn each_run(loops: &[(usize, isize)], start: usize, visit: &mut impl FnMut(usize)) {
+    let Some(((count, stride), inner)) = loops.split_first() else { return visit(start) };
+    let mut start = start;
+    for _ in 0..*count {
+        match inner {
+            [] => visit(start),
+            inner => each_run(inner, start, visit),
+        }
+        start = start.wrapping_add_signed(*stride);
+    }
+}
