@@ -8,7 +8,6 @@ use trundle::{Layout, Program, ProgramPlan, Shape, Width};
 use super::descriptor::Descriptor;
 use super::error::{Failure, Result};
 use super::memory::Memory;
-use super::status::TRUNDLE_ERROR_SHAPE;
 
 /// A run lists its inputs, up to so many without allocating.
 const FEW: usize = 64;
@@ -42,8 +41,13 @@ impl Assembled {
         Ok(Assembled { inputs: vec![data], out, plan })
     }
 
-    /// Runs it on inputs and an output that lie as was described, once it is known that the output is apart from
-    /// them and from `others`, which the call reads too.
+    /// How many tensors it reads.
+    pub(crate) fn inputs(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Runs it on as many inputs as it has and an output that lie as was described, once it is known that the output
+    /// is apart from them and from `others`, which the call reads too.
     ///
     /// # Safety
     /// What the tensors cover is the caller's. Nobody else writes to it meanwhile, or reads the output's.
@@ -53,7 +57,6 @@ impl Assembled {
         out: *mut c_void,
         others: &[Memory],
     ) -> Result<()> {
-        check_count(self.inputs.len(), data.len())?;
         let out = self.out.memory(out.cast())?;
         others.iter().try_for_each(|other| out.check_apart(other))?;
         let (mut few, mut many) = ([&[][..]; FEW], Vec::new());
@@ -87,16 +90,6 @@ impl fmt::Display for Assembled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.plan.fmt(f)
     }
-}
-
-/// Checks that a plan is run on as many inputs as it was made for.
-pub(crate) fn check_count(planned: usize, given: usize) -> Result<()> {
-    if given == planned {
-        return Ok(());
-    }
-    let inputs = if planned == 1 { "input" } else { "inputs" };
-    let message = format!("the plan is for {planned} {inputs}, and is run on {given}");
-    Err(Failure::new(TRUNDLE_ERROR_SHAPE, message))
 }
 
 /// What a program knows of a tensor.

@@ -27,6 +27,8 @@ mod one_shot;
 mod operators;
 mod pair;
 mod plan;
+mod scatter_kind;
+mod scattered;
 mod scatters;
 mod split;
 mod status;

@@ -10,7 +10,7 @@ use super::pair::Pair;
 
 /// An operator or a chain decided for two tensors.
 pub(crate) struct Moved {
-    pair: Pair,
+    pub(crate) pair: Pair,
     pub(crate) plan: Plan,
 }
 

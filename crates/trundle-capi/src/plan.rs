@@ -3,11 +3,12 @@
 use std::ffi::{c_char, c_void};
 use std::fmt;
 
-use super::assembled::{Assembled, check_count};
-use super::error::{Result, guarded};
+use super::assembled::Assembled;
+use super::error::{Failure, Result, guarded};
 use super::memory::{Memory, check_pointer, check_room, list};
 use super::moved::Moved;
-use super::status::trundle_status;
+use super::scattered::Scattered;
+use super::status::{TRUNDLE_ERROR_SHAPE, trundle_status};
 
 /// A call that is decided down to its loops, for tensors that lie as was described: see
 /// trundle_plan_run() and trundle_plan_run_inputs().
@@ -17,6 +18,7 @@ pub struct trundle_plan(Way);
 enum Way {
     Moved(Moved),
     Assembled(Assembled),
+    Scattered(Scattered),
 }
 
 impl From<Moved> for trundle_plan {
@@ -31,7 +33,22 @@ impl From<Assembled> for trundle_plan {
     }
 }
 
+impl From<Scattered> for trundle_plan {
+    fn from(scattered: Scattered) -> trundle_plan {
+        trundle_plan(Way::Scattered(scattered))
+    }
+}
+
 impl trundle_plan {
+    /// How many tensors it reads.
+    fn inputs(&self) -> usize {
+        match &self.0 {
+            Way::Moved(_) => 1,
+            Way::Assembled(assembled) => assembled.inputs(),
+            Way::Scattered(_) => 2,
+        }
+    }
+
     /// Runs it on tensors that lie as was described, once it is known that they and `others`, which
     /// the call reads too, are as they must be.
     ///
@@ -44,12 +61,17 @@ impl trundle_plan {
         out: *mut c_void,
         others: &[Memory],
     ) -> Result<()> {
-        match (&self.0, data) {
-            // SAFETY: the contract is the same.
-            (Way::Moved(moved), [data]) => unsafe { moved.run(*data, out, others) },
-            (Way::Moved(_), _) => check_count(1, data.len()),
-            // SAFETY: the same.
-            (Way::Assembled(assembled), _) => unsafe { assembled.run(data, out, others) },
+        check_count("input", self.inputs(), data.len())?;
+        // SAFETY: the contract is the same.
+        unsafe {
+            match (&self.0, data) {
+                (Way::Moved(moved), [data]) => moved.run(*data, out, others),
+                (Way::Assembled(assembled), _) => assembled.run(data, out, others),
+                (Way::Scattered(scattered), [data, updates]) => {
+                    scattered.run([*data, *updates], out, others)
+                }
+                _ => unreachable!("the inputs are counted"),
+            }
         }
     }
 }
@@ -60,7 +82,7 @@ impl trundle_plan {
     pub(crate) fn of_chain(&self) -> &trundle::Plan {
         match &self.0 {
             Way::Moved(moved) => &moved.plan,
-            Way::Assembled(_) => panic!("a program of tensors"),
+            _ => panic!("of several tensors"),
         }
     }
 }
@@ -70,6 +92,7 @@ impl fmt::Display for trundle_plan {
         match &self.0 {
             Way::Moved(moved) => moved.plan.fmt(f),
             Way::Assembled(assembled) => assembled.fmt(f),
+            Way::Scattered(scattered) => scattered.fmt(f),
         }
     }
 }
@@ -161,6 +184,16 @@ pub unsafe extern "C" fn trundle_plan_free(plan: *mut trundle_plan) {
         }
         Ok(())
     });
+}
+
+/// Checks that a plan is run on as many tensors as it was made for.
+fn check_count(what: &str, planned: usize, given: usize) -> Result<()> {
+    if given == planned {
+        return Ok(());
+    }
+    let plural = if planned == 1 { "" } else { "s" };
+    let message = format!("the plan is for {planned} {what}{plural}, and is run on {given}");
+    Err(Failure::new(TRUNDLE_ERROR_SHAPE, message))
 }
 
 /// Writes what `make` makes to `plan`.

@@ -26,6 +26,7 @@
 //! | several tensors that are to be one, or a constant around one | [`concatenate`], [`stack`], [`pad`] |
 //! | one tensor that is to be several | [`split`] |
 //! | the same again and again, a scatter, or any other [`Program`] | a [`ProgramPlan`], of one of [`programs`] |
+//! | elements put over those of a tensor that is there | a [`ScatterPlan`]; with contiguous bytes and indices that come once, [`Along`] |
 //! | a place for the result | the same with `_into`: [`roll_into`], [`transpose_into`], ... write to a [`TensorViewMut`] of any strides, also of [`MaybeUninit`](std::mem::MaybeUninit) |
 //! | an array with strides that shall lie in one piece, or go elsewhere | [`contiguous`], [`copy_into`] |
 //! | several operators | a [`Chain`], written as text or built of [`Op`]s |
@@ -144,6 +145,6 @@ pub use trundle_core::{
 };
 pub use trundle_cpu::tuning;
 pub use trundle_cpu::{
-    Along, Destination, Machine, ThreadPool, threads, view_from_raw_parts, view_mut_from_raw_parts,
+    Along, Destination, Machine, ScatterPlan, ThreadPool, threads, view_from_raw_parts, view_mut_from_raw_parts,
     with_pool, with_threads,
 };
