@@ -7,10 +7,8 @@ use trundle::{Layout, Program, ProgramPlan, Shape, Width};
 
 use super::descriptor::Descriptor;
 use super::error::{Failure, Result};
+use super::few::with_list;
 use super::memory::Memory;
-
-/// A run lists its inputs, up to so many without allocating.
-const FEW: usize = 64;
 
 /// A program decided for the tensors that it reads and the one that it writes.
 pub(crate) struct Assembled {
@@ -59,25 +57,19 @@ impl Assembled {
     ) -> Result<()> {
         let out = self.out.memory(out.cast())?;
         others.iter().try_for_each(|other| out.check_apart(other))?;
-        let (mut few, mut many) = ([&[][..]; FEW], Vec::new());
-        let read = match few.get_mut(..data.len()) {
-            Some(few) => few,
-            None => {
-                many.resize(data.len(), &[][..]);
-                &mut many[..]
+        with_list(data.len(), &[][..], |read| {
+            for (number, ((bytes, own), data)) in
+                read.iter_mut().zip(&self.inputs).zip(data).enumerate()
+            {
+                let memory =
+                    own.memory(data.cast()).map_err(|failure| self.of_input(number, failure))?;
+                out.check_apart(&memory)?;
+                // SAFETY: the contract is the same, and the output is apart from it.
+                *bytes = unsafe { memory.read() };
             }
-        };
-        for (number, ((bytes, own), data)) in
-            read.iter_mut().zip(&self.inputs).zip(data).enumerate()
-        {
-            let memory =
-                own.memory(data.cast()).map_err(|failure| self.of_input(number, failure))?;
-            out.check_apart(&memory)?;
-            // SAFETY: the contract is the same, and the output is apart from it.
-            *bytes = unsafe { memory.read() };
-        }
-        // SAFETY: the same: no byte of the output is one of the inputs.
-        Ok(unsafe { self.plan.run(read, out.write()) }?)
+            // SAFETY: the same: no byte of the output is one of the inputs.
+            Ok(unsafe { self.plan.run(read, out.write()) }?)
+        })
     }
 
     /// A refusal of one of the inputs, by its number where there are several.

@@ -215,7 +215,7 @@ impl Gather {
         let others = [self.indices.memory(indices.cast())?];
         self.pair.memory(data, out, &others)?;
         // SAFETY: the contract is the same.
-        unsafe { self.planned(&others[0])?.run(&[data], out, &others) }
+        unsafe { self.planned(&others[0])?.run(&[data], &[out], &others) }
     }
 
     /// # Safety

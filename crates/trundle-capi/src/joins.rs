@@ -58,7 +58,7 @@ pub unsafe extern "C" fn trundle_concatenate(
         let inputs = list("inputs", inputs, count)?;
         let plan = concatenation(inputs.iter().map(|input| input.desc), axis, out_desc)?;
         let data: Vec<*const c_void> = inputs.iter().map(|input| input.data).collect();
-        plan.run(&data, out, &[Memory::of("inputs", inputs)])
+        plan.run(&data, &[out], &[Memory::of("inputs", inputs)])
     })
 }
 
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn trundle_pad(
             others.push(one_element("value", &pair.data, value)?);
         }
         // An output that is not apart is refused before it is written, so the value may be read here.
-        padding(pair, widths, mode, value)?.run(&[data], out, &others)
+        padding(pair, widths, mode, value)?.run(&[data], &[out], &others)
     })
 }
 

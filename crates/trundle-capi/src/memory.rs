@@ -135,13 +135,13 @@ fn before_memory(argument: &str, address: usize) -> Failure {
     Failure::new(TRUNDLE_ERROR_TOO_LARGE, message)
 }
 
-/// Checks that no byte is of two of them; the index of one that overlaps another goes with the refusal.
-pub(crate) fn check_all_apart(all: &[Memory]) -> Result<(), (usize, Failure)> {
-    let mut order: Vec<(usize, &Memory)> = all.iter().enumerate().collect();
-    order.retain(|(_, memory)| memory.bytes > 0);
-    order.sort_by_key(|(_, memory)| memory.ends());
+/// Checks that no byte is of two of these, each with a number, and puts them in the order of their addresses. The
+/// number of one that overlaps another goes with the refusal.
+pub(crate) fn check_all_apart(all: &mut [(usize, Memory)]) -> Result<(), (usize, Failure)> {
+    // Those without bytes are the first.
+    all.sort_unstable_by_key(|(number, memory)| (memory.bytes > 0, memory.ends(), *number));
     // Neighbours are enough: the first pair that overlaps is one of neighbours.
-    order.windows(2).try_for_each(|pair| {
+    all.windows(2).try_for_each(|pair| {
         let [(_, one), (number, other)] = pair else { return Ok(()) };
         other.check_apart(one).map_err(|failure| (*number, failure))
     })

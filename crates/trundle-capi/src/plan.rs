@@ -7,11 +7,12 @@ use super::assembled::Assembled;
 use super::error::{Failure, Result, guarded};
 use super::memory::{Memory, check_pointer, check_room, list};
 use super::moved::Moved;
+use super::parts::Parts;
 use super::scattered::Scattered;
 use super::status::{TRUNDLE_ERROR_SHAPE, trundle_status};
 
 /// A call that is decided down to its loops, for tensors that lie as was described: see
-/// trundle_plan_run() and trundle_plan_run_inputs().
+/// trundle_plan_run(), trundle_plan_run_inputs() and trundle_plan_run_outputs().
 pub struct trundle_plan(Way);
 
 /// How it is done.
@@ -19,6 +20,7 @@ enum Way {
     Moved(Moved),
     Assembled(Assembled),
     Scattered(Scattered),
+    Parts(Parts),
 }
 
 impl From<Moved> for trundle_plan {
@@ -39,13 +41,27 @@ impl From<Scattered> for trundle_plan {
     }
 }
 
+impl From<Parts> for trundle_plan {
+    fn from(parts: Parts) -> trundle_plan {
+        trundle_plan(Way::Parts(parts))
+    }
+}
+
 impl trundle_plan {
     /// How many tensors it reads.
     fn inputs(&self) -> usize {
         match &self.0 {
-            Way::Moved(_) => 1,
+            Way::Moved(_) | Way::Parts(_) => 1,
             Way::Assembled(assembled) => assembled.inputs(),
             Way::Scattered(_) => 2,
+        }
+    }
+
+    /// How many it writes.
+    fn outputs(&self) -> usize {
+        match &self.0 {
+            Way::Moved(_) | Way::Assembled(_) | Way::Scattered(_) => 1,
+            Way::Parts(parts) => parts.outputs(),
         }
     }
 
@@ -54,23 +70,25 @@ impl trundle_plan {
     ///
     /// # Safety
     /// What the tensors cover is the caller's. Nobody else writes to it meanwhile, or reads the
-    /// output's.
+    /// outputs'.
     pub(crate) unsafe fn run(
         &self,
         data: &[*const c_void],
-        out: *mut c_void,
+        outs: &[*mut c_void],
         others: &[Memory],
     ) -> Result<()> {
         check_count("input", self.inputs(), data.len())?;
+        check_count("output", self.outputs(), outs.len())?;
         // SAFETY: the contract is the same.
         unsafe {
-            match (&self.0, data) {
-                (Way::Moved(moved), [data]) => moved.run(*data, out, others),
-                (Way::Assembled(assembled), _) => assembled.run(data, out, others),
-                (Way::Scattered(scattered), [data, updates]) => {
-                    scattered.run([*data, *updates], out, others)
+            match (&self.0, data, outs) {
+                (Way::Moved(moved), [data], [out]) => moved.run(*data, *out, others),
+                (Way::Assembled(assembled), _, [out]) => assembled.run(data, *out, others),
+                (Way::Scattered(scattered), [data, updates], [out]) => {
+                    scattered.run([*data, *updates], *out, others)
                 }
-                _ => unreachable!("the inputs are counted"),
+                (Way::Parts(parts), [data], _) => parts.run(*data, outs, others),
+                _ => unreachable!("inputs and outputs are counted"),
             }
         }
     }
@@ -93,12 +111,14 @@ impl fmt::Display for trundle_plan {
             Way::Moved(moved) => moved.plan.fmt(f),
             Way::Assembled(assembled) => assembled.fmt(f),
             Way::Scattered(scattered) => scattered.fmt(f),
+            Way::Parts(parts) => parts.fmt(f),
         }
     }
 }
 
 /// Does what was planned, from `data` to `out`, which lie in memory as was described. Several threads
-/// may run one plan at once. A plan of several inputs is refused: see trundle_plan_run_inputs().
+/// may run one plan at once. A plan of several inputs or outputs is refused: see trundle_plan_run_inputs()
+/// and trundle_plan_run_outputs().
 ///
 /// It allocates no memory, with two exceptions. What lies between several passes over memory is
 /// allocated with the plan; a run beside another one allocates its own. And what falls into too many
@@ -113,7 +133,7 @@ pub unsafe extern "C" fn trundle_plan_run(
         check_pointer("plan", plan)?;
         // SAFETY: the caller has this plan from a function that makes plans. What its tensors cover is
         // the caller's.
-        unsafe { (*plan).run(&[data], out, &[]) }
+        unsafe { (*plan).run(&[data], &[out], &[]) }
     })
 }
 
@@ -131,7 +151,25 @@ pub unsafe extern "C" fn trundle_plan_run_inputs(
     guarded(|| unsafe {
         check_pointer("plan", plan)?;
         let inputs = list("inputs", inputs, count)?;
-        (*plan).run(inputs, out, &[Memory::of("inputs", inputs)])
+        (*plan).run(inputs, &[out], &[Memory::of("inputs", inputs)])
+    })
+}
+
+/// Does what was planned, from `data` to `count` outputs, which lie in memory as was described: to as many,
+/// and in the order, as the plan was made for. The memory of each output must be apart from that of the
+/// others too. All else is as trundle_plan_run() has it; of more than 64 outputs it allocates a list.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_plan_run_outputs(
+    plan: *const trundle_plan,
+    data: *const c_void,
+    outputs: *const *mut c_void,
+    count: usize,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says; the plan is as above.
+    guarded(|| unsafe {
+        check_pointer("plan", plan)?;
+        let outputs = list("outputs", outputs, count)?;
+        (*plan).run(&[data], outputs, &[Memory::of("outputs", outputs)])
     })
 }
 

@@ -168,7 +168,7 @@ impl Scatter {
         let others = [self.indices.memory(indices.cast())?, self.updates.memory(updates.cast())?];
         self.pair.memory(data, out, &others)?;
         // SAFETY: the contract is the same.
-        unsafe { self.planned(&others[0])?.run(&[data, updates], out, &others[..1]) }
+        unsafe { self.planned(&others[0])?.run(&[data, updates], &[out], &others[..1]) }
     }
 
     /// # Safety

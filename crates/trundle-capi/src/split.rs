@@ -1,11 +1,13 @@
-//! What makes several tensors of one.
+//! What makes several tensors of one: the call and its plan.
 
 use std::ffi::c_void;
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Result, guarded};
-use super::memory::{Memory, check_all_apart, list};
+use super::memory::{Memory, list};
 use super::pair::check_types;
+use super::parts::Parts;
+use super::plan::{made, trundle_plan};
 use super::status::trundle_status;
 
 /// One of several tensors that a call writes.
@@ -34,38 +36,49 @@ pub unsafe extern "C" fn trundle_split(
 ) -> trundle_status {
     // SAFETY: pointers lead to what the header says; what may not overlap does not.
     guarded(|| unsafe {
-        let own = Descriptor::read("data", data_desc)?;
+        let read = Descriptor::read("data", data_desc)?;
         let outputs = list("outputs", outputs, count)?;
-        let descs = outputs.iter().enumerate().map(|(number, output)| {
-            read_part(&own, output.desc).map_err(|failure| failure.of_output(number))
-        });
-        let descs = descs.collect::<Result<Vec<Descriptor>>>()?;
-        let read = own.memory(data.cast())?;
-        let others = [read, Memory::of("outputs", outputs)];
-        let mut written = Vec::with_capacity(descs.len());
-        for (number, (desc, output)) in descs.iter().zip(outputs).enumerate() {
-            let memory = desc.memory(output.data.cast()).and_then(|memory| {
-                others.iter().try_for_each(|other| memory.check_apart(other))?;
-                Ok(memory)
-            });
-            written.push(memory.map_err(|failure| failure.of_output(number))?);
-        }
-        check_all_apart(&written).map_err(|(number, failure)| failure.of_output(number))?;
-        let parts = descs.iter().zip(&written).enumerate().map(|(number, (desc, memory))| {
-            desc.view_mut(memory).map_err(|failure| failure.of_output(number))
-        });
-        let mut parts = parts.collect::<Result<Vec<_>>>()?;
-        Ok(trundle::split_into(&own.view(&read)?, axis, &mut parts)?)
+        let plan = splitting(read, outputs.iter().map(|output| output.desc), axis)?;
+        let outs: Vec<*mut c_void> = outputs.iter().map(|output| output.data).collect();
+        plan.run(&[data], &outs, &[Memory::of("outputs", outputs)])
     })
 }
 
-/// The description of one output, of the type that the data has.
+/// Plans trundle_split() into `count` parts, which are described one after another. The plan is written to
+/// `plan`, and is the caller's to free; it is run by trundle_plan_run_outputs().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_split_plan(
+    data_desc: *const trundle_tensor_desc,
+    output_descs: *const trundle_tensor_desc,
+    count: usize,
+    axis: i64,
+    plan: *mut *mut trundle_plan,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says.
+    unsafe {
+        made(plan, || {
+            let read = Descriptor::read("data", data_desc)?;
+            let descs = list("output_descs", output_descs, count)?;
+            splitting(read, descs.iter().map(|desc| &raw const *desc), axis)
+        })
+    }
+}
+
+/// The plan of parts that follow each other.
 ///
 /// # Safety
-/// As [`Descriptor::read`].
-unsafe fn read_part(data: &Descriptor, desc: *const trundle_tensor_desc) -> Result<Descriptor> {
-    // SAFETY: the contract is the same.
-    let desc = unsafe { Descriptor::read("out", desc)? };
-    check_types("out", data, &desc)?;
-    Ok(desc)
+/// As [`Descriptor::read`], for each.
+unsafe fn splitting(
+    data: Descriptor,
+    descs: impl Iterator<Item = *const trundle_tensor_desc>,
+    axis: i64,
+) -> Result<trundle_plan> {
+    let part = |(number, desc)| {
+        // SAFETY: the contract is the same.
+        let read = unsafe { Descriptor::read("out", desc) };
+        let fits = read.and_then(|own| check_types("out", &data, &own).map(|()| own));
+        fits.map_err(|failure| failure.of_output(number))
+    };
+    let outs = descs.enumerate().map(part).collect::<Result<Vec<Descriptor>>>()?;
+    Ok(Parts::new(data, outs, axis)?.into())
 }

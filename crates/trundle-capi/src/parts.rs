@@ -1,0 +1,88 @@
+//! The parts of a tensor: planned, and run on their memory.
+
+use std::ffi::c_void;
+use std::fmt;
+
+use trundle::ops::Slice;
+use trundle::{Shape, normalize_axis};
+
+use super::descriptor::Descriptor;
+use super::error::Result;
+use super::few::with_list;
+use super::memory::{Memory, check_all_apart};
+use super::moved::Moved;
+use super::pair::{Pair, check_shape};
+
+/// What is moved to each of several outputs, which are parts of one tensor.
+pub(crate) struct Parts {
+    data: Descriptor,
+    parts: Vec<Moved>,
+}
+
+impl Parts {
+    /// The plan of parts that follow each other along an axis, for outputs of the type of the data.
+    pub(crate) fn new(data: Descriptor, outs: Vec<Descriptor>, axis: i64) -> Result<Parts> {
+        let shape = data.layout().shape();
+        let front = normalize_axis("axis", axis, shape.rank())?;
+        for (number, out) in outs.iter().enumerate() {
+            let mut sizes = shape.sizes().to_vec();
+            if let Some(size) = out.layout().shape().get(front) {
+                sizes[front] = *size;
+            }
+            check_shape("out", &Shape::new(sizes)?, out)
+                .map_err(|failure| failure.of_output(number))?;
+        }
+        let slices = Slice::parts(shape, axis, outs.iter().map(|out| out.layout().shape()[front]))?;
+        let parts = slices.into_iter().zip(outs).enumerate().map(|(number, (slice, out))| {
+            let pair = Pair { data: data.clone(), out };
+            Moved::new(pair, slice).map_err(|failure| failure.of_output(number))
+        });
+        let parts = parts.collect::<Result<_>>()?;
+        Ok(Parts { data, parts })
+    }
+
+    /// How many tensors it writes.
+    pub(crate) fn outputs(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Runs it on a tensor and as many outputs as it has, which lie as was described, once it is known that these are
+    /// apart from it, from `others`, which the call reads too, and from each other.
+    ///
+    /// # Safety
+    /// What the tensors cover is the caller's. Nobody else writes to it meanwhile, or reads the outputs'.
+    pub(crate) unsafe fn run(
+        &self,
+        data: *const c_void,
+        outs: &[*mut c_void],
+        others: &[Memory],
+    ) -> Result<()> {
+        let data = self.data.memory(data.cast())?;
+        with_list(outs.len(), (0, data), |written| {
+            for (number, ((own, part), out)) in
+                written.iter_mut().zip(&self.parts).zip(outs).enumerate()
+            {
+                let apart = part.pair.out.memory(out.cast()).and_then(|memory| {
+                    others.iter().chain([&data]).try_for_each(|other| memory.check_apart(other))?;
+                    Ok(memory)
+                });
+                *own = (number, apart.map_err(|failure| failure.of_output(number))?);
+            }
+            check_all_apart(written).map_err(|(number, failure)| failure.of_output(number))?;
+            written.iter().try_for_each(|(number, memory)| {
+                // SAFETY: the outputs are apart from the data; the rest is the caller's word.
+                Ok(unsafe { self.parts[*number].plan.run(data.read(), memory.write()) }?)
+            })
+        })
+    }
+}
+
+impl fmt::Display for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, part) in self.parts.iter().enumerate() {
+            let between = if number == 0 { "" } else { "\n\n" };
+            write!(f, "{between}from input 0 to output {number}: {}", part.plan)?;
+        }
+        Ok(())
+    }
+}
