@@ -1,6 +1,6 @@
-/* A cache of four rows, as one that a network keeps for each token: new rows are put in their slots, the rows
- * that are wanted are put behind those of a prompt by a plan that is run again and again, and the result is
- * split into two heads.
+/* A cache of four rows, as one that a network keeps for each token: new rows are put in their slots, all rows
+ * are put behind those of a prompt, and the result is split into two heads, each by a plan that can be run again
+ * and again.
  *
  *     cc cache.c $(pkg-config --cflags --libs trundle) -o cache && ./cache
  */
@@ -49,22 +49,21 @@ int main(void)
     const trundle_tensor_desc slots_desc = {TRUNDLE_DTYPE_I64, 2, slot_sizes, NULL};
     const trundle_tensor_desc head_desc = {TRUNDLE_DTYPE_I16, 2, head_sizes, NULL};
 
-    /* New rows in the last slot and the second one. */
+    /* Planned once, for any rows that lie so: new ones in the last slot and the second one, all behind those
+     * of the prompt, and each head by itself. */
     const int64_t slots[NEW][1] = {{-1}, {1}};
-    check(trundle_scatter_nd(&cache_desc, cache, &slots_desc, slots, &new_desc, new_rows, &cache_desc,
-                             updated));
+    const trundle_tensor_desc parts[] = {prompt_desc, cache_desc}, halves[] = {head_desc, head_desc};
+    trundle_plan *put, *join, *split;
+    check(trundle_scatter_nd_plan(&cache_desc, &slots_desc, slots, &new_desc, &cache_desc, &put));
+    check(trundle_concatenate_plan(parts, 2, 0, &all_desc, &join));
+    check(trundle_split_plan(&all_desc, halves, 2, 1, &split));
 
-    /* Planned once, for any rows that lie so. */
-    const trundle_tensor_desc descs[] = {prompt_desc, cache_desc};
-    trundle_plan *plan;
-    check(trundle_concatenate_plan(descs, 2, 0, &all_desc, &plan));
-    const void *const inputs[] = {prompt, updated};
-    check(trundle_plan_run_inputs(plan, inputs, 2, all));
+    const void *const rows[] = {cache, new_rows}, *const inputs[] = {prompt, updated};
+    void *const outputs[] = {heads[0], heads[1]};
+    check(trundle_plan_run_inputs(put, rows, 2, updated));
+    check(trundle_plan_run_inputs(join, inputs, 2, all));
+    check(trundle_plan_run_outputs(split, all, outputs, 2));
     print(&all[0][0], ALL, CHANNELS);
-
-    /* Each head by itself. */
-    const trundle_output outputs[] = {{&head_desc, heads[0]}, {&head_desc, heads[1]}};
-    check(trundle_split(&all_desc, all, outputs, 2, 1));
     print(&heads[1][0][0], ALL, HEAD);
 
     /* What does not fit is refused, and says why. */
@@ -74,10 +73,12 @@ int main(void)
         return 1;
     }
     printf("%s\n", trundle_last_error());
-    if (trundle_plan_run(plan, prompt, all) == TRUNDLE_OK) {
+    if (trundle_plan_run(join, prompt, all) == TRUNDLE_OK) {
         return 1;
     }
     printf("%s\n", trundle_last_error());
-    trundle_plan_free(plan);
+    trundle_plan_free(put);
+    trundle_plan_free(join);
+    trundle_plan_free(split);
     return 0;
 }

@@ -39,7 +39,7 @@
 
 /**
  * A call that is decided down to its loops, for tensors that lie as was described: see
- * trundle_plan_run() and trundle_plan_run_inputs().
+ * trundle_plan_run(), trundle_plan_run_inputs() and trundle_plan_run_outputs().
  */
 typedef struct trundle_plan trundle_plan;
 
@@ -537,6 +537,17 @@ trundle_status trundle_roll(const struct trundle_tensor_desc *data_desc,
                             void *out);
 
 /**
+ * Plans trundle_roll(). The plan is written to `plan`, and is the caller's to free.
+ */
+trundle_status trundle_roll_plan(const struct trundle_tensor_desc *data_desc,
+                                 const int64_t *shift,
+                                 size_t shift_len,
+                                 const int64_t *axes,
+                                 size_t axes_len,
+                                 const struct trundle_tensor_desc *out_desc,
+                                 struct trundle_plan **plan);
+
+/**
  * Puts the axes in another order: out.sizes[i] = data.sizes[order[i]]. OpenVINO's Transpose-1.
  *
  * `order` holds each axis once, and none of them negative; an empty one (`order_len` 0) inverts
@@ -550,6 +561,15 @@ trundle_status trundle_transpose(const struct trundle_tensor_desc *data_desc,
                                  void *out);
 
 /**
+ * Plans trundle_transpose(). The plan is written to `plan`, and is the caller's to free.
+ */
+trundle_status trundle_transpose_plan(const struct trundle_tensor_desc *data_desc,
+                                      const int64_t *order,
+                                      size_t order_len,
+                                      const struct trundle_tensor_desc *out_desc,
+                                      struct trundle_plan **plan);
+
+/**
  * Puts the elements in the opposite order along `axes`. Negative axes count from the end. `out` has
  * the sizes and the type of `data`.
  */
@@ -559,6 +579,15 @@ trundle_status trundle_flip(const struct trundle_tensor_desc *data_desc,
                             size_t axes_len,
                             const struct trundle_tensor_desc *out_desc,
                             void *out);
+
+/**
+ * Plans trundle_flip(). The plan is written to `plan`, and is the caller's to free.
+ */
+trundle_status trundle_flip_plan(const struct trundle_tensor_desc *data_desc,
+                                 const int64_t *axes,
+                                 size_t axes_len,
+                                 const struct trundle_tensor_desc *out_desc,
+                                 struct trundle_plan **plan);
 
 /**
  * Reverses, for each position outside `axis`, the first `length` elements along it, and copies the
@@ -577,6 +606,17 @@ trundle_status trundle_reverse_subsequences(const struct trundle_tensor_desc *da
                                             void *out);
 
 /**
+ * Plans trundle_reverse_subsequences() for these lengths, which are read now and not again. The
+ * plan is written to `plan`, and is the caller's to free.
+ */
+trundle_status trundle_reverse_subsequences_plan(const struct trundle_tensor_desc *data_desc,
+                                                 const struct trundle_tensor_desc *lengths_desc,
+                                                 const void *lengths,
+                                                 uint32_t axis,
+                                                 const struct trundle_tensor_desc *out_desc,
+                                                 struct trundle_plan **plan);
+
+/**
  * Reverses the first `lengths[b]` elements along `axis` at each index b of `batch_axis`, and copies
  * the rest. ReverseSequence of ONNX, TensorFlow and OpenVINO.
  *
@@ -591,6 +631,18 @@ trundle_status trundle_reverse_sequence(const struct trundle_tensor_desc *data_d
                                         int64_t batch_axis,
                                         const struct trundle_tensor_desc *out_desc,
                                         void *out);
+
+/**
+ * Plans trundle_reverse_sequence() for these lengths, which are read now and not again. The plan is
+ * written to `plan`, and is the caller's to free.
+ */
+trundle_status trundle_reverse_sequence_plan(const struct trundle_tensor_desc *data_desc,
+                                             const int64_t *lengths,
+                                             size_t lengths_len,
+                                             int64_t axis,
+                                             int64_t batch_axis,
+                                             const struct trundle_tensor_desc *out_desc,
+                                             struct trundle_plan **plan);
 
 /**
  * Takes the elements at indices of `axis`: the axes of the indices come in its place. Gather of
@@ -610,6 +662,17 @@ trundle_status trundle_gather(const struct trundle_tensor_desc *data_desc,
                               void *out);
 
 /**
+ * Plans trundle_gather() at these indices, which are read now and not again. The plan is written to
+ * `plan`, and is the caller's to free.
+ */
+trundle_status trundle_gather_plan(const struct trundle_tensor_desc *data_desc,
+                                   const struct trundle_tensor_desc *indices_desc,
+                                   const void *indices,
+                                   int64_t axis,
+                                   const struct trundle_tensor_desc *out_desc,
+                                   struct trundle_plan **plan);
+
+/**
  * Takes, for each position of the indices, the element of its row along `axis`, at the index that stands
  * there: out[i][j][k] = data[i][indices[i][j][k]][k] along the middle one of three axes.
  * GatherElements of ONNX and OpenVINO, numpy's take_along_axis.
@@ -625,6 +688,17 @@ trundle_status trundle_gather_elements(const struct trundle_tensor_desc *data_de
                                        int64_t axis,
                                        const struct trundle_tensor_desc *out_desc,
                                        void *out);
+
+/**
+ * Plans trundle_gather_elements() at these indices, which are read now and not again. The plan is
+ * written to `plan`, and is the caller's to free.
+ */
+trundle_status trundle_gather_elements_plan(const struct trundle_tensor_desc *data_desc,
+                                            const struct trundle_tensor_desc *indices_desc,
+                                            const void *indices,
+                                            int64_t axis,
+                                            const struct trundle_tensor_desc *out_desc,
+                                            struct trundle_plan **plan);
 
 /**
  * Takes the elements, or slices, at indices of several axes together: the last axis of `indices` has one for
@@ -643,6 +717,17 @@ trundle_status trundle_gather_nd(const struct trundle_tensor_desc *data_desc,
                                  uint32_t batch_axes,
                                  const struct trundle_tensor_desc *out_desc,
                                  void *out);
+
+/**
+ * Plans trundle_gather_nd() at these indices, which are read now and not again. The plan is
+ * written to `plan`, and is the caller's to free.
+ */
+trundle_status trundle_gather_nd_plan(const struct trundle_tensor_desc *data_desc,
+                                      const struct trundle_tensor_desc *indices_desc,
+                                      const void *indices,
+                                      uint32_t batch_axes,
+                                      const struct trundle_tensor_desc *out_desc,
+                                      struct trundle_plan **plan);
 
 /**
  * Writes the elements of `data`, and over them, for each position of the indices, the element of `updates`: to
@@ -667,6 +752,19 @@ trundle_status trundle_scatter_elements(const struct trundle_tensor_desc *data_d
                                         void *out);
 
 /**
+ * Plans trundle_scatter_elements() at these indices, which are read now and not again. The plan is written to
+ * `plan`, and is the caller's to free; trundle_plan_run_inputs() runs it on the data and the updates, in this
+ * order.
+ */
+trundle_status trundle_scatter_elements_plan(const struct trundle_tensor_desc *data_desc,
+                                             const struct trundle_tensor_desc *indices_desc,
+                                             const void *indices,
+                                             const struct trundle_tensor_desc *updates_desc,
+                                             int64_t axis,
+                                             const struct trundle_tensor_desc *out_desc,
+                                             struct trundle_plan **plan);
+
+/**
  * Writes the elements of `data`, and over them the elements, or slices, of `updates`, at indices of several axes
  * together: the last axis of `indices` has one for each of the first axes of `data`. ScatterND of ONNX and
  * OpenVINO without a reduction.
@@ -686,6 +784,18 @@ trundle_status trundle_scatter_nd(const struct trundle_tensor_desc *data_desc,
                                   void *out);
 
 /**
+ * Plans trundle_scatter_nd() at these indices, which are read now and not again. The plan is written to
+ * `plan`, and is the caller's to free; trundle_plan_run_inputs() runs it on the data and the updates, in this
+ * order.
+ */
+trundle_status trundle_scatter_nd_plan(const struct trundle_tensor_desc *data_desc,
+                                       const struct trundle_tensor_desc *indices_desc,
+                                       const void *indices,
+                                       const struct trundle_tensor_desc *updates_desc,
+                                       const struct trundle_tensor_desc *out_desc,
+                                       struct trundle_plan **plan);
+
+/**
  * Puts `count` tensors one after another along `axis`, on which alone their sizes may differ.
  * OpenVINO's Concat-1, numpy's concatenate.
  *
@@ -698,6 +808,16 @@ trundle_status trundle_concatenate(const struct trundle_input *inputs,
                                    int64_t axis,
                                    const struct trundle_tensor_desc *out_desc,
                                    void *out);
+
+/**
+ * Plans trundle_concatenate() of `count` tensors, which are described one after another. The plan is
+ * written to `plan`, and is the caller's to free; it is run by trundle_plan_run_inputs().
+ */
+trundle_status trundle_concatenate_plan(const struct trundle_tensor_desc *input_descs,
+                                        size_t count,
+                                        int64_t axis,
+                                        const struct trundle_tensor_desc *out_desc,
+                                        struct trundle_plan **plan);
 
 /**
  * Puts elements before and behind the tensor along its axes. numpy's pad; in
@@ -718,6 +838,18 @@ trundle_status trundle_pad(const struct trundle_tensor_desc *data_desc,
                            void *out);
 
 /**
+ * Plans trundle_pad() by these widths and with this value, which are read now and not again. The
+ * plan is written to `plan`, and is the caller's to free.
+ */
+trundle_status trundle_pad_plan(const struct trundle_tensor_desc *data_desc,
+                                const int64_t *widths,
+                                size_t widths_len,
+                                trundle_pad_mode mode,
+                                const void *value,
+                                const struct trundle_tensor_desc *out_desc,
+                                struct trundle_plan **plan);
+
+/**
  * Writes a tensor in `count` parts, which follow each other along `axis`: what trundle_concatenate() makes
  * the tensor of. OpenVINO's Split-1 and VariadicSplit-1, numpy's split.
  *
@@ -732,93 +864,19 @@ trundle_status trundle_split(const struct trundle_tensor_desc *data_desc,
                              int64_t axis);
 
 /**
- * Plans trundle_roll(). The plan is written to `plan`, and is the caller's to free.
+ * Plans trundle_split() into `count` parts, which are described one after another. The plan is written to
+ * `plan`, and is the caller's to free; it is run by trundle_plan_run_outputs().
  */
-trundle_status trundle_roll_plan(const struct trundle_tensor_desc *data_desc,
-                                 const int64_t *shift,
-                                 size_t shift_len,
-                                 const int64_t *axes,
-                                 size_t axes_len,
-                                 const struct trundle_tensor_desc *out_desc,
-                                 struct trundle_plan **plan);
-
-/**
- * Plans trundle_transpose(). The plan is written to `plan`, and is the caller's to free.
- */
-trundle_status trundle_transpose_plan(const struct trundle_tensor_desc *data_desc,
-                                      const int64_t *order,
-                                      size_t order_len,
-                                      const struct trundle_tensor_desc *out_desc,
-                                      struct trundle_plan **plan);
-
-/**
- * Plans trundle_flip(). The plan is written to `plan`, and is the caller's to free.
- */
-trundle_status trundle_flip_plan(const struct trundle_tensor_desc *data_desc,
-                                 const int64_t *axes,
-                                 size_t axes_len,
-                                 const struct trundle_tensor_desc *out_desc,
-                                 struct trundle_plan **plan);
-
-/**
- * Plans trundle_reverse_subsequences() for these lengths, which are read now and not again. The
- * plan is written to `plan`, and is the caller's to free.
- */
-trundle_status trundle_reverse_subsequences_plan(const struct trundle_tensor_desc *data_desc,
-                                                 const struct trundle_tensor_desc *lengths_desc,
-                                                 const void *lengths,
-                                                 uint32_t axis,
-                                                 const struct trundle_tensor_desc *out_desc,
-                                                 struct trundle_plan **plan);
-
-/**
- * Plans trundle_reverse_sequence() for these lengths, which are read now and not again. The plan is
- * written to `plan`, and is the caller's to free.
- */
-trundle_status trundle_reverse_sequence_plan(const struct trundle_tensor_desc *data_desc,
-                                             const int64_t *lengths,
-                                             size_t lengths_len,
-                                             int64_t axis,
-                                             int64_t batch_axis,
-                                             const struct trundle_tensor_desc *out_desc,
-                                             struct trundle_plan **plan);
-
-/**
- * Plans trundle_concatenate() of `count` tensors, which are described one after another. The plan is
- * written to `plan`, and is the caller's to free; it is run by trundle_plan_run_inputs().
- */
-trundle_status trundle_concatenate_plan(const struct trundle_tensor_desc *input_descs,
-                                        size_t count,
-                                        int64_t axis,
-                                        const struct trundle_tensor_desc *out_desc,
-                                        struct trundle_plan **plan);
-
-/**
- * Plans trundle_pad() by these widths and with this value, which are read now and not again. The
- * plan is written to `plan`, and is the caller's to free.
- */
-trundle_status trundle_pad_plan(const struct trundle_tensor_desc *data_desc,
-                                const int64_t *widths,
-                                size_t widths_len,
-                                trundle_pad_mode mode,
-                                const void *value,
-                                const struct trundle_tensor_desc *out_desc,
-                                struct trundle_plan **plan);
-
-/**
- * Plans trundle_gather() at these indices, which are read now and not again. The plan is written to
- * `plan`, and is the caller's to free.
- */
-trundle_status trundle_gather_plan(const struct trundle_tensor_desc *data_desc,
-                                   const struct trundle_tensor_desc *indices_desc,
-                                   const void *indices,
-                                   int64_t axis,
-                                   const struct trundle_tensor_desc *out_desc,
-                                   struct trundle_plan **plan);
+trundle_status trundle_split_plan(const struct trundle_tensor_desc *data_desc,
+                                  const struct trundle_tensor_desc *output_descs,
+                                  size_t count,
+                                  int64_t axis,
+                                  struct trundle_plan **plan);
 
 /**
  * Does what was planned, from `data` to `out`, which lie in memory as was described. Several threads
- * may run one plan at once. A plan of several inputs is refused: see trundle_plan_run_inputs().
+ * may run one plan at once. A plan of several inputs or outputs is refused: see trundle_plan_run_inputs()
+ * and trundle_plan_run_outputs().
  *
  * It allocates no memory, with two exceptions. What lies between several passes over memory is
  * allocated with the plan; a run beside another one allocates its own. And what falls into too many
@@ -837,6 +895,16 @@ trundle_status trundle_plan_run_inputs(const struct trundle_plan *plan,
                                        const void *const *inputs,
                                        size_t count,
                                        void *out);
+
+/**
+ * Does what was planned, from `data` to `count` outputs, which lie in memory as was described: to as many,
+ * and in the order, as the plan was made for. The memory of each output must be apart from that of the
+ * others too. All else is as trundle_plan_run() has it; of more than 64 outputs it allocates a list.
+ */
+trundle_status trundle_plan_run_outputs(const struct trundle_plan *plan,
+                                        const void *data,
+                                        void *const *outputs,
+                                        size_t count);
 
 /**
  * Says in words how a plan does it: its passes over memory, and of each the operators, where every

@@ -76,7 +76,8 @@ pub unsafe extern "C" fn trundle_gather_elements(
 ) -> trundle_status {
     // SAFETY: pointers lead to what the header says; what may not overlap does not.
     guarded(|| unsafe {
-        Gather::read(Kind::Elements(axis), data_desc, indices_desc, out_desc)?.run(data, indices, out)
+        Gather::read(Kind::Elements(axis), data_desc, indices_desc, out_desc)?
+            .run(data, indices, out)
     })
 }
 
@@ -119,7 +120,8 @@ pub unsafe extern "C" fn trundle_gather_nd(
 ) -> trundle_status {
     // SAFETY: pointers lead to what the header says; what may not overlap does not.
     guarded(|| unsafe {
-        Gather::read(Kind::Nd(batch_axes), data_desc, indices_desc, out_desc)?.run(data, indices, out)
+        Gather::read(Kind::Nd(batch_axes), data_desc, indices_desc, out_desc)?
+            .run(data, indices, out)
     })
 }
 

@@ -48,8 +48,7 @@ impl Scattered {
     ) -> Result<()> {
         let Pair { data: read, out: written } = &self.copy.pair;
         let data = read.memory(data.cast()).map_err(|failure| failure.of_input(0))?;
-        let updates =
-            self.updates.memory(updates.cast()).map_err(|failure| failure.of_input(1))?;
+        let updates = self.updates.memory(updates.cast()).map_err(|failure| failure.of_input(1))?;
         let out = written.memory(out.cast())?;
         others.iter().chain([&data, &updates]).try_for_each(|other| out.check_apart(other))?;
         // SAFETY: the output is apart from both; the rest is the caller's word. The copy is over when the updates are
@@ -62,9 +61,7 @@ impl Scattered {
 
     fn put(&self, updates: &[u8], out: &mut [u8]) -> Result<()> {
         Ok(match &self.put {
-            Put::Along { along, indices } => {
-                along.put_along(out, indices, updates, self.threads)
-            }
+            Put::Along { along, indices } => along.put_along(out, indices, updates, self.threads),
             Put::Places(places) => places.put(updates, out),
         }?)
     }

@@ -45,8 +45,9 @@ pub unsafe extern "C" fn trundle_scatter_elements(
     })
 }
 
-/// Plans trundle_scatter_elements() at these indices, which are read now and not again. The plan is written to `plan`, and is the
-/// caller's to free; trundle_plan_run_inputs() runs it on the data and the updates, in this order.
+/// Plans trundle_scatter_elements() at these indices, which are read now and not again. The plan is written to
+/// `plan`, and is the caller's to free; trundle_plan_run_inputs() runs it on the data and the updates, in this
+/// order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_scatter_elements_plan(
     data_desc: *const trundle_tensor_desc,
@@ -93,8 +94,9 @@ pub unsafe extern "C" fn trundle_scatter_nd(
     })
 }
 
-/// Plans trundle_scatter_nd() at these indices, which are read now and not again. The plan is written to `plan`, and is the
-/// caller's to free; trundle_plan_run_inputs() runs it on the data and the updates, in this order.
+/// Plans trundle_scatter_nd() at these indices, which are read now and not again. The plan is written to
+/// `plan`, and is the caller's to free; trundle_plan_run_inputs() runs it on the data and the updates, in this
+/// order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_scatter_nd_plan(
     data_desc: *const trundle_tensor_desc,

@@ -31,7 +31,9 @@ fn places(choices: &mut Choices, of: &[usize]) -> IndexMap {
     let whole = shape(of);
     let axis = if of.is_empty() { 0 } else { choices.below(of.len()) };
     let map = match choices.below(4) {
-        _ if of.is_empty() => GatherNd::new(0, Indices::new(shape(&[0]), []).unwrap()).index_map(&whole),
+        _ if of.is_empty() => {
+            GatherNd::new(0, Indices::new(shape(&[0]), []).unwrap()).index_map(&whole)
+        }
         0 => {
             let own: Vec<usize> = (0..choices.below(3)).map(|_| choices.below(4)).collect();
             Take::new(signed(axis), indices(choices, &own, of[axis])).index_map(&whole)
@@ -46,7 +48,8 @@ fn places(choices: &mut Choices, of: &[usize]) -> IndexMap {
             // Indices that all indexed axes have.
             let together = choices.below(of.len() + 1);
             let size = of[..together].iter().min().copied().unwrap_or(1);
-            let at = indices(choices, &[choices.below(5), together], size);
+            let own = [choices.below(5), together];
+            let at = indices(choices, &own, size);
             let front = at.values().iter().map(|index| index.rem_euclid(signed(size)));
             let front = Indices::new(at.shape().clone(), front.collect::<Vec<_>>()).unwrap();
             GatherNd::new(0, front).index_map(&whole)
@@ -68,28 +71,32 @@ fn noise(bytes: usize, seed: usize) -> Vec<u8> {
 #[test]
 fn every_update_is_put_where_the_map_leads_and_nothing_else() {
     let ways = (widths(), 0..u64::MAX, 0..2);
-    holds(CASES, &(shapes(60), layouts(), layouts(), ways), |(of, from, to, (width, seed, packed))| {
-        if of.contains(&0) {
-            return Ok(());
-        }
-        let map = places(&mut Choices::of(seed), &of);
-        let out = to.destination(&of, width);
-        let updates = match packed {
-            1 => Layout::row_major(map.out_shape(), width).unwrap(),
-            _ => from.source(map.out_shape(), width),
-        };
-        let data = noise(buffer_bytes(&updates, width), 1);
-        let mut expected = noise(buffer_bytes(&out, width), 7);
-        let mut written = expected.clone();
-        map.out_shape().for_each_index(|index| {
-            let (from, to) = (updates.offset_of(index), out.offset_of(&map.source_of(index)));
-            expected[to..][..width].copy_from_slice(&data[from..][..width]);
-        });
-        let plan = ScatterPlan::new(&map, width, &updates, &out).unwrap();
-        plan.put(&data, &mut written).unwrap();
-        assert_eq!(written, expected, "{map} of {width} bytes from {updates:?} to {out:?}");
-        Ok(())
-    });
+    holds(
+        CASES,
+        &(shapes(60), layouts(), layouts(), ways),
+        |(of, from, to, (width, seed, packed))| {
+            if of.contains(&0) {
+                return Ok(());
+            }
+            let map = places(&mut Choices::of(seed), &of);
+            let out = to.destination(&of, width);
+            let updates = match packed {
+                1 => Layout::row_major(map.out_shape(), width).unwrap(),
+                _ => from.source(map.out_shape(), width),
+            };
+            let data = noise(buffer_bytes(&updates, width), 1);
+            let mut expected = noise(buffer_bytes(&out, width), 7);
+            let mut written = expected.clone();
+            map.out_shape().for_each_index(|index| {
+                let (from, to) = (updates.offset_of(index), out.offset_of(&map.source_of(index)));
+                expected[to..][..width].copy_from_slice(&data[from..][..width]);
+            });
+            let plan = ScatterPlan::new(&map, width, &updates, &out).unwrap();
+            plan.put(&data, &mut written).unwrap();
+            assert_eq!(written, expected, "{map} of {width} bytes from {updates:?} to {out:?}");
+            Ok(())
+        },
+    );
 }
 
 #[test]

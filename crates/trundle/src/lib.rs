@@ -145,6 +145,6 @@ pub use trundle_core::{
 };
 pub use trundle_cpu::tuning;
 pub use trundle_cpu::{
-    Along, Destination, Machine, ScatterPlan, ThreadPool, threads, view_from_raw_parts, view_mut_from_raw_parts,
-    with_pool, with_threads,
+    Along, Destination, Machine, ScatterPlan, ThreadPool, threads, view_from_raw_parts,
+    view_mut_from_raw_parts, with_pool, with_threads,
 };

@@ -101,6 +101,63 @@ fn a_run_of_several_inputs_allocates_nothing() {
 }
 
 #[test]
+fn a_run_to_several_outputs_allocates_nothing() {
+    let part = packed(TRUNDLE_DTYPE_U32, &[3, 40]);
+    for (count, room) in [(2, 0), (64, 0), (65, 1)] {
+        let sizes = [3 * count as u64, 40];
+        let (desc, descs) = (packed(TRUNDLE_DTYPE_U32, &sizes), vec![part; count]);
+        let (mut data, mut out) = (Guarded::new(480 * count), Guarded::new(480 * count));
+        let (data, mut plan) = (data.start().cast_const(), null_mut());
+        // The last one first.
+        let outputs: Vec<_> = (0..count).rev().map(|number| out.at(480 * number)).collect();
+        // SAFETY: all pointers lead to what is described.
+        unsafe {
+            assert_ok(trundle_split_plan(&desc, descs.as_ptr(), count, 0, &mut plan));
+            let run = || assert_ok(trundle_plan_run_outputs(plan, data, outputs.as_ptr(), count));
+            assert_eq!(allocations(run), room);
+            assert_eq!(allocations(run), room);
+            trundle_plan_free(plan);
+        }
+    }
+}
+
+#[test]
+fn a_run_of_a_gather_or_a_scatter_allocates_nothing() {
+    let (sizes, wide, turned) = ([30, 40], [48, 1], [1, 30]);
+    let desc = packed(TRUNDLE_DTYPE_U32, &sizes);
+    let index: Vec<i64> = (0..1200).map(|at| at * 7 % 30).collect();
+    let (each, pairs) = (packed(TRUNDLE_DTYPE_I64, &sizes), packed(TRUNDLE_DTYPE_I64, &[600, 2]));
+    let row = packed(TRUNDLE_DTYPE_U32, &[600]);
+    let (mut data, mut updates) = (Guarded::new(4800), Guarded::new(4800));
+    let (mut out, at) = (Guarded::new(5760), index.as_ptr().cast());
+    let (inputs, out) = ([data.start().cast_const(), updates.start()], out.start());
+    let spread = strided(TRUNDLE_DTYPE_U32, &sizes, &wide);
+    let columns = strided(TRUNDLE_DTYPE_U32, &sizes, &turned);
+    let run = |count: usize, made: &dyn Fn(*mut *mut trundle_plan) -> trundle_status| {
+        let mut plan = null_mut();
+        assert_ok(made(&mut plan));
+        // SAFETY: all pointers lead to what is described.
+        unsafe {
+            let run = || assert_ok(trundle_plan_run_inputs(plan, inputs.as_ptr(), count, out));
+            assert_eq!(allocations(run), 0);
+            assert_eq!(allocations(run), 0);
+            trundle_plan_free(plan);
+        }
+    };
+    // SAFETY: the same.
+    unsafe {
+        for to in [&desc, &spread] {
+            run(1, &|plan| trundle_gather_elements_plan(&desc, &each, at, 0, to, plan));
+            run(2, &|plan| trundle_scatter_nd_plan(&desc, &pairs, at, &row, to, plan));
+            for from in [&desc, &columns] {
+                run(2, &|plan| trundle_scatter_elements_plan(&desc, &each, at, from, 0, to, plan));
+            }
+        }
+        run(1, &|plan| trundle_gather_nd_plan(&desc, &pairs, at, 0, &row, plan));
+    }
+}
+
+#[test]
 fn what_lies_between_passes_is_allocated_with_the_plan() {
     // Many places of two axes of a tensor with gaps, for which it is made contiguous first.
     let (sizes, strides, count) = ([64, 64], [66, 1], [1500]);

@@ -6,6 +6,7 @@ mod directml;
 mod one_shot;
 mod operators;
 mod places;
+mod planned_places;
 mod plans;
 mod random;
 mod refusals;

@@ -8,7 +8,9 @@ use trundle_testing::cases::{LayoutNumbers, layouts, shapes};
 use trundle_testing::choices::Choices;
 use trundle_testing::{holds, indices};
 
-use super::random::{CASES, Drawn, Tensor, check_written, drawn, dtypes, fill, indices_tensor};
+use super::random::{
+    CASES, Drawn, Tensor, check_written, drawn, dtypes, fill, indices_tensor, run_plan, run_plan_of,
+};
 use super::*;
 
 /// Indices, and which element of the data each position of what is gathered has.
@@ -96,14 +98,14 @@ enum Kind {
     Nd(u32),
 }
 
-/// Calls a gather and, where it has one, the scatter to the same places, and holds what they write against
-/// these.
+/// Calls a gather and, where it has one, the scatter to the same places, or plans them and runs the plans, and holds
+/// what they write against these.
 fn check_both(
     kind: Kind,
     shape: &[usize],
     places: &Places,
     [from, of_indices, of_part, to]: [&LayoutNumbers; 4],
-    (wide, (pick, seed, ones)): (bool, Drawn),
+    (wide, planned, (pick, seed, ones)): (bool, bool, Drawn),
 ) {
     let dtypes = dtypes();
     let (number, dtype) = dtypes[pick.index(dtypes.len())];
@@ -115,9 +117,24 @@ fn check_both(
     let gathered: Vec<_> = places.sources.iter().map(|source| &elements[*source]).collect();
     let ways = (to, seed, ones);
     check_written((number, dtype), (&places.part, &gathered), ways, &what, |out| {
-        let (from, at, to) = (data.desc(), table.desc(), out.desc());
+        let (from, at, to, mut plan) = (data.desc(), table.desc(), out.desc(), null_mut());
         let (data, indices, out) = (data.data(), table.data(), out.data());
-        // SAFETY: all pointers lead to what is described.
+        if planned {
+            let to_plan = &raw mut plan;
+            // SAFETY: all pointers lead to what is described.
+            let made = unsafe {
+                match kind {
+                    Kind::Elements(axis) => {
+                        trundle_gather_elements_plan(&from, &at, indices, axis, &to, to_plan)
+                    }
+                    Kind::Nd(batch) => {
+                        trundle_gather_nd_plan(&from, &at, indices, batch, &to, to_plan)
+                    }
+                }
+            };
+            return table.hidden_while(|| run_plan(made, plan, data, out));
+        }
+        // SAFETY: the same.
         assert_ok(unsafe {
             match kind {
                 Kind::Elements(axis) => {
@@ -139,7 +156,21 @@ fn check_both(
     check_written((number, dtype), (shape, &scattered), ways, &what, |out| {
         let (from, at, new, to) = (data.desc(), table.desc(), updates.desc(), out.desc());
         let (data, indices, out) = (data.data(), table.data(), out.data());
-        let updates = updates.data();
+        let (updates, mut plan) = (updates.data(), null_mut());
+        if planned {
+            let to_plan = &raw mut plan;
+            // SAFETY: the same.
+            let made = unsafe {
+                match kind {
+                    Kind::Elements(axis) => {
+                        trundle_scatter_elements_plan(&from, &at, indices, &new, axis, &to, to_plan)
+                    }
+                    Kind::Nd(_) => trundle_scatter_nd_plan(&from, &at, indices, &new, &to, to_plan),
+                }
+            };
+            let inputs = [data.cast_const(), updates.cast_const()];
+            return table.hidden_while(|| run_plan_of(made, plan, &inputs, out));
+        }
         // SAFETY: the same.
         assert_ok(unsafe {
             match kind {
@@ -156,9 +187,10 @@ fn check_both(
 
 #[test]
 fn every_element_along_an_axis_is_taken_from_its_place_or_put_there() {
-    let ways = ((layouts(), layouts(), layouts(), layouts()), any::<bool>(), drawn());
+    let flags = (any::<bool>(), any::<bool>());
+    let ways = ((layouts(), layouts(), layouts(), layouts()), flags, drawn());
     let cases = (shapes(60), any::<u64>(), ways);
-    holds(CASES, &cases, |(shape, seed, ((from, at, part, to), wide, drawn))| {
+    holds(CASES, &cases, |(shape, seed, ((from, at, part, to), (wide, planned), drawn))| {
         if shape.is_empty() {
             return Ok(());
         }
@@ -167,21 +199,22 @@ fn every_element_along_an_axis_is_taken_from_its_place_or_put_there() {
         let Some(places) = along_axis(&mut choices, &shape, axis) else { return Ok(()) };
         let back = if choices.below(2) == 0 { shape.len() } else { 0 };
         let kind = Kind::Elements(signed(axis) - signed(back));
-        check_both(kind, &shape, &places, [&from, &at, &part, &to], (wide, drawn));
+        check_both(kind, &shape, &places, [&from, &at, &part, &to], (wide, planned, drawn));
         Ok(())
     });
 }
 
 #[test]
 fn every_slice_at_indices_of_several_axes_is_taken_from_its_place_or_put_there() {
-    let ways = ((layouts(), layouts(), layouts(), layouts()), any::<bool>(), drawn());
+    let flags = (any::<bool>(), any::<bool>());
+    let ways = ((layouts(), layouts(), layouts(), layouts()), flags, drawn());
     let cases = (shapes(60), any::<u64>(), ways);
-    holds(CASES, &cases, |(shape, seed, ((from, at, part, to), wide, drawn))| {
+    holds(CASES, &cases, |(shape, seed, ((from, at, part, to), (wide, planned), drawn))| {
         let mut choices = Choices::of(seed);
         let batch = if choices.below(3) == 0 { choices.below(shape.len() + 1) } else { 0 };
         let Some(places) = of_axes(&mut choices, &shape, batch) else { return Ok(()) };
         let kind = Kind::Nd(batch.try_into().unwrap());
-        check_both(kind, &shape, &places, [&from, &at, &part, &to], (wide, drawn));
+        check_both(kind, &shape, &places, [&from, &at, &part, &to], (wide, planned, drawn));
         Ok(())
     });
 }

@@ -6,30 +6,39 @@ use std::ptr::{null, null_mut};
 use super::*;
 
 /// A plan that is freed in the end.
-struct Owned(*mut trundle_plan);
+pub(super) struct Owned(pub(super) *mut trundle_plan);
 
 // SAFETY: several threads may run one plan.
 unsafe impl Sync for Owned {}
 
 impl Owned {
-    fn new(make: impl FnOnce(*mut *mut trundle_plan) -> trundle_status) -> Owned {
+    pub(super) fn new(make: impl FnOnce(*mut *mut trundle_plan) -> trundle_status) -> Owned {
         let mut plan = null_mut();
         assert_ok(make(&mut plan));
         assert!(!plan.is_null());
         Owned(plan)
     }
 
-    fn run(&self, data: *const c_void, out: *mut c_void) -> trundle_status {
+    pub(super) fn run(&self, data: *const c_void, out: *mut c_void) -> trundle_status {
         // SAFETY: the callers' pointers lead to what was described, or are refused.
         unsafe { trundle_plan_run(self.0, data, out) }
     }
 
-    fn run_inputs(&self, inputs: &[*const c_void], out: *mut c_void) -> trundle_status {
+    pub(super) fn run_inputs(&self, inputs: &[*const c_void], out: *mut c_void) -> trundle_status {
         // SAFETY: the same.
         unsafe { trundle_plan_run_inputs(self.0, inputs.as_ptr(), inputs.len(), out) }
     }
 
-    fn words(&self) -> String {
+    pub(super) fn run_outputs(
+        &self,
+        data: *const c_void,
+        outputs: &[*mut c_void],
+    ) -> trundle_status {
+        // SAFETY: the same.
+        unsafe { trundle_plan_run_outputs(self.0, data, outputs.as_ptr(), outputs.len()) }
+    }
+
+    pub(super) fn words(&self) -> String {
         // SAFETY: the plan was made.
         unsafe { &*self.0 }.to_string()
     }

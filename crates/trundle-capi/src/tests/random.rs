@@ -71,6 +71,14 @@ impl Tensor {
         places.map(|index| vec![packing.get(bytes, self.layout.offset_of(&index))]).collect()
     }
 
+    /// Calls with other bytes in the buffer: what reads it meanwhile reads them.
+    pub(super) fn hidden_while(&mut self, call: impl FnOnce()) {
+        let content = self.buffer.content().to_vec();
+        self.buffer.content_mut().fill(0x77);
+        call();
+        self.buffer.content_mut().copy_from_slice(&content);
+    }
+
     pub(super) fn write(&mut self, elements: &[impl AsRef<[u8]>]) {
         let (layout, bytes) = (&self.layout, self.buffer.content_mut());
         let Some(packing) = self.width.packing() else {
@@ -131,7 +139,12 @@ pub(super) fn indices_tensor(
 }
 
 /// Runs a plan, if there is one.
-fn run_plan(made: trundle_status, plan: *mut trundle_plan, data: *mut c_void, out: *mut c_void) {
+pub(super) fn run_plan(
+    made: trundle_status,
+    plan: *mut trundle_plan,
+    data: *mut c_void,
+    out: *mut c_void,
+) {
     assert_ok(made);
     // SAFETY: the plan was made, and the pointers are those that it was made for.
     unsafe {
@@ -141,7 +154,7 @@ fn run_plan(made: trundle_status, plan: *mut trundle_plan, data: *mut c_void, ou
 }
 
 /// Runs a plan of any number of inputs, if there is one.
-fn run_plan_of(
+pub(super) fn run_plan_of(
     made: trundle_status,
     plan: *mut trundle_plan,
     inputs: &[*const c_void],
@@ -476,9 +489,7 @@ fn every_gather_takes_what_its_indices_say() {
             unsafe {
                 if planned {
                     let made = trundle_gather_plan(&from, &at, indices, axis, &to, &mut plan);
-                    // They have been read.
-                    table.buffer.content_mut().fill(0x77);
-                    return run_plan(made, plan, data, out);
+                    return table.hidden_while(|| run_plan(made, plan, data, out));
                 }
                 assert_ok(trundle_gather(&from, data, &at, indices, axis, &to, out));
             }

@@ -30,13 +30,17 @@ impl ThreadPool for Asked {
 impl Asked {
     /// How many threads a call was run by.
     fn by(&self, call: impl FnOnce() -> trundle_status) -> usize {
-        assert_ok(with_pool(self, call));
-        let mut asked = self.0.lock().unwrap();
-        match asked.drain(..).collect::<Vec<_>>()[..] {
+        match self.each_by(call)[..] {
             [] => 1,
             [threads] => threads,
             ref more => panic!("several runs: {more:?}"),
         }
+    }
+
+    /// The same of each of its moves that is not for one thread.
+    fn each_by(&self, call: impl FnOnce() -> trundle_status) -> Vec<usize> {
+        assert_ok(with_pool(self, call));
+        self.0.lock().unwrap().drain(..).collect()
     }
 }
 
@@ -89,6 +93,48 @@ fn a_thread_says_how_many_take_part() {
     trundle_set_num_threads(0);
     assert_eq!(trundle_num_threads(), default);
     assert_eq!(asked.by(call), 8);
+}
+
+#[test]
+fn every_move_of_a_plan_is_by_as_many() {
+    let (rows, half) = ([512, 1024], [512, 512]);
+    let (desc, part) =
+        (packed(TRUNDLE_DTYPE_COMPLEX128, &rows), packed(TRUNDLE_DTYPE_COMPLEX128, &half));
+    let data = vec![[7.0f64; 2]; 512 * 1024];
+    let mut out = vec![[0.0f64; 2]; 512 * 1024];
+    let (from, to): (*const c_void, *mut c_void) = (data.as_ptr().cast(), out.as_mut_ptr().cast());
+    let outputs = [to, to.wrapping_byte_add(512 * 512 * 16)];
+    let at = packed(TRUNDLE_DTYPE_I64, &rows);
+    let indices: Vec<i64> = (0..512 * 1024).map(|at| at % 512).collect();
+    let (indices, asked) = (indices.as_ptr().cast(), Asked::default());
+    for (said, running) in [(3, 8), (3, 2), (4, 8), (2, 1)] {
+        trundle_set_num_threads(said);
+        let (mut split, mut scatter, mut gather) = (null_mut(), null_mut(), null_mut());
+        // SAFETY: all pointers lead to what is described.
+        unsafe {
+            assert_ok(trundle_split_plan(&desc, [part; 2].as_ptr(), 2, 1, &mut split));
+            assert_ok(trundle_scatter_elements_plan(
+                &desc,
+                &at,
+                indices,
+                &desc,
+                0,
+                &desc,
+                &mut scatter,
+            ));
+            let made = trundle_gather_elements_plan(&desc, &at, indices, 0, &desc, &mut gather);
+            assert_ok(made);
+            trundle_set_num_threads(running);
+            let expected = [said.min(running); 2];
+            let run = || trundle_plan_run_outputs(split, from, outputs.as_ptr(), 2);
+            assert_eq!(asked.each_by(run), expected);
+            let run = || trundle_plan_run_inputs(scatter, [from; 2].as_ptr(), 2, to);
+            assert_eq!(asked.each_by(run), expected);
+            assert_eq!(asked.by(|| trundle_plan_run(gather, from, to)), said.min(running));
+            [split, scatter, gather].into_iter().for_each(|plan| trundle_plan_free(plan));
+        }
+    }
+    assert!(out == data);
 }
 
 #[test]

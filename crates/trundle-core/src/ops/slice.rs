@@ -204,10 +204,7 @@ mod tests {
         let adds = "the parts together and the axis that is split must have equal sizes";
         assert_eq!(refusal(1, &[2, 2]), format!("{adds}, got 4 and 5"));
         assert_eq!(refusal(1, &[usize::MAX, 6]), format!("{adds}, got {} and 5", usize::MAX));
-        assert_eq!(
-            refusal(0, &[]),
-            "the number of parts 0 is out of range: expected 1 or more"
-        );
+        assert_eq!(refusal(0, &[]), "the number of parts 0 is out of range: expected 1 or more");
         assert_eq!(refusal(2, &[]), "axis 2 is out of range for rank 2: expected -2..=1");
     }
 
