@@ -34,6 +34,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod arithmetic;
 mod constant;
 mod error;
 mod explain;
@@ -54,6 +55,7 @@ mod survey;
 mod tests;
 mod verify;
 
+pub use arithmetic::{Arithmetic, Binary, Unary};
 pub use constant::{Constant, Data, ElementType};
 pub use error::{Error, Result};
 pub use links::Links;

@@ -4,6 +4,7 @@ use trundle_core::DType;
 use trundle_core::ops::PadMode;
 
 use crate::Constant;
+use crate::arithmetic::Arithmetic;
 
 /// What a node does. Unless it says otherwise, input 0 is the data and output 0 what it becomes.
 ///
@@ -19,6 +20,9 @@ pub enum Operator {
     /// A constant in another element type, one that holds every value of its own exactly, as f32
     /// holds those of f16. Of anything but a constant this would be computing, and is refused.
     Widen(DType),
+    /// Numbers that are reckoned from those that shapes and constants alone say. Of elements of the model's inputs this
+    /// would be computing, and is refused.
+    Arithmetic(Arithmetic),
     /// [`Roll`](trundle_core::ops::Roll). A scalar shift, or one of one entry, is for all axes.
     Roll {
         /// By how much.

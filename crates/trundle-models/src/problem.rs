@@ -9,6 +9,8 @@ pub(crate) enum Problem {
     Wrong(String),
     /// It is a form that is not supported.
     Unsupported(String),
+    /// It computes with elements of the model's inputs.
+    Computes,
     /// What it holds could not be read, which says itself where that is.
     Known(Error),
 }
@@ -23,6 +25,7 @@ impl Problem {
         match self {
             Problem::Wrong(problem) => Error::Node { node, problem },
             Problem::Unsupported(problem) => Error::Unsupported(format!("{node}: {problem}")),
+            Problem::Computes => Error::Unsupported(format!("{node}: it computes")),
             Problem::Known(error) => error,
         }
     }

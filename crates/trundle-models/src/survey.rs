@@ -1,8 +1,8 @@
 //! What of a model is not supported: all of it, not only what is met first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use crate::{Error, Result};
+use crate::{Error, Model, Operator, Result};
 
 /// Why an operator is not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,12 +54,23 @@ impl Survey {
         *self.nodes.entry((why, name)).or_default() += 1;
     }
 
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
     /// Refuses the model if there is any, and says what is supported, beginning with the first.
     ///
     /// # Errors
     /// [`Error::Unsupported`].
     pub(crate) fn finish(self, supported: &str) -> Result<()> {
         let Some(first) = &self.first else { return Ok(()) };
+        let list = self.list();
+        Err(Error::Unsupported(format!("{first}: not supported: {list}; what is: {supported}")))
+    }
+
+    /// The operators, by why they are not supported.
+    fn list(&self) -> String {
         let mut groups: Vec<(Why, Vec<String>)> = Vec::new();
         for ((why, name), count) in self.nodes.iter().take(MOST_NAMED) {
             let named = format!("{name} ({count} node{})", if *count == 1 { "" } else { "s" });
@@ -77,8 +88,27 @@ impl Survey {
         if let Some(more @ 1..) = self.nodes.len().checked_sub(MOST_NAMED) {
             list.push_str(&format!("; and {more} more operators"));
         }
-        Err(Error::Unsupported(format!("{first}: not supported: {list}; what is: {supported}")))
+        list
     }
+}
+
+/// The refusal of a model of which arithmetic computes with the elements of inputs, `first` before all.
+pub(crate) fn computing(model: &Model, first: String) -> Error {
+    let mut survey = Survey::default();
+    let mut depends: HashSet<_> = model.inputs.iter().map(|input| input.value).collect();
+    for node in &model.nodes {
+        let says_elements = !matches!(node.operator, Operator::Shape { .. } | Operator::Size);
+        if says_elements && node.inputs.iter().flatten().any(|value| depends.contains(value)) {
+            depends.extend(&node.outputs);
+            if let Operator::Arithmetic(_) = node.operator {
+                survey.add(Why::Computes, node.kind.escape_debug().to_string(), String::new);
+            }
+        }
+    }
+    Error::Unsupported(format!(
+        "{first}: not supported: {}: numbers are reckoned with only where shapes and constants say them",
+        survey.list()
+    ))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.ops import op_resize
@@ -31,6 +31,17 @@ OPERATORS = {
     *("Identity", "Pad", "Range", "Reshape", "Resize", "ReverseSequence", "Shape", "Size", "Slice", "SpaceToDepth"),
     *("Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Upsample"),
 }
+
+# The tests of these have their inputs as constants: numbers are reckoned with where they are known.
+ARITHMETIC = {
+    *("Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Clip", "Div", "Equal", "Floor", "Greater", "GreaterOrEqual"),
+    *("Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "ReduceMax"),
+    *("ReduceMin", "ReduceProd", "ReduceSum", "Round", "Sign", "Sqrt", "Sub", "Sum", "Where", "Xor"),
+}
+
+# What the refusal of an arithmetic test has to say: types of less than a byte, texts, and results that a type does not
+# hold.
+NOT_RECKONED = ("reckoned", "numbers are not made", "out of range", "is divided by 0", "beyond 2^53", "texts", "there is no number along")
 
 # The tests that are refused, by what they are called, and what the refusal has to say.
 REFUSED = {
@@ -93,6 +104,8 @@ def ran(program, model, inputs):
 def difference(model, found, expected):
     """How the outputs differ from what they should be: not at all, or in words."""
     for info, array in zip(model.graph.output, expected, strict=True):
+        if isinstance(array, TensorProto):
+            array = numpy_helper.to_array(array)
         own, array = found[info.name], np.asarray(array)
         if array.dtype.kind == "O":
             array = array.astype(str)
@@ -158,6 +171,54 @@ def check_test(program, test):
             wrong.append(f"{test.name}, opset {opset}: {problem}")
         else:
             counts["passed" if is_first else "passed in other opsets"] += 1
+    return counts, wrong
+
+
+def with_constants(model, inputs):
+    """The model with its inputs as constants."""
+    own = onnx.ModelProto()
+    own.CopyFrom(model)
+    for info, array in zip(model.graph.input, inputs, strict=True):
+        if not info.type.HasField("tensor_type"):
+            return None
+        dims, kind = np.shape(array), info.type.tensor_type.elem_type
+        if isinstance(array, TensorProto):
+            tensor = TensorProto()
+            tensor.CopyFrom(array)
+            tensor.name = info.name
+            own.graph.initializer.append(tensor)
+            continue
+        values = np.asarray(array)
+        if kind == TensorProto.STRING:
+            tensor = helper.make_tensor(info.name, kind, dims, [str(text).encode() for text in values.ravel()])
+        else:
+            tensor = numpy_helper.from_array(values, info.name)
+        own.graph.initializer.append(tensor)
+    del own.graph.input[:]
+    return own
+
+
+def check_arithmetic(program, test):
+    """One test of arithmetic on constants: passed or refused, and what is wrong."""
+    counts, wrong = Counter(), []
+    for inputs, expected in test.data_sets:
+        model = with_constants(test.model, inputs)
+        if model is None:
+            continue
+        found, refusal = ran(program, model, [])
+        if refusal:
+            counts["refused"] += 1
+            if not any(says in refusal for says in NOT_RECKONED):
+                wrong.append(f"{test.name}: {refusal}")
+            continue
+        problem = difference(model, found, expected)
+        # What the reference adds up or raises to a power in f32 may differ in its last bit.
+        if problem and not all(
+            np.allclose(found[info.name], array, rtol=1e-6, atol=0, equal_nan=True)
+            for info, array in zip(model.graph.output, expected, strict=True)
+        ):
+            wrong.append(f"{test.name}: {problem}")
+        counts["nearly" if problem else "passed"] += 1
     return counts, wrong
 
 
@@ -272,6 +333,16 @@ def main():
     print(f"ONNX {onnx.__version__}, {len(tests)} tests: {said}")
     unused = [pattern for pattern in REFUSED if not any(Path(test.name).match(pattern) for test in tests)]
     wrong += [f"no test is called {pattern}" for pattern in unused]
+    if wrong:
+        sys.exit("\n".join(wrong))
+    reckoned = [test for test in every if operators(test) and operators(test) <= ARITHMETIC]
+    counts = Counter()
+    with ThreadPoolExecutor() as pool:
+        for own, problems in pool.map(lambda test: check_arithmetic(program, test), reckoned):
+            counts += own
+            wrong += problems
+    said = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+    print(f"{len(reckoned)} tests of arithmetic on constants: {said}")
     if wrong:
         sys.exit("\n".join(wrong))
     chance, coordinates = random.Random(arguments.seed), Coordinates()

@@ -121,3 +121,8 @@ pub(super) fn element_type(number: i32, what: &str) -> Result<(&'static TensorTy
     })?;
     Ok((row, element))
 }
+
+/// The element type of this name.
+pub(super) fn named(name: &str) -> Option<ElementType> {
+    TYPES.iter().find(|row| row.name == name)?.element
+}

@@ -4,6 +4,7 @@
 //! trusted: what it claims is checked against what it holds before anything is allocated for it,
 //! and what this reader does not know is refused, not passed over.
 
+mod arithmetic;
 mod attributes;
 mod builder;
 mod call;
@@ -82,7 +83,7 @@ fn read_within(bytes: Vec<u8>, external: ExternalData) -> Result<Model> {
     }
 
     let functions = Functions::new(&model.functions)?;
-    unsupported::refuse(&graph.node, &functions)?;
+    unsupported::refuse(graph, &functions)?;
     let mut builder = Builder::new(functions, Tensors::new(external));
     let mut scope = Scope::new(opsets.onnx(), None, String::new());
     let initializers = initializers(graph, &mut builder, &mut scope)?;

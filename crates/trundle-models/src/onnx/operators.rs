@@ -7,6 +7,7 @@
 use trundle_core::ops::PadMode;
 use trundle_core::{DType, Shape};
 
+use super::arithmetic::ARITHMETIC;
 use super::call::{Call, missing};
 use super::resize::{
     resize, resize_by_scales, upsample, upsample_by_attribute, upsample_by_height_and_width,
@@ -33,7 +34,7 @@ pub(super) struct Row {
 type Read = fn(&mut Call<'_, '_>) -> Checked<Operator>;
 
 /// A form with one output.
-const fn row(
+pub(super) const fn row(
     name: &'static str,
     since: i64,
     required: &'static [&'static str],
@@ -43,7 +44,7 @@ const fn row(
     Row { name, since, inputs: Some([required, optional]), one_output: true, read }
 }
 
-/// Every operator there is here, sorted by name, the oldest form first.
+/// Every operator that moves elements, sorted by name, the oldest form first.
 pub(super) const OPERATORS: &[Row] = &[
     row("CenterCropPad", 18, &["input_data", "shape"], &[], center_crop_pad),
     Row { inputs: None, ..row("Concat", 1, &[], &[], concat) },
@@ -55,6 +56,7 @@ pub(super) const OPERATORS: &[Row] = &[
         one_output: false,
         ..row("Dropout", 12, &["data"], &["ratio", "training_mode"], dropout)
     },
+    Row { inputs: None, ..row("Einsum", 12, &[], &[], einsum) },
     row("Expand", 8, &["input", "shape"], &[], expand),
     row("Flatten", 1, &["input"], &[], flatten),
     row("Gather", 1, &["data", "indices"], &[], gather),
@@ -99,7 +101,7 @@ pub(super) const OPERATORS: &[Row] = &[
 
 /// The forms of the operator of this name, the oldest first.
 pub(super) fn forms(name: &str) -> impl DoubleEndedIterator<Item = &'static Row> {
-    OPERATORS.iter().filter(move |row| row.name == name)
+    OPERATORS.iter().chain(ARITHMETIC).filter(move |row| row.name == name)
 }
 
 /// Whether an operator has this name.
@@ -107,7 +109,7 @@ pub(super) fn is_known(name: &str) -> bool {
     forms(name).next().is_some()
 }
 
-/// All names, for messages.
+/// The names of those that move elements, for messages.
 pub(super) fn names() -> String {
     let mut names: Vec<&str> = OPERATORS.iter().map(|row| row.name).collect();
     names.dedup();
@@ -229,6 +231,29 @@ fn shape(call: &mut Call<'_, '_>) -> Checked<Operator> {
 
 fn size(_: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::Size)
+}
+
+/// Einsum, where it says another order of one tensor's axes.
+fn einsum(call: &mut Call<'_, '_>) -> Checked<Operator> {
+    let equation = call.attributes.text("equation")?.ok_or_else(|| missing("equation"))?;
+    match order_of(equation) {
+        Some(order) if call.inputs.len() == 1 && call.has(0) => {
+            Ok(Operator::Transpose { order: Integers::Given(order) })
+        }
+        _ => unsupported!("equation {equation:?} computes, and elements are only moved here"),
+    }
+}
+
+/// The order of axes that an equation says, if that is all it says: the same letters once on both sides.
+pub(super) fn order_of(equation: &str) -> Option<Vec<i64>> {
+    let equation: String = equation.chars().filter(|c| !c.is_whitespace()).collect();
+    let (from, to) = equation.split_once("->")?;
+    let is_axis = |c: char| c.is_ascii_alphabetic();
+    let once = |side: &str| side.chars().all(|c| is_axis(c) && side.matches(c).count() == 1);
+    if from.is_empty() || from.len() != to.len() || !once(from) || !once(to) {
+        return None;
+    }
+    to.chars().map(|axis| i64::try_from(from.find(axis)?).ok()).collect()
 }
 
 fn flatten(call: &mut Call<'_, '_>) -> Checked<Operator> {

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use super::arithmetic::is_arithmetic;
 use super::builder::label;
 use super::functions::Functions;
-use super::operators::{is_known, names};
+use super::operators::{is_known, names, order_of};
 use super::opsets::domain;
 use super::proto;
 use crate::Result;
@@ -23,9 +24,9 @@ const HOLDS: [&str; 7] =
 
 /// Refuses a model if there are nodes that are neither operators that are read nor calls of its
 /// functions, and names all of them. A function's nodes count once, however often it is called.
-pub(super) fn refuse<'a>(nodes: &'a [proto::Node], functions: &Functions<'a>) -> Result<()> {
+pub(super) fn refuse<'a>(graph: &'a proto::Graph, functions: &Functions<'a>) -> Result<()> {
     let mut survey = Survey::default();
-    let mut left = vec![nodes];
+    let mut left = vec![&graph.node[..]];
     let mut seen = HashSet::new();
     while let Some(nodes) = left.pop() {
         for node in nodes {
@@ -45,6 +46,10 @@ pub(super) fn refuse<'a>(nodes: &'a [proto::Node], functions: &Functions<'a>) ->
                 survey.add(Why::Computes, name, || label(node, ""));
                 continue;
             }
+            if domain.is_empty() && is_einsum_that_computes(node) {
+                survey.add(Why::Computes, kind.to_string(), || label(node, ""));
+                continue;
+            }
             if domain.is_empty() && node.overload.is_empty() && is_known(&node.op_type) {
                 continue;
             }
@@ -55,7 +60,27 @@ pub(super) fn refuse<'a>(nodes: &'a [proto::Node], functions: &Functions<'a>) ->
             survey.add(why, name, || label(node, ""));
         }
     }
+    if !survey.is_empty() {
+        add_arithmetic(graph, &mut survey);
+    }
     survey.finish(&names())
+}
+
+/// Adds the arithmetic of a graph that computes with elements of its inputs, of nodes in the order that they must have.
+fn add_arithmetic(graph: &proto::Graph, survey: &mut Survey) {
+    let held: HashSet<&str> = graph.initializer.iter().map(|tensor| &tensor.name[..]).collect();
+    let mut depends: HashSet<&str> = graph.input.iter().map(|input| &input.name[..]).collect();
+    depends.retain(|name| !held.contains(name));
+    for node in &graph.node {
+        let is_own = domain(&node.domain).is_empty();
+        let says_elements = !is_own || !matches!(&node.op_type[..], "Shape" | "Size");
+        if says_elements && node.input.iter().any(|name| depends.contains(&name[..])) {
+            depends.extend(node.output.iter().map(|name| &name[..]));
+            if is_own && is_arithmetic(&node.op_type) {
+                survey.add(Why::Computes, node.op_type.clone(), || label(node, ""));
+            }
+        }
+    }
 }
 
 fn why(node: &proto::Node) -> Why {
@@ -70,6 +95,14 @@ fn why(node: &proto::Node) -> Why {
         }
         _ => Why::Computes,
     }
+}
+
+/// Whether it is a sum of products, and not another order of one tensor's axes.
+fn is_einsum_that_computes(node: &proto::Node) -> bool {
+    let equation =
+        || node.attribute.iter().find(|attribute| attribute.name == "equation")?.s.as_deref();
+    let orders = || order_of(std::str::from_utf8(equation()?).ok()?);
+    node.op_type == "Einsum" && (node.input.len() != 1 || orders().is_none())
 }
 
 /// The mode of a resize that does not only take the nearest.

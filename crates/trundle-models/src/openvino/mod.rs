@@ -12,6 +12,7 @@
 //!   layer that it reads, as OpenVINO names outputs there, else the Result's own.
 //! - A name that is taken gives way to the next of these, at last to `input_1` or `output_1`.
 
+mod arithmetic;
 mod document;
 mod element;
 mod fragment;

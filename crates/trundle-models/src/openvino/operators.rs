@@ -7,9 +7,11 @@ use std::ops::RangeInclusive;
 use trundle_core::DType;
 use trundle_core::ops::PadMode;
 
+use super::arithmetic::ARITHMETIC;
 use super::element;
 use super::interpolate::{interpolate, mode_that_computes};
 use super::layer::Layer;
+use crate::arithmetic::Arithmetic;
 use crate::survey::{Survey, Why};
 use crate::{
     BlockOrder, BroadcastRule, ElementType, IndexRule, IntegerTypes, Integers, Operator, PadValue,
@@ -29,11 +31,11 @@ pub(super) struct Operand {
 pub(super) struct Kind {
     pub(super) name: &'static str,
     /// The first set of operators that has it.
-    since: u32,
+    pub(super) since: u32,
     /// How many inputs it may have.
-    inputs: RangeInclusive<usize>,
+    pub(super) inputs: RangeInclusive<usize>,
     /// How many outputs it may have.
-    outputs: RangeInclusive<usize>,
+    pub(super) outputs: RangeInclusive<usize>,
     pub(super) role: Role,
 }
 
@@ -98,6 +100,11 @@ const KINDS: [Kind; 37] = [
     Kind { name: "VariadicSplit",   since: 1,  inputs: 3..=3, outputs: ANY,   role: Op(variadic_split) },
 ];
 
+/// Every type of layer that is read.
+fn all_kinds() -> impl Iterator<Item = &'static Kind> {
+    KINDS.iter().chain(&ARITHMETIC)
+}
+
 /// Layers that move elements and are not supported, or not in every form.
 const MOVES: [&str; 2] = ["GatherTree", "Unique"];
 
@@ -117,7 +124,7 @@ pub(super) fn refuse(layers: &[Layer]) -> Result<()> {
             survey.add(Why::Computes, name, || layer.place());
             continue;
         }
-        if KINDS.iter().any(|kind| kind.name == name) {
+        if all_kinds().any(|kind| kind.name == name) {
             continue;
         }
         let why = match name {
@@ -135,7 +142,7 @@ pub(super) fn refuse(layers: &[Layer]) -> Result<()> {
 impl Kind {
     /// What a layer is; refused if that is not in the table, or not in this form.
     pub(super) fn of(layer: &Layer) -> Result<&'static Kind> {
-        let kind = KINDS.iter().find(|kind| kind.name == layer.kind).ok_or_else(|| {
+        let kind = all_kinds().find(|kind| kind.name == layer.kind).ok_or_else(|| {
             let known = KINDS.map(|kind| kind.name).join(", ");
             let kind = layer.kind.escape_debug();
             layer.unsupported(format!("{kind} is not supported; what is: {known}"))
@@ -182,7 +189,7 @@ fn concat(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     Ok(Operator::Concat { axis: layer.required_number("axis")? })
 }
 
-/// A conversion moves elements only if it changes nothing, or is how a file keeps a constant small.
+/// A conversion moves elements only if it changes nothing, or is how a file keeps a constant small; else it is arithmetic.
 fn convert(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
     let name = layer.required("destination_type")?;
     let to = element::parse(name).map_err(|problem| layer.malformed(problem))?;
@@ -196,10 +203,10 @@ fn convert(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
         {
             Ok(Operator::Widen(to))
         }
-        _ => Err(layer.unsupported(format!(
-            "Convert from {from} to {to} computes; only constants that are marked as \
-             decompression become wider floats"
-        ))),
+        (ElementType::Fixed(_), ElementType::Fixed(to)) => {
+            Ok(Operator::Arithmetic(Arithmetic::Cast(to)))
+        }
+        _ => Err(layer.unsupported(format!("Convert from {from} to {to} computes"))),
     }
 }
 

@@ -95,6 +95,11 @@ impl<'m> Builder<'m> {
         }
     }
 
+    /// Whether a tensor is an input of the model.
+    pub(super) fn is_input(&self, id: TensorId) -> bool {
+        matches!(self.program.tensor(id).made, Made::Given(input) if input < self.given.len())
+    }
+
     /// The elements of a tensor that is given or filled, if they are known.
     pub(super) fn elements(&self, id: TensorId) -> Option<Elements<'_>> {
         match (&self.program.tensor(id).made, self.held_by_file(id)) {

@@ -4,6 +4,7 @@
 //! reads as a list of integers is found by following the elements of that tensor down to where
 //! they stand, so no tensor of data is ever made here.
 
+mod arithmetic;
 mod blocks;
 mod broadcast;
 mod builder;
@@ -34,6 +35,7 @@ use trundle_core::Shape;
 use trundle_core::program::TensorId;
 
 use crate::problem::{Checked, Problem, wrong};
+use crate::survey;
 use crate::{Data, Error, Input, Model, Node, Operator, ResolvedModel, Result, ValueId};
 use builder::Builder;
 pub(crate) use element::{Number, number};
@@ -83,7 +85,10 @@ fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
         }
     }
     for (number, node) in model.nodes.iter().enumerate() {
-        let refused = |problem: Problem| problem.of(label(node, number));
+        let refused = |problem: Problem| match problem {
+            Problem::Computes => survey::computing(model, label(node, number)),
+            problem => problem.of(label(node, number)),
+        };
         let outputs = outputs_of(node, &values, &mut builder).map_err(refused)?;
         for (output, (value, tensor)) in node.outputs.iter().zip(outputs).enumerate() {
             if values.insert(*value, tensor).is_some() {
@@ -136,6 +141,7 @@ fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
         }
         Operator::Constant(constant) => site.builder.constant(constant)?,
         Operator::Identity => site.data()?,
+        Operator::Arithmetic(what) => arithmetic::arithmetic(site, what)?,
         Operator::Widen(dtype) => widen::widen(site, *dtype)?,
         Operator::Roll { shift, axes } => moves::roll(site, shift, axes)?,
         Operator::Transpose { order } => moves::transpose(site, order)?,

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use trundle_core::DType;
 use trundle_core::ops::Indices;
 use trundle_core::program::{Made, TensorId};
+use trundle_core::{DType, Shape};
 use trundle_formats::StoredDType;
 
 use super::element::{Number, number};
@@ -185,6 +185,30 @@ impl Site<'_, '_> {
         Ok(List { entries, scalar: shape.rank() == 0 })
     }
 
+    /// The shape and the numbers of a tensor, all of which constants hold.
+    pub(super) fn constant_numbers(
+        &mut self,
+        tensor: TensorId,
+        dtype: DType,
+    ) -> Checked<(Shape, Vec<Number>)> {
+        let shape = self.builder.shape(tensor).clone();
+        let count = shape.elements();
+        if count > MOST_ENTRIES {
+            return wrong!("it has {count} operands, over the limit of {MOST_ENTRIES}");
+        }
+        let element = StoredDType::little_endian(dtype);
+        let one = |at: usize| {
+            let (holder, own) = self.holder("operands of its arithmetic", tensor, at)?;
+            if self.builder.is_input(holder) {
+                return Err(Problem::Computes);
+            }
+            let elements = self.builder.elements(holder);
+            let found = elements.and_then(|elements| number(&element, elements.bytes(), own));
+            found.ok_or_else(|| "its operands are not numbers".to_owned().into())
+        };
+        Ok((shape, (0..count).map(one).collect::<Checked<_>>()?))
+    }
+
     /// Counts steps that are taken to read or to make a list.
     pub(super) fn spend(&mut self, what: &str, steps: usize) -> Checked<()> {
         self.builder.steps = self.builder.steps.saturating_add(steps);
@@ -205,6 +229,16 @@ impl Site<'_, '_> {
         tensor: TensorId,
         at: usize,
     ) -> Checked<(Elements<'_>, usize)> {
+        let (id, at) = self.holder(what, tensor, at)?;
+        self.builder.elements(id).map(|elements| (elements, at)).ok_or_else(|| {
+            let name = self.builder.called(id);
+            format!("its {what} depend on the elements of input {name:?}, which are not given")
+                .into()
+        })
+    }
+
+    /// The tensor that holds an element of another, counted in row-major order, and its index there.
+    fn holder(&mut self, what: &str, tensor: TensorId, at: usize) -> Checked<(TensorId, usize)> {
         let (mut id, mut at) = (tensor, at);
         loop {
             let tensor = self.builder.program().tensor(id);
@@ -216,14 +250,9 @@ impl Site<'_, '_> {
             self.spend(what, cost)?;
             match self.builder.program().source_of(id, at) {
                 Some(next) => (id, at) = next,
-                None => break,
+                None => return Ok((id, at)),
             }
         }
-        self.builder.elements(id).map(|elements| (elements, at)).ok_or_else(|| {
-            let name = self.builder.called(id);
-            format!("its {what} depend on the elements of input {name:?}, which are not given")
-                .into()
-        })
     }
 }
 

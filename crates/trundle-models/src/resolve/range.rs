@@ -71,7 +71,7 @@ pub(super) fn range(
 }
 
 /// Whether an integer is one of a type: what lies between two of them is then, too.
-fn holds(dtype: DType, integer: i128) -> bool {
+pub(super) fn holds(dtype: DType, integer: i128) -> bool {
     let bits = 8 * dtype.width() - usize::from(is_signed(dtype));
     let least = if is_signed(dtype) { -(1 << bits) } else { 0 };
     (least..1 << bits).contains(&integer)

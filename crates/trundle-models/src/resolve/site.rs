@@ -40,6 +40,11 @@ impl<'a, 'm> Site<'a, 'm> {
         input.ok_or_else(|| format!("input {number} is missing").into())
     }
 
+    /// How many inputs the node lists.
+    pub(super) fn inputs(&self) -> usize {
+        self.inputs.len()
+    }
+
     /// Input 0: what is moved.
     pub(super) fn data(&self) -> Checked<TensorId> {
         self.input(0)

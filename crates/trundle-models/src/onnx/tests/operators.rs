@@ -415,8 +415,21 @@ fn the_value_of_an_old_pad_has_the_type_of_its_data() {
 }
 
 #[test]
+fn an_equation_that_only_orders_axes_is_a_transposition() {
+    let read = |equation: &str, inputs: &[&str]| {
+        read_as(17, node("Einsum", inputs, &["y"], vec![text("equation", equation)]))
+    };
+    let orders = "Transpose { order: Given([0, 2, 1]) }";
+    assert!(read("abc -> acb", &["x"]).contains(orders), "{}", read("abc -> acb", &["x"]));
+    for equation in ["abc->ab", "aac->aca", "abc->abd", "abc", "...a->a...", "->"] {
+        assert!(read(equation, &["x"]).contains("Einsum (1 node), which computes"), "{equation}");
+    }
+    assert!(read("ab,bc->ac", &["x", "x"]).contains("Einsum (1 node), which computes"));
+}
+
+#[test]
 fn what_computes_is_refused_with_the_list_of_what_does_not() {
-    let all = "CenterCropPad, Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Expand, Flatten, Gather, \
+    let all = "CenterCropPad, Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Einsum, Expand, Flatten, Gather, \
                GatherElements, GatherND, Identity, Pad, Range, Reshape, Resize, ReverseSequence, Scatter, \
                ScatterElements, ScatterND, Shape, Size, Slice, SpaceToDepth, Split, Squeeze, TensorScatter, Tile, \
                Transpose, Unsqueeze, Upsample";

@@ -46,7 +46,7 @@ fn upsample() {
             9,
             of(&["x", "scales"], vec![text("mode", "linear")]),
             "Upsample \"y\": not supported: Upsample in mode linear (1 node), which computes; what is: \
-             CenterCropPad, Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Expand, Flatten, \
+             CenterCropPad, Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Einsum, Expand, Flatten, \
              Gather, GatherElements, GatherND, Identity, Pad, Range, Reshape, Resize, ReverseSequence, \
              Scatter, ScatterElements, ScatterND, Shape, Size, Slice, SpaceToDepth, Split, Squeeze, \
              TensorScatter, Tile, Transpose, Unsqueeze, Upsample",

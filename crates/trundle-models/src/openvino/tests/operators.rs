@@ -6,8 +6,8 @@ use trundle_core::ops::PadMode;
 use super::super::read_parts;
 use super::{Ir, refusal, said};
 use crate::{
-    BlockOrder, BroadcastRule, IntegerTypes, Integers, Operator, PadValue, Pads, Parts, Result,
-    StridedSliceMasks, ValueId, ZeroSize,
+    Arithmetic, BlockOrder, BroadcastRule, IntegerTypes, Integers, Operator, PadValue, Pads, Parts,
+    Result, StridedSliceMasks, ValueId, ZeroSize,
 };
 
 /// What a layer becomes whose first input is f32, and the others i64.
@@ -263,21 +263,20 @@ fn compressed_constants_become_what_they_were() {
 }
 
 #[test]
-fn conversions_that_compute_are_refused() {
-    let message = |from: &str, to: &str| {
-        format!(
-            "layer 1 \"c\" (Convert, line 4): Convert from {from} to {to} computes; only constants \
-             that are marked as decompression become wider floats"
-        )
-    };
-    assert_eq!(refusal(converted("f16", "f32", "other")), message("f16", "f32"));
-    for (from, to) in
-        [("f16", "bf16"), ("f32", "f16"), ("f64", "f32"), ("u8", "f32"), ("i32", "i64")]
-    {
-        assert_eq!(refusal(converted(from, to, "decompression")), message(from, to));
+fn conversions_that_are_no_decompression_are_arithmetic() {
+    let cast = |to| said(&Operator::Arithmetic(Arithmetic::Cast(to)));
+    assert_eq!(said(&converted("f16", "f32", "other").unwrap()), cast(DType::F32));
+    for (from, to, dtype) in [
+        ("f16", "bf16", DType::BF16),
+        ("f32", "f16", DType::F16),
+        ("f64", "f32", DType::F32),
+        ("u8", "f32", DType::F32),
+        ("i32", "i64", DType::I64),
+    ] {
+        assert_eq!(said(&converted(from, to, "decompression").unwrap()), cast(dtype));
     }
-    let unmarked = made("Convert", "opset1", "destination_type=\"f64\"", 1, 1);
-    assert!(refusal(unmarked).contains("Convert from f32 to f64 computes"));
+    let unmarked = made("Convert", "opset1", "destination_type=\"f64\"", 1, 1).unwrap();
+    assert_eq!(said(&unmarked), cast(DType::F64));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Every operator against what its text says of each element, and against its refusals.
 #![expect(clippy::cast_possible_wrap, reason = "the sizes here are small")]
 
+mod arithmetic;
 mod gathers;
 mod known;
 mod lists;

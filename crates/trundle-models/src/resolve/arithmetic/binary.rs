@@ -1,0 +1,104 @@
+//! What comes of two numbers.
+
+use trundle_core::DType;
+
+use super::super::element::Number;
+use super::super::range::holds;
+use crate::arithmetic::Binary;
+use crate::problem::{Checked, wrong};
+
+/// The result for two numbers of a type; the second of a power may be of another.
+pub(super) fn of(by: Binary, a: Number, b: Number, dtype: DType) -> Checked<Number> {
+    let is_for_all =
+        matches!(by, Binary::Equal | Binary::NotEqual | Binary::Minimum | Binary::Maximum);
+    if !is_for_all && by.is_logical() != (dtype == DType::Boolean) {
+        return wrong!("numbers of type {dtype} do not go with it");
+    }
+    match (a, b) {
+        (Number::Integer(a), Number::Integer(b)) => {
+            let number = integers(by, a, b)?;
+            if !by.compares() && dtype != DType::Boolean && !holds(dtype, number) {
+                return wrong!("its result {number}, of {a} and {b}, is out of range of {dtype}");
+            }
+            Ok(Number::Integer(number))
+        }
+        (Number::Float(a), Number::Float(b)) => Ok(floats(by, a, b)),
+        (Number::Float(a), Number::Integer(b)) => {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "an exponent beyond 2^53 gives no other power"
+            )]
+            let b = b as f64;
+            Ok(floats(by, a, b))
+        }
+        (Number::Integer(_), Number::Float(b)) => {
+            wrong!("an integer to the power of {b}, a float, is not reckoned here")
+        }
+    }
+}
+
+/// Of integers of 64 bits at most.
+fn integers(by: Binary, a: i128, b: i128) -> Checked<i128> {
+    use Binary::{Divide, FloorDivide, FloorModulo, Modulo};
+    if b == 0 && matches!(by, Divide | FloorDivide | FloorModulo | Modulo) {
+        return wrong!("{a} is divided by 0");
+    }
+    Ok(match by {
+        Binary::Add => a + b,
+        Binary::Subtract => a - b,
+        Binary::Multiply => a * b,
+        Divide => a / b,
+        FloorDivide => a / b - i128::from(a % b != 0 && (a < 0) != (b < 0)),
+        FloorModulo => (a % b + b) % b,
+        Modulo => a % b,
+        Binary::Power => {
+            let power = u32::try_from(b).ok().and_then(|b| a.checked_pow(b));
+            match power {
+                Some(power) => power,
+                None => return wrong!("{a} to the power of {b} is no integer within range"),
+            }
+        }
+        Binary::Minimum => a.min(b),
+        Binary::Maximum => a.max(b),
+        Binary::Equal => (a == b).into(),
+        Binary::NotEqual => (a != b).into(),
+        Binary::Less => (a < b).into(),
+        Binary::LessOrEqual => (a <= b).into(),
+        Binary::Greater => (a > b).into(),
+        Binary::GreaterOrEqual => (a >= b).into(),
+        Binary::And => a & b,
+        Binary::Or => a | b,
+        Binary::Xor => a ^ b,
+    })
+}
+
+fn floats(by: Binary, a: f64, b: f64) -> Number {
+    let truth = |is: bool| Number::Integer(is.into());
+    let number = match by {
+        Binary::Add => a + b,
+        Binary::Subtract => a - b,
+        Binary::Multiply => a * b,
+        // Python's division of floats is the same.
+        Binary::Divide | Binary::FloorDivide => a / b,
+        Binary::Modulo => a % b,
+        Binary::FloorModulo => {
+            let rest = a % b;
+            if rest != 0.0 && (rest < 0.0) != (b < 0.0) { rest + b } else { rest }
+        }
+        Binary::Power if b == 0.5 && a.is_finite() => a.sqrt(),
+        Binary::Power => a.powf(b),
+        Binary::Minimum if a.is_nan() || b.is_nan() => f64::NAN,
+        Binary::Minimum => a.min(b),
+        Binary::Maximum if a.is_nan() || b.is_nan() => f64::NAN,
+        Binary::Maximum => a.max(b),
+        Binary::Equal => return truth(a == b),
+        Binary::NotEqual => return truth(a != b),
+        Binary::Less => return truth(a < b),
+        Binary::LessOrEqual => return truth(a <= b),
+        Binary::Greater => return truth(a > b),
+        Binary::GreaterOrEqual => return truth(a >= b),
+        // Refused before: they are of booleans.
+        Binary::And | Binary::Or | Binary::Xor => f64::NAN,
+    };
+    Number::Float(number)
+}

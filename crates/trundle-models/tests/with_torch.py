@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Modules of PyTorch that only move elements, as its exporter writes them for fixed sizes and for sizes left open,
+through the program: bit for bit, and in how many passes.
+
+    pip install torch==2.15.0 onnx==1.23.2 numpy==2.4.6
+    crates/trundle-models/tests/with_torch.py target/release/trundle
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+class Module(nn.Module):
+    """A module of one function."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs):
+        return self.function(*inputs)
+
+
+def windows(x, size=4):
+    b, h, w, c = x.shape
+    x = x.view(b, h // size, size, w // size, size, c)
+    return x.permute(0, 1, 3, 2, 4, 5).contiguous().view(-1, size * size, c)
+
+
+def windows_back(x, size=4, h=8, w=8):
+    b = x.shape[0] // ((h // size) * (w // size))
+    x = x.view(b, h // size, w // size, size, size, -1)
+    return x.permute(0, 1, 3, 2, 4, 5).contiguous().view(b, h, w, -1)
+
+
+def shuffle(x, groups=2):
+    b, c, h, w = x.shape
+    return x.view(b, groups, c // groups, h, w).transpose(1, 2).reshape(b, c, h, w)
+
+
+def heads(x, count=4):
+    b, n, c = x.shape
+    return x.reshape(b, n, count, c // count).permute(0, 2, 1, 3)
+
+
+def heads_back(x):
+    b, count, n, c = x.shape
+    return x.transpose(1, 2).reshape(b, n, count * c)
+
+
+def query_key_value(x, count=2):
+    b, n, c = x.shape
+    return x.reshape(b, n, 3, count, c // 3 // count).permute(2, 0, 3, 1, 4).unbind(0)
+
+
+def focus(x):
+    return torch.cat([x[..., ::2, ::2], x[..., 1::2, ::2], x[..., ::2, 1::2], x[..., 1::2, 1::2]], 1)
+
+
+def patches(x, size=4):
+    b, c, h, w = x.shape
+    x = x.reshape(b, c, h // size, size, w // size, size)
+    return torch.einsum("nchpwq->nhwpqc", x).reshape(b, (h // size) * (w // size), size * size * c)
+
+
+def patches_back(x, size=4):
+    side = int(x.shape[1] ** 0.5)
+    x = x.reshape(x.shape[0], side, side, size, size, 3)
+    return x.permute(0, 5, 1, 3, 2, 4).reshape(x.shape[0], 3, side * size, side * size)
+
+
+def shifted_windows(x):
+    return windows(torch.roll(x, (-2, -2), (1, 2)))
+
+
+def relative_shift(x):
+    b, h, n, m = x.shape
+    x = functional.pad(x, (1, 0)).view(b, h, m + 1, n)
+    return x[:, :, 1:].view(b, h, n, m)
+
+
+def rotate_half_pairs(x):
+    return torch.stack([x[..., 1::2], x[..., ::2]], -1).flatten(-2)
+
+
+def merge(x):
+    parts = [x[:, 0::2, 0::2], x[:, 1::2, 0::2], x[:, 0::2, 1::2], x[:, 1::2, 1::2]]
+    b, h, w, c = x.shape
+    return torch.cat(parts, -1).view(b, -1, 4 * c)
+
+
+def temporal_shift(x, frames=4):
+    nt, c, h, w = x.shape
+    x = x.view(nt // frames, frames, c, h, w)
+    fold = c // 4
+    left, right, kept = x[:, :, :fold], x[:, :, fold : 2 * fold], x[:, :, 2 * fold :]
+    left = torch.cat([left[:, 1:], torch.zeros_like(left[:, :1])], 1)
+    right = torch.cat([torch.zeros_like(right[:, :1]), right[:, :-1]], 1)
+    return torch.cat([left, right, kept], 2).view(nt, c, h, w)
+
+
+def repeat_keys(x, times=3):
+    b, h, n, d = x.shape
+    return x[:, :, None].expand(b, h, times, n, d).reshape(b, h * times, n, d)
+
+
+def halves_swapped(x):
+    return torch.cat([x[..., x.shape[-1] // 2 :], x[..., : x.shape[-1] // 2]], -1)
+
+
+def class_token(x, token):
+    return torch.cat([token.expand(x.shape[0], -1, -1), x], 1)
+
+
+def pad_to_multiple(x, size=4):
+    h, w = x.shape[-2:]
+    return functional.pad(x, (0, (size - w % size) % size, 0, (size - h % size) % size))
+
+
+IMAGE, TOKENS, MAPS = (2, 3, 8, 8), (2, 16, 12), (2, 8, 8, 6)
+
+# Each with the shapes of its inputs.
+MODULES = {
+    "swin windows": (windows, MAPS),
+    "swin windows back": (windows_back, (8, 16, 6)),
+    "swin shifted windows": (shifted_windows, MAPS),
+    "swin patch merging": (merge, MAPS),
+    "shufflenet channel shuffle": (shuffle, (2, 8, 4, 4)),
+    "nn.ChannelShuffle": (nn.ChannelShuffle(2), (2, 8, 4, 4)),
+    "nn.PixelShuffle": (nn.PixelShuffle(2), (2, 8, 4, 4)),
+    "nn.PixelUnshuffle": (nn.PixelUnshuffle(2), (2, 3, 8, 8)),
+    "nn.Flatten": (nn.Flatten(), IMAGE),
+    "nn.Unflatten": (nn.Unflatten(1, (3, 4)), (2, 12, 5)),
+    "nn.ZeroPad2d": (nn.ZeroPad2d((1, 2, 3, 0)), IMAGE),
+    "nn.ConstantPad1d": (nn.ConstantPad1d((2, 1), 0.5), TOKENS),
+    "nn.ReflectionPad2d": (nn.ReflectionPad2d((1, 2, 2, 1)), IMAGE),
+    "nn.ReplicationPad2d": (nn.ReplicationPad2d(2), IMAGE),
+    "nn.CircularPad2d": (nn.CircularPad2d((1, 2, 2, 1)), IMAGE),
+    "nn.Upsample nearest": (nn.Upsample(scale_factor=2, mode="nearest"), IMAGE),
+    "nn.Unfold": (nn.Unfold(3, padding=1), IMAGE),
+    "tensor unfold": (lambda x: x.unfold(1, 4, 2), TOKENS),
+    "heads": (heads, TOKENS),
+    "heads back": (heads_back, (2, 4, 16, 3)),
+    "query, key, value": (query_key_value, TOKENS),
+    "yolo focus": (focus, IMAGE),
+    "mae patches": (patches, IMAGE),
+    "mae patches back": (patches_back, (2, 4, 48)),
+    "transformer-xl relative shift": (relative_shift, (2, 2, 5, 5)),
+    "rope pairs": (rotate_half_pairs, TOKENS),
+    "halves swapped": (halves_swapped, TOKENS),
+    "tsm temporal shift": (temporal_shift, (8, 8, 3, 3)),
+    "grouped query keys": (repeat_keys, (2, 2, 5, 4)),
+    "class token": (class_token, TOKENS, (1, 1, 12)),
+    "pad to a multiple": (pad_to_multiple, (2, 3, 7, 6)),
+    "channels last": (lambda x: x.permute(0, 2, 3, 1), IMAGE),
+    "rgb to bgr": (lambda x: x[:, [2, 1, 0]], IMAGE),
+    "flip": (lambda x: x.flip(-1), IMAGE),
+    "rot90": (lambda x: torch.rot90(x, 1, (2, 3)), IMAGE),
+    "roll": (lambda x: torch.roll(x, 3, 2), IMAGE),
+    "first token": (lambda x: x[:, 0], TOKENS),
+    "without the first": (lambda x: x[:, 1:], TOKENS),
+    "last step": (lambda x: x[:, -1], TOKENS),
+    "chunk": (lambda x: x.chunk(3, -1), TOKENS),
+    "split": (lambda x: x.split([4, 8], 2), TOKENS),
+    "stack": (lambda x, y: torch.stack([x, y], 2), TOKENS, TOKENS),
+    "repeat": (lambda x: x.repeat(1, 2, 3), TOKENS),
+    "repeat_interleave": (lambda x: x.repeat_interleave(2, 1), TOKENS),
+    "tile over positions": (lambda x: x[:, :, None].expand(-1, -1, x.shape[1], -1), TOKENS),
+    "flatten and transpose": (lambda x: x.flatten(2).transpose(1, 2), IMAGE),
+    "tokens to a map": (lambda x: x.transpose(1, 2).view(x.shape[0], x.shape[2], 4, -1), TOKENS),
+    "movedim": (lambda x: x.movedim(1, -1), IMAGE),
+    "narrow": (lambda x: x.narrow(1, 3, 5), TOKENS),
+    "squeeze and unsqueeze": (lambda x: x.unsqueeze(1).squeeze(1).unsqueeze(-1), TOKENS),
+}
+
+
+def exported(module, inputs, is_open, path):
+    """The module as ONNX; with sizes of axis 0 left open, if it is so."""
+    names = [f"x{index}" for index in range(len(inputs))]
+    is_batch = [index for index, tensor in enumerate(inputs) if tensor.shape[0] > 1]
+    axes = {names[index]: {0: "batch"} for index in is_batch} if is_open else None
+    torch.onnx.export(
+        module, inputs, str(path), input_names=names, dynamic_axes=axes, opset_version=17, dynamo=False
+    )
+    return names
+
+
+def check(program, name, is_open):
+    """What becomes of a module: its passes and outputs, or what is wrong with it."""
+    function, *shapes = MODULES[name]
+    module = function if isinstance(function, nn.Module) else Module(function)
+    module.eval()
+    inputs = tuple(torch.randn(shape) for shape in shapes)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        try:
+            names = exported(module, inputs, is_open, folder / "m.onnx")
+        except Exception as error:  # the exporter raises many kinds
+            return "not exported", str(error).splitlines()[0][:100]
+        if is_open:
+            # Another batch than the exporter saw.
+            inputs = tuple(torch.cat([x, x + 1]) if x.shape[0] > 1 else x for x in inputs)
+        expected = module(*inputs)
+        expected = [expected] if isinstance(expected, torch.Tensor) else list(expected)
+        arguments = []
+        for own, tensor in zip(names, inputs, strict=True):
+            np.save(folder / f"{own}.npy", tensor.numpy())
+            arguments += ["--input", f"{own}={folder}/{own}.npy"]
+        command = [program, "run", str(folder / "m.onnx"), *arguments, "--out-dir", str(folder / "out"), "--json", "--verify"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return "refused", done.stderr.strip()
+        said = json.loads(done.stdout)
+        found = [np.load(output["file"]) for output in said["outputs"]]
+    for own, due in zip(found, expected, strict=True):
+        due = due.detach().numpy()
+        if own.shape != due.shape or own.tobytes() != np.ascontiguousarray(due).tobytes():
+            return "wrong", f"{own.shape}, not {due.shape}"
+    return "passed", (said["passes"], len(found))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program", type=Path)
+    parser.add_argument("--verbose", action="store_true", help="name every module")
+    arguments = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    program, problems = str(arguments.program.resolve()), []
+    for is_open in (False, True):
+        counts = Counter()
+        for name in MODULES:
+            became, said = check(program, name, is_open)
+            if arguments.verbose:
+                print(f"{name}: {became} {said}")
+            counts[became] += 1
+            if became in ("refused", "wrong"):
+                problems.append(f"{name}, {'open' if is_open else 'fixed'} sizes: {became}: {said}")
+            if became == "passed":
+                passes, outputs = said
+                counts["in a pass an output" if passes <= outputs else "in more passes"] += 1
+        sizes = "sizes left open" if is_open else "fixed sizes"
+        print(f"{sizes}: " + ", ".join(f"{count} {what}" for what, count in counts.items()))
+    if problems:
+        sys.exit("\n".join(problems))
+
+
+if __name__ == "__main__":
+    main()
