@@ -273,11 +273,12 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     let choice = Choice::of(operation, &opened, planning, format)?;
     let (metadata, untrue) = axes::still_true(&opened[0], &choice);
     let wanted = choice.wanted();
-    let (held, means) = (operation.numbers_bytes, &planning.means);
+    let means = &planning.means;
     let of_worker = moving.workers.map(|count| workers::share(means, count));
     let means = of_worker.as_ref().unwrap_or(means);
     let paths = operation.inputs().map(Input::path);
     let means = &means.among(paths.chain([&*writing.output]));
+    let held = choice.held_bytes(operation, means)?;
     let job = decide(held, means, planning.row_major, &writing.chunking, |options| {
         let files: Vec<&TensorFile> = opened.iter().collect();
         Job::new(&files, &wanted, format, &metadata, options)

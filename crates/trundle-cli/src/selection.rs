@@ -10,10 +10,11 @@ use trundle::{Chain, Error, PlanError, Shape};
 use trundle_disk::Wanted;
 use trundle_formats::{Format, Header, Shown, TensorFile};
 
-use crate::args::PlanArgs;
+use crate::args::{MeansArgs, PlanArgs};
 use crate::failure::Failure;
 use crate::forecast::counted;
 use crate::input::Input;
+use crate::memory;
 use crate::operation::Operation;
 
 /// What becomes of each tensor of a file.
@@ -42,6 +43,8 @@ pub(crate) struct Moved<'a> {
     others: Vec<trundle_disk::Input>,
     /// The shapes of the tensor and of these.
     pub shapes: Vec<Shape>,
+    /// How many indices its scatters hold.
+    indices: usize,
 }
 
 impl<'a> Choice<'a> {
@@ -98,6 +101,30 @@ impl<'a> Choice<'a> {
         wanted
     }
 
+    /// The bytes that are held all the time: lengths and indices, and the tables by which tensors are put into others.
+    ///
+    /// # Errors
+    /// If they are more than the memory that may be used.
+    pub(crate) fn held_bytes(
+        &self,
+        operation: &Operation,
+        means: &MeansArgs,
+    ) -> Result<u64, Failure> {
+        let indices = (0..self.fates.len()).filter_map(|index| self.moved(index));
+        let indices = indices.fold(0, |all: u64, moved| all.saturating_add(moved.indices as u64));
+        let tables = indices.saturating_mul(BYTES_AN_INDEX);
+        let held = operation.numbers_bytes.saturating_add(tables);
+        if tables > 0 {
+            memory::check(held.saturating_add(memory::least()), means.max_mem).map_err(|failure| {
+                failure.with_hint(
+                    "put_along_axis and scatter_nd hold an index for each element of the axes that they \
+                     put others along",
+                )
+            })?;
+        }
+        Ok(held)
+    }
+
     /// Whether the operation is applied to the tensor of this number.
     pub(crate) fn is_moved(&self, index: usize) -> bool {
         matches!(self.fates[index], Fate::Moved(_))
@@ -116,6 +143,9 @@ impl<'a> Choice<'a> {
         matches!(self.fates[index], Fate::LeftOut)
     }
 }
+
+/// What an index of a scatter takes: in the table as it is made, and as it is kept, of the movement and of its passes.
+const BYTES_AN_INDEX: u64 = 3 * size_of::<u64>() as u64;
 
 /// That something in a file would be lost, since nothing but its name can be told.
 pub(crate) fn cannot_keep(file: &Path, tensor: &trundle_formats::Unreadable) -> Failure {
@@ -227,7 +257,10 @@ fn fitted<'a>(
         shapes.push(files[number].headers()[index].shape.clone());
         others.push(trundle_disk::Input::Tensor { file: number, index });
     }
-    let Err(error) = chain.out_shape(&shapes) else { return Ok(Moved { chain, others, shapes }) };
+    let error = match chain.indices_of_updates(&shapes) {
+        Ok(indices) => return Ok(Moved { chain, others, shapes, indices }),
+        Err(error) => error,
+    };
     if operation.written {
         return Err(Failure::from(PlanError::from(error)).within(&header.name));
     }

@@ -205,6 +205,13 @@ impl<T: Fingerprint> Fingerprint for [T] {
     }
 }
 
+impl<T: Fingerprint, const N: usize> Fingerprint for [T; N] {
+    /// Without its length, which its type says.
+    fn feed(&self, digest: &mut Digest) {
+        self.iter().for_each(|each| each.feed(digest));
+    }
+}
+
 impl Fingerprint for str {
     fn feed(&self, digest: &mut Digest) {
         self.as_bytes().feed(digest);

@@ -35,8 +35,8 @@ use crate::tensor::{Elements, Output, Tensor};
 /// **given : array_like
 ///     What the steps leave open, by its names: for ``reverse(axis=1, lengths=n)`` it is ``n``. With a batch axis one length
 ///     for each of its indices; without, one for each position outside the axis, in the shape of what is reversed with
-///     1 on the axis, or as a list in row-major order. Also the arrays that ``concat`` and ``stack`` name, of the kind and dtype
-///     of `x`; where the first step takes no ``_``, there is no `x`.
+///     1 on the axis, or as a list in row-major order. Also the arrays that ``concat``, ``stack``, ``put_along_axis``,
+///     ``scatter_nd`` and ``slice_scatter`` name, of the kind and dtype of `x`; where the first step takes no ``_``, there is no `x`.
 ///
 /// It returns an array of the kind and dtype of `x`; of a subclass of numpy.ndarray, the base class. It raises ValueError
 /// if a step does not fit the shape that it is given, or if `out` does not fit, and TypeError for a dtype that holds objects,
@@ -133,8 +133,8 @@ impl std::hash::Hash for Chain {
 /// ----------
 /// *stages : str
 ///     Stages, each a pattern (``"h w c -> c h w"``) or a call (``"flip(axes=[2])"``); in a string, ``|`` stands between
-///     stages. Without stages, or with an empty one, the elements stay where they are. Lengths, and the arrays of ``concat``
-///     and ``stack``, may be names that are given at the call.
+///     stages. Without stages, or with an empty one, the elements stay where they are. Lengths, indices, and the arrays of
+///     stages that take several, may be names that are given at the call.
 ///
 /// Returns
 /// -------
@@ -475,9 +475,10 @@ fn lengths_of(slot: &Slot, given: Option<&Bound<'_, PyDict>>) -> PyResult<Intege
 }
 
 fn missing(slot: &Slot) -> PyErr {
-    let Slot { name, stage, .. } = slot;
+    let Slot { name, stage, unfilled } = slot;
     PyTypeError::new_err(format!(
-        "the lengths '{name}' of stage {} are missing: call chain(x, {name}=...)",
+        "the {} '{name}' of stage {} are missing: call chain(x, {name}=...)",
+        unfilled.argument(),
         stage + 1
     ))
 }

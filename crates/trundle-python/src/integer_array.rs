@@ -6,7 +6,9 @@ use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use trundle::notation::Unfilled;
-use trundle::ops::{Indices, ReverseSequence, ReverseSubsequences, Take, TakeAlongAxis};
+use trundle::ops::{
+    Indices, PutAlongAxis, ReverseSequence, ReverseSubsequences, ScatterNd, Take, TakeAlongAxis,
+};
 use trundle::{Op, Shape};
 
 use crate::array::Array;
@@ -126,7 +128,7 @@ impl IntegerArray {
     /// # Errors
     /// As the other functions.
     pub(crate) fn fill(self, py: Python<'_>, name: &str, unfilled: &Unfilled) -> PyResult<Op> {
-        match *unfilled {
+        match unfilled.clone() {
             Unfilled::Reverse { axis, batch_axis: Some(batch_axis) } => {
                 self.sequence(name, axis, batch_axis)
             }
@@ -138,6 +140,12 @@ impl IntegerArray {
             }
             Unfilled::TakeAlongAxis { axis } => {
                 Ok(TakeAlongAxis::new(axis, self.indices(py, name)?).into())
+            }
+            Unfilled::PutAlongAxis { inputs, axis } => {
+                Ok(PutAlongAxis::new(inputs, axis, self.indices(py, name)?).into())
+            }
+            Unfilled::ScatterNd { inputs } => {
+                Ok(ScatterNd::new(inputs, self.indices(py, name)?).into())
             }
             _ => Err(PyTypeError::new_err(format!("{name} is of no use for this stage"))),
         }

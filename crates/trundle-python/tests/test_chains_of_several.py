@@ -169,3 +169,86 @@ def test_random_chains_beside_numpy():
                 expected = np.roll(expected, 1, axis).T
         chain = trundle.chain(*stages)
         same(chain(x, **given), expected)
+
+
+def test_one_array_is_put_into_another():
+    x = np.arange(6.0).reshape(2, 3)
+    order, values = np.array([[2, 0], [1, 1]]), np.array([[10.0, 11.0], [12.0, 13.0]])
+    expected = x.copy()
+    np.put_along_axis(expected, order, values, axis=1)
+    put = trundle.chain("put_along_axis(_, v, indices=i, axis=1)")
+    same(put(x, v=values, i=order), expected)
+    same(trundle.chain("put_along_axis(b, _, indices=i, axis=-1) | transpose()")(values, b=x, i=order), expected.T)
+    assert put.plan(x, v=values, i=order).out_shape == (2, 3)
+    # The same indices again, and others.
+    for indices in [order, order - 3, np.array([[0]])]:
+        expected = x.copy()
+        np.put_along_axis(expected, indices, 7.0, axis=1)
+        same(put(x, v=7.0, i=indices), expected)
+    scatter = trundle.chain("flip(0) | scatter_nd(_, u, indices=i)")
+    same(scatter(x, u=[9.0, 8.0, 7.0], i=[[0, 1], [1, 2], [0, 1]]), np.array([[3.0, 7.0, 5.0], [0.0, 1.0, 8.0]]))
+    same(scatter(x, u=[[9.0, 8.0, 7.0]], i=[[-1]]), np.array([[3.0, 4.0, 5.0], [9.0, 8.0, 7.0]]))
+    sliced = trundle.chain("slice_scatter(_, u, starts=[0], stops=[3], axes=[1], steps=[2])")
+    same(sliced(x, u=values), np.array([[10.0, 1.0, 11.0], [12.0, 4.0, 13.0]]))
+    out = np.zeros((3, 2)).T
+    assert sliced(x, u=values, out=out) is out
+    same(out, sliced(x, u=values))
+    assert pickle.loads(pickle.dumps(put)) == put
+
+
+def test_what_is_not_put_is_said():
+    x, put = np.arange(4.0), trundle.chain("put_along_axis(_, v, indices=i, axis=0)")
+    with pytest.raises(IndexError, match=r"index 4 at \[1\] is out of range for an axis of size 4"):
+        put(x, v=x[:2], i=[0, 4])
+    with pytest.raises(ValueError, match=r"shape \[3\] cannot be broadcast to \[2\]"):
+        put(x, v=x[:3], i=[0, 1])
+    with pytest.raises(TypeError, match="the indices 'i' of stage 1 are missing"):
+        put(x, v=x)
+    with pytest.raises(TypeError, match="the array 'v' is missing"):
+        put(x, i=[0])
+    with pytest.raises(TypeError, match="v has elements of type int64, not float64"):
+        put(x, v=np.arange(4), i=[0])
+    with pytest.raises(TypeError, match="i must be integers"):
+        put(x, v=x, i=[0.5])
+    with pytest.raises(ValueError, match=r"updates must have shape \[2\], got \[3\]"):
+        trundle.chain("slice_scatter(_, u, starts=1, stops=3)")(x, u=x[:3])
+    with pytest.raises(ValueError, match="takes 2 tensors, got 3"):
+        trundle.chain("scatter_nd(_, a, b, indices=i)")
+
+
+def test_random_scatters_beside_numpy():
+    chance = random.Random(6)
+    for _ in range(COUNT):
+        rank = chance.randint(1, 4)
+        sizes = [chance.randint(1, 4) for _ in range(rank)]
+        x, axis = views(chance, sizes, 0), chance.randrange(rank)
+        expected, kind = x.copy(), chance.randrange(3)
+        if kind == 0:
+            along = [chance.choice([1, size]) for size in sizes]
+            along[axis] = chance.randint(1, 4)
+            indices = np.array([chance.randint(-sizes[axis], sizes[axis] - 1) for _ in range(int(np.prod(along)))]).reshape(along)
+            positions = [at if number == axis else size for number, (at, size) in enumerate(zip(along, sizes))]
+            values = views(chance, [chance.choice([1, size]) for size in positions], 1000)
+            np.put_along_axis(expected, indices, values, axis)
+            text, given = f"put_along_axis(_, u, indices=i, axis={axis})", {"u": values, "i": indices}
+        elif kind == 1:
+            together, positions = chance.randint(1, rank), [chance.randint(0, 3) for _ in range(chance.randint(1, 2))]
+            indices = np.array(
+                [[chance.randint(-size, size - 1) for size in sizes[:together]] for _ in range(int(np.prod(positions)))],
+                dtype="i8",
+            ).reshape([*positions, together])
+            values = views(chance, [*positions, *sizes[together:]], 1000)
+            for at in np.ndindex(*positions):
+                expected[tuple(indices[at])] = values[at]
+            text, given = "scatter_nd(_, u, indices=i)", {"u": values, "i": indices}
+        else:
+            axes = sorted(chance.sample(range(rank), chance.randint(1, rank)))
+            starts, stops, steps = ([chance.randint(0, 4) for _ in axes], [chance.randint(0, 4) for _ in axes], [chance.randint(1, 3) for _ in axes])
+            place = [slice(None)] * rank
+            for number, at in enumerate(axes):
+                place[at] = slice(starts[number], stops[number], steps[number])
+            values = views(chance, expected[tuple(place)].shape, 1000)
+            expected[tuple(place)] = values
+            text, given = f"slice_scatter(_, u, starts={starts}, stops={stops}, axes={axes}, steps={steps})", {"u": values}
+        same(trundle.chain(text)(x, **given), expected)
+        same(trundle.chain(f"flip({axis}) | {text} | transpose()")(np.flip(x, axis), **given), expected.T)

@@ -307,6 +307,51 @@ impl Naive {
         })
     }
 
+    /// numpy's `put_along_axis`, of values in the shape of the indices: `a[i, indices[i, j, k], k] = values[i, j, k]`, one
+    /// after another.
+    #[must_use]
+    pub fn put_along_axis(&self, axis: usize, indices: &[i64], values: &Naive) -> Naive {
+        self.updated(values, |at, to| {
+            to.copy_from_slice(at);
+            to[axis] = self.index_of(axis, indices[row_major_number(at, &values.shape)]);
+        })
+    }
+
+    /// ONNX's ScatterND: `output[indices[idx]] = updates[idx]` for each index of the indices without their last axis,
+    /// one after another.
+    #[must_use]
+    pub fn scatter_nd(&self, sizes: &[usize], indices: &[i64], updates: &Naive) -> Naive {
+        let positions = sizes.len() - 1;
+        let together = sizes[positions];
+        self.updated(updates, |at, to| {
+            let first = together * row_major_number(&at[..positions], &sizes[..positions]);
+            for axis in 0..together {
+                to[axis] = self.index_of(axis, indices[first + axis]);
+            }
+            to[together..].copy_from_slice(&at[positions..]);
+        })
+    }
+
+    /// numpy's `x[begin::step] = updates` along one axis, in place of as many elements as there are updates.
+    #[must_use]
+    pub fn slice_scatter(&self, axis: usize, begin: usize, step: i64, updates: &Naive) -> Naive {
+        self.updated(updates, |at, to| {
+            to.copy_from_slice(at);
+            to[axis] = narrow(begin as i128 + at[axis] as i128 * i128::from(step));
+        })
+    }
+
+    /// The elements of another tensor put where `to` says, one after another.
+    fn updated(&self, updates: &Naive, to: impl Fn(&[usize], &mut [usize])) -> Naive {
+        let mut updated = self.clone();
+        let mut place = vec![0; self.shape.len()];
+        for_each_index(&updates.shape, |at| {
+            to(at, &mut place);
+            updated.labels[row_major_number(&place, &self.shape)] = updates.at(at);
+        });
+        updated
+    }
+
     /// numpy's `sliding_window_view` along one axis, with every `step`-th window: the elements of a window are a new
     /// axis, the last.
     #[must_use]

@@ -206,15 +206,25 @@ impl Chain {
         width: Width,
         constant: impl FnMut(Scalar) -> Result<Vec<u8>, Error>,
     ) -> Result<Program, ChainError> {
+        let (mut program, given) = self.given(inputs.as_ref(), width)?;
+        let made = self.add_to(&mut program, &given, constant)?;
+        let shape = program.tensor(made).shape.clone();
+        program.with_output(made).map_err(|source| self.error(0, &shape, source))
+    }
+
+    /// A program of inputs of these shapes alone.
+    fn given(
+        &self,
+        inputs: &[Shape],
+        width: Width,
+    ) -> Result<(Program, Vec<TensorId>), ChainError> {
         let mut program = Program::new();
         let given = |shape: &Shape| {
             let given = program.given(shape.clone(), width);
             given.map_err(|source| self.error(0, shape, source))
         };
-        let given = inputs.as_ref().iter().map(given).collect::<Result<Vec<_>, _>>()?;
-        let made = self.add_to(&mut program, &given, constant)?;
-        let shape = program.tensor(made).shape.clone();
-        program.with_output(made).map_err(|source| self.error(0, &shape, source))
+        let given = inputs.iter().map(given).collect::<Result<Vec<_>, _>>()?;
+        Ok((program, given))
     }
 
     /// Adds to a program what the chain makes of tensors of it, one for each of its [inputs](Chain::inputs), all of one
@@ -227,6 +237,37 @@ impl Chain {
         program: &mut Program,
         inputs: &[TensorId],
         mut constant: impl FnMut(Scalar) -> Result<Vec<u8>, Error>,
+    ) -> Result<TensorId, ChainError> {
+        self.made(program, inputs, |program, op, operands| {
+            program.made_by(op, operands, &mut constant)
+        })
+    }
+
+    /// How many indices the scatters hold in memory beside those that they are given, if the chain is done to tensors of
+    /// these shapes, one for each of its [inputs](Chain::inputs): see [`Program::indices_of_update`].
+    ///
+    /// # Errors
+    /// As [`Chain::program`].
+    pub fn indices_of_updates(&self, inputs: impl AsRef<[Shape]>) -> Result<usize, ChainError> {
+        let mut held = 0usize;
+        let (mut program, given) = self.given(inputs.as_ref(), NO_BYTES)?;
+        self.made(&mut program, &given, |program, op, operands| {
+            if let [base, ..] = operands
+                && let Some(places) = op.places(&program.tensor(*base).shape)?
+            {
+                held = held.saturating_add(Program::indices_of_update(&places));
+            }
+            program.made_by(op, operands, |_| Ok(Vec::new()))
+        })?;
+        Ok(held)
+    }
+
+    /// What `make` makes of tensors of a program, one for each of the chain's inputs, operator by operator.
+    fn made(
+        &self,
+        program: &mut Program,
+        inputs: &[TensorId],
+        mut make: impl FnMut(&mut Program, &Op, &[TensorId]) -> Result<TensorId, Error>,
     ) -> Result<TensorId, ChainError> {
         let names = self.inputs();
         if names.len() != inputs.len() {
@@ -243,7 +284,7 @@ impl Chain {
             };
             let operands: Vec<TensorId> = op.operands().iter().map(given).collect();
             let input = operands.first().map(|first| program.tensor(*first).shape.clone());
-            let made = program.made_by(op, &operands, &mut constant);
+            let made = make(program, op, &operands);
             last = made.map_err(|source| self.error(stage, &input.unwrap_or_default(), source))?;
         }
         Ok(last)
@@ -251,7 +292,7 @@ impl Chain {
 
     /// The same of elements of any type, for the shapes alone.
     fn shapes(&self, inputs: impl AsRef<[Shape]>) -> Result<Program, ChainError> {
-        self.program_with(inputs, Width::Bytes(0), |_| Ok(Vec::new()))
+        self.program_with(inputs, NO_BYTES, |_| Ok(Vec::new()))
     }
 
     /// The shape of what the chain makes of tensors of these shapes, one for each of its [inputs](Chain::inputs).
@@ -283,6 +324,9 @@ impl Chain {
         error
     }
 }
+
+/// Of elements of which the shapes alone matter.
+const NO_BYTES: Width = Width::Bytes(0);
 
 /// For each axis of a tensor the axis of the first input that it is.
 fn axes_kept(program: &Program, id: TensorId) -> Option<Vec<usize>> {

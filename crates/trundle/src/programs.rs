@@ -60,19 +60,14 @@ pub fn moved(shape: &Shape, width: Width, map: IndexMap) -> Result<Program> {
 }
 
 /// The elements of a first tensor, but those of a second one where `places` leads: a scatter, with the map of the gather
-/// from the same indices. Of several updates of one element the last counts, in row-major order. The update of a place
-/// of no axes may have any shape of one element, as OpenVINO's `ScatterNDUpdate` has it.
+/// from the same indices. Of several updates of one element the last counts, in row-major order.
 ///
 /// # Errors
 /// As [`Program::updated`].
 pub fn updated(shape: &Shape, updates: &Shape, width: Width, places: &IndexMap) -> Result<Program> {
     let mut program = Program::new();
     let base = program.given(shape.clone(), width)?;
-    let mut given = program.given(updates.clone(), width)?;
-    let place = places.out_shape();
-    if place.rank() == 0 && updates.elements() == 1 {
-        given = program.moved(given, IndexMap::reshape(updates, place)?)?;
-    }
+    let given = program.given(updates.clone(), width)?;
     let updated = program.updated(base, given, places)?;
     program.with_output(updated)
 }

@@ -268,6 +268,29 @@ fn a_chain_takes_several_tensors_by_their_names() {
 }
 
 #[test]
+fn a_chain_puts_one_tensor_into_another() {
+    let (a, b): (&[u8], &[u8]) = (&[1, 2, 3, 4, 5, 6], &[7, 8]);
+    let run = |chain: &CStr, sizes: &[u64]| {
+        assembled(chain, &[(c"_", &[2, 3], a), (c"b", sizes, b)], &[2, 3])
+    };
+    let sliced = c"slice_scatter(_, b, starts=[0], stops=[3], axes=[1], steps=[2]) | flip(0)";
+    assert!(run(sliced, &[1, 2]).unwrap_err().contains("updates must have shape [2, 2], got [1, 2]"));
+    let column = c"slice_scatter(_, b, starts=-1, stops=3, axes=1) | flip(0)";
+    assert_eq!(run(column, &[2, 1]).unwrap(), [4, 5, 8, 1, 2, 7]);
+    let row = assembled(
+        c"scatter_nd(rows, _, indices=[-1])",
+        &[(c"rows", &[3, 2], a), (c"_", &[2], b)],
+        &[3, 2],
+    );
+    assert_eq!(row.unwrap(), [1, 2, 3, 4, 7, 8]);
+    let along = c"put_along_axis(_, b, indices=[4, 4], axis=0)";
+    let run = |chain| assembled(chain, &[(c"_", &[6], a), (c"b", &[2], b)], &[6]);
+    assert_eq!(run(along).unwrap(), [1, 2, 3, 4, 8, 6]);
+    let beyond = run(c"put_along_axis(_, b, indices=[0, 6], axis=0)").unwrap_err();
+    assert!(beyond.contains("index 6 at [1] is out of range for an axis of size 6"), "{beyond}");
+}
+
+#[test]
 fn a_constant_stands_around_one_tensor() {
     let (from, to) = (packed(TRUNDLE_DTYPE_U4, &[3]), packed(TRUNDLE_DTYPE_U4, &[5]));
     let (data, mut out, mut plan) = ([0x21u8, 0x03], [0u8; 3], null_mut());

@@ -111,8 +111,9 @@ pub(crate) fn decided<'a>(
     let choice = Choice::of(operation, &opened, planning, format)?;
     let (metadata, _) = axes::still_true(&opened[0], &choice);
     let wanted = choice.wanted();
-    let (held, row_major) = (operation.numbers_bytes, planning.row_major);
+    let row_major = planning.row_major;
     let means = &means.among(operation.inputs().map(Input::path).chain(dry.output.as_deref()));
+    let held = choice.held_bytes(operation, means)?;
     let job = job::decide(held, means, row_major, &dry.chunking, |options| {
         let files: Vec<&TensorFile> = opened.iter().collect();
         Job::new(&files, &wanted, format, &metadata, options)

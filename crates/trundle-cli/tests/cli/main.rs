@@ -36,6 +36,7 @@ mod results;
 #[cfg(unix)]
 mod resume;
 mod safetensors;
+mod scatters;
 #[cfg(all(unix, feature = "zarr"))]
 mod tasks;
 #[cfg(unix)]

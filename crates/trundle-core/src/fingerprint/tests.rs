@@ -4,8 +4,8 @@ use std::fmt::Debug;
 use super::*;
 use crate::ops::{
     Broadcast, Concat, Flip, GatherNd, Group, IndexMode, Indices, Operand, Pad, PadConstant,
-    PadMode, Part, Rearrange, Repeat, Reshape, ReverseSequence, ReverseSubsequences, Roll, Rot90,
-    Scalar, Slice, Stack, Take, TakeAlongAxis, Tile, Transpose, Windows, parameters,
+    PadMode, Part, PutAlongAxis, Rearrange, Repeat, Reshape, ReverseSequence, ReverseSubsequences, Roll, Rot90,
+    Scalar, ScatterNd, Slice, SliceScatter, Stack, Take, TakeAlongAxis, Tile, Transpose, Windows, parameters,
 };
 use crate::program::{Definition, Made, Program, TensorId};
 use crate::{
@@ -79,6 +79,16 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
         |axis, values: &[i64]| -> Op { TakeAlongAxis::new(axis, indices(&[1, 2], values)).into() };
     let nd =
         |batch, values: &[i64]| -> Op { GatherNd::new(batch, indices(&[1, 2], values)).into() };
+    let two = |base: &str, updates: &str| [Operand::new(base), Operand::new(updates)];
+    let put = |base, values, axis, numbers: &[i64]| -> Op {
+        PutAlongAxis::new(two(base, values), axis, indices(&[1, 2], numbers)).into()
+    };
+    let scatter = |base, updates, numbers: &[i64]| -> Op {
+        ScatterNd::new(two(base, updates), indices(&[1, 2], numbers)).into()
+    };
+    let slice_scatter = |base, updates, start: i64| -> Op {
+        SliceScatter::new(two(base, updates), Slice::new(&[start], &[3], &[], &[])).into()
+    };
     let windows = |numbers: [i64; 4]| -> Op {
         let [size, step, axes, dilation] = numbers.map(|number| [number]);
         Windows::new(&size, &step, &axes, &dilation).into()
@@ -99,6 +109,9 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
         ("pad_constant", "width", constant(&[1, 2], 0.into()), constant(&[2, 1], 0.into())),
         ("pad_constant", "value", constant(&[1], 0.into()), constant(&[1], 0.0.into())),
         ("pad_constant", "value", constant(&[1], 1.5.into()), constant(&[1], 2.5.into())),
+        ("put_along_axis", "inputs", put("_", "b", 0, &[0, 1]), put("b", "_", 0, &[0, 1])),
+        ("put_along_axis", "taken", put("_", "b", 0, &[0, 1]), put("_", "b", 1, &[0, 1])),
+        ("put_along_axis", "taken", put("_", "b", 0, &[0, 1]), put("_", "b", 0, &[1, 0])),
         ("rearrange", "left", pattern(apart, apart, &[]), pattern(turned, apart, &[])),
         ("rearrange", "right", pattern(apart, apart, &[]), pattern(apart, turned, &[])),
         (
@@ -128,10 +141,14 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
         ("roll", "axes", roll(&[1, 2], &[0, 1]), roll(&[1, 2], &[1, 0])),
         ("rot90", "k", Rot90::new(1, &[0, 1]).into(), Rot90::new(2, &[0, 1]).into()),
         ("rot90", "axes", Rot90::new(1, &[0, 1]).into(), Rot90::new(1, &[1, 0]).into()),
+        ("scatter_nd", "inputs", scatter("_", "b", &[0, 1]), scatter("_", "c", &[0, 1])),
+        ("scatter_nd", "indices", scatter("_", "b", &[0, 1]), scatter("_", "b", &[1, 0])),
         ("slice", "starts", slice(0, 3, 1, 2), slice(1, 3, 1, 2)),
         ("slice", "stops", slice(0, 3, 1, 2), slice(0, 4, 1, 2)),
         ("slice", "axes", slice(0, 3, 1, 2), slice(0, 3, 0, 2)),
         ("slice", "steps", slice(0, 3, 1, 2), slice(0, 3, 1, 1)),
+        ("slice_scatter", "inputs", slice_scatter("_", "b", 0), slice_scatter("b", "_", 0)),
+        ("slice_scatter", "slice", slice_scatter("_", "b", 0), slice_scatter("_", "b", 1)),
         ("stack", "inputs", stack(&["a"], 0), stack(&["b"], 0)),
         ("stack", "axis", stack(&["a", "b"], 0), stack(&["a", "b"], 1)),
         ("take", "axis", take(0, &[0, 1]).into(), take(1, &[0, 1]).into()),

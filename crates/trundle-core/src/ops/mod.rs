@@ -11,6 +11,7 @@ mod indices;
 mod operand;
 mod pad;
 mod pad_constant;
+mod put_along_axis;
 mod rearrange;
 mod repeat;
 mod reshape;
@@ -19,7 +20,9 @@ mod reverse_subsequences;
 mod roll;
 mod rot90;
 mod scalar;
+mod scatter_nd;
 mod slice;
+mod slice_scatter;
 mod stack;
 mod take;
 mod take_along_axis;
@@ -39,6 +42,7 @@ pub use indices::{IndexMode, Indices};
 pub use operand::Operand;
 pub use pad::{Pad, PadMode};
 pub use pad_constant::PadConstant;
+pub use put_along_axis::PutAlongAxis;
 pub use rearrange::{Group, Part, PatternFault, Rearrange, Side};
 pub use repeat::Repeat;
 pub use reshape::Reshape;
@@ -48,7 +52,9 @@ pub use reverse_subsequences::{LengthBuffer, ReverseSubsequences};
 pub use roll::Roll;
 pub use rot90::Rot90;
 pub use scalar::{NotANumber, Scalar};
+pub use scatter_nd::ScatterNd;
 pub use slice::Slice;
+pub use slice_scatter::SliceScatter;
 pub use stack::Stack;
 pub use take::Take;
 pub use take_along_axis::TakeAlongAxis;
@@ -118,6 +124,7 @@ operators! {
     GatherNd "gather_nd", "Elements, or slices, at indices of several axes together.";
     Pad "pad", "Elements of the tensor put around it.";
     PadConstant "pad_constant", "A number put around the tensor.";
+    PutAlongAxis "put_along_axis", "For each position a value put into its row, at an index of its own.";
     Rearrange "rearrange", "Axes split, put in another order and merged, as a pattern writes it.";
     Repeat "repeat", "Each index of an axis several times in a row.";
     Reshape "reshape", "The same elements in axes of other sizes.";
@@ -127,7 +134,9 @@ operators! {
         "The first elements along one axis reversed, with a length for each row.";
     Roll "roll", "Elements shifted along some axes, in at one end what goes out at the other.";
     Rot90 "rot90", "The tensor turned by 90 degrees in the plane of two axes.";
+    ScatterNd "scatter_nd", "Elements, or slices, put at indices of several axes together.";
     Slice "slice", "Elements from a start, before a stop, at a step, along some axes.";
+    SliceScatter "slice_scatter", "Another tensor in the place of a slice.";
     Stack "stack", "Tensors one after another along a new axis.";
     Take "take", "The elements at indices of one axis.";
     TakeAlongAxis "take_along_axis", "For each position an element of its row, at an index of its own.";
@@ -142,28 +151,52 @@ impl Op {
         match self {
             Op::Concat(concat) => concat.inputs(),
             Op::Stack(stack) => stack.inputs(),
+            Op::PutAlongAxis(put) => put.inputs(),
+            Op::ScatterNd(scatter) => scatter.inputs(),
+            Op::SliceScatter(scatter) => scatter.inputs(),
             _ => &[Operand::Previous],
         }
     }
 
     /// Whether it is an index map of one tensor.
     pub fn is_map(&self) -> bool {
-        !matches!(self, Op::Concat(_) | Op::Stack(_) | Op::PadConstant(_))
+        !(matches!(self, Op::Concat(_) | Op::Stack(_) | Op::PadConstant(_)) || self.is_scatter())
+    }
+
+    /// Whether it puts the elements of its second tensor into its first.
+    pub fn is_scatter(&self) -> bool {
+        matches!(self, Op::PutAlongAxis(_) | Op::ScatterNd(_) | Op::SliceScatter(_))
+    }
+
+    /// Of a scatter, for each element that is put the place in a first tensor of this shape; nothing of any other.
+    ///
+    /// # Errors
+    /// What the operator's own `places` refuses.
+    pub fn places(&self, shape: &Shape) -> Result<Option<IndexMap>> {
+        match self {
+            Op::PutAlongAxis(put) => put.places(shape).map(Some),
+            Op::ScatterNd(scatter) => scatter.places(shape).map(Some),
+            Op::SliceScatter(scatter) => scatter.places(shape).map(Some),
+            _ => Ok(None),
+        }
     }
 }
 
 /// The operators that are called by a name, in the order of the names.
-pub static DECLARATIONS: [&Declaration; 16] = [
+pub static DECLARATIONS: [&Declaration; 19] = [
     Broadcast::DECLARATION,
     Concat::DECLARATION,
     Flip::DECLARATION,
     Pad::DECLARATION,
+    PutAlongAxis::DECLARATION,
     Repeat::DECLARATION,
     Reshape::DECLARATION,
     ReverseSubsequences::DECLARATION,
     Roll::DECLARATION,
     Rot90::DECLARATION,
+    ScatterNd::DECLARATION,
     Slice::DECLARATION,
+    SliceScatter::DECLARATION,
     Stack::DECLARATION,
     Take::DECLARATION,
     TakeAlongAxis::DECLARATION,

@@ -47,6 +47,11 @@ impl TakeAlongAxis {
         &self.indices
     }
 
+    /// The axis as it was given.
+    pub(super) fn axis(&self) -> i64 {
+        self.axis
+    }
+
     /// The map for a tensor of this shape.
     ///
     /// # Errors

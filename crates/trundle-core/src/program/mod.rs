@@ -2,6 +2,7 @@
 //!
 //! docs/index-maps.md has its laws and the test of each.
 
+mod along;
 mod budget;
 mod isolated;
 mod origin;
@@ -204,6 +205,9 @@ impl Program {
             Op::Concat(concat) => concat.add_to(self, inputs),
             Op::Stack(stack) => stack.add_to(self, inputs),
             Op::PadConstant(pad) => pad.add_to(self, inputs[0], &constant(pad.value())?),
+            Op::PutAlongAxis(put) => put.add_to(self, [inputs[0], inputs[1]]),
+            Op::ScatterNd(scatter) => scatter.add_to(self, [inputs[0], inputs[1]]),
+            Op::SliceScatter(scatter) => scatter.add_to(self, [inputs[0], inputs[1]]),
             op => self.moved_by(inputs[0], op.clone()),
         }
     }

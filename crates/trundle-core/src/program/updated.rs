@@ -1,16 +1,20 @@
 //! A tensor of which some elements are replaced by those of another: scatters.
 
+use super::along::Along;
 use super::{Program, TensorId};
-use crate::error::{check_shape, check_sizes};
+use crate::error::check_shape;
 use crate::index_map::AxisMap;
-use crate::{Error, IndexMap, Layout, Line, Move, Result, Shape, Table};
+use crate::shape::row_major_strides;
+use crate::{Error, IndexMap, Layout, Line, Move, Result, Shape, Table, Width};
 
 impl Program {
     /// Adds a tensor that is `base`, but has the elements of `updates` where `places` leads: for each index of
     /// `updates`, the index of `base` whose element it replaces. So the map by which elements are gathered says where
-    /// they are scattered. Of several that replace one, the last counts, in row-major order.
+    /// they are scattered. Of several that replace one, the last counts, in row-major order. The update of a place of no
+    /// axes may have any shape of one element, as OpenVINO's `ScatterNDUpdate` has it.
     ///
-    /// It is made of the two, one behind the other, by a table of which element is where.
+    /// It is made of the two, one behind the other, by a table of which element is where: along the axes alone along
+    /// which `places` leads elsewhere, one after another where each does so by itself.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] if the map is not from the shape of `updates` to that of `base`,
@@ -23,42 +27,68 @@ impl Program {
     ) -> Result<TensorId> {
         let (whole, part) = (self.checked(base)?, self.checked(updates)?);
         check_shape("the tensor that is updated", places.in_shape(), &whole.shape)?;
-        check_shape("updates", places.out_shape(), &part.shape)?;
+        if !(places.out_shape().rank() == 0 && part.shape.elements() == 1) {
+            check_shape("updates", places.out_shape(), &part.shape)?;
+        }
         if whole.width != part.width {
             return Err(Error::WidthsDiffer { expected: whole.width, got: part.width });
         }
-        let shape = whole.shape.clone();
-        if places.out_shape().elements() == 0 {
+        // Elements without bytes are all the same.
+        if places.out_shape().elements() == 0 || whole.width == Width::Bytes(0) {
             return Ok(base);
         }
-        match one_axis(places) {
-            Some((axis, along)) => {
-                let joined = self.joined(axis, &[base, updates])?;
-                let size = shape[axis];
-                let mut table = counted(size)?;
-                along.into_iter().enumerate().for_each(|(at, place)| table[place] = size + at);
-                self.taken(joined, axis, table, shape)
+        let updates = self.reshaped(updates, places.out_shape())?;
+        self.put(base, updates, places)
+    }
+
+    /// How many indices [`Program::updated`] holds in memory for these places: of each axis along which they lead
+    /// elsewhere by itself, or of all elements along those that do so together.
+    pub fn indices_of_update(places: &IndexMap) -> usize {
+        let product = |sizes: &[usize]| sizes.iter().fold(1, |all: usize, n| all.saturating_mul(*n));
+        let (whole, part) = (places.in_shape(), places.out_shape());
+        match Along::of(places) {
+            Ok(Along::Itself) => 0,
+            Ok(Along::Apart(first, others)) => Program::indices_of_update(&first)
+                .saturating_add(Program::indices_of_update(&others)),
+            Ok(Along::Together { before, behind }) => {
+                let middle = |shape: &Shape| product(&shape[before..shape.rank() - behind]);
+                middle(whole).saturating_add(middle(part))
             }
-            None => {
-                let flat = |shape: &Shape| Shape::new([shape.elements()]);
-                let reshape = |shape: &Shape| IndexMap::reshape(shape, &flat(shape)?);
-                let (to_row, size) = (reshape(&shape)?, shape.elements());
-                let row = self.moved(base, to_row)?;
-                let more = self.moved(updates, reshape(places.out_shape())?)?;
-                let joined = self.joined(0, &[row, more])?;
-                let taken = self.taken(joined, 0, replaced(places, size)?, flat(&shape)?)?;
-                self.moved(taken, IndexMap::reshape(&flat(&shape)?, &shape)?)
+            Err(_) => usize::MAX,
+        }
+    }
+
+    /// [`Program::updated`], of what fits.
+    fn put(&mut self, base: TensorId, updates: TensorId, places: &IndexMap) -> Result<TensorId> {
+        match Along::of(places)? {
+            Along::Itself => Ok(updates),
+            Along::Apart(first, others) => {
+                let rows = self.moved(base, first.clone())?;
+                let rows = self.put(rows, updates, &others)?;
+                self.put(base, rows, &first)
+            }
+            Along::Together { before, behind } => {
+                let merged = |shape: &Shape| {
+                    let (front, rest) = shape.split_at(before);
+                    let (middle, end) = rest.split_at(rest.len() - behind);
+                    Shape::new([front, &[middle.iter().product()], end].concat())
+                };
+                let (shape, flat) = (places.in_shape(), merged(places.in_shape())?);
+                let base = self.reshaped(base, &flat)?;
+                let updates = self.reshaped(updates, &merged(places.out_shape())?)?;
+                let joined = self.joined(before, &[base, updates])?;
+                let table = replaced(places, (before, behind), flat[before])?;
+                let taken = self.taken(joined, before, table, flat)?;
+                self.reshaped(taken, shape)
             }
         }
     }
 
-    /// How many indices [`Program::updated`] holds in memory for these places: of one axis, where all others stay as
-    /// they are, else of all elements.
-    pub fn indices_of_update(places: &IndexMap) -> usize {
-        let (whole, part) = (places.in_shape(), places.out_shape());
-        match changed_axis(places) {
-            Some(axis) => whole[axis].saturating_add(part[axis]),
-            None => whole.elements().saturating_add(part.elements()),
+    /// The same elements in another shape.
+    fn reshaped(&mut self, id: TensorId, shape: &Shape) -> Result<TensorId> {
+        match &self.checked(id)?.shape {
+            own if own == shape => Ok(id),
+            own => self.moved(id, IndexMap::reshape(own, shape)?),
         }
     }
 
@@ -83,45 +113,26 @@ impl Program {
     }
 }
 
-/// The one axis along which a map leads elsewhere, and where, if each other axis is itself.
-fn one_axis(places: &IndexMap) -> Option<(usize, Vec<usize>)> {
-    let axis = changed_axis(places)?;
-    let [layer] = places.layers() else { return None };
-    let axes = layer.axes()?;
-    let mut index = vec![0; layer.out_shape().rank()];
-    let along = (0..layer.out_shape()[axis]).map(|at| {
-        index[axis] = at;
-        axes[axis].source_of(&index)
-    });
-    Some((axis, along.collect()))
-}
-
-/// That axis alone.
-fn changed_axis(places: &IndexMap) -> Option<usize> {
-    let [layer] = places.layers() else { return None };
-    let axes = layer.axes()?;
-    if layer.in_shape().rank() != layer.out_shape().rank() {
-        return None;
-    }
-    let is_itself = |(axis, map): (usize, &AxisMap)| {
-        let identity = AxisMap::Affine { axis, line: Line::IDENTITY };
-        *map == identity && layer.in_shape()[axis] == layer.out_shape()[axis]
-    };
-    let mut others = axes.iter().enumerate().filter(|each| !is_itself(*each)).map(|(axis, _)| axis);
-    let axis = others.next().unwrap_or(0);
-    // Of one index along the axis, the others may be any.
-    let reads = axes.get(axis)?.axes().all(|read| read == axis);
-    (others.next().is_none() && reads).then_some(axis)
-}
-
-/// For each of `size` elements of a tensor, counted in row-major order, which it is of these and, behind them, of the
-/// updates.
-fn replaced(places: &IndexMap, size: usize) -> Result<Vec<usize>> {
+/// For each of `size` elements along all axes of a tensor but so many `before` and `behind`, counted in row-major order,
+/// which it is of these and, behind them, of the updates along theirs.
+fn replaced(
+    places: &IndexMap,
+    (before, behind): (usize, usize),
+    size: usize,
+) -> Result<Vec<usize>> {
     let mut table = counted(size)?;
+    let (whole, part) = (places.in_shape(), places.out_shape());
+    // It is the same everywhere along the others.
+    let is_merged = |axis: usize| axis >= before && axis < part.rank() - behind;
+    let bounds: Vec<_> =
+        (0..part.rank()).map(|axis| if is_merged(axis) { 0..part[axis] } else { 0..1 }).collect();
+    let places = places.restrict(&bounds)?;
+    let mut strides = vec![0; whole.rank()];
+    let merged = before..whole.rank() - behind;
+    strides[merged.clone()].copy_from_slice(&row_major_strides(&whole[merged]));
     let (from, to) =
-        (Layout::row_major(places.in_shape(), 1)?, Layout::row_major(places.out_shape(), 1)?);
-    check_sizes(("the elements", size), ("those of the map", places.in_shape().elements()))?;
-    match Move::new(places, 1, &from, &to, MOST_BOXES) {
+        (Layout::strided(whole, 0, &strides)?, Layout::row_major(places.out_shape(), 1)?);
+    match Move::new(&places, 1, &from, &to, MOST_BOXES) {
         Ok(work) => {
             let width = work.width();
             // In any order: the last of them counts.
@@ -132,7 +143,7 @@ fn replaced(places: &IndexMap, size: usize) -> Result<Vec<usize>> {
             });
         }
         Err(_) => places.out_shape().for_each_index(|index| {
-            let place = places.in_shape().ravel(&places.source_of(index));
+            let place = from.offset_of(&places.source_of(index));
             let update = places.out_shape().ravel(index);
             table[place] = table[place].max(size + update);
         }),
@@ -197,6 +208,24 @@ mod tests {
         check(&Slice::new(&[1, 0], &[3, 5], &[0, 1], &[1, 2]).index_map(&of).unwrap());
         check(&Slice::new(&[3], &[0], &[0], &[-2]).index_map(&of).unwrap());
         check(&Slice::new(&[2], &[2], &[0], &[1]).index_map(&of).unwrap());
+        let deep = shape(&[3, 2, 4, 2]);
+        let of_deep = |sliced: Slice| check(&sliced.index_map(&deep).unwrap());
+        of_deep(Slice::new(&[1], &[3], &[2], &[1]));
+        of_deep(Slice::new(&[0, 3], &[2, 0], &[0, 2], &[1, -1]));
+        of_deep(Slice::new(&[2, 1, 1, 0], &[0, 2, 9, 1], &[0, 1, 2, 3], &[-1, 1, 2, 1]));
+        check(&GatherNd::new(0, indices(&[2, 3, 1], &[2, 0, 2, 1, 1, 0])).index_map(&deep).unwrap());
+        let twice = indices(&[3, 2], &[0, 1, 2, 0, 0, 1]);
+        check(&GatherNd::new(0, twice.clone()).index_map(&deep).unwrap());
+        check(&GatherNd::new(1, indices(&[3, 2, 1], &[1, 1, 0, 1, 0, 0])).index_map(&deep).unwrap());
+        // Indices that are the same along some axes, and sizes of 1 that stand for more.
+        let along = |axis, sizes: &[usize], values: &[i64], of: &[usize]| {
+            let values = indices(sizes, values);
+            check(&TakeAlongAxis::new(axis, values).index_map(&shape(of)).unwrap());
+        };
+        along(2, &[1, 1, 3, 1], &[2, 0, 2], &[3, 2, 4, 2]);
+        along(1, &[3, 2, 1, 1], &[1, 1, 0, 1, 0, 0], &[3, 2, 4, 2]);
+        along(1, &[3, 3], &[4, 1, 4, 0, 1, 2, 4, 4, 4], &[1, 5]);
+        along(0, &[2, 3], &[0, 0, 0, 0, 0, 0], &[1, 1]);
         check(&IndexMap::identity(&of));
         check(&IndexMap::identity(&shape(&[])));
     }
@@ -207,9 +236,14 @@ mod tests {
         let of = shape(&[4, 1 << 40]);
         assert_eq!(count(&Slice::new(&[1], &[3], &[0], &[1]).index_map(&of).unwrap()), 6);
         let slice = Slice::new(&[1, 1], &[3, 3], &[0, 1], &[1, 1]).index_map(&of).unwrap();
-        assert_eq!(count(&slice), (4 << 40) + 4);
-        assert_eq!(count(&IndexMap::identity(&of)), 8);
-        assert_eq!(count(&IndexMap::identity(&shape(&[]))), 2);
+        assert_eq!(count(&slice), 4 + 2 + (1 << 40) + 2);
+        let rows = GatherNd::new(0, Indices::new(shape(&[3, 1]), [2, 0, 2]).unwrap());
+        assert_eq!(count(&rows.index_map(&of).unwrap()), 4 + 3);
+        let order = Indices::new(shape(&[4, 1]), [2, 0, 1, 1]).unwrap();
+        let each = TakeAlongAxis::new(1, order).index_map(&of).unwrap();
+        assert_eq!(count(&each), (4 << 40) + 4);
+        assert_eq!(count(&IndexMap::identity(&of)), 0);
+        assert_eq!(count(&IndexMap::identity(&shape(&[]))), 0);
     }
 
     #[test]
@@ -223,6 +257,12 @@ mod tests {
             program.updated(base, updates, &two).unwrap_err().to_string()
         };
         assert_eq!(refusal(&mut program, updates), "updates must have shape [2], got [3]");
+        let one = GatherNd::new(0, Indices::list([1])).index_map(&shape(&[4])).unwrap();
+        let single = program.given(shape(&[1, 1]), 4).unwrap();
+        let updated = program.updated(base, single, &one).unwrap();
+        assert_eq!([0, 1].map(|at| program.origin(updated, at)), [(base, 0), (single, 0)]);
+        let refused = program.updated(base, updates, &one).unwrap_err().to_string();
+        assert_eq!(refused, "updates must have shape [], got [3]");
         assert_eq!(refusal(&mut program, wide), "elements of 4 bytes are expected, got 8 bytes");
     }
 }

@@ -131,12 +131,6 @@ pub(super) fn scatter_elements(
 pub(super) fn scatter_nd(site: &mut Site<'_, '_>) -> Checked<TensorId> {
     let indices = site.indices(1)?;
     let places = GatherNd::new(0, indices).index_map(&site.data_shape()?)?;
-    let updates = site.input(2)?;
-    // Where one element is replaced, its update may have any shape of one: OpenVINO's texts say so.
-    if places.out_shape().rank() == 0 && site.builder.shape(updates).elements() == 1 {
-        let updates = site.builder.reshaped(updates, places.out_shape())?;
-        return updated_by(site, &places, updates);
-    }
     updated(site, &places, 2)
 }
 
@@ -222,13 +216,7 @@ const MOST_INDICES: usize = 1 << 28;
 
 /// The data with the elements of an input in these places.
 fn updated(site: &mut Site<'_, '_>, places: &IndexMap, updates: usize) -> Checked<TensorId> {
-    let updates = site.input(updates)?;
-    updated_by(site, places, updates)
-}
-
-/// The data with the elements of a tensor in these places.
-fn updated_by(site: &mut Site<'_, '_>, places: &IndexMap, updates: TensorId) -> Checked<TensorId> {
-    let data = site.data()?;
+    let (data, updates) = (site.data()?, site.input(updates)?);
     let (element, other) = (site.builder.element(data), site.builder.element(updates));
     if element != other {
         return wrong!("updates must be of type {element}, got {other}");

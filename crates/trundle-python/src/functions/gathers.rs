@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use trundle::ops::{Broadcast, IndexMode, Take, TakeAlongAxis};
+use trundle::ops::{IndexMode, Operand, PutAlongAxis, Take, TakeAlongAxis};
 
 use crate::array::Class;
 use crate::assembled::{Assembly, assembled};
@@ -297,15 +297,12 @@ pub(crate) fn put_along_axis<'py>(
     let no_integers = |message| PyIndexError::new_err(message);
     let indices = IntegerArray::read_as("indices", indices, Bools::Refused, no_integers)?;
     check_broadcast(&sizes, indices.sizes(), axis)?;
-    let taken = TakeAlongAxis::new(axis, indices.indices(py, "indices")?);
+    let indices = indices.indices(py, "indices")?;
+    let operands = [Operand::Previous, Operand::Named("values".to_owned())];
+    let put = PutAlongAxis::new(operands, axis, indices);
     let inputs = [read, values];
-    let assembly = Assembly::new(&inputs, |program, given| {
-        let places = taken.index_map(&program.tensor(given[0]).shape)?;
-        let sizes: Vec<i64> =
-            places.out_shape().iter().map(|size| size.cast_signed() as i64).collect();
-        let values = program.moved_by(given[1], Broadcast::new(&sizes))?;
-        program.updated(given[0], values, &places)
-    });
+    let assembly =
+        Assembly::new(&inputs, |program, given| put.add_to(program, [given[0], given[1]]));
     let assembly = assembly.map_err(|error| refused(py, &error))?;
     assembled(py, &assembly, Some(out.unwrap_or(x)), threads)?;
     Ok(out.cloned())

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use trundle_core::Op;
-use trundle_core::ops::{Operand, ReverseSubsequences};
+use trundle_core::ops::Operand;
 
 use super::Chain;
-use crate::notation::{self, Fault, NotationError, StageKind, Unfilled, quoted};
+use crate::notation::{self, Fault, NotationError, NumbersFile, StageKind, Unfilled, quoted};
 
 /// A chain that may leave lengths and indices open: where the language has the name of a file, a
 /// name stands for numbers that are given later, `reverse(axis=1, lengths=n)`, `take(indices=i)`.
@@ -55,14 +55,15 @@ impl OpenChain {
         for (at, stage) in notation::parse(text)?.into_iter().enumerate() {
             let op = match stage.kind {
                 StageKind::Op(op) => {
-                    check_names(text, &stage.span, &op)?;
+                    check_names(text, &stage.span, op.operands())?;
                     op
                 }
                 StageKind::ByFile { unfilled, file, file_span } => {
                     check_name(text, file_span, unfilled.argument())?;
-                    let placeholder = ReverseSubsequences::new(unfilled.axis(), Vec::new());
+                    check_names(text, &stage.span, unfilled.operands())?;
+                    let placeholder = unfilled.fill(NumbersFile::list(Vec::new()));
                     open.slots.push(Slot { stage: at, unfilled, name: file });
-                    placeholder.into()
+                    placeholder.unwrap_or_else(|error| unreachable!("no number is wrong: {error}"))
                 }
             };
             open.chain.ops.push(op);
@@ -107,8 +108,12 @@ impl From<Chain> for OpenChain {
 }
 
 /// Checks that the tensors of an operator are names, and not files.
-fn check_names(text: &str, span: &Range<usize>, op: &Op) -> Result<(), NotationError> {
-    for operand in op.operands() {
+fn check_names(
+    text: &str,
+    span: &Range<usize>,
+    operands: &[Operand],
+) -> Result<(), NotationError> {
+    for operand in operands {
         let Operand::Named(name) = operand else { continue };
         if !is_name(name) {
             let message = format!("tensor {}: no file is read here", quoted(name));
@@ -140,10 +145,10 @@ fn check_name(text: &str, span: Range<usize>, argument: &str) -> Result<(), Nota
 #[cfg(test)]
 mod tests {
     use trundle_core::Shape;
-    use trundle_core::ops::{Flip, ReverseSequence};
+    use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences};
 
     use super::*;
-    use crate::notation::{NumbersError, NumbersFile};
+    use crate::notation::NumbersError;
 
     fn sequence(slot: &Slot, lengths: &[i128]) -> Result<Op, NumbersError> {
         slot.unfilled.fill(NumbersFile::list(lengths.to_vec()))
@@ -186,6 +191,23 @@ mod tests {
         assert_ne!(open("reverse(1, n)"), open("reverse(1, n, 0)"));
         assert_ne!(open("reverse(1, n)"), open("reverse(1, [])"));
         assert_eq!(open("flip(1)"), "flip(axes=1)".parse::<Chain>().unwrap().into());
+    }
+
+    #[test]
+    fn what_is_open_takes_its_tensors() {
+        let text = "flip(0) | put_along_axis(_, v, indices=i, axis=0) | scatter_nd(u, _, indices=j)";
+        let open = OpenChain::parse(text).unwrap();
+        let slots: Vec<_> =
+            open.slots().iter().map(|slot| (&*slot.name, slot.unfilled.argument())).collect();
+        assert_eq!(slots, [("i", "indices"), ("j", "indices")]);
+        let inputs: Vec<String> = open.inputs().into_iter().map(Operand::to_string).collect();
+        assert_eq!((inputs, open.is_map()), (["_", "v", "u"].map(str::to_owned).to_vec(), false));
+        let indices = |slot: &Slot| slot.unfilled.fill(NumbersFile::list(vec![1]));
+        let filled = open.fill(indices).unwrap();
+        let text = text.replace("=i", "=[1]").replace("=j", "=[1]");
+        assert_eq!(filled, text.parse::<Chain>().unwrap());
+        let file = OpenChain::parse("scatter_nd(_, u.npy, indices=i)").unwrap_err().to_string();
+        assert!(file.contains("tensor \"u.npy\": no file is read here"), "{file}");
     }
 
     #[test]

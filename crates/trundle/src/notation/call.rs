@@ -3,7 +3,10 @@
 use std::ptr;
 
 use trundle_core::Op;
-use trundle_core::ops::{Concat, DECLARATIONS, Declaration, Kind, Parameter, Stack};
+use trundle_core::ops::{
+    Concat, DECLARATIONS, Declaration, Kind, Operand, Parameter, PutAlongAxis, ScatterNd, Slice,
+    SliceScatter, Stack,
+};
 
 use super::arguments::{Arguments, Value, integer, separated};
 use super::cursor::{Cursor, Word};
@@ -56,6 +59,9 @@ pub(super) fn read<'a>(
 /// The stage for a tensor whose axes have these names, which it follows.
 pub(super) fn stage(arguments: &Arguments<'_>, names: &mut AxisNames) -> Result<Read, Fault> {
     let given = arguments.given()?;
+    if is_scatter(arguments.declared) && pair(arguments)?[0] != Operand::Previous {
+        names.forget();
+    }
     let is_name = |given: &Given| matches!(given, Given::Names(_));
     let is_by_number = !given.iter().any(is_name);
     let resolved = names.resolve(arguments.declared, &given);
@@ -78,13 +84,33 @@ fn kind(arguments: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, F
             None => Ok(op.into()),
         },
         Some(op) => Ok(op.into()),
-        None if has(Kind::Tensors) => of_several(arguments, integers),
-        None => with_numbers(arguments, integers),
+        None if has(Kind::Numbers) => with_numbers(arguments, integers),
+        None => of_several(arguments, integers),
     }
+}
+
+/// Whether a call puts one of two tensors into the other.
+fn is_scatter(declared: &Declaration) -> bool {
+    let scatters = [PutAlongAxis::DECLARATION, ScatterNd::DECLARATION, SliceScatter::DECLARATION];
+    scatters.into_iter().any(|scatter| ptr::eq(scatter, declared))
+}
+
+/// The two tensors of a scatter.
+fn pair(given: &Arguments<'_>) -> Result<[Operand; 2], Fault> {
+    let (names, Declaration { name, example, .. }) = (given.required(0)?, given.declared);
+    let operands = names.operands(given.declared.parameters[0].name)?;
+    operands.try_into().map_err(|operands: Vec<Operand>| {
+        let message = format!("{name} takes 2 tensors, got {}", operands.len());
+        Fault::new(names.span.clone(), message).suggest(format!("write {example}"))
+    })
 }
 
 /// An operator of several tensors.
 fn of_several(given: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
+    if let ([_, starts, stops, axes, steps], true) = (integers, is_scatter(given.declared)) {
+        let slice = Slice::new(starts, stops, axes, steps);
+        return Ok(SliceScatter::new(pair(given)?, slice).into());
+    }
     let names = given.required(0)?;
     let operands = names.operands(given.declared.parameters[0].name)?;
     if operands.is_empty() {
@@ -100,7 +126,10 @@ fn of_several(given: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind,
 
 /// An operator with lengths or indices, which are listed or in a file.
 fn with_numbers(given: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
-    let unfilled = Unfilled::of(given.declared, integers);
+    let unfilled = match is_scatter(given.declared) {
+        true => Unfilled::of_two(given.declared, pair(given)?, integers),
+        false => Unfilled::of(given.declared, integers),
+    };
     let parameters = given.declared.parameters;
     let at = parameters.iter().position(|each| each.kind == Kind::Numbers).unwrap_or_default();
     let numbers = given.required(at)?;

@@ -39,8 +39,8 @@
 //! names, and so does `batch_dim`: names are those of the tensor's file ([`AxisNames`]), and those that a pattern
 //! before gives.
 //!
-//! `concat` and `stack` take tensors by their names, all that have no argument's name. `_` is what the stages before give, and has
-//! to be one of them; in the first stage it is the tensor without a name that the chain is applied to. A first stage
+//! `concat`, `stack` and what puts one tensor into another (`put_along_axis`, `scatter_nd`, `slice_scatter`) take tensors by their
+//! names, all that have no argument's name. `_` is what the stages before give, and has to be one of them; in the first stage it is the tensor without a name that the chain is applied to. A first stage
 //! without it takes none.
 //!
 //! Law: what an [`Op`] prints as is a stage that gives an equal operator, unless it has more
@@ -177,14 +177,16 @@ fn check_previous(
     span: &Range<usize>,
     is_first: bool,
 ) -> Result<(), Fault> {
-    let takes_it = |op: &Op| op.operands().contains(&Operand::Previous);
-    match kind {
-        Some(StageKind::Op(op)) if !is_first && !takes_it(op) => {
-            let message = "this stage does not take what the stages before give";
-            Err(Fault::new(span.clone(), message).suggest("\"_\" among its tensors is that"))
-        }
-        _ => Ok(()),
+    let operands = match kind {
+        Some(StageKind::Op(op)) => op.operands(),
+        Some(StageKind::ByFile { unfilled, .. }) => unfilled.operands(),
+        None => &[Operand::Previous],
+    };
+    if is_first || operands.contains(&Operand::Previous) {
+        return Ok(());
     }
+    let message = "this stage does not take what the stages before give";
+    Err(Fault::new(span.clone(), message).suggest("\"_\" among its tensors is that"))
 }
 
 /// Why a stage cannot be for a tensor that has fewer axes than others.

@@ -301,6 +301,11 @@ impl AxisNames {
         self.axes.iter().all(|axis| axis.stated().is_some())
     }
 
+    /// What follows has the axes of another tensor, of which nothing is known.
+    pub(super) fn forget(&mut self) {
+        self.axes = vec![Axis::Rest];
+    }
+
     /// Follows the axes through a call with these arguments.
     pub(super) fn follow(&mut self, op: &Op, arguments: &[Vec<i64>]) {
         let place = |axis: i64, rank: usize| {

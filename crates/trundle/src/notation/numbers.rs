@@ -3,7 +3,8 @@
 use std::{fmt, ptr};
 
 use trundle_core::ops::{
-    Declaration, IndexMode, Indices, ReverseSequence, ReverseSubsequences, Take, TakeAlongAxis,
+    Declaration, IndexMode, Indices, Operand, PutAlongAxis, ReverseSequence, ReverseSubsequences,
+    ScatterNd, Take, TakeAlongAxis,
 };
 use trundle_core::{Error, Op, Shape};
 
@@ -63,15 +64,24 @@ pub enum Unfilled {
         /// The axis that they are of.
         axis: i64,
     },
+    /// A [`PutAlongAxis`] without its indices.
+    PutAlongAxis {
+        /// The tensor, and the values that are put into it.
+        inputs: [Operand; 2],
+        /// The axis that they are of.
+        axis: i64,
+    },
+    /// A [`ScatterNd`] without its indices.
+    ScatterNd {
+        /// The tensor, and the updates that are put into it.
+        inputs: [Operand; 2],
+    },
 }
 
 impl Unfilled {
-    /// The operator of a call that has numbers, with these integers for its other parameters.
+    /// The operator of a call of one tensor that has numbers, with these integers for its other parameters.
     pub fn of(declared: &'static Declaration, integers: &[Vec<i64>]) -> Unfilled {
-        let integer = |name: &str| {
-            let named = declared.parameters.iter().position(|each| each.name == name);
-            named.and_then(|at| integers[at].first().copied())
-        };
+        let integer = |name: &str| integer(declared, integers, name);
         let axis = integer("axis").unwrap_or_default();
         if ptr::eq(declared, Take::DECLARATION) {
             let mode = integer("mode").and_then(IndexMode::of_number).unwrap_or_default();
@@ -83,20 +93,37 @@ impl Unfilled {
         }
     }
 
+    /// The same of a call of two tensors.
+    pub fn of_two(
+        declared: &'static Declaration,
+        inputs: [Operand; 2],
+        integers: &[Vec<i64>],
+    ) -> Unfilled {
+        match ptr::eq(declared, ScatterNd::DECLARATION) {
+            true => Unfilled::ScatterNd { inputs },
+            false => {
+                let axis = integer(declared, integers, "axis").unwrap_or_default();
+                Unfilled::PutAlongAxis { inputs, axis }
+            }
+        }
+    }
+
+    /// What the operator takes.
+    pub fn operands(&self) -> &[Operand] {
+        match self {
+            Unfilled::PutAlongAxis { inputs, .. } | Unfilled::ScatterNd { inputs } => inputs,
+            _ => &[Operand::Previous],
+        }
+    }
+
     /// What the numbers are called: `lengths` or `indices`.
     pub fn argument(&self) -> &'static str {
         match self {
             Unfilled::Reverse { .. } => "lengths",
-            Unfilled::Take { .. } | Unfilled::TakeAlongAxis { .. } => "indices",
-        }
-    }
-
-    /// The axis that it is along.
-    pub fn axis(&self) -> i64 {
-        match self {
-            Unfilled::Reverse { axis, .. }
-            | Unfilled::Take { axis, .. }
-            | Unfilled::TakeAlongAxis { axis } => *axis,
+            Unfilled::Take { .. }
+            | Unfilled::TakeAlongAxis { .. }
+            | Unfilled::PutAlongAxis { .. }
+            | Unfilled::ScatterNd { .. } => "indices",
         }
     }
 
@@ -124,6 +151,12 @@ impl Unfilled {
             Unfilled::TakeAlongAxis { axis } => {
                 TakeAlongAxis::new(*axis, self.indices(shape, &values)?).into()
             }
+            Unfilled::PutAlongAxis { inputs, axis } => {
+                PutAlongAxis::new(inputs.clone(), *axis, self.indices(shape, &values)?).into()
+            }
+            Unfilled::ScatterNd { inputs } => {
+                ScatterNd::new(inputs.clone(), self.indices(shape, &values)?).into()
+            }
         })
     }
 
@@ -145,6 +178,12 @@ impl Unfilled {
         };
         values.iter().enumerate().map(one).collect()
     }
+}
+
+/// The integer that the parameter of this name is given.
+fn integer(declared: &Declaration, integers: &[Vec<i64>], name: &str) -> Option<i64> {
+    let named = declared.parameters.iter().position(|each| each.name == name);
+    named.and_then(|at| integers[at].first().copied())
 }
 
 /// Why numbers make no operator, whatever the shape of the data.

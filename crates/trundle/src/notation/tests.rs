@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 use trundle_core::ops::{
     Broadcast, Concat, DECLARATIONS, Declaration, Flip, IndexMode, Indices, Kind, Operand, Pad,
-    PadConstant, PadMode, Parameter, Repeat, Reshape, ReverseSequence, ReverseSubsequences, Roll,
-    Rot90, Scalar, Slice, Stack, Take, TakeAlongAxis, Tile, Transpose,
+    PadConstant, PadMode, Parameter, PutAlongAxis, Repeat, Reshape, ReverseSequence,
+    ReverseSubsequences, Roll, Rot90, Scalar, ScatterNd, Slice, SliceScatter, Stack, Take,
+    TakeAlongAxis, Tile, Transpose,
 };
 use trundle_core::{Op, Shape};
 
@@ -34,6 +35,11 @@ fn calls_and_patterns_give_their_operators() {
     };
     let named =
         |names: &[&str]| -> Vec<Operand> { names.iter().map(|name| Operand::new(name)).collect() };
+    let two = |names: [&str; 2]| names.map(Operand::new);
+    let put = |names, axis| -> Op {
+        PutAlongAxis::new(two(names), axis, Indices::list([0, -1])).into()
+    };
+    let scatter = |names| -> Op { ScatterNd::new(two(names), Indices::list([0, -1])).into() };
     let table = [
         ("transpose(2,0,1)", transpose(&[2, 0, 1])),
         ("transpose()", transpose(&[])),
@@ -79,6 +85,17 @@ fn calls_and_patterns_give_their_operators() {
         ("concat([_, b.npy], axis=-1)", Concat::new(named(&["_", "b.npy"]), -1).into()),
         ("stack(x, 'a b', _, axis=1)", Stack::new(named(&["x", "a b", "_"]), 1).into()),
         ("concat(axis=2, inputs=a)", Concat::new(named(&["a"]), 2).into()),
+        ("put_along_axis(_, v, indices=[0, -1], axis=2)", put(["_", "v"], 2)),
+        ("put_along_axis([x, _], axis=-1, indices=(0, -1))", put(["x", "_"], -1)),
+        ("scatter_nd(_, 'a b', indices=[0, -1])", scatter(["_", "a b"])),
+        (
+            "slice_scatter(_, u.npy, starts=[0], stops=5, steps=[2])",
+            SliceScatter::new(two(["_", "u.npy"]), Slice::new(&[0], &[5], &[], &[2])).into(),
+        ),
+        (
+            "slice_scatter(a, b, starts=[0, 1], stops=[3, 4], axes=[1, -1])",
+            SliceScatter::new(two(["a", "b"]), Slice::new(&[0, 1], &[3, 4], &[1, -1], &[])).into(),
+        ),
         ("repeat(3, 1)", Repeat::new(3, 1).into()),
         ("broadcast(2, 3)", Broadcast::new(&[2, 3]).into()),
         ("rot90()", Rot90::new(1, &[0, 1]).into()),
@@ -188,7 +205,15 @@ fn values_of_a_file_make_the_reversal_that_fits_their_shape() {
         Ok(Take::new(-1, square.clone()).with_mode(IndexMode::Wrap).into())
     );
     let along = Unfilled::TakeAlongAxis { axis: 0 };
-    assert_eq!(along.fill(file(&[2, 2], &[0, 1, -1, 5])), Ok(TakeAlongAxis::new(0, square).into()));
+    let taken = TakeAlongAxis::new(0, square.clone());
+    assert_eq!(along.fill(file(&[2, 2], &[0, 1, -1, 5])), Ok(taken.into()));
+    let inputs = ["_", "b"].map(Operand::new);
+    let put = Unfilled::PutAlongAxis { inputs: inputs.clone(), axis: -1 };
+    let expected = PutAlongAxis::new(inputs.clone(), -1, square.clone());
+    assert_eq!(put.fill(file(&[2, 2], &[0, 1, -1, 5])), Ok(expected.into()));
+    let scatter = Unfilled::ScatterNd { inputs: inputs.clone() };
+    let expected = ScatterNd::new(inputs, square);
+    assert_eq!(scatter.fill(file(&[2, 2], &[0, 1, -1, 5])), Ok(expected.into()));
     assert_eq!(
         along.fill(file(&[2], &[0, 1 << 70])).unwrap_err().to_string(),
         "index 1180591620717411303424 at position 1 is out of range for a signed 64-bit integer"
@@ -261,6 +286,18 @@ fn any_op() -> impl Strategy<Value = Op> {
                 }
             }
         ),
+        1 => (any_operand(), any::<bool>(), any::<i64>(), proptest::collection::vec(any::<i64>(), 0..=8))
+            .prop_map(|(operand, is_base, axis, indices)| {
+                let mut two = [Operand::Previous, operand];
+                if is_base {
+                    two.reverse();
+                }
+                match axis % 3 {
+                    0 => ScatterNd::new(two, Indices::list(indices)).into(),
+                    1 => SliceScatter::new(two, Slice::new(&indices, &[axis], &[], &[axis])).into(),
+                    _ => PutAlongAxis::new(two, axis, Indices::list(indices)).into(),
+                }
+            }),
         1 => any::<f64>().prop_filter("NaNs are one", |float| !float.is_nan())
             .prop_map(|float| PadConstant::new(&[1, 2], float.into()).into()),
         1 => (any::<i64>(), proptest::collection::vec(any::<u64>(), 0..=8))

@@ -1,0 +1,166 @@
+//! Chains that put one tensor into another: `put_along_axis`, `scatter_nd` and `slice_scatter`.
+
+use crate::Place;
+use crate::npy::{PLAIN, Style, Tensor, for_each_index};
+
+/// A tensor of 4-byte elements, no two of which are likely to be equal, whatever the seed.
+fn part(seed: usize, shape: &[usize]) -> Tensor {
+    let count = shape.iter().product::<usize>() * 4;
+    let all = trundle_testing::noise(count + 64 * seed);
+    let (descr, bytes) = ("'<f4'".to_owned(), all[64 * seed..].to_owned());
+    Tensor { descr, width: 4, shape: shape.to_owned(), bytes }
+}
+
+/// Indices of a shape.
+fn indices(shape: &[usize], of: impl FnMut(usize) -> i64) -> Tensor {
+    let count: usize = shape.iter().product();
+    Tensor { shape: shape.to_owned(), ..Tensor::list(&(0..count).map(of).collect::<Vec<_>>()) }
+}
+
+/// The number at an index.
+fn number(indices: &Tensor, at: &[usize], size: usize) -> usize {
+    let index = i64::from_le_bytes(indices.element(at).try_into().unwrap());
+    let counted = index + if index < 0 { size.cast_signed() as i64 } else { 0 };
+    usize::try_from(counted).unwrap()
+}
+
+/// The elements of `updates` put where `to` leads, one after another.
+fn updated(base: &Tensor, updates: &Tensor, to: impl Fn(&[usize]) -> Vec<usize>) -> Tensor {
+    let mut made = base.clone();
+    for_each_index(&updates.shape, |at| {
+        let place = to(at).iter().zip(&base.shape).fold(0, |place, (i, size)| place * size + i);
+        made.bytes[place * 4..][..4].copy_from_slice(updates.element(at));
+    });
+    made
+}
+
+/// A folder with a tensor, what is put into it, and where to; and what each chain makes.
+fn scatters() -> (Place, Vec<(&'static str, Tensor)>) {
+    let base = part(1, &[9, 14, 12]);
+    let (slice, rows) = (part(2, &[4, 14, 5]), part(3, &[3, 2, 12]));
+    let values = part(4, &[9, 6, 12]);
+    let places = indices(&[3, 2, 2], |at| [0, 0, -1, 3, 4, 5, 0, 0, 2, -14, 8, 13][at]);
+    let order = indices(&[9, 6, 12], |at| [13, 2, -1, 0, 2, 7, 7][at % 7]);
+    let place = Place::with(&[("rows.npy", &rows), ("values.npy", &values)]);
+    for (name, tensor) in [("a.npy", &base), ("slice.npy", &slice)] {
+        place.write(name, &tensor.file(Style { version: 1, fortran: name == "slice.npy" }));
+    }
+    place.write("places.npy", &places.file(PLAIN));
+    place.write("order.npy", &order.file(PLAIN));
+    let of_slice = updated(&base, &slice, |at| vec![1 + 2 * at[0], at[1], 11 - at[2]]);
+    let of_rows = updated(&base, &rows, |at| {
+        let axis = |axis: usize| number(&places, &[at[0], at[1], axis], base.shape[axis]);
+        vec![axis(0), axis(1), at[2]]
+    });
+    let of_values =
+        updated(&base, &values, |at| vec![at[0], number(&order, at, base.shape[1]), at[2]]);
+    let chains = vec![
+        (
+            "slice_scatter(_, slice.npy, starts=[1, -1], stops=[9, -6], axes=[0, 2], steps=[2, -1])",
+            of_slice,
+        ),
+        ("scatter_nd(_, rows.npy, indices=places.npy)", of_rows),
+        ("put_along_axis(_, values.npy, indices=order.npy, axis=1)", of_values),
+    ];
+    (place, chains)
+}
+
+#[test]
+fn one_tensor_is_put_into_another() {
+    let (place, chains) = scatters();
+    for (chain, expected) in &chains {
+        // What has a table of all elements does not go through less memory than that.
+        let memories = if chain.starts_with("put") { &["64M", "200K"][..] } else { &["64M", "6K"] };
+        for memory in memories {
+            let args = ["apply", "a.npy", chain, "--max-mem", memory, "--verify"];
+            place.run(&[&args[..], &["-o", "out.npy", "--force", "-q"]].concat()).done();
+            assert!(Tensor::read(&place.read("out.npy"), 4) == *expected, "{memory}: {chain}");
+        }
+        let turned = format!("flip(1) | {chain} | a b c -> c a b");
+        let args = ["apply", "a.npy", &turned, "-o", "t.npy", "--force", "--verify", "-q"];
+        place.run(&args).done();
+        let back = ["apply", "t.npy", "c a b -> a b c", "-o", "b.npy", "--force", "--row-major"];
+        place.run(&back).done();
+        let once = ["apply", "a.npy", "flip(1)", "-o", "f.npy", "--force", "--row-major"];
+        place.run(&once).done();
+        place.run(&["apply", "f.npy", chain, "-o", "g.npy", "--force"]).done();
+        place.run(&["cmp", "b.npy", "g.npy"]).done();
+    }
+}
+
+#[test]
+fn what_is_put_into_another_may_come_from_the_stages_before() {
+    let (place, chains) = scatters();
+    for (chain, expected) in &chains {
+        let updates = chain.split([' ', ',']).nth(2).unwrap();
+        let turned = chain.replace("(_, ", "(a.npy, ").replace(updates, "_");
+        let args = ["apply", updates, &turned, "-o", "out.npy", "--force", "--verify"];
+        place.run(&args).done();
+        assert!(Tensor::read(&place.read("out.npy"), 4) == *expected, "{turned}");
+    }
+}
+
+#[test]
+fn tasks_workers_and_stores_put_one_tensor_into_another() {
+    let (place, chains) = scatters();
+    for (chain, expected) in &chains {
+        let plan = ["plan", "apply", "a.npy", chain, "-o", "t.npy", "--tasks", "plan.json"];
+        place.run(&[&plan[..], &["--task-size", "2K", "--force"]].concat()).done();
+        for number in 0.. {
+            let run = place.run(&["task", "plan.json", &number.to_string()]);
+            if run.code == Some(2) {
+                assert!(number > 1, "{run:?}");
+                break;
+            }
+            run.done();
+        }
+        place.run(&["finish", "plan.json"]).done();
+        assert!(Tensor::read(&place.read("t.npy"), 4) == *expected, "{chain}");
+        if cfg!(feature = "zarr") {
+            let args = ["apply", "a.npy", chain, "-o", "out.zarr", "--workers", "2", "--verify"];
+            place.run(&[&args[..], &["--chunks", "4,5,12", "--force"]].concat()).done();
+            place.run(&["cmp", "out.zarr", "t.npy"]).done();
+            place.run(&["convert", "a.npy", "-o", "a.zarr", "--chunks", "2,14,7", "--force"]).done();
+            place.run(&["apply", "a.zarr", chain, "-o", "b.npy", "--force", "--verify"]).done();
+            place.run(&["cmp", "a.npy", "b.npy"]).code.filter(|code| *code == 1).unwrap();
+        }
+    }
+}
+
+#[test]
+fn plans_say_what_is_put_where() {
+    let (place, chains) = scatters();
+    for (chain, _) in &chains {
+        let plan = place.run(&["plan", "apply", "a.npy", chain, "--json"]).done().json();
+        let file = chain.split([' ', ',']).nth(2).unwrap().trim_end_matches(".npy");
+        assert_eq!(plan["others"][0]["name"], file);
+        assert_eq!(plan["out_shape"], serde_json::json!([9, 14, 12]));
+        let text = place.run(&["plan", "apply", "a.npy", chain, "--verbose"]).done().text();
+        assert!(text.contains("a: f32 [9, 14, 12]"), "{text}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_before_anything_is_written() {
+    let (place, chains) = scatters();
+    let before = place.contents();
+    let refused = |chain: &str, more: &[&str], code: i32, words: &str| {
+        let args = ["apply", "a.npy", chain, "-o", "none.npy"];
+        let run = place.run(&[&args[..], more].concat());
+        assert_eq!(run.code, Some(code), "{run:?}");
+        assert!(run.stderr.contains(words), "{words:?}: {run:?}");
+    };
+    let table = "hold an index for each element of the axes that they put others along";
+    refused(chains[2].0, &["--max-mem", "60K"], 3, table);
+    let word = "of memory are needed, --max-mem is";
+    refused(chains[2].0, &["--max-mem", "60K"], 3, word);
+    refused("scatter_nd(_, slice.npy, indices=places.npy)", &[], 3, "updates must have shape [3, 2, 12]");
+    refused("scatter_nd(_, rows.npy, indices=order.npy)", &[], 3, "the size of the last axis");
+    refused("scatter_nd(_, rows.npy, indices=[9])", &[], 3, "index 9 at [0] is out of range");
+    refused("scatter_nd(_, rows.npy, indices=rows.npy)", &[], 3, "indices are integers, got f32");
+    refused("scatter_nd(_, places.npy, indices=[0, 0])", &[], 3, "f32");
+    refused("slice_scatter(_, slice.npy, starts=[0], stops=[3])", &[], 3, "must have shape [3, 14, 12]");
+    refused("put_along_axis(_, values.npy, indices=missing.npy, axis=1)", &[], 1, "missing.npy");
+    refused("put_along_axis(a.npy, values.npy, indices=[0], axis=1)", &[], 2, "the chain does not use it");
+    assert_eq!(place.contents(), before);
+}

@@ -1,0 +1,90 @@
+//! numpy's `put_along_axis`, of which ScatterElements is what shapes that agree make.
+
+use std::fmt;
+
+use super::operand::Operand;
+use super::reverse_subsequences::Listed;
+use super::{Broadcast, Declaration, Indices, TakeAlongAxis};
+use crate::program::{Program, TensorId};
+use crate::{Error, IndexMap, Result, Shape};
+
+/// A tensor with values in some of its places: for each position of the indices one in its row along an axis, at the index
+/// that stands there. Where [`TakeAlongAxis`] takes elements by the same indices, the values are put; they are broadcast to
+/// the positions. Of several for one place the last counts, in row-major order.
+///
+/// Source: the documentation of numpy's `put_along_axis`; the specification of ONNX's ScatterElements without a
+/// reduction, opset 18.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PutAlongAxis {
+    inputs: [Operand; 2],
+    taken: TakeAlongAxis,
+}
+
+crate::fingerprint!(struct PutAlongAxis { inputs, taken });
+
+declaration! {
+    /// Put values into their rows, for each position at an index (numpy's put_along_axis, ONNX's ScatterElements)
+    "put_along_axis", "put_along_axis(_, values, indices=order.npy, axis=1)", None, {
+        /// The tensor, and the values that are put into it; _ is that of the stages before
+        inputs: Tensors,
+        /// Where to: a file of as many axes as the tensor; along the others sizes of 1 stand for all
+        indices: Numbers,
+        /// The axis; a negative one counts from the end
+        axis: Axis,
+    }
+}
+
+impl PutAlongAxis {
+    /// Its name and its parameters.
+    pub const DECLARATION: &'static Declaration = &DECLARATION;
+
+    /// The second of two tensors put into the first, at `indices` of the rows along `axis`, which counts from the end if it
+    /// is negative, as do negative indices.
+    pub fn new(inputs: [Operand; 2], axis: i64, indices: Indices) -> PutAlongAxis {
+        PutAlongAxis { inputs, taken: TakeAlongAxis::new(axis, indices) }
+    }
+
+    /// The tensor that the values are put into, and they.
+    pub fn inputs(&self) -> &[Operand] {
+        &self.inputs
+    }
+
+    /// For each value, broadcast to the positions, the place that it is put to in a tensor of this shape.
+    ///
+    /// # Errors
+    /// As [`TakeAlongAxis::index_map`].
+    pub fn places(&self, shape: &Shape) -> Result<IndexMap> {
+        self.taken.index_map(shape)
+    }
+
+    /// No map: it has several sources.
+    ///
+    /// # Errors
+    /// [`Error::NoIndexMap`].
+    pub fn index_map(&self, _: &Shape) -> Result<IndexMap> {
+        Err(Error::NoIndexMap { operator: self.to_string() })
+    }
+
+    /// Adds what it makes of two tensors of a program, whatever the names of its inputs.
+    ///
+    /// # Errors
+    /// As [`PutAlongAxis::places`] and [`Program::updated`]; [`Error::SizesDoNotBroadcast`] for values that do not
+    /// broadcast to the positions.
+    pub fn add_to(&self, program: &mut Program, [base, values]: [TensorId; 2]) -> Result<TensorId> {
+        let places = self.places(&program.tensor(base).shape)?;
+        let sizes: Vec<i64> =
+            places.out_shape().iter().map(|size| size.cast_signed() as i64).collect();
+        let values = program.moved_by(values, Broadcast::new(&sizes))?;
+        program.updated(base, values, &places)
+    }
+}
+
+impl fmt::Display for PutAlongAxis {
+    /// As a call of the chain language.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [base, values] = &self.inputs;
+        write!(f, "put_along_axis({base}, {values}, indices=")?;
+        Listed(self.taken.indices().values()).fmt(f)?;
+        write!(f, ", axis={})", self.taken.axis())
+    }
+}

@@ -1,0 +1,86 @@
+//! SliceScatter of OpenVINO.
+
+use std::fmt;
+
+use super::operand::Operand;
+use super::{Declaration, Slice};
+use crate::program::{Program, TensorId};
+use crate::{Error, IndexMap, Result, Shape};
+
+/// A tensor with another in the place of a slice of it.
+///
+/// Source: the specification of OpenVINO's SliceScatter-15, with the slices of ONNX's Slice, opset 13; numpy's
+/// `x[1:5:2] = updates`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SliceScatter {
+    inputs: [Operand; 2],
+    slice: Slice,
+}
+
+crate::fingerprint!(struct SliceScatter { inputs, slice });
+
+declaration! {
+    /// Put another tensor in the place of a slice (numpy's x[1:5] = updates, OpenVINO's SliceScatter)
+    "slice_scatter", "slice_scatter(_, updates, starts=[0], stops=[5], axes=[1], steps=[2])", None, {
+        /// The tensor, and what is put in the place of its slice; _ is that of the stages before
+        inputs: Tensors,
+        /// The first element of each slice; negative ones count from the end
+        starts: Integers,
+        /// The element before which each slice ends; negative ones count from the end
+        stops: Integers,
+        /// The axes that are sliced; without them, the first ones
+        axes: Axes = [],
+        /// How far each element of a slice is from the last; without them, 1
+        steps: Integers = [],
+    }
+}
+
+impl SliceScatter {
+    /// Its name and its parameters.
+    pub const DECLARATION: &'static Declaration = &DECLARATION;
+
+    /// The second of two tensors in the place of this slice of the first.
+    pub fn new(inputs: [Operand; 2], slice: Slice) -> SliceScatter {
+        SliceScatter { inputs, slice }
+    }
+
+    /// The tensor that is updated, and what comes in the place of its slice.
+    pub fn inputs(&self) -> &[Operand] {
+        &self.inputs
+    }
+
+    /// For each element of the updates the place that it is put to in a tensor of this shape.
+    ///
+    /// # Errors
+    /// As [`Slice::index_map`].
+    pub fn places(&self, shape: &Shape) -> Result<IndexMap> {
+        self.slice.index_map(shape)
+    }
+
+    /// No map: it has several sources.
+    ///
+    /// # Errors
+    /// [`Error::NoIndexMap`].
+    pub fn index_map(&self, _: &Shape) -> Result<IndexMap> {
+        Err(Error::NoIndexMap { operator: self.to_string() })
+    }
+
+    /// Adds what it makes of two tensors of a program, whatever the names of its inputs.
+    ///
+    /// # Errors
+    /// As [`SliceScatter::places`] and [`Program::updated`].
+    pub fn add_to(&self, program: &mut Program, [base, updates]: [TensorId; 2]) -> Result<TensorId> {
+        let places = self.places(&program.tensor(base).shape)?;
+        program.updated(base, updates, &places)
+    }
+}
+
+impl fmt::Display for SliceScatter {
+    /// As a call of the chain language.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [base, updates] = &self.inputs;
+        let slice = self.slice.to_string();
+        let arguments = slice.strip_prefix("slice(").unwrap_or(&slice);
+        write!(f, "slice_scatter({base}, {updates}, {arguments}")
+    }
+}

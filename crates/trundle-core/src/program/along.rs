@@ -1,0 +1,82 @@
+//! Along which axes of a tensor the elements that are put into it go elsewhere.
+
+use crate::index_map::AxisMap;
+use crate::{IndexMap, Line, Result, Shape};
+
+/// What a map from updates to their places does along the axes.
+pub(super) enum Along {
+    /// Every place is that of the update.
+    Itself,
+    /// Along several axes, each by itself: what it does along the first of them, and what then along the others.
+    Apart(IndexMap, IndexMap),
+    /// Along some axes together: all but so many in front, and so many at the end.
+    Together {
+        /// How many axes in front are the same in both shapes, and each place's coordinate there the update's.
+        before: usize,
+        /// How many at the end.
+        behind: usize,
+    },
+}
+
+impl Along {
+    /// What `places` does.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](crate::Error::TooLarge).
+    pub(super) fn of(places: &IndexMap) -> Result<Along> {
+        let axes = match places.layers() {
+            [layer] => layer.axes().filter(|axes| !axes.iter().any(AxisMap::is_ragged)),
+            _ => None,
+        };
+        let Some(axes) = axes else { return Ok(Along::Together { before: 0, behind: 0 }) };
+        let (whole, part) = (places.in_shape(), places.out_shape());
+        let is_itself = |axis: usize, of: usize| {
+            let mut others = axes.iter().enumerate().filter(|(other, _)| *other != axis);
+            axes[axis] == AxisMap::identity(of)
+                && whole[axis] == part[of]
+                && others.all(|(_, other)| !reads(other, of))
+        };
+        let (rank, of_part) = (whole.rank(), part.rank());
+        let most = rank.min(of_part);
+        let before = (0..most).take_while(|axis| is_itself(*axis, *axis)).count();
+        if before == rank && before == of_part {
+            return Ok(Along::Itself);
+        }
+        let from_end = (1..=most - before).take_while(|at| is_itself(rank - at, of_part - at));
+        let behind = from_end.count();
+        let is_apart = |axis: usize| (0..rank).all(|of| of == axis || !reads(&axes[axis], of));
+        if rank == of_part && (0..rank).all(is_apart) {
+            let mut changed = (before..rank - behind).filter(|axis| !is_itself(*axis, *axis));
+            if let (Some(first), Some(_)) = (changed.next(), changed.next()) {
+                return apart(places, axes, first);
+            }
+        }
+        Ok(Along::Together { before, behind })
+    }
+}
+
+/// A map that does something along each axis by itself, as what it does along `first` and what it does along the others.
+fn apart(places: &IndexMap, axes: &[AxisMap], first: usize) -> Result<Along> {
+    let (whole, part) = (places.in_shape(), places.out_shape());
+    let mut sizes = whole.to_vec();
+    sizes[first] = part[first];
+    let between = Shape::new(sizes)?;
+    let of = |is_kept: &dyn Fn(usize) -> bool| {
+        let of_axis = |(axis, map): (usize, &AxisMap)| match is_kept(axis) {
+            true => map.clone(),
+            false => AxisMap::identity(axis),
+        };
+        axes.iter().enumerate().map(of_axis).collect()
+    };
+    let along = IndexMap::new(between.clone(), whole.clone(), of(&|axis| axis == first));
+    let others = IndexMap::new(part.clone(), between, of(&|axis| axis != first));
+    Ok(Along::Apart(along, others))
+}
+
+/// Whether a coordinate depends on that of an axis of the output.
+fn reads(map: &AxisMap, axis: usize) -> bool {
+    match map {
+        AxisMap::Affine { line: Line { step: 0, .. }, .. } => false,
+        map => map.axes().any(|read| read == axis),
+    }
+}
