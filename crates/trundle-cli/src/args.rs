@@ -63,6 +63,16 @@ pub(crate) enum Command {
         #[command(flatten)]
         means: MeansArgs,
     },
+    /// Cut the tensors of a file along an axis, each part a file of its own
+    #[command(after_help = help::SPLIT, mut_arg("output", |output| output.help(help::SPLIT_OUTPUT)))]
+    Split {
+        #[command(flatten)]
+        asked: SplitArgs,
+        #[command(flatten)]
+        writing: WriteArgs,
+        #[command(flatten)]
+        means: MeansArgs,
+    },
     /// Give tensors of a file another order of axes, by rules for their names
     #[command(after_help = help::RELAYOUT)]
     Relayout {
@@ -167,6 +177,16 @@ pub(crate) enum PlanCommand {
     Stack {
         #[command(flatten)]
         asked: StackArgs,
+        #[command(flatten)]
+        means: MeansArgs,
+        #[command(flatten)]
+        dry: DryRunArgs,
+    },
+    /// Cut the tensors of a file along an axis, each part a file of its own
+    #[command(after_help = help::PLAN, mut_arg("output", |output| output.help(help::SPLIT_OUTPUT)))]
+    Split {
+        #[command(flatten)]
+        asked: SplitArgs,
         #[command(flatten)]
         means: MeansArgs,
         #[command(flatten)]
@@ -351,6 +371,34 @@ pub(crate) struct PartArgs {
     pub inputs: Vec<PathBuf>,
     /// Which tensor of files that hold several, or which of them, by a pattern such as 'conv*';
     /// the others are left out. Without it, all of them, each with those of its name
+    #[arg(long, value_name = "NAME")]
+    pub tensor: Option<String>,
+    #[command(flatten)]
+    pub described: DescriptionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SplitArgs {
+    /// The file of tensors
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// The axis along which they are cut; a negative one counts from the end
+    #[arg(long, alias = "axes", value_name = "AXIS", allow_hyphen_values = true)]
+    #[arg(required_unless_present = "dim", conflicts_with = "dim")]
+    pub axis: Option<i64>,
+    /// The same axis by its name, where the file names axes; tensors that do not have it are in every output as
+    /// they are
+    #[arg(long, value_name = "NAME")]
+    pub dim: Option<String>,
+    /// Into so many parts, of which the first are longer by one where the axis is no multiple of that
+    #[arg(long, value_name = "N", value_parser = crate::numbers::count)]
+    #[arg(required_unless_present = "sizes", conflicts_with = "sizes")]
+    pub parts: Option<usize>,
+    /// Into parts of these sizes along the axis (2,3,-1), of which one may be -1: what the others leave
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
+    pub sizes: Option<Sizes>,
+    /// Which tensor of a file that holds several, or which of them, by a pattern such as 'conv*'; all others are
+    /// left out. Without it, all of them
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
     #[command(flatten)]

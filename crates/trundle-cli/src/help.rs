@@ -115,6 +115,17 @@ Examples:
   trundle stack red.npy green.npy blue.npy -o rgb.npy --axis -1
   trundle stack run-*.zarr -o runs.zarr --axis 0 --dim run              what the new axis is called";
 
+pub(crate) const SPLIT: &str = "\
+Examples:
+  trundle split volume.npy -o part-{}.npy --axis 0 --parts 4            part-0.npy to part-3.npy
+  trundle split data.npy -o set-{}.npy --axis 0 --sizes 800,100,-1      the last one: what is left
+  trundle split era5.zarr -o member-%03d.zarr --dim member --parts 50   000 to 049, coordinates in each
+  trundle concat part-*.npy -o volume.npy --axis 0                      and back
+Numbers begin at 0; those of {} have as many digits as the last one needs.";
+
+pub(crate) const SPLIT_OUTPUT: &str =
+    "Where the parts go: {} is the number of each, or %d or %03d as other programs write it";
+
 pub(crate) const RELAYOUT: &str = "\
 Examples:
   trundle relayout model.safetensors --rule 'conv*.weight: o i h w -> o h w i' -o out.safetensors

@@ -1,11 +1,14 @@
 //! A movement from a file to a file: asked for, decided, carried out, reported.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal, stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::json;
-use trundle_disk::{Cost, Job, PlanOptions, RunOptions, Source, Storage, TensorJob};
+use trundle_disk::{
+    Finished, Job, Observer, PlanOptions, RunOptions, Source, Storage, TensorJob,
+};
 use trundle_formats::{FORMATS, Format, Output, Shown, TensorFile, is_url};
 
 use crate::args::{ChunkArgs, MeansArgs, MoveArgs, StorageArg, WriteArgs};
@@ -33,8 +36,10 @@ pub(crate) struct Outcome {
     pub resumed: bool,
     /// Whether the header alone says the new order of the axes.
     pub by_header: bool,
-    /// What was asked of the disk.
-    pub cost: Cost,
+    /// The bytes that are read from files.
+    pub bytes_read: u64,
+    /// The bytes that are written to them.
+    pub bytes_written: u64,
     /// One entry for each tensor of the output, as `--json` has it.
     pub outputs: Vec<serde_json::Value>,
     /// How many tensors of the input are not in the output.
@@ -84,9 +89,12 @@ pub(crate) fn report(
     }
     let file = shown_output(&writing.output);
     let several = outcome.outputs.len() > 1;
+    let files: BTreeSet<Option<&str>> =
+        outcome.outputs.iter().map(|output| output["file"].as_str()).collect();
     let moved = || outcome.outputs.iter().filter(|output| output["kept"].is_null());
     let lines = moved().map(|output| {
-        let name = output["name"].as_str().filter(|_| several);
+        let name = output["name"].as_str().filter(|_| outcome.outputs.len() > files.len());
+        let file = shown_output(Path::new(output["file"].as_str().unwrap_or_default()));
         format!(
             "{file}: {}{} {}, {}{}",
             name.map(|name| format!("{} ", Shown(name))).unwrap_or_default(),
@@ -98,7 +106,10 @@ pub(crate) fn report(
     });
     first_lines(lines).for_each(|line| say(&line));
     let (moved, tensors) = (moved().count(), outcome.outputs.len());
-    if tensors != 1 {
+    if files.len() > 1 {
+        let files = counted(files.len(), "file");
+        say(&format!("{file}: {files}{}", how(outcome, seconds)));
+    } else if tensors != 1 {
         let kept = match tensors - moved {
             0 => String::new(),
             kept => format!(", {kept} of them kept as they are,"),
@@ -184,8 +195,8 @@ pub(crate) fn report_of(outcome: &Outcome, seconds: f64) -> serde_json::Value {
         "passes": outcome.passes,
         "seconds": seconds,
         "move_seconds": outcome.move_seconds,
-        "bytes_read": outcome.cost.bytes_read,
-        "bytes_written": outcome.cost.bytes_written,
+        "bytes_read": outcome.bytes_read,
+        "bytes_written": outcome.bytes_written,
         "resumed": outcome.resumed,
     });
     if let (None, Some(known)) = (outcome.move_seconds, report.as_object_mut()) {
@@ -310,11 +321,23 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
 /// # Errors
 /// If it exists and may not be overwritten, or has no folder.
 pub(crate) fn check_output(format: &Format, writing: &WriteArgs) -> Result<(), Failure> {
+    check_output_at(&writing.output, format, writing)
+}
+
+/// The same of an output at this path.
+///
+/// # Errors
+/// As [`check_output`].
+pub(crate) fn check_output_at(
+    path: &Path,
+    format: &Format,
+    writing: &WriteArgs,
+) -> Result<(), Failure> {
     // In a bucket there is what is gone on with, and nothing else.
-    if writing.resume && is_url(&writing.output) {
+    if writing.resume && is_url(path) {
         return Ok(());
     }
-    Ok(Output::check_as(format, &writing.output, writing.force)?)
+    Ok(Output::check_as(format, path, writing.force)?)
 }
 
 /// The format of an output: as it is asked for, else by its ending, .npy for what is no file. An
@@ -415,35 +438,70 @@ pub(crate) fn run_job(
     writing: &WriteArgs,
     json: bool,
 ) -> Result<Outcome, Failure> {
-    let WriteArgs { output, force, verify, resume, quiet, .. } = writing;
+    run_jobs(vec![(job, writing.output.clone())], sources, writing, json)
+}
+
+/// Carries out jobs of the same files, each with its output. None of these appears before all are whole.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_jobs(
+    jobs: Vec<(Job, PathBuf)>,
+    sources: &mut [Source<'_>],
+    writing: &WriteArgs,
+    json: bool,
+) -> Result<Outcome, Failure> {
+    let WriteArgs { force, verify, resume, quiet, .. } = writing;
     let options = RunOptions { overwrite: *force, verify: *verify, resume: *resume };
-    let outcome = Outcome::of(&job, output);
+    let all: Vec<(&Job, &Path)> = jobs.iter().map(|(job, path)| (job, &**path)).collect();
+    let mut outcome = Outcome::of_all(&all);
     let progress = match json {
         true => Progress::events(*quiet),
         false => Progress::new(*quiet),
     };
-    let done = job.run(sources, output, options, &progress);
+    let prepared = jobs.into_iter().map(|(job, path)| job.prepare(sources, &path, options, &progress));
+    let prepared = prepared.collect::<Result<Vec<Finished>, _>>();
+    let done = prepared.and_then(|prepared| {
+        progress.resumable(false);
+        prepared.into_iter().map(Finished::finish).collect::<Result<Vec<_>, _>>()
+    });
     progress.finish();
     let done = done.map_err(|error| progress.failure(error))?;
-    let (move_seconds, verified, resumed) = (Some(done.move_seconds), done.verified, done.resumed);
-    Ok(Outcome { move_seconds, verified, resumed, ..outcome })
+    outcome.move_seconds = Some(done.iter().map(|each| each.move_seconds).sum());
+    outcome.verified = done.iter().all(|each| each.verified);
+    outcome.resumed = done.iter().any(|each| each.resumed);
+    Ok(outcome)
 }
 
 impl Outcome {
     /// What a job will have come to, but for what only running it tells.
     pub(crate) fn of(job: &Job, output: &Path) -> Outcome {
+        Outcome::of_all(&[(job, output)])
+    }
+
+    /// The same of several jobs, each with its output.
+    fn of_all(jobs: &[(&Job, &Path)]) -> Outcome {
+        let tensors = jobs.iter().flat_map(|(job, _)| job.tensors());
+        let is_by_header = |(job, _): &(&Job, &Path)| matches!(job.tensors(), [only] if only.is_by_header());
+        let costs = jobs.iter().map(|(job, _)| job.cost());
+        let outputs = jobs.iter().flat_map(|(job, output)| {
+            job.tensors().iter().map(|tensor| described(tensor, output))
+        });
+        let not_kept: BTreeSet<&str> =
+            jobs.iter().flat_map(|(job, _)| job.codecs_not_kept()).collect();
         Outcome {
-            passes: job.tensors().iter().map(TensorJob::passes).max().unwrap_or(0),
+            passes: tensors.map(TensorJob::passes).max().unwrap_or(0),
             move_seconds: None,
             verified: false,
             resumed: false,
-            by_header: matches!(job.tensors(), [only] if only.is_by_header()),
-            cost: job.cost(),
-            outputs: job.tensors().iter().map(|tensor| described(tensor, output)).collect(),
+            by_header: jobs.iter().all(is_by_header),
+            bytes_read: costs.clone().map(|cost| cost.bytes_read).sum(),
+            bytes_written: costs.map(|cost| cost.bytes_written).sum(),
+            outputs: outputs.collect(),
             left_out: 0,
             keeps_metadata: true,
             metadata_left_out: Vec::new(),
-            codecs_not_kept: job.codecs_not_kept().map(str::to_owned).collect(),
+            codecs_not_kept: not_kept.into_iter().map(str::to_owned).collect(),
             attributes_differ: Vec::new(),
         }
     }

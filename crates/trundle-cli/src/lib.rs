@@ -13,6 +13,7 @@ mod job;
 mod memory;
 mod model_input;
 mod model_job;
+mod numbered_name;
 mod numbers;
 mod operation;
 mod operator;
@@ -93,7 +94,7 @@ fn refuse(mut error: clap::Error, arguments: &[OsString]) -> u8 {
         _ => None,
     };
     let operators = help::OPERATORS.iter().map(|(declared, _)| declared.name);
-    let mut moves = operators.chain(["apply", "convert", "relayout"]);
+    let mut moves = operators.chain(["apply", "convert", "relayout", "split"]);
     if let Some(argument) = unexpected
         && arguments.get(1).is_some_and(|command| moves.any(|name| name == command))
     {
@@ -128,6 +129,9 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         }
         Command::Stack { asked, writing, means } => {
             commands::join::run(&asked.join(), &writing, &means)
+        }
+        Command::Split { asked, writing, means } => {
+            commands::split::run(&asked, &writing, &means)
         }
         Command::Relayout { asked, writing, means } => {
             commands::relayout::run(&asked, &writing, &means)

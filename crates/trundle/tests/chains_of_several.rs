@@ -134,12 +134,9 @@ impl Built {
             1 => {
                 let together = choices.below(rank + 1);
                 let is_empty = sizes[..together].contains(&0);
-                let positions: Vec<usize> = (0..choices.below(3))
+                let positions: Vec<usize> = (0..choices.below(3).max(usize::from(is_empty)))
                     .map(|_| if is_empty { 0 } else { choices.below(4) })
                     .collect();
-                if is_empty && positions.is_empty() {
-                    return;
-                }
                 let of_indices = [&positions[..], &[together]].concat();
                 let of_axis = |at: usize| sizes[at % together];
                 let (file, indices) = self.indices(choices, &of_indices, of_axis);

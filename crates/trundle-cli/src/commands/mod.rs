@@ -10,6 +10,7 @@ pub(crate) mod plan;
 pub(crate) mod relayout;
 pub(crate) mod run;
 pub(crate) mod shell;
+pub(crate) mod split;
 pub(crate) mod task;
 pub(crate) mod tune;
 pub(crate) mod view;

@@ -10,7 +10,7 @@ use trundle_disk::{Job, TensorJob};
 use trundle_formats::{Format, Header, Order, Output, Shown, TensorFile};
 
 use super::info::described;
-use super::{join, relayout};
+use super::{join, relayout, split};
 use crate::args::{DryRunArgs, MeansArgs, PlanCommand, PlannedArgs};
 use crate::axes;
 use crate::failure::Failure;
@@ -36,6 +36,7 @@ pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
         }
         PlanCommand::Concat { asked, means, dry } => join::plan(&asked.join(), &means, &dry),
         PlanCommand::Stack { asked, means, dry } => join::plan(&asked.join(), &means, &dry),
+        PlanCommand::Split { asked, means, dry } => split::plan(&asked, &means, &dry),
         PlanCommand::Relayout { asked, means, dry } => relayout::plan(&asked, &means, &dry),
     }
 }
@@ -152,10 +153,22 @@ impl DryRunArgs {
     /// # Errors
     /// If it exists and may not be overwritten, or has no folder.
     pub(crate) fn check_output(&self, format: Option<&Format>) -> Result<(), Failure> {
-        match (&self.output, format) {
-            (Some(output), Some(format)) => Ok(Output::check_as(format, output, self.force)?),
-            (Some(output), None) => Ok(Output::check(output, self.force)?),
-            (None, _) => Ok(()),
+        let output = self.output.as_ref();
+        output.map_or(Ok(()), |output| self.check_output_at(output, format))
+    }
+
+    /// The same of an output at this path.
+    ///
+    /// # Errors
+    /// As [`DryRunArgs::check_output`].
+    pub(crate) fn check_output_at(
+        &self,
+        path: &Path,
+        format: Option<&Format>,
+    ) -> Result<(), Failure> {
+        match format {
+            Some(format) => Ok(Output::check_as(format, path, self.force)?),
+            None => Ok(Output::check(path, self.force)?),
         }
     }
 

@@ -429,7 +429,7 @@ fn help_and_version_end_well() {
     let version = concat!("trundle ", env!("CARGO_PKG_VERSION"), "\n");
     assert_eq!(place.run(&["--version"]).done().text(), version);
     let commands =
-        "transpose roll reverse flip apply plan info view clean demo bench completions man";
+        "transpose roll reverse flip apply split plan info view clean demo bench completions man";
     let help = place.run(&["--help"]).done().text();
     let manual = place.run(&["man"]).done().text();
     for command in commands.split(' ') {

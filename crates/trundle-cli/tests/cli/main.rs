@@ -37,6 +37,7 @@ mod results;
 mod resume;
 mod safetensors;
 mod scatters;
+mod split;
 #[cfg(all(unix, feature = "zarr"))]
 mod tasks;
 #[cfg(unix)]

@@ -1,0 +1,119 @@
+//! Names of several outputs that one name with a place for their numbers gives.
+
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::selection::shown_path;
+
+/// The paths of so many outputs, numbered from 0: the number stands in the place of `{}`, with as many digits as the last
+/// one has, or of `%d` or `%03d` as ffmpeg and csplit have it.
+///
+/// # Errors
+/// If the path has no such place, or several, or one in the name of a folder, or is no text.
+pub(crate) fn numbered(path: &Path, count: usize) -> Result<Vec<PathBuf>, Failure> {
+    let Some(text) = path.to_str() else {
+        return Err(Failure::usage(format!("{}: is no text", shown_path(path))));
+    };
+    let digits_of_last = count.saturating_sub(1).to_string().len();
+    let mut places = places(text).into_iter();
+    let (Some(place), None) = (places.next(), places.next()) else {
+        let (shown, like) = (shown_path(path), with_place(path));
+        return Err(Failure::usage(format!(
+            "{shown}: -o is to have one place for the numbers of the parts, as in {}",
+            shown_path(&like)
+        )));
+    };
+    let (front, behind) = (&text[..place.start], &text[place.end..]);
+    if behind.contains(std::path::is_separator) {
+        let shown = shown_path(path);
+        return Err(Failure::usage(format!("{shown}: numbers are of files, not of folders")));
+    }
+    let digits = place.digits.unwrap_or(digits_of_last);
+    let numbers = 0..count;
+    Ok(numbers.map(|number| format!("{front}{number:0digits$}{behind}").into()).collect())
+}
+
+/// The place of a number in a text.
+struct Place {
+    start: usize,
+    end: usize,
+    /// The least digits, where the place says so.
+    digits: Option<usize>,
+}
+
+/// Where numbers go.
+fn places(text: &str) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (start, _) in text.char_indices() {
+        let rest = &text[start..];
+        if rest.starts_with("{}") {
+            places.push(Place { start, end: start + 2, digits: None });
+        } else if let Some(rest) = rest.strip_prefix('%') {
+            // No file's name has more digits than two say.
+            let width = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            let digits = &rest[..width];
+            let is_width = digits.is_empty() || (digits.starts_with('0') && width <= 3);
+            if is_width && rest[width..].starts_with('d') {
+                let (end, digits) = (start + width + 2, digits.parse().unwrap_or(1));
+                places.push(Place { start, end, digits: Some(digits) });
+            }
+        }
+    }
+    places
+}
+
+/// The same path with a place before its ending.
+fn with_place(path: &Path) -> PathBuf {
+    let name = |part: Option<&std::ffi::OsStr>| {
+        part.map(|part| part.to_string_lossy().into_owned()).unwrap_or_default()
+    };
+    let stem = match name(path.file_stem()) {
+        stem if places(&stem).is_empty() && stem != "-" => stem,
+        _ => "part".to_owned(),
+    };
+    let ending = match name(path.extension()) {
+        ending if ending.is_empty() || !places(&ending).is_empty() => ".npy".to_owned(),
+        ending => format!(".{ending}"),
+    };
+    path.with_file_name(format!("{stem}-{{}}{ending}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(path: &str, count: usize) -> Vec<String> {
+        let paths = numbered(Path::new(path), count).unwrap();
+        paths.iter().map(|path| path.to_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn numbers_stand_in_their_place_and_sort_as_they_count() {
+        assert_eq!(names("part-{}.npy", 2), ["part-0.npy", "part-1.npy"]);
+        assert_eq!(names("{}", 1), ["0"]);
+        let many = names("a/b-{}.npz", 101);
+        assert_eq!((&*many[0], &*many[9], &*many[100]), ("a/b-000.npz", "a/b-009.npz", "a/b-100.npz"));
+        assert!(many.is_sorted());
+        assert_eq!(names("x%d.npy", 11)[9..], ["x9.npy", "x10.npy"]);
+        assert_eq!(names("x%03dä.npy", 2), ["x000ä.npy", "x001ä.npy"]);
+        assert_eq!(names("100%-{}.npy", 1), ["100%-0.npy"]);
+        assert_eq!(names("%5d-{}.npy", 1), ["%5d-0.npy"]);
+        assert_eq!(names("%00999999d{}", 1), ["%00999999d0"]);
+    }
+
+    #[test]
+    fn what_has_no_one_place_is_refused_with_one() {
+        let refusal = |path: &str| numbered(Path::new(path), 3).unwrap_err().to_string();
+        let like = |path: &str, like: &str| {
+            let expected =
+                format!("{path}: -o is to have one place for the numbers of the parts, as in {like}");
+            assert_eq!(refusal(path), expected);
+        };
+        like("a/part.npy", "a/part-{}.npy");
+        like("part", "part-{}.npy");
+        like("-", "part-{}.npy");
+        like("{}-{}.npy", "part-{}.npy");
+        like("%d-{}.npz", "part-{}.npz");
+        assert_eq!(refusal("{}/x.npy"), "{}/x.npy: numbers are of files, not of folders");
+    }
+}
