@@ -70,9 +70,7 @@ pub(crate) fn parsed(command: &[String]) -> Result<(Operation, PlannedArgs), Fai
         PlanCommand::Concat { .. } | PlanCommand::Stack { .. } => {
             Err(Failure::refused("concat and stack are not done in tasks".to_owned()))
         }
-        PlanCommand::Split { .. } => {
-            Err(Failure::refused("split is not done in tasks".to_owned()))
-        }
+        PlanCommand::Split { .. } => Err(Failure::refused("split is not done in tasks".to_owned())),
         PlanCommand::Relayout { .. } => {
             Err(Failure::refused("relayout is not done in tasks".to_owned()))
         }

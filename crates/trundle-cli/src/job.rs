@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::json;
-use trundle_disk::{
-    Finished, Job, Observer, PlanOptions, RunOptions, Source, Storage, TensorJob,
-};
+use trundle_disk::{Finished, Job, Observer, PlanOptions, RunOptions, Source, Storage, TensorJob};
 use trundle_formats::{FORMATS, Format, Output, Shown, TensorFile, is_url};
 
 use crate::args::{ChunkArgs, MeansArgs, MoveArgs, StorageArg, WriteArgs};
@@ -459,7 +457,8 @@ pub(crate) fn run_jobs(
         true => Progress::events(*quiet),
         false => Progress::new(*quiet),
     };
-    let prepared = jobs.into_iter().map(|(job, path)| job.prepare(sources, &path, options, &progress));
+    let prepared =
+        jobs.into_iter().map(|(job, path)| job.prepare(sources, &path, options, &progress));
     let prepared = prepared.collect::<Result<Vec<Finished>, _>>();
     let done = prepared.and_then(|prepared| {
         progress.resumable(false);
@@ -482,11 +481,12 @@ impl Outcome {
     /// The same of several jobs, each with its output.
     fn of_all(jobs: &[(&Job, &Path)]) -> Outcome {
         let tensors = jobs.iter().flat_map(|(job, _)| job.tensors());
-        let is_by_header = |(job, _): &(&Job, &Path)| matches!(job.tensors(), [only] if only.is_by_header());
+        let is_by_header =
+            |(job, _): &(&Job, &Path)| matches!(job.tensors(), [only] if only.is_by_header());
         let costs = jobs.iter().map(|(job, _)| job.cost());
-        let outputs = jobs.iter().flat_map(|(job, output)| {
-            job.tensors().iter().map(|tensor| described(tensor, output))
-        });
+        let outputs = jobs
+            .iter()
+            .flat_map(|(job, output)| job.tensors().iter().map(|tensor| described(tensor, output)));
         let not_kept: BTreeSet<&str> =
             jobs.iter().flat_map(|(job, _)| job.codecs_not_kept()).collect();
         Outcome {

@@ -130,9 +130,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Stack { asked, writing, means } => {
             commands::join::run(&asked.join(), &writing, &means)
         }
-        Command::Split { asked, writing, means } => {
-            commands::split::run(&asked, &writing, &means)
-        }
+        Command::Split { asked, writing, means } => commands::split::run(&asked, &writing, &means),
         Command::Relayout { asked, writing, means } => {
             commands::relayout::run(&asked, &writing, &means)
         }

@@ -92,7 +92,10 @@ mod tests {
         assert_eq!(names("part-{}.npy", 2), ["part-0.npy", "part-1.npy"]);
         assert_eq!(names("{}", 1), ["0"]);
         let many = names("a/b-{}.npz", 101);
-        assert_eq!((&*many[0], &*many[9], &*many[100]), ("a/b-000.npz", "a/b-009.npz", "a/b-100.npz"));
+        assert_eq!(
+            (&*many[0], &*many[9], &*many[100]),
+            ("a/b-000.npz", "a/b-009.npz", "a/b-100.npz")
+        );
         assert!(many.is_sorted());
         assert_eq!(names("x%d.npy", 11)[9..], ["x9.npy", "x10.npy"]);
         assert_eq!(names("x%03dä.npy", 2), ["x000ä.npy", "x001ä.npy"]);
@@ -105,8 +108,9 @@ mod tests {
     fn what_has_no_one_place_is_refused_with_one() {
         let refusal = |path: &str| numbered(Path::new(path), 3).unwrap_err().to_string();
         let like = |path: &str, like: &str| {
-            let expected =
-                format!("{path}: -o is to have one place for the numbers of the parts, as in {like}");
+            let expected = format!(
+                "{path}: -o is to have one place for the numbers of the parts, as in {like}"
+            );
             assert_eq!(refusal(path), expected);
         };
         like("a/part.npy", "a/part-{}.npy");

@@ -130,14 +130,8 @@ fn another_tensor_comes_in_the_place_of_a_slice() {
     assert_eq!(of_row(&scatter(&[2], &[2], &[], &[]), &[]), Ok(row.1.to_vec()));
     assert_eq!(of_row(&scatter(&[0], &[9], &[], &[]), &[5; 5]), Ok(vec![5; 5]));
     let corner = scatter(&[0, 1], &[1, 3], &[0, 1], &[]);
-    assert_eq!(
-        made(&corner, (&[2, 3], &[0; 6]), (&[1, 2], &[1, 2])),
-        Ok(vec![0, 1, 2, 0, 0, 0])
-    );
-    assert_eq!(
-        refusal(corner, &[2, 3], &[2, 1]),
-        "updates must have shape [1, 2], got [2, 1]"
-    );
+    assert_eq!(made(&corner, (&[2, 3], &[0; 6]), (&[1, 2], &[1, 2])), Ok(vec![0, 1, 2, 0, 0, 0]));
+    assert_eq!(refusal(corner, &[2, 3], &[2, 1]), "updates must have shape [1, 2], got [2, 1]");
     assert_eq!(
         refusal(scatter(&[0], &[1], &[1], &[]), &[3], &[1]),
         "axis 1 is out of range for rank 1: expected -1..=0"

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use trundle::ops::Operand;
 use trundle::notation::{NumbersFile, Unfilled};
+use trundle::ops::Operand;
 use trundle::{Chain, DType, Error, Plan, PlanError, ProgramPlan, Shape};
 use trundle_testing::choices::Choices;
 use trundle_testing::{Naive, holds};
@@ -216,7 +216,8 @@ fn chains_of_several_tensors_do_what_the_oracle_does() {
             built.step(&mut choices);
         }
         joined += usize::from(built.inputs.len() > 2);
-        scattered += usize::from(built.text.contains("put_along") || built.text.contains("scatter"));
+        scattered +=
+            usize::from(built.text.contains("put_along") || built.text.contains("scatter"));
         let read = |_: &Unfilled, file: &str| -> Result<NumbersFile, ()> {
             Ok(built.indices[file[1..].parse::<usize>().unwrap()].clone())
         };
@@ -269,7 +270,8 @@ fn axes_are_followed_through_joins_and_pads() {
     let turned = "a b c -> c a b | concat(_, t, axis=1) | pad(1)";
     assert_eq!(kept(turned, &[&[2, 3, 4], &[4, 5, 3]]), Some(vec![2, 0, 1]));
     assert_eq!(kept("concat(t, _, axis=1) | a b -> b a", &[&[2, 0], &[2, 2]]), Some(vec![1, 0]));
-    let put = "a b -> b a | slice_scatter(_, t, starts=0, stops=1) | scatter_nd(_, s, indices=[0, 1])";
+    let put =
+        "a b -> b a | slice_scatter(_, t, starts=0, stops=1) | scatter_nd(_, s, indices=[0, 1])";
     assert_eq!(kept(put, &[&[2, 3], &[1, 2], &[]]), Some(vec![1, 0]));
     assert_eq!(kept("slice_scatter(t, _, starts=0, stops=1)", &[&[1, 2], &[2, 2]]), None);
     assert_eq!(kept("stack(_, t)", &[&[2], &[2]]), None);
@@ -314,7 +316,10 @@ fn the_indices_of_scatters_are_counted_before_they_are_made() {
     };
     assert_eq!(held("flip(0) | concat(_, b)", &[&[1 << 40], &[4]]), 0);
     assert_eq!(held("slice_scatter(_, b, starts=1, stops=3)", &[&[4, 1 << 40], &[2, 1 << 40]]), 6);
-    assert_eq!(held("transpose() | scatter_nd(_, b, indices=[3])", &[&[1 << 40, 4], &[1 << 40]]), 5);
+    assert_eq!(
+        held("transpose() | scatter_nd(_, b, indices=[3])", &[&[1 << 40, 4], &[1 << 40]]),
+        5
+    );
     assert_eq!(held("scatter_nd(_, b, indices=[3, 1])", &[&[4, 1 << 40], &[]]), (4 << 40) + 1);
 }
 

@@ -274,7 +274,9 @@ fn a_chain_puts_one_tensor_into_another() {
         assembled(chain, &[(c"_", &[2, 3], a), (c"b", sizes, b)], &[2, 3])
     };
     let sliced = c"slice_scatter(_, b, starts=[0], stops=[3], axes=[1], steps=[2]) | flip(0)";
-    assert!(run(sliced, &[1, 2]).unwrap_err().contains("updates must have shape [2, 2], got [1, 2]"));
+    assert!(
+        run(sliced, &[1, 2]).unwrap_err().contains("updates must have shape [2, 2], got [1, 2]")
+    );
     let column = c"slice_scatter(_, b, starts=-1, stops=3, axes=1) | flip(0)";
     assert_eq!(run(column, &[2, 1]).unwrap(), [4, 5, 8, 1, 2, 7]);
     let row = assembled(

@@ -26,7 +26,11 @@ use crate::selection::{cannot_keep, select, shown_path};
 /// # Errors
 /// Everything that can be known before is checked before anything is written, and no output appears before all are
 /// whole; nothing is left of outputs that failed but what `--resume` can go on with.
-pub(crate) fn run(asked: &SplitArgs, writing: &WriteArgs, means: &MeansArgs) -> Result<(), Failure> {
+pub(crate) fn run(
+    asked: &SplitArgs,
+    writing: &WriteArgs,
+    means: &MeansArgs,
+) -> Result<(), Failure> {
     let start = Instant::now();
     let input = asked.input()?;
     let paths = numbered(&writing.output, asked.count())?;

@@ -120,7 +120,9 @@ fn tasks_workers_and_stores_put_one_tensor_into_another() {
             let args = ["apply", "a.npy", chain, "-o", "out.zarr", "--workers", "2", "--verify"];
             place.run(&[&args[..], &["--chunks", "4,5,12", "--force"]].concat()).done();
             place.run(&["cmp", "out.zarr", "t.npy"]).done();
-            place.run(&["convert", "a.npy", "-o", "a.zarr", "--chunks", "2,14,7", "--force"]).done();
+            place
+                .run(&["convert", "a.npy", "-o", "a.zarr", "--chunks", "2,14,7", "--force"])
+                .done();
             place.run(&["apply", "a.zarr", chain, "-o", "b.npy", "--force", "--verify"]).done();
             place.run(&["cmp", "a.npy", "b.npy"]).code.filter(|code| *code == 1).unwrap();
         }
@@ -155,13 +157,28 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     refused(chains[2].0, &["--max-mem", "60K"], 3, table);
     let word = "of memory are needed, --max-mem is";
     refused(chains[2].0, &["--max-mem", "60K"], 3, word);
-    refused("scatter_nd(_, slice.npy, indices=places.npy)", &[], 3, "updates must have shape [3, 2, 12]");
+    refused(
+        "scatter_nd(_, slice.npy, indices=places.npy)",
+        &[],
+        3,
+        "updates must have shape [3, 2, 12]",
+    );
     refused("scatter_nd(_, rows.npy, indices=order.npy)", &[], 3, "the size of the last axis");
     refused("scatter_nd(_, rows.npy, indices=[9])", &[], 3, "index 9 at [0] is out of range");
     refused("scatter_nd(_, rows.npy, indices=rows.npy)", &[], 3, "indices are integers, got f32");
     refused("scatter_nd(_, row.npy, indices=[0, 0])", &[], 3, "i64");
-    refused("slice_scatter(_, slice.npy, starts=[0], stops=[3])", &[], 3, "must have shape [3, 14, 12]");
+    refused(
+        "slice_scatter(_, slice.npy, starts=[0], stops=[3])",
+        &[],
+        3,
+        "must have shape [3, 14, 12]",
+    );
     refused("put_along_axis(_, values.npy, indices=missing.npy, axis=1)", &[], 1, "missing.npy");
-    refused("put_along_axis(a.npy, values.npy, indices=[0], axis=1)", &[], 2, "the chain does not use it");
+    refused(
+        "put_along_axis(a.npy, values.npy, indices=[0], axis=1)",
+        &[],
+        2,
+        "the chain does not use it",
+    );
     assert_eq!(place.contents(), before);
 }

@@ -109,18 +109,28 @@ fn formats_of_all_kinds_are_cut_and_made() {
     for ending in endings {
         run(&place, &format!("convert a.npy -o in.{ending}")).done();
         let said = if ending == "bin" { " --dtype f32 --shape 5,4,6" } else { "" };
-        let words = format!("split in.{ending} -o q-%d.{ending} --axis 1 --sizes 3,1 --verify{said}");
+        let words =
+            format!("split in.{ending} -o q-%d.{ending} --axis 1 --sizes 3,1 --verify{said}");
         run(&place, &words).done();
         for (number, size) in [(0, 3), (1, 1)] {
-            let said = if ending == "bin" { format!(" --dtype f32 --shape 5,{size},6") } else { String::new() };
-            run(&place, &format!("convert q-{number}.{ending} -o back.npy --force --row-major{said}")).done();
+            let said = if ending == "bin" {
+                format!(" --dtype f32 --shape 5,{size},6")
+            } else {
+                String::new()
+            };
+            run(
+                &place,
+                &format!("convert q-{number}.{ending} -o back.npy --force --row-major{said}"),
+            )
+            .done();
             let found = Tensor::read(&place.read("back.npy"), 4);
             assert!(found == part(&whole, 1, 3 * number, 3 * number + size), "{ending} {number}");
         }
     }
     // Elements of less than a byte.
     place.write("w.bin", &trundle_testing::noise(15));
-    run(&place, "split w.bin -o w-{}.bin --axis 0 --parts 3 --dtype i4 --shape 10,3 --verify").done();
+    run(&place, "split w.bin -o w-{}.bin --axis 0 --parts 3 --dtype i4 --shape 10,3 --verify")
+        .done();
     // Parts of 12 and 9 elements: half of a byte is nobody's.
     assert_eq!(["w-0.bin", "w-1.bin"].map(|name| place.read(name).len()), [6, 5]);
 }
@@ -133,7 +143,8 @@ fn tensors_of_one_file_are_cut_alike_and_picked_by_their_names() {
     place.write("in.safetensors", &safetensors::file(&[("kept", "yes")], &named));
     let words = "split in.safetensors -o out-{}.safetensors --axis 0 --parts 2 --verify --json";
     let report = run(&place, words).done().json();
-    let shapes: Vec<_> = report["outputs"].as_array().unwrap().iter().map(|one| &one["shape"]).collect();
+    let shapes: Vec<_> =
+        report["outputs"].as_array().unwrap().iter().map(|one| &one["shape"]).collect();
     assert_eq!(serde_json::json!(shapes), serde_json::json!([[2, 2], [3], [2, 2], [3]]));
     assert_eq!(report["outputs"][2]["file"], "out-1.safetensors");
     assert_eq!(report["verified"], true);
@@ -178,6 +189,7 @@ fn stores_are_cut_along_an_axis_by_its_name() {
     let lines: Vec<&str> = plan.lines().collect();
     assert!(lines.contains(&"lat: u16 [5], in each"), "{plan}");
     assert!(plan.contains("along axis 1 -> 1 + 1 + 1 + 1 + 3 more"), "{plan}");
-    let tasks = run(&place, "plan split a.zarr -o x-{}.zarr --dim time --parts 2 --tasks plan.json");
+    let tasks =
+        run(&place, "plan split a.zarr -o x-{}.zarr --dim time --parts 2 --tasks plan.json");
     assert_eq!(tasks.code, Some(2), "{tasks:?}");
 }

@@ -4,8 +4,9 @@ use std::fmt::Debug;
 use super::*;
 use crate::ops::{
     Broadcast, Concat, Flip, GatherNd, Group, IndexMode, Indices, Operand, Pad, PadConstant,
-    PadMode, Part, PutAlongAxis, Rearrange, Repeat, Reshape, ReverseSequence, ReverseSubsequences, Roll, Rot90,
-    Scalar, ScatterNd, Slice, SliceScatter, Stack, Take, TakeAlongAxis, Tile, Transpose, Windows, parameters,
+    PadMode, Part, PutAlongAxis, Rearrange, Repeat, Reshape, ReverseSequence, ReverseSubsequences,
+    Roll, Rot90, Scalar, ScatterNd, Slice, SliceScatter, Stack, Take, TakeAlongAxis, Tile,
+    Transpose, Windows, parameters,
 };
 use crate::program::{Definition, Made, Program, TensorId};
 use crate::{

@@ -69,7 +69,11 @@ impl SliceScatter {
     ///
     /// # Errors
     /// As [`SliceScatter::places`] and [`Program::updated`].
-    pub fn add_to(&self, program: &mut Program, [base, updates]: [TensorId; 2]) -> Result<TensorId> {
+    pub fn add_to(
+        &self,
+        program: &mut Program,
+        [base, updates]: [TensorId; 2],
+    ) -> Result<TensorId> {
         let places = self.places(&program.tensor(base).shape)?;
         program.updated(base, updates, &places)
     }

@@ -44,7 +44,8 @@ impl Program {
     /// How many indices [`Program::updated`] holds in memory for these places: of each axis along which they lead
     /// elsewhere by itself, or of all elements along those that do so together.
     pub fn indices_of_update(places: &IndexMap) -> usize {
-        let product = |sizes: &[usize]| sizes.iter().fold(1, |all: usize, n| all.saturating_mul(*n));
+        let product =
+            |sizes: &[usize]| sizes.iter().fold(1, |all: usize, n| all.saturating_mul(*n));
         let (whole, part) = (places.in_shape(), places.out_shape());
         match Along::of(places) {
             Ok(Along::Itself) => 0,
@@ -213,10 +214,14 @@ mod tests {
         of_deep(Slice::new(&[1], &[3], &[2], &[1]));
         of_deep(Slice::new(&[0, 3], &[2, 0], &[0, 2], &[1, -1]));
         of_deep(Slice::new(&[2, 1, 1, 0], &[0, 2, 9, 1], &[0, 1, 2, 3], &[-1, 1, 2, 1]));
-        check(&GatherNd::new(0, indices(&[2, 3, 1], &[2, 0, 2, 1, 1, 0])).index_map(&deep).unwrap());
+        check(
+            &GatherNd::new(0, indices(&[2, 3, 1], &[2, 0, 2, 1, 1, 0])).index_map(&deep).unwrap(),
+        );
         let twice = indices(&[3, 2], &[0, 1, 2, 0, 0, 1]);
         check(&GatherNd::new(0, twice.clone()).index_map(&deep).unwrap());
-        check(&GatherNd::new(1, indices(&[3, 2, 1], &[1, 1, 0, 1, 0, 0])).index_map(&deep).unwrap());
+        check(
+            &GatherNd::new(1, indices(&[3, 2, 1], &[1, 1, 0, 1, 0, 0])).index_map(&deep).unwrap(),
+        );
         // Indices that are the same along some axes, and sizes of 1 that stand for more.
         let along = |axis, sizes: &[usize], values: &[i64], of: &[usize]| {
             let values = indices(sizes, values);

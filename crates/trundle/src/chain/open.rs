@@ -108,11 +108,7 @@ impl From<Chain> for OpenChain {
 }
 
 /// Checks that the tensors of an operator are names, and not files.
-fn check_names(
-    text: &str,
-    span: &Range<usize>,
-    operands: &[Operand],
-) -> Result<(), NotationError> {
+fn check_names(text: &str, span: &Range<usize>, operands: &[Operand]) -> Result<(), NotationError> {
     for operand in operands {
         let Operand::Named(name) = operand else { continue };
         if !is_name(name) {
@@ -195,7 +191,8 @@ mod tests {
 
     #[test]
     fn what_is_open_takes_its_tensors() {
-        let text = "flip(0) | put_along_axis(_, v, indices=i, axis=0) | scatter_nd(u, _, indices=j)";
+        let text =
+            "flip(0) | put_along_axis(_, v, indices=i, axis=0) | scatter_nd(u, _, indices=j)";
         let open = OpenChain::parse(text).unwrap();
         let slots: Vec<_> =
             open.slots().iter().map(|slot| (&*slot.name, slot.unfilled.argument())).collect();

@@ -109,7 +109,8 @@ impl<'a> Value<'a> {
             false => Ok(Operand::new(unquoted(word.text))),
             true => {
                 let message = format!("{name} must be names of tensors, got {}", quoted(word.text));
-                Err(Fault::new(word.span, message).suggest("other arguments have their names, as in axis=0"))
+                Err(Fault::new(word.span, message)
+                    .suggest("other arguments have their names, as in axis=0"))
             }
         };
         self.words().into_iter().map(operand).collect()

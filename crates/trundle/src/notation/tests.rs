@@ -36,9 +36,8 @@ fn calls_and_patterns_give_their_operators() {
     let named =
         |names: &[&str]| -> Vec<Operand> { names.iter().map(|name| Operand::new(name)).collect() };
     let two = |names: [&str; 2]| names.map(Operand::new);
-    let put = |names, axis| -> Op {
-        PutAlongAxis::new(two(names), axis, Indices::list([0, -1])).into()
-    };
+    let put =
+        |names, axis| -> Op { PutAlongAxis::new(two(names), axis, Indices::list([0, -1])).into() };
     let scatter = |names| -> Op { ScatterNd::new(two(names), Indices::list([0, -1])).into() };
     let table = [
         ("transpose(2,0,1)", transpose(&[2, 0, 1])),
