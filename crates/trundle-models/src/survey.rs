@@ -93,7 +93,7 @@ impl Survey {
 }
 
 /// The refusal of a model of which arithmetic computes with the elements of inputs, `first` before all.
-pub(crate) fn computing(model: &Model, first: String) -> Error {
+pub(crate) fn computing(model: &Model, first: &str) -> Error {
     let mut survey = Survey::default();
     let mut depends: HashSet<_> = model.inputs.iter().map(|input| input.value).collect();
     for node in &model.nodes {

@@ -1,4 +1,4 @@
-//! ScatterND of ONNX, which is ScatterNDUpdate of OpenVINO.
+//! ScatterND of ONNX, which is `ScatterNDUpdate` of OpenVINO.
 
 use std::fmt;
 

@@ -86,7 +86,7 @@ fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
     }
     for (number, node) in model.nodes.iter().enumerate() {
         let refused = |problem: Problem| match problem {
-            Problem::Computes => survey::computing(model, label(node, number)),
+            Problem::Computes => survey::computing(model, &label(node, number)),
             problem => problem.of(label(node, number)),
         };
         let outputs = outputs_of(node, &values, &mut builder).map_err(refused)?;
