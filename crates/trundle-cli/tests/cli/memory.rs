@@ -85,6 +85,26 @@ fn files_and_streams_larger_than_the_memory_are_joined() {
     assert_eq!(place.contents().len(), 1);
 }
 
+#[test]
+fn files_and_streams_larger_than_the_memory_are_put_into_each_other_and_cut() {
+    let tensor = tensor();
+    let place = Place::with(&[("x.npy", &tensor)]);
+    let rows: Vec<i64> = (0..18).rev().collect();
+    place.write("rows.npy", &Tensor { shape: vec![18, 1], ..Tensor::list(&rows) }.file(PLAIN));
+    let zeros = Tensor { bytes: vec![0; tensor.bytes.len()], ..tensor.clone() };
+    let args = ["apply", "-", "scatter_nd(_, x.npy, indices=rows.npy)", "-o", "-"];
+    let run = streamed(&place, zeros.file(PLAIN), &args);
+    assert!(run.stdout.ends_with(&flipped_rows(&tensor)));
+    let args = ["split", "x.npy", "--axis", "1", "--parts", "2", "-o", "p-{}.npy", "--verify"];
+    streamed(&place, Vec::new(), &args);
+    let halves: Vec<&[u8]> = tensor.bytes.chunks(tensor.bytes.len() / 36).collect();
+    for number in 0..2 {
+        let expected: Vec<u8> =
+            halves.iter().skip(number).step_by(2).copied().flatten().copied().collect();
+        assert!(place.read(&format!("p-{number}.npy")).ends_with(&expected));
+    }
+}
+
 /// `flip` along the first axis, without a walk over every element.
 fn flipped_rows(tensor: &Tensor) -> Vec<u8> {
     let row = tensor.bytes.len() / tensor.shape[0];
