@@ -109,7 +109,7 @@ fn tasks_workers_and_stores_put_one_tensor_into_another() {
         for number in 0.. {
             let run = place.run(&["task", "plan.json", &number.to_string()]);
             if run.code == Some(3) {
-                assert!(number > 1, "{run:?}");
+                assert!(number > 0, "{run:?}");
                 break;
             }
             run.done();
