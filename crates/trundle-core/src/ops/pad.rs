@@ -180,7 +180,7 @@ pub(super) fn widths(given: &[i64], shape: &Shape) -> Result<Vec<[usize; 2]>> {
 }
 
 /// An axis of `size`, one of so many, in one of `padded`, where `before` come first; `None` if it would be too many entries
-/// of a table.
+/// of a table, or more indices than can be counted around both ends.
 fn padded_axis(
     (axis, rank): (usize, usize),
     mode: PadMode,
@@ -201,6 +201,10 @@ fn padded_axis(
         ];
         return Some(AxisMap::from_pieces(axis, pieces));
     };
+    // What follows counts some periods beyond both ends.
+    if padded > isize::MAX.unsigned_abs() / 4 {
+        return None;
+    }
     if padded / period > MOST_PIECES {
         return (padded <= MOST_ENTRIES).then(|| {
             let source = |at: usize| mode.source(at.cast_signed() - shift, own).unsigned_abs();
@@ -320,6 +324,20 @@ mod tests {
             "shape [2] by pad(width=[1099511627776, 0], mode=\"wrap\") is too large to be addressed"
         );
         assert!(pad(&[2], &[i64::MAX], PadMode::Edge).is_err());
+        // Sizes of elements that take no bytes, or are read again.
+        for mode in [PadMode::Reflect, PadMode::Symmetric, PadMode::Wrap] {
+            for (size, before) in [(1 << 61, 0), ((1 << 62) - 3, 2), ((1 << 63) - 2, 0)] {
+                let refused = pad(&[size], &[before, 1], mode);
+                assert!(
+                    matches!(refused, Err(Error::TooLarge { .. })),
+                    "{mode} {size}: {refused:?}"
+                );
+            }
+            let large = pad(&[1 << 59], &[1 << 58, 0], mode).unwrap();
+            let own = expected(mode, -(1 << 58), 1 << 59).unsigned_abs();
+            assert_eq!(large.source_of(&[0]), [own]);
+            assert_eq!(large.source_of(&[(1 << 59) + (1 << 58) - 1]), [(1 << 59) - 1]);
+        }
         let one = pad(&[1], &[1 << 40, 1 << 40], PadMode::Reflect).unwrap();
         assert_eq!(one.out_shape().sizes(), [(1 << 41) + 1]);
     }
