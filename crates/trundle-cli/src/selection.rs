@@ -114,14 +114,16 @@ impl<'a> Choice<'a> {
         let indices = indices.fold(0, |all: u64, moved| all.saturating_add(moved.indices as u64));
         let tables = indices.saturating_mul(BYTES_AN_INDEX);
         let held = operation.numbers_bytes.saturating_add(tables);
-        if tables > 0 {
-            memory::check(held.saturating_add(memory::least()), means.max_mem).map_err(|failure| {
-                failure.with_hint(
+        let least = memory::least();
+        memory::check(held.saturating_add(least), means.max_mem).map_err(|failure| {
+            match memory::fits(operation.numbers_bytes.saturating_add(least), means.max_mem) {
+                true => failure.with_hint(
                     "put_along_axis and scatter_nd hold an index for each element of the axes that they \
                      put others along",
-                )
-            })?;
-        }
+                ),
+                false => failure,
+            }
+        })?;
         Ok(held)
     }
 
