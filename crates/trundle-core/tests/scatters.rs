@@ -150,7 +150,7 @@ fn they_are_no_maps_and_print_as_calls() {
     ];
     for (op, text) in ops {
         assert_eq!(op.to_string(), text);
-        assert!(!op.is_map() && op.is_scatter() && op.operands().len() == 2);
+        assert!(!op.is_map() && op.operands().len() == 2);
         assert!(matches!(op.index_map(&shape(&[3])), Err(Error::NoIndexMap { .. })));
         let mut program = Program::new();
         let given = program.given(shape(&[3, 6]), 1).unwrap();

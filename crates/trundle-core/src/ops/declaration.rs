@@ -67,6 +67,8 @@ pub enum Kind {
     Value,
     /// Several tensors, by their names.
     Tensors,
+    /// Two tensors, by their names: the one that is updated, and the updates.
+    TwoTensors,
     /// Lengths or indices, of which there may be as many as elements: a list, or a tensor.
     Numbers,
 }
@@ -75,6 +77,11 @@ impl Kind {
     /// Whether it is one integer, one number or one word.
     pub fn is_single(self) -> bool {
         matches!(self, Kind::Axis | Kind::Integer | Kind::Word(_) | Kind::Value)
+    }
+
+    /// Whether it is names of tensors.
+    pub fn is_tensors(self) -> bool {
+        matches!(self, Kind::Tensors | Kind::TwoTensors)
     }
 }
 

@@ -62,7 +62,7 @@ pub use tile::Tile;
 pub use transpose::Transpose;
 pub use windows::Windows;
 
-use crate::{IndexMap, Result, Shape};
+use crate::{Error, IndexMap, Result, Shape};
 
 /// Declares [`Op`] over the operators' types: one row an operator, with the tag of its
 /// fingerprint.
@@ -145,6 +145,30 @@ operators! {
     Windows "windows", "Every window of a size along some axes, as new axes.";
 }
 
+/// Operators that take several tensors, or a constant.
+macro_rules! no_index_map {
+    ($($operator:ident),*) => {
+        $(impl $operator {
+            /// No map: its elements are not all of one tensor.
+            ///
+            /// # Errors
+            /// [`Error::NoIndexMap`].
+            pub fn index_map(&self, _: &Shape) -> Result<IndexMap> {
+                Err(Error::NoIndexMap { operator: self.to_string() })
+            }
+        })*
+
+        impl Op {
+            /// Whether it is an index map of one tensor.
+            pub fn is_map(&self) -> bool {
+                !matches!(self, $(Op::$operator(_))|*)
+            }
+        }
+    };
+}
+
+no_index_map!(Concat, PadConstant, PutAlongAxis, ScatterNd, SliceScatter, Stack);
+
 impl Op {
     /// What it takes: for most the one tensor that it moves.
     pub fn operands(&self) -> &[Operand] {
@@ -156,16 +180,6 @@ impl Op {
             Op::SliceScatter(scatter) => scatter.inputs(),
             _ => &[Operand::Previous],
         }
-    }
-
-    /// Whether it is an index map of one tensor.
-    pub fn is_map(&self) -> bool {
-        !(matches!(self, Op::Concat(_) | Op::Stack(_) | Op::PadConstant(_)) || self.is_scatter())
-    }
-
-    /// Whether it puts the elements of its second tensor into its first.
-    pub fn is_scatter(&self) -> bool {
-        matches!(self, Op::PutAlongAxis(_) | Op::ScatterNd(_) | Op::SliceScatter(_))
     }
 
     /// Of a scatter, for each element that is put the place in a first tensor of this shape; nothing of any other.

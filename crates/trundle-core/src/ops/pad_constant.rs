@@ -5,8 +5,8 @@ use std::fmt;
 use super::declaration::Argument;
 use super::pad::widths;
 use super::{Pad, PadMode, Scalar};
+use crate::Result;
 use crate::program::{Program, TensorId};
-use crate::{Error, IndexMap, Result, Shape};
 
 /// One number put before and behind the tensor along its axes.
 ///
@@ -29,14 +29,6 @@ impl PadConstant {
     /// The number.
     pub fn value(&self) -> Scalar {
         self.value
-    }
-
-    /// No map: not all of its elements are of the tensor.
-    ///
-    /// # Errors
-    /// [`Error::NoIndexMap`].
-    pub fn index_map(&self, _: &Shape) -> Result<IndexMap> {
-        Err(Error::NoIndexMap { operator: self.to_string() })
     }
 
     /// Adds what it makes of a tensor of a program, where `element` is a buffer of one element that is the value.

@@ -6,7 +6,7 @@ use super::operand::Operand;
 use super::reverse_subsequences::Listed;
 use super::{Broadcast, Declaration, Indices, TakeAlongAxis};
 use crate::program::{Program, TensorId};
-use crate::{Error, IndexMap, Result, Shape};
+use crate::{IndexMap, Result, Shape};
 
 /// A tensor with values in some of its places: for each position of the indices one in its row along an axis, at the index
 /// that stands there. Where [`TakeAlongAxis`] takes elements by the same indices, the values are put; they are broadcast to
@@ -26,7 +26,7 @@ declaration! {
     /// Put values into their rows, for each position at an index (numpy's put_along_axis, ONNX's ScatterElements)
     "put_along_axis", "put_along_axis(_, values, indices=order.npy, axis=1)", None, {
         /// The tensor, and the values that are put into it; _ is that of the stages before
-        inputs: Tensors,
+        inputs: TwoTensors,
         /// Where to: a file of as many axes as the tensor; along the others sizes of 1 stand for all
         indices: Numbers,
         /// The axis; a negative one counts from the end
@@ -55,14 +55,6 @@ impl PutAlongAxis {
     /// As [`TakeAlongAxis::index_map`].
     pub fn places(&self, shape: &Shape) -> Result<IndexMap> {
         self.taken.index_map(shape)
-    }
-
-    /// No map: it has several sources.
-    ///
-    /// # Errors
-    /// [`Error::NoIndexMap`].
-    pub fn index_map(&self, _: &Shape) -> Result<IndexMap> {
-        Err(Error::NoIndexMap { operator: self.to_string() })
     }
 
     /// Adds what it makes of two tensors of a program, whatever the names of its inputs.

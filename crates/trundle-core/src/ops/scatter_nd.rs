@@ -5,8 +5,7 @@ use std::fmt;
 use super::operand::Operand;
 use super::reverse_subsequences::Listed;
 use super::{Declaration, GatherNd, Indices};
-use crate::program::{Program, TensorId};
-use crate::{Error, IndexMap, Result, Shape};
+use crate::{IndexMap, Result, Shape};
 
 /// A tensor with elements, or slices, of another put at indices of its first axes together, of which the last axis of the
 /// indices has one for each. Of several for one place the last counts, in row-major order.
@@ -24,7 +23,7 @@ declaration! {
     /// Put elements, or slices, of another tensor at indices of several axes (ONNX's ScatterND)
     "scatter_nd", "scatter_nd(_, updates, indices=places.npy)", None, {
         /// The tensor, and the updates that are put into it; _ is that of the stages before
-        inputs: Tensors,
+        inputs: TwoTensors,
         /// Where to: a file whose last axis has an index for each of the first axes; a list is one place
         indices: Numbers,
     }
@@ -50,27 +49,6 @@ impl ScatterNd {
     /// As [`GatherNd::index_map`].
     pub fn places(&self, shape: &Shape) -> Result<IndexMap> {
         GatherNd::new(0, self.indices.clone()).index_map(shape)
-    }
-
-    /// No map: it has several sources.
-    ///
-    /// # Errors
-    /// [`Error::NoIndexMap`].
-    pub fn index_map(&self, _: &Shape) -> Result<IndexMap> {
-        Err(Error::NoIndexMap { operator: self.to_string() })
-    }
-
-    /// Adds what it makes of two tensors of a program, whatever the names of its inputs.
-    ///
-    /// # Errors
-    /// As [`ScatterNd::places`] and [`Program::updated`].
-    pub fn add_to(
-        &self,
-        program: &mut Program,
-        [base, updates]: [TensorId; 2],
-    ) -> Result<TensorId> {
-        let places = self.places(&program.tensor(base).shape)?;
-        program.updated(base, updates, &places)
     }
 }
 

@@ -4,8 +4,7 @@ use std::fmt;
 
 use super::operand::Operand;
 use super::{Declaration, Slice};
-use crate::program::{Program, TensorId};
-use crate::{Error, IndexMap, Result, Shape};
+use crate::{IndexMap, Result, Shape};
 
 /// A tensor with another in the place of a slice of it.
 ///
@@ -23,7 +22,7 @@ declaration! {
     /// Put another tensor in the place of a slice (numpy's x[1:5] = updates, OpenVINO's SliceScatter)
     "slice_scatter", "slice_scatter(_, updates, starts=[0], stops=[5], axes=[1], steps=[2])", None, {
         /// The tensor, and what is put in the place of its slice; _ is that of the stages before
-        inputs: Tensors,
+        inputs: TwoTensors,
         /// The first element of each slice; negative ones count from the end
         starts: Integers,
         /// The element before which each slice ends; negative ones count from the end
@@ -55,27 +54,6 @@ impl SliceScatter {
     /// As [`Slice::index_map`].
     pub fn places(&self, shape: &Shape) -> Result<IndexMap> {
         self.slice.index_map(shape)
-    }
-
-    /// No map: it has several sources.
-    ///
-    /// # Errors
-    /// [`Error::NoIndexMap`].
-    pub fn index_map(&self, _: &Shape) -> Result<IndexMap> {
-        Err(Error::NoIndexMap { operator: self.to_string() })
-    }
-
-    /// Adds what it makes of two tensors of a program, whatever the names of its inputs.
-    ///
-    /// # Errors
-    /// As [`SliceScatter::places`] and [`Program::updated`].
-    pub fn add_to(
-        &self,
-        program: &mut Program,
-        [base, updates]: [TensorId; 2],
-    ) -> Result<TensorId> {
-        let places = self.places(&program.tensor(base).shape)?;
-        program.updated(base, updates, &places)
     }
 }
 

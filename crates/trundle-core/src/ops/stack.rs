@@ -4,9 +4,9 @@ use std::fmt;
 
 use super::Declaration;
 use super::operand::{Operand, Operands};
+use crate::Result;
 use crate::program::{Program, TensorId};
 use crate::shape::normalize_axis;
-use crate::{Error, IndexMap, Result, Shape};
 
 /// Tensors of one shape one after another along a new axis.
 ///
@@ -41,14 +41,6 @@ impl Stack {
     /// The tensors, in order.
     pub fn inputs(&self) -> &[Operand] {
         &self.inputs.0
-    }
-
-    /// No map: it has several sources.
-    ///
-    /// # Errors
-    /// [`Error::NoIndexMap`].
-    pub fn index_map(&self, _: &Shape) -> Result<IndexMap> {
-        Err(Error::NoIndexMap { operator: self.to_string() })
     }
 
     /// Adds what it makes of tensors of a program, whatever the names of its inputs.

@@ -2,7 +2,6 @@
 //!
 //! docs/index-maps.md has its laws and the test of each.
 
-mod along;
 mod budget;
 mod isolated;
 mod origin;
@@ -13,6 +12,7 @@ mod restrict;
 mod simplify;
 mod tiles;
 mod updated;
+mod updated_axes;
 
 use std::collections::BTreeMap;
 
@@ -206,9 +206,10 @@ impl Program {
             Op::Stack(stack) => stack.add_to(self, inputs),
             Op::PadConstant(pad) => pad.add_to(self, inputs[0], &constant(pad.value())?),
             Op::PutAlongAxis(put) => put.add_to(self, [inputs[0], inputs[1]]),
-            Op::ScatterNd(scatter) => scatter.add_to(self, [inputs[0], inputs[1]]),
-            Op::SliceScatter(scatter) => scatter.add_to(self, [inputs[0], inputs[1]]),
-            op => self.moved_by(inputs[0], op.clone()),
+            op => match op.places(&self.checked(inputs[0])?.shape)? {
+                Some(places) => self.updated(inputs[0], inputs[1], &places),
+                None => self.moved_by(inputs[0], op.clone()),
+            },
         }
     }
 

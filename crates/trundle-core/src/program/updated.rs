@@ -1,6 +1,6 @@
 //! A tensor of which some elements are replaced by those of another: scatters.
 
-use super::along::Along;
+use super::updated_axes::UpdatedAxes;
 use super::{Program, TensorId};
 use crate::error::check_shape;
 use crate::index_map::AxisMap;
@@ -47,11 +47,11 @@ impl Program {
         let product =
             |sizes: &[usize]| sizes.iter().fold(1, |all: usize, n| all.saturating_mul(*n));
         let (whole, part) = (places.in_shape(), places.out_shape());
-        match Along::of(places) {
-            Ok(Along::Itself) => 0,
-            Ok(Along::Apart(first, others)) => Program::indices_of_update(&first)
+        match UpdatedAxes::of(places) {
+            Ok(UpdatedAxes::Itself) => 0,
+            Ok(UpdatedAxes::Apart(first, others)) => Program::indices_of_update(&first)
                 .saturating_add(Program::indices_of_update(&others)),
-            Ok(Along::Together { before, behind }) => {
+            Ok(UpdatedAxes::Together { before, behind }) => {
                 let middle = |shape: &Shape| product(&shape[before..shape.rank() - behind]);
                 middle(whole).saturating_add(middle(part))
             }
@@ -61,14 +61,14 @@ impl Program {
 
     /// [`Program::updated`], of what fits.
     fn put(&mut self, base: TensorId, updates: TensorId, places: &IndexMap) -> Result<TensorId> {
-        match Along::of(places)? {
-            Along::Itself => Ok(updates),
-            Along::Apart(first, others) => {
+        match UpdatedAxes::of(places)? {
+            UpdatedAxes::Itself => Ok(updates),
+            UpdatedAxes::Apart(first, others) => {
                 let rows = self.moved(base, first.clone())?;
                 let rows = self.put(rows, updates, &others)?;
                 self.put(base, rows, &first)
             }
-            Along::Together { before, behind } => {
+            UpdatedAxes::Together { before, behind } => {
                 let merged = |shape: &Shape| {
                     let (front, rest) = shape.split_at(before);
                     let (middle, end) = rest.split_at(rest.len() - behind);

@@ -172,7 +172,7 @@ impl<'a> Value<'a> {
         let mut words = Vec::with_capacity(values.len());
         for value in values {
             if let Form::List(_) | Form::Lists(..) = value.form {
-                let entries = if parameter.kind == Kind::Tensors { "names" } else { "integers" };
+                let entries = if parameter.kind.is_tensors() { "names" } else { "integers" };
                 let name = parameter.name;
                 let message = format!("{name} must be {entries} or one list, got both");
                 return Err(Fault::new(value.span.clone(), message));
@@ -259,7 +259,7 @@ impl<'a> Arguments<'a> {
     ) -> Result<Arguments<'a>, Fault> {
         let parameters = declared.parameters;
         let takes_all =
-            |parameter: &Parameter| parameters.len() == 1 || parameter.kind == Kind::Tensors;
+            |parameter: &Parameter| parameters.len() == 1 || parameter.kind.is_tensors();
         if let Some(parameter) = parameters.first().filter(|first| takes_all(first))
             && unnamed.len() > 1
         {
@@ -313,7 +313,7 @@ impl<'a> Arguments<'a> {
         }
         match (&self.values[number], default) {
             (None, Some(default)) => return Ok(Given::Integers(default.to_vec())),
-            _ if matches!(kind, Kind::Numbers | Kind::Tensors) => {
+            _ if *kind == Kind::Numbers || kind.is_tensors() => {
                 return Ok(Given::Integers(Vec::new()));
             }
             _ => {}

@@ -4,8 +4,7 @@ use std::ptr;
 
 use trundle_core::Op;
 use trundle_core::ops::{
-    Concat, DECLARATIONS, Declaration, Kind, Operand, Parameter, PutAlongAxis, ScatterNd, Slice,
-    SliceScatter, Stack,
+    Concat, DECLARATIONS, Declaration, Kind, Operand, Parameter, Slice, SliceScatter, Stack,
 };
 
 use super::arguments::{Arguments, Value, integer, separated};
@@ -91,8 +90,7 @@ fn kind(arguments: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, F
 
 /// Whether a call puts one of two tensors into the other.
 fn is_scatter(declared: &Declaration) -> bool {
-    let scatters = [PutAlongAxis::DECLARATION, ScatterNd::DECLARATION, SliceScatter::DECLARATION];
-    scatters.into_iter().any(|scatter| ptr::eq(scatter, declared))
+    declared.parameters.iter().any(|parameter| parameter.kind == Kind::TwoTensors)
 }
 
 /// The two tensors of a scatter.

@@ -321,7 +321,7 @@ fn any_declared() -> impl Strategy<Value = Op> {
     let of_integers: Vec<&Declaration> = DECLARATIONS
         .into_iter()
         .filter(|declared| {
-            let is_other = |kind| matches!(kind, Kind::Numbers | Kind::Tensors);
+            let is_other = |kind: Kind| kind == Kind::Numbers || kind.is_tensors();
             !declared.parameters.iter().any(|each| is_other(each.kind))
         })
         .collect();

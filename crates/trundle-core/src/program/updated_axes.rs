@@ -1,15 +1,15 @@
-//! Along which axes of a tensor the elements that are put into it go elsewhere.
+//! UpdatedAxes which axes of a tensor the elements that are put into it go elsewhere.
 
 use crate::index_map::AxisMap;
 use crate::{IndexMap, Line, Result, Shape};
 
 /// What a map from updates to their places does along the axes.
-pub(super) enum Along {
+pub(super) enum UpdatedAxes {
     /// Every place is that of the update.
     Itself,
-    /// Along several axes, each by itself: what it does along the first of them, and what then along the others.
+    /// UpdatedAxes several axes, each by itself: what it does along the first of them, and what then along the others.
     Apart(IndexMap, IndexMap),
-    /// Along some axes together: all but so many in front, and so many at the end.
+    /// UpdatedAxes some axes together: all but so many in front, and so many at the end.
     Together {
         /// How many axes in front are the same in both shapes, and each place's coordinate there the update's.
         before: usize,
@@ -18,17 +18,17 @@ pub(super) enum Along {
     },
 }
 
-impl Along {
+impl UpdatedAxes {
     /// What `places` does.
     ///
     /// # Errors
     /// [`Error::TooLarge`](crate::Error::TooLarge).
-    pub(super) fn of(places: &IndexMap) -> Result<Along> {
+    pub(super) fn of(places: &IndexMap) -> Result<UpdatedAxes> {
         let axes = match places.layers() {
             [layer] => layer.axes().filter(|axes| !axes.iter().any(AxisMap::is_ragged)),
             _ => None,
         };
-        let Some(axes) = axes else { return Ok(Along::Together { before: 0, behind: 0 }) };
+        let Some(axes) = axes else { return Ok(UpdatedAxes::Together { before: 0, behind: 0 }) };
         let (whole, part) = (places.in_shape(), places.out_shape());
         let is_itself = |axis: usize, of: usize| {
             let mut others = axes.iter().enumerate().filter(|(other, _)| *other != axis);
@@ -40,7 +40,7 @@ impl Along {
         let most = rank.min(of_part);
         let before = (0..most).take_while(|axis| is_itself(*axis, *axis)).count();
         if before == rank && before == of_part {
-            return Ok(Along::Itself);
+            return Ok(UpdatedAxes::Itself);
         }
         let from_end = (1..=most - before).take_while(|at| is_itself(rank - at, of_part - at));
         let behind = from_end.count();
@@ -51,12 +51,12 @@ impl Along {
                 return apart(places, axes, first);
             }
         }
-        Ok(Along::Together { before, behind })
+        Ok(UpdatedAxes::Together { before, behind })
     }
 }
 
 /// A map that does something along each axis by itself, as what it does along `first` and what it does along the others.
-fn apart(places: &IndexMap, axes: &[AxisMap], first: usize) -> Result<Along> {
+fn apart(places: &IndexMap, axes: &[AxisMap], first: usize) -> Result<UpdatedAxes> {
     let (whole, part) = (places.in_shape(), places.out_shape());
     let mut sizes = whole.to_vec();
     sizes[first] = part[first];
@@ -70,7 +70,7 @@ fn apart(places: &IndexMap, axes: &[AxisMap], first: usize) -> Result<Along> {
     };
     let along = IndexMap::new(between.clone(), whole.clone(), of(&|axis| axis == first));
     let others = IndexMap::new(part.clone(), between, of(&|axis| axis != first));
-    Ok(Along::Apart(along, others))
+    Ok(UpdatedAxes::Apart(along, others))
 }
 
 /// Whether a coordinate depends on that of an axis of the output.
