@@ -5,8 +5,9 @@ use std::fmt;
 
 use serde_json::Value;
 use trundle::{Chain, Shape};
-use trundle_formats::{Header, TensorFile, ngff};
+use trundle_formats::{Header, Shown, TensorFile, ngff};
 
+use crate::failure::Failure;
 use crate::selection::Choice;
 
 /// The key of the record among the metadata. Its value is an object in JSON: what the axes are, by
@@ -51,6 +52,22 @@ impl fmt::Display for Axes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.names)?;
         self.sizes.iter().try_for_each(|(name, size)| write!(f, ", {name}={size}"))
+    }
+}
+
+/// The axis of a tensor that has this name in its file, if one has it.
+///
+/// # Errors
+/// If several have it.
+pub(crate) fn called(header: &Header, name: &str) -> Result<Option<usize>, Failure> {
+    let names = &header.annotations.dimension_names;
+    let mut own = (0..names.len()).filter(|axis| names[*axis].as_deref() == Some(name));
+    match (own.next(), own.next()) {
+        (Some(one), Some(other)) => Err(Failure::refused(format!(
+            "axes {one} and {other} are both called \"{}\"",
+            Shown(name)
+        ))),
+        (axis, _) => Ok(axis),
     }
 }
 

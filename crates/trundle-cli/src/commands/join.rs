@@ -409,16 +409,7 @@ impl Tensor {
 /// If they differ in that, or one has several.
 fn axis_of(parts: &[Named<'_>], name: &str) -> Result<Option<usize>, Failure> {
     let place = |(path, header): &Named<'_>| {
-        let names = &header.annotations.dimension_names;
-        let mut own = (0..names.len()).filter(|axis| names[*axis].as_deref() == Some(name));
-        match (own.next(), own.next()) {
-            (Some(one), Some(other)) => Err(Failure::refused(format!(
-                "{}: axes {one} and {other} are both called \"{}\"",
-                shown_path(path),
-                Shown(name)
-            ))),
-            (axis, _) => Ok(axis),
-        }
+        axes::called(header, name).map_err(|failure| failure.within(&path.to_string_lossy()))
     };
     let said = |axis: Option<usize>| match axis {
         Some(axis) => format!("axis {axis}"),

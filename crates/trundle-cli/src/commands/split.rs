@@ -176,7 +176,7 @@ impl SplitArgs {
     /// If it does not have the axis that is asked for, or not of such a size.
     fn fate_of(&self, header: &Header) -> Result<Fate, Failure> {
         let axis = match &self.dim {
-            Some(name) => axis_called(header, name)?,
+            Some(name) => axes::called(header, name)?,
             None => {
                 let axis = self.axis.unwrap_or_default();
                 Some(normalize_axis("axis", axis, header.shape.rank())?)
@@ -184,23 +184,8 @@ impl SplitArgs {
         };
         let Some(axis) = axis else { return Ok(Fate::Kept) };
         let sizes = self.sizes_of(axis, header.shape[axis]).map_err(Failure::refused)?;
-        Ok(Fate::Cut { axis, sizes })
-    }
-}
-
-/// The axis of a tensor that has this name, if one has it.
-///
-/// # Errors
-/// If several have it.
-fn axis_called(header: &Header, name: &str) -> Result<Option<usize>, Failure> {
-    let names = &header.annotations.dimension_names;
-    let mut own = (0..names.len()).filter(|axis| names[*axis].as_deref() == Some(name));
-    match (own.next(), own.next()) {
-        (Some(one), Some(other)) => Err(Failure::refused(format!(
-            "axes {one} and {other} are both called \"{}\"",
-            Shown(name)
-        ))),
-        (axis, _) => Ok(axis),
+        let slices = Slice::parts(&header.shape, axis.cast_signed() as i64, sizes.iter().copied())?;
+        Ok(Fate::Cut { axis, sizes, slices })
     }
 }
 
@@ -208,7 +193,7 @@ fn axis_called(header: &Header, name: &str) -> Result<Option<usize>, Failure> {
 #[derive(Clone, Debug)]
 enum Fate {
     /// Its parts along an axis go to an output each.
-    Cut { axis: usize, sizes: Vec<usize> },
+    Cut { axis: usize, sizes: Vec<usize>, slices: Vec<Slice> },
     /// It is in every output.
     Kept,
     /// It is in none.
@@ -221,13 +206,7 @@ impl Fate {
         match self {
             Fate::LeftOut => None,
             Fate::Kept => Some(None),
-            Fate::Cut { axis, sizes } => {
-                let signed = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-                let start: usize = sizes[..part].iter().sum();
-                let (stop, axis) = (signed(start + sizes[part]), signed(*axis));
-                let slice = Slice::new(&[signed(start)], &[stop], &[axis], &[]);
-                Some(Some(Chain::new().then(slice)))
-            }
+            Fate::Cut { slices, .. } => Some(Some(Chain::new().then(slices[part].clone()))),
         }
     }
 }
@@ -323,7 +302,7 @@ impl Split {
         let line = |(fate, header): (&Fate, &Header)| {
             let (name, dtype, shape) = (Shown(&header.name), header.element.name(), &header.shape);
             let (axis, sizes) = match fate {
-                Fate::Cut { axis, sizes } => (axis, sizes),
+                Fate::Cut { axis, sizes, .. } => (axis, sizes),
                 Fate::Kept => return Some(format!("{name}: {dtype} {shape}, in each")),
                 Fate::LeftOut => return None,
             };
@@ -340,7 +319,7 @@ impl Split {
     fn report(&self, file: &TensorFile) -> Vec<Value> {
         let report = |(fate, header): (&Fate, &Header)| {
             let (axis, sizes) = match fate {
-                Fate::Cut { axis, sizes } => (Some(axis), Some(sizes)),
+                Fate::Cut { axis, sizes, .. } => (Some(axis), Some(sizes)),
                 Fate::Kept => (None, None),
                 Fate::LeftOut => return None,
             };
