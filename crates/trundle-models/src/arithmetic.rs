@@ -27,11 +27,11 @@ pub enum Arithmetic {
     Reduce {
         /// What they become.
         by: Binary,
-        /// Which axes: all if left out. Negative ones count from the end.
-        axes: Option<Integers>,
+        /// Which axes; negative ones count from the end.
+        axes: Integers,
         /// Whether the axes stay, of size 1.
         keeps_axes: bool,
-        /// Whether an empty list of axes leaves the data as it is, and is not as none.
+        /// Whether an empty list of axes is none of them, which leaves the data as it is, and not all.
         empty_is_none: bool,
     },
 }

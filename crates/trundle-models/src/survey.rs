@@ -1,6 +1,7 @@
 //! What of a model is not supported: all of it, not only what is met first.
 
 use std::collections::{BTreeMap, HashSet};
+use std::hash::Hash;
 
 use crate::{Error, Model, Operator, Result};
 
@@ -92,17 +93,41 @@ impl Survey {
     }
 }
 
+/// What the elements of a model's inputs say, followed from node to node.
+pub(crate) struct Dependents<V>(HashSet<V>);
+
+impl<V: Eq + Hash> Dependents<V> {
+    /// The inputs.
+    pub(crate) fn of(inputs: impl IntoIterator<Item = V>) -> Dependents<V> {
+        Dependents(inputs.into_iter().collect())
+    }
+
+    /// Whether a node reads any of it; then what it gives is so too. Those that it reads were followed before.
+    pub(crate) fn follow(
+        &mut self,
+        inputs: impl IntoIterator<Item = V>,
+        outputs: impl IntoIterator<Item = V>,
+    ) -> bool {
+        let reads = inputs.into_iter().any(|input| self.0.contains(&input));
+        if reads {
+            self.0.extend(outputs);
+        }
+        reads
+    }
+}
+
 /// The refusal of a model of which arithmetic computes with the elements of inputs, `first` before all.
 pub(crate) fn computing(model: &Model, first: &str) -> Error {
     let mut survey = Survey::default();
-    let mut depends: HashSet<_> = model.inputs.iter().map(|input| input.value).collect();
+    let mut depends = Dependents::of(model.inputs.iter().map(|input| input.value));
     for node in &model.nodes {
-        let says_elements = !matches!(node.operator, Operator::Shape { .. } | Operator::Size);
-        if says_elements && node.inputs.iter().flatten().any(|value| depends.contains(value)) {
-            depends.extend(&node.outputs);
-            if let Operator::Arithmetic(_) = node.operator {
-                survey.add(Why::Computes, node.kind.escape_debug().to_string(), String::new);
-            }
+        let says_shapes = matches!(node.operator, Operator::Shape { .. } | Operator::Size);
+        let inputs = node.inputs.iter().flatten().copied();
+        if !says_shapes
+            && depends.follow(inputs, node.outputs.iter().copied())
+            && matches!(node.operator, Operator::Arithmetic(_))
+        {
+            survey.add(Why::Computes, node.kind.escape_debug().to_string(), String::new);
         }
     }
     Error::Unsupported(format!(

@@ -130,10 +130,8 @@ fn reduce(call: &mut Call<'_, '_>, by: Binary, input_since: i64) -> Checked<Oper
         (call.given("axes")?, false)
     } else {
         let empty = call.attributes.int("noop_with_empty_axes")?.unwrap_or(0);
-        let axes = call.optional_list(1, IntegerTypes::I64);
-        // Axes that are left out are as none.
-        let axes = axes.or_else(|| (empty != 0).then(|| Integers::Given(Vec::new())));
-        (axes, empty != 0)
+        (call.optional_list(1, IntegerTypes::I64), empty != 0)
     };
+    let axes = axes.unwrap_or_else(|| Integers::Given(Vec::new()));
     Ok(Operator::Arithmetic(Arithmetic::Reduce { by, axes, keeps_axes, empty_is_none }))
 }

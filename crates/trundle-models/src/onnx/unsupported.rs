@@ -10,7 +10,7 @@ use super::operators::{is_known, names, order_of};
 use super::opsets::domain;
 use super::proto;
 use crate::Result;
-use crate::survey::{Survey, Why};
+use crate::survey::{Dependents, Survey, Why};
 
 /// Operators that move elements and are not supported, or not in every form.
 const MOVES: [&str; 4] = ["BitCast", "Compress", "Trilu", "Unique"];
@@ -67,18 +67,20 @@ pub(super) fn refuse<'a>(graph: &'a proto::Graph, functions: &Functions<'a>) -> 
 }
 
 /// Adds the arithmetic of a graph that computes with elements of its inputs, of nodes in the order that they must have.
-fn add_arithmetic(graph: &proto::Graph, survey: &mut Survey) {
+fn add_arithmetic<'a>(graph: &'a proto::Graph, survey: &mut Survey) {
     let held: HashSet<&str> = graph.initializer.iter().map(|tensor| &tensor.name[..]).collect();
-    let mut depends: HashSet<&str> = graph.input.iter().map(|input| &input.name[..]).collect();
-    depends.retain(|name| !held.contains(name));
+    let inputs = graph.input.iter().map(|input| &input.name[..]);
+    let mut depends = Dependents::of(inputs.filter(|name| !held.contains(name)));
     for node in &graph.node {
         let is_own = domain(&node.domain).is_empty();
-        let says_elements = !is_own || !matches!(&node.op_type[..], "Shape" | "Size");
-        if says_elements && node.input.iter().any(|name| depends.contains(&name[..])) {
-            depends.extend(node.output.iter().map(|name| &name[..]));
-            if is_own && is_arithmetic(&node.op_type) {
-                survey.add(Why::Computes, node.op_type.clone(), || label(node, ""));
-            }
+        let says_shapes = is_own && matches!(&node.op_type[..], "Shape" | "Size");
+        let names = |names: &'a [String]| names.iter().map(String::as_str);
+        if !says_shapes
+            && depends.follow(names(&node.input), names(&node.output))
+            && is_own
+            && is_arithmetic(&node.op_type)
+        {
+            survey.add(Why::Computes, node.op_type.clone(), || label(node, ""));
         }
     }
 }

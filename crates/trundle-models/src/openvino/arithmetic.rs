@@ -104,6 +104,6 @@ fn select(layer: &Layer, _: &[Operand]) -> Result<Operator> {
 fn reduce(layer: &Layer, by: Binary) -> Result<Operator> {
     let keeps_axes =
         layer.attribute("keep_dims").map_or(Ok(false), |text| layer.truth("keep_dims", text))?;
-    let axes = Some(integers(1));
+    let axes = integers(1);
     Ok(Operator::Arithmetic(Arithmetic::Reduce { by, axes, keeps_axes, empty_is_none: true }))
 }

@@ -11,8 +11,10 @@ use super::arithmetic::ARITHMETIC;
 use super::element;
 use super::interpolate::{interpolate, mode_that_computes};
 use super::layer::Layer;
+use super::wiring::Wiring;
 use crate::arithmetic::Arithmetic;
-use crate::survey::{Survey, Why};
+use crate::order;
+use crate::survey::{Dependents, Survey, Why};
 use crate::{
     BlockOrder, BroadcastRule, ElementType, IndexRule, IntegerTypes, Integers, Operator, PadValue,
     Pads, Parts, PatchPadding, Result, StridedSliceMasks, ZeroSize,
@@ -114,8 +116,9 @@ const SHAPES: [&str; 1] = ["NonZero"];
 /// Layers of graphs.
 const HOLDS: [&str; 3] = ["If", "Loop", "TensorIterator"];
 
-/// Refuses a file if it has layers of types that are not in the table, and names all of them.
-pub(super) fn refuse(layers: &[Layer]) -> Result<()> {
+/// Refuses a file if it has layers of types that are not in the table, and names all of them, and with them the
+/// arithmetic that computes, if it is known who reads what.
+pub(super) fn refuse(layers: &[Layer], wiring: Option<&Wiring>) -> Result<()> {
     let mut survey = Survey::default();
     for layer in layers {
         let name = layer.kind;
@@ -136,7 +139,27 @@ pub(super) fn refuse(layers: &[Layer]) -> Result<()> {
         };
         survey.add(why, name.escape_debug().to_string(), || layer.place());
     }
+    if let Some(wiring) = wiring.filter(|_| !survey.is_empty()) {
+        add_arithmetic(layers, wiring, &mut survey);
+    }
     survey.finish(&KINDS.map(|kind| kind.name).join(", "))
+}
+
+/// Adds the arithmetic that computes with elements of the inputs.
+fn add_arithmetic(layers: &[Layer], wiring: &Wiring, survey: &mut Survey) {
+    let reads = |at: usize| wiring.of(at).iter().map(|tap| tap.layer);
+    let Ok(order) = order::sorted(layers.len(), reads, |_| String::new()) else { return };
+    let inputs = (0..layers.len()).filter(|at| layers[*at].kind == "Parameter");
+    let mut depends = Dependents::of(inputs);
+    for at in order {
+        let layer = &layers[at];
+        if layer.kind != "ShapeOf"
+            && depends.follow(reads(at), [at])
+            && ARITHMETIC.iter().any(|kind| kind.name == layer.kind)
+        {
+            survey.add(Why::Computes, layer.kind.to_owned(), || layer.place());
+        }
+    }
 }
 
 impl Kind {

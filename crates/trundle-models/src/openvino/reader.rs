@@ -36,9 +36,10 @@ pub(super) fn read(xml: &str, weights: Weights) -> Result<Model> {
         return Err(Error::Unsupported(format!("{problem} {versions}")));
     }
     let layers: Vec<Layer> = all(net, "layers", "layer").map(Layer::read).collect::<Result<_>>()?;
-    operators::refuse(&layers)?;
+    let wiring = Wiring::read(&layers, all(net, "edges", "edge"));
+    operators::refuse(&layers, wiring.as_ref().ok())?;
     let kinds: Vec<&Kind> = layers.iter().map(kind).collect::<Result<_>>()?;
-    let wiring = Wiring::read(&layers, all(net, "edges", "edge"))?;
+    let wiring = wiring?;
     let reads = |at: usize| wiring.of(at).iter().map(|tap| tap.layer);
     let order = order::sorted(layers.len(), reads, |at| format!("{:?}", layers[at].name))
         .map_err(|(at, problem)| layers[at].malformed(problem))?;

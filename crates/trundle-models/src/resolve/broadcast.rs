@@ -45,7 +45,7 @@ pub(super) fn broadcast(
 }
 
 /// The sizes of both together: where one lacks an axis or has 1, that of the other.
-fn both_ways(shape: &Shape, mut wanted: Vec<i64>) -> Vec<i64> {
+pub(super) fn both_ways(shape: &Shape, mut wanted: Vec<i64>) -> Vec<i64> {
     let lacking = shape.rank().saturating_sub(wanted.len());
     wanted.splice(0..0, std::iter::repeat_n(1, lacking));
     let new = wanted.len() - shape.rank();

@@ -188,25 +188,23 @@ impl Site<'_, '_> {
     /// The shape and the numbers of a tensor, all of which constants hold.
     pub(super) fn constant_numbers(
         &mut self,
+        what: &str,
         tensor: TensorId,
         dtype: DType,
     ) -> Checked<(Shape, Vec<Number>)> {
         let shape = self.builder.shape(tensor).clone();
-        let count = shape.elements();
-        if count > MOST_ENTRIES {
-            return wrong!("it has {count} operands, over the limit of {MOST_ENTRIES}");
-        }
         let element = StoredDType::little_endian(dtype);
         let one = |at: usize| {
-            let (holder, own) = self.holder("operands of its arithmetic", tensor, at)?;
+            let (holder, own) = self.holder(what, tensor, at)?;
             if self.builder.is_input(holder) {
                 return Err(Problem::Computes);
             }
             let elements = self.builder.elements(holder);
             let found = elements.and_then(|elements| number(&element, elements.bytes(), own));
-            found.ok_or_else(|| "its operands are not numbers".to_owned().into())
+            found.ok_or_else(|| format!("its {what} are not numbers").into())
         };
-        Ok((shape, (0..count).map(one).collect::<Checked<_>>()?))
+        let numbers = (0..shape.elements()).map(one).collect::<Checked<_>>()?;
+        Ok((shape, numbers))
     }
 
     /// Counts steps that are taken to read or to make a list.

@@ -1,5 +1,6 @@
 //! Small models as texts, and what is read of them.
 
+mod arithmetic;
 mod constants;
 mod files;
 mod fragments;

@@ -83,7 +83,11 @@ fn floats(by: Binary, a: f64, b: f64) -> Number {
         Binary::Modulo => a % b,
         Binary::FloorModulo => {
             let rest = a % b;
-            if rest != 0.0 && (rest < 0.0) != (b < 0.0) { rest + b } else { rest }
+            match rest == 0.0 {
+                true => rest.copysign(b),
+                false if (rest < 0.0) != (b < 0.0) => rest + b,
+                false => rest,
+            }
         }
         Binary::Power if b == 0.5 && a.is_finite() => a.sqrt(),
         Binary::Power => a.powf(b),

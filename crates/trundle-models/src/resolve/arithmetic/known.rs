@@ -1,14 +1,30 @@
 //! Numbers that are known before anything moves.
 
+use trundle_core::ops::Broadcast;
 use trundle_core::program::TensorId;
 use trundle_core::{DType, Shape};
 
+use super::super::broadcast::both_ways;
 use super::super::element::Number;
 use super::super::numbers::{is_float, is_integer};
 use super::super::site::Site;
 use super::super::widen::push;
-use crate::problem::{Checked, Problem, wrong};
+use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType};
+
+/// What messages call the numbers.
+pub(super) const OPERANDS: &str = "operands of its arithmetic";
+
+/// The most numbers of a tensor that is reckoned with: it takes some tens of bytes for each.
+const MOST_OPERANDS: usize = 1 << 20;
+
+/// Refuses more numbers than are reckoned with.
+pub(super) fn check_count(count: usize) -> Checked<()> {
+    if count > MOST_OPERANDS {
+        return wrong!("there are {count} {OPERANDS}, over the limit of {MOST_OPERANDS}");
+    }
+    Ok(())
+}
 
 /// A tensor of numbers, in row-major order.
 #[derive(Debug)]
@@ -25,33 +41,30 @@ impl Known {
         Ok(Known { dtype: self.dtype, shape: self.shape.clone(), numbers })
     }
 
-    /// Which number lands at each place of a shape that this one is broadcast to, in row-major order.
-    pub(super) fn positions(&self, to: &Shape) -> impl Iterator<Item = usize> {
-        let new = to.rank() - self.shape.rank();
-        let mut strides = vec![0; to.rank()];
-        let mut stride = 1;
-        for (axis, size) in self.shape.iter().enumerate().rev() {
-            strides[new + axis] = if *size == 1 { 0 } else { stride };
-            stride *= size;
-        }
-        (0..to.elements())
-            .map(move |at| to.unravel(at).iter().zip(&strides).map(|(i, stride)| i * stride).sum())
+    /// The numbers, broadcast to sizes, in row-major order; refused if they do not broadcast.
+    pub(super) fn broadcast(&self, to: &[i64]) -> Checked<Vec<Number>> {
+        let places = self.places(to)?;
+        Ok(places.into_iter().map(|at| self.numbers[at]).collect())
     }
-}
 
-/// The shape that two are broadcast to, as numpy does it.
-pub(super) fn broadcast(a: &Shape, b: &Shape) -> Checked<Shape> {
-    let rank = a.rank().max(b.rank());
-    let size = |shape: &Shape, axis: usize| {
-        (axis + shape.rank()).checked_sub(rank).map_or(1, |axis| shape[axis])
-    };
-    let both = |axis: usize| match (size(a, axis), size(b, axis)) {
-        (one, other) if one == other => Ok(one),
-        (1, other) => Ok(other),
-        (one, 1) => Ok(one),
-        _ => Err(Problem::from(format!("shapes {a} and {b} cannot be broadcast together"))),
-    };
-    Ok(Shape::new((0..rank).map(both).collect::<Checked<Vec<_>>>()?)?)
+    /// Which of them lands at each place of a shape of these sizes.
+    pub(super) fn places(&self, to: &[i64]) -> Checked<Vec<usize>> {
+        let map = Broadcast::new(to).index_map(&self.shape)?;
+        let mut places = Vec::with_capacity(map.out_shape().elements());
+        map.out_shape()
+            .for_each_index(|index| places.push(self.shape.ravel(&map.source_of(index))));
+        Ok(places)
+    }
+
+    /// The sizes of what this and another are broadcast to.
+    pub(super) fn sizes_with(&self, other: &[i64]) -> Vec<i64> {
+        both_ways(&self.shape, other.to_vec())
+    }
+
+    /// Its sizes.
+    pub(super) fn sizes(&self) -> Vec<i64> {
+        self.shape.iter().map(|size| size.cast_signed() as i64).collect()
+    }
 }
 
 impl Site<'_, '_> {
@@ -63,7 +76,8 @@ impl Site<'_, '_> {
             ElementType::Fixed(dtype) if is_reckoned(dtype) => dtype,
             _ => return wrong!("numbers of type {element} are not reckoned with"),
         };
-        let (shape, numbers) = self.constant_numbers(tensor, dtype)?;
+        check_count(self.builder.shape(tensor).elements())?;
+        let (shape, numbers) = self.constant_numbers(OPERANDS, tensor, dtype)?;
         Ok(Known { dtype, shape, numbers })
     }
 

@@ -21,37 +21,28 @@ use known::Known;
 /// What comes of the inputs.
 pub(super) fn arithmetic(site: &mut Site<'_, '_>, what: &Arithmetic) -> Checked<TensorId> {
     match what {
-        Arithmetic::Cast(to) => return converted(site, *to),
-        Arithmetic::CastLike => {
-            let other = site.input(1)?;
-            let ElementType::Fixed(to) = site.builder.element(other) else {
-                return wrong!("numbers are not made texts here");
-            };
-            return converted(site, to);
-        }
-        Arithmetic::Binary(by) if site.inputs() == 1 && !by.compares() => return site.data(),
-        _ => {}
-    }
-    let known = match what {
-        Arithmetic::Binary(by) => folded(site, *by)?,
+        Arithmetic::Binary(by) => folded(site, *by),
         Arithmetic::Unary(of) => {
             let known = site.known(0)?;
-            known.each(|number| unary::of(*of, number, known.dtype))?
+            let known = known.each(|number| unary::of(*of, number, known.dtype))?;
+            site.made(&known)
         }
-        Arithmetic::Clip => clipped(site)?,
-        Arithmetic::Select => selected(site)?,
+        Arithmetic::Cast(to) => converted(site, *to),
+        Arithmetic::CastLike => match site.builder.element(site.input(1)?) {
+            ElementType::Fixed(to) => converted(site, to),
+            ElementType::String => wrong!("numbers are not made texts here"),
+        },
+        Arithmetic::Clip => clipped(site),
+        Arithmetic::Select => selected(site),
         Arithmetic::Reduce { by, axes, keeps_axes, empty_is_none } => {
-            let axes = axes.as_ref().map(|axes| site.integers("axes", axes)).transpose()?;
-            let axes = axes.map(|axes| axes.entries);
-            let known = site.known(0)?;
-            if *empty_is_none && axes.as_ref().is_some_and(Vec::is_empty) {
+            let axes = site.integers("axes", axes)?.entries;
+            if *empty_is_none && axes.is_empty() {
                 return site.data();
             }
-            reduce::reduced(&known, *by, axes.as_deref(), *keeps_axes)?
+            let known = reduce::reduced(&site.known(0)?, *by, &axes, *keeps_axes)?;
+            site.made(&known)
         }
-        Arithmetic::Cast(_) | Arithmetic::CastLike => return wrong!("it is no arithmetic"),
-    };
-    site.made(&known)
+    }
 }
 
 /// Input 0 in another type; whatever it is, if that is its own.
@@ -65,14 +56,17 @@ fn converted(site: &mut Site<'_, '_>, to: DType) -> Checked<TensorId> {
     site.made(&known)
 }
 
-/// All inputs as one, from the first on.
-fn folded(site: &mut Site<'_, '_>, by: Binary) -> Checked<Known> {
+/// All inputs as one, from the first on. One alone is left as it is, whatever it is.
+fn folded(site: &mut Site<'_, '_>, by: Binary) -> Checked<TensorId> {
+    if site.inputs() == 1 {
+        return site.data();
+    }
     let mut all = site.known(0)?;
     for input in 1..site.inputs() {
         let next = site.known(input)?;
         all = both(site, &all, &next, by)?;
     }
-    Ok(all)
+    site.made(&all)
 }
 
 /// What comes of two tensors.
@@ -80,17 +74,25 @@ fn both(site: &mut Site<'_, '_>, a: &Known, b: &Known, by: Binary) -> Checked<Kn
     if a.dtype != b.dtype && by != Binary::Power {
         return wrong!("its inputs are of types {} and {}, which must be one", a.dtype, b.dtype);
     }
-    let shape = known::broadcast(&a.shape, &b.shape)?;
-    site.spend("operands of its arithmetic", shape.elements())?;
+    let (sizes, shape) = shape_of_all(site, &[a, b])?;
     let dtype = if by.compares() { DType::Boolean } else { a.dtype };
-    let (a_to, b_to) = (a.positions(&shape), b.positions(&shape));
-    let pairs = a_to.zip(b_to).map(|(at, other)| (a.numbers[at], b.numbers[other]));
+    let pairs = a.broadcast(&sizes)?.into_iter().zip(b.broadcast(&sizes)?);
     let numbers = pairs.map(|(one, other)| binary::of(by, one, other, a.dtype));
-    Ok(Known { dtype, numbers: numbers.collect::<Checked<_>>()?, shape: shape.clone() })
+    Ok(Known { dtype, shape, numbers: numbers.collect::<Checked<_>>()? })
+}
+
+/// What tensors are broadcast to: its sizes, and its shape, which is counted before anything of it is made.
+fn shape_of_all(site: &mut Site<'_, '_>, all: &[&Known]) -> Checked<(Vec<i64>, Shape)> {
+    let sizes = all.iter().fold(Vec::new(), |sizes, known| known.sizes_with(&sizes));
+    let shape =
+        Shape::new(sizes.iter().map(|size| size.unsigned_abs() as usize).collect::<Vec<_>>())?;
+    known::check_count(shape.elements())?;
+    site.spend(known::OPERANDS, shape.elements().saturating_mul(all.len() * (1 + shape.rank())))?;
+    Ok((sizes, shape))
 }
 
 /// Input 0 held within inputs 1 and 2.
-fn clipped(site: &mut Site<'_, '_>) -> Checked<Known> {
+fn clipped(site: &mut Site<'_, '_>) -> Checked<TensorId> {
     let mut known = site.known(0)?;
     for (input, by) in [(1, Binary::Maximum), (2, Binary::Minimum)] {
         if site.input(input).is_ok() {
@@ -102,11 +104,11 @@ fn clipped(site: &mut Site<'_, '_>) -> Checked<Known> {
             known = both(site, &known, &bound, by)?;
         }
     }
-    Ok(known)
+    site.made(&known)
 }
 
 /// Input 1 or 2, as input 0 says.
-fn selected(site: &mut Site<'_, '_>) -> Checked<Known> {
+fn selected(site: &mut Site<'_, '_>) -> Checked<TensorId> {
     let (condition, yes, no) = (site.known(0)?, site.known(1)?, site.known(2)?);
     if condition.dtype != DType::Boolean {
         return wrong!("its condition must be boolean, got {}", condition.dtype);
@@ -114,14 +116,9 @@ fn selected(site: &mut Site<'_, '_>) -> Checked<Known> {
     if yes.dtype != no.dtype {
         return wrong!("its inputs are of types {} and {}, which must be one", yes.dtype, no.dtype);
     }
-    let shape = known::broadcast(&known::broadcast(&yes.shape, &no.shape)?, &condition.shape)?;
-    site.spend("operands of its arithmetic", shape.elements())?;
-    let branches = yes.positions(&shape).zip(no.positions(&shape));
-    let all = condition.positions(&shape).zip(branches);
-    let number = |(at, (one, other)): (usize, (usize, usize))| match condition.numbers[at] {
-        Number::Integer(0) => no.numbers[other],
-        _ => yes.numbers[one],
-    };
-    let numbers = all.map(number).collect();
-    Ok(Known { dtype: yes.dtype, numbers, shape: shape.clone() })
+    let (sizes, shape) = shape_of_all(site, &[&condition, &yes, &no])?;
+    let branches = yes.broadcast(&sizes)?.into_iter().zip(no.broadcast(&sizes)?);
+    let all = condition.broadcast(&sizes)?.into_iter().zip(branches);
+    let number = |(is, (yes, no))| if is == Number::Integer(0) { no } else { yes };
+    site.made(&Known { dtype: yes.dtype, shape, numbers: all.map(number).collect() })
 }

@@ -9,16 +9,11 @@ use super::known::Known;
 use crate::arithmetic::Binary;
 use crate::problem::{Checked, wrong};
 
-/// All numbers along axes as one, from the first to the last; along all axes without `axes`, or with none.
-pub(super) fn reduced(
-    known: &Known,
-    by: Binary,
-    axes: Option<&[i64]>,
-    keeps_axes: bool,
-) -> Checked<Known> {
+/// All numbers along axes as one, from the first to the last; along all axes without any.
+pub(super) fn reduced(known: &Known, by: Binary, axes: &[i64], keeps_axes: bool) -> Checked<Known> {
     let rank = known.shape.rank();
-    let mut is_reduced = vec![axes.is_none_or(<[i64]>::is_empty); rank];
-    for axis in axes.unwrap_or_default() {
+    let mut is_reduced = vec![axes.is_empty(); rank];
+    for axis in axes {
         is_reduced[normalize_axis("axis", *axis, rank)?] = true;
     }
     let full: Vec<usize> =
@@ -27,7 +22,7 @@ pub(super) fn reduced(
     let mut numbers: Vec<Option<Number>> = vec![None; full.elements()];
     // Where each number belongs, as in a tensor of this shape that is broadcast to all of them.
     let place = Known { dtype: known.dtype, shape: full.clone(), numbers: Vec::new() };
-    for (number, at) in known.numbers.iter().zip(place.positions(&known.shape)) {
+    for (number, at) in known.numbers.iter().zip(place.places(&known.sizes())?) {
         numbers[at] = Some(match numbers[at] {
             Some(before) => binary::of(by, before, *number, known.dtype)?,
             None => *number,
