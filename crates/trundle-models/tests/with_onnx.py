@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+import zipfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -222,6 +223,18 @@ def check_arithmetic(program, test):
     return counts, wrong
 
 
+def check_module(program, name, model):
+    """A module of PyTorch, as with_torch.py keeps it, beside the reference: what is wrong, if anything is."""
+    sizes = name.split(" ")[1].split("+")
+    shapes = [[int(size) for size in shape.split("x")] for shape in sizes]
+    inputs = [np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in shapes]
+    infos = [info.name for info in model.graph.input]
+    expected = ReferenceEvaluator(model).run(None, dict(zip(infos, inputs, strict=True)))
+    found, refusal = ran(program, model, inputs)
+    problem = refusal or difference(model, found, expected)
+    return f"{name}: {problem}" if problem else ""
+
+
 def some_resize(chance):
     """A random resize to the nearest, and its data."""
     rank = chance.randint(1, 4)
@@ -345,6 +358,13 @@ def main():
     print(f"{len(reckoned)} tests of arithmetic on constants: {said}")
     if wrong:
         sys.exit("\n".join(wrong))
+    with zipfile.ZipFile(Path(__file__).with_name("torch_modules.zip")) as archive:
+        modules = {name: onnx.load_from_string(archive.read(name)) for name in archive.namelist()}
+    with ThreadPoolExecutor() as pool:
+        wrong = [each for each in pool.map(lambda name: check_module(program, name, modules[name]), modules) if each]
+    print(f"{len(modules) - len(wrong)} of {len(modules)} modules of PyTorch")
+    if wrong or len(modules) < 90:
+        sys.exit("\n".join(wrong) or "modules are missing")
     chance, coordinates = random.Random(arguments.seed), Coordinates()
     alike = sum(check_resize(program, chance, coordinates) for _ in range(arguments.count))
     if alike < arguments.count // 2:

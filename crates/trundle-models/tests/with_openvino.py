@@ -25,6 +25,7 @@ import openvino as ov
 from openvino import Type, opset1
 from openvino.utils.node_factory import NodeFactory
 
+from openvino_arithmetic import KINDS, some_model
 from openvino_layers import LAYERS, Elements, Layer
 
 # How many numbers of each type stay what they are in OpenVINO, which keeps them as other types at times.
@@ -332,6 +333,25 @@ def check(program, seed, layers):
     return counts, ""
 
 
+def check_arithmetic(program, count):
+    """So many layers of each kind that reckon with constants, by both: what is not alike."""
+    wrong, chance = [], random.Random(count)
+    for kind in KINDS:
+        for _ in range(count):
+            model = some_model(kind, chance)
+            expected = by_openvino(the_core(), model, [])
+            if isinstance(expected, str):
+                wrong.append(f"OpenVINO refuses {kind}: {expected[:150]}")
+                continue
+            folder = Path(tempfile.mkdtemp(prefix=f"openvino-{kind}-"))
+            problem = difference(by_program(program, model, [], folder), expected)
+            if problem:
+                wrong.append(f"{kind}, {folder}: {problem}")
+            else:
+                shutil.rmtree(folder)
+    return wrong
+
+
 @functools.cache
 def the_core():
     core = ov.Core()
@@ -359,6 +379,10 @@ def main():
         counts.update(counted)
         wrong += [problem] if problem else []
     print(f"OpenVINO {ov.__version__}: {dict(sorted(counts.items()))}")
+    each = math.ceil(arguments.count / 60)
+    problems = check_arithmetic(program, each)
+    print(f"{len(KINDS) * each - len(problems)} of {len(KINDS) * each} layers reckon alike")
+    wrong += problems
     if wrong:
         sys.exit("\n".join(wrong))
 

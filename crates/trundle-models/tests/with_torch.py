@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Modules of PyTorch that only move elements, as its exporter writes them for fixed sizes and for sizes left open,
-through the program: bit for bit, and in how many passes.
+through the program: bit for bit, and in how many passes. `--save` keeps the models as torch_modules.zip beside this
+file, which with_onnx.py runs where there is no PyTorch.
 
     pip install torch==2.15.0 onnx==1.23.2 numpy==2.4.6
     crates/trundle-models/tests/with_torch.py target/release/trundle
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+import zipfile
 from collections import Counter
 from pathlib import Path
 
@@ -196,7 +198,15 @@ def exported(module, inputs, is_open, path):
     return names
 
 
-def check(program, name, is_open):
+def keep(archive, name, is_open, model, shapes):
+    """Puts a model into the archive, with the shapes that it is to be run on."""
+    kind = "open" if is_open else "fixed"
+    sizes = "+".join("x".join(str(size) for size in shape) for shape in shapes)
+    # Always the same bytes of the same models.
+    archive.writestr(zipfile.ZipInfo(f"{kind} {sizes} {name}.onnx"), model.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+
+
+def check(program, name, is_open, archive):
     """What becomes of a module: its passes and outputs, or what is wrong with it."""
     function, *shapes = MODULES[name]
     module = function if isinstance(function, nn.Module) else Module(function)
@@ -211,6 +221,8 @@ def check(program, name, is_open):
         if is_open:
             # Another batch than the exporter saw.
             inputs = tuple(torch.cat([x, x + 1]) if x.shape[0] > 1 else x for x in inputs)
+        if archive:
+            keep(archive, name, is_open, folder / "m.onnx", [tuple(x.shape) for x in inputs])
         expected = module(*inputs)
         expected = [expected] if isinstance(expected, torch.Tensor) else list(expected)
         arguments = []
@@ -234,13 +246,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=Path)
     parser.add_argument("--verbose", action="store_true", help="name every module")
+    parser.add_argument("--save", action="store_true", help="keep the models beside this file")
     arguments = parser.parse_args()
+    archive = zipfile.ZipFile(Path(__file__).with_name("torch_modules.zip"), "w") if arguments.save else None
     warnings.filterwarnings("ignore")
     program, problems = str(arguments.program.resolve()), []
     for is_open in (False, True):
         counts = Counter()
         for name in MODULES:
-            became, said = check(program, name, is_open)
+            became, said = check(program, name, is_open, archive)
             if arguments.verbose:
                 print(f"{name}: {became} {said}")
             counts[became] += 1
@@ -251,6 +265,10 @@ def main():
                 counts["in a pass an output" if passes <= outputs else "in more passes"] += 1
         sizes = "sizes left open" if is_open else "fixed sizes"
         print(f"{sizes}: " + ", ".join(f"{count} {what}" for what, count in counts.items()))
+        if counts["passed"] < len(MODULES) - 5:
+            problems.append(f"{counts['not exported']} modules are not exported")
+    if archive:
+        archive.close()
     if problems:
         sys.exit("\n".join(problems))
 
