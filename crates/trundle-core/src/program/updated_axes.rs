@@ -1,4 +1,4 @@
-//! UpdatedAxes which axes of a tensor the elements that are put into it go elsewhere.
+//! Along which axes of a tensor the elements that are put into it go elsewhere.
 
 use crate::index_map::AxisMap;
 use crate::{IndexMap, Line, Result, Shape};
@@ -7,9 +7,9 @@ use crate::{IndexMap, Line, Result, Shape};
 pub(super) enum UpdatedAxes {
     /// Every place is that of the update.
     Itself,
-    /// UpdatedAxes several axes, each by itself: what it does along the first of them, and what then along the others.
+    /// Along several axes, each by itself: what it does along the first of them, and what then along the others.
     Apart(IndexMap, IndexMap),
-    /// UpdatedAxes some axes together: all but so many in front, and so many at the end.
+    /// Along some axes together: all but so many in front, and so many at the end.
     Together {
         /// How many axes in front are the same in both shapes, and each place's coordinate there the update's.
         before: usize,
