@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """ONNX's own tests of operators, those that move elements, through the program: bit for bit. Each also in every older or
-newer form of its operator that takes the same model. Then random resizes, beside ONNX's reference implementation.
+newer form of its operator that takes the same model. Those of arithmetic with their inputs as constants. Then modules as
+PyTorch exports them (with_torch.py), and random resizes, beside ONNX's reference implementation.
 
     pip install onnx==1.23.2 numpy==2.4.6
     crates/trundle-models/tests/with_onnx.py target/release/trundle --count 200

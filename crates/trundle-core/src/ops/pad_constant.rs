@@ -34,8 +34,8 @@ impl PadConstant {
     /// Adds what it makes of a tensor of a program, where `element` is a buffer of one element that is the value.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] if there are other than so many widths, or bytes of the element,
-    /// [`Error::NumberOutOfRange`] for a width below 0, [`Error::TooLarge`].
+    /// [`Error::SizesDiffer`](crate::Error::SizesDiffer) if there are other than so many widths, or bytes of the element,
+    /// [`Error::NumberOutOfRange`](crate::Error::NumberOutOfRange) for a width below 0, [`Error::TooLarge`](crate::Error::TooLarge).
     pub fn add_to(
         &self,
         program: &mut Program,
