@@ -15,8 +15,19 @@ pub trait Backend {
     /// Everything that is decided ahead of time. It prints as what would be done, and why.
     type Plan: Display;
 
+    /// The same of a tensor that is rows of one buffer and an element around them. A backend that moves one after the
+    /// other has none ([`Infallible`](std::convert::Infallible)).
+    type FilledPlan: Display;
+
     /// Decides how `work` is done.
     fn plan(&self, work: &Move) -> Self::Plan;
+
+    /// Decides how two moves to one destination are done as one: they write different bytes, which together are all of
+    /// it; `work` moves rows, and the source of `fill` is one element. `None` where one after the other is as fast.
+    fn plan_filled(&self, work: &Move, fill: &Move) -> Option<Self::FilledPlan> {
+        let _ = (work, fill);
+        None
+    }
 
     /// What it is worth to move a program in few passes here.
     fn budget(&self) -> Budget;
@@ -57,6 +68,19 @@ pub trait Backend {
         &self,
         plan: &Self::Plan,
         src: &Self::Buffer,
+        dst: &mut Self::Buffer,
+        go_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<()>;
+
+    /// Moves the elements from `src`, and the one in `fill`, to `dst` as long as `go_on` says so.
+    ///
+    /// # Errors
+    /// As [`Backend::run_while`].
+    fn run_filled_while(
+        &self,
+        plan: &Self::FilledPlan,
+        src: &Self::Buffer,
+        fill: &Self::Buffer,
         dst: &mut Self::Buffer,
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()>;

@@ -5,7 +5,7 @@ use trundle_core::{Backend, Error, Move, Result};
 
 use crate::cancellation::Cancellation;
 use crate::large_pages::prefer_large_pages;
-use crate::{Machine, Plan, Planner};
+use crate::{FilledPlan, Machine, Plan, Planner};
 
 /// Moves elements with this machine's CPU.
 #[derive(Clone, Debug)]
@@ -37,9 +37,14 @@ impl Default for Cpu {
 impl Backend for Cpu {
     type Buffer = [u8];
     type Plan = Plan;
+    type FilledPlan = FilledPlan;
 
     fn plan(&self, work: &Move) -> Plan {
         self.planner.plan(work)
+    }
+
+    fn plan_filled(&self, work: &Move, fill: &Move) -> Option<FilledPlan> {
+        self.planner.plan_filled(work, fill)
     }
 
     /// Some seconds, and some hundred megabytes, whatever is asked for.
@@ -93,5 +98,17 @@ impl Backend for Cpu {
     ) -> Result<()> {
         // SAFETY: as in `run`.
         unsafe { plan.run_raw(src, dst, &Cancellation::when_not(go_on)) }
+    }
+
+    fn run_filled_while(
+        &self,
+        plan: &FilledPlan,
+        src: &[u8],
+        fill: &[u8],
+        dst: &mut [u8],
+        go_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<()> {
+        // SAFETY: shared and unique references to initialised bytes, which cannot overlap.
+        unsafe { plan.run_raw(src, fill, dst, &Cancellation::when_not(go_on)) }
     }
 }

@@ -108,8 +108,8 @@ impl Queue {
             }
             // SAFETY: by the caller.
             Call::Tiles(run) => unsafe { run(&tiles) },
-            Call::LaneTile(_) | Call::GatherTile(_) | Call::IndexTile(_) => {
-                unreachable!("a kernel of lanes or tables is picked for them alone")
+            Call::LaneTile(_) | Call::GatherTile(_) | Call::IndexTile(_) | Call::FilledTile(_) => {
+                unreachable!("a kernel of lanes, tables or fillings is picked for them alone")
             }
         }
     }

@@ -8,6 +8,7 @@ mod along;
 mod backend;
 mod cancellation;
 mod execute;
+mod filled;
 mod fork_safe;
 mod freed_memory;
 mod large_pages;
@@ -25,6 +26,7 @@ pub mod tuning;
 
 pub use along::Along;
 pub use backend::Cpu;
+pub use filled::FilledPlan;
 pub use freed_memory::give_freed_memory_back;
 pub use large_pages::prefer_large_pages;
 pub use machine::Machine;

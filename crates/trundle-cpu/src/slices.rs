@@ -164,12 +164,10 @@ impl Plan {
 
     /// Checks that elements of T stay whole. Those that share bytes do not.
     pub(crate) fn check_whole<T>(&self) -> Result<()> {
-        let got = size_of::<T>();
-        let rest = self.grain_bytes.checked_rem(got).unwrap_or(self.grain_bytes);
-        if rest > 0 || self.shares_bytes() {
-            return Err(Error::WidthMismatch { moved: self.grain_bytes, got });
+        if self.shares_bytes() {
+            return Err(Error::WidthMismatch { moved: self.grain_bytes, got: size_of::<T>() });
         }
-        Ok(())
+        check_whole::<T>(self.grain_bytes)
     }
 
     /// Checks both buffers, and moves the elements, unless `cancellation` is requested.
@@ -200,9 +198,18 @@ pub(crate) fn raw<T>(slice: &[T]) -> *const [u8] {
     slice_from_raw_parts(slice.as_ptr().cast(), size_of_val(slice))
 }
 
+/// Checks that what stays together at multiples of so many bytes are whole elements of T.
+pub(crate) fn check_whole<T>(moved: usize) -> Result<()> {
+    let got = size_of::<T>();
+    if moved.checked_rem(got).unwrap_or(moved) > 0 {
+        return Err(Error::WidthMismatch { moved, got });
+    }
+    Ok(())
+}
+
 /// Checks that a buffer holds what a plan reaches.
 #[inline]
-fn check_buffer(argument: &'static str, needed: usize, buffer: usize) -> Result<()> {
+pub(crate) fn check_buffer(argument: &'static str, needed: usize, buffer: usize) -> Result<()> {
     if buffer >= needed {
         return Ok(());
     }

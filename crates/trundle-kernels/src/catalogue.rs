@@ -7,6 +7,7 @@ use crate::gather::tables::GatherTile;
 use crate::lanes::ragged::LaneTile;
 use crate::pattern::{Pattern, Roles, Space};
 use crate::rows;
+use crate::rows::filled::FilledTile;
 use crate::simd::Simd;
 use crate::tile::{Store, Tile, Tiles};
 
@@ -41,6 +42,13 @@ pub enum Call {
     /// # Safety
     /// As `Tile`, for the elements that the indices lead to.
     IndexTile(unsafe fn(&IndexTile<'_>)),
+    /// Moves rows and fills in around them.
+    ///
+    /// # Safety
+    /// The machine has the kernel's instruction set, every row is valid for reads, and all bytes from the first that is
+    /// filled in to the last for writes; none of them is of the source. Rows rise in the destination, do not overlap there,
+    /// and are, as is what lies between them, whole elements.
+    FilledTile(unsafe fn(&FilledTile<'_>)),
 }
 
 /// One way to move tiles: a row of the catalogue.
@@ -199,6 +207,8 @@ catalogue! {
         "short rows are rolled: each vector is a choice of two vectors of the source, a row apart";
     "rolled": rows::rolled(Tile, Rolled, Streaming) [avx512 avx2] [neon] [portable],
         "rows are rolled: each is two runs, written as one";
+    "filled": rows::filled(FilledTile, Filled, Streaming) [avx512 avx2] [neon] [portable],
+        "rows with an element repeated around them: all is written as one";
     "strided": elements::strided(Tile, Plain, Ordinary) [] [] [scalar],
         "no two neighbours stay together: element by element";
     "sub-line": lanes::sub_line(LaneTile, Slabs, Streaming) [avx512 avx2] [neon] [portable],

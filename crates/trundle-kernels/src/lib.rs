@@ -28,6 +28,7 @@ pub use jumps::{Jump, Jumps};
 pub use lanes::ragged::{LaneTile, Ragged, Run};
 pub use lanes::sub_line::SLABS_BYTES;
 pub use pattern::{Pattern, Roles, Space};
+pub use rows::filled::{FilledTile, Filling, MOST_FILLED_BYTES};
 pub use simd::Simd;
 pub use tile::{AffineLoop, Next, Store, Tile, Tiles};
 pub use transpose::transposed::takes_lines;

@@ -63,4 +63,6 @@ pub enum Roles {
     Bits,
     /// The columns are a loop whose elements are read where indices lead.
     Indexed,
+    /// The columns are the bytes of a run, and around the rows an element is filled in.
+    Filled,
 }

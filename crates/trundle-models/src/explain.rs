@@ -134,11 +134,11 @@ impl fmt::Display for PlannedModel {
             }
             for part in &pass.parts {
                 write!(f, "\nfrom {}", Shown(model.name(part.from)))?;
-                let plan = self.program().plan_of(part);
-                let (Some(work), Some(plan)) = (&part.work, plan) else {
+                let Some(work) = &part.work else {
                     f.write_str("\nin tiles, since it would be too many boxes")?;
                     continue;
                 };
+                let plan = self.program().plans_of(part);
                 for (title, text) in [("move", work.to_string()), ("plan", plan.to_string())] {
                     write!(f, "\n{title}")?;
                     for line in text.lines().take(MOST_LINES) {

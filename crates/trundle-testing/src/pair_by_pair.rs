@@ -1,6 +1,7 @@
 //! A backend that reads moves as they are, on host bytes or on buffers that are none.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::marker::PhantomData;
 
 use trundle_core::program::Budget;
@@ -178,6 +179,7 @@ impl<Buffer: Bytewise + ?Sized> PairByPair<Buffer> {
 impl<Buffer: Bytewise + ?Sized> Backend for PairByPair<Buffer> {
     type Buffer = Buffer;
     type Plan = Move;
+    type FilledPlan = Infallible;
 
     fn plan(&self, work: &Move) -> Move {
         work.clone()
@@ -252,5 +254,16 @@ impl<Buffer: Bytewise + ?Sized> Backend for PairByPair<Buffer> {
             Some(packing) => PairByPair::sub_byte(plan, packing, src, dst, &go_on),
         };
         if is_whole { Ok(()) } else { Err(Error::Stopped) }
+    }
+
+    fn run_filled_while(
+        &self,
+        plan: &Infallible,
+        _: &Buffer,
+        _: &Buffer,
+        _: &mut Buffer,
+        _: &(dyn Fn() -> bool + Sync),
+    ) -> Result<()> {
+        match *plan {}
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use trundle_core::program::{Budget, Made, Pass, Program, Read, TensorId};
 use trundle_core::{Backend, Layout, Move, Result};
 
-use crate::runner::{BufferId, Moves, Runner, Step};
+use crate::runner::{BufferId, Moves, Plans, Runner, Step};
 
 /// A [`Program`] decided down to the backend's plans: what is written, in which order, from where
 /// and how.
@@ -121,9 +121,9 @@ impl<B: Backend> PlannedProgram<B> {
         &self.runner
     }
 
-    /// How a part is moved; `None` for one in tiles.
-    pub fn plan_of(&self, part: &PlannedPart) -> Option<&B::Plan> {
-        self.runner.steps()[part.step].work.one()
+    /// How a part is moved.
+    pub fn plans_of(&self, part: &PlannedPart) -> &Plans<B::Plan, B::FilledPlan> {
+        &self.runner.steps()[part.step].work
     }
 
     /// The bytes that a pass writes: all of its tensor.

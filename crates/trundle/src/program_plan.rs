@@ -6,7 +6,7 @@ use std::fmt;
 use trundle_core::program::{Made, Pass, Program, TensorId};
 use trundle_core::{Backend, Error, IndexMap, Layout, Move, Result};
 
-use crate::lowering::{BufferId, Device, Moves, Runner, Step};
+use crate::lowering::{BufferId, Device, Moves, Plans, Runner, Step};
 
 /// A [`Program`] with one output, decided for the layouts of its inputs and of what it makes: what joins several
 /// tensors, or puts a constant around one. It runs on bytes, as often as one likes.
@@ -171,9 +171,6 @@ impl ProgramPlan {
         for (Step { source, target, work }, written) in
             self.runner.steps().iter().zip(&self.written)
         {
-            let Some(plan) = work.one() else {
-                return Err(Error::TooLarge { what: "a tensor in so many boxes".to_owned() });
-            };
             let mut own = match target {
                 BufferId::Temporary(id) => Some((*id, between.remove(id).unwrap_or_default())),
                 _ => None,
@@ -192,7 +189,14 @@ impl ProgramPlan {
                 BufferId::Temporary(id) => between.get(id).map_or(&[][..], Vec::as_slice),
                 BufferId::Output(_) => unreachable!("an output is not read again"),
             };
-            plan.run_buffer_into(source, target)?;
+            match work {
+                Plans::One(plan) => plan.run_buffer_into(source, target)?,
+                Plans::Filled(plan, _) => plan.run_slice_into(source, fill, target)?,
+                Plans::Along => {}
+                Plans::Tiles(_) => {
+                    return Err(Error::TooLarge { what: "a tensor in so many boxes".to_owned() });
+                }
+            }
             between.extend(own);
         }
         Ok(())
@@ -369,11 +373,7 @@ impl fmt::Display for ProgramPlan {
         let moves = if steps.len() == 1 { "move" } else { "moves" };
         write!(f, "{} {moves}, {} bytes", steps.len(), self.moved_bytes)?;
         for Step { source, target, work } in steps {
-            write!(f, "\nfrom {source} to {target}: ")?;
-            match work.one() {
-                Some(plan) => write!(f, "{plan}")?,
-                None => f.write_str("in tiles, each planned when it is moved")?,
-            }
+            write!(f, "\nfrom {source} to {target}: {work}")?;
         }
         Ok(())
     }

@@ -71,28 +71,49 @@ impl Moves<'_> {
 
 /// How a step is done.
 #[derive(Clone, Debug)]
-pub enum Plans<P> {
+pub enum Plans<P, F> {
     /// As this plan says.
     One(P),
     /// As many plans, which are made and forgotten one after another.
     Tiles(Tiles),
+    /// As this plan says, which writes all of the target: also the element of that constant, around what is moved.
+    Filled(F, BufferId),
+    /// By the other step to the same target, which is [`Plans::Filled`].
+    Along,
 }
 
-impl<P> Plans<P> {
-    /// The plan, unless there are many.
+impl<P, F> Plans<P, F> {
+    /// The plan, if it is one of this step alone.
     pub fn one(&self) -> Option<&P> {
         match self {
             Plans::One(plan) => Some(plan),
-            Plans::Tiles(_) => None,
+            Plans::Tiles(_) | Plans::Filled(..) | Plans::Along => None,
         }
     }
 }
+
+impl<P: fmt::Display, F: fmt::Display> fmt::Display for Plans<P, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Plans::One(plan) => plan.fmt(f),
+            Plans::Tiles(_) => f.write_str("in tiles, each planned when it is moved"),
+            Plans::Filled(plan, _) => plan.fmt(f),
+            Plans::Along => f.write_str("together with what it is around"),
+        }
+    }
+}
+
+/// How the steps of a runner are done.
+type PlansOf<B> = Plans<<B as Backend>::Plan, <B as Backend>::FilledPlan>;
+
+/// Who is asked whether a run goes on, if anybody is.
+type GoOn<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
 
 /// Moves that run in turn, as often as wanted. What lies between them is allocated once; two
 /// temporary buffers of which one is read for the last time before the other is written are one.
 pub struct Runner<B: Backend> {
     backend: B,
-    steps: Vec<Step<Plans<B::Plan>>>,
+    steps: Vec<Step<PlansOf<B>>>,
     /// One for each step.
     lives: Vec<Life>,
     /// The least bytes of each input and output.
@@ -120,15 +141,23 @@ impl<B: Backend> Runner<B> {
         let uses = uses(steps, constants);
         let (slots, sizes) = slots(steps, &uses);
         let slot_of = |id| slots.get(&id).map_or(id, |slot| BufferId::Temporary(*slot));
-        let plan = |step: &Step<Moves<'_>>| Step {
+        let plans = (0..steps.len()).map(|at| plans_of(&backend, steps, at));
+        let mut plans: Vec<PlansOf<B>> = plans.collect();
+        let along = |each: &PlansOf<B>| matches!(each, Plans::Filled(..));
+        for at in 0..steps.len() {
+            if is_constant(steps[at].source)
+                && let Some(other) = other_step(steps, at)
+                && along(&plans[other])
+            {
+                plans[at] = Plans::Along;
+            }
+        }
+        let planned = steps.iter().zip(plans).map(|(step, work)| Step {
             source: slot_of(step.source),
             target: slot_of(step.target),
-            work: match &step.work {
-                Moves::One(work) => Plans::One(backend.plan(work)),
-                Moves::Tiles(tiles) => Plans::Tiles(tiles.clone()),
-            },
-        };
-        let planned = steps.iter().map(plan).collect();
+            work,
+        });
+        let planned = planned.collect();
         let life = |(at, step): (usize, &Step<Moves<'_>>)| Life {
             target_bytes: uses[&step.target].bytes,
             ends_source: slots.contains_key(&step.source)
@@ -193,7 +222,7 @@ impl<B: Backend> Runner<B> {
     }
 
     /// The steps, in the order in which they run.
-    pub fn steps(&self) -> &[Step<Plans<B::Plan>>] {
+    pub fn steps(&self) -> &[Step<Plans<B::Plan, B::FilledPlan>>] {
         &self.steps
     }
 
@@ -217,7 +246,7 @@ impl<B: Backend> Runner<B> {
     /// that have to be allocated.
     #[inline]
     pub fn run(&self, inputs: &[&B::Buffer], outputs: &mut [&mut B::Buffer]) -> Result<()> {
-        self.run_by(inputs, outputs, |plan, src, dst| self.backend.run(plan, src, dst))
+        self.run_by(inputs, outputs, None)
     }
 
     /// [`Runner::run`] as long as `go_on` says so, which is asked as
@@ -232,8 +261,7 @@ impl<B: Backend> Runner<B> {
         outputs: &mut [&mut B::Buffer],
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
-        let run = |plan: &_, src: &_, dst: &mut _| self.backend.run_while(plan, src, dst, go_on);
-        self.run_by(inputs, outputs, run)
+        self.run_by(inputs, outputs, Some(go_on))
     }
 
     /// [`Runner::run`] to new buffers: the outputs, in the order of their indices. Each buffer is
@@ -259,9 +287,7 @@ impl<B: Backend> Runner<B> {
                 BufferId::Constant(number) => &self.constants[number],
                 written => &held[&written],
             };
-            self.step(&step.work, source, &mut target, &|plan, src, dst| {
-                self.backend.run(plan, src, dst)
-            })?;
+            self.step(&step.work, source, &mut target, None)?;
             held.insert(step.target, target);
             if life.ends_source {
                 held.remove(&step.source);
@@ -275,13 +301,13 @@ impl<B: Backend> Runner<B> {
         Ok(held.into_iter().filter_map(output).collect())
     }
 
-    /// Runs every step as `run` does.
+    /// Runs every step.
     #[inline]
     fn run_by(
         &self,
         inputs: &[&B::Buffer],
         outputs: &mut [&mut B::Buffer],
-        run: impl Fn(&B::Plan, &B::Buffer, &mut B::Buffer) -> Result<()>,
+        go_on: GoOn<'_>,
     ) -> Result<()> {
         // One move between two buffers, which the backend checks: small calls are such.
         if let [Step { source: BufferId::Input(0), target: BufferId::Output(0), work }] =
@@ -289,14 +315,14 @@ impl<B: Backend> Runner<B> {
             && let Plans::One(work) = work
             && let ([src], [dst]) = (inputs, &mut *outputs)
         {
-            return run(work, src, dst);
+            return self.run_plan(work, src, dst, go_on);
         }
         self.check(inputs, Some(outputs))?;
         self.with_temporaries(|temporaries| {
             let mut buffers = self.buffers(inputs, temporaries, outputs);
             self.steps.iter().try_for_each(|step| {
                 let (src, dst) = buffers.ends(step);
-                self.step(&step.work, src, dst, &run)
+                self.step(&step.work, src, dst, go_on)
             })
         })
     }
@@ -304,16 +330,38 @@ impl<B: Backend> Runner<B> {
     /// Runs one step.
     fn step(
         &self,
-        work: &Plans<B::Plan>,
+        work: &PlansOf<B>,
         src: &B::Buffer,
         dst: &mut B::Buffer,
-        run: &impl Fn(&B::Plan, &B::Buffer, &mut B::Buffer) -> Result<()>,
+        go_on: GoOn<'_>,
     ) -> Result<()> {
         match work {
-            Plans::One(plan) => run(plan, src, dst),
+            Plans::One(plan) => self.run_plan(plan, src, dst, go_on),
             Plans::Tiles(tiles) => {
-                tiles.clone().try_for_each(|tile| run(&self.backend.plan(&tile?), src, dst))
+                let mut tiles = tiles.clone();
+                tiles
+                    .try_for_each(|tile| self.run_plan(&self.backend.plan(&tile?), src, dst, go_on))
             }
+            Plans::Filled(plan, BufferId::Constant(fill)) => {
+                let (fill, go_on) = (&self.constants[*fill], go_on.unwrap_or(&|| true));
+                self.backend.run_filled_while(plan, src, fill, dst, go_on)
+            }
+            Plans::Filled(..) => unreachable!("what is filled in is a constant"),
+            Plans::Along => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn run_plan(
+        &self,
+        plan: &B::Plan,
+        src: &B::Buffer,
+        dst: &mut B::Buffer,
+        go_on: GoOn<'_>,
+    ) -> Result<()> {
+        match go_on {
+            None => self.backend.run(plan, src, dst),
+            Some(go_on) => self.backend.run_while(plan, src, dst, go_on),
         }
     }
 
@@ -382,14 +430,7 @@ impl<B: Backend> fmt::Debug for Runner<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut list = f.debug_list();
         for Step { source, target, work } in &self.steps {
-            match work {
-                Plans::One(plan) => {
-                    list.entry(&format_args!("{source:?} to {target:?}: {plan}"));
-                }
-                Plans::Tiles(_) => {
-                    list.entry(&format_args!("{source:?} to {target:?}: in tiles"));
-                }
-            }
+            list.entry(&format_args!("{source:?} to {target:?}: {work}"));
         }
         list.finish()
     }
@@ -405,7 +446,7 @@ struct Buffers<'a, 'b, B: Backend> {
 
 impl<B: Backend> Buffers<'_, '_, B> {
     /// What a step reads and what it writes, which are two.
-    fn ends(&mut self, step: &Step<Plans<B::Plan>>) -> (&B::Buffer, &mut B::Buffer) {
+    fn ends(&mut self, step: &Step<PlansOf<B>>) -> (&B::Buffer, &mut B::Buffer) {
         use BufferId::{Constant, Input, Output, Temporary};
         match (step.source, step.target) {
             (Input(src), Temporary(dst)) => (self.inputs[src], &mut self.temporaries[dst]),
@@ -433,6 +474,34 @@ fn two<T>(slice: &mut [T], src: usize, dst: usize) -> (&T, &mut T) {
         unreachable!("no step writes what it reads")
     };
     (src, dst)
+}
+
+fn is_constant(id: BufferId) -> bool {
+    matches!(id, BufferId::Constant(_))
+}
+
+/// The step that writes, together with step `at` alone, one target.
+fn other_step(steps: &[Step<Moves<'_>>], at: usize) -> Option<usize> {
+    let is_other = |other: &usize| *other != at && steps[*other].target == steps[at].target;
+    let mut others = (0..steps.len()).filter(is_other);
+    others.next().filter(|_| others.next().is_none())
+}
+
+/// How step `at` is done: what has a constant around it together with that, if the backend can.
+fn plans_of<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>], at: usize) -> PlansOf<B> {
+    let work = match &steps[at].work {
+        Moves::One(work) => *work,
+        Moves::Tiles(tiles) => return Plans::Tiles(tiles.clone()),
+    };
+    if !is_constant(steps[at].source)
+        && let Some(other) = other_step(steps, at)
+        && let Step { source: fill @ BufferId::Constant(_), work: Moves::One(around), .. } =
+            &steps[other]
+        && let Some(plan) = backend.plan_filled(work, around)
+    {
+        return Plans::Filled(plan, *fill);
+    }
+    Plans::One(backend.plan(work))
 }
 
 /// How long buffers are needed, where a run makes them itself.

@@ -1,5 +1,6 @@
 //! Which kernel, which tiles, which thread. What is right for a kernel, its row in the catalogue says.
 
+mod filled;
 mod gathered;
 mod indexed;
 mod loops;

@@ -14,11 +14,12 @@ use super::ragged::LaneTile;
 use super::reversed_run::{Reversed, Runs, bits_of};
 use super::strided_lanes;
 use crate::elements::copy::{self, by_width};
+use crate::parts::lines::Lines;
 use crate::parts::scratch::{Lane, MOST_BITS, OUT_BYTES, Scratch, scratch};
 use crate::pattern::{Pattern, Space};
 use crate::rows::runs;
-use crate::simd::{LINE, Token, Vector, stream_line};
-use crate::tile::{AffineLoop, Store, Tile};
+use crate::simd::{LINE, Token, Vector};
+use crate::tile::{AffineLoop, Tile};
 
 /// How far ahead of what is reversed the source is prefetched, in bytes (measured;
 /// docs/kernels.md).
@@ -83,84 +84,6 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
     }
     // SAFETY: what is left belongs to the destination.
     unsafe { lines.end() };
-}
-
-/// Bytes that are put together in the first-level cache, and leave it in whole lines.
-struct Lines {
-    /// What is put together: a line of the destination begins at its start.
-    made: *mut u8,
-    /// Where that line is.
-    dst: *mut u8,
-    /// The bytes of that line that are not to be written.
-    skip: usize,
-    /// The bytes that are made, with those.
-    full: usize,
-    store: Store,
-}
-
-impl Lines {
-    fn new(dst: *mut u8, store: Store, out: *mut u8) -> Lines {
-        let skip = dst.addr() % LINE;
-        let made = out.wrapping_add(out.align_offset(LINE));
-        Lines { made, dst: dst.wrapping_sub(skip), skip, full: skip, store }
-    }
-
-    /// Where the next bytes are to be made: [`OUT_BYTES`] and what is left of a line.
-    fn room(&self) -> *mut u8 {
-        self.made.wrapping_add(self.full)
-    }
-
-    /// Writes the lines that are whole when `bytes` more are made, and prefetches as many lines of
-    /// the source at `ahead`.
-    ///
-    /// # Safety
-    /// They are made in the room and come next in the destination.
-    #[inline(always)]
-    unsafe fn put<V: Vector>(&mut self, token: Token<V>, bytes: usize, ahead: *const u8) {
-        self.full += bytes;
-        let whole = self.full / LINE * LINE;
-        if whole == 0 {
-            return;
-        }
-        // SAFETY: the caller vouches for the bytes; all but the first line are whole.
-        unsafe {
-            if self.skip > 0 {
-                self.put_part(LINE);
-            }
-            for at in (self.skip.next_multiple_of(LINE)..whole).step_by(LINE) {
-                V::prefetch(ahead.wrapping_add(at));
-                let (from, to) = (self.made.add(at), self.dst.add(at));
-                match self.store {
-                    Store::Streaming => stream_line(token, from, to),
-                    Store::Ordinary => copy::copy::<LINE>(from, to),
-                }
-            }
-            copy::copy::<LINE>(self.made.add(whole), self.made);
-        }
-        self.dst = self.dst.wrapping_add(whole);
-        (self.skip, self.full) = (0, self.full - whole);
-    }
-
-    /// Writes the bytes of the first line up to `end`.
-    ///
-    /// # Safety
-    /// They are made, and belong to the destination.
-    unsafe fn put_part(&self, end: usize) {
-        // SAFETY: the caller vouches for the bytes.
-        unsafe {
-            let (from, to) = (self.made.add(self.skip), self.dst.wrapping_add(self.skip));
-            from.copy_to_nonoverlapping(to, end - self.skip);
-        }
-    }
-
-    /// Writes what is left.
-    ///
-    /// # Safety
-    /// As [`Lines::put_part`].
-    unsafe fn end(&self) {
-        // SAFETY: the contract is the same.
-        unsafe { self.put_part(self.full) };
-    }
 }
 
 /// Rows that are put together at a time.

@@ -27,6 +27,12 @@ impl<V: Vector> Writer<V> {
         Writer { token, line, dst: dst.wrapping_sub(skip), skip, full: skip }
     }
 
+    /// That the machine has the set.
+    #[inline(always)]
+    pub(crate) fn token(&self) -> Token<V> {
+        self.token
+    }
+
     /// Writes the first `bytes` bytes of `line`, which are whole elements of W bytes, as are all
     /// that have been written.
     ///
@@ -63,7 +69,13 @@ impl<V: Vector> Writer<V> {
         unsafe {
             let mut at = (LINE - self.full).min(bytes);
             V::prefetch_into::<LEVEL>(src.wrapping_offset(ahead));
-            self.put_line_of::<W>(&Line::load_first(self.token, src, at), at);
+            // Of a long run whole lines can be read at both ends, which takes no copy of a part.
+            let is_long = bytes >= LINE;
+            let first = match is_long {
+                true => Line::load(self.token, src),
+                false => Line::load_first(self.token, src, at),
+            };
+            self.put_line_of::<W>(&first, at);
             while at + LINE <= bytes {
                 V::prefetch_into::<LEVEL>(src.wrapping_add(at).wrapping_offset(ahead));
                 Line::load(self.token, src.add(at)).stream(self.dst);
@@ -71,8 +83,15 @@ impl<V: Vector> Writer<V> {
                 at += LINE;
             }
             if at < bytes {
-                self.line = Line::load_first(self.token, src.add(at), bytes - at);
-                self.full = bytes - at;
+                let rest = bytes - at;
+                self.line = match is_long {
+                    true => {
+                        let last = Line::load(self.token, src.add(bytes - LINE));
+                        last.join::<W>(&last, LINE - rest)
+                    }
+                    false => Line::load_first(self.token, src.add(at), rest),
+                };
+                self.full = rest;
             }
         }
     }

@@ -1,7 +1,8 @@
-//! Rows whose elements are neighbours on both sides: in the same order, in the opposite one, or
-//! rolled.
+//! Rows whose elements are neighbours on both sides: in the same order, in the opposite one, rolled, or with
+//! something filled in around them.
 
 // Kernels.
+pub(crate) mod filled;
 pub(crate) mod regrouped;
 pub(crate) mod reversed;
 pub(crate) mod rolled;
@@ -12,6 +13,7 @@ pub(crate) mod runs;
 mod windows;
 
 use crate::pattern::Space;
+use crate::tuning::Tuning;
 
 /// Longer runs are cut into tiles of this many bytes: enough to make the partial lines at their ends
 /// cheap, and little enough to be shared evenly (a guess: a fraction of a second-level cache).
@@ -27,5 +29,16 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
         (1, RUN_BYTES / width)
     } else {
         (RUNS_BYTES / (cols * width), cols)
+    }
+}
+
+/// How far ahead of what is moved the source is read that is prefetched, in bytes, where rows are `row_stride` apart:
+/// of short ones, which are read in turn, it is so many rows.
+pub(crate) fn bytes_ahead(row_stride: isize, tuning: &Tuning) -> isize {
+    let (bytes, row) = (tuning.run_ahead, row_stride.unsigned_abs().max(1));
+    if row <= 2 * bytes {
+        ((bytes - 1) / row).max(1).cast_signed() * row_stride
+    } else {
+        bytes.cast_signed()
     }
 }

@@ -3,7 +3,7 @@
 //! A line of the destination that holds the end of one run and the start of the next is put
 //! together in registers, so that every line is written once and whole.
 
-use super::runs;
+use super::{bytes_ahead, runs};
 use crate::parts::writer::Writer;
 use crate::pattern::Pattern;
 use crate::simd::{L1, L2, Token, Vector};
@@ -62,14 +62,7 @@ unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(token: Token<V
     let bytes = tile.cols.len * tile.width;
     let cut = tile.col_jumps.first * tile.width;
     let follow = tile.rows.dst_stride == bytes.cast_signed();
-    // The runs of near rows are read in turn: what is so many rows ahead is read as much later.
-    let row = tile.rows.src_stride.unsigned_abs().max(1);
-    let bytes_ahead = tile.tuning.run_ahead;
-    let ahead = if row <= 2 * bytes_ahead {
-        ((bytes_ahead - 1) / row).max(1).cast_signed() * tile.rows.src_stride
-    } else {
-        bytes_ahead.cast_signed()
-    };
+    let ahead = bytes_ahead(tile.rows.src_stride, &tile.tuning);
     // SAFETY: a row's runs are `cut` bytes from `src` on, and the others before them; the writer
     // writes rows of the tile.
     unsafe {

@@ -1,0 +1,198 @@
+//! Rows of a tensor with an element repeated around them, written as one: a padded tensor.
+//!
+//! As two moves, the rows and what is around them, the lines in which both meet are read, and written twice.
+
+use std::fmt;
+use std::ptr::slice_from_raw_parts_mut;
+
+use trundle_core::Result;
+use trundle_kernels::{AffineLoop, Call, FilledTile, Filling, Kernel, Tuning, simd};
+
+use crate::cancellation::Cancellation;
+use crate::slices::{check_buffer, check_whole, raw};
+use crate::threads::for_each_task;
+
+/// A tensor that is rows of another one and an element around them, decided down to tiles and tasks.
+/// [`Planner::plan_filled`](crate::Planner::plan_filled) makes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilledPlan {
+    /// The least bytes of the source.
+    pub(crate) src_bytes: usize,
+    /// The bytes of the destination, all of which are written.
+    pub(crate) dst_bytes: usize,
+    /// The size of the element that is filled in.
+    pub(crate) width: usize,
+    pub(crate) kernel: &'static Kernel,
+    /// Where the first row is read, and where it is written.
+    pub(crate) first: (usize, usize),
+    /// The bytes of a row.
+    pub(crate) run: usize,
+    /// The loops around the slabs, the outermost first.
+    pub(crate) outer: Vec<AffineLoop>,
+    /// The loop around the rows.
+    pub(crate) slabs: AffineLoop,
+    pub(crate) rows: AffineLoop,
+    /// How many rows a unit has at most, of how many slabs: of one, or of whole ones.
+    pub(crate) block: (usize, usize),
+    pub(crate) threads: usize,
+    /// How many shares of the units threads take in turn.
+    pub(crate) tasks: usize,
+    /// The bytes that stay together at multiples of their number.
+    pub(crate) grain_bytes: usize,
+    pub(crate) tuning: Tuning,
+}
+
+/// The buffers of a run, shared by its threads.
+#[derive(Clone, Copy)]
+struct Buffers {
+    src: *const u8,
+    dst: *mut u8,
+}
+
+// SAFETY: threads read the source, which nobody writes, and write disjoint parts of the destination: a unit writes from
+// the end of the one before to its own.
+unsafe impl Sync for Buffers {}
+
+impl FilledPlan {
+    /// Moves the rows of `src` to `dst`, and the element at the start of `fill` to all places around them.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`](trundle_core::Error::OutOfBounds) if a slice is shorter than what is planned,
+    /// [`Error::WidthMismatch`](trundle_core::Error::WidthMismatch) if the plan would tear elements apart; nothing has
+    /// been written then.
+    pub fn run_slice_into<T: Copy>(&self, src: &[T], fill: &[T], dst: &mut [T]) -> Result<()> {
+        check_whole::<T>(self.grain_bytes)?;
+        check_whole::<T>(self.width)?;
+        let bytes = size_of_val(dst);
+        let dst = slice_from_raw_parts_mut(dst.as_mut_ptr().cast(), bytes);
+        // SAFETY: shared and unique references cannot overlap. Whole elements of T are written, which are values of it.
+        unsafe { self.run_raw(raw(src), raw(fill), dst, &Cancellation::never()) }
+    }
+
+    /// Checks the buffers, and writes all of the destination, unless `cancellation` is requested.
+    ///
+    /// # Safety
+    /// `src` and `fill` are valid for reads and `dst` for writes, nobody else writes to any meanwhile, and `dst` overlaps
+    /// neither.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`](trundle_core::Error::OutOfBounds), and [`Error::Stopped`](trundle_core::Error::Stopped).
+    pub(crate) unsafe fn run_raw(
+        &self,
+        src: *const [u8],
+        fill: *const [u8],
+        dst: *mut [u8],
+        cancellation: &Cancellation<'_>,
+    ) -> Result<()> {
+        check_buffer("data", self.src_bytes, src.len())?;
+        check_buffer("value", self.width, fill.len())?;
+        check_buffer("out", self.dst_bytes, dst.len())?;
+        // SAFETY: the buffer has an element, which the caller vouches for.
+        let filling = unsafe { Filling::of(fill.cast(), self.width) };
+        let buffers = Buffers { src: src.cast(), dst: dst.cast() };
+        let units = self.units();
+        for_each_task(self.threads, self.tasks, &|task| {
+            let buffers = &buffers;
+            for unit in units * task / self.tasks..units * (task + 1) / self.tasks {
+                if cancellation.is_requested() {
+                    break;
+                }
+                let Call::FilledTile(run) = self.kernel.call else {
+                    unreachable!("a plan of filled rows has a kernel of them")
+                };
+                // SAFETY: the rows are the plan's, which lie within both buffers and rise in the destination without
+                // overlapping; the kernel was picked for this machine.
+                unsafe { run(&self.tile(unit, &filling, buffers)) };
+            }
+            simd::fence();
+        });
+        cancellation.outcome()
+    }
+
+    /// The number of blocks of the slabs, and of the rows of one.
+    fn blocks(&self) -> (usize, usize) {
+        let (slabs, rows) = self.block;
+        (self.slabs.len.div_ceil(slabs), self.rows.len.div_ceil(rows))
+    }
+
+    /// The number of units.
+    pub(crate) fn units(&self) -> usize {
+        let (slabs, rows) = self.blocks();
+        self.outer.iter().map(|each| each.len).product::<usize>() * slabs * rows
+    }
+
+    /// Where a row of a slab is read and written; slabs are counted through all loops around them.
+    fn row(&self, slab: usize, row: usize) -> (usize, usize) {
+        let (mut src, mut dst) = self.first;
+        let mut put = |each: &AffineLoop, index: usize| {
+            src = src.wrapping_add_signed(index.cast_signed().wrapping_mul(each.src_stride));
+            dst = dst.wrapping_add_signed(index.cast_signed().wrapping_mul(each.dst_stride));
+        };
+        let mut rest = slab;
+        for each in std::iter::once(&self.slabs).chain(self.outer.iter().rev()) {
+            put(each, rest % each.len);
+            rest /= each.len;
+        }
+        put(&self.rows, row);
+        (src, dst)
+    }
+
+    /// The rows of a unit with what is filled in before them, and behind the last of all.
+    fn tile<'a>(&self, unit: usize, filling: &'a Filling, buffers: &Buffers) -> FilledTile<'a> {
+        let ((slab_block, row_block), (slab_blocks, row_blocks)) = (self.block, self.blocks());
+        let part = |index: usize, block: usize, len: usize| {
+            (index * block, ((index + 1) * block).min(len) - index * block)
+        };
+        let (row, rows) = part(unit % row_blocks, row_block, self.rows.len);
+        let rest = unit / row_blocks;
+        let (slab, slabs) = part(rest % slab_blocks, slab_block, self.slabs.len);
+        let slab = rest / slab_blocks * self.slabs.len + slab;
+        let row_before = match (slab, row) {
+            (0, 0) => None,
+            (_, 0) => Some((slab - 1, self.rows.len - 1)),
+            _ => Some((slab, row - 1)),
+        };
+        let begin = row_before.map_or(0, |(slab, row)| self.row(slab, row).1 + self.run);
+        let (src, dst) = self.row(slab, row);
+        let end = self.row(slab + slabs - 1, row + rows - 1).1 + self.run;
+        FilledTile {
+            src: buffers.src.wrapping_add(src),
+            dst: buffers.dst.wrapping_add(begin),
+            before: dst - begin,
+            slabs: AffineLoop { len: slabs, ..self.slabs },
+            rows: AffineLoop { len: rows, ..self.rows },
+            run: self.run,
+            behind: if unit + 1 == self.units() { self.dst_bytes - end } else { 0 },
+            filling,
+            tuning: self.tuning,
+        }
+    }
+}
+
+impl fmt::Display for FilledPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FilledPlan {
+            dst_bytes, tasks, threads, kernel, run, block: (slabs, rows), width, ..
+        } = self;
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        write!(
+            f,
+            "{dst_bytes} bytes in {tasks} task{} on {threads} thread{}",
+            plural(*tasks),
+            plural(*threads)
+        )?;
+        let units = self.units();
+        write!(
+            f,
+            "\n  {}, {units} unit{} of at most {slabs} x {rows} rows of {run} bytes, an element of {width} byte{} around them",
+            kernel.name,
+            plural(units),
+            plural(*width)
+        )?;
+        write!(f, "\n    because {}", kernel.reason)?;
+        for each in &self.outer {
+            write!(f, "\n    outer {each}")?;
+        }
+        write!(f, "\n    slabs {}\n    rows  {}", self.slabs, self.rows)
+    }
+}

@@ -1,0 +1,146 @@
+//! A move with an element around all that it writes, as one plan.
+
+use trundle_core::{Block, Loop, Move};
+use trundle_kernels::{
+    AffineLoop, CATALOGUE, Kernel, MOST_FILLED_BYTES, Pattern, Roles, Space, Store,
+};
+
+use super::{LEAST_THREAD_BYTES, MOST_THREADS, Planner, TASKS_PER_THREAD};
+use crate::filled::FilledPlan;
+
+/// Rows that are longer meet what is around them so seldom that two moves are as fast.
+const MOST_RUN_BYTES: usize = 64 << 10;
+
+/// Of shorter rows each takes as long to put together as to write; kernels read lines of them.
+const LEAST_RUN_BYTES: usize = 64;
+
+/// Where units are smaller, their partial lines cost what whole ones save.
+const LEAST_UNIT_BYTES: usize = 4 << 10;
+
+impl Planner {
+    /// The plan of two moves to one destination that write all of it together: `work` moves rows, and `fill`, whose
+    /// source is one element, whatever is around them. `None` where one after the other is as fast: where the result
+    /// stays in the caches, where rows are long, or of single elements, or are less than what is around them.
+    pub fn plan_filled(&self, work: &Move, fill: &Move) -> Option<FilledPlan> {
+        let dst_bytes = work.dst_bytes().max(fill.dst_bytes());
+        let (width, tuning) = (fill.width(), self.machine.tuning);
+        if !is_filled(work, fill, dst_bytes) || dst_bytes <= tuning.streaming_bytes {
+            return None;
+        }
+        let [block] = work.blocks() else { return None };
+        let Rows { run, first, loops } = Rows::of(block, work.width())?;
+        let strides = loops.iter().map(|each| each.dst_stride.unsigned_abs());
+        if ![run, first.1].into_iter().chain(strides).all(|bytes| bytes.is_multiple_of(width)) {
+            return None;
+        }
+        let [outer @ .., slabs, rows] = &loops[..] else { return None };
+        let threads = self.machine.threads.clamp(1, MOST_THREADS);
+        let threads = (dst_bytes / LEAST_THREAD_BYTES).clamp(1, threads);
+        let is_ours =
+            |kernel: &&Kernel| kernel.roles == Roles::Filled && kernel.simd <= self.machine.simd;
+        let kernel = CATALOGUE.iter().find(is_ours)?;
+        let (all_rows, _) = kernel.tile(&Space {
+            pattern: pattern(rows, slabs.len, run),
+            ragged_rows: false,
+            ragged_cols: false,
+            store: Store::Streaming,
+            share: dst_bytes / (threads * TASKS_PER_THREAD),
+            tuning,
+        });
+        let block = match all_rows / rows.len {
+            0 => (1, all_rows),
+            slabs => (slabs, rows.len),
+        };
+        if block.0 * block.1 * run < LEAST_UNIT_BYTES {
+            return None;
+        }
+        let mut plan = FilledPlan {
+            src_bytes: work.src_bytes(),
+            dst_bytes,
+            width,
+            kernel,
+            first,
+            run,
+            outer: outer.to_vec(),
+            slabs: *slabs,
+            rows: *rows,
+            block,
+            threads,
+            tasks: 1,
+            grain_bytes: work.grain_bytes(),
+            tuning,
+        };
+        if threads > 1 {
+            plan.tasks = plan.units().min(threads * TASKS_PER_THREAD);
+        }
+        Some(plan)
+    }
+}
+
+/// Whether two moves write all of a destination: mostly one of elements of bytes, and the other one element.
+fn is_filled(work: &Move, fill: &Move, dst_bytes: usize) -> bool {
+    let (moved, filled) = (work.moved_bytes(), fill.moved_bytes());
+    work.packing().is_none()
+        && fill.packing().is_none()
+        && moved.checked_add(filled) == Some(dst_bytes)
+        && moved >= filled
+        && fill.src_bytes() == fill.width()
+        && fill.width() <= MOST_FILLED_BYTES
+}
+
+/// What a block is as runs of bytes.
+struct Rows {
+    /// The bytes of a run.
+    run: usize,
+    /// Where the first is read, and where it is written.
+    first: (usize, usize),
+    /// The loops around it, two or more, the outermost first.
+    loops: Vec<AffineLoop>,
+}
+
+impl Rows {
+    /// The block of elements of `width` bytes as runs, each of which begins in the destination where the one before has
+    /// ended, or after that.
+    fn of(block: &Block, width: usize) -> Option<Rows> {
+        if !block.indices.is_empty() {
+            return None;
+        }
+        let affine = |each: &Loop| {
+            let (len, src_stride) = (each.len, each.affine_stride()?);
+            Some(AffineLoop { len, src_stride, dst_stride: each.dst_stride })
+        };
+        let mut loops = block.loops.iter().map(affine).collect::<Option<Vec<_>>>()?;
+        let one = width.cast_signed();
+        let is_run = |each: &mut AffineLoop| (each.src_stride, each.dst_stride) == (one, one);
+        let run = width * loops.pop_if(is_run).map_or(1, |cols| cols.len);
+        if !(LEAST_RUN_BYTES..=MOST_RUN_BYTES).contains(&run) {
+            return None;
+        }
+        let mut end = run;
+        for each in loops.iter().rev() {
+            let stride = usize::try_from(each.dst_stride).ok().filter(|stride| *stride >= end)?;
+            end = stride.checked_mul(each.len - 1)?.checked_add(end)?;
+        }
+        let once = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
+        while loops.len() < 2 {
+            loops.insert(0, once);
+        }
+        let at = |offset: isize| usize::try_from(offset).ok();
+        let first = (at(block.src_offset)?, at(block.dst_offset)?);
+        Some(Rows { run, first, loops })
+    }
+}
+
+/// The rows of all slabs, by which a kernel says how many it takes at once.
+fn pattern(rows: &AffineLoop, slabs: usize, run: usize) -> Pattern {
+    let lens = (rows.len * slabs, run);
+    Pattern {
+        width: 1,
+        row_strides: (rows.src_stride, rows.dst_stride),
+        col_strides: (1, 1),
+        lens,
+        wrapped: lens,
+        tile: lens,
+        bits: (0, 0),
+    }
+}
