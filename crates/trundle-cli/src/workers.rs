@@ -54,7 +54,9 @@ pub(crate) fn run(
         if means.json { Progress::events(writing.quiet) } else { Progress::new(writing.quiet) };
     let options = TaskOptions { overwrite: writing.force, verify: writing.verify, bytes: None };
     let (mut earlier, others) = earlier(output);
-    let plan = match earlier.take_if(|_| writing.resume) {
+    // Of an output that was finished and taken away, a run that was killed just then leaves a plan of nothing.
+    let goes_on = |plan: &Plan| writing.resume && !job.is_gone(&plan.file.tasks, output);
+    let plan = match earlier.take_if(|plan| goes_on(plan)) {
         Some(plan) if writing.verify && !plan.file.tasks.verifies() => {
             return Err(Failure::usage(
                 "what was done is not verified: go on without --verify, or begin anew without --resume",

@@ -327,6 +327,46 @@ fn workers_go_on_where_a_run_was_killed() {
     }
 }
 
+/// A run that is killed between the name of its output and the end of the folder that its tasks shared.
+#[test]
+fn workers_begin_anew_where_the_output_was_taken_away() {
+    for job in [JOBS[0], JOBS[2]] {
+        let planned = Planned::new(job);
+        planned.place.run(&["clean", "--force"]).done();
+        let args = [apply(job, 2), vec!["--resume".to_owned()]].concat();
+        let shared = || {
+            let mut names = planned.place.contents().into_iter().map(|(name, _)| name);
+            names.find(|name| name.ends_with(".tasks"))
+        };
+        let mut child = planned.place.command(&args).spawn().unwrap();
+        let start = Instant::now();
+        let has_plan = |name: &String| planned.place.path(name).join("plan.json").exists();
+        while shared().filter(has_plan).is_none() {
+            assert!(
+                start.elapsed() < Duration::from_secs(30) && child.try_wait().unwrap().is_none()
+            );
+        }
+        let _ = child.kill();
+        child.wait().unwrap();
+        let name = shared().unwrap();
+        let plan = fs::read(planned.place.path(&name).join("plan.json")).unwrap();
+        let again = || loop {
+            let run = planned.place.run(&args);
+            // Workers end with the task that they do.
+            if !run.stderr.contains("another process") || start.elapsed().as_secs() > 60 {
+                break run.done();
+            }
+        };
+        again();
+        planned.check();
+        remove(&planned.place.path(&planned.output));
+        fs::create_dir(planned.place.path(&name)).unwrap();
+        fs::write(planned.place.path(&name).join("plan.json"), plan).unwrap();
+        again();
+        planned.check();
+    }
+}
+
 #[test]
 fn chunks_that_stay_whole_are_copied_by_tasks_too() {
     let place = Place::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 90, 180]))]);

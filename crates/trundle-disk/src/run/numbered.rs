@@ -154,6 +154,16 @@ impl Job {
         reserved.map(|()| plan).map_err(writing(path))
     }
 
+    /// Whether nothing is left of what was begun by a plan: somebody took away the output, finished or not.
+    pub fn is_gone(&self, plan: &TaskPlan, path: &Path) -> bool {
+        matches!(self.joined(plan, path), Ok(Joined::Gone))
+    }
+
+    fn joined(&self, plan: &TaskPlan, path: &Path) -> Result<Joined, Error> {
+        let TaskPlan { tag, output, overwrite, .. } = plan;
+        Ok(SharedOutput::join(self.format, path, *overwrite, tag, output.as_deref())?)
+    }
+
     /// Joins in the tasks of a plan, which was made for the same job; `None` if they are finished.
     ///
     /// # Errors
@@ -165,10 +175,7 @@ impl Job {
         path: &Path,
     ) -> Result<Option<NumberedJob>, Error> {
         let refused = |why: String| Error::of(path.display(), Problem::Tasks(why));
-        let joined = {
-            let id = plan.output.as_deref();
-            SharedOutput::join(self.format, path, plan.overwrite, &plan.tag, id)?
-        };
+        let joined = self.joined(plan, path)?;
         let output = match joined {
             Joined::Begun(output) => output,
             Joined::Finished => {
@@ -342,9 +349,7 @@ impl NumberedJob {
     }
 
     fn is_finished(&self) -> bool {
-        let TaskPlan { tag, output, overwrite, .. } = &self.plan;
-        let (format, id) = (self.job.format, output.as_deref());
-        let joined = SharedOutput::join(format, &self.path, *overwrite, tag, id);
+        let joined = self.job.joined(&self.plan, &self.path);
         matches!(joined, Ok(Joined::Finished))
     }
 
