@@ -30,6 +30,9 @@ pub enum Error {
     /// Inputs that do not fit the model.
     #[error("{}", Shown(.0))]
     Input(String),
+    /// Whoever was asked whether a run goes on said no.
+    #[error("stopped")]
+    Stopped,
     /// A node, or a tensor that the file holds, that is not what it must be or does not fit what it is given.
     #[error("{}: {}", Shown(.node), Shown(.problem))]
     Node {

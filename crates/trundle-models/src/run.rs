@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use trundle_core::Width;
 use trundle_core::program::{Made, TensorId};
 
 use crate::constant::Elements;
@@ -38,6 +39,111 @@ impl PlannedModel {
         let moved: BTreeMap<TensorId, Data> =
             self.program().outputs().iter().zip(moved).map(data).collect();
         Ok(self.model().outputs().iter().map(|output| moved[output].clone()).collect())
+    }
+
+    /// [`PlannedModel::run`] from the bytes of each input to buffers for those of each output, in the model's order. No
+    /// tensor is allocated, but what lies between passes by the first run, and where several threads run it at once.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is another number of inputs or outputs, one is not as long as its tensor, or one
+    /// is of texts; nothing has been written then.
+    pub fn run_into(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<()> {
+        self.run_into_while(inputs, outputs, None)
+    }
+
+    /// The same as long as `go_on` says so, if it is there, which is asked on all threads that take part.
+    ///
+    /// # Errors
+    /// As [`PlannedModel::run_into`], and [`Error::Stopped`] if the answer was no: any bytes may have been written then.
+    pub fn run_into_while(
+        &self,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        go_on: Option<&(dyn Fn() -> bool + Sync)>,
+    ) -> Result<()> {
+        let sources = self.sources_of_bytes(inputs)?;
+        self.check_outputs(outputs)?;
+        let all = self.model().outputs();
+        let first = |id: &TensorId| all.iter().position(|other| other == id);
+        let firsts: Vec<usize> = self.program().outputs().iter().filter_map(first).collect();
+        let mut left: Vec<Option<&mut [u8]>> =
+            outputs.iter_mut().map(|output| Some(&mut **output)).collect();
+        let mut written: Vec<&mut [u8]> =
+            firsts.iter().filter_map(|output| left[*output].take()).collect();
+        for (buffer, id) in written.iter_mut().zip(self.program().outputs()) {
+            // Bits behind the last element of a packed tensor are nobody's else.
+            if let (Width::SubByte(_), Some(last)) = (self.width(*id), buffer.last_mut()) {
+                *last = 0;
+            }
+        }
+        let runner = self.program().runner();
+        let moved = match go_on {
+            Some(go_on) => runner.run_while(&sources, &mut written, go_on),
+            None => runner.run(&sources, &mut written),
+        };
+        moved.map_err(|error| match error {
+            trundle_core::Error::Stopped => Error::Stopped,
+            error => Error::Input(error.to_string()),
+        })?;
+        for (number, id) in all.iter().enumerate() {
+            if let Some(first) = first(id).filter(|first| *first != number)
+                && let Ok([from, to]) = outputs.get_disjoint_mut([first, number])
+            {
+                to.copy_from_slice(from);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the program reads, of inputs that are checked.
+    fn sources_of_bytes<'a>(&'a self, inputs: &[&'a [u8]]) -> Result<Vec<&'a [u8]>> {
+        let model = self.model();
+        if inputs.len() != model.inputs() {
+            let (got, takes) = (inputs.len(), model.inputs());
+            return Err(Error::Input(format!("the model takes {takes} inputs, got {got}")));
+        }
+        let mut sources = Vec::with_capacity(model.program().inputs());
+        for (index, tensor) in model.program().tensors().iter().enumerate() {
+            let (id, Made::Given(input)) = (TensorId(index), &tensor.made) else { continue };
+            let source = match model.constant_of(*input) {
+                Some(constant) => constant.data.elements().bytes(),
+                None => inputs[*input],
+            };
+            self.check_bytes(id, source.len())?;
+            sources.push(source);
+        }
+        Ok(sources)
+    }
+
+    fn check_outputs(&self, outputs: &[&mut [u8]]) -> Result<()> {
+        let ids = self.model().outputs();
+        if outputs.len() != ids.len() {
+            let (got, gives) = (outputs.len(), ids.len());
+            return Err(Error::Input(format!(
+                "the model gives {gives} outputs, got {got} buffers"
+            )));
+        }
+        ids.iter().zip(outputs).try_for_each(|(id, output)| self.check_bytes(*id, output.len()))
+    }
+
+    /// Checks that a tensor is no texts, and has so many bytes.
+    fn check_bytes(&self, id: TensorId, bytes: usize) -> Result<()> {
+        let (model, needed) = (self.model(), self.model().program().tensor(id).bytes());
+        let (name, element) = (model.name(id), model.element(id));
+        if element == ElementType::String {
+            return Err(Error::Input(format!("{name:?} is of texts, and no bytes")));
+        }
+        match bytes == needed {
+            true => Ok(()),
+            false => Err(Error::Input(format!(
+                "{name:?} is {element} {}, {needed} bytes, got {bytes}",
+                model.shape(id)
+            ))),
+        }
+    }
+
+    fn width(&self, id: TensorId) -> Width {
+        self.model().program().tensor(id).width
     }
 
     /// Whether every input has as many elements as the model reads.

@@ -5,7 +5,9 @@ use bytes::Bytes;
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
 use trundle_core::program::{Made, Program, TensorId};
 use trundle_core::{DType, IndexMap, Op, Shape};
-use trundle_models::{Constant, Data, ElementType, PlannedModel, ResolvedModel, TensorInfo};
+use trundle_models::{
+    Constant, Data, ElementType, Error, Given, PlannedModel, ResolvedModel, TensorInfo, openvino,
+};
 use trundle_testing::choices::Choices;
 
 const U16: ElementType = ElementType::Fixed(DType::U16);
@@ -146,6 +148,24 @@ fn element(program: &Program, inputs: &[Vec<u16>], mut id: TensorId, index: &[us
     }
 }
 
+/// What a run to buffers of others gives, twice.
+fn into(planned: &PlannedModel, given: &[Data]) -> Vec<Data> {
+    let bytes = |data: &Data| match data {
+        Data::Bytes(bytes) => bytes.clone(),
+        Data::Strings(_) => panic!("texts"),
+    };
+    let given: Vec<Bytes> = given.iter().map(bytes).collect();
+    let given: Vec<&[u8]> = given.iter().map(|bytes| &bytes[..]).collect();
+    let program = planned.model().program();
+    let sizes = planned.model().outputs().iter().map(|id| program.tensor(*id).bytes());
+    let mut outputs: Vec<Vec<u8>> = sizes.map(|bytes| vec![0xa5; bytes]).collect();
+    for _ in 0..2 {
+        let mut lent: Vec<&mut [u8]> = outputs.iter_mut().map(|each| &mut each[..]).collect();
+        planned.run_into(&given, &mut lent).unwrap();
+    }
+    outputs.into_iter().map(|bytes| Data::Bytes(bytes.into())).collect()
+}
+
 #[test]
 fn random_models_give_what_each_element_followed_by_itself_is() {
     let (mut passes, mut tensors) = (0, 0);
@@ -173,6 +193,7 @@ fn random_models_give_what_each_element_followed_by_itself_is() {
             assert_eq!(bytes[..], expected, "seed {seed}, output {id:?} of {program:#?}");
             assert_eq!(model.first_difference(*id, &given, output), None, "seed {seed}");
         }
+        assert_eq!(into(&planned, &given), outputs, "seed {seed}");
         passes += planned.passes().len();
         tensors += program.tensors().len() - 3;
     }
@@ -214,7 +235,85 @@ fn packed_parts_that_meet_within_a_byte_are_whole() {
         let Data::Bytes(bytes) = &outputs[0] else { panic!("texts") };
         let expected = if swapped { [0x54, 0x16, 0x32] } else { [0x21, 0x43, 0x65] };
         assert_eq!(bytes[..], expected, "{parts:?}");
+        assert_eq!(into(&planned, &given), outputs);
     }
+}
+
+#[test]
+fn buffers_that_do_not_fit_are_refused() {
+    let mut program = Program::new();
+    let given = program.given(shape(&[3]), DType::U16).unwrap();
+    let flipped = program.moved_by(given, Flip::new(&[0])).unwrap();
+    program.output(flipped).unwrap();
+    let planned = PlannedModel::new(model(program, U16, Vec::new()), None).unwrap();
+    let (six, mut out) = ([1, 0, 2, 0, 3, 0], [9; 6]);
+    let mut refused = |inputs: &[&[u8]], bytes: &[usize]| {
+        let mut left = &mut out[..];
+        let mut outputs = Vec::new();
+        for bytes in bytes {
+            let (output, rest) = left.split_at_mut(*bytes);
+            outputs.push(output);
+            left = rest;
+        }
+        planned.run_into(inputs, &mut outputs).unwrap_err().to_string()
+    };
+    assert_eq!(refused(&[], &[6]), "the model takes 1 inputs, got 0");
+    assert_eq!(refused(&[&six[..4]], &[6]), "\"t0\" is u16 [3], 6 bytes, got 4");
+    assert_eq!(refused(&[&six], &[4]), "\"t1\" is u16 [3], 6 bytes, got 4");
+    assert_eq!(refused(&[&six], &[2, 4]), "the model gives 1 outputs, got 2 buffers");
+    assert_eq!(out, [9; 6]);
+    let stopped = planned.run_into_while(&[&six], &mut [&mut out], Some(&|| false));
+    assert!(matches!(stopped, Err(Error::Stopped)), "{stopped:?}");
+    planned.run_into_while(&[&six], &mut [&mut out], Some(&|| true)).unwrap();
+    assert_eq!(out, [3, 0, 2, 0, 1, 0]);
+}
+
+/// A transposition by an order that is given, of a tensor beside one that decides nothing.
+#[test]
+fn a_model_says_whose_elements_decide() {
+    let layer = |id: usize, kind: &str, of: &str| {
+        format!("<layer id='{id}' name='{kind}{id}' type='{kind}' version='opset1'>{of}</layer>")
+    };
+    let input = |element: &str, shape: &str| {
+        format!("<data shape='{shape}' element_type='{element}'/><output><port id='0'/></output>")
+    };
+    let result = "<input><port id='0'/></input>";
+    let layers = [
+        layer(0, "Parameter", &input("u8", "2,3")),
+        layer(1, "Parameter", &input("i64", "2")),
+        layer(2, "Parameter", &input("i64", "4")),
+        layer(
+            3,
+            "Transpose",
+            "<input><port id='0'/><port id='1'/></input><output><port id='2'/></output>",
+        ),
+        layer(4, "Result", result),
+        layer(5, "Result", result),
+    ];
+    let edges =
+        [(0, 0, 3, 0), (1, 0, 3, 1), (3, 2, 4, 0), (2, 0, 5, 0)].map(|(from, out, to, port)| {
+            format!(
+                "<edge from-layer='{from}' from-port='{out}' to-layer='{to}' to-port='{port}'/>"
+            )
+        });
+    let (layers, edges) = (layers.concat(), edges.concat());
+    let xml =
+        format!("<net name='n' version='11'><layers>{layers}</layers><edges>{edges}</edges></net>");
+    let opened = openvino::read_parts(&xml, &[]).unwrap();
+    let order = Data::Bytes([1i64, 0].iter().flat_map(|axis| axis.to_le_bytes()).collect());
+    let zeros = [6, 32].map(|bytes| Data::Bytes(vec![0; bytes].into()));
+    let shapes = [&[2, 3][..], &[2], &[4]].map(shape);
+    let mut given: Vec<Given<'_>> = shapes
+        .into_iter()
+        .zip([Some(&zeros[0]), Some(&order), Some(&zeros[1])])
+        .map(|(shape, data)| Given { shape, data })
+        .collect();
+    assert_eq!(opened.deciding_inputs(&given).unwrap(), [1]);
+    given[0].data = None;
+    given[2].data = None;
+    assert_eq!(opened.deciding_inputs(&given).unwrap(), [1]);
+    given[1].data = None;
+    assert!(opened.deciding_inputs(&given).is_err());
 }
 
 #[test]

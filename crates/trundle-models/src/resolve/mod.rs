@@ -65,6 +65,30 @@ impl Model {
         resolve(self, inputs)
     }
 
+    /// Which inputs' elements decide how the others are moved: sizes, orders of axes, indices. None of them need be known
+    /// for a plan but these.
+    ///
+    /// # Errors
+    /// As [`Model::resolve`] with all that `inputs` hold.
+    pub fn deciding_inputs(&self, inputs: &[Given<'_>]) -> Result<Vec<usize>> {
+        let mut known: Vec<Given<'_>> =
+            inputs.iter().map(|given| Given { data: None, ..given.clone() }).collect();
+        if self.resolve(&known).is_ok() {
+            return Ok(Vec::new());
+        }
+        known = inputs.to_vec();
+        self.resolve(&known)?;
+        let mut deciding = Vec::new();
+        for number in 0..known.len() {
+            let data = known[number].data.take();
+            if data.is_some() && self.resolve(&known).is_err() {
+                known[number].data = data;
+                deciding.push(number);
+            }
+        }
+        Ok(deciding)
+    }
+
     /// The shapes of the inputs, if the model alone says them.
     ///
     /// # Errors
