@@ -26,6 +26,7 @@ mod lazy;
 #[allow(unsafe_code)]
 mod lent;
 mod memory;
+mod model;
 mod moved;
 mod numbers;
 mod operation;
@@ -59,6 +60,8 @@ mod _trundle {
     // Its keywords are the sizes of axes, whatever they are called.
     #[pymodule_export]
     use super::functions::copies::rearrange;
+    #[pymodule_export]
+    use super::model::{Model, ModelPlan};
     #[pymodule_export]
     use super::stores::{
         discard_tasks, finish_tasks, missing_tasks, plan_tasks, run_program, run_task,

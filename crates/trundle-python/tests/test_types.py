@@ -49,15 +49,16 @@ def test_signatures(name):
 
 
 def test_names():
-    assert set(trundle.__all__) == {*SIGNATURES, "Chain", "Plan", "zarr"}
+    assert set(trundle.__all__) == {*SIGNATURES, "Chain", "Model", "ModelPlan", "Plan", "zarr"}
     assert isinstance(trundle.__version__, str)
     assert str(inspect.signature(trundle.Chain.plan)) == (
         "(self, x=None, /, *, threads=None, **given)"
     )
     assert str(inspect.signature(trundle.Chain)) == "(*stages)"
+    assert str(inspect.signature(trundle.Model)) == "(path, /, *, follow_links=False)"
 
 
-@pytest.mark.parametrize("name", [*SIGNATURES, "Chain", "Plan"])
+@pytest.mark.parametrize("name", [*SIGNATURES, "Chain", "Model", "ModelPlan", "Plan"])
 def test_docstrings(name):
     documented = getattr(trundle, name)
     assert documented.__doc__ and len(documented.__doc__.split()) > 5

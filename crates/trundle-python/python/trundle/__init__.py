@@ -33,6 +33,8 @@ The interpreter lock is released while more than a few KiB are moved, and Ctrl-C
 from . import zarr
 from ._trundle import (
     Chain,
+    Model,
+    ModelPlan,
     Plan,
     __version__,
     ascontiguousarray,
@@ -66,6 +68,8 @@ from ._trundle import (
 
 __all__ = [
     "Chain",
+    "Model",
+    "ModelPlan",
     "Plan",
     "ascontiguousarray",
     "broadcast_to",

@@ -5,6 +5,7 @@ arrays of the Array API. What is no array, a list for one, comes back as a numpy
 """
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import (
     Any,
     Literal,
@@ -24,6 +25,8 @@ from . import zarr as zarr
 
 __all__ = [
     "Chain",
+    "Model",
+    "ModelPlan",
     "Plan",
     "ascontiguousarray",
     "broadcast_to",
@@ -604,6 +607,35 @@ class Chain:
     def __ror__(self, other: str, /) -> Chain: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+
+@final
+class Model:
+    def __new__(cls, path: str | PathLike[str], /, *, follow_links: bool = False) -> Model: ...
+    @property
+    def inputs(self) -> dict[str, tuple[str, tuple[int | str | None, ...] | None]]: ...
+    @property
+    def outputs(self) -> tuple[str, ...]: ...
+    def __call__(
+        self,
+        *arrays: ArrayLike | _DLPack,
+        out: dict[str, NDArray[Any]] | None = None,
+        threads: _Int | None = None,
+        **named: ArrayLike | _DLPack,
+    ) -> dict[str, NDArray[Any]]: ...
+    def plan(
+        self,
+        *arrays: ArrayLike | _DLPack,
+        threads: _Int | None = None,
+        **named: ArrayLike | _DLPack,
+    ) -> ModelPlan: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, bool]]: ...
+
+@final
+class ModelPlan:
+    @property
+    def passes(self) -> int: ...
+    @property
+    def moved_bytes(self) -> int: ...
 
 @final
 class Plan:

@@ -1,0 +1,526 @@
+//! Models of movement operators, run on arrays.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use numpy::{
+    PyArray1, PyArrayDescr, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1, PyUntypedArray,
+    PyUntypedArrayMethods,
+};
+use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use trundle::{DType, Shape};
+use trundle_models::{
+    Data, Dimension, ElementType, Error, Given, Input, Links, PartialShape, PlannedModel, TensorId,
+};
+
+use crate::array::Array;
+use crate::array_like::array_of;
+use crate::numbers;
+use crate::run::run_of;
+
+/// A model of operators that only move elements, read from an ONNX file or OpenVINO IR: call it with arrays.
+///
+/// The outputs come in as few passes over memory as can be, most of them in one; the plans for the shapes that it has met
+/// last are kept. What models may hold stands in docs/models.md. A model never changes, can be pickled (as its path), and
+/// may be used by several threads at once; ``print`` it to see its operators.
+///
+/// Parameters
+/// ----------
+/// path : path_like
+///     An ``.onnx`` file, with its external data beside it, or the ``.xml`` of an IR, with its ``.bin`` beside it.
+/// follow_links : bool, optional
+///     Whether files beside it may be links that lead out of its folder, as those of a Hugging Face cache.
+///
+/// Parameters of a call
+/// --------------------
+/// *arrays, **named : array_like
+///     The inputs, in the order of `inputs` or by their names. Their dtypes are those of the model: nothing is cast.
+/// out : dict of array, optional
+///     C-contiguous arrays for outputs, by their names; others are new.
+/// threads : int, optional
+///     See `help(trundle)`.
+///
+/// It returns a dict of the outputs by their names, numpy arrays. It raises TypeError for inputs that are missing,
+/// unknown or of another dtype, and ValueError for shapes that do not fit, for operators that compute, and for `out` that does
+/// not fit. Types that numpy lacks, as bf16, are those of ``ml_dtypes``; packed types and texts are taken by ``trundle run`` only.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> model = trundle.Model("patches.onnx")  # doctest: +SKIP
+/// >>> model.inputs  # doctest: +SKIP
+/// {'image': ('f32', ('batch', 224, 224, 3))}
+/// >>> model(image=np.zeros((5, 224, 224, 3), dtype=np.float32))["patches"].shape  # doctest: +SKIP
+/// (5, 196, 768)
+#[pyclass(frozen, weakref, module = "trundle")]
+pub(crate) struct Model {
+    model: trundle_models::Model,
+    path: PathBuf,
+    follow_links: bool,
+    plans: Mutex<Vec<Kept>>,
+}
+
+/// The most plans that are kept.
+const MOST_PLANS: usize = 16;
+
+/// The most bytes of an input of numbers that are no integers, of which the elements may decide something: scales.
+const MOST_DECIDING_BYTES: usize = 1 << 20;
+
+/// A plan, and what it is for.
+struct Kept {
+    shapes: Vec<Shape>,
+    threads: Option<usize>,
+    /// The elements of the inputs that decide how others are moved.
+    deciding: Vec<(usize, Vec<u8>)>,
+    planned: Arc<PlannedModel>,
+}
+
+/// An input of a call.
+struct Lent<'py> {
+    shape: Shape,
+    bytes: PyReadonlyArray1<'py, u8>,
+}
+
+impl Lent<'_> {
+    fn bytes(&self) -> PyResult<&[u8]> {
+        Ok(self.bytes.as_slice()?)
+    }
+}
+
+#[pymethods]
+impl Model {
+    #[new]
+    #[pyo3(signature = (path, /, *, follow_links=false))]
+    fn new(py: Python<'_>, path: PathBuf, follow_links: bool) -> PyResult<Model> {
+        let links = if follow_links { Links::Anywhere } else { Links::Within };
+        let opened = py.detach(|| trundle_models::Model::open_with(&path, links));
+        let model = opened.map_err(|error| refused(&error))?;
+        Ok(Model { model, path, follow_links, plans: Mutex::default() })
+    }
+
+    /// What must be given, by its name: the element type, and the sizes, of which one that may be any is None or a name.
+    /// A rank that may be any is None.
+    #[getter]
+    fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let inputs = PyDict::new(py);
+        for Input { name, element, shape, .. } in &self.model.inputs {
+            inputs.set_item(name, (element.to_string(), sizes_of(py, shape)?))?;
+        }
+        Ok(inputs)
+    }
+
+    /// The names of what is given back, in the order of the model.
+    #[getter]
+    fn outputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.model.outputs.iter().map(|output| &output.name))
+    }
+
+    #[pyo3(signature = (*arrays, out=None, threads=None, **named))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        arrays: &Bound<'py, PyTuple>,
+        out: Option<&Bound<'py, PyDict>>,
+        threads: Option<&Bound<'py, PyAny>>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let inputs = self.lent(arrays, named)?;
+        let planned = self.planned(py, &inputs, numbers::threads(threads)?)?;
+        let made = self.made(py, &planned, out)?;
+        run(py, &planned, &inputs, &made)?;
+        let outputs = PyDict::new(py);
+        for (output, array) in self.model.outputs.iter().zip(made) {
+            outputs.set_item(&output.name, array)?;
+        }
+        Ok(outputs)
+    }
+
+    /// What would be done for these arrays, pass by pass; nothing is moved.
+    ///
+    /// Parameters
+    /// ----------
+    /// *arrays, **named : array_like
+    ///     As for a call: of most only the shapes count.
+    /// threads : int, optional
+    ///     See `help(trundle)`.
+    ///
+    /// Returns
+    /// -------
+    /// ModelPlan
+    ///
+    /// Raises
+    /// ------
+    /// ValueError, TypeError
+    ///     As a call of the model.
+    #[pyo3(signature = (*arrays, threads=None, **named))]
+    fn plan<'py>(
+        &self,
+        py: Python<'py>,
+        arrays: &Bound<'py, PyTuple>,
+        threads: Option<&Bound<'py, PyAny>>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<ModelPlan> {
+        let inputs = self.lent(arrays, named)?;
+        let planned = self.planned(py, &inputs, numbers::threads(threads)?)?;
+        Ok(ModelPlan { planned })
+    }
+
+    fn __str__(&self) -> String {
+        self.model.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("trundle.Model({:?})", self.path.display().to_string())
+    }
+
+    fn __getnewargs_ex__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+        let keywords = PyDict::new(py);
+        keywords.set_item("follow_links", self.follow_links)?;
+        Ok((PyTuple::new(py, [&self.path])?, keywords))
+    }
+}
+
+impl Model {
+    /// The inputs of a call, in the order of the model.
+    fn lent<'py>(
+        &self,
+        arrays: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Vec<Lent<'py>>> {
+        let inputs = &self.model.inputs;
+        if arrays.len() > inputs.len() {
+            let (takes, got) = (inputs.len(), arrays.len());
+            return Err(PyTypeError::new_err(format!("the model takes {takes} inputs, got {got}")));
+        }
+        for name in named.into_iter().flat_map(PyDictMethods::keys) {
+            let name = name.to_string();
+            match inputs.iter().position(|input| input.name == name) {
+                Some(at) if at >= arrays.len() => {}
+                Some(_) => {
+                    return Err(PyTypeError::new_err(format!("input '{name}' is given twice")));
+                }
+                None => {
+                    let names: Vec<String> =
+                        inputs.iter().map(|input| format!("'{}'", input.name)).collect();
+                    let names = names.join(", ");
+                    let message = format!("the model has no input '{name}': it takes {names}");
+                    return Err(PyTypeError::new_err(message));
+                }
+            }
+        }
+        let lent = |(number, input): (usize, &Input)| {
+            let given = match arrays.len() > number {
+                true => Some(arrays.get_item(number)?),
+                false => named.map(|named| named.get_item(&input.name)).transpose()?.flatten(),
+            };
+            let missing = || PyTypeError::new_err(format!("input '{}' is missing", input.name));
+            lent(input, &given.ok_or_else(missing)?)
+        };
+        inputs.iter().enumerate().map(lent).collect()
+    }
+
+    /// The plan for such inputs: one that is kept, or a new one. No thread waits for another.
+    fn planned(
+        &self,
+        py: Python<'_>,
+        inputs: &[Lent<'_>],
+        threads: Option<usize>,
+    ) -> PyResult<Arc<PlannedModel>> {
+        let bytes = inputs.iter().map(Lent::bytes).collect::<PyResult<Vec<_>>>()?;
+        let is_same = |kept: &&Kept| {
+            kept.threads == threads
+                && kept.shapes.iter().eq(inputs.iter().map(|input| &input.shape))
+                && kept.deciding.iter().all(|(number, elements)| bytes[*number] == elements)
+        };
+        if let Ok(plans) = self.plans.try_lock()
+            && let Some(kept) = plans.iter().find(is_same)
+        {
+            return Ok(Arc::clone(&kept.planned));
+        }
+        let shapes: Vec<Shape> = inputs.iter().map(|input| input.shape.clone()).collect();
+        let kept = py.detach(|| self.plan_for(shapes, &bytes, threads));
+        let kept = kept.map_err(|error| refused(&error))?;
+        let planned = Arc::clone(&kept.planned);
+        if let Ok(mut plans) = self.plans.try_lock() {
+            if plans.len() == MOST_PLANS {
+                plans.remove(0);
+            }
+            plans.push(kept);
+        }
+        Ok(planned)
+    }
+
+    fn plan_for(
+        &self,
+        shapes: Vec<Shape>,
+        bytes: &[&[u8]],
+        threads: Option<usize>,
+    ) -> Result<Kept, Error> {
+        let may_decide = |(input, bytes): (&Input, &&[u8])| {
+            (is_integer(input.element) || bytes.len() <= MOST_DECIDING_BYTES)
+                .then(|| Data::Bytes(bytes.to_vec().into()))
+        };
+        let data: Vec<Option<Data>> = self.model.inputs.iter().zip(bytes).map(may_decide).collect();
+        let mut given: Vec<Given<'_>> = shapes
+            .iter()
+            .zip(&data)
+            .map(|(shape, data)| Given { shape: shape.clone(), data: data.as_ref() })
+            .collect();
+        let deciding = self.model.deciding_inputs(&given)?;
+        for (number, given) in given.iter_mut().enumerate() {
+            given.data.take_if(|_| !deciding.contains(&number));
+        }
+        let resolved = self.model.resolve(&given)?;
+        let planned = Arc::new(PlannedModel::new(resolved, threads)?);
+        let elements = |number: usize| (number, bytes[number].to_vec());
+        let deciding = deciding.into_iter().map(elements).collect();
+        Ok(Kept { shapes, threads, deciding, planned })
+    }
+
+    /// The arrays of the outputs: those of `out`, or new ones.
+    fn made<'py>(
+        &self,
+        py: Python<'py>,
+        planned: &PlannedModel,
+        out: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let is_output =
+            |name: &String| self.model.outputs.iter().any(|output| output.name == *name);
+        let names = out.into_iter().flat_map(PyDictMethods::keys).map(|name| name.to_string());
+        if let Some(name) = names.into_iter().find(|name| !is_output(name)) {
+            return Err(PyValueError::new_err(format!("out: the model has no output '{name}'")));
+        }
+        let made = |(output, id): (&trundle_models::Output, &TensorId)| {
+            let model = planned.model();
+            let (name, sizes) = (&output.name, PyTuple::new(py, model.shape(*id).sizes())?);
+            let dtype = dtype_of(py, &format!("output '{name}'"), model.element(*id))?;
+            let given = out.map(|out| out.get_item(name)).transpose()?.flatten();
+            let Some(given) = given else {
+                return py.import("numpy")?.call_method1("empty", (sizes, dtype));
+            };
+            let array = given.cast::<PyUntypedArray>();
+            let fits = array.is_ok_and(|array| {
+                array.is_c_contiguous() && array.shape() == model.shape(*id).sizes()
+            });
+            let fits = fits
+                && given.getattr("dtype")?.eq(&dtype)?
+                && given.getattr("flags")?.get_item("WRITEABLE")?.is_truthy()?;
+            match fits {
+                true => Ok(given),
+                false => Err(PyValueError::new_err(format!(
+                    "out: output '{name}' must be a writeable C-contiguous array of shape {sizes} and dtype {dtype}"
+                ))),
+            }
+        };
+        self.model.outputs.iter().zip(planned.model().outputs()).map(made).collect()
+    }
+}
+
+/// An input of a call as a contiguous array of its dtype.
+fn lent<'py>(input: &Input, given: &Bound<'py, PyAny>) -> PyResult<Lent<'py>> {
+    let (name, argument) = (&input.name, format!("input '{}'", input.name));
+    let dtype = dtype_of(given.py(), &argument, input.element)?;
+    let array = match Array::of(given) {
+        Some(array) => array,
+        None if given.hasattr(intern!(given.py(), "dtype"))? => {
+            as_array(&array_of(&argument, given)?, None)?
+        }
+        None => as_array(given, Some(&dtype))?,
+    };
+    let memory = array.memory(&argument)?;
+    let got = array.dtype();
+    if !got.is(&dtype) && !got.eq(&dtype)? {
+        return Err(PyTypeError::new_err(format!(
+            "{argument} is of dtype {dtype}, got {got}: nothing is cast, give {name}.astype('{dtype}')"
+        )));
+    }
+    let sizes = memory.sizes.iter().map(|size| size.unsigned_abs());
+    let shape = Shape::new(sizes.collect::<Vec<_>>());
+    let shape = shape.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let array = array.into_object();
+    let array = match array.cast::<PyUntypedArray>()?.is_c_contiguous() {
+        true => array,
+        false => as_array(&array, Some(&dtype))?.into_object(),
+    };
+    let bytes = bytes_of(&array)?.try_readonly();
+    let bytes = bytes.map_err(|error| PyValueError::new_err(format!("{argument}: {error}")))?;
+    Ok(Lent { shape, bytes })
+}
+
+/// What `numpy.asarray` makes of an object in row-major order, of a dtype if there is one.
+fn as_array<'py>(
+    object: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Array<'py>> {
+    Array::made_of(&object.py().import("numpy")?.call_method1("asarray", (object, dtype, "C"))?)
+}
+
+/// The bytes of a C-contiguous array, which share its memory.
+fn bytes_of<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<u8>>> {
+    let flat = array.call_method1(intern!(array.py(), "reshape"), (-1,))?;
+    let bytes = flat.call_method1(intern!(array.py(), "view"), ("uint8",))?;
+    Ok(bytes.cast_into::<PyArray1<u8>>()?)
+}
+
+/// Moves the inputs to the arrays of the outputs.
+fn run(
+    py: Python<'_>,
+    planned: &PlannedModel,
+    inputs: &[Lent<'_>],
+    made: &[Bound<'_, PyAny>],
+) -> PyResult<()> {
+    let sources = inputs.iter().map(Lent::bytes).collect::<PyResult<Vec<_>>>()?;
+    let arrays = made.iter().map(bytes_of).collect::<PyResult<Vec<_>>>()?;
+    let targets: Vec<(usize, usize)> =
+        arrays.iter().map(|array| (array.data().addr(), array.len())).collect();
+    let read = sources.iter().map(|source| (source.as_ptr().addr(), source.len()));
+    let all: Vec<(usize, usize)> = read.chain(targets.iter().copied()).collect();
+    for (number, target) in targets.iter().enumerate() {
+        let is_itself = |other: usize| other == inputs.len() + number;
+        if all
+            .iter()
+            .enumerate()
+            .any(|(other, range)| !is_itself(other) && overlap(*range, *target))
+        {
+            let message = "out: an array overlaps an input or another output";
+            return Err(PyValueError::new_err(message));
+        }
+    }
+    let mut borrowed = arrays.iter().map(to_write).collect::<PyResult<Vec<_>>>()?;
+    let mut targets = borrowed
+        .iter_mut()
+        .map(|array: &mut PyReadwriteArray1<'_, u8>| array.as_slice_mut())
+        .collect::<Result<Vec<_>, _>>()?;
+    let written = targets.iter().map(|target| target.len()).sum();
+    run_of(py, written, move |go_on| {
+        planned.run_into_while(&sources, &mut targets, go_on).map_err(|error| match error {
+            Error::Stopped => trundle::Error::Stopped,
+            // All that can be wrong with buffers has been looked at.
+            error => trundle::Error::TooLarge { what: error.to_string() },
+        })
+    })
+}
+
+/// The bytes of an array, which nobody else has.
+fn to_write<'py>(array: &Bound<'py, PyArray1<u8>>) -> PyResult<PyReadwriteArray1<'py, u8>> {
+    array.try_readwrite().map_err(|error| PyValueError::new_err(format!("out: {error}")))
+}
+
+/// Whether two ranges, each from an address on, share a byte.
+fn overlap((first, bytes): (usize, usize), (other, other_bytes): (usize, usize)) -> bool {
+    bytes > 0 && other_bytes > 0 && first < other + other_bytes && other < first + bytes
+}
+
+fn is_integer(element: ElementType) -> bool {
+    use DType::{Boolean, I8, I16, I32, I64, U8, U16, U32, U64};
+    let integers = [Boolean, I8, I16, I32, I64, U8, U16, U32, U64];
+    matches!(element, ElementType::Fixed(dtype) if integers.contains(&dtype))
+}
+
+/// The dtype of arrays with elements of a type.
+///
+/// # Errors
+/// TypeError for a type that arrays do not have, ImportError where the package is missing that has it.
+fn dtype_of<'py>(py: Python<'py>, what: &str, element: ElementType) -> PyResult<Bound<'py, PyAny>> {
+    let refused = || {
+        PyTypeError::new_err(format!(
+            "{what} is of {element}, which arrays do not hold: run the model by trundle run"
+        ))
+    };
+    let ElementType::Fixed(dtype) = element else { return Err(refused()) };
+    let of = |described: Bound<'py, PyArrayDescr>| Ok(described.into_any());
+    let of_package =
+        |name: &str| of(PyArrayDescr::new(py, py.import("ml_dtypes")?.getattr(name)?)?);
+    match dtype {
+        DType::Boolean => of(numpy::dtype::<bool>(py)),
+        DType::I8 => of(numpy::dtype::<i8>(py)),
+        DType::I16 => of(numpy::dtype::<i16>(py)),
+        DType::I32 => of(numpy::dtype::<i32>(py)),
+        DType::I64 => of(numpy::dtype::<i64>(py)),
+        DType::U8 => of(numpy::dtype::<u8>(py)),
+        DType::U16 => of(numpy::dtype::<u16>(py)),
+        DType::U32 => of(numpy::dtype::<u32>(py)),
+        DType::U64 => of(numpy::dtype::<u64>(py)),
+        DType::F16 => of(PyArrayDescr::new(py, "float16")?),
+        DType::F32 => of(numpy::dtype::<f32>(py)),
+        DType::F64 => of(numpy::dtype::<f64>(py)),
+        DType::Complex64 => of(PyArrayDescr::new(py, "complex64")?),
+        DType::Complex128 => of(PyArrayDescr::new(py, "complex128")?),
+        DType::BF16 => of_package("bfloat16"),
+        DType::F8E4M3 => of_package("float8_e4m3fn"),
+        DType::F8E5M2 => of_package("float8_e5m2"),
+        DType::F8E8M0 => of_package("float8_e8m0fnu"),
+        _ => Err(refused()),
+    }
+}
+
+/// What a model states of a shape, as Python says it.
+fn sizes_of<'py>(py: Python<'py>, shape: &PartialShape) -> PyResult<Bound<'py, PyAny>> {
+    let PartialShape::Ranked(dimensions) = shape else {
+        return Ok(py.None().into_bound(py));
+    };
+    let size = |dimension: &Dimension| -> PyResult<Bound<'py, PyAny>> {
+        Ok(match dimension {
+            Dimension::Fixed(size) => size.into_pyobject(py)?.into_any(),
+            Dimension::Named(name) => name.into_pyobject(py)?.into_any(),
+            Dimension::Between { .. } => py.None().into_bound(py),
+        })
+    };
+    let sizes = dimensions.iter().map(size).collect::<PyResult<Vec<_>>>()?;
+    Ok(PyTuple::new(py, sizes)?.into_any())
+}
+
+fn refused(error: &Error) -> PyErr {
+    match error {
+        Error::Io { .. } => PyOSError::new_err(error.to_string()),
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+/// What a model would do for inputs of some shapes; ``print`` it. Made by `Model.plan`.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> plan = trundle.Model("patches.onnx").plan(np.zeros((5, 224, 224, 3), np.float32))  # doctest: +SKIP
+/// >>> plan.passes, plan.moved_bytes  # doctest: +SKIP
+/// (1, 3010560)
+#[pyclass(frozen, module = "trundle")]
+pub(crate) struct ModelPlan {
+    planned: Arc<PlannedModel>,
+}
+
+#[pymethods]
+impl ModelPlan {
+    /// How many tensors are written: one for each output, unless something has to be written on the way.
+    #[getter]
+    fn passes(&self) -> usize {
+        self.planned.passes().len()
+    }
+
+    /// The bytes that all passes write.
+    #[getter]
+    fn moved_bytes(&self) -> usize {
+        self.planned.moved_bytes()
+    }
+
+    fn __str__(&self) -> String {
+        self.planned.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        self.__str__()
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a ModelPlan is for this process and machine: pickle the model, or str(plan)",
+        ))
+    }
+}
