@@ -60,6 +60,8 @@ pub struct Node {
     pub inputs: Vec<Option<ValueId>>,
     /// What it gives. Each value is given once.
     pub outputs: Vec<ValueId>,
+    /// Whether it stands in a branch, which need not be [taken](Operator::Choose): then nobody asks what is wrong with it.
+    pub in_branch: bool,
 }
 
 /// The sizes that a file states: all, some or none of them.
@@ -139,6 +141,7 @@ impl Node {
     /// A node that is a constant, which reads nothing.
     pub fn constant(name: String, kind: String, constant: Constant, output: ValueId) -> Node {
         let operator = Operator::Constant(constant);
-        Node { name, kind, operator, inputs: Vec::new(), outputs: vec![output] }
+        let (inputs, outputs) = (Vec::new(), vec![output]);
+        Node { name, kind, operator, inputs, outputs, in_branch: false }
     }
 }

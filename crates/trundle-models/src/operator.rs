@@ -17,6 +17,8 @@ pub enum Operator {
     Constant(Constant),
     /// The data as it is.
     Identity,
+    /// Input 1 where input 0, a boolean that must be known, is true; else input 2.
+    Choose,
     /// A constant in another element type, one that holds every value of its own exactly, as f32
     /// holds those of f16. Of anything but a constant this would be computing, and is refused.
     Widen(DType),

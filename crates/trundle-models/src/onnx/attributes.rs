@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use prost::bytes::Bytes;
 
-use super::proto::{Attribute, Tensor, attribute_type};
+use super::proto::{Attribute, Graph, Tensor, attribute_type};
 use crate::problem::{Checked, wrong};
 
 /// What the attributes of a function stand for, in one call of it.
@@ -139,6 +139,15 @@ impl<'a> Attributes<'a> {
         match &attribute.t {
             Some(tensor) => Ok(Some(tensor)),
             None => wrong!("attribute {name:?} holds no tensor"),
+        }
+    }
+
+    /// A graph that must be there.
+    pub(super) fn graph(&mut self, name: &str) -> Checked<&'a Graph> {
+        match self.take(name, attribute_type::GRAPH)? {
+            Some(Attribute { g: Some(graph), .. }) => Ok(graph),
+            Some(_) => wrong!("attribute {name:?} holds no graph"),
+            None => wrong!("attribute {name:?} is missing"),
         }
     }
 

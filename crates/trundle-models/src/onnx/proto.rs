@@ -2,9 +2,9 @@
 //!
 //! The numbers are those of that file. Three things differ from it, none on the wire. Floats are
 //! read as their bits (`fixed32` is encoded as `float` is), so that no bit pattern passes through
-//! a float register. What is refused wherever it stands is kept as bytes: a subgraph, a type that
-//! is not a tensor; so no message holds itself, however deep the file nests them. And what is
-//! never looked at, as documentation, is left out, and skipped.
+//! a float register. A type that is not a tensor, which is refused wherever it stands, is kept as bytes. Graphs within
+//! graphs are as deep as the decoder goes: some thirty. And what is never looked at, as documentation, is left out, and
+//! skipped.
 //!
 //! Decoding takes memory in proportion to the file, whatever it claims: at the worst some 150 times
 //! its size, for a file of empty tensors, which take 2 bytes there each.
@@ -106,8 +106,8 @@ pub(super) struct Attribute {
     pub(super) s: Option<Bytes>,
     #[prost(message, optional, boxed, tag = "5")]
     pub(super) t: Option<Box<Tensor>>,
-    #[prost(bytes = "bytes", optional, tag = "6")]
-    pub(super) g: Option<Bytes>,
+    #[prost(message, optional, boxed, tag = "6")]
+    pub(super) g: Option<Box<Graph>>,
     #[prost(fixed32, repeated, packed = "false", tag = "7")]
     pub(super) floats: Vec<u32>,
     #[prost(int64, repeated, packed = "false", tag = "8")]
@@ -127,6 +127,7 @@ pub(super) mod attribute_type {
     pub(in crate::onnx) const INT: i32 = 2;
     pub(in crate::onnx) const STRING: i32 = 3;
     pub(in crate::onnx) const TENSOR: i32 = 4;
+    pub(in crate::onnx) const GRAPH: i32 = 5;
     pub(in crate::onnx) const FLOATS: i32 = 6;
     pub(in crate::onnx) const INTS: i32 = 7;
     pub(in crate::onnx) const STRINGS: i32 = 8;

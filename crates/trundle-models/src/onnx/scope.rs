@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::attributes::Parameters;
+use super::proto::Graph;
 use crate::ValueId;
 use crate::problem::{Checked, wrong};
 
@@ -39,6 +40,20 @@ impl<'a> Scope<'a> {
             None => Ok(()),
             Some(_) => wrong!("{name:?} is produced twice"),
         }
+    }
+
+    /// The names of a branch are known no more, and `path` stands before those of nodes again.
+    pub(super) fn leave(&mut self, branch: &'a Graph, path: String) {
+        let given = branch.node.iter().flat_map(|node| &node.output);
+        for name in given.chain(branch.initializer.iter().map(|tensor| &tensor.name)) {
+            self.values.remove(name.as_str());
+        }
+        self.path = path;
+    }
+
+    /// The same names, and others before those of nodes; what was before them.
+    pub(super) fn enter(&mut self, path: String) -> String {
+        std::mem::replace(&mut self.path, path)
     }
 
     /// What `name` is, if something is called so.

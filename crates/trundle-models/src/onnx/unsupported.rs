@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::arithmetic::is_arithmetic;
-use super::builder::label;
+use super::builder::{is_if, label};
 use super::functions::Functions;
 use super::operators::{is_known, names, order_of};
 use super::opsets::domain;
@@ -19,8 +19,8 @@ const MOVES: [&str; 4] = ["BitCast", "Compress", "Trilu", "Unique"];
 const SHAPES: [&str; 1] = ["NonZero"];
 
 /// Operators of graphs and of lists of tensors.
-const HOLDS: [&str; 7] =
-    ["ConcatFromSequence", "If", "Loop", "Scan", "SplitToSequence", "StringSplit", "ZipMap"];
+const HOLDS: [&str; 6] =
+    ["ConcatFromSequence", "Loop", "Scan", "SplitToSequence", "StringSplit", "ZipMap"];
 
 /// Refuses a model if there are nodes that are neither operators that are read nor calls of its
 /// functions, and names all of them. A function's nodes count once, however often it is called.
@@ -34,6 +34,11 @@ pub(super) fn refuse<'a>(graph: &'a proto::Graph, functions: &Functions<'a>) -> 
                 if seen.insert(std::ptr::from_ref(function.proto)) {
                     left.push(&function.proto.node);
                 }
+                continue;
+            }
+            if is_if(node) {
+                let branches = node.attribute.iter().filter_map(|attribute| attribute.g.as_ref());
+                left.extend(branches.map(|branch| &branch.node[..]));
                 continue;
             }
             let domain = domain(&node.domain);

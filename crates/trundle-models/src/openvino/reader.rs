@@ -142,6 +142,7 @@ impl Reader<'_> {
             operator,
             inputs: inputs.into_iter().map(Some).collect(),
             outputs,
+            in_branch: false,
         });
         Ok(())
     }

@@ -6,6 +6,7 @@
 
 mod arithmetic;
 mod blocks;
+mod branches;
 mod broadcast;
 mod builder;
 mod dropout;
@@ -37,6 +38,7 @@ use trundle_core::program::TensorId;
 use crate::problem::{Checked, Problem, wrong};
 use crate::survey;
 use crate::{Data, Error, Input, Model, Node, Operator, ResolvedModel, Result, ValueId};
+use branches::Branches;
 use builder::Builder;
 pub(crate) use element::{Number, number};
 use site::Site;
@@ -102,21 +104,28 @@ impl Model {
 fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
     inputs::check(model, inputs)?;
     let mut builder = Builder::new(model, inputs)?;
-    let mut values = HashMap::new();
+    let (mut values, mut branches) = (HashMap::new(), Branches::default());
     for (number, input) in model.inputs.iter().enumerate() {
         if values.insert(input.value, TensorId(number)).is_some() {
             return Err(Error::Malformed(format!("input {:?} is given twice", input.name)));
         }
     }
     for (number, node) in model.nodes.iter().enumerate() {
-        let refused = |problem: Problem| match problem {
-            Problem::Computes => survey::computing(model, &label(node, number)),
-            problem => problem.of(label(node, number)),
+        let outputs = match branches.given_by((number, node), &values, &mut builder) {
+            Ok(outputs) => outputs,
+            Err(problem) if node.in_branch => {
+                branches.lack(&node.outputs, problem);
+                continue;
+            }
+            Err(problem) => {
+                let (number, problem) = branches.into_problem(problem);
+                return Err(refused(model, number, problem));
+            }
         };
-        let outputs = outputs_of(node, &values, &mut builder).map_err(refused)?;
         for (output, (value, tensor)) in node.outputs.iter().zip(outputs).enumerate() {
             if values.insert(*value, tensor).is_some() {
-                return Err(refused(format!("its output {output} is produced twice").into()));
+                let problem = format!("its output {output} is produced twice");
+                return Err(refused(model, number, problem.into()));
             }
         }
     }
@@ -126,6 +135,15 @@ fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
     };
     let outputs = model.outputs.iter().map(output).collect::<Result<Vec<_>>>()?;
     builder.resolved(&outputs)
+}
+
+/// Why a model is refused for one of its nodes.
+fn refused(model: &Model, number: usize, problem: Problem) -> Error {
+    let label = label(&model.nodes[number], number);
+    match problem {
+        Problem::Computes => survey::computing(model, &label),
+        problem => problem.of(label),
+    }
 }
 
 /// What messages call a node: its operator, and its name or its place in the model.
@@ -165,6 +183,7 @@ fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
         }
         Operator::Constant(constant) => site.builder.constant(constant)?,
         Operator::Identity => site.data()?,
+        Operator::Choose => unreachable!("what is chosen is no tensor of its own"),
         Operator::Arithmetic(what) => arithmetic::arithmetic(site, what)?,
         Operator::Widen(dtype) => widen::widen(site, *dtype)?,
         Operator::Roll { shift, axes } => moves::roll(site, shift, axes)?,

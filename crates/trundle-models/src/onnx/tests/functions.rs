@@ -267,7 +267,10 @@ fn depth_is_bounded() {
     assert!(read(&chain(63)).is_ok());
     for length in [64, 5000] {
         let refused = refusal(&chain(length));
-        assert!(refused.ends_with("over 64 functions call one another"), "{refused}");
+        assert!(
+            refused.ends_with("over 64 functions and branches are within each other"),
+            "{refused}"
+        );
     }
 }
 

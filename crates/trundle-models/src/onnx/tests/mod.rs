@@ -1,5 +1,6 @@
 //! Models are built from the messages themselves, encoded, and read.
 
+mod branches;
 mod elements;
 mod external;
 mod functions;

@@ -1,0 +1,224 @@
+//! If: the branch that is taken counts, and only that.
+
+use trundle_core::Shape;
+
+use super::*;
+use crate::{Data, Given, PlannedModel};
+
+const BOOL: i32 = 9;
+
+fn graph(name: &str, node: Vec<Node>, outputs: &[&str]) -> Attribute {
+    let output = outputs.iter().map(|name| value(name, FLOAT)).collect();
+    let graph = Graph { node, output, ..Graph::default() };
+    Attribute { g: Some(Box::new(graph)), ..attribute(name, attribute_type::GRAPH) }
+}
+
+fn branches(then: (Vec<Node>, &[&str]), otherwise: (Vec<Node>, &[&str])) -> Vec<Attribute> {
+    vec![graph("then_branch", then.0, then.1), graph("else_branch", otherwise.0, otherwise.1)]
+}
+
+fn transpose(input: &str, output: &str) -> Node {
+    node("Transpose", &[input], &[output], vec![])
+}
+
+/// A model of `x`, and of `c` if a node reads it, which is a boolean.
+fn conditional(nodes: Vec<Node>) -> Proto {
+    let mut proto = model(17, nodes, FLOAT);
+    let graph = proto.graph.as_mut().unwrap();
+    if !graph.input.iter().any(|input| input.name == "x") {
+        graph.input.push(value("x", FLOAT));
+    }
+    for input in graph.input.iter_mut().filter(|input| input.name == "c") {
+        *input = value("c", BOOL);
+    }
+    proto
+}
+
+/// The first output for `x` of these sizes, whose elements are counted; the condition is given if it is an input.
+fn run(proto: &Proto, sizes: &[usize], condition: Option<u8>) -> Result<(Vec<usize>, Vec<f32>)> {
+    let read = read(proto)?;
+    let shape = Shape::new(sizes).unwrap();
+    let x = (0..shape.elements()).flat_map(|at| (at as f32).to_le_bytes());
+    let x = Data::Bytes(x.collect());
+    let condition = condition.map(|condition| Data::Bytes(vec![condition].into()));
+    let given = read.inputs.iter().map(|input| match input.name.as_str() {
+        "x" => Given { shape: shape.clone(), data: Some(&x) },
+        _ => Given { shape: Shape::default(), data: condition.as_ref() },
+    });
+    let given: Vec<Given<'_>> = given.collect();
+    let planned = PlannedModel::new(read.resolve(&given)?, Some(1))?;
+    let data: Vec<Data> = given.iter().filter_map(|given| given.data.cloned()).collect();
+    let moved = planned.run(&data, &mut |_| ())?;
+    let out = planned.model().shape(planned.model().outputs()[0]).sizes().to_vec();
+    let Data::Bytes(bytes) = &moved[0] else { panic!("texts") };
+    let numbers = bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+    Ok((out, numbers.collect()))
+}
+
+/// What torch exports of `x.squeeze(1)` where no size is known: squeezed if there is one index, else as it is.
+fn squeeze_if_one() -> Proto {
+    let squeezed = vec![
+        node("Constant", &[], &["axes"], vec![ints("value_ints", &[1])]),
+        node("Squeeze", &["x", "axes"], &["r"], vec![]),
+    ];
+    let same = vec![node("Identity", &["x"], &["r"], vec![])];
+    conditional(vec![
+        node("Shape", &["x"], &["s"], vec![]),
+        node("Constant", &[], &["one"], vec![int("value_int", 1)]),
+        node("Gather", &["s", "one"], &["n"], vec![]),
+        node("Equal", &["n", "one"], &["is"], vec![]),
+        node("If", &["is"], &["y"], branches((squeezed, &["r"]), (same, &["r"]))),
+    ])
+}
+
+#[test]
+fn a_condition_that_shapes_say_takes_its_branch() {
+    let proto = squeeze_if_one();
+    assert_eq!(run(&proto, &[2, 1, 2], None).unwrap(), (vec![2, 2], vec![0.0, 1.0, 2.0, 3.0]));
+    // Two indices cannot be squeezed, which does not matter.
+    let four = vec![0.0, 1.0, 2.0, 3.0];
+    assert_eq!(run(&proto, &[1, 2, 2], None).unwrap(), (vec![1, 2, 2], four));
+    let nodes = kinds(&read(&proto).unwrap()).join(" ");
+    assert_eq!(nodes, "Shape Constant Gather Equal Constant Squeeze Identity If");
+}
+
+#[test]
+fn a_condition_that_is_given_must_be_known() {
+    let then = (vec![transpose("x", "t")], &["t"][..]);
+    let otherwise = (vec![], &["x"][..]);
+    let proto = conditional(vec![node("If", &["c"], &["y"], branches(then, otherwise))]);
+    assert_eq!(run(&proto, &[2, 2], Some(1)).unwrap().1, [0.0, 2.0, 1.0, 3.0]);
+    assert_eq!(run(&proto, &[2, 2], Some(0)).unwrap().1, [0.0, 1.0, 2.0, 3.0]);
+    let read = read(&proto).unwrap();
+    let given = [(); 2].map(|()| Given { shape: Shape::default(), data: None });
+    let refused = read.resolve(&given).unwrap_err().to_string();
+    assert!(refused.starts_with("If \"y\": its cond depend on the elements of"), "{refused}");
+}
+
+#[test]
+fn what_is_wrong_in_the_branch_that_is_taken_is_said() {
+    let wrong = |name: &str| {
+        let order = vec![ints("perm", &[0, 0])];
+        vec![node("Transpose", &["x"], &[name], order), transpose(name, "r")]
+    };
+    let proto = |first: &str, other: &str| {
+        let attributes = branches((wrong(first), &["r"]), (wrong(other), &["r"]));
+        conditional(vec![node("If", &["c"], &["y"], attributes), transpose("y", "z")])
+    };
+    let refused = |condition| run(&proto("a", "b"), &[2, 2], Some(condition)).unwrap_err();
+    assert!(refused(1).to_string().starts_with("Transpose \"y/then/a\": "), "{}", refused(1));
+    assert!(refused(0).to_string().starts_with("Transpose \"y/else/b\": "), "{}", refused(0));
+}
+
+#[test]
+fn branches_are_within_branches_and_functions() {
+    let inner = |input: &str| {
+        let then = (vec![transpose(input, "r")], &["r"][..]);
+        let otherwise = (vec![node("Flatten", &[input], &["r"], vec![int("axis", 0)])], &["r"][..]);
+        node("If", &["c"], &["q"], branches(then, otherwise))
+    };
+    let then = (vec![transpose("x", "t"), inner("t")], &["q"][..]);
+    let otherwise = (vec![inner("x")], &["q"][..]);
+    let outer = node("If", &["c"], &["y"], branches(then, otherwise));
+    let proto = conditional(vec![outer.clone()]);
+    assert_eq!(run(&proto, &[2, 2], Some(1)).unwrap().1, [0.0, 1.0, 2.0, 3.0]);
+    assert_eq!(run(&proto, &[2, 2], Some(0)).unwrap().0, [1, 4]);
+
+    let function = super::super::proto::Function {
+        name: "F".to_owned(),
+        domain: "own".to_owned(),
+        input: strings(&["x", "c"]),
+        output: strings(&["y"]),
+        node: vec![outer],
+        opset_import: vec![opset("", 17)],
+        ..Default::default()
+    };
+    let call = |input: &str, output: &str| Node {
+        domain: "own".to_owned(),
+        ..node("F", &[input, "c"], &[output], vec![])
+    };
+    let mut proto = conditional(vec![call("x", "m"), transpose("m", "n"), call("n", "z")]);
+    proto.functions.push(function);
+    assert_eq!(run(&proto, &[2, 2], Some(1)).unwrap().1, [0.0, 2.0, 1.0, 3.0]);
+}
+
+#[test]
+fn a_branch_may_hold_tensors_and_give_several_outputs() {
+    let order = Tensor { int64_data: vec![4], ..tensor("sizes", INT64, &[1]) };
+    let mut then =
+        graph("then_branch", vec![node("Reshape", &["x", "sizes"], &["r"], vec![])], &["r", "x"]);
+    then.g.as_mut().unwrap().initializer.push(order);
+    let otherwise = graph("else_branch", vec![transpose("x", "r")], &["x", "r"]);
+    let proto = conditional(vec![node("If", &["c"], &["y", "z"], vec![then, otherwise])]);
+    assert_eq!(run(&proto, &[2, 2], Some(1)).unwrap().0, [4]);
+    assert_eq!(run(&proto, &[2, 2], Some(0)).unwrap().1, [0.0, 1.0, 2.0, 3.0]);
+}
+
+#[test]
+fn what_is_no_if_is_refused() {
+    let good = || (vec![transpose("x", "r")], &["r"][..]);
+    let both = || branches(good(), good());
+    let taken = |attributes| refusal(&conditional(vec![node("If", &["c"], &["y"], attributes)]));
+    let mut with_input = both();
+    with_input[1].g.as_mut().unwrap().input.push(value("x", FLOAT));
+    for (attributes, expected) in [
+        (vec![], "If \"y\": attribute \"then_branch\" is missing"),
+        (both()[..1].to_vec(), "If \"y\": attribute \"else_branch\" is missing"),
+        (
+            vec![attribute("then_branch", attribute_type::GRAPH)],
+            "If \"y\": attribute \"then_branch\" holds no graph",
+        ),
+        (
+            [both(), vec![int("axis", 0)]].concat(),
+            "If \"y\": If of opset 17 has no attribute \"axis\"",
+        ),
+        (with_input, "If \"y\", else_branch: it takes 1 inputs, and may have none"),
+        (
+            branches(good(), (vec![], &[])),
+            "If \"y\", else_branch: it gives 0 outputs, and the If has 1",
+        ),
+        (
+            branches(good(), (vec![], &["nothing"])),
+            "If \"y\", else_branch: no node produces its output \"nothing\"",
+        ),
+        (
+            branches((vec![transpose("x", "x")], &["x"]), good()),
+            "Transpose \"y/then/x\": \"x\" is produced twice",
+        ),
+        (
+            branches((vec![node("Conv", &["x"], &["r"], vec![])], &["r"]), good()),
+            "Conv \"r\": not supported: Conv (1 node), which computes",
+        ),
+    ] {
+        let refused = taken(attributes);
+        assert!(refused.starts_with(expected), "{refused}");
+    }
+    let two = refusal(&conditional(vec![node("If", &["c", "x"], &["y"], both())]));
+    assert_eq!(two, "If \"y\": it has 2 inputs, and takes one: cond");
+    // What a branch gives is not known around it.
+    let mut leaks = conditional(vec![node("If", &["c"], &["y"], both()), transpose("r", "z")]);
+    leaks.graph.as_mut().unwrap().input.retain(|input| input.name != "r");
+    assert_eq!(refusal(&leaks), "Transpose \"z\": it reads \"r\", which no node produces");
+    let number = conditional(vec![node("If", &["x"], &["y"], both())]);
+    assert_eq!(
+        run(&number, &[], None).unwrap_err().to_string(),
+        "If \"y\": cond must be of type boolean, got f32"
+    );
+}
+
+/// A decoder follows graphs within graphs so far, and no further.
+#[test]
+fn branches_that_are_too_deep_are_refused() {
+    let nested = |depth: usize| {
+        let mut inner = node("If", &["c"], &["r"], branches((vec![], &["x"]), (vec![], &["x"])));
+        for level in 0..depth {
+            let (name, given) = (format!("r{level}"), inner.output[0].clone());
+            let then = (vec![inner], &[given.as_str()][..]);
+            inner = node("If", &["c"], &[name.as_str()], branches(then, (vec![], &["x"])));
+        }
+        conditional(vec![inner])
+    };
+    assert_eq!(run(&nested(20), &[2], Some(1)).unwrap().1, [0.0, 1.0]);
+    let refused = refusal(&nested(1000));
+    assert!(refused.starts_with("not an ONNX model: "), "{refused}");
+}
