@@ -30,7 +30,7 @@ from onnx.reference.ops import op_resize
 OPERATORS = {
     *("CenterCropPad", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Dropout", "Expand", "Flatten"),
     *("Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "TensorScatter"),
-    *("Identity", "Pad", "Range", "Reshape", "Resize", "ReverseSequence", "Shape", "Size", "Slice", "SpaceToDepth"),
+    *("Identity", "If", "Pad", "Range", "Reshape", "Resize", "ReverseSequence", "Shape", "Size", "Slice", "SpaceToDepth"),
     *("Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Upsample"),
 }
 
@@ -47,6 +47,8 @@ NOT_RECKONED = ("reckoned", "numbers are not made", "out of range", "is divided 
 
 # The tests that are refused, by what they are called, and what the refusal has to say.
 REFUSED = {
+    "test_if_opt": "graphs or lists of tensors",
+    "test_if_seq": "graphs or lists of tensors",
     "test_identity_opt": "only tensors are supported",
     "test_identity_sequence": "only tensors are supported",
     "test_resize_*_cubic*": "computes",
