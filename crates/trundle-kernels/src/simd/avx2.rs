@@ -41,7 +41,7 @@ impl Vector for Avx2 {
 
     #[inline(always)]
     fn then(self, other: Self, from: usize) -> Self {
-        let places: [u8; 32] = std::array::from_fn(|place| place as u8);
+        let places: [u8; 32] = each!(place in 32 => place as u8);
         // SAFETY: the vector proves AVX2; the places are a register's bytes.
         Avx2(unsafe {
             let places = _mm256_loadu_si256(places.as_ptr().cast());

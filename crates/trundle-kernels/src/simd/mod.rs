@@ -1,5 +1,20 @@
 //! Instruction sets. A kernel is written once over `Vector`; a set only says what a vector is.
 
+/// An array of a number for each place, made by the compiler also where nothing is optimized.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+macro_rules! each {
+    ($place:ident in $places:literal => $number:expr) => {
+        const {
+            let mut numbers = [0; $places];
+            let mut $place = 0usize;
+            while $place < $places {
+                numbers[$place] = $number;
+                $place += 1;
+            }
+            numbers
+        }
+    };
+}
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]

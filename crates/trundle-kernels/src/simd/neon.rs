@@ -31,7 +31,7 @@ impl Vector for Neon {
 
     #[inline(always)]
     fn then(self, other: Self, from: usize) -> Self {
-        let places: [u8; 16] = std::array::from_fn(|place| place as u8);
+        let places: [u8; 16] = each!(place in 16 => place as u8);
         // SAFETY: the vector proves NEON; the places are a register's bytes.
         Neon(unsafe {
             let first = vcltq_u8(vld1q_u8(places.as_ptr()), vdupq_n_u8(from as u8));
@@ -41,7 +41,7 @@ impl Vector for Neon {
 
     #[inline(always)]
     fn join<const W: usize>(self, other: Self, at: usize) -> Self {
-        let indices: [u8; 16] = std::array::from_fn(|place| place as u8);
+        let indices: [u8; 16] = each!(place in 16 => place as u8);
         // SAFETY: the vector proves NEON; the indices are a register's bytes.
         Neon(unsafe {
             let from = vaddq_u8(vld1q_u8(indices.as_ptr()), vdupq_n_u8(at as u8));
