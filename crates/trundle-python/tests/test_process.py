@@ -508,6 +508,8 @@ def test_references_are_given_back():
 def test_ctrl_c_stops_tuning(tmp_path):
     """The search takes seconds: it looks for signals between what it compares, and keeps nothing then."""
     text = """
+        # A shell may have started the tests with SIGINT ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
             trundle.tune()
