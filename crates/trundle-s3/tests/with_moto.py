@@ -356,6 +356,8 @@ def tasks(place, chance, kills):
 
 
 def main():
+    # A shell may have started the tests with SIGINT ignored, as its children would then.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("--count", type=int, default=40)
