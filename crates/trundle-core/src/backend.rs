@@ -72,7 +72,8 @@ pub trait Backend {
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()>;
 
-    /// Moves the elements from `src`, and the one in `fill`, to `dst` as long as `go_on` says so.
+    /// Moves the elements from `src`, and the one in `fill`, to `dst` as long as `go_on` says so. A backend without such
+    /// plans is never asked.
     ///
     /// # Errors
     /// As [`Backend::run_while`].
@@ -83,5 +84,8 @@ pub trait Backend {
         fill: &Self::Buffer,
         dst: &mut Self::Buffer,
         go_on: &(dyn Fn() -> bool + Sync),
-    ) -> Result<()>;
+    ) -> Result<()> {
+        let _ = (src, fill, dst, go_on);
+        unreachable!("{plan} was made by nobody")
+    }
 }

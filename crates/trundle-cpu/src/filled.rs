@@ -3,13 +3,13 @@
 //! As two moves, the rows and what is around them, the lines in which both meet are read, and written twice.
 
 use std::fmt;
-use std::ptr::slice_from_raw_parts_mut;
 
 use trundle_core::Result;
 use trundle_kernels::{AffineLoop, Call, FilledTile, Filling, Kernel, Tuning, simd};
 
 use crate::cancellation::Cancellation;
-use crate::slices::{check_buffer, check_whole, raw};
+use crate::plan::{plural, write_size};
+use crate::slices::{check_buffer, check_whole, raw, raw_mut};
 use crate::threads::for_each_task;
 
 /// A tensor that is rows of another one and an element around them, decided down to tiles and tasks.
@@ -63,10 +63,8 @@ impl FilledPlan {
     pub fn run_slice_into<T: Copy>(&self, src: &[T], fill: &[T], dst: &mut [T]) -> Result<()> {
         check_whole::<T>(self.grain_bytes)?;
         check_whole::<T>(self.width)?;
-        let bytes = size_of_val(dst);
-        let dst = slice_from_raw_parts_mut(dst.as_mut_ptr().cast(), bytes);
         // SAFETY: shared and unique references cannot overlap. Whole elements of T are written, which are values of it.
-        unsafe { self.run_raw(raw(src), raw(fill), dst, &Cancellation::never()) }
+        unsafe { self.run_raw(raw(src), raw(fill), raw_mut(dst), &Cancellation::never()) }
     }
 
     /// Checks the buffers, and writes all of the destination, unless `cancellation` is requested.
@@ -174,13 +172,7 @@ impl fmt::Display for FilledPlan {
         let FilledPlan {
             dst_bytes, tasks, threads, kernel, run, block: (slabs, rows), width, ..
         } = self;
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
-        write!(
-            f,
-            "{dst_bytes} bytes in {tasks} task{} on {threads} thread{}",
-            plural(*tasks),
-            plural(*threads)
-        )?;
+        write_size(f, *dst_bytes, *tasks, *threads)?;
         let units = self.units();
         write!(
             f,

@@ -368,15 +368,7 @@ pub(crate) fn offset_of(
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tasks = self.tasks.len();
-        write!(
-            f,
-            "{} bytes in {tasks} task{} on {} thread{}",
-            self.moved_bytes,
-            plural(tasks),
-            self.threads,
-            plural(self.threads)
-        )?;
+        write_size(f, self.moved_bytes, self.tasks.len(), self.threads)?;
         match &self.work {
             Work::Tiles(steps) => steps
                 .iter()
@@ -387,7 +379,18 @@ impl fmt::Display for Plan {
     }
 }
 
-fn plural(count: usize) -> &'static str {
+/// How much is done, and by how many.
+pub(crate) fn write_size(
+    f: &mut fmt::Formatter<'_>,
+    bytes: usize,
+    tasks: usize,
+    threads: usize,
+) -> fmt::Result {
+    let (of_tasks, of_threads) = (plural(tasks), plural(threads));
+    write!(f, "{bytes} bytes in {tasks} task{of_tasks} on {threads} thread{of_threads}")
+}
+
+pub(crate) fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 

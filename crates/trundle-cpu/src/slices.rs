@@ -101,10 +101,8 @@ impl Plan {
     /// D are u8.
     #[inline]
     unsafe fn run_over<T: Copy, D>(&self, src: &[T], dst: &mut [D]) -> Result<()> {
-        let bytes = size_of_val(dst);
-        let dst = slice_from_raw_parts_mut(dst.as_mut_ptr().cast(), bytes);
         // SAFETY: a shared and a unique reference cannot overlap. The rest by the caller.
-        unsafe { self.run_raw(raw(src), dst, &Cancellation::never()) }
+        unsafe { self.run_raw(raw(src), raw_mut(dst), &Cancellation::never()) }
     }
 
     /// Moves the elements of `src` to the front of `dst`, and returns that.
@@ -196,6 +194,12 @@ impl Plan {
 /// The bytes of a slice, of which some may be padding, which is no value.
 pub(crate) fn raw<T>(slice: &[T]) -> *const [u8] {
     slice_from_raw_parts(slice.as_ptr().cast(), size_of_val(slice))
+}
+
+/// The same of one that is written.
+pub(crate) fn raw_mut<T>(slice: &mut [T]) -> *mut [u8] {
+    let bytes = size_of_val(slice);
+    slice_from_raw_parts_mut(slice.as_mut_ptr().cast(), bytes)
 }
 
 /// Checks that what stays together at multiples of so many bytes are whole elements of T.

@@ -7,7 +7,7 @@ mod common;
 use trundle_core::{Backend, Layout, Move};
 use trundle_cpu::tuning::{Level, LinesTogether, Packed, Tuning};
 use trundle_cpu::{CATALOGUE, Cpu, Kernel, Machine, Planner, Simd};
-use trundle_testing::{MOST_BOXES, everything, few, suite};
+use trundle_testing::{MOST_BOXES, everything, suite};
 
 use common::streaming;
 
@@ -21,20 +21,15 @@ fn cpu_with(simd: Simd, threads: usize, tuning: Tuning) -> Cpu {
     Cpu::with_planner(Planner::new(machine))
 }
 
-/// The suite for each set of the machine: all of it where `TRUNDLE_TESTS` is `all` and kernels are optimized, as in CI;
+/// The suite for each set of the machine: all of it where `TRUNDLE_TESTS` is `all`, as it is in CI;
 /// else it is dealt out to the sets, since all takes minutes.
 fn conformance_of_each_set(cpu: impl Fn(Simd) -> Cpu) {
     let sets: Vec<Simd> = Simd::available().collect();
-    let parts = if few() { 4 } else { 1 };
     // The widest first: it is what runs here else.
     for (number, simd) in sets.iter().enumerate().rev() {
-        let (share, shares) = if all() { (0, 1) } else { (number, parts * sets.len()) };
+        let (share, shares) = if everything() { (0, 1) } else { (number, sets.len()) };
         suite::share_of_conformance(&cpu(*simd), share, shares);
     }
-}
-
-fn all() -> bool {
-    everything() && !cfg!(debug_assertions)
 }
 
 #[test]
@@ -81,11 +76,7 @@ fn results_are_the_same_with_any_tuning_record() {
         ..one
     };
     for (number, tuning) in [one, other].into_iter().enumerate() {
-        let shares = match (all(), few()) {
-            (true, _) => 2,
-            (_, true) => 32,
-            _ => 8,
-        };
+        let shares = if everything() { 2 } else { 8 };
         suite::share_of_conformance(&cpu_with(Simd::detect(), 3, tuning), number, shares);
     }
 }

@@ -72,7 +72,8 @@ impl PlannedModel {
             firsts.iter().filter_map(|output| left[*output].take()).collect();
         for (buffer, id) in written.iter_mut().zip(self.program().outputs()) {
             // Bits behind the last element of a packed tensor are nobody's else.
-            if let (Width::SubByte(_), Some(last)) = (self.width(*id), buffer.last_mut()) {
+            let width = self.model().program().tensor(*id).width;
+            if let (Width::SubByte(_), Some(last)) = (width, buffer.last_mut()) {
                 *last = 0;
             }
         }
@@ -102,17 +103,24 @@ impl PlannedModel {
             let (got, takes) = (inputs.len(), model.inputs());
             return Err(Error::Input(format!("the model takes {takes} inputs, got {got}")));
         }
-        let mut sources = Vec::with_capacity(model.program().inputs());
-        for (index, tensor) in model.program().tensors().iter().enumerate() {
-            let (id, Made::Given(input)) = (TensorId(index), &tensor.made) else { continue };
-            let source = match model.constant_of(*input) {
+        let source = |(id, input): (TensorId, usize)| {
+            let source = match model.constant_of(input) {
                 Some(constant) => constant.data.elements().bytes(),
-                None => inputs[*input],
+                None => inputs[input],
             };
             self.check_bytes(id, source.len())?;
-            sources.push(source);
-        }
-        Ok(sources)
+            Ok(source)
+        };
+        self.given().map(source).collect()
+    }
+
+    /// The tensors that are inputs of the program, each with its number.
+    fn given(&self) -> impl Iterator<Item = (TensorId, usize)> {
+        let tensors = self.model().program().tensors().iter().enumerate();
+        tensors.filter_map(|(index, tensor)| match tensor.made {
+            Made::Given(input) => Some((TensorId(index), input)),
+            _ => None,
+        })
     }
 
     fn check_outputs(&self, outputs: &[&mut [u8]]) -> Result<()> {
@@ -142,23 +150,18 @@ impl PlannedModel {
         }
     }
 
-    fn width(&self, id: TensorId) -> Width {
-        self.model().program().tensor(id).width
-    }
-
     /// Whether every input has as many elements as the model reads.
     fn check(&self, inputs: &[Data]) -> Result<()> {
         let model = self.model();
-        for (index, tensor) in model.program().tensors().iter().enumerate() {
-            let (id, Made::Given(input)) = (TensorId(index), &tensor.made) else { continue };
-            if model.constant_of(*input).is_some() {
+        for (id, input) in self.given() {
+            if model.constant_of(input).is_some() {
                 continue;
             }
-            let Some(data) = inputs.get(*input) else {
+            let Some(data) = inputs.get(input) else {
                 let (got, needed) = (inputs.len(), input + 1);
                 return Err(Error::Input(format!("{got} inputs, of {needed} that are needed")));
             };
-            data.check(model.element(id), &tensor.shape).map_err(|problem| {
+            data.check(model.element(id), model.shape(id)).map_err(|problem| {
                 Error::Input(format!("input {:?}: {problem}", model.name(id)))
             })?;
         }
@@ -180,12 +183,7 @@ impl PlannedModel {
                 Cow::Owned(indices.flat_map(|index| (index as u64).to_ne_bytes()).collect())
             }
         };
-        let tensors = self.model().program().tensors().iter().enumerate();
-        let given = tensors.filter(|(_, tensor)| matches!(tensor.made, Made::Given(_)));
-        given
-            .filter_map(|(index, _)| self.model().source(TensorId(index), inputs))
-            .map(&mut bytes)
-            .collect()
+        self.given().filter_map(|(id, _)| self.model().source(id, inputs)).map(&mut bytes).collect()
     }
 
     /// The elements of an output from the bytes that were moved.

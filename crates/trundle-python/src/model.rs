@@ -3,23 +3,23 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use numpy::{
-    PyArray1, PyArrayDescr, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1, PyUntypedArray,
-    PyUntypedArrayMethods,
-};
+use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use trundle::{DType, Shape};
+use trundle::Shape;
 use trundle_models::{
     Data, Dimension, ElementType, Error, Given, Input, Links, PartialShape, PlannedModel, TensorId,
 };
 
 use crate::array::Array;
 use crate::array_like::array_of;
+use crate::error::refused as refused_by_core;
+use crate::memory::Memory;
 use crate::numbers;
 use crate::run::run_of;
+use crate::tensor::numpy_dtype;
 
 /// A model of operators that only move elements, read from an ONNX file or OpenVINO IR: call it with arrays.
 ///
@@ -66,9 +66,6 @@ pub(crate) struct Model {
 /// The most plans that are kept.
 const MOST_PLANS: usize = 16;
 
-/// The most bytes of an input of numbers that are no integers, of which the elements may decide something: scales.
-const MOST_DECIDING_BYTES: usize = 1 << 20;
-
 /// A plan, and what it is for.
 struct Kept {
     shapes: Vec<Shape>,
@@ -81,7 +78,14 @@ struct Kept {
 /// An input of a call.
 struct Lent<'py> {
     shape: Shape,
+    memory: Memory,
     bytes: PyReadonlyArray1<'py, u8>,
+}
+
+/// The array of an output.
+struct Made<'py> {
+    array: Bound<'py, PyAny>,
+    memory: Memory,
 }
 
 impl Lent<'_> {
@@ -132,8 +136,8 @@ impl Model {
         let made = self.made(py, &planned, out)?;
         run(py, &planned, &inputs, &made)?;
         let outputs = PyDict::new(py);
-        for (output, array) in self.model.outputs.iter().zip(made) {
-            outputs.set_item(&output.name, array)?;
+        for (output, made) in self.model.outputs.iter().zip(made) {
+            outputs.set_item(&output.name, made.array)?;
         }
         Ok(outputs)
     }
@@ -262,21 +266,20 @@ impl Model {
         bytes: &[&[u8]],
         threads: Option<usize>,
     ) -> Result<Kept, Error> {
-        let may_decide = |(input, bytes): (&Input, &&[u8])| {
-            (is_integer(input.element) || bytes.len() <= MOST_DECIDING_BYTES)
-                .then(|| Data::Bytes(bytes.to_vec().into()))
+        let mut given: Vec<Given<'_>> =
+            shapes.iter().map(|shape| Given { shape: shape.clone(), data: None }).collect();
+        // Most models say with shapes alone what they move. Of others, what is read is copied.
+        let shapes_alone = self.model.resolve(&given);
+        let mut data = Vec::new();
+        let (resolved, deciding) = match shapes_alone {
+            Ok(resolved) => (resolved, Vec::new()),
+            Err(_) => {
+                data.extend(bytes.iter().map(|bytes| Data::Bytes(bytes.to_vec().into())));
+                given.iter_mut().zip(&data).for_each(|(given, data)| given.data = Some(data));
+                let deciding = self.model.deciding_inputs(&given)?;
+                (self.model.resolve(&given)?, deciding)
+            }
         };
-        let data: Vec<Option<Data>> = self.model.inputs.iter().zip(bytes).map(may_decide).collect();
-        let mut given: Vec<Given<'_>> = shapes
-            .iter()
-            .zip(&data)
-            .map(|(shape, data)| Given { shape: shape.clone(), data: data.as_ref() })
-            .collect();
-        let deciding = self.model.deciding_inputs(&given)?;
-        for (number, given) in given.iter_mut().enumerate() {
-            given.data.take_if(|_| !deciding.contains(&number));
-        }
-        let resolved = self.model.resolve(&given)?;
         let planned = Arc::new(PlannedModel::new(resolved, threads)?);
         let elements = |number: usize| (number, bytes[number].to_vec());
         let deciding = deciding.into_iter().map(elements).collect();
@@ -289,7 +292,7 @@ impl Model {
         py: Python<'py>,
         planned: &PlannedModel,
         out: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    ) -> PyResult<Vec<Made<'py>>> {
         let is_output =
             |name: &String| self.model.outputs.iter().any(|output| output.name == *name);
         let names = out.into_iter().flat_map(PyDictMethods::keys).map(|name| name.to_string());
@@ -301,22 +304,23 @@ impl Model {
             let (name, sizes) = (&output.name, PyTuple::new(py, model.shape(*id).sizes())?);
             let dtype = dtype_of(py, &format!("output '{name}'"), model.element(*id))?;
             let given = out.map(|out| out.get_item(name)).transpose()?.flatten();
-            let Some(given) = given else {
-                return py.import("numpy")?.call_method1("empty", (sizes, dtype));
+            let given = match given {
+                Some(given) => given,
+                None => py.import("numpy")?.call_method1("empty", (&sizes, &dtype))?,
             };
-            let array = given.cast::<PyUntypedArray>();
-            let fits = array.is_ok_and(|array| {
-                array.is_c_contiguous() && array.shape() == model.shape(*id).sizes()
-            });
-            let fits = fits
-                && given.getattr("dtype")?.eq(&dtype)?
-                && given.getattr("flags")?.get_item("WRITEABLE")?.is_truthy()?;
-            match fits {
-                true => Ok(given),
-                false => Err(PyValueError::new_err(format!(
+            let misfit = || {
+                PyValueError::new_err(format!(
                     "out: output '{name}' must be a writeable C-contiguous array of shape {sizes} and dtype {dtype}"
-                ))),
-            }
+                ))
+            };
+            let array = Array::of(&given).ok_or_else(misfit)?;
+            let memory = array.memory("out")?;
+            let own = memory.sizes.iter().map(|size| size.unsigned_abs());
+            let fits = own.eq(model.shape(*id).iter().copied())
+                && (memory.is_empty() || memory.is_contiguous())
+                && array.dtype().eq(&dtype)?
+                && array.check_writable("out").is_ok();
+            if fits { Ok(Made { array: given, memory }) } else { Err(misfit()) }
         };
         self.model.outputs.iter().zip(planned.model().outputs()).map(made).collect()
     }
@@ -333,24 +337,24 @@ fn lent<'py>(input: &Input, given: &Bound<'py, PyAny>) -> PyResult<Lent<'py>> {
         }
         None => as_array(given, Some(&dtype))?,
     };
-    let memory = array.memory(&argument)?;
+    let mut memory = array.memory(&argument)?;
     let got = array.dtype();
     if !got.is(&dtype) && !got.eq(&dtype)? {
         return Err(PyTypeError::new_err(format!(
             "{argument} is of dtype {dtype}, got {got}: nothing is cast, give {name}.astype('{dtype}')"
         )));
     }
+    let mut array = array;
+    if !memory.is_contiguous() {
+        array = as_array(&array.into_object(), Some(&dtype))?;
+        memory = array.memory(&argument)?;
+    }
     let sizes = memory.sizes.iter().map(|size| size.unsigned_abs());
     let shape = Shape::new(sizes.collect::<Vec<_>>());
-    let shape = shape.map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let array = array.into_object();
-    let array = match array.cast::<PyUntypedArray>()?.is_c_contiguous() {
-        true => array,
-        false => as_array(&array, Some(&dtype))?.into_object(),
-    };
-    let bytes = bytes_of(&array)?.try_readonly();
+    let shape = shape.map_err(|error| refused_by_core(given.py(), &error))?;
+    let bytes = bytes_of(&array.into_object())?.try_readonly();
     let bytes = bytes.map_err(|error| PyValueError::new_err(format!("{argument}: {error}")))?;
-    Ok(Lent { shape, bytes })
+    Ok(Lent { shape, memory, bytes })
 }
 
 /// What `numpy.asarray` makes of an object in row-major order, of a dtype if there is one.
@@ -373,25 +377,18 @@ fn run(
     py: Python<'_>,
     planned: &PlannedModel,
     inputs: &[Lent<'_>],
-    made: &[Bound<'_, PyAny>],
+    made: &[Made<'_>],
 ) -> PyResult<()> {
-    let sources = inputs.iter().map(Lent::bytes).collect::<PyResult<Vec<_>>>()?;
-    let arrays = made.iter().map(bytes_of).collect::<PyResult<Vec<_>>>()?;
-    let targets: Vec<(usize, usize)> =
-        arrays.iter().map(|array| (array.data().addr(), array.len())).collect();
-    let read = sources.iter().map(|source| (source.as_ptr().addr(), source.len()));
-    let all: Vec<(usize, usize)> = read.chain(targets.iter().copied()).collect();
-    for (number, target) in targets.iter().enumerate() {
-        let is_itself = |other: usize| other == inputs.len() + number;
-        if all
-            .iter()
-            .enumerate()
-            .any(|(other, range)| !is_itself(other) && overlap(*range, *target))
-        {
+    for (number, Made { memory, .. }) in made.iter().enumerate() {
+        let read = inputs.iter().map(|input| &input.memory);
+        let mut others = read.chain(made[..number].iter().map(|other| &other.memory));
+        if others.any(|other| memory.may_overlap(other)) {
             let message = "out: an array overlaps an input or another output";
             return Err(PyValueError::new_err(message));
         }
     }
+    let sources = inputs.iter().map(Lent::bytes).collect::<PyResult<Vec<_>>>()?;
+    let arrays = made.iter().map(|made| bytes_of(&made.array)).collect::<PyResult<Vec<_>>>()?;
     let mut borrowed = arrays.iter().map(to_write).collect::<PyResult<Vec<_>>>()?;
     let mut targets = borrowed
         .iter_mut()
@@ -412,52 +409,20 @@ fn to_write<'py>(array: &Bound<'py, PyArray1<u8>>) -> PyResult<PyReadwriteArray1
     array.try_readwrite().map_err(|error| PyValueError::new_err(format!("out: {error}")))
 }
 
-/// Whether two ranges, each from an address on, share a byte.
-fn overlap((first, bytes): (usize, usize), (other, other_bytes): (usize, usize)) -> bool {
-    bytes > 0 && other_bytes > 0 && first < other + other_bytes && other < first + bytes
-}
-
-fn is_integer(element: ElementType) -> bool {
-    use DType::{Boolean, I8, I16, I32, I64, U8, U16, U32, U64};
-    let integers = [Boolean, I8, I16, I32, I64, U8, U16, U32, U64];
-    matches!(element, ElementType::Fixed(dtype) if integers.contains(&dtype))
-}
-
 /// The dtype of arrays with elements of a type.
 ///
 /// # Errors
 /// TypeError for a type that arrays do not have, ImportError where the package is missing that has it.
 fn dtype_of<'py>(py: Python<'py>, what: &str, element: ElementType) -> PyResult<Bound<'py, PyAny>> {
-    let refused = || {
+    let dtype = match element {
+        ElementType::Fixed(dtype) => numpy_dtype(py, dtype)?,
+        ElementType::String => None,
+    };
+    dtype.ok_or_else(|| {
         PyTypeError::new_err(format!(
             "{what} is of {element}, which arrays do not hold: run the model by trundle run"
         ))
-    };
-    let ElementType::Fixed(dtype) = element else { return Err(refused()) };
-    let of = |described: Bound<'py, PyArrayDescr>| Ok(described.into_any());
-    let of_package =
-        |name: &str| of(PyArrayDescr::new(py, py.import("ml_dtypes")?.getattr(name)?)?);
-    match dtype {
-        DType::Boolean => of(numpy::dtype::<bool>(py)),
-        DType::I8 => of(numpy::dtype::<i8>(py)),
-        DType::I16 => of(numpy::dtype::<i16>(py)),
-        DType::I32 => of(numpy::dtype::<i32>(py)),
-        DType::I64 => of(numpy::dtype::<i64>(py)),
-        DType::U8 => of(numpy::dtype::<u8>(py)),
-        DType::U16 => of(numpy::dtype::<u16>(py)),
-        DType::U32 => of(numpy::dtype::<u32>(py)),
-        DType::U64 => of(numpy::dtype::<u64>(py)),
-        DType::F16 => of(PyArrayDescr::new(py, "float16")?),
-        DType::F32 => of(numpy::dtype::<f32>(py)),
-        DType::F64 => of(numpy::dtype::<f64>(py)),
-        DType::Complex64 => of(PyArrayDescr::new(py, "complex64")?),
-        DType::Complex128 => of(PyArrayDescr::new(py, "complex128")?),
-        DType::BF16 => of_package("bfloat16"),
-        DType::F8E4M3 => of_package("float8_e4m3fn"),
-        DType::F8E5M2 => of_package("float8_e5m2"),
-        DType::F8E8M0 => of_package("float8_e8m0fnu"),
-        _ => Err(refused()),
-    }
+    })
 }
 
 /// What a model states of a shape, as Python says it.

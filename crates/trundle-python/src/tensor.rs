@@ -1,6 +1,7 @@
 //! Arrays of whatever kind: what is read, and what a result is written to.
 
 use dlpark::ffi::{DLDataType, DLDataTypeCode};
+use numpy::PyArrayDescr;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use trundle::DType;
@@ -242,6 +243,26 @@ fn dtype_of(dtype: &Bound<'_, PyAny>, width: usize) -> PyResult<Option<DType>> {
         }
     };
     Ok(DType::from_name(&name).ok())
+}
+
+/// The dtype of arrays with elements of a type; `None` for types that arrays do not hold.
+///
+/// # Errors
+/// ImportError where the package is missing that has the dtype.
+pub(crate) fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Option<Bound<'_, PyAny>>> {
+    let name = dtype.to_string();
+    let described = if let Some((own, _)) = ML_DTYPES.iter().find(|(_, known)| *known == dtype) {
+        PyArrayDescr::new(py, py.import("ml_dtypes")?.getattr(*own)?)
+    } else {
+        match (&name[..1], dtype.packing()) {
+            _ if dtype == DType::Boolean => PyArrayDescr::new(py, "?"),
+            (kind @ ("i" | "u" | "f" | "c"), None) => {
+                PyArrayDescr::new(py, format!("{kind}{}", dtype.width()))
+            }
+            _ => return Ok(None),
+        }
+    };
+    Ok(Some(described?.into_any()))
 }
 
 /// The elements of an array, of which numbers are to be some.

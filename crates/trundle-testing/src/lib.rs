@@ -32,16 +32,7 @@ pub use testable::{TestBuffer, Testable};
 /// Whether everything shall be tested, however long it takes (`TRUNDLE_TESTS=all`), as CI has it; else the
 /// longest tests take a part, which is another one for each of their cases.
 pub fn everything() -> bool {
-    tested("all")
-}
-
-/// Whether only a few cases of the longest tests shall be run (`TRUNDLE_TESTS=few`), as under emulation.
-pub fn few() -> bool {
-    tested("few")
-}
-
-fn tested(asked: &str) -> bool {
-    std::env::var_os("TRUNDLE_TESTS").is_some_and(|tests| tests == asked)
+    std::env::var_os("TRUNDLE_TESTS").is_some_and(|tests| tests == "all")
 }
 
 /// The examples of the README run as tests. They do so here because a published crate has no files but

@@ -255,15 +255,4 @@ impl<Buffer: Bytewise + ?Sized> Backend for PairByPair<Buffer> {
         };
         if is_whole { Ok(()) } else { Err(Error::Stopped) }
     }
-
-    fn run_filled_while(
-        &self,
-        plan: &Infallible,
-        _: &Buffer,
-        _: &Buffer,
-        _: &mut Buffer,
-        _: &(dyn Fn() -> bool + Sync),
-    ) -> Result<()> {
-        match *plan {}
-    }
 }

@@ -1,6 +1,6 @@
 //! Moves between several buffers, one after another, on any backend.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
@@ -141,23 +141,19 @@ impl<B: Backend> Runner<B> {
         let uses = uses(steps, constants);
         let (slots, sizes) = slots(steps, &uses);
         let slot_of = |id| slots.get(&id).map_or(id, |slot| BufferId::Temporary(*slot));
-        let plans = (0..steps.len()).map(|at| plans_of(&backend, steps, at));
-        let mut plans: Vec<PlansOf<B>> = plans.collect();
-        let along = |each: &PlansOf<B>| matches!(each, Plans::Filled(..));
-        for at in 0..steps.len() {
-            if is_constant(steps[at].source)
-                && let Some(other) = other_step(steps, at)
-                && along(&plans[other])
-            {
-                plans[at] = Plans::Along;
-            }
-        }
-        let planned = steps.iter().zip(plans).map(|(step, work)| Step {
+        let mut filled = filled_plans(&backend, steps);
+        let along: BTreeSet<usize> = filled.values().map(|(_, fill)| *fill).collect();
+        let plan = |(at, step): (usize, &Step<Moves<'_>>)| Step {
             source: slot_of(step.source),
             target: slot_of(step.target),
-            work,
-        });
-        let planned = planned.collect();
+            work: match (filled.remove(&at), &step.work) {
+                (Some((plan, fill)), _) => Plans::Filled(plan, steps[fill].source),
+                (None, _) if along.contains(&at) => Plans::Along,
+                (None, Moves::One(work)) => Plans::One(backend.plan(work)),
+                (None, Moves::Tiles(tiles)) => Plans::Tiles(tiles.clone()),
+            },
+        };
+        let planned = steps.iter().enumerate().map(plan).collect();
         let life = |(at, step): (usize, &Step<Moves<'_>>)| Life {
             target_bytes: uses[&step.target].bytes,
             ends_source: slots.contains_key(&step.source)
@@ -476,32 +472,29 @@ fn two<T>(slice: &mut [T], src: usize, dst: usize) -> (&T, &mut T) {
     (src, dst)
 }
 
-fn is_constant(id: BufferId) -> bool {
-    matches!(id, BufferId::Constant(_))
-}
-
-/// The step that writes, together with step `at` alone, one target.
-fn other_step(steps: &[Step<Moves<'_>>], at: usize) -> Option<usize> {
-    let is_other = |other: &usize| *other != at && steps[*other].target == steps[at].target;
-    let mut others = (0..steps.len()).filter(is_other);
-    others.next().filter(|_| others.next().is_none())
-}
-
-/// How step `at` is done: what has a constant around it together with that, if the backend can.
-fn plans_of<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>], at: usize) -> PlansOf<B> {
-    let work = match &steps[at].work {
-        Moves::One(work) => *work,
-        Moves::Tiles(tiles) => return Plans::Tiles(tiles.clone()),
-    };
-    if !is_constant(steps[at].source)
-        && let Some(other) = other_step(steps, at)
-        && let Step { source: fill @ BufferId::Constant(_), work: Moves::One(around), .. } =
-            &steps[other]
-        && let Some(plan) = backend.plan_filled(work, around)
-    {
-        return Plans::Filled(plan, *fill);
+/// The plans of targets that two steps write at once, if the backend can: by the step that moves, with the one that puts a
+/// constant around that.
+fn filled_plans<B: Backend>(
+    backend: &B,
+    steps: &[Step<Moves<'_>>],
+) -> BTreeMap<usize, (B::FilledPlan, usize)> {
+    let mut writers: BTreeMap<BufferId, Vec<usize>> = BTreeMap::new();
+    for (at, step) in steps.iter().enumerate() {
+        writers.entry(step.target).or_default().push(at);
     }
-    Plans::One(backend.plan(work))
+    let filled = |rows: usize, fill: usize| match (&steps[rows], &steps[fill]) {
+        (Step { source: BufferId::Constant(_), .. }, _) => None,
+        (
+            Step { work: Moves::One(work), .. },
+            Step { source: BufferId::Constant(_), work: Moves::One(around), .. },
+        ) => Some((rows, (backend.plan_filled(work, around)?, fill))),
+        _ => None,
+    };
+    let of_two = |writers: &Vec<usize>| match writers[..] {
+        [one, other] => filled(one, other).or_else(|| filled(other, one)),
+        _ => None,
+    };
+    writers.values().filter_map(of_two).collect()
 }
 
 /// How long buffers are needed, where a run makes them itself.

@@ -7,9 +7,10 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use trundle::lowering::{Device, Move, PlannedProgram, Plans};
+use trundle::lowering::{Device, Move, PlannedProgram, Planner, Plans};
 use trundle::ops::Roll;
-use trundle::{BitOrder, Error, Packing, Program, Result, Shape, Width};
+use trundle::tuning::Tuning;
+use trundle::{BitOrder, Error, Machine, Packing, Program, Result, Shape, Width};
 use trundle_core::Backend;
 use trundle_core::program::{Budget, Made, TensorId};
 use trundle_testing::choices::Choices;
@@ -98,6 +99,41 @@ fn planned_programs_move_every_element_from_its_origin() {
         run(&PairByPair::<Cells>::default(), &program, budget);
     }
     assert!(in_tiles > 100, "{in_tiles}");
+}
+
+/// A padded tensor, of which the padding is a constant: both are one plan where the result is streamed.
+#[test]
+fn rows_and_a_constant_around_them_are_written_at_once() {
+    let machine = Machine::detect().clone();
+    let tuning = Tuning { streaming_bytes: 0, ..machine.tuning };
+    let device = Device::with_planner(Planner::new(Machine { tuning, ..machine }));
+    for constant_first in [false, true] {
+        let mut program = Program::new();
+        let fill = |program: &mut Program| program.fill(2, &[0xcd, 0xab]).unwrap();
+        let before = constant_first.then(|| fill(&mut program));
+        let given = program.given(Shape::new([4, 20, 40]).unwrap(), 2).unwrap();
+        let fill = before.unwrap_or_else(|| fill(&mut program));
+        let padded = program.padded(given, &[[0, 1], [1, 2], [1, 1]], fill).unwrap();
+        program.output(padded).unwrap();
+        let budget = device.budget();
+        assert_eq!(run(&device, &program, budget.clone()), 0);
+        let planned = PlannedProgram::within(device.clone(), &program, budget).unwrap();
+        let [pass] = planned.passes() else { panic!("{planned:?}") };
+        let is = |filled: fn(&Plans<_, _>) -> bool| {
+            pass.parts.iter().filter(|part| filled(planned.plans_of(part))).count()
+        };
+        let counts = [
+            is(|plans| matches!(plans, Plans::Filled(..))),
+            is(|plans| matches!(plans, Plans::Along)),
+        ];
+        assert_eq!((counts, pass.parts.len()), ([1, 1], 2), "{planned:?}");
+        let (src, mut dst) = (vec![1; 6400], vec![9; planned.moved_bytes()]);
+        let stopped = planned.runner().run_while(&[&src], &mut [&mut dst], &|| false);
+        assert_eq!(stopped, Err(Error::Stopped));
+        assert!(dst.iter().all(|byte| *byte == 9));
+        let short = planned.runner().run(&[&src[1..]], &mut [&mut dst]);
+        assert!(matches!(short, Err(Error::OutOfBounds { .. })), "{short:?}");
+    }
 }
 
 /// A roll of all axes in tiles, which is rolled again.
@@ -204,17 +240,6 @@ impl Backend for Measured {
             dst.bytes[to..][..plan.width()].copy_from_slice(&src.bytes[from..][..plan.width()]);
         });
         Ok(())
-    }
-
-    fn run_filled_while(
-        &self,
-        plan: &Infallible,
-        _: &Buffer,
-        _: &Buffer,
-        _: &mut Buffer,
-        _: &(dyn Fn() -> bool + Sync),
-    ) -> Result<()> {
-        match *plan {}
     }
 }
 

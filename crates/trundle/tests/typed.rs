@@ -190,3 +190,17 @@ fn memory_for_packed_elements_is_initialised() {
     let mut out = TensorViewMut::from_slice(&mut memory, &shape(&[4])).unwrap();
     assert!(trundle::copy_into(&data, &mut out).is_err());
 }
+
+/// A result that is streamed, of rows and what is around them at once.
+#[test]
+fn a_large_tensor_is_padded() {
+    let [rows, cols] = [trundle::Machine::detect().tuning.streaming_bytes / 4000 + 1, 1000];
+    let numbers: Vec<f32> = (0..rows * cols).map(|number| number as f32).collect();
+    let data = TensorView::from_slice(&numbers, &shape(&[rows, cols])).unwrap();
+    let padded = trundle::pad(&data, &[[1, 0], [2, 1]], &[-1.0]).unwrap().into_vec();
+    assert!(padded[..cols + 3].iter().all(|number| *number == -1.0));
+    for (row, numbers) in padded[cols + 3..].chunks(cols + 3).zip(numbers.chunks(cols)) {
+        assert_eq!((&row[..2], &row[cols + 2..]), (&[-1.0; 2][..], &[-1.0][..]));
+        assert_eq!(&row[2..cols + 2], numbers);
+    }
+}

@@ -1,10 +1,9 @@
 //! A move with an element around all that it writes, as one plan.
 
 use trundle_core::{Block, Loop, Move};
-use trundle_kernels::{
-    AffineLoop, CATALOGUE, Kernel, MOST_FILLED_BYTES, Pattern, Roles, Space, Store,
-};
+use trundle_kernels::{AffineLoop, CATALOGUE, Kernel, MOST_FILLED_BYTES, Roles, Space, Store};
 
+use super::roles::pattern;
 use super::{LEAST_THREAD_BYTES, MOST_THREADS, Planner, TASKS_PER_THREAD};
 use crate::filled::FilledPlan;
 
@@ -39,8 +38,9 @@ impl Planner {
         let is_ours =
             |kernel: &&Kernel| kernel.roles == Roles::Filled && kernel.simd <= self.machine.simd;
         let kernel = CATALOGUE.iter().find(is_ours)?;
+        let bytes = AffineLoop { len: run, src_stride: 1, dst_stride: 1 };
         let (all_rows, _) = kernel.tile(&Space {
-            pattern: pattern(rows, slabs.len, run),
+            pattern: pattern(1, *rows, bytes, (rows.len * slabs.len, run)),
             ragged_rows: false,
             ragged_cols: false,
             store: Store::Streaming,
@@ -128,19 +128,5 @@ impl Rows {
         let at = |offset: isize| usize::try_from(offset).ok();
         let first = (at(block.src_offset)?, at(block.dst_offset)?);
         Some(Rows { run, first, loops })
-    }
-}
-
-/// The rows of all slabs, by which a kernel says how many it takes at once.
-fn pattern(rows: &AffineLoop, slabs: usize, run: usize) -> Pattern {
-    let lens = (rows.len * slabs, run);
-    Pattern {
-        width: 1,
-        row_strides: (rows.src_stride, rows.dst_stride),
-        col_strides: (1, 1),
-        lens,
-        wrapped: lens,
-        tile: lens,
-        bits: (0, 0),
     }
 }

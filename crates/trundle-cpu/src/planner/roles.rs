@@ -198,7 +198,13 @@ fn is_short_and_reversed(cols: AffineLoop, width: usize) -> bool {
     (cols.src_stride, cols.dst_stride) == (-step, step) && cols.len * width < LINE
 }
 
-fn pattern(width: usize, rows: AffineLoop, cols: AffineLoop, wrapped: (usize, usize)) -> Pattern {
+/// The pattern of rows and columns, of which there are so many when they are counted on through what continues them.
+pub(super) fn pattern(
+    width: usize,
+    rows: AffineLoop,
+    cols: AffineLoop,
+    wrapped: (usize, usize),
+) -> Pattern {
     Pattern {
         width,
         row_strides: (rows.src_stride, rows.dst_stride),

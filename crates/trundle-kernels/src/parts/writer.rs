@@ -27,12 +27,6 @@ impl<V: Vector> Writer<V> {
         Writer { token, line, dst: dst.wrapping_sub(skip), skip, full: skip }
     }
 
-    /// That the machine has the set.
-    #[inline(always)]
-    pub(crate) fn token(&self) -> Token<V> {
-        self.token
-    }
-
     /// Writes the first `bytes` bytes of `line`, which are whole elements of W bytes, as are all
     /// that have been written.
     ///

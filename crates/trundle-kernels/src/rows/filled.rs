@@ -113,6 +113,7 @@ impl FilledTile<'_> {
         [behind_row, behind(slabs, slab)]
     }
 
+    /// All rows, in the order of the destination.
     #[inline(always)]
     fn all_rows(&self) -> Rows<'_> {
         Rows { tile: self, between: self.between(), slab: 0, row: 0 }
@@ -173,14 +174,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FilledTile<'_>) {
     let unaligned = tile.dst.addr() | bytes;
     // SAFETY: the contract is the same; all places in the destination are multiples of W.
     unsafe {
-        match (unaligned.trailing_zeros(), tile.tuning.rolled_level) {
-            (0, Level::L1) => stream_rows::<V, 1, L1>(token, tile),
-            (0, Level::L2) => stream_rows::<V, 1, L2>(token, tile),
-            (1, Level::L1) => stream_rows::<V, 2, L1>(token, tile),
-            (1, Level::L2) => stream_rows::<V, 2, L2>(token, tile),
-            (_, Level::L1) => stream_rows::<V, 4, L1>(token, tile),
-            (_, Level::L2) => stream_rows::<V, 4, L2>(token, tile),
-        }
+        by_grain_and_level!(unaligned, tile.tuning.rolled_level, stream_rows::<V>(token, tile));
     }
 }
 
@@ -198,10 +192,10 @@ unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(
     // are the tile's.
     unsafe {
         let mut writer = Writer::at(token, tile.dst);
-        fill::<V, W>(&mut writer, tile.filling, tile.before);
+        fill::<V, W>(token, &mut writer, tile.filling, tile.before);
         for (src, behind) in tile.all_rows() {
             writer.put_run::<W, LEVEL>(src, tile.run, ahead);
-            fill::<V, W>(&mut writer, tile.filling, behind);
+            fill::<V, W>(token, &mut writer, tile.filling, behind);
         }
         writer.end();
     }
@@ -213,6 +207,7 @@ unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(
 /// As [`Writer::put_run`].
 #[inline(always)]
 unsafe fn fill<V: Vector, const W: usize>(
+    token: Token<V>,
     writer: &mut Writer<V>,
     filling: &Filling,
     mut bytes: usize,
@@ -226,7 +221,7 @@ unsafe fn fill<V: Vector, const W: usize>(
             bytes -= now;
         }
         if bytes > 0 {
-            writer.put_line_of::<W>(&Line::load(writer.token(), from), bytes);
+            writer.put_line_of::<W>(&Line::load(token, from), bytes);
         }
     }
 }
@@ -242,7 +237,7 @@ unsafe fn put_together<V: Vector>(
     scratch: &mut Scratch<'_>,
 ) {
     let FilledTile { run, filling, .. } = *tile;
-    let (at_once, ahead) = (TOGETHER_BYTES, bytes_ahead(tile.rows.src_stride, &tile.tuning));
+    let ahead = bytes_ahead(tile.rows.src_stride, &tile.tuning);
     let mut lines = Lines::new(tile.dst, Store::Streaming, scratch.out);
     // SAFETY: a row is `run` bytes of the source, a line or more; there is room for what is made at once, a row and a
     // line more, which what comes next is made over.
@@ -261,7 +256,7 @@ unsafe fn put_together<V: Vector>(
                 filling.store(token, to.add(run), behind);
                 made += behind;
             }
-            if made >= at_once || behind > LINE {
+            if made >= TOGETHER_BYTES || behind > LINE {
                 lines.put(token, made, src.wrapping_offset(ahead));
                 made = 0;
             }

@@ -1,6 +1,21 @@
 //! Rows whose elements are neighbours on both sides: in the same order, in the opposite one, rolled, or with
 //! something filled in around them.
 
+/// Calls a function of a vector, the largest of 1, 2 and 4 that all places in the destination are multiples of, and the level
+/// of the cache to prefetch into, which are constants of it.
+macro_rules! by_grain_and_level {
+    ($unaligned:expr, $level:expr, $run:ident::<$vector:ident>$arguments:tt) => {
+        match ($unaligned.trailing_zeros(), $level) {
+            (0, Level::L1) => $run::<$vector, 1, L1>$arguments,
+            (0, Level::L2) => $run::<$vector, 1, L2>$arguments,
+            (1, Level::L1) => $run::<$vector, 2, L1>$arguments,
+            (1, Level::L2) => $run::<$vector, 2, L2>$arguments,
+            (_, Level::L1) => $run::<$vector, 4, L1>$arguments,
+            (_, Level::L2) => $run::<$vector, 4, L2>$arguments,
+        }
+    };
+}
+
 // Kernels.
 pub(crate) mod filled;
 pub(crate) mod regrouped;

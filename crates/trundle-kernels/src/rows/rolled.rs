@@ -41,14 +41,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
                 );
             }
         } else {
-            match (unaligned.trailing_zeros(), tile.tuning.rolled_level) {
-                (0, Level::L1) => stream_rows::<V, 1, L1>(token, tile),
-                (0, Level::L2) => stream_rows::<V, 1, L2>(token, tile),
-                (1, Level::L1) => stream_rows::<V, 2, L1>(token, tile),
-                (1, Level::L2) => stream_rows::<V, 2, L2>(token, tile),
-                (_, Level::L1) => stream_rows::<V, 4, L1>(token, tile),
-                (_, Level::L2) => stream_rows::<V, 4, L2>(token, tile),
-            }
+            by_grain_and_level!(unaligned, tile.tuning.rolled_level, stream_rows::<V>(token, tile));
         }
     }
 }

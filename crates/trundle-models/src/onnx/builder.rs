@@ -6,7 +6,6 @@ use super::attributes::{Attributes, Parameters};
 use super::call::Call;
 use super::functions::Functions;
 use super::growth::Growth;
-use super::initializers;
 use super::operators::forms;
 use super::opsets::domain;
 use super::proto;
@@ -51,6 +50,29 @@ impl<'a> Builder<'a> {
         ValueId(self.values - 1)
     }
 
+    /// Adds the tensors that a graph holds.
+    ///
+    /// # Errors
+    /// If one is not well formed, or its name is given twice.
+    pub(super) fn add_initializers(
+        &mut self,
+        graph: &'a proto::Graph,
+        scope: &mut Scope<'a>,
+    ) -> Result<()> {
+        for tensor in &graph.initializer {
+            let what = format!("initializer {:?}", tensor.name);
+            if tensor.name.is_empty() {
+                return Err(Error::Malformed("an initializer has no name".to_owned()));
+            }
+            let constant = self.tensors.tensor(tensor, &what)?;
+            let value = self.value();
+            scope.define(&tensor.name, Some(value)).map_err(|problem| problem.of(what))?;
+            let (name, kind) = (tensor.name.clone(), "Initializer".to_owned());
+            self.nodes.push(Node::constant(name, kind, constant, value));
+        }
+        Ok(())
+    }
+
     /// Adds `nodes`, which may be in any order. Where `given` has a name, that is the value that
     /// the name is.
     ///
@@ -77,8 +99,7 @@ impl<'a> Builder<'a> {
     }
 
     fn add_node(&mut self, node: &'a proto::Node, scope: &mut Scope<'a>) -> Result<()> {
-        let label = label(node, &scope.path);
-        let of_node = |problem: Problem| problem.of(label.clone());
+        let of_node = |problem: Problem| problem.of(label(node, &scope.path));
         let attributes = self.attributes(node, scope).map_err(of_node)?;
         let inputs = inputs(node, scope).map_err(of_node)?;
         let outputs: Vec<ValueId> = node
@@ -95,9 +116,8 @@ impl<'a> Builder<'a> {
             return self.add_body(proto, scope, &outputs);
         }
         if is_if(node) {
-            let path = format!("{}{}", scope.path, name(node));
             let branches = branches(attributes, &inputs, scope.opset).map_err(of_node)?;
-            return self.add_choices(branches, (path, label), scope, inputs[0], &outputs);
+            return self.add_choices(node, branches, scope, inputs[0], &outputs);
         }
         self.add_operator(node, scope, attributes, inputs, outputs).map_err(of_node)
     }
@@ -105,12 +125,13 @@ impl<'a> Builder<'a> {
     /// The nodes of both branches of an If, and a choice for each of its outputs.
     fn add_choices(
         &mut self,
+        node: &proto::Node,
         branches: [&'a proto::Graph; 2],
-        (path, label): (String, String),
         scope: &mut Scope<'a>,
         condition: Option<ValueId>,
         outputs: &[ValueId],
     ) -> Result<()> {
+        let (path, label) = (format!("{}{}", scope.path, name(node)), label(node, &scope.path));
         let mut choices = vec![vec![condition]; outputs.len()];
         for (branch, which) in branches.into_iter().zip(["then", "else"]) {
             let of_branch = |problem: Problem| problem.of(format!("{label}, {which}_branch"));
@@ -118,7 +139,7 @@ impl<'a> Builder<'a> {
             let before = scope.enter(format!("{path}/{which}/"));
             let first = self.nodes.len();
             self.branches += 1;
-            initializers(branch, self, scope)?;
+            self.add_initializers(branch, scope)?;
             self.add(&branch.node, scope, &HashMap::new())?;
             self.branches -= 1;
             for (choice, output) in choices.iter_mut().zip(&branch.output) {

@@ -86,7 +86,8 @@ fn read_within(bytes: Vec<u8>, external: ExternalData) -> Result<Model> {
     unsupported::refuse(graph, &functions)?;
     let mut builder = Builder::new(functions, Tensors::new(external));
     let mut scope = Scope::new(opsets.onnx(), None, String::new());
-    let initializers = initializers(graph, &mut builder, &mut scope)?;
+    builder.add_initializers(graph, &mut scope)?;
+    let initializers = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
     let inputs = inputs(graph, &initializers, &mut builder, &mut scope)?;
     builder.add(&graph.node, &mut scope, &HashMap::new())?;
     let outputs = outputs(graph, &scope)?;
@@ -132,28 +133,6 @@ fn opsets(model: &proto::Model) -> Result<Opsets<'_>> {
         Some(_) if model.opset_import.is_empty() => Err(malformed("the model imports no opset")),
         Some(_) => Opsets::new(&model.opset_import, "the model"),
     }
-}
-
-/// Adds the tensors that the graph holds, and gives their names.
-fn initializers<'a>(
-    graph: &'a proto::Graph,
-    builder: &mut Builder<'a>,
-    scope: &mut Scope<'a>,
-) -> Result<HashSet<&'a str>> {
-    let mut names = HashSet::new();
-    for tensor in &graph.initializer {
-        let what = format!("initializer {:?}", tensor.name);
-        if tensor.name.is_empty() {
-            return Err(malformed("an initializer has no name"));
-        }
-        let constant = builder.tensors.tensor(tensor, &what)?;
-        let value = builder.value();
-        scope.define(&tensor.name, Some(value)).map_err(|problem| problem.of(what))?;
-        let node = Node::constant(tensor.name.clone(), "Initializer".to_owned(), constant, value);
-        builder.nodes.push(node);
-        names.insert(tensor.name.as_str());
-    }
-    Ok(names)
 }
 
 /// The graph's inputs, without those that an initializer gives.

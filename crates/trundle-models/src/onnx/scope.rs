@@ -42,18 +42,18 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The names of a branch are known no more, and `path` stands before those of nodes again.
+    /// Begins a branch, whose nodes have `path` before their names; what stood before them till now.
+    pub(super) fn enter(&mut self, path: String) -> String {
+        std::mem::replace(&mut self.path, path)
+    }
+
+    /// Ends a branch: its names are known no more, and `path` stands before those of nodes again.
     pub(super) fn leave(&mut self, branch: &'a Graph, path: String) {
         let given = branch.node.iter().flat_map(|node| &node.output);
         for name in given.chain(branch.initializer.iter().map(|tensor| &tensor.name)) {
             self.values.remove(name.as_str());
         }
         self.path = path;
-    }
-
-    /// The same names, and others before those of nodes; what was before them.
-    pub(super) fn enter(&mut self, path: String) -> String {
-        std::mem::replace(&mut self.path, path)
     }
 
     /// What `name` is, if something is called so.

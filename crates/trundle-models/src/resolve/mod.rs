@@ -67,19 +67,14 @@ impl Model {
         resolve(self, inputs)
     }
 
-    /// Which inputs' elements decide how the others are moved: sizes, orders of axes, indices. None of them need be known
-    /// for a plan but these.
+    /// Which inputs' elements decide how the others are moved: sizes, orders of axes, indices. Of the others nothing need
+    /// be known for a plan but the shapes. It resolves the model once for each input whose elements are there.
     ///
     /// # Errors
     /// As [`Model::resolve`] with all that `inputs` hold.
     pub fn deciding_inputs(&self, inputs: &[Given<'_>]) -> Result<Vec<usize>> {
-        let mut known: Vec<Given<'_>> =
-            inputs.iter().map(|given| Given { data: None, ..given.clone() }).collect();
-        if self.resolve(&known).is_ok() {
-            return Ok(Vec::new());
-        }
-        known = inputs.to_vec();
-        self.resolve(&known)?;
+        self.resolve(inputs)?;
+        let mut known = inputs.to_vec();
         let mut deciding = Vec::new();
         for number in 0..known.len() {
             let data = known[number].data.take();
