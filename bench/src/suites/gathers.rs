@@ -32,7 +32,9 @@ pub(super) fn suite() -> Suite {
         cases: vec![
             take("rows of 4 KiB", F32, &[32_768, 1024], 0, 32_768).short(),
             take("rows of 64 KiB", F32, &[2048, 16_384], 0, 2048),
+            take("rows of 1 KiB", F32, &[131_072, 256], 0, 131_072),
             take("rows of 256 bytes", F32, &[524_288, 64], 0, 524_288),
+            take("rows of 48 bytes", F32, &[2_796_202, 12], 0, 2_796_202),
             take("single elements of 100 MiB", F32, &[26_214_400], 0, 26_214_400).short(),
             take("elements of rows of 8 KiB", F32, &[16_384, 2048], 1, 2048),
             take("pixels", U8, &[41_943_040, 3], 0, 41_943_040),

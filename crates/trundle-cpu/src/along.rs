@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use trundle_core::ops::IndexMode;
 use trundle_core::{Error, Result};
+use trundle_kernels::simd::prefetch;
+use trundle_kernels::{FAR_BYTES, INDICES_AHEAD_BYTES};
 
 use crate::threads::for_each_task;
 
@@ -77,7 +79,7 @@ impl Along {
         let row = self.inner * self.width;
         let ends = Ends { src: data.as_ptr(), dst: out.as_mut_ptr() };
         self.each(self.outer * self.count, row, indices, threads, |positions, is_within| {
-            let (ends, limit) = (&ends, Limit { mode, ..Limit::of(self.size) });
+            let (ends, limit) = (&ends, Limit { mode, ..Limit::of(self) });
             let mut at = positions.start;
             while at < positions.end {
                 let (outer, first) = (at / self.count, at % self.count);
@@ -111,7 +113,7 @@ impl Along {
         // Rows of one element each are gone through in longer stretches.
         let (rows, within) = if inner == 1 { (self.outer, self.count) } else { (rows, inner) };
         self.each(rows, within * width, indices, threads, |positions, is_within| {
-            let (ends, limit) = (&ends, Limit::of(self.size));
+            let (ends, limit) = (&ends, Limit::of(self));
             for row in positions {
                 let outer = if inner == 1 { row } else { row / self.count };
                 let src = ends.src.wrapping_add(outer * self.size * inner * width);
@@ -145,7 +147,7 @@ impl Along {
         let (parts, each) = (inner.div_ceil(columns.max(1)), columns);
         let bytes = count * columns * width;
         self.each(outer * parts, bytes, indices, threads, |positions, is_within| {
-            let (ends, limit) = (&ends, Limit::of(size));
+            let (ends, limit) = (&ends, Limit::of(self));
             for position in positions {
                 let (outer, part) = (position / parts, position % parts);
                 let columns = part * each..((part + 1) * each).min(inner);
@@ -240,11 +242,15 @@ struct Limit {
     size: i64,
     /// What an index out of range is.
     mode: IndexMode,
+    /// Whether the axis is longer than the caches reach: what indices lead to is prefetched.
+    is_far: bool,
 }
 
 impl Limit {
-    fn of(size: usize) -> Limit {
-        Limit { size: size.cast_signed() as i64, mode: IndexMode::Raise }
+    fn of(along: &Along) -> Limit {
+        let Along { size, inner, width, .. } = *along;
+        let is_far = size * inner * width > FAR_BYTES;
+        Limit { size: size.cast_signed() as i64, mode: IndexMode::Raise, is_far }
     }
 
     /// The place of an index along the axis; whether it was one is added to `is_within`. It is one of the axis in
@@ -278,6 +284,9 @@ impl Limit {
 /// How many elements are under way at once.
 const AT_ONCE: usize = 4;
 
+/// How many times as many elements ahead of these are prefetched (measured; docs/kernels.md).
+const AHEAD: usize = 16;
+
 /// Copies an element of `$width` bytes for each index, from element `$from` of `$src` to element `$to` of `$dst`, which
 /// follow from the number of the index and from its place; widths that are `$known` have a loop of their own, and those
 /// that are `$narrow` one of some elements at a time.
@@ -304,6 +313,16 @@ macro_rules! copy_each {
                 let (stretches, left) = $indices.as_chunks::<AT_ONCE>();
                 for (number, stretch) in stretches.iter().enumerate() {
                     let first = number * AT_ONCE;
+                    prefetch(stretch.as_ptr().cast::<u8>().wrapping_add(INDICES_AHEAD_BYTES));
+                    if let Some(later) = stretches.get(number + AHEAD).filter(|_| $limit.is_far) {
+                        for (k, index) in later.iter().enumerate() {
+                            // What is wrong with it is found when its turn comes.
+                            let ($at, $place) =
+                                (first + AHEAD * AT_ONCE + k, $limit.place(*index, &mut true));
+                            prefetch($src.wrapping_add($from * $narrow));
+                            prefetch($dst.wrapping_add($to * $narrow));
+                        }
+                    }
                     let places: [usize; AT_ONCE] =
                         std::array::from_fn(|k| $limit.place(stretch[k], &mut is_within));
                     // All are read before one is written, so that none waits for the others.

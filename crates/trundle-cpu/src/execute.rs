@@ -372,6 +372,8 @@ fn index_tile<'a>(
         indices: &indexed.table.indices,
         entry: entry.wrapping_add_signed(row * row_entries + col * col_entries),
         scale: indexed.table.scale,
+        is_far: indexed.is_far,
+        tuning: step.tuning,
     }
 }
 

@@ -121,6 +121,8 @@ pub struct IndexedStep {
     pub table: IndexTable,
     /// How far apart rows and columns of a tile are in the table; both 0 unless its kernel is of indices.
     pub tile_strides: (isize, isize),
+    /// Whether a kernel of indices is to prefetch: they lead further than the caches reach.
+    pub is_far: bool,
 }
 
 /// Where the rows or the columns of a step are rolled: they jump back once in every round of their axis.
@@ -441,7 +443,7 @@ impl fmt::Display for Step {
             }
             None => {}
         }
-        if let Some(IndexedStep { table, tile_strides: (rows, cols) }) = &self.indexed {
+        if let Some(IndexedStep { table, tile_strides: (rows, cols), .. }) = &self.indexed {
             let strides = &table.strides;
             write!(f, "\n    indices of {} bytes each, entries {strides:+?} apart", table.scale)?;
             if (*rows, *cols) != (0, 0) {

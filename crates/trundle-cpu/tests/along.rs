@@ -116,3 +116,39 @@ fn what_does_not_fit_is_refused() {
     let huge = Along { outer: usize::MAX, ..along };
     assert!(matches!(huge.take(&[], &[0, 0], &mut out, 1), Err(Error::TooLarge { .. })));
 }
+
+/// Axes that no second-level cache holds are prefetched, and indices ahead of the last ones are not read.
+#[test]
+fn elements_of_a_long_axis_are_those_of_their_indices() {
+    let (size, count) = (300_000, 5003);
+    let mut choices = Choices::of(3);
+    for (width, inner) in [(4, 1), (8, 1), (1, 7), (4, 3), (16, 1)] {
+        let along = Along { outer: 1, size, count, inner, width };
+        let data = noise(size * inner * width, 5);
+        let values = indices(&mut choices, count * inner, size);
+        let of = |number: usize| {
+            let index = values[number];
+            let from_front = if index < 0 { index + 300_000 } else { index };
+            usize::try_from(from_front).unwrap() * inner + number % inner
+        };
+        let mut expected = vec![0; count * inner * width];
+        for (number, element) in expected.chunks_exact_mut(width).enumerate() {
+            element.copy_from_slice(&data[of(number) * width..][..width]);
+        }
+        let mut out = vec![0; expected.len()];
+        along.take_along(&data, &values, &mut out, 2).unwrap();
+        assert_eq!(out, expected, "{width} bytes, {inner} columns");
+        if inner == 1 {
+            along.take(&data, &values, &mut out, 1).unwrap();
+            assert_eq!(out, expected, "{width} bytes");
+        }
+
+        let (mut put, mut expected) = (data.clone(), data.clone());
+        let updates = noise(out.len(), 9);
+        along.put_along(&mut put, &values, &updates, 2).unwrap();
+        for (number, element) in updates.chunks_exact(width).enumerate() {
+            expected[of(number) * width..][..width].copy_from_slice(element);
+        }
+        assert!(put == expected, "{width} bytes, {inner} columns");
+    }
+}

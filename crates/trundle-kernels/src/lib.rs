@@ -22,7 +22,7 @@ mod transpose;
 mod tuning;
 
 pub use catalogue::{CATALOGUE, Call, Kernel};
-pub use gather::indexed::IndexTile;
+pub use gather::indexed::{FAR_BYTES, INDICES_AHEAD_BYTES, IndexTile};
 pub use gather::tables::{GatherTile, Gathered, Tables};
 pub use jumps::{Jump, Jumps};
 pub use lanes::ragged::{LaneTile, Ragged, Run};

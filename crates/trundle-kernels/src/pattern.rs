@@ -63,6 +63,8 @@ pub enum Roles {
     Bits,
     /// The columns are a loop whose elements are read where indices lead.
     Indexed,
+    /// The same, and what is read at each index is a run of bytes, which they write one behind the other.
+    IndexedRuns,
     /// The columns are the bytes of a run, and around the rows an element is filled in.
     Filled,
 }

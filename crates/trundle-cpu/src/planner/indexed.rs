@@ -1,10 +1,11 @@
 //! Blocks that are read where indices lead.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use trundle_core::{Block, IndexTable};
 use trundle_kernels::simd::LINE;
-use trundle_kernels::{AffineLoop, CATALOGUE, Kernel, Pattern, Roles, Space, Store};
+use trundle_kernels::{AffineLoop, CATALOGUE, FAR_BYTES, Kernel, Pattern, Roles, Space, Store};
 
 use super::{Common, Planner};
 use crate::plan::{IndexedStep, Step};
@@ -12,6 +13,9 @@ use crate::plan::{IndexedStep, Step};
 /// What is moved for one index is worth tiles of its own from so many bytes on, since finding each costs some
 /// nanoseconds (a guess).
 const LEAST_TILE_BYTES: usize = 4 * LINE;
+
+/// The runs at indices that are written as one (measured; docs/kernels.md): shorter ones are elements, longer ones tiles.
+const RUN_BYTES: RangeInclusive<usize> = LINE..=8 << 10;
 
 impl Planner {
     /// How a block with indices is done, of which no loop is cut: where much is moved for each index, as tiles of
@@ -24,6 +28,15 @@ impl Planner {
         let of_loop = |at: &usize| affine(block, *at);
         let each = still.iter().map(|at| block.loops[*at].len).product::<usize>() * all.width;
         let is_innermost = varying.last() > still.last();
+        if let Some(kernel) = self.runs(block, (&varying, &still), each, all) {
+            let loops = varying.iter().map(|at| block.loops[*at].clone()).collect();
+            let strides = varying.iter().map(|at| table.strides[*at]).collect();
+            let block = Block { loops, indices: Vec::new(), ..block.clone() };
+            let table = IndexTable { strides, ..table };
+            let all_vary: Vec<usize> = (0..varying.len()).collect();
+            let all = Common { width: each, ..all };
+            return self.by_elements(&block, table, &all_vary, all, kernel);
+        }
         if each >= LEAST_TILE_BYTES && (all.width >= LINE || !is_innermost) {
             let loops = still.iter().map(|at| block.loops[*at].clone()).collect();
             let still = Block { loops, indices: Vec::new(), ..block.clone() };
@@ -33,11 +46,35 @@ impl Planner {
                 outer.extend(&step.outer);
                 strides.resize(outer.len(), 0);
                 let table = IndexTable { strides, ..table };
-                let indexed = Some(IndexedStep { table, tile_strides: (0, 0) });
+                let indexed = Some(IndexedStep { table, tile_strides: (0, 0), is_far: false });
                 return Step { outer, indexed, ..step };
             }
         }
-        self.by_elements(block, table, &varying, all)
+        let all = Common { store: Store::Ordinary, ..all };
+        self.by_elements(block, table, &varying, all, kernel())
+    }
+
+    /// The kernel for `run` bytes at each index, where they are a run and follow each other in what is written.
+    fn runs(
+        &self,
+        block: &Block,
+        (varying, still): (&[usize], &[usize]),
+        run: usize,
+        all: Common,
+    ) -> Option<&'static Kernel> {
+        let width = all.width.cast_signed();
+        let is_run = still.iter().all(|at| {
+            let each = &block.loops[*at];
+            (each.affine_stride(), each.dst_stride) == (Some(width), width)
+        });
+        let follow = block.loops[*varying.last()?].dst_stride == run.cast_signed();
+        if all.store == Store::Ordinary || !RUN_BYTES.contains(&run) || !is_run || !follow {
+            return None;
+        }
+        let is_ours = |kernel: &&Kernel| {
+            kernel.roles == Roles::IndexedRuns && kernel.simd <= self.machine.simd
+        };
+        CATALOGUE.iter().find(is_ours)
     }
 
     /// Element by element: the columns are the innermost loop that indices vary along, the rows the innermost of the
@@ -48,9 +85,9 @@ impl Planner {
         table: IndexTable,
         varying: &[usize],
         all: Common,
+        kernel: &'static Kernel,
     ) -> Step {
-        let kernel = kernel();
-        let Common { width, share, tuning, .. } = all;
+        let Common { width, store, share, tuning } = all;
         let mut left: Vec<usize> = (0..block.loops.len()).collect();
         let one = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
         let mut take = |wanted: Option<usize>| {
@@ -77,15 +114,19 @@ impl Planner {
             },
             ragged_rows: false,
             ragged_cols: false,
-            store: Store::Ordinary,
+            store,
             share,
             tuning,
         });
         let strides = left.iter().map(|at| table.strides[*at]).collect();
         let table = IndexTable { strides, ..table };
+        let furthest = table.indices.iter().max().copied().unwrap_or(0);
+        let reach = furthest.saturating_mul(table.scale.unsigned_abs());
+        let tile_strides = (row_entries, col_entries);
+        let is_far = reach > FAR_BYTES;
         Step {
             kernel,
-            store: Store::Ordinary,
+            store,
             width,
             src_offset: block.src_offset,
             dst_offset: block.dst_offset,
@@ -99,7 +140,7 @@ impl Planner {
             col_block,
             tables: None,
             ragged: None,
-            indexed: Some(IndexedStep { table, tile_strides: (row_entries, col_entries) }),
+            indexed: Some(IndexedStep { table, tile_strides, is_far }),
             tuning,
         }
     }

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 
 /// N bytes of elements on their way. Elements may hold padding, which is no value of any integer.
-type Opaque<const N: usize> = MaybeUninit<[u8; N]>;
+pub(crate) type Opaque<const N: usize> = MaybeUninit<[u8; N]>;
 
 /// Calls `$body` with the constant `W` equal to `$width` where a constant width is worth code of
 /// its own, and `$other` for any other width.

@@ -1,8 +1,12 @@
 //! Elements at the indices of a table, wherever these lead.
 
-use crate::elements::copy::{Elements, copy_each};
+use std::array;
+
+use crate::elements::copy::{Elements, Opaque, by_width, copy, copy_each};
 use crate::pattern::{Pattern, Space};
+use crate::simd::prefetch;
 use crate::tile::AffineLoop;
+use crate::tuning::Tuning;
 
 /// Rows of elements, of which each is read where an index leads.
 #[derive(Clone, Copy)]
@@ -23,7 +27,53 @@ pub struct IndexTile<'a> {
     pub entry: usize,
     /// How far apart two neighbouring indices are in the source, in bytes.
     pub scale: isize,
+    /// Whether indices lead further than the caches reach.
+    pub is_far: bool,
+    /// What is best on this machine.
+    pub tuning: Tuning,
 }
+
+impl IndexTile<'_> {
+    /// Where the elements of a row are written.
+    pub(crate) fn dst_of(&self, row: usize) -> *mut u8 {
+        self.dst.wrapping_offset(row.cast_signed() * self.rows.0.dst_stride)
+    }
+
+    /// Where an element of index 0 of a row would be read.
+    fn src_of_row(&self, row: usize) -> *const u8 {
+        self.src.wrapping_offset(row.cast_signed() * self.rows.0.src_stride)
+    }
+
+    /// The entry of an element.
+    #[inline(always)]
+    fn entry_of(&self, row: usize, col: usize) -> usize {
+        let (row, col) = (row.cast_signed() * self.rows.1, col.cast_signed() * self.cols.1);
+        self.entry.wrapping_add_signed(row + col)
+    }
+
+    /// Where an element is read.
+    #[inline(always)]
+    pub(crate) fn src_of(&self, row: usize, col: usize) -> *const u8 {
+        let index = self.indices[self.entry_of(row, col)].cast_signed();
+        self.src_of_row(row)
+            .wrapping_offset(col.cast_signed() * self.cols.0.src_stride)
+            .wrapping_offset(index.wrapping_mul(self.scale))
+    }
+
+    /// Prefetches an element.
+    #[inline(always)]
+    fn prefetch(&self, row: usize, col: usize) {
+        let src = self.src_of(row, col);
+        prefetch(src);
+        if self.width > 1 {
+            prefetch(src.wrapping_add(self.width - 1));
+        }
+    }
+}
+
+/// Where indices lead so far or further, what they lead to is prefetched: no second-level cache has it (measured;
+/// docs/kernels.md).
+pub const FAR_BYTES: usize = 1 << 20;
 
 /// Tiles are as many columns as a second-level cache has of their indices, of one row or more.
 const MOST_COLS: usize = 1 << 12;
@@ -40,39 +90,86 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
     (MOST_ELEMENTS / cols, cols)
 }
 
+/// How many elements ahead of the one that is moved the source is prefetched, where no cache has it: the number that
+/// a core has under way by itself is a few (measured; docs/kernels.md).
+const AHEAD: usize = 64;
+
+/// How far ahead indices are prefetched: what these lead to keeps the hardware from it (measured; docs/kernels.md).
+pub const INDICES_AHEAD_BYTES: usize = 2 << 10;
+
+/// How many elements are under way at once.
+const AT_ONCE: usize = 4;
+
 /// Copies element by element.
 ///
 /// # Safety
 /// As [`Call::IndexTile`](crate::Call::IndexTile).
 pub(crate) unsafe fn run(tile: &IndexTile<'_>) {
+    if tile.cols.1 == 1 {
+        by_width!(
+            tile.width,
+            // SAFETY: the contract is the same; W is the width.
+            W => return (0..tile.rows.0.len).for_each(|row| unsafe { copy_row::<W>(tile, row) }),
+            ()
+        );
+    }
     // SAFETY: the contract is the same.
     unsafe { copy_each(tile.width, tile) };
+}
+
+/// Copies a row of elements of W bytes, whose entries follow each other: some are read before one is written, so that
+/// none waits for the others.
+///
+/// # Safety
+/// As [`run`].
+unsafe fn copy_row<const W: usize>(tile: &IndexTile<'_>, row: usize) {
+    let IndexTile { cols: (cols, _), scale, .. } = *tile;
+    let (first, src, dst) = (tile.entry_of(row, 0), tile.src_of_row(row), tile.dst_of(row));
+    let from = |col: usize, index: usize| {
+        src.wrapping_offset(col.cast_signed() * cols.src_stride)
+            .wrapping_offset(index.cast_signed().wrapping_mul(scale))
+    };
+    let to = |col: usize| dst.wrapping_offset(col.cast_signed() * cols.dst_stride);
+    let (stretches, rest) = tile.indices[first..][..cols.len].as_chunks::<AT_ONCE>();
+    for (number, stretch) in stretches.iter().enumerate() {
+        let col = number * AT_ONCE;
+        prefetch(stretch.as_ptr().cast::<u8>().wrapping_add(INDICES_AHEAD_BYTES));
+        if tile.is_far
+            && let Some(later) = stretches.get(number + AHEAD / AT_ONCE)
+        {
+            for (k, index) in later.iter().enumerate() {
+                prefetch(from(col + AHEAD + k, *index));
+            }
+        }
+        let elements: [Opaque<W>; AT_ONCE] = array::from_fn(|k| {
+            // SAFETY: the caller vouches for the elements of the tile.
+            unsafe { from(col + k, stretch[k]).cast::<Opaque<W>>().read_unaligned() }
+        });
+        for (k, element) in elements.into_iter().enumerate() {
+            // SAFETY: the same.
+            unsafe { to(col + k).cast::<Opaque<W>>().write_unaligned(element) };
+        }
+    }
+    for (col, index) in (stretches.len() * AT_ONCE..).zip(rest) {
+        // SAFETY: the same.
+        unsafe { copy::<W>(from(col, *index), to(col)) };
+    }
 }
 
 impl Elements for IndexTile<'_> {
     #[inline(always)]
     unsafe fn for_each(&self, copy: impl Fn(*const u8, *mut u8)) {
-        let IndexTile { rows: (rows, row_entries), cols: (cols, entries), scale, .. } = *self;
-        for row in 0..rows.len.cast_signed() {
-            let src = self.src.wrapping_offset(row * rows.src_stride);
-            let dst = self.dst.wrapping_offset(row * rows.dst_stride);
-            let entry = self.entry.wrapping_add_signed(row * row_entries);
-            let at = |col: usize, index: usize| {
-                let col = col.cast_signed();
-                let src = src.wrapping_offset(col * cols.src_stride);
-                copy(
-                    src.wrapping_offset(index.cast_signed().wrapping_mul(scale)),
-                    dst.wrapping_offset(col * cols.dst_stride),
-                );
-            };
-            if entries == 1 {
-                let indices = &self.indices[entry..][..cols.len];
-                indices.iter().enumerate().for_each(|(col, index)| at(col, *index));
-            } else {
-                for col in 0..cols.len {
-                    let entry = entry.wrapping_add_signed(col.cast_signed() * entries);
-                    at(col, self.indices[entry]);
+        let cols = self.cols.0;
+        for row in 0..self.rows.0.len {
+            let dst = self.dst_of(row);
+            for col in 0..cols.len {
+                if self.is_far && col + AHEAD < cols.len {
+                    self.prefetch(row, col + AHEAD);
                 }
+                copy(
+                    self.src_of(row, col),
+                    dst.wrapping_offset(col.cast_signed() * cols.dst_stride),
+                );
             }
         }
     }

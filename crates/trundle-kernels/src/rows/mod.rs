@@ -18,6 +18,7 @@ macro_rules! by_grain_and_level {
 
 // Kernels.
 pub(crate) mod filled;
+pub(crate) mod indexed_runs;
 pub(crate) mod regrouped;
 pub(crate) mod reversed;
 pub(crate) mod rolled;

@@ -1,0 +1,77 @@
+//! Rows and elements that are read where indices lead, of all lengths and alignments, against the pairs of their moves.
+#![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use trundle_core::ops::{Indices, Take};
+use trundle_core::{Backend, Layout, Move, Shape};
+use trundle_cpu::{CATALOGUE, Cpu, Machine, Planner, Simd};
+use trundle_testing::choices::Choices;
+use trundle_testing::{Flush, Guarded, noise};
+
+use common::streaming;
+
+/// Indices of any order along the middle axis of three, and rows of some elements.
+fn any(choices: &mut Choices, seed: u64) -> (Move, String) {
+    let width = [1, 2, 3, 4, 5, 8, 12, 16][choices.below(8)];
+    let run = match seed % 4 {
+        0 => 1 + choices.below(80),
+        1 => 60 + choices.below(140),
+        2 => 64 * (1 + choices.below(20)),
+        _ => 200 + choices.below(9000),
+    };
+    let (outer, size, inner) = (1 + choices.below(3), 1 + choices.below(40), run.div_ceil(width));
+    let count = 1 + choices.below(if run < 100 { 300 } else { 40 });
+    let shape = Shape::new([outer, size, inner]).unwrap();
+    let places = (0..count).map(|_| choices.below(size).cast_signed() as i64);
+    let op = Take::new(1, Indices::list(places.collect::<Vec<_>>()));
+    let map = op.index_map(&shape).unwrap();
+    // Rows of the source may be apart and be read from the last; those of the destination begin anywhere.
+    let (row, gap) = (inner * width, width * choices.below(3));
+    let steps = (row + gap).cast_signed() * if choices.below(3) == 0 { -1 } else { 1 };
+    let wide = width.cast_signed();
+    let slab = (size * (row + gap)).cast_signed();
+    let first = if steps < 0 { slab.unsigned_abs() - row - gap } else { 0 };
+    let src = Layout::strided(&shape, first, &[slab, steps, wide]).unwrap();
+    let at = choices.below(2) * choices.below(70);
+    let behind = choices.below(2) * choices.below(70);
+    let own = (count * row + behind).cast_signed();
+    let dst = Layout::strided(map.out_shape(), at, &[own, row.cast_signed(), wide]).unwrap();
+    let work = Move::new(&map, width, &src, &dst, 1000).unwrap();
+    (work, format!("{count} of {outer} x {size} rows of {row} bytes, {steps} apart, to {at}"))
+}
+
+#[test]
+fn rows_at_indices_are_those_of_their_pairs() {
+    let mut reached = BTreeSet::new();
+    for seed in 0..1200 {
+        let (work, named) = any(&mut Choices::of(seed), seed);
+        let src = noise(work.src_bytes());
+        let mut expected = vec![0xa5; work.dst_bytes()];
+        work.for_each_pair(|from, to| {
+            expected[to..][..work.width()].copy_from_slice(&src[from..][..work.width()]);
+        });
+        for simd in Simd::available() {
+            for (threads, streaming_bytes) in [(1, 0), (3, 0), (1, usize::MAX)] {
+                let tuning = streaming(streaming_bytes);
+                let machine = Machine { simd, threads, tuning, ..Machine::detect().clone() };
+                let cpu = Cpu::with_planner(Planner::new(machine));
+                let plan = cpu.plan(&work);
+                reached.extend(plan.steps().iter().map(|step| step.kernel.name));
+                for flush in [Flush::Start, Flush::End] {
+                    let src = Guarded::holding(&src, flush, format!("the source of {named}"));
+                    let before = vec![0xa5; expected.len()];
+                    let mut dst = Guarded::holding(&before, flush, format!("that of {named}"));
+                    cpu.run(&plan, &src, &mut dst).unwrap();
+                    assert!(*dst == expected[..], "{named}: {plan}");
+                }
+            }
+        }
+    }
+    let ours = CATALOGUE.iter().filter(|kernel| kernel.name.starts_with("indexed-"));
+    for kernel in ours.filter(|kernel| kernel.simd <= Machine::detect().simd) {
+        assert!(reached.contains(kernel.name), "no case reaches {}", kernel.name);
+    }
+}

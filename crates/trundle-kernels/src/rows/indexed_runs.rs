@@ -1,0 +1,81 @@
+//! Rows that are runs of bytes, each read where an index leads, which follow each other where they are written.
+//!
+//! They are written as one run: a line that holds the end of a row and the start of the next is put together in
+//! registers. No prefetcher knows where the next row is read, so the line of a row to come is prefetched with each line.
+
+use crate::gather::indexed::IndexTile;
+use crate::parts::writer::Writer;
+use crate::pattern::{Pattern, Space};
+use crate::simd::{L1, L2, LINE, Token, Vector};
+use crate::tuning::Level;
+
+/// The bytes that are prefetched before they are moved: so many lines are on their way at once (measured;
+/// docs/kernels.md).
+const AHEAD_BYTES: usize = 4 << 10;
+
+/// The bytes of a tile: the first rows of one are not prefetched (a guess: a fraction of a second-level cache).
+const TILE_BYTES: usize = 256 << 10;
+
+/// The columns are the rows that are moved, as the indices are along them.
+pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
+    true
+}
+
+pub(crate) fn tile(space: &Space) -> (usize, usize) {
+    (1, (TILE_BYTES / space.pattern.width).max(1))
+}
+
+/// Copies the rows.
+///
+/// # Safety
+/// As [`Call::IndexTile`](crate::Call::IndexTile); along the columns what is written is contiguous.
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &IndexTile<'_>) {
+    let (rows, _) = tile.rows;
+    let unaligned = tile.dst.addr() | tile.width | rows.dst_stride.cast_unsigned();
+    for row in 0..rows.len {
+        // SAFETY: the contract is the same; all places in the destination are multiples of W.
+        unsafe {
+            by_grain_and_level!(
+                unaligned,
+                tile.tuning.run_level,
+                stream_row::<V>(token, tile, row)
+            );
+        }
+    }
+}
+
+/// Streams what is written along the columns of a row as one run.
+///
+/// # Safety
+/// As [`run`]; everything begins and ends at multiples of W in the destination.
+#[inline(always)]
+unsafe fn stream_row<V: Vector, const W: usize, const LEVEL: u8>(
+    token: Token<V>,
+    tile: &IndexTile<'_>,
+    row: usize,
+) {
+    let IndexTile { width, cols: (cols, _), .. } = *tile;
+    let ahead = (AHEAD_BYTES / width).clamp(1, cols.len);
+    let mut writer = Writer::at(token, tile.dst_of(row));
+    for col in 0..ahead {
+        let src = tile.src_of(row, col);
+        for at in (0..width).step_by(LINE) {
+            V::prefetch_into::<LEVEL>(src.wrapping_add(at));
+        }
+    }
+    // SAFETY: an element is `width` bytes of the source; the elements of a row follow each other in the destination.
+    unsafe {
+        for col in 0..cols.len {
+            let src = tile.src_of(row, col);
+            let next = tile.src_of(row, (col + ahead).min(cols.len - 1));
+            V::prefetch_into::<LEVEL>(next.wrapping_add(width - 1));
+            writer.put_run::<W, LEVEL>(
+                src,
+                width,
+                next.addr().wrapping_sub(src.addr()).cast_signed(),
+            );
+        }
+        writer.end();
+    }
+}
