@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use trundle::BitOrder;
 use trundle_disk::{ChunkSizes, Storage};
 use trundle_formats::{Codecs, FORMATS, Format, StoredDType, is_url};
+use trundle_models::Links;
 use trundle_view::Slice;
 
 use crate::help;
@@ -222,6 +223,13 @@ pub(crate) struct ModelArgs {
     /// Print one JSON object on stdout
     #[arg(long)]
     pub json: bool,
+}
+
+impl ModelArgs {
+    /// Where files beside the model may be.
+    pub(crate) fn links(&self) -> Links {
+        if self.follow_links { Links::Anywhere } else { Links::Within }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use trundle::{Shape, TensorView};
 use trundle_formats::{Header, Order, Shown, StoredDType, TensorFile, TensorHint};
-use trundle_models::{Data, ElementType, Input, Model};
+use trundle_models::{Data, ElementType, Input};
 
 use crate::failure::Failure;
 use crate::memory;
@@ -62,14 +62,14 @@ const MOST_PLANNED: usize = 1 << 20;
 /// For a name that the model does not have, or that is given twice; for an input that is missing
 /// or whose file does not hold elements of its type.
 pub(crate) fn given(
-    model: &Model,
+    inputs: &[Input],
     files: &[NamedFile],
     needed: bool,
     max_mem: Option<Bytes>,
 ) -> Result<Vec<ModelInput>, Failure> {
     for (number, file) in files.iter().enumerate() {
-        if !model.inputs.iter().any(|input| input.name == file.name) {
-            let names = model.inputs.iter().map(|input| input.name.escape_debug().to_string());
+        if !inputs.iter().any(|input| input.name == file.name) {
+            let names = inputs.iter().map(|input| input.name.escape_debug().to_string());
             let names: Vec<String> = names.collect();
             let known = if names.is_empty() {
                 "the model has none".to_owned()
@@ -86,7 +86,7 @@ pub(crate) fn given(
         Some(file) => from_file(input, file, max_mem),
         None => left_out(input, needed),
     };
-    model.inputs.iter().map(input).collect()
+    inputs.iter().map(input).collect()
 }
 
 /// An input of which no file is given.

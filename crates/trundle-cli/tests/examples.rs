@@ -22,7 +22,7 @@ use npy::{PLAIN, Style, Tensor};
 use safetensors::Named;
 
 /// What the examples find in their folder.
-fn inputs() -> [(&'static str, Vec<u8>); 8] {
+fn inputs() -> [(&'static str, Vec<u8>); 10] {
     let image = Tensor::noise("'|u1'", 1, &[4, 6, 3]);
     let batch = Tensor::counting(&[3, 4]);
     [
@@ -34,6 +34,8 @@ fn inputs() -> [(&'static str, Vec<u8>); 8] {
         ("ramp.npy", Tensor::counting(&[8, 16]).file(PLAIN)),
         ("weights.bin", (0..12).map(|byte| byte * 21).collect()),
         ("model.safetensors", model()),
+        ("heads.onnx", include_bytes!("../../../docs/examples/heads.onnx").to_vec()),
+        ("heads.npy", Tensor::noise("'<f4'", 4, &[2, 49, 96]).file(PLAIN)),
     ]
 }
 

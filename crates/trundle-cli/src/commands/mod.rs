@@ -6,6 +6,7 @@ pub(crate) mod cmp;
 pub(crate) mod demo;
 pub(crate) mod info;
 pub(crate) mod join;
+mod partition;
 pub(crate) mod plan;
 pub(crate) mod relayout;
 pub(crate) mod run;

@@ -11,10 +11,9 @@ use trundle::lowering::Move;
 use trundle_formats::{
     NamedTensor, Output, Shown, StoredDType, TensorHint, check_output, is_steering, stage,
 };
-use trundle_models::{
-    Data, ElementType, Given, Links, Model, PlannedModel, ResolvedModel, Verifier,
-};
+use trundle_models::{Data, ElementType, Given, Model, PlannedModel, ResolvedModel, Verifier};
 
+use super::partition;
 use crate::args::{ModelArgs, RunArgs};
 use crate::failure::Failure;
 use crate::forecast::counted;
@@ -45,7 +44,7 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     let model = open(&run.model)?;
     let paths = out_paths(&model, &run.out_dir);
     check_outputs(&paths, &run.out_dir, run.force)?;
-    let mut inputs = given(&model, &run.model.inputs, true, run.max_mem)?;
+    let mut inputs = given(&model.inputs, &run.model.inputs, true, run.max_mem)?;
     let bytes: usize = inputs.iter().map(|input| input.bytes).sum();
     if memory::fits(bytes as u64, run.max_mem) {
         load(&model, &mut inputs)?;
@@ -193,8 +192,13 @@ pub(crate) fn plan(args: &ModelArgs, verbose: bool) -> Result<(), Failure> {
              name the operation first: trundle plan transpose {file} ..."
         )));
     }
-    let model = open(args)?;
-    let inputs = given(&model, &args.inputs, false, None)?;
+    let model = match open(args) {
+        Err(refused @ trundle_models::Error::Unsupported(_)) => {
+            return partition::plan(args, refused, verbose);
+        }
+        model => model?,
+    };
+    let inputs = given(&model.inputs, &args.inputs, false, None)?;
     let (_, planned) = planned(&model, &inputs, args)?;
     if args.json {
         return print_json(&plan_report(&model, &planned));
@@ -203,9 +207,8 @@ pub(crate) fn plan(args: &ModelArgs, verbose: bool) -> Result<(), Failure> {
     print(&if verbose { format!("{brief}\n{model}\n\n{planned}\n") } else { brief })
 }
 
-fn open(args: &ModelArgs) -> Result<Model, Failure> {
-    let links = if args.follow_links { Links::Anywhere } else { Links::Within };
-    Ok(Model::open_with(&args.model, links)?)
+fn open(args: &ModelArgs) -> trundle_models::Result<Model> {
+    Model::open_with(&args.model, args.links())
 }
 
 /// The model for its inputs' shapes, and how it is run.

@@ -14,6 +14,7 @@ mod functions;
 mod growth;
 mod operators;
 mod opsets;
+mod partition;
 mod proto;
 mod resize;
 mod scope;
@@ -38,6 +39,8 @@ use opsets::Opsets;
 use scope::Scope;
 use tensors::Tensors;
 use value_info::{only_tensor, tensor_type};
+
+pub use partition::{Partition, Subgraph};
 
 use crate::links::folder_of;
 use crate::order;
@@ -84,6 +87,16 @@ fn read_within(bytes: Vec<u8>, external: ExternalData) -> Result<Model> {
 
     let functions = Functions::new(&model.functions)?;
     unsupported::refuse(graph, &functions)?;
+    model_of(graph, functions, &opsets, external)
+}
+
+/// The model of a graph of supported operators.
+fn model_of(
+    graph: &proto::Graph,
+    functions: Functions<'_>,
+    opsets: &Opsets<'_>,
+    external: ExternalData,
+) -> Result<Model> {
     let mut builder = Builder::new(functions, Tensors::new(external));
     let mut scope = Scope::new(opsets.onnx(), None, String::new());
     builder.add_initializers(graph, &mut scope)?;

@@ -49,6 +49,8 @@ pub(super) struct Graph {
     pub(super) input: Vec<ValueInfo>,
     #[prost(message, repeated, tag = "12")]
     pub(super) output: Vec<ValueInfo>,
+    #[prost(message, repeated, tag = "13")]
+    pub(super) value_info: Vec<ValueInfo>,
 }
 
 /// `NodeProto`.

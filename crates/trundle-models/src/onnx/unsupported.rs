@@ -41,34 +41,32 @@ pub(super) fn refuse<'a>(graph: &'a proto::Graph, functions: &Functions<'a>) -> 
                 left.extend(branches.map(|branch| &branch.node[..]));
                 continue;
             }
-            let domain = domain(&node.domain);
-            if node.op_type.is_empty() {
-                continue;
+            if let Some((why, name)) = unsupported(node).filter(|_| !node.op_type.is_empty()) {
+                survey.add(why, name, || label(node, ""));
             }
-            let kind = node.op_type.escape_debug();
-            if let Some(mode) = mode_that_computes(node).filter(|_| domain.is_empty()) {
-                let name = format!("{kind} in mode {}", mode.escape_debug());
-                survey.add(Why::Computes, name, || label(node, ""));
-                continue;
-            }
-            if domain.is_empty() && is_einsum_that_computes(node) {
-                survey.add(Why::Computes, kind.to_string(), || label(node, ""));
-                continue;
-            }
-            if domain.is_empty() && node.overload.is_empty() && is_known(&node.op_type) {
-                continue;
-            }
-            let (why, name) = match domain {
-                "" => (why(node), kind.to_string()),
-                other => (Why::Unknown, format!("{kind} of domain {}", other.escape_debug())),
-            };
-            survey.add(why, name, || label(node, ""));
         }
     }
     if !survey.is_empty() {
         add_arithmetic(graph, &mut survey);
     }
     survey.finish(&names())
+}
+
+/// Why a node is not supported, and what messages call its operator; `None` for an operator that is read.
+pub(super) fn unsupported(node: &proto::Node) -> Option<(Why, String)> {
+    let kind = node.op_type.escape_debug();
+    let domain = domain(&node.domain);
+    if !domain.is_empty() {
+        return Some((Why::Unknown, format!("{kind} of domain {}", domain.escape_debug())));
+    }
+    if let Some(mode) = mode_that_computes(node) {
+        return Some((Why::Computes, format!("{kind} in mode {}", mode.escape_debug())));
+    }
+    if is_einsum_that_computes(node) {
+        return Some((Why::Computes, kind.to_string()));
+    }
+    let is_read = node.overload.is_empty() && is_known(&node.op_type);
+    (!is_read).then(|| (why(node), kind.to_string()))
 }
 
 /// Adds the arithmetic of a graph that computes with elements of its inputs, of nodes in the order that they must have.

@@ -7,6 +7,7 @@ mod functions;
 mod gathers;
 mod graphs;
 mod operators;
+mod partition;
 mod resizes;
 mod shapes;
 mod truncated;

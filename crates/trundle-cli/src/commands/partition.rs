@@ -1,0 +1,221 @@
+//! `trundle plan` of a model that computes: what of it only moves, and what that would be as passes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Value, json};
+use trundle::Shape;
+use trundle_formats::Shown;
+use trundle_models::onnx::{Partition, Subgraph};
+use trundle_models::{Error, Given, PlannedModel, ResolvedModel};
+
+use crate::args::ModelArgs;
+use crate::failure::Failure;
+use crate::forecast::{counted, first_lines};
+use crate::model_input::given;
+use crate::numbers::readable;
+use crate::say::{print, print_json};
+use crate::selection::shown_path;
+
+/// How many operators of a subgraph are named.
+const MOST_NAMED: usize = 6;
+
+/// What a subgraph does.
+struct Movement {
+    passes: usize,
+    /// What all passes write.
+    bytes: u64,
+    /// The bytes of the tensors that are written where one operator runs after another.
+    bytes_one_by_one: u64,
+    /// All of it, where it is wanted.
+    details: String,
+}
+
+/// Says what of a model moves, which was `refused` since it computes; if `verbose`, of all its subgraphs and how.
+///
+/// # Errors
+/// `refused` for a model of another format; files of inputs that do not fit.
+pub(super) fn plan(args: &ModelArgs, refused: Error, verbose: bool) -> Result<(), Failure> {
+    let is_onnx = args.model.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("onnx"));
+    if !is_onnx {
+        return Err(refused.into());
+    }
+    let partition = Partition::read(&args.model, args.links())?;
+    let mut sizes = named_sizes(&partition, args)?;
+    let movement =
+        |subgraph| Movement::of(&partition, subgraph, &mut sizes, (args.threads, verbose));
+    let movements: Vec<Result<Movement, Error>> =
+        partition.subgraphs().iter().map(movement).collect();
+    if args.json {
+        return print_json(&report(&partition, &movements));
+    }
+    print(&text(&partition, &movements, args, verbose))
+}
+
+/// The sizes that have names, from the shapes of the inputs that are given.
+fn named_sizes(partition: &Partition, args: &ModelArgs) -> Result<HashMap<String, usize>, Failure> {
+    let mut inputs = partition.inputs()?;
+    inputs.retain(|input| args.inputs.iter().any(|file| file.name == input.name));
+    let files = given(&inputs, &args.inputs, false, None)?;
+    let named = inputs.iter().zip(files);
+    let shapes: Vec<(&str, Shape)> =
+        named.map(|(input, file)| (&input.name[..], file.shape)).collect();
+    Ok(partition.sizes(&shapes)?)
+}
+
+impl Movement {
+    /// What a subgraph does where named sizes are these, to which those of its outputs are added.
+    fn of(
+        partition: &Partition,
+        subgraph: &Subgraph,
+        sizes: &mut HashMap<String, usize>,
+        (threads, is_verbose): (Option<usize>, bool),
+    ) -> Result<Movement, Error> {
+        let resolve = |outputs: &[String], sizes: &HashMap<String, usize>| {
+            let model = partition.model(subgraph, outputs, sizes)?;
+            let shapes = model.static_shapes()?;
+            let given: Vec<Given<'_>> =
+                shapes.into_iter().map(|shape| Given { shape, data: None }).collect();
+            let resolved = model.resolve(&given)?;
+            Ok::<_, Error>((model, resolved))
+        };
+        let (_, each) = resolve(&subgraph.written, sizes)?;
+        let bytes_one_by_one = bytes_of_outputs(&each);
+        let (model, resolved) = resolve(&subgraph.outputs, sizes)?;
+        for (name, id) in subgraph.outputs.iter().zip(resolved.outputs()) {
+            partition.add_sizes(name, resolved.shape(*id), sizes);
+        }
+        let planned = PlannedModel::new(resolved, threads)?;
+        Ok(Movement {
+            passes: planned.passes().len(),
+            bytes: planned.moved_bytes() as u64,
+            bytes_one_by_one,
+            details: if is_verbose { format!("{model}\n\n{planned}\n") } else { String::new() },
+        })
+    }
+}
+
+/// The bytes of all outputs; a text counts as 8.
+fn bytes_of_outputs(model: &ResolvedModel) -> u64 {
+    let bytes = |id: &_| model.program().tensor(*id).bytes() as u64;
+    model.outputs().iter().map(bytes).fold(0, u64::saturating_add)
+}
+
+/// All of it, for people.
+fn text(
+    partition: &Partition,
+    movements: &[Result<Movement, Error>],
+    args: &ModelArgs,
+    verbose: bool,
+) -> String {
+    let subgraphs = partition.subgraphs();
+    let moving: usize = subgraphs.iter().map(|subgraph| subgraph.operators.len()).sum();
+    let mut text = format!(
+        "{}: not run as a whole, since {} of {} only move, in {}\n",
+        shown_path(&args.model),
+        moving,
+        counted(partition.nodes(), "node"),
+        counted(subgraphs.len(), "subgraph"),
+    );
+    let known: Vec<&Movement> = movements.iter().flatten().collect();
+    if !known.is_empty() {
+        let fused: u64 = known.iter().map(|each| each.bytes).sum();
+        let passes = known.iter().map(|each| each.passes).sum();
+        let written = known.iter().map(|each| each.bytes_one_by_one).sum();
+        let of = subgraphs.iter().zip(movements).filter(|(_, movement)| movement.is_ok());
+        let tensors = of.map(|(subgraph, _)| subgraph.written.len()).sum();
+        text.push_str(&format!(
+            "  fused, they write {} in {}; one by one {} in {}\n",
+            readable(fused),
+            counted(passes, "pass"),
+            readable(written),
+            counted(tensors, "tensor"),
+        ));
+    }
+    let others =
+        partition.others().map(|(name, count)| format!("{name} ({})", counted(count, "node")));
+    let others: Vec<String> = others.collect();
+    text.push_str(&format!("  others: {}\n", Shown(others.join(", "))));
+    let unknown: Vec<&Error> = movements.iter().filter_map(|each| each.as_ref().err()).collect();
+    if let Some(error) = unknown.first() {
+        text.push_str(&format!(
+            "  not known of {}: {error}\n  say the shapes of inputs by --input NAME=FILE; of tensors between operators, \
+             onnx.shape_inference.infer_shapes_path (Python) writes those that it finds out into a copy of the model\n",
+            counted(unknown.len(), "subgraph"),
+        ));
+    }
+    let mut lines: Vec<String> = alike(subgraphs, movements);
+    if !verbose {
+        lines = first_lines(lines).collect();
+    }
+    lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+    if verbose {
+        known.iter().for_each(|movement| text.push_str(&format!("\n{}", movement.details)));
+    }
+    text
+}
+
+/// A line for each subgraph; those that are alike have one.
+fn alike(subgraphs: &[Subgraph], movements: &[Result<Movement, Error>]) -> Vec<String> {
+    let mut lines: Vec<(String, usize)> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for (subgraph, movement) in subgraphs.iter().zip(movements) {
+        let line = line(subgraph, movement);
+        let place = *places.entry(line.clone()).or_insert(lines.len());
+        match lines.get_mut(place) {
+            Some((_, times)) => *times += 1,
+            None => lines.push((line, 1)),
+        }
+    }
+    lines.into_iter().map(|(line, times)| format!("  {times} x {line}")).collect()
+}
+
+/// What a subgraph is and does.
+fn line(subgraph: &Subgraph, movement: &Result<Movement, Error>) -> String {
+    let kinds =
+        subgraph.operators.iter().map(|operator| operator.split(' ').next().unwrap_or_default());
+    let mut kinds: Vec<&str> = kinds.collect();
+    let more = kinds.len().saturating_sub(MOST_NAMED);
+    kinds.truncate(MOST_NAMED);
+    let mut named = kinds.join(", ");
+    if more > 0 {
+        named.push_str(&format!(" and {more} more"));
+    }
+    match movement {
+        Err(_) => named,
+        Ok(Movement { passes, bytes, bytes_one_by_one, .. }) => format!(
+            "{named}: {} in {}, one by one {} in {}",
+            readable(*bytes),
+            counted(*passes, "pass"),
+            readable(*bytes_one_by_one),
+            counted(subgraph.written.len(), "tensor"),
+        ),
+    }
+}
+
+/// All of it, for programs.
+fn report(partition: &Partition, movements: &[Result<Movement, Error>]) -> Value {
+    let of = |(subgraph, movement): (&Subgraph, &Result<Movement, Error>)| {
+        let mut value = json!({
+            "operators": subgraph.operators,
+            "inputs": subgraph.inputs,
+            "outputs": subgraph.outputs,
+            "tensors_one_by_one": subgraph.written.len(),
+        });
+        match movement {
+            Ok(Movement { passes, bytes, bytes_one_by_one, .. }) => {
+                value["passes"] = json!(passes);
+                value["bytes"] = json!(bytes);
+                value["bytes_one_by_one"] = json!(bytes_one_by_one);
+            }
+            Err(error) => value["error"] = json!(error.to_string()),
+        }
+        value
+    };
+    json!({
+        "model": partition.name(),
+        "nodes": partition.nodes(),
+        "others": partition.others().collect::<BTreeMap<_, _>>(),
+        "views": partition.views(),
+        "subgraphs": partition.subgraphs().iter().zip(movements).map(of).collect::<Vec<_>>(),
+    })
+}

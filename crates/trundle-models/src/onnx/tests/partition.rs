@@ -1,0 +1,157 @@
+//! The parts of a model that only move.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use trundle_core::Shape;
+
+use super::*;
+use crate::onnx::proto::{Dimension, Entry};
+use crate::onnx::{Partition, Subgraph};
+use crate::{Given, Links, PlannedModel};
+
+fn partition(model: &Proto) -> Result<Partition> {
+    Partition::read_bytes(model.encode_to_vec(), Path::new("."), Links::Within)
+}
+
+fn sized(name: &str, dims: &[&str]) -> ValueInfo {
+    let dim = dims.iter().map(|dim| match dim.parse() {
+        Ok(size) => Dimension { dim_value: Some(size), dim_param: None },
+        Err(_) => Dimension { dim_value: None, dim_param: Some((*dim).to_owned()) },
+    });
+    shaped(name, FLOAT, Some(TensorShape { dim: dim.collect() }))
+}
+
+fn shape(sizes: &[usize]) -> Shape {
+    Shape::new(sizes).unwrap()
+}
+
+/// Heads of a tensor, computed with and put together again, of a batch of any size: the sizes of the last reshape are
+/// reckoned from the shape of what is computed.
+fn heads() -> Proto {
+    let sizes = Tensor { int64_data: vec![0, 6, 2, 4], ..tensor("sizes", INT64, &[4]) };
+    let rest = Tensor { int64_data: vec![6, 8], ..tensor("rest", INT64, &[2]) };
+    let zero = Tensor { int64_data: vec![0], ..tensor("zero", INT64, &[1]) };
+    let nodes = vec![
+        node("Relu", &["x"], &["r"], vec![]),
+        node("Reshape", &["r", "sizes"], &["split"], vec![]),
+        node("Transpose", &["split"], &["heads"], vec![ints("perm", &[0, 2, 1, 3])]),
+        node("Softmax", &["heads"], &["soft"], vec![]),
+        node("Transpose", &["soft"], &["back"], vec![ints("perm", &[0, 2, 1, 3])]),
+        node("Shape", &["soft"], &["all"], vec![]),
+        node("Gather", &["all", "zero"], &["batch"], vec![]),
+        node("Concat", &["batch", "rest"], &["whole"], vec![int("axis", 0)]),
+        node("Reshape", &["back", "whole"], &["joined"], vec![]),
+        node("Flatten", &["joined"], &["flat"], vec![]),
+        node("Add", &["flat", "flat"], &["y"], vec![]),
+    ];
+    let mut all = model(17, nodes, FLOAT);
+    let graph = all.graph.as_mut().unwrap();
+    graph.initializer = vec![sizes, rest, zero];
+    graph.input = vec![sized("x", &["batch", "6", "8"])];
+    graph.value_info = vec![
+        sized("r", &["batch", "6", "8"]),
+        sized("heads", &["n", "2", "6", "4"]),
+        sized("soft", &["n", "2", "6", "4"]),
+    ];
+    all
+}
+
+#[test]
+fn a_subgraph_is_what_moves_between_others() {
+    let partition = partition(&heads()).unwrap();
+    let others: Vec<_> = partition.others().collect();
+    assert_eq!(others, [("Add", 1), ("Relu", 1), ("Softmax", 1)]);
+    let [split, join] = partition.subgraphs() else { panic!("{partition:?}") };
+    assert_eq!(split.operators, ["Reshape \"split\"", "Transpose \"heads\""]);
+    assert_eq!(
+        (&split.inputs[..], &split.outputs[..]),
+        (&strings(&["r"])[..], &strings(&["heads"])[..])
+    );
+    assert_eq!(split.written, ["heads"]);
+    assert_eq!(join.operators, ["Transpose \"back\"", "Reshape \"joined\"", "Flatten \"flat\""]);
+    assert_eq!(
+        (&join.inputs[..], &join.outputs[..]),
+        (&strings(&["soft"])[..], &strings(&["flat"])[..])
+    );
+    assert_eq!(join.written, ["back"]);
+    assert_eq!((partition.name(), partition.nodes(), partition.views()), ("test", 11, 0));
+
+    // The sizes of what one gives say those of what the next reads.
+    let mut sizes = partition.sizes(&[("x", shape(&[3, 6, 8]))]).unwrap();
+    let moved = |subgraph: &Subgraph, sizes: &_, expected: &[usize]| {
+        let model = partition.model(subgraph, &subgraph.outputs, sizes).unwrap();
+        let given = model.static_shapes().unwrap().into_iter();
+        let given: Vec<_> = given.map(|shape| Given { shape, data: None }).collect();
+        let planned = PlannedModel::new(model.resolve(&given).unwrap(), Some(1)).unwrap();
+        let output = planned.model().outputs()[0];
+        assert_eq!(planned.model().shape(output), &shape(expected));
+        assert_eq!((planned.passes().len(), planned.moved_bytes()), (1, 3 * 48 * 4));
+    };
+    moved(split, &sizes, &[3, 2, 6, 4]);
+    assert!(partition.model(join, &join.outputs, &sizes).unwrap().static_shapes().is_err());
+    partition.add_sizes("heads", &shape(&[3, 2, 6, 4]), &mut sizes);
+    moved(join, &sizes, &[3, 48]);
+}
+
+#[test]
+fn sizes_that_do_not_fit_are_refused() {
+    let partition = partition(&heads()).unwrap();
+    let refused =
+        |name, sizes: &[usize]| partition.sizes(&[(name, shape(sizes))]).unwrap_err().to_string();
+    assert_eq!(refused("x", &[3, 6, 7]), "input \"x\" is [batch, 6, 8], and [3, 6, 7] is given");
+    assert_eq!(refused("x", &[3, 6]), "input \"x\" is [batch, 6, 8], and [3, 6] is given");
+    assert_eq!(refused("z", &[3]), "the model has no input \"z\"");
+    let split = &partition.subgraphs()[0];
+    let mut all = heads();
+    all.graph.as_mut().unwrap().value_info.clear();
+    let untyped = self::partition(&all).unwrap();
+    let error = untyped.model(split, &split.outputs, &HashMap::new()).unwrap_err();
+    assert_eq!(error.to_string(), "the model does not say the type of \"r\"");
+}
+
+#[test]
+fn what_reads_computed_indices_computes_and_views_alone_move_nothing() {
+    let nodes = vec![
+        node("Abs", &["x"], &["a"], vec![]),
+        node("Gather", &["x", "a"], &["g"], vec![]),
+        node("Flatten", &["g"], &["f"], vec![]),
+        node("Exp", &["f"], &["e"], vec![]),
+        node("Mine", &["e"], &["y"], vec![]),
+    ];
+    let partition = partition(&model(17, nodes, INT64)).unwrap();
+    let others: Vec<_> = partition.others().collect();
+    assert_eq!(others, [("Abs", 1), ("Exp", 1), ("Gather with computed indices", 1), ("Mine", 1)]);
+    assert_eq!((partition.subgraphs().len(), partition.views()), (0, 1));
+}
+
+#[test]
+fn what_is_given_twice_or_by_itself_is_refused() {
+    let twice = vec![node("Exp", &["x"], &["y"], vec![]), node("Abs", &["x"], &["y"], vec![])];
+    let error = partition(&model(17, twice, FLOAT)).unwrap_err();
+    assert_eq!(error.to_string(), "two nodes give \"y\"");
+    let itself = vec![node("Exp", &["z"], &["y"], vec![]), node("Abs", &["y"], &["z"], vec![])];
+    assert!(partition(&model(17, itself, FLOAT)).is_err());
+}
+
+#[test]
+fn a_small_model_does_not_read_the_same_elements_for_ever() {
+    let beside = Tensor {
+        external_data: vec![Entry { key: "location".to_owned(), value: "none.bin".to_owned() }],
+        data_location: 1,
+        ..tensor("beside", FLOAT, &[1 << 28])
+    };
+    let of = |number: usize| {
+        let (read, moved) = (format!("e{number}"), format!("m{number}"));
+        let concat = node("Concat", &[&read, "beside"], &[&moved], vec![int("axis", 0)]);
+        [
+            node("Exp", &["x"], &[&read], vec![]),
+            concat,
+            node("Abs", &[&moved], &[&format!("a{number}")], vec![]),
+        ]
+    };
+    let mut all = model(17, (0..3).flat_map(of).collect(), FLOAT);
+    all.graph.as_mut().unwrap().initializer = vec![beside];
+    let error = partition(&all).unwrap_err().to_string();
+    assert!(error.starts_with("its 2 and more subgraphs read over"), "{error}");
+}
