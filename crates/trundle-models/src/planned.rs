@@ -1,6 +1,6 @@
 //! A model as passes over memory, each decided down to kernels and tiles.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trundle::lowering::{Backend, Device, PlannedPass, PlannedProgram};
 use trundle_core::program::{Budget, Made, Program, TensorId};
@@ -16,6 +16,10 @@ pub struct PlannedModel {
     /// Which tensors the model puts together from slices, but are a roll of another.
     rolls: BTreeSet<TensorId>,
     program: PlannedProgram<Device>,
+    /// Which tensor each input of the program is, up to the last one that a run looks at.
+    pub(crate) given: Vec<TensorId>,
+    /// For each output the first one that is the same tensor.
+    pub(crate) firsts: Vec<usize>,
 }
 
 impl PlannedModel {
@@ -44,7 +48,18 @@ impl PlannedModel {
         let rolls = joined.into_iter().filter(is_roll).collect();
         let program = PlannedProgram::within(device, model.program(), budget)
             .map_err(|error| Error::Input(error.to_string()))?;
-        Ok(PlannedModel { model, rolls, program })
+        let (given, firsts) = (given(&model, program.passes()), firsts(model.outputs()));
+        Ok(PlannedModel { model, rolls, program, given, firsts })
+    }
+
+    /// The same model, with what lies between its passes allocated now and not by the first
+    /// [`run_into`](PlannedModel::run_into).
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the memory has no room for it.
+    pub fn allocated(self) -> Result<PlannedModel> {
+        let program = self.program.allocated().map_err(|error| Error::Input(error.to_string()))?;
+        Ok(PlannedModel { program, ..self })
     }
 
     /// The tensors that the model puts together from slices of another, and that are that one,
@@ -83,6 +98,28 @@ impl PlannedModel {
     pub fn moved_by(&self, pass: &PlannedPass) -> usize {
         self.program.bytes_of(pass)
     }
+}
+
+/// Which tensors the inputs of a program are: those of the model, and its constants up to the last one
+/// that a pass reads. Most constants say sizes and orders, which are known before anything is moved.
+fn given(model: &ResolvedModel, passes: &[PlannedPass]) -> Vec<TensorId> {
+    let tensors = model.program().tensors().iter().enumerate();
+    let mut given: Vec<TensorId> = tensors
+        .filter(|(_, tensor)| matches!(tensor.made, Made::Given(_)))
+        .map(|(index, _)| TensorId(index))
+        .collect();
+    let read: BTreeSet<TensorId> =
+        passes.iter().flat_map(|pass| pass.parts.iter().map(|part| part.from)).collect();
+    let last = given.iter().rposition(|id| read.contains(id));
+    given.truncate(model.inputs().max(last.map_or(0, |last| last + 1)));
+    given
+}
+
+/// For each of these the first one that is the same.
+fn firsts(outputs: &[TensorId]) -> Vec<usize> {
+    let mut seen = BTreeMap::new();
+    let first = |(number, id): (usize, &TensorId)| *seen.entry(*id).or_insert(number);
+    outputs.iter().enumerate().map(first).collect()
 }
 
 /// The tensors that are joined.

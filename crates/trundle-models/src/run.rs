@@ -41,8 +41,12 @@ impl PlannedModel {
         Ok(self.model().outputs().iter().map(|output| moved[output].clone()).collect())
     }
 
-    /// [`PlannedModel::run`] from the bytes of each input to buffers for those of each output, in the model's order. No
-    /// tensor is allocated, but what lies between passes by the first run, and where several threads run it at once.
+    /// [`PlannedModel::run`] from the bytes of each input to buffers for those of each output, in the model's order. Bits
+    /// of a packed output's last byte that are of no element stay as they are.
+    ///
+    /// Nothing is allocated, with three exceptions: what lies between passes by the first run, unless the model is
+    /// [`allocated`](PlannedModel::allocated), and where several threads run it at once; plans of what is moved in tiles; and
+    /// a list of more than 64 inputs, with the constants that are moved, or outputs.
     ///
     /// # Errors
     /// [`Error::Input`] if there is another number of inputs or outputs, one is not as long as its tensor, or one
@@ -61,57 +65,63 @@ impl PlannedModel {
         outputs: &mut [&mut [u8]],
         go_on: Option<&(dyn Fn() -> bool + Sync)>,
     ) -> Result<()> {
-        let sources = self.sources_of_bytes(inputs)?;
+        self.check_inputs(inputs)?;
         self.check_outputs(outputs)?;
-        let all = self.model().outputs();
-        let first = |id: &TensorId| all.iter().position(|other| other == id);
-        let firsts: Vec<usize> = self.program().outputs().iter().filter_map(first).collect();
-        let mut left: Vec<Option<&mut [u8]>> =
-            outputs.iter_mut().map(|output| Some(&mut **output)).collect();
-        let mut written: Vec<&mut [u8]> =
-            firsts.iter().filter_map(|output| left[*output].take()).collect();
-        for (buffer, id) in written.iter_mut().zip(self.program().outputs()) {
-            // Bits behind the last element of a packed tensor are nobody's else.
-            let width = self.model().program().tensor(*id).width;
-            if let (Width::SubByte(_), Some(last)) = (width, buffer.last_mut()) {
-                *last = 0;
+        with_list(self.given.len(), |sources| {
+            for (number, source) in sources.iter_mut().enumerate() {
+                *source = match self.model().constant_of(number) {
+                    Some(constant) => constant.data.elements().bytes(),
+                    None => inputs[number],
+                };
             }
-        }
+            with_list(self.program().outputs().len(), |written| {
+                let firsts = outputs.iter_mut().enumerate().zip(&self.firsts);
+                let firsts = firsts.filter(|((number, _), first)| number == *first);
+                for (place, ((_, output), _)) in written.iter_mut().zip(firsts) {
+                    *place = &mut **output;
+                }
+                self.moved(sources, written, go_on)
+            })
+        })?;
+        self.repeat(outputs);
+        Ok(())
+    }
+
+    /// Moves what the program reads to its distinct outputs.
+    fn moved(
+        &self,
+        sources: &[&[u8]],
+        written: &mut [&mut [u8]],
+        go_on: Option<&(dyn Fn() -> bool + Sync)>,
+    ) -> Result<()> {
         let runner = self.program().runner();
         let moved = match go_on {
-            Some(go_on) => runner.run_while(&sources, &mut written, go_on),
-            None => runner.run(&sources, &mut written),
+            Some(go_on) => runner.run_while(sources, written, go_on),
+            None => runner.run(sources, written),
         };
         moved.map_err(|error| match error {
             trundle_core::Error::Stopped => Error::Stopped,
             error => Error::Input(error.to_string()),
-        })?;
-        for (number, id) in all.iter().enumerate() {
-            if let Some(first) = first(id).filter(|first| *first != number)
-                && let Ok([from, to]) = outputs.get_disjoint_mut([first, number])
-            {
-                to.copy_from_slice(from);
-            }
-        }
-        Ok(())
+        })
     }
 
-    /// What the program reads, of inputs that are checked.
-    fn sources_of_bytes<'a>(&'a self, inputs: &[&'a [u8]]) -> Result<Vec<&'a [u8]>> {
-        let model = self.model();
-        if inputs.len() != model.inputs() {
-            let (got, takes) = (inputs.len(), model.inputs());
+    /// Copies each output that is the same tensor as one before it from there.
+    fn repeat(&self, outputs: &mut [&mut [u8]]) {
+        for (number, (first, id)) in self.firsts.iter().zip(self.model().outputs()).enumerate() {
+            if let Ok([from, to]) = outputs.get_disjoint_mut([*first, number]) {
+                let tensor = self.model().program().tensor(*id);
+                copy_elements(tensor.width, tensor.shape.elements(), from, to);
+            }
+        }
+    }
+
+    fn check_inputs(&self, inputs: &[&[u8]]) -> Result<()> {
+        let takes = self.model().inputs();
+        if inputs.len() != takes {
+            let got = inputs.len();
             return Err(Error::Input(format!("the model takes {takes} inputs, got {got}")));
         }
-        let source = |(id, input): (TensorId, usize)| {
-            let source = match model.constant_of(input) {
-                Some(constant) => constant.data.elements().bytes(),
-                None => inputs[input],
-            };
-            self.check_bytes(id, source.len())?;
-            Ok(source)
-        };
-        self.given().map(source).collect()
+        self.given.iter().zip(inputs).try_for_each(|(id, input)| self.check_bytes(*id, input.len()))
     }
 
     /// The tensors that are inputs of the program, each with its number.
@@ -137,14 +147,15 @@ impl PlannedModel {
     /// Checks that a tensor is no texts, and has so many bytes.
     fn check_bytes(&self, id: TensorId, bytes: usize) -> Result<()> {
         let (model, needed) = (self.model(), self.model().program().tensor(id).bytes());
-        let (name, element) = (model.name(id), model.element(id));
+        let element = model.element(id);
         if element == ElementType::String {
-            return Err(Error::Input(format!("{name:?} is of texts, and no bytes")));
+            return Err(Error::Input(format!("{:?} is of texts, and no bytes", model.name(id))));
         }
         match bytes == needed {
             true => Ok(()),
             false => Err(Error::Input(format!(
-                "{name:?} is {element} {}, {needed} bytes, got {bytes}",
+                "{:?} is {element} {}, {needed} bytes, got {bytes}",
+                model.name(id),
                 model.shape(id)
             ))),
         }
@@ -197,5 +208,28 @@ impl PlannedModel {
         };
         let strings: Vec<String> = bytes.chunks_exact(size_of::<u64>()).filter_map(text).collect();
         Data::Strings(Arc::from(strings))
+    }
+}
+
+/// Copies the first elements of a buffer to those of another, and nothing beside them.
+fn copy_elements(width: Width, elements: usize, from: &[u8], to: &mut [u8]) {
+    let Some(packing) = width.packing() else { return to.copy_from_slice(from) };
+    let groups = elements / packing.group();
+    let whole = groups * packing.group_bytes();
+    to[..whole].copy_from_slice(&from[..whole]);
+    for element in groups * packing.group()..elements {
+        packing.set(to, element, packing.get(from, element));
+    }
+}
+
+/// Up to so many entries of a list are no reason to allocate one.
+const FEW: usize = 64;
+
+/// Calls `work` with a list of `len` entries, which is on the stack if they are few.
+fn with_list<T: Default, R>(len: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
+    let mut few: [T; FEW] = std::array::from_fn(|_| T::default());
+    match few.get_mut(..len) {
+        Some(list) => work(list),
+        None => work(&mut (0..len).map(|_| T::default()).collect::<Vec<T>>()),
     }
 }

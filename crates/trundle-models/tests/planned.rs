@@ -239,6 +239,49 @@ fn packed_parts_that_meet_within_a_byte_are_whole() {
     }
 }
 
+/// Bits behind the last element may be of a larger tensor; of an output that is given twice too.
+#[test]
+fn bits_beside_packed_outputs_stay() {
+    let mut program = Program::new();
+    let given = program.given(shape(&[9]), DType::U3).unwrap();
+    let flipped = program.moved_by(given, Flip::new(&[0])).unwrap();
+    for _ in 0..2 {
+        program.output(flipped).unwrap();
+    }
+    let model = model(program, ElementType::Fixed(DType::U3), Vec::new());
+    let planned = PlannedModel::new(model, None).unwrap().allocated().unwrap();
+    let packing = DType::U3.packing().unwrap();
+    let mut input = vec![0; packing.bytes(9)];
+    (0..9).for_each(|at| packing.set(&mut input, at, at as u8 % 8));
+    let mut outputs = [0, 0xff].map(|bits| vec![bits; input.len()]);
+    let expected = outputs.clone().map(|mut expected| {
+        (0..9).for_each(|at| packing.set(&mut expected, at, (8 - at as u8) % 8));
+        expected
+    });
+    let mut lent: Vec<&mut [u8]> = outputs.iter_mut().map(|each| &mut each[..]).collect();
+    planned.run_into(&[&input], &mut lent).unwrap();
+    assert_eq!(outputs, expected);
+}
+
+#[test]
+fn any_number_of_buffers_is_taken() {
+    let mut program = Program::new();
+    let given: Vec<TensorId> =
+        (0..70).map(|_| program.given(shape(&[1]), DType::U8).unwrap()).collect();
+    let joined = program.joined(0, &given).unwrap();
+    program.output(joined).unwrap();
+    given.iter().for_each(|id| program.output(*id).unwrap());
+    let planned =
+        PlannedModel::new(model(program, ElementType::Fixed(DType::U8), Vec::new()), None).unwrap();
+    let bytes: Vec<u8> = (0..70).collect();
+    let inputs: Vec<&[u8]> = bytes.chunks(1).collect();
+    let (mut joined, mut each) = ([0; 70], [0; 70]);
+    let mut outputs = vec![&mut joined[..]];
+    outputs.extend(each.chunks_mut(1));
+    planned.run_into(&inputs, &mut outputs).unwrap();
+    assert_eq!((&joined[..], &each[..]), (&bytes[..], &bytes[..]));
+}
+
 #[test]
 fn buffers_that_do_not_fit_are_refused() {
     let mut program = Program::new();

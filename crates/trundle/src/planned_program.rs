@@ -105,6 +105,16 @@ impl<B: Backend> PlannedProgram<B> {
         Ok(PlannedProgram { passes, outputs: buffers.outputs, bytes, runner })
     }
 
+    /// The same, with what lies between its passes allocated now and not by the first run of its
+    /// [`runner`](PlannedProgram::runner).
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](crate::Error::TooLarge) if the memory has no room for it.
+    pub fn allocated(self) -> Result<PlannedProgram<B>> {
+        self.runner.allocate()?;
+        Ok(self)
+    }
+
     /// The passes, in the order in which they run.
     pub fn passes(&self) -> &[PlannedPass] {
         &self.passes
