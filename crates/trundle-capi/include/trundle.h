@@ -38,8 +38,19 @@
 #define TRUNDLE_VERSION_PATCH 0
 
 /**
- * A call that is decided down to its loops, for tensors that lie as was described: see
- * trundle_plan_run(), trundle_plan_run_inputs() and trundle_plan_run_outputs().
+ * The rank of an input that may have any rank.
+ */
+#define TRUNDLE_RANK_ANY 4294967295
+
+/**
+ * A model made of operators that only move elements. It never changes: several threads may ask it, and
+ * plan for it, at once.
+ */
+typedef struct trundle_model trundle_model;
+
+/**
+ * A call, or a model, that is decided down to its loops, for tensors that lie as was described: see
+ * trundle_plan_run(), trundle_plan_run_inputs(), trundle_plan_run_outputs() and trundle_plan_run_all().
  */
 typedef struct trundle_plan trundle_plan;
 
@@ -116,6 +127,11 @@ typedef struct trundle_output {
      */
     void *data;
 } trundle_output;
+
+/**
+ * Where links at the files beside a model may lead: one of TRUNDLE_LINKS_*.
+ */
+typedef int32_t trundle_links;
 
 /**
  * A tensor in a buffer, from its first byte on: DirectML's DML_BUFFER_TENSOR_DESC.
@@ -262,6 +278,21 @@ typedef uint32_t trundle_feature_level;
  * An index of a gather or a scatter is out of range.
  */
 #define TRUNDLE_ERROR_INDEX 17
+
+/**
+ * A file cannot be read.
+ */
+#define TRUNDLE_ERROR_FILE 18
+
+/**
+ * A file is no model, or its operators do not fit each other or the inputs.
+ */
+#define TRUNDLE_ERROR_MODEL 19
+
+/**
+ * A model has operators that compute, or that are not supported.
+ */
+#define TRUNDLE_ERROR_UNSUPPORTED 20
 
 /**
  * IEEE 754 binary32.
@@ -447,6 +478,16 @@ typedef uint32_t trundle_feature_level;
  * Those of the other end: bcd abcd abc.
  */
 #define TRUNDLE_PAD_WRAP 4
+
+/**
+ * To places within the model's folder: a model is not trusted, nor is the archive that it came in.
+ */
+#define TRUNDLE_LINKS_WITHIN 0
+
+/**
+ * Anywhere, as in the cache of Hugging Face, whose files are links to a store of files.
+ */
+#define TRUNDLE_LINKS_ANYWHERE 1
 
 /**
  * No feature level: whatever the operator itself allows, for every type and rank.
@@ -875,8 +916,8 @@ trundle_status trundle_split_plan(const struct trundle_tensor_desc *data_desc,
 
 /**
  * Does what was planned, from `data` to `out`, which lie in memory as was described. Several threads
- * may run one plan at once. A plan of several inputs or outputs is refused: see trundle_plan_run_inputs()
- * and trundle_plan_run_outputs().
+ * may run one plan at once. A plan of several inputs or outputs is refused: see trundle_plan_run_inputs(),
+ * trundle_plan_run_outputs() and trundle_plan_run_all().
  *
  * It allocates no memory, with two exceptions. What lies between several passes over memory is
  * allocated with the plan; a run beside another one allocates its own. And what falls into too many
@@ -905,6 +946,31 @@ trundle_status trundle_plan_run_outputs(const struct trundle_plan *plan,
                                         const void *data,
                                         void *const *outputs,
                                         size_t count);
+
+/**
+ * Does what was planned, from `input_count` inputs to `output_count` outputs, which lie in memory as was
+ * described: from and to as many, and in the order, as the plan was made for; plans of one input or output
+ * too. The memory of each output must be apart from that of the others too, and of all inputs. All else is
+ * as trundle_plan_run() has it; of more than 64 inputs or outputs it allocates lists, and the constants
+ * that a model moves count as inputs. One memory may be several inputs.
+ */
+trundle_status trundle_plan_run_all(const struct trundle_plan *plan,
+                                    const void *const *inputs,
+                                    size_t input_count,
+                                    void *const *outputs,
+                                    size_t output_count);
+
+/**
+ * Says what output number `output` of a plan is, from 0 on: its element type is written to `dtype`, which
+ * may be NULL, and its sizes to `sizes`, as trundle_chain_out_sizes() has it. Those of a model are packed,
+ * row-major.
+ */
+trundle_status trundle_plan_output(const struct trundle_plan *plan,
+                                   size_t output,
+                                   trundle_dtype *dtype,
+                                   uint64_t *sizes,
+                                   uint32_t capacity,
+                                   uint32_t *rank);
 
 /**
  * Says in words how a plan does it: its passes over memory, and of each the operators, where every
@@ -978,6 +1044,96 @@ trundle_status trundle_chain_out_sizes(const char *chain,
                                        uint64_t *sizes,
                                        uint32_t capacity,
                                        uint32_t *rank);
+
+/**
+ * Opens a model: ONNX at a `path` that ends with .onnx, OpenVINO IR at one with .xml, with the files of its
+ * weights in the same folder. The model is written to `model`, and is the caller's to free; its files are not
+ * needed any more when this returns. `links` is one of TRUNDLE_LINKS_*.
+ *
+ * What models may hold, docs/models.md says. One that computes is refused with TRUNDLE_ERROR_UNSUPPORTED, and
+ * the message names and counts all operators that do.
+ */
+trundle_status trundle_model_open(const char *path,
+                                  trundle_links links,
+                                  struct trundle_model **model);
+
+/**
+ * Says in words what a model is: its inputs with their types and sizes, its operators, its outputs. The words are
+ * told as those of trundle_plan_describe().
+ */
+trundle_status trundle_model_describe(const struct trundle_model *model,
+                                      char *buffer,
+                                      size_t capacity,
+                                      size_t *needed);
+
+/**
+ * How many inputs a model takes; 0 for NULL.
+ */
+size_t trundle_model_input_count(const struct trundle_model *model);
+
+/**
+ * How many outputs a model gives; 0 for NULL.
+ */
+size_t trundle_model_output_count(const struct trundle_model *model);
+
+/**
+ * The name of input number `input` of a model, from 0 on, in UTF-8; NULL if there is none. It is valid until the
+ * model is freed.
+ */
+const char *trundle_model_input_name(const struct trundle_model *model,
+                                     size_t input);
+
+/**
+ * The name of output number `output` of a model, as trundle_model_input_name() has it. What it is, a plan knows:
+ * see trundle_plan_output().
+ */
+const char *trundle_model_output_name(const struct trundle_model *model,
+                                      size_t output);
+
+/**
+ * Says what input number `input` of a model must be, from 0 on: its element type is written to `dtype`, which may
+ * be NULL, and its sizes to `sizes`, as trundle_chain_out_sizes() has it. A size that may be any, or one of
+ * several, is -1: trundle_model_describe() says more of it. Where the rank may be any, TRUNDLE_RANK_ANY is
+ * written to `rank`, and no size. An input of texts is refused with TRUNDLE_ERROR_DTYPE.
+ */
+trundle_status trundle_model_input(const struct trundle_model *model,
+                                   size_t input,
+                                   trundle_dtype *dtype,
+                                   int64_t *sizes,
+                                   uint32_t capacity,
+                                   uint32_t *rank);
+
+/**
+ * Says of which inputs the elements decide what a model moves where, as an order of axes, a size or an index does:
+ * for each of the `count` inputs 1 is written to `decides`, or 0. The inputs are given as to
+ * trundle_model_plan(), with the data of all that may decide.
+ */
+trundle_status trundle_model_deciding_inputs(const struct trundle_model *model,
+                                             const struct trundle_tensor_desc *input_descs,
+                                             const void *const *data,
+                                             size_t count,
+                                             uint8_t *decides);
+
+/**
+ * Plans a model for `count` inputs, as many as it takes and in its order, which are described one after another
+ * and lie packed, row-major. The plan is written to `plan`, and is the caller's to free; trundle_plan_output()
+ * says what its outputs are, and trundle_plan_run_all() runs it on the same inputs, in the same order. The model
+ * may be freed before it.
+ *
+ * `data` has the data of those inputs whose elements decide what is moved where, and NULL for all others; it may be
+ * NULL where none does. They are read now and not again, but must be there when the plan is run. One that is
+ * missing is named in the message: see trundle_model_deciding_inputs().
+ */
+trundle_status trundle_model_plan(const struct trundle_model *model,
+                                  const struct trundle_tensor_desc *input_descs,
+                                  const void *const *data,
+                                  size_t count,
+                                  struct trundle_plan **plan);
+
+/**
+ * Frees a model, which no call may be using. NULL is no model, and nothing is done. Its plans stay.
+ */
+void trundle_model_free(struct trundle_model *model);
 
 /**
  * Reverses, for each position outside `Axis`, the first `length` elements along it, and copies the

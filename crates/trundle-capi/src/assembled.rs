@@ -44,6 +44,11 @@ impl Assembled {
         self.inputs.len()
     }
 
+    /// What it writes.
+    pub(crate) fn output(&self) -> &Descriptor {
+        &self.out
+    }
+
     /// Runs it on as many inputs as it has and an output that lie as was described, once it is known that the output
     /// is apart from them and from `others`, which the call reads too.
     ///
@@ -57,19 +62,24 @@ impl Assembled {
     ) -> Result<()> {
         let out = self.out.memory(out.cast())?;
         others.iter().try_for_each(|other| out.check_apart(other))?;
-        with_list(data.len(), &[][..], |read| {
-            for (number, ((bytes, own), data)) in
-                read.iter_mut().zip(&self.inputs).zip(data).enumerate()
-            {
-                let memory =
-                    own.memory(data.cast()).map_err(|failure| self.of_input(number, failure))?;
-                out.check_apart(&memory)?;
-                // SAFETY: the contract is the same, and the output is apart from it.
-                *bytes = unsafe { memory.read() };
-            }
-            // SAFETY: the same: no byte of the output is one of the inputs.
-            Ok(unsafe { self.plan.run(read, out.write()) }?)
-        })
+        with_list(
+            data.len(),
+            || &[][..],
+            |read| {
+                for (number, ((bytes, own), data)) in
+                    read.iter_mut().zip(&self.inputs).zip(data).enumerate()
+                {
+                    let memory = own
+                        .memory(data.cast())
+                        .map_err(|failure| self.of_input(number, failure))?;
+                    out.check_apart(&memory)?;
+                    // SAFETY: the contract is the same, and the output is apart from it.
+                    *bytes = unsafe { memory.read() };
+                }
+                // SAFETY: the same: no byte of the output is one of the inputs.
+                Ok(unsafe { self.plan.run(read, out.write()) }?)
+            },
+        )
     }
 
     /// A refusal of one of the inputs, by its number where there are several.

@@ -7,14 +7,15 @@ use trundle::ops::Operand;
 use trundle::{Chain, ChainError, PlanError, Program, Shape};
 
 use super::assembled::{Assembled, described};
-use super::descriptor::{Descriptor, trundle_tensor_desc};
+use super::descriptor::{Descriptor, sizes_of, trundle_tensor_desc};
 use super::error::{Failure, Result, guarded};
 use super::joins::read_parts;
-use super::memory::{check_pointer, check_room, list};
+use super::memory::{check_pointer, list};
 use super::moved::Moved;
 use super::pair::{Pair, check_types};
 use super::plan::{made, trundle_plan};
 use super::status::{TRUNDLE_ERROR_CHAIN, status_of, trundle_status};
+use super::told::tell_sizes;
 
 /// Plans any stages in a row, such as "flip(axes=[2]) | h w c -> c h w": all that docs/chains.md
 /// says, but that lengths are lists and no files. It takes one pass over memory where one is enough.
@@ -99,7 +100,7 @@ pub unsafe extern "C" fn trundle_chain_out_sizes_inputs(
         let inputs = Inputs::read(names, input_descs, count)?;
         let shape_of = |at: usize| inputs.given[at].layout().shape().clone();
         let shapes: Vec<Shape> = inputs.order(&chain)?.into_iter().map(shape_of).collect();
-        tell_sizes(&chain.out_shape(&shapes)?, sizes, capacity, rank)
+        tell_sizes(sizes_of(&chain.out_shape(&shapes)?), sizes, capacity, rank)
     })
 }
 
@@ -120,26 +121,8 @@ pub unsafe extern "C" fn trundle_chain_out_sizes(
         let chain = read(chain)?;
         let data = Descriptor::read("data", data_desc)?;
         check_one(&chain)?;
-        tell_sizes(&chain.out_shape(data.layout().shape())?, sizes, capacity, rank)
+        tell_sizes(sizes_of(&chain.out_shape(data.layout().shape())?), sizes, capacity, rank)
     })
-}
-
-/// Writes sizes where a caller has room for so many.
-///
-/// # Safety
-/// `rank` can be written to, and `sizes` if the capacity is not 0.
-unsafe fn tell_sizes(shape: &Shape, sizes: *mut u64, capacity: u32, rank: *mut u32) -> Result<()> {
-    // SAFETY: the contract is the same; room is checked before it is written to.
-    unsafe {
-        if capacity > 0 {
-            check_room("sizes", sizes, capacity as usize, shape.rank())?;
-            for (at, size) in shape.iter().enumerate() {
-                sizes.add(at).write(*size as u64);
-            }
-        }
-        rank.write(shape.rank().try_into().unwrap_or(u32::MAX));
-    }
-    Ok(())
 }
 
 /// Tensors with their names.

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use trundle::{DType, Error, Layout, Shape, TensorView, TensorViewMut, Width};
 
-use super::dtype::{element, trundle_dtype};
+use super::dtype::{element, number_of_element, trundle_dtype};
 use super::error::{Failure, Result};
 use super::memory::{Memory, Reach, entries, value};
 use super::status::TRUNDLE_ERROR_RANK;
@@ -129,6 +129,11 @@ impl Descriptor {
         self.width
     }
 
+    /// What C calls the elements.
+    pub(crate) fn number(&self) -> Option<trundle_dtype> {
+        number_of_element(self.dtype, self.width)
+    }
+
     /// Where the elements lie in [`Descriptor::memory`].
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
@@ -138,6 +143,18 @@ impl Descriptor {
     pub(crate) fn is_row_major(&self) -> bool {
         let contiguous = Layout::row_major(self.layout.shape(), self.width.units());
         self.width.packing().is_none() && contiguous.is_ok_and(|layout| layout == self.layout)
+    }
+
+    /// Whether the elements follow each other, row-major; also where they are less than a byte.
+    pub(crate) fn is_dense(&self) -> bool {
+        let Ok(dense) = Layout::row_major(self.layout.shape(), self.width.units()) else {
+            return false;
+        };
+        let strides = dense.strides_bytes().iter().zip(self.layout.strides_bytes());
+        // Along axes of one element, and in a tensor without any, nobody goes.
+        let has_none = self.layout.shape().elements() == 0;
+        let mut strides = strides.zip(self.layout.shape().iter());
+        has_none || strides.all(|((dense, own), size)| *size < 2 || dense == own)
     }
 
     /// All the memory of the tensor whose element at index 0 of every axis is at `data`.
@@ -188,6 +205,11 @@ pub(crate) fn checked_rank(argument: impl Display, rank: u32) -> Result<usize> {
 fn bad_rank(argument: &dyn Display, rank: u32) -> Failure {
     let message = format!("{argument} has rank {rank}, of {MOST_AXES} at most");
     Failure::new(TRUNDLE_ERROR_RANK, message)
+}
+
+/// The sizes of a shape, as C has them.
+pub(crate) fn sizes_of(shape: &Shape) -> impl ExactSizeIterator<Item = u64> {
+    shape.iter().map(|size| *size as u64)
 }
 
 /// The shape of these sizes.

@@ -157,6 +157,18 @@ fn number_of(dtype: DType) -> Option<trundle_dtype> {
     NUMBERED.iter().find(|(.., known)| *known == dtype).map(|(number, ..)| *number)
 }
 
+/// The number of elements of a type that are packed so; `None` if C has none for them.
+pub(crate) fn number_of_element(dtype: DType, width: Width) -> Option<trundle_dtype> {
+    let number = number_of(dtype)?;
+    match width.packing() {
+        Some(packing) if Some(packing) != dtype.packing() => {
+            let row = ORDERS.iter().find(|(_, order)| *order == packing.order());
+            row.map(|(added, _)| number + added)
+        }
+        _ => Some(number),
+    }
+}
+
 /// The element type of a name: "f32", "boolean", "bf16", "complex64", "bytes12". It is written to
 /// `out`.
 #[unsafe(no_mangle)]
@@ -217,6 +229,19 @@ mod tests {
         }
         assert_eq!(number_of(DType::Bytes((i32::MAX - TRUNDLE_DTYPE_BYTES) as usize + 1)), None);
         assert_eq!(number_of(DType::Bytes(usize::MAX)), None);
+    }
+
+    #[test]
+    fn elements_have_the_number_that_says_them() {
+        for (number, ..) in NUMBERED {
+            for added in ORDERS.iter().map(|(added, _)| *added).chain([0]) {
+                let Ok((dtype, width)) = element("data", number + added) else { continue };
+                let told = number_of_element(dtype, width).unwrap();
+                assert_eq!(element("data", told).unwrap(), (dtype, width));
+                // The order that a type has anyway is not told.
+                assert!(told == *number || (added > 0 && told == number + added));
+            }
+        }
     }
 
     #[test]

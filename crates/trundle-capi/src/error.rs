@@ -7,7 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use trundle::{Error, PlanError};
 
-use super::status::{TRUNDLE_ERROR_INTERNAL, TRUNDLE_OK, status_of, trundle_status};
+use super::status::{
+    TRUNDLE_ERROR_INTERNAL, TRUNDLE_OK, status_of, status_of_model, trundle_status,
+};
 use super::threads;
 
 thread_local! {
@@ -74,6 +76,12 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         Failure::new(status_of(&error), error.to_string())
+    }
+}
+
+impl From<trundle_models::Error> for Failure {
+    fn from(error: trundle_models::Error) -> Failure {
+        Failure::new(status_of_model(&error), error.to_string())
     }
 }
 

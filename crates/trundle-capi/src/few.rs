@@ -3,11 +3,15 @@
 /// Up to so many are few.
 const FEW: usize = 64;
 
-/// Calls `work` with a list of `len` entries, which are `any` before it writes them.
-pub(crate) fn with_list<T: Copy, R>(len: usize, any: T, work: impl FnOnce(&mut [T]) -> R) -> R {
-    let mut few = [any; FEW];
+/// Calls `work` with a list of `len` entries, which are what `any` says before it writes them.
+pub(crate) fn with_list<T, R>(
+    len: usize,
+    any: impl Fn() -> T,
+    work: impl FnOnce(&mut [T]) -> R,
+) -> R {
+    let mut few: [T; FEW] = std::array::from_fn(|_| any());
     match few.get_mut(..len) {
         Some(list) => work(list),
-        None => work(&mut vec![any; len]),
+        None => work(&mut (0..len).map(|_| any()).collect::<Vec<T>>()),
     }
 }

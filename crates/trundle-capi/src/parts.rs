@@ -46,6 +46,11 @@ impl Parts {
         self.parts.len()
     }
 
+    /// One of them.
+    pub(crate) fn output(&self, number: usize) -> Option<&Descriptor> {
+        self.parts.get(number).map(|part| &part.pair.out)
+    }
+
     /// Runs it on a tensor and as many outputs as it has, which lie as was described, once it is known that these are
     /// apart from it, from `others`, which the call reads too, and from each other.
     ///
@@ -58,22 +63,29 @@ impl Parts {
         others: &[Memory],
     ) -> Result<()> {
         let data = self.data.memory(data.cast())?;
-        with_list(outs.len(), (0, data), |written| {
-            for (number, ((own, part), out)) in
-                written.iter_mut().zip(&self.parts).zip(outs).enumerate()
-            {
-                let apart = part.pair.out.memory(out.cast()).and_then(|memory| {
-                    others.iter().chain([&data]).try_for_each(|other| memory.check_apart(other))?;
-                    Ok(memory)
-                });
-                *own = (number, apart.map_err(|failure| failure.of_output(number))?);
-            }
-            check_all_apart(written).map_err(|(number, failure)| failure.of_output(number))?;
-            written.iter().try_for_each(|(number, memory)| {
-                // SAFETY: the outputs are apart from the data; the rest is the caller's word.
-                Ok(unsafe { self.parts[*number].plan.run(data.read(), memory.write()) }?)
-            })
-        })
+        with_list(
+            outs.len(),
+            || (0, data),
+            |written| {
+                for (number, ((own, part), out)) in
+                    written.iter_mut().zip(&self.parts).zip(outs).enumerate()
+                {
+                    let apart = part.pair.out.memory(out.cast()).and_then(|memory| {
+                        others
+                            .iter()
+                            .chain([&data])
+                            .try_for_each(|other| memory.check_apart(other))?;
+                        Ok(memory)
+                    });
+                    *own = (number, apart.map_err(|failure| failure.of_output(number))?);
+                }
+                check_all_apart(written).map_err(|(number, failure)| failure.of_output(number))?;
+                written.iter().try_for_each(|(number, memory)| {
+                    // SAFETY: the outputs are apart from the data; the rest is the caller's word.
+                    Ok(unsafe { self.parts[*number].plan.run(data.read(), memory.write()) }?)
+                })
+            },
+        )
     }
 }
 

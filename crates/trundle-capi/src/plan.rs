@@ -4,15 +4,19 @@ use std::ffi::{c_char, c_void};
 use std::fmt;
 
 use super::assembled::Assembled;
+use super::descriptor::{Descriptor, sizes_of};
+use super::dtype::trundle_dtype;
 use super::error::{Failure, Result, guarded};
-use super::memory::{Memory, check_pointer, check_room, list};
+use super::memory::{Memory, check_pointer, list};
+use super::modelled::Modelled;
 use super::moved::Moved;
 use super::parts::Parts;
 use super::scattered::Scattered;
-use super::status::{TRUNDLE_ERROR_SHAPE, trundle_status};
+use super::status::{TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_SHAPE, trundle_status};
+use super::told::{tell_sizes, tell_words};
 
-/// A call that is decided down to its loops, for tensors that lie as was described: see
-/// trundle_plan_run(), trundle_plan_run_inputs() and trundle_plan_run_outputs().
+/// A call, or a model, that is decided down to its loops, for tensors that lie as was described: see
+/// trundle_plan_run(), trundle_plan_run_inputs(), trundle_plan_run_outputs() and trundle_plan_run_all().
 pub struct trundle_plan(Way);
 
 /// How it is done.
@@ -21,6 +25,7 @@ enum Way {
     Assembled(Assembled),
     Scattered(Scattered),
     Parts(Parts),
+    Modelled(Box<Modelled>),
 }
 
 impl From<Moved> for trundle_plan {
@@ -47,6 +52,12 @@ impl From<Parts> for trundle_plan {
     }
 }
 
+impl From<Modelled> for trundle_plan {
+    fn from(modelled: Modelled) -> trundle_plan {
+        trundle_plan(Way::Modelled(Box::new(modelled)))
+    }
+}
+
 impl trundle_plan {
     /// How many tensors it reads.
     fn inputs(&self) -> usize {
@@ -54,6 +65,7 @@ impl trundle_plan {
             Way::Moved(_) | Way::Parts(_) => 1,
             Way::Assembled(assembled) => assembled.inputs(),
             Way::Scattered(_) => 2,
+            Way::Modelled(modelled) => modelled.inputs(),
         }
     }
 
@@ -62,6 +74,19 @@ impl trundle_plan {
         match &self.0 {
             Way::Moved(_) | Way::Assembled(_) | Way::Scattered(_) => 1,
             Way::Parts(parts) => parts.outputs(),
+            Way::Modelled(modelled) => modelled.outputs(),
+        }
+    }
+
+    /// One that it writes.
+    fn output(&self, number: usize) -> Option<&Descriptor> {
+        let only = |output| (number == 0).then_some(output);
+        match &self.0 {
+            Way::Moved(moved) => only(&moved.pair.out),
+            Way::Assembled(assembled) => only(assembled.output()),
+            Way::Scattered(scattered) => only(scattered.output()),
+            Way::Parts(parts) => parts.output(number),
+            Way::Modelled(modelled) => modelled.output(number),
         }
     }
 
@@ -88,6 +113,7 @@ impl trundle_plan {
                     scattered.run([*data, *updates], *out, others)
                 }
                 (Way::Parts(parts), [data], _) => parts.run(*data, outs, others),
+                (Way::Modelled(modelled), _, _) => modelled.run(data, outs, others),
                 _ => unreachable!("inputs and outputs are counted"),
             }
         }
@@ -112,13 +138,14 @@ impl fmt::Display for trundle_plan {
             Way::Assembled(assembled) => assembled.fmt(f),
             Way::Scattered(scattered) => scattered.fmt(f),
             Way::Parts(parts) => parts.fmt(f),
+            Way::Modelled(modelled) => modelled.fmt(f),
         }
     }
 }
 
 /// Does what was planned, from `data` to `out`, which lie in memory as was described. Several threads
-/// may run one plan at once. A plan of several inputs or outputs is refused: see trundle_plan_run_inputs()
-/// and trundle_plan_run_outputs().
+/// may run one plan at once. A plan of several inputs or outputs is refused: see trundle_plan_run_inputs(),
+/// trundle_plan_run_outputs() and trundle_plan_run_all().
 ///
 /// It allocates no memory, with two exceptions. What lies between several passes over memory is
 /// allocated with the plan; a run beside another one allocates its own. And what falls into too many
@@ -173,6 +200,62 @@ pub unsafe extern "C" fn trundle_plan_run_outputs(
     })
 }
 
+/// Does what was planned, from `input_count` inputs to `output_count` outputs, which lie in memory as was
+/// described: from and to as many, and in the order, as the plan was made for; plans of one input or output
+/// too. The memory of each output must be apart from that of the others too, and of all inputs. All else is
+/// as trundle_plan_run() has it; of more than 64 inputs or outputs it allocates lists, and the constants
+/// that a model moves count as inputs. One memory may be several inputs.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_plan_run_all(
+    plan: *const trundle_plan,
+    inputs: *const *const c_void,
+    input_count: usize,
+    outputs: *const *mut c_void,
+    output_count: usize,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says; the plan is as above.
+    guarded(|| unsafe {
+        check_pointer("plan", plan)?;
+        let inputs = list("inputs", inputs, input_count)?;
+        let outputs = list("outputs", outputs, output_count)?;
+        let lists = [Memory::of("inputs", inputs), Memory::of("outputs", outputs)];
+        (*plan).run(inputs, outputs, &lists)
+    })
+}
+
+/// Says what output number `output` of a plan is, from 0 on: its element type is written to `dtype`, which
+/// may be NULL, and its sizes to `sizes`, as trundle_chain_out_sizes() has it. Those of a model are packed,
+/// row-major.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_plan_output(
+    plan: *const trundle_plan,
+    output: usize,
+    dtype: *mut trundle_dtype,
+    sizes: *mut u64,
+    capacity: u32,
+    rank: *mut u32,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says, and are checked before they are written to; the plan
+    // is as above.
+    guarded(|| unsafe {
+        check_pointer("plan", plan)?;
+        check_pointer("rank", rank)?;
+        if !dtype.is_null() {
+            check_pointer("dtype", dtype)?;
+        }
+        let outputs = (*plan).outputs();
+        let out = (*plan).output(output).ok_or_else(|| {
+            let message = format!("output {output} is out of range: the plan has {outputs}");
+            Failure::new(TRUNDLE_ERROR_NUMBER, message)
+        })?;
+        tell_sizes(sizes_of(out.layout().shape()), sizes, capacity, rank)?;
+        if !dtype.is_null() {
+            dtype.write(out.number().unwrap_or_default());
+        }
+        Ok(())
+    })
+}
+
 /// Says in words how a plan does it: its passes over memory, and of each the operators, where every
 /// element comes from, and the loops, kernels and threads. The words are for people, UTF-8 in several
 /// lines, and others in other versions.
@@ -187,28 +270,10 @@ pub unsafe extern "C" fn trundle_plan_describe(
     capacity: usize,
     needed: *mut usize,
 ) -> trundle_status {
-    guarded(|| {
+    // SAFETY: the caller has this plan from a function that makes plans; pointers lead to what the header says.
+    guarded(|| unsafe {
         check_pointer("plan", plan)?;
-        if !needed.is_null() {
-            check_pointer("needed", needed)?;
-        }
-        // SAFETY: the caller has this plan from a function that makes plans.
-        let words = unsafe { &*plan }.to_string();
-        let bytes = words.len() + 1;
-        if capacity > 0 {
-            check_room("buffer", buffer, capacity, bytes)?;
-            // SAFETY: it is no null pointer and there is room, so the caller has these bytes there;
-            // the words are memory of our own.
-            unsafe {
-                buffer.copy_from_nonoverlapping(words.as_ptr().cast(), words.len());
-                buffer.add(words.len()).write(0);
-            }
-        }
-        if !needed.is_null() {
-            // SAFETY: it is aligned and no null pointer, so the caller has a number there.
-            unsafe { needed.write(bytes) };
-        }
-        Ok(())
+        tell_words(&*plan, buffer, capacity, needed)
     })
 }
 

@@ -35,6 +35,11 @@ impl Scattered {
         Ok(Scattered { copy, updates, put, threads: trundle::threads() })
     }
 
+    /// What it writes.
+    pub(crate) fn output(&self) -> &Descriptor {
+        &self.copy.pair.out
+    }
+
     /// Runs it on tensors that lie as was described, once it is known that the output is apart from them and from
     /// `others`, which the call reads too.
     ///

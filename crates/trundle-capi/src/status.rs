@@ -1,6 +1,7 @@
 //! What a call returns: a number for each kind of refusal.
 
 use trundle::Error;
+use trundle_models::Error as ModelError;
 
 /// TRUNDLE_OK, or one of TRUNDLE_ERROR_*. Other numbers may be added.
 pub type trundle_status = i32;
@@ -44,6 +45,13 @@ pub const TRUNDLE_ERROR_NUMBER: trundle_status = 16;
 /// An index of a gather or a scatter is out of range.
 pub const TRUNDLE_ERROR_INDEX: trundle_status = 17;
 
+/// A file cannot be read.
+pub const TRUNDLE_ERROR_FILE: trundle_status = 18;
+/// A file is no model, or its operators do not fit each other or the inputs.
+pub const TRUNDLE_ERROR_MODEL: trundle_status = 19;
+/// A model has operators that compute, or that are not supported.
+pub const TRUNDLE_ERROR_UNSUPPORTED: trundle_status = 20;
+
 /// The number for what a refusal of the crate `trundle` is about.
 pub(crate) fn status_of(error: &Error) -> trundle_status {
     match error {
@@ -70,6 +78,20 @@ pub(crate) fn status_of(error: &Error) -> trundle_status {
         Error::OverlappingLayout { .. } => TRUNDLE_ERROR_SELF_OVERLAP,
         // What is left is about values of Rust, ranges of coordinates and moves that are stopped, which no
         // C function has.
+        _ => TRUNDLE_ERROR_INTERNAL,
+    }
+}
+
+/// The number for what a refusal of the crate `trundle-models` is about.
+pub(crate) fn status_of_model(error: &ModelError) -> trundle_status {
+    match error {
+        ModelError::Io { .. } => TRUNDLE_ERROR_FILE,
+        ModelError::Malformed(_) | ModelError::Link(_) | ModelError::Node { .. } => {
+            TRUNDLE_ERROR_MODEL
+        }
+        ModelError::Unsupported(_) => TRUNDLE_ERROR_UNSUPPORTED,
+        ModelError::Input(_) => TRUNDLE_ERROR_SHAPE,
+        // What is left is about runs that are stopped, which no C function has.
         _ => TRUNDLE_ERROR_INTERNAL,
     }
 }

@@ -1,4 +1,4 @@
-//! The examples in C and C++, and that of the README, compiled with all warnings as errors, linked
+//! The examples in C and C++, and those of the documents, compiled with all warnings as errors, linked
 //! to the shared library and to the static one, and run.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -22,8 +22,12 @@ const CACHE: &str = "  41  42  43  44\n  51  52  53  54\n   1   2   3   4\n  31 
                      11  12\n  23  24\n\
                      index 4 at [1, 0] is out of range for an axis of size 4: expected -4..=3\n\
                      the plan is for 2 inputs, and is run on 1\n";
+const MODEL: &str = "patches: ONNX, opset 17\ninput image: f32 -1 224 224 3\nits elements decide: 0\n\
+                     1 pass over memory, 1204224 bytes\noutput patches: f32 2 196 768\n672 672\n1672 1672\n\
+                     input \"image\" must have shape [batch, 224, 224, 3], got [2, 224, 3]\n";
 const SEQUENCES: &str = "2 1 3 4 8 7 6 5 11 10 9 12 \n2 1 3 4 8 7 6 5 11 10 9 12 \n";
 const README: &str = "1 4\n2 5\n3 6\n";
+const MODELS: &str = "5 x 196 x 768\n";
 
 /// A compiler and the standard that it is held to.
 struct Compiler {
@@ -36,6 +40,10 @@ const CPP: Compiler = Compiler { program: "c++", standard: "-std=c++11" };
 
 fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn root() -> PathBuf {
+    package().join("../..")
 }
 
 /// Runs to the end, and gives what was printed.
@@ -87,20 +95,23 @@ impl Compiler {
         command
     }
 
-    /// Compiles, links both ways and runs; both must print `expected`.
+    /// Compiles, links both ways and runs where models are; both must print `expected`.
     fn try_example(&self, source: &Path, expected: &str) {
         let (libraries, folder) = (libraries(), tempfile::tempdir().unwrap());
         let program = folder.path().join("example");
         let mut shared = self.command(source, &program);
         shared.arg("-L").arg(&libraries).arg("-ltrundle");
         output(&mut shared);
-        let mut run = Command::new(&program);
-        assert_eq!(output(run.env("LD_LIBRARY_PATH", &libraries)), expected, "shared");
+        let run = || {
+            let mut run = Command::new(&program);
+            run.current_dir(root().join("docs/examples"));
+            run
+        };
+        assert_eq!(output(run().env("LD_LIBRARY_PATH", &libraries)), expected, "shared");
 
         let mut linked = self.command(source, &program);
         output(linked.arg(libraries.join("libtrundle.a")).args(STATIC_LIBRARIES));
-        let mut run = Command::new(&program);
-        assert_eq!(output(run.env_remove("LD_LIBRARY_PATH")), expected, "static");
+        assert_eq!(output(run().env_remove("LD_LIBRARY_PATH")), expected, "static");
     }
 }
 
@@ -121,21 +132,36 @@ fn the_c_example_of_a_cache_works() {
 }
 
 #[test]
+fn the_c_example_of_a_model_works() {
+    C.try_example(&package().join("examples/model.c"), MODEL);
+}
+
+#[test]
 fn the_cpp_example_works() {
     if CPP.is_there() {
         CPP.try_example(&package().join("examples/sequences.cpp"), SEQUENCES);
     }
 }
 
-#[test]
-fn the_example_of_the_readme_works() {
-    let readme = std::fs::read_to_string(package().join("../../README.md")).unwrap();
-    let (_, block) = readme.split_once("\n```c\n").unwrap();
+/// Tries the program in C that a document of the repository has.
+fn try_document(path: &str, expected: &str) {
+    let document = std::fs::read_to_string(root().join(path)).unwrap();
+    let (_, block) = document.split_once("\n```c\n").unwrap();
     let (code, _) = block.split_once("\n```\n").unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let source = folder.path().join("readme.c");
+    let source = folder.path().join("document.c");
     std::fs::write(&source, format!("{code}\n")).unwrap();
-    C.try_example(&source, README);
+    C.try_example(&source, expected);
+}
+
+#[test]
+fn the_example_of_the_readme_works() {
+    try_document("README.md", README);
+}
+
+#[test]
+fn the_example_of_a_model_in_the_documents_works() {
+    try_document("docs/models.md", MODELS);
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn version_macros() -> String {
 }
 
 /// The modules with items for C, in the order in which the header has them.
-const MODULES: [&str; 14] = [
+const MODULES: [&str; 15] = [
     "status",
     "dtype",
     "version",
@@ -37,6 +37,7 @@ const MODULES: [&str; 14] = [
     "split",
     "plan",
     "chain",
+    "models",
     "directml",
 ];
 

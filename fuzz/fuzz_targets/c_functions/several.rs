@@ -168,6 +168,7 @@ impl Several {
                     assert!(told == TRUNDLE_OK && needed > 1);
                     match inputs {
                         [one] => trundle_plan_run(plan, *one, written[0]),
+                        [_, _] => trundle_plan_run_all(plan, first, count, written.as_ptr(), 1),
                         _ => trundle_plan_run_inputs(plan, first, count, written[0]),
                     }
                 }

@@ -10,6 +10,7 @@ use trundle_testing::choices::Choices;
 
 use super::super::assembled::{Assembled, described};
 use super::super::descriptor::Descriptor;
+use super::models::{OwnedModel, turning, turning_descs};
 use super::*;
 
 /// The system's allocator, with a count of each thread's allocations.
@@ -193,4 +194,26 @@ fn what_lies_between_passes_is_allocated_with_the_plan() {
         expected[at..at + 2].fill(0xee);
     }
     out.assert_is(&expected);
+}
+
+#[test]
+fn a_run_of_a_model_allocates_nothing() {
+    let model = turning("u8");
+    let (data, order, kept) = ([1u8, 2, 3, 4, 5, 6], [1i64, 0], [7i16; 4]);
+    let inputs: [*const c_void; 3] =
+        [data.as_ptr().cast(), order.as_ptr().cast(), kept.as_ptr().cast()];
+    let plan = model.planned(&turning_descs(TRUNDLE_DTYPE_U8), &[null(), inputs[1], null()]);
+    let mut outputs = [Guarded::new(6), Guarded::new(8), Guarded::new(6)];
+    let to = outputs.each_mut().map(Guarded::start);
+    for _ in 0..2 {
+        assert_eq!(allocations(|| assert_ok(plan.run_all(&inputs, &to))), 0);
+    }
+    outputs[2].assert_is(&[1, 4, 2, 5, 3, 6]);
+    // Of an image.
+    let sizes = [1, 224, 224, 3];
+    let plan = OwnedModel::patches().planned(&[packed(TRUNDLE_DTYPE_F32, &sizes)], &[]);
+    let (image, mut out) = (vec![0.5f32; 224 * 224 * 3], vec![0f32; 224 * 224 * 3]);
+    let (from, to) = ([image.as_ptr().cast()], [out.as_mut_ptr().cast()]);
+    assert_eq!(allocations(|| assert_ok(plan.run_all(&from, &to))), 0);
+    assert!(out == image);
 }

@@ -87,7 +87,7 @@ fn the_sizes_of_what_a_chain_makes_are_told() {
     assert_eq!(out_sizes(c"(h p) (w q) c -> (h w) (p q c), p=2, q=3", &[4, 6, 3]), [4, 18]);
     assert_eq!(out_sizes(c"tile(2, 1) | reshape(-1)", &[4, 6]), [48]);
     assert_eq!(out_sizes(c"slice(starts=[3], stops=[3], axes=[0])", &[4, 6]), [0, 6]);
-    assert_eq!(out_sizes(c"reshape()", &[1, 1]), []);
+    assert!(out_sizes(c"reshape()", &[1, 1]).is_empty());
     assert_eq!(out_sizes(c"a -> 1 a 1 1 1 1 1 1", &[5]), [1, 5, 1, 1, 1, 1, 1, 1]);
     // Nothing is moved, so there may be more than any memory has.
     assert_eq!(out_sizes(c"a b -> (b a)", &[1 << 30, 1 << 30]), [1 << 60]);

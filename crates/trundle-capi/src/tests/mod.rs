@@ -3,6 +3,7 @@
 mod allocation;
 mod chains;
 mod directml;
+mod models;
 mod one_shot;
 mod operators;
 mod places;
