@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyNotImplemented, PyString, PyTuple};
+use trundle::notation::NumbersFile;
 use trundle::ops::Operand;
 use trundle::plan_cache::PlanCache;
 use trundle::{Op, OpenChain, PlanError, Program, Slot, TensorId};
@@ -163,6 +164,30 @@ impl std::hash::Hash for Chain {
 #[pyo3(signature = (*stages))]
 pub(crate) fn chain(stages: &Bound<'_, PyTuple>) -> PyResult<Chain> {
     Chain::new(stages)
+}
+
+/// The stages of a chain as they print, each with the names of what it leaves open: what ``trundle.torch`` reads, for
+/// shapes that are not known and for gradients.
+#[pyfunction]
+pub(crate) fn chain_stages(chain: &Bound<'_, Chain>) -> PyResult<Vec<(String, Vec<String>)>> {
+    let open = &chain.get().open;
+    let whole = open.fill(|slot| slot.unfilled.fill(NumbersFile::list(Vec::new())));
+    let whole = whole.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let stages = whole.ops().iter().enumerate().map(|(stage, op)| {
+        let named = op.operands().iter().filter_map(|operand| match operand {
+            Operand::Named(name) => Some(name.to_string()),
+            Operand::Previous => None,
+        });
+        let (mut text, mut names) = (op.to_string(), named.collect::<Vec<String>>());
+        if let Some(slot) = open.slots().iter().find(|slot| slot.stage == stage) {
+            let argument = slot.unfilled.argument();
+            text =
+                text.replacen(&format!("{argument}=[]"), &format!("{argument}={}", slot.name), 1);
+            names.push(slot.name.clone());
+        }
+        (text, names)
+    });
+    Ok(stages.collect())
 }
 
 /// The text of stages that are given one by one.

@@ -54,7 +54,7 @@ mod _trundle {
     use super::hinted::add_hinted;
 
     #[pymodule_export]
-    use super::chain::{Chain, Plan, chain};
+    use super::chain::{Chain, Plan, chain, chain_stages};
     #[pymodule_export]
     use super::dlpack::Export;
     // Its keywords are the sizes of axes, whatever they are called.

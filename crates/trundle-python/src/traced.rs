@@ -6,9 +6,9 @@ use pyo3::prelude::*;
 use crate::dlpack;
 
 const PURE_CALLBACK: &str = "call trundle through jax.pure_callback";
-const CUSTOM_OP: &str = "wrap the call in a custom operator of torch.library, or leave it to Python \
-                         by torch.compiler.disable";
-const RULES: &str = "wrap the call in a custom operator of torch.library that has rules for it";
+const CUSTOM_OP: &str = "call the function of that name in trundle.torch, whose operators are of \
+                         torch.library, or leave the call to Python by torch.compiler.disable";
+const RULES: &str = "call the function of that name in trundle.torch, which has rules for it";
 const NUMPY_FUNCTION: &str = "call trundle through tf.numpy_function";
 
 /// Kinds of tracers: the package, the name of the class or its end, who traces, and how to call trundle

@@ -41,8 +41,8 @@ TRACERS = {
     "grad": ("jax", "LinearizeTracer", "jax.grad", "jax.pure_callback"),
     "jvp": ("jax", "JVPTracer", "jax.jvp", "jax.pure_callback"),
     "another of jax": ("jax", "NewTracer", "jax", "jax.pure_callback"),
-    "torch.export": ("torch", "FakeTensor", "torch.export", "torch.library"),
-    "torch.fx": ("torch", "Proxy", "torch.fx", "torch.library"),
+    "torch.export": ("torch", "FakeTensor", "torch.export", "trundle.torch"),
+    "torch.fx": ("torch", "Proxy", "torch.fx", "trundle.torch"),
     "tf.function": ("tensorflow", "SymbolicTensor", "tf.function", "tf.numpy_function"),
     "keras": ("keras", "KerasTensor", "a Keras model", "tf.numpy_function"),
 }
