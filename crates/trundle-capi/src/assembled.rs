@@ -3,11 +3,11 @@
 use std::ffi::c_void;
 use std::fmt;
 
+use trundle::few::with_list;
 use trundle::{Layout, Program, ProgramPlan, Shape, Width};
 
 use super::descriptor::Descriptor;
 use super::error::{Failure, Result};
-use super::few::with_list;
 use super::memory::Memory;
 
 /// A program decided for the tensors that it reads and the one that it writes.

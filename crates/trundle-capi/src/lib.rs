@@ -18,7 +18,6 @@ mod descriptor;
 mod directml;
 mod dtype;
 mod error;
-mod few;
 mod gathers;
 mod indices;
 mod joins;

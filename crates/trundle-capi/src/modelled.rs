@@ -3,11 +3,11 @@
 use std::ffi::c_void;
 use std::fmt;
 
+use trundle::few::with_list;
 use trundle_models::{ElementType, PlannedModel, ResolvedModel};
 
 use super::descriptor::Descriptor;
 use super::error::{Failure, Result};
-use super::few::with_list;
 use super::memory::{Memory, check_all_apart};
 use super::status::{TRUNDLE_ERROR_DTYPE, TRUNDLE_ERROR_TOO_LARGE};
 

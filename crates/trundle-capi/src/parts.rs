@@ -3,12 +3,12 @@
 use std::ffi::c_void;
 use std::fmt;
 
+use trundle::few::with_list;
 use trundle::ops::Slice;
 use trundle::{Shape, normalize_axis};
 
 use super::descriptor::Descriptor;
 use super::error::Result;
-use super::few::with_list;
 use super::memory::{Memory, check_all_apart};
 use super::moved::Moved;
 use super::pair::{Pair, check_shape};

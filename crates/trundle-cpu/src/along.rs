@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use trundle_core::ops::IndexMode;
 use trundle_core::{Error, Result};
 use trundle_kernels::simd::prefetch;
-use trundle_kernels::{FAR_BYTES, INDICES_AHEAD_BYTES};
+use trundle_kernels::{
+    ELEMENTS_AHEAD, ELEMENTS_AT_ONCE as AT_ONCE, FAR_BYTES, INDICES_AHEAD_BYTES,
+};
 
 use crate::threads::for_each_task;
 
@@ -281,11 +283,8 @@ impl Limit {
     }
 }
 
-/// How many elements are under way at once.
-const AT_ONCE: usize = 4;
-
-/// How many times as many elements ahead of these are prefetched (measured; docs/kernels.md).
-const AHEAD: usize = 16;
+/// How many stretches of [`AT_ONCE`] elements ahead those to come are prefetched.
+const AHEAD: usize = ELEMENTS_AHEAD / AT_ONCE;
 
 /// Copies an element of `$width` bytes for each index, from element `$from` of `$src` to element `$to` of `$dst`, which
 /// follow from the number of the index and from its place; widths that are `$known` have a loop of their own, and those

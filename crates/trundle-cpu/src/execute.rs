@@ -231,6 +231,8 @@ unsafe fn run_indexed(
             for line in (0..lines).step_by(simd::LINE) {
                 simd::prefetch(next.wrapping_add(line));
             }
+            // A run that does not begin with a line ends in one more.
+            simd::prefetch(next.wrapping_add(lines.saturating_sub(1)));
         }
         let to = number.cast_signed() * along.dst_stride;
         let one = Tile {

@@ -443,11 +443,14 @@ impl fmt::Display for Step {
             }
             None => {}
         }
-        if let Some(IndexedStep { table, tile_strides: (rows, cols), .. }) = &self.indexed {
+        if let Some(IndexedStep { table, tile_strides: (rows, cols), is_far }) = &self.indexed {
             let strides = &table.strides;
             write!(f, "\n    indices of {} bytes each, entries {strides:+?} apart", table.scale)?;
             if (*rows, *cols) != (0, 0) {
                 write!(f, ", of rows {rows:+}, of cols {cols:+}")?;
+            }
+            if *is_far {
+                f.write_str(", what they lead to is prefetched")?;
             }
         }
         if let Some(RaggedStep { row, place, .. }) = &self.ragged {

@@ -22,7 +22,9 @@ mod transpose;
 mod tuning;
 
 pub use catalogue::{CATALOGUE, Call, Kernel};
-pub use gather::indexed::{FAR_BYTES, INDICES_AHEAD_BYTES, IndexTile};
+pub use gather::indexed::{
+    ELEMENTS_AHEAD, ELEMENTS_AT_ONCE, FAR_BYTES, INDICES_AHEAD_BYTES, IndexTile,
+};
 pub use gather::tables::{GatherTile, Gathered, Tables};
 pub use jumps::{Jump, Jumps};
 pub use lanes::ragged::{LaneTile, Ragged, Run};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use trundle::few::with_list;
 use trundle_core::Width;
 use trundle_core::program::{Made, TensorId};
 
@@ -67,22 +68,30 @@ impl PlannedModel {
     ) -> Result<()> {
         self.check_inputs(inputs)?;
         self.check_outputs(outputs)?;
-        with_list(self.given.len(), |sources| {
-            for (number, source) in sources.iter_mut().enumerate() {
-                *source = match self.model().constant_of(number) {
-                    Some(constant) => constant.data.elements().bytes(),
-                    None => inputs[number],
-                };
-            }
-            with_list(self.program().outputs().len(), |written| {
-                let firsts = outputs.iter_mut().enumerate().zip(&self.firsts);
-                let firsts = firsts.filter(|((number, _), first)| number == *first);
-                for (place, ((_, output), _)) in written.iter_mut().zip(firsts) {
-                    *place = &mut **output;
+        with_list(
+            self.given.len(),
+            || &[][..],
+            |sources| {
+                for (number, source) in sources.iter_mut().enumerate() {
+                    *source = match self.model().constant_of(number) {
+                        Some(constant) => constant.data.elements().bytes(),
+                        None => inputs[number],
+                    };
                 }
-                self.moved(sources, written, go_on)
-            })
-        })?;
+                with_list(
+                    self.program().outputs().len(),
+                    || &mut [][..],
+                    |written| {
+                        let firsts = outputs.iter_mut().enumerate().zip(&self.firsts);
+                        let firsts = firsts.filter(|((number, _), first)| number == *first);
+                        for (place, ((_, output), _)) in written.iter_mut().zip(firsts) {
+                            *place = &mut **output;
+                        }
+                        self.moved(sources, written, go_on)
+                    },
+                )
+            },
+        )?;
         self.repeat(outputs);
         Ok(())
     }
@@ -219,17 +228,5 @@ fn copy_elements(width: Width, elements: usize, from: &[u8], to: &mut [u8]) {
     to[..whole].copy_from_slice(&from[..whole]);
     for element in groups * packing.group()..elements {
         packing.set(to, element, packing.get(from, element));
-    }
-}
-
-/// Up to so many entries of a list are no reason to allocate one.
-const FEW: usize = 64;
-
-/// Calls `work` with a list of `len` entries, which is on the stack if they are few.
-fn with_list<T: Default, R>(len: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
-    let mut few: [T; FEW] = std::array::from_fn(|_| T::default());
-    match few.get_mut(..len) {
-        Some(list) => work(list),
-        None => work(&mut (0..len).map(|_| T::default()).collect::<Vec<T>>()),
     }
 }

@@ -110,6 +110,8 @@
 mod chain;
 mod chain_pass;
 pub mod directml;
+#[doc(hidden)]
+pub mod few;
 mod functions;
 mod gathers;
 mod joins;

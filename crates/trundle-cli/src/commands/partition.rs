@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use trundle::Shape;
 use trundle_formats::Shown;
 use trundle_models::onnx::{Partition, Subgraph};
-use trundle_models::{Error, Given, PlannedModel, ResolvedModel};
+use trundle_models::{Error, Given, Input, PlannedModel, ResolvedModel};
 
 use crate::args::ModelArgs;
 use crate::failure::Failure;
@@ -53,8 +53,8 @@ pub(super) fn plan(args: &ModelArgs, refused: Error, verbose: bool) -> Result<()
 
 /// The sizes that have names, from the shapes of the inputs that are given.
 fn named_sizes(partition: &Partition, args: &ModelArgs) -> Result<HashMap<String, usize>, Failure> {
-    let mut inputs = partition.inputs()?;
-    inputs.retain(|input| args.inputs.iter().any(|file| file.name == input.name));
+    let is_given = |input: &&Input| args.inputs.iter().any(|file| file.name == input.name);
+    let inputs: Vec<Input> = partition.inputs().iter().filter(is_given).cloned().collect();
     let files = given(&inputs, &args.inputs, false, None)?;
     let named = inputs.iter().zip(files);
     let shapes: Vec<(&str, Shape)> =

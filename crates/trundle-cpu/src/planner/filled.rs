@@ -1,7 +1,7 @@
 //! A move with an element around all that it writes, as one plan.
 
 use trundle_core::{Block, Loop, Move};
-use trundle_kernels::{AffineLoop, CATALOGUE, Kernel, MOST_FILLED_BYTES, Roles, Space, Store};
+use trundle_kernels::{AffineLoop, MOST_FILLED_BYTES, Roles, Space, Store};
 
 use super::roles::pattern;
 use super::{LEAST_THREAD_BYTES, MOST_THREADS, Planner, TASKS_PER_THREAD};
@@ -35,9 +35,7 @@ impl Planner {
         let [outer @ .., slabs, rows] = &loops[..] else { return None };
         let threads = self.machine.threads.clamp(1, MOST_THREADS);
         let threads = (dst_bytes / LEAST_THREAD_BYTES).clamp(1, threads);
-        let is_ours =
-            |kernel: &&Kernel| kernel.roles == Roles::Filled && kernel.simd <= self.machine.simd;
-        let kernel = CATALOGUE.iter().find(is_ours)?;
+        let kernel = self.kernel_of(Roles::Filled)?;
         let bytes = AffineLoop { len: run, src_stride: 1, dst_stride: 1 };
         let (all_rows, _) = kernel.tile(&Space {
             pattern: pattern(1, *rows, bytes, (rows.len * slabs.len, run)),

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use trundle_core::{Block, IndexTable};
 use trundle_kernels::simd::LINE;
-use trundle_kernels::{AffineLoop, CATALOGUE, FAR_BYTES, Kernel, Pattern, Roles, Space, Store};
+use trundle_kernels::{AffineLoop, FAR_BYTES, Kernel, Roles, Space, Store};
 
+use super::roles::pattern;
 use super::{Common, Planner};
 use crate::plan::{IndexedStep, Step};
 
@@ -51,7 +52,9 @@ impl Planner {
             }
         }
         let all = Common { store: Store::Ordinary, ..all };
-        self.by_elements(block, table, &varying, all, kernel())
+        let kernel = self.kernel_of(Roles::Indexed);
+        let kernel = kernel.unwrap_or_else(|| unreachable!("the catalogue has one of indices"));
+        self.by_elements(block, table, &varying, all, kernel)
     }
 
     /// The kernel for `run` bytes at each index, where they are a run and follow each other in what is written.
@@ -71,10 +74,7 @@ impl Planner {
         if all.store == Store::Ordinary || !RUN_BYTES.contains(&run) || !is_run || !follow {
             return None;
         }
-        let is_ours = |kernel: &&Kernel| {
-            kernel.roles == Roles::IndexedRuns && kernel.simd <= self.machine.simd
-        };
-        CATALOGUE.iter().find(is_ours)
+        self.kernel_of(Roles::IndexedRuns)
     }
 
     /// Element by element: the columns are the innermost loop that indices vary along, the rows the innermost of the
@@ -103,15 +103,7 @@ impl Planner {
         let (rows, row_entries) = take(next);
         let lens = (rows.len, cols.len);
         let (row_block, col_block) = kernel.tile(&Space {
-            pattern: Pattern {
-                width,
-                row_strides: (rows.src_stride, rows.dst_stride),
-                col_strides: (cols.src_stride, cols.dst_stride),
-                lens,
-                wrapped: lens,
-                tile: lens,
-                bits: (0, 0),
-            },
+            pattern: pattern(width, rows, cols, lens),
             ragged_rows: false,
             ragged_cols: false,
             store,
@@ -144,12 +136,6 @@ impl Planner {
             tuning,
         }
     }
-}
-
-/// The kernel of elements at indices.
-fn kernel() -> &'static Kernel {
-    let found = CATALOGUE.iter().find(|kernel| kernel.roles == Roles::Indexed);
-    found.unwrap_or_else(|| unreachable!("the catalogue has a kernel of indices"))
 }
 
 /// A loop of a block that is not cut.

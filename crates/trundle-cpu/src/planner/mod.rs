@@ -60,6 +60,12 @@ impl Planner {
         Planner { machine }
     }
 
+    /// The best kernel of these roles that the machine can run.
+    fn kernel_of(&self, roles: Roles) -> Option<&'static Kernel> {
+        let is_it = |kernel: &&Kernel| kernel.roles == roles && kernel.simd <= self.machine.simd;
+        CATALOGUE.iter().find(is_it)
+    }
+
     /// The plan of a move.
     pub fn plan(&self, work: &Move) -> Plan {
         let most_threads = self.machine.threads.clamp(1, MOST_THREADS);

@@ -71,7 +71,7 @@ impl IndexTile<'_> {
     }
 }
 
-/// Where indices lead so far or further, what they lead to is prefetched: no second-level cache has it (measured;
+/// Where indices lead further than this, what they lead to is prefetched: no second-level cache has it (measured;
 /// docs/kernels.md).
 pub const FAR_BYTES: usize = 1 << 20;
 
@@ -92,13 +92,13 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 
 /// How many elements ahead of the one that is moved the source is prefetched, where no cache has it: the number that
 /// a core has under way by itself is a few (measured; docs/kernels.md).
-const AHEAD: usize = 64;
+pub const ELEMENTS_AHEAD: usize = 64;
 
 /// How far ahead indices are prefetched: what these lead to keeps the hardware from it (measured; docs/kernels.md).
 pub const INDICES_AHEAD_BYTES: usize = 2 << 10;
 
-/// How many elements are under way at once.
-const AT_ONCE: usize = 4;
+/// How many elements are read before one of them is written.
+pub const ELEMENTS_AT_ONCE: usize = 4;
 
 /// Copies element by element.
 ///
@@ -130,18 +130,18 @@ unsafe fn copy_row<const W: usize>(tile: &IndexTile<'_>, row: usize) {
             .wrapping_offset(index.cast_signed().wrapping_mul(scale))
     };
     let to = |col: usize| dst.wrapping_offset(col.cast_signed() * cols.dst_stride);
-    let (stretches, rest) = tile.indices[first..][..cols.len].as_chunks::<AT_ONCE>();
+    let (stretches, rest) = tile.indices[first..][..cols.len].as_chunks::<ELEMENTS_AT_ONCE>();
     for (number, stretch) in stretches.iter().enumerate() {
-        let col = number * AT_ONCE;
+        let col = number * ELEMENTS_AT_ONCE;
         prefetch(stretch.as_ptr().cast::<u8>().wrapping_add(INDICES_AHEAD_BYTES));
         if tile.is_far
-            && let Some(later) = stretches.get(number + AHEAD / AT_ONCE)
+            && let Some(later) = stretches.get(number + ELEMENTS_AHEAD / ELEMENTS_AT_ONCE)
         {
             for (k, index) in later.iter().enumerate() {
-                prefetch(from(col + AHEAD + k, *index));
+                prefetch(from(col + ELEMENTS_AHEAD + k, *index));
             }
         }
-        let elements: [Opaque<W>; AT_ONCE] = array::from_fn(|k| {
+        let elements: [Opaque<W>; ELEMENTS_AT_ONCE] = array::from_fn(|k| {
             // SAFETY: the caller vouches for the elements of the tile.
             unsafe { from(col + k, stretch[k]).cast::<Opaque<W>>().read_unaligned() }
         });
@@ -150,7 +150,7 @@ unsafe fn copy_row<const W: usize>(tile: &IndexTile<'_>, row: usize) {
             unsafe { to(col + k).cast::<Opaque<W>>().write_unaligned(element) };
         }
     }
-    for (col, index) in (stretches.len() * AT_ONCE..).zip(rest) {
+    for (col, index) in (stretches.len() * ELEMENTS_AT_ONCE..).zip(rest) {
         // SAFETY: the same.
         unsafe { copy::<W>(from(col, *index), to(col)) };
     }
@@ -163,8 +163,8 @@ impl Elements for IndexTile<'_> {
         for row in 0..self.rows.0.len {
             let dst = self.dst_of(row);
             for col in 0..cols.len {
-                if self.is_far && col + AHEAD < cols.len {
-                    self.prefetch(row, col + AHEAD);
+                if self.is_far && col + ELEMENTS_AHEAD < cols.len {
+                    self.prefetch(row, col + ELEMENTS_AHEAD);
                 }
                 copy(
                     self.src_of(row, col),

@@ -77,28 +77,34 @@ pub fn read_bytes(bytes: Vec<u8>, folder: Option<&Path>) -> Result<Model> {
 }
 
 fn read_within(bytes: Vec<u8>, external: ExternalData) -> Result<Model> {
-    let model = proto::Model::decode(Bytes::from(bytes))
+    let (model, graph) = decode(bytes)?;
+    let opset = opsets(&model)?.onnx();
+    let functions = Functions::new(&model.functions)?;
+    unsupported::refuse(&graph, &functions)?;
+    model_of(&graph, functions, opset, external)
+}
+
+/// The messages of a file: a model, and the graph that was its.
+fn decode(bytes: Vec<u8>) -> Result<(proto::Model, proto::Graph)> {
+    let mut model = proto::Model::decode(Bytes::from(bytes))
         .map_err(|error| malformed(format!("not an ONNX model: {error}")))?;
-    let opsets = opsets(&model)?;
-    let graph = model.graph.as_ref().ok_or_else(|| malformed("the model has no graph"))?;
+    opsets(&model)?;
+    let graph = model.graph.take().ok_or_else(|| malformed("the model has no graph"))?;
     if !graph.sparse_initializer.is_empty() {
         return Err(Error::Unsupported("sparse initializers are not supported".to_owned()));
     }
-
-    let functions = Functions::new(&model.functions)?;
-    unsupported::refuse(graph, &functions)?;
-    model_of(graph, functions, &opsets, external)
+    Ok((model, graph))
 }
 
 /// The model of a graph of supported operators.
 fn model_of(
     graph: &proto::Graph,
     functions: Functions<'_>,
-    opsets: &Opsets<'_>,
+    opset: Option<i64>,
     external: ExternalData,
 ) -> Result<Model> {
     let mut builder = Builder::new(functions, Tensors::new(external));
-    let mut scope = Scope::new(opsets.onnx(), None, String::new());
+    let mut scope = Scope::new(opset, None, String::new());
     builder.add_initializers(graph, &mut scope)?;
     let initializers = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
     let inputs = inputs(graph, &initializers, &mut builder, &mut scope)?;
@@ -107,7 +113,7 @@ fn model_of(
 
     let Builder { nodes, values, .. } = builder;
     let nodes = sorted_nodes(nodes, values)?;
-    let dialect = match opsets.onnx() {
+    let dialect = match opset {
         Some(opset) => format!("ONNX, opset {opset}"),
         None => "ONNX".to_owned(),
     };

@@ -1,11 +1,10 @@
 //! The parts of a model that only move, where others compute.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use prost::Message;
-use prost::bytes::Bytes;
 use trundle_core::Shape;
 
 use super::builder::label;
@@ -14,7 +13,7 @@ use super::functions::Functions;
 use super::operators::forms;
 use super::unsupported::unsupported;
 use super::value_info::tensor_type;
-use super::{malformed, model_of, opsets, proto};
+use super::{decode, malformed, model_of, opsets, proto};
 use crate::links::folder_of;
 use crate::{Dimension, Error, Input, Links, Model, PartialShape, Result, ValueId, order};
 
@@ -38,8 +37,14 @@ const LEAST_SHARED: u64 = 4 << 30;
 /// constants say, as sizes and axes, belongs to each subgraph that needs it.
 #[derive(Debug)]
 pub struct Partition {
-    graph: proto::Graph,
-    model: proto::Model,
+    name: String,
+    opset: Option<i64>,
+    inputs: Vec<Input>,
+    nodes: Vec<proto::Node>,
+    /// The tensors that the file holds, by their names.
+    held: HashMap<String, proto::Tensor>,
+    /// What the file says of all others, by their names.
+    infos: HashMap<String, proto::ValueInfo>,
     folder: PathBuf,
     links: Links,
     others: BTreeMap<String, usize>,
@@ -82,31 +87,46 @@ impl Partition {
     }
 
     pub(super) fn read_bytes(bytes: Vec<u8>, folder: &Path, links: Links) -> Result<Partition> {
-        let mut model = proto::Model::decode(Bytes::from(bytes))
-            .map_err(|error| malformed(format!("not an ONNX model: {error}")))?;
-        opsets(&model)?;
-        let graph = model.graph.take().ok_or_else(|| malformed("the model has no graph"))?;
+        let (model, graph) = decode(bytes)?;
+        let mut held = HashMap::with_capacity(graph.initializer.len());
+        for tensor in graph.initializer {
+            if let Some(twice) = held.insert(tensor.name.clone(), tensor) {
+                return Err(malformed(format!("initializer {:?} is there twice", twice.name)));
+            }
+        }
+        let given = graph.input.iter().filter(|info| !held.contains_key(&info.name));
+        let input = |(number, info): (usize, &proto::ValueInfo)| {
+            let (element, shape) = tensor_type(info, &format!("input {:?}", info.name))?;
+            Ok(Input { name: info.name.clone(), element, shape, value: ValueId(number) })
+        };
+        let inputs = given.enumerate().map(input).collect::<Result<_>>()?;
+        let outputs: Vec<String> = graph.output.iter().map(|info| info.name.clone()).collect();
+        let infos = graph.value_info.into_iter().chain(graph.output).chain(graph.input);
         let mut partition = Partition {
-            graph,
-            model,
+            name: graph.name,
+            opset: opsets(&model)?.onnx(),
+            inputs,
+            nodes: graph.node,
+            held,
+            infos: infos.map(|info| (info.name.clone(), info)).collect(),
             folder: folder.to_owned(),
             links,
             others: BTreeMap::new(),
             views: 0,
             subgraphs: Vec::new(),
         };
-        partition.divide()?;
+        partition.divide(&Functions::new(&model.functions)?, &outputs)?;
         Ok(partition)
     }
 
     /// What the model calls itself; may be empty.
     pub fn name(&self) -> &str {
-        &self.graph.name
+        &self.name
     }
 
     /// How many nodes the model has.
     pub fn nodes(&self) -> usize {
-        self.graph.node.len()
+        self.nodes.len()
     }
 
     /// The operators that do not only move, as messages call them, with how many nodes there are of each.
@@ -125,17 +145,8 @@ impl Partition {
     }
 
     /// The model's inputs, in its order.
-    ///
-    /// # Errors
-    /// If it says nothing of one, or what makes no sense.
-    pub fn inputs(&self) -> Result<Vec<Input>> {
-        let held = self.held();
-        let given = self.graph.input.iter().filter(|info| !held.contains(info.name.as_str()));
-        let of = |(number, info): (usize, &proto::ValueInfo)| {
-            let (element, shape) = tensor_type(info, &format!("input {:?}", info.name))?;
-            Ok(Input { name: info.name.clone(), element, shape, value: ValueId(number) })
-        };
-        given.enumerate().map(of).collect()
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
     }
 
     /// The sizes that have a name, of the model's inputs by theirs.
@@ -143,10 +154,9 @@ impl Partition {
     /// # Errors
     /// If the model has no such input, or what it says of one does not fit.
     pub fn sizes(&self, shapes: &[(&str, Shape)]) -> Result<HashMap<String, usize>> {
-        let inputs = self.inputs()?;
         let mut sizes = HashMap::new();
         for (name, shape) in shapes {
-            let Some(input) = inputs.iter().find(|input| input.name == *name) else {
+            let Some(input) = self.inputs.iter().find(|input| input.name == *name) else {
                 return Err(Error::Input(format!("the model has no input {name:?}")));
             };
             if !bind(&input.shape, shape, &mut sizes) {
@@ -161,9 +171,8 @@ impl Partition {
     /// Adds to `sizes` those with a name that a tensor of this name and shape has: what a subgraph gives says what those
     /// after it read.
     pub fn add_sizes(&self, name: &str, shape: &Shape, sizes: &mut HashMap<String, usize>) {
-        let mut infos = self.graph.value_info.iter().chain(&self.graph.output);
-        let info = infos.find(|info| info.name == name);
-        if let Some(Ok((_, stated))) = info.map(|info| tensor_type(info, name)) {
+        let stated = self.infos.get(name).map(|info| tensor_type(info, name));
+        if let Some(Ok((_, stated))) = stated {
             bind(&stated, shape, sizes);
         }
     }
@@ -179,78 +188,41 @@ impl Partition {
         outputs: &[String],
         sizes: &HashMap<String, usize>,
     ) -> Result<Model> {
-        let nodes: Vec<proto::Node> =
-            subgraph.nodes.iter().map(|node| self.graph.node[*node].clone()).collect();
-        let reads: HashSet<&str> =
-            nodes.iter().flat_map(|node| &node.input).map(String::as_str).collect();
-        let read = |tensor: &&proto::Tensor| reads.contains(tensor.name.as_str());
-        let initializer = self.graph.initializer.iter().filter(read).cloned().collect();
-        let held = self.held();
-        let mut made: HashSet<&str> = nodes.iter().flat_map(names_given).collect();
-        made.extend(held.iter().copied());
-        let mut given: Vec<&str> = reads.iter().copied().collect();
-        given.retain(|name| !name.is_empty() && !made.contains(name));
-        given.sort_unstable();
-        let infos: HashMap<&str, &proto::ValueInfo> = self
-            .graph
-            .value_info
-            .iter()
-            .chain(&self.graph.output)
-            .chain(&self.graph.input)
-            .map(|info| (info.name.as_str(), info))
-            .collect();
-        let mut input = Vec::with_capacity(given.len());
-        for name in given {
-            let info = infos.get(name).ok_or_else(|| {
-                Error::Input(format!("the model does not say the type of {name:?}"))
-            })?;
-            input.push(with_sizes(info, sizes));
+        let node: Vec<proto::Node> =
+            subgraph.nodes.iter().map(|place| self.nodes[*place].clone()).collect();
+        let made: HashSet<&str> = node.iter().flat_map(names_given).collect();
+        let read: BTreeSet<&String> = node.iter().flat_map(|node| &node.input).collect();
+        let (mut initializer, mut input) = (Vec::new(), Vec::new());
+        for name in read.into_iter().filter(|name| !name.is_empty()) {
+            if let Some(tensor) = self.held.get(name) {
+                initializer.push(tensor.clone());
+            } else if !made.contains(name.as_str()) {
+                let info = self.infos.get(name).ok_or_else(|| {
+                    Error::Input(format!("the model does not say the type of {name:?}"))
+                })?;
+                input.push(with_sizes(info, sizes));
+            }
         }
         let output =
             outputs.iter().map(|name| proto::ValueInfo { name: name.clone(), r#type: None });
-        let graph = proto::Graph {
-            input,
-            output: output.collect(),
-            initializer,
-            name: self.graph.name.clone(),
-            node: nodes,
-            ..proto::Graph::default()
-        };
-        let functions = Functions::new(&self.model.functions)?;
+        let (name, output) = (self.name.clone(), output.collect());
+        let graph =
+            proto::Graph { node, name, initializer, input, output, ..proto::Graph::default() };
         let external = ExternalData::new(Some(&self.folder), self.links);
-        model_of(&graph, functions, &opsets(&self.model)?, external)
+        // Calls of functions do not only move.
+        model_of(&graph, Functions::new(&[])?, self.opset, external)
     }
 
-    /// The names of the tensors that the file holds.
-    fn held(&self) -> HashSet<&str> {
-        self.graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect()
-    }
-
-    /// Finds out what each node does, and which belong together.
-    fn divide(&mut self) -> Result<()> {
-        let nodes = &self.graph.node;
-        let mut giver: HashMap<&str, usize> = HashMap::new();
-        for (place, node) in nodes.iter().enumerate() {
-            for name in names_given(node) {
-                if giver.insert(name, place).is_some() {
-                    return Err(malformed(format!("two nodes give {name:?}")));
-                }
-            }
-        }
-        let reads = |place: usize| {
-            nodes[place].input.iter().filter_map(|name| giver.get(name.as_str()).copied())
-        };
-        let sorted = order::sorted(nodes.len(), reads, |place| label(&nodes[place], ""));
-        let sorted = sorted
-            .map_err(|(place, problem)| Error::Node { node: label(&nodes[place], ""), problem })?;
-
-        let mut known = self.held();
-        let functions = Functions::new(&self.model.functions)?;
+    /// Finds out what each node does, and which of those that move belong together.
+    fn divide(&mut self, functions: &Functions<'_>, outputs: &[String]) -> Result<()> {
+        let graph = Graph::new(&self.nodes)?;
+        let sorted = graph.sorted()?;
         let mut others = BTreeMap::new();
-        let mut roles = vec![Role::Computes; nodes.len()];
+        let mut known: HashSet<&str> = self.held.keys().map(String::as_str).collect();
+        let mut roles = vec![Role::Computes; self.nodes.len()];
         for place in &sorted {
-            let node = &nodes[*place];
-            let (role, name) = role(node, &functions, &known);
+            let node = &self.nodes[*place];
+            let (role, name) = role(node, functions, &known);
             roles[*place] = role;
             match role {
                 Role::Known => known.extend(names_given(node)),
@@ -259,95 +231,139 @@ impl Partition {
             }
         }
 
-        // Those that move are one with what they read, where that moves too.
-        let mut first = (0..nodes.len()).collect::<Vec<_>>();
-        for place in &sorted {
-            if roles[*place] == Role::Moves {
-                for read in reads(*place).filter(|read| roles[*read] == Role::Moves) {
-                    let (one, other) = (root(&mut first, read), root(&mut first, *place));
-                    first[one.max(other)] = one.min(other);
-                }
-            }
-        }
-        let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for place in &sorted {
-            if roles[*place] == Role::Moves {
-                members.entry(root(&mut first, *place)).or_default().push(*place);
-            }
-        }
-
-        let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (place, node) in nodes.iter().enumerate() {
-            node.input.iter().for_each(|name| readers.entry(name).or_default().push(place));
-        }
-        // The model's user reads its outputs.
-        let user = nodes.len();
-        self.graph.output.iter().for_each(|info| readers.entry(&info.name).or_default().push(user));
-
-        let costs: HashMap<&str, u64> = self
-            .graph
-            .initializer
-            .iter()
-            .map(|tensor| (tensor.name.as_str(), cost(tensor)))
-            .collect();
-        let most = LEAST_SHARED + MOST_SHARED * self.graph.encoded_len() as u64;
-        let mut shared = 0u64;
+        let readers = graph.readers(outputs);
+        // Not what the file only claims, as what lies beside it.
+        let held = self.held.values().map(proto::Tensor::encoded_len);
+        let file: usize = self.nodes.iter().map(proto::Node::encoded_len).chain(held).sum();
+        let mut left = LEAST_SHARED + MOST_SHARED * file as u64;
         let mut views = 0;
         let mut subgraphs = Vec::new();
-        for members in members.into_values() {
-            if members.iter().all(|place| is_view(&nodes[*place])) {
+        for members in graph.components(&sorted, &roles) {
+            if members.iter().all(|place| is_view(&self.nodes[*place])) {
                 views += members.len();
                 continue;
             }
-            let own: HashSet<usize> = members.iter().copied().collect();
-            let all = with_known(&members, reads, &roles);
-            for node in all.iter().map(|place| &nodes[*place]) {
-                let read = node.input.iter().filter_map(|name| costs.get(name.as_str()));
-                shared = shared.saturating_add(node.encoded_len() as u64);
-                shared = read.fold(shared, |sum, cost| sum.saturating_add(*cost));
-            }
-            if shared > most {
-                return Err(Error::Unsupported(format!(
-                    "its {} and more subgraphs read over {most} bytes of what says how they move",
+            let nodes = graph.with_known(&members, &roles);
+            let costs = nodes.iter().map(|place| self.cost_of_node(&self.nodes[*place]));
+            let cost = costs.fold(0, u64::saturating_add);
+            left = left.checked_sub(cost).ok_or_else(|| {
+                Error::Unsupported(format!(
+                    "its {} and more subgraphs read the same tensors too often",
                     subgraphs.len()
-                )));
-            }
-            subgraphs.push(self.subgraph(
-                &members,
-                all,
-                |name| {
-                    let outside = |place: &usize| !own.contains(place);
-                    readers.get(name).is_some_and(|readers| readers.iter().any(outside))
-                },
-                &known,
-            ));
+                ))
+            })?;
+            subgraphs.push(self.subgraph(&members, nodes, &readers, &known));
         }
         (self.others, self.views, self.subgraphs) = (others, views, subgraphs);
         Ok(())
     }
 
-    /// The subgraph of these nodes that move, of `nodes` with others that say how; `is_read` says of what they give whether
-    /// others read it.
+    /// About how many bytes it takes to read a node, with the tensors of the file that it reads.
+    fn cost_of_node(&self, node: &proto::Node) -> u64 {
+        let held = node.input.iter().filter_map(|name| self.held.get(name));
+        held.map(cost).fold(node.encoded_len() as u64, u64::saturating_add)
+    }
+
+    /// The subgraph of these nodes that move, of `nodes` with others that say how.
     fn subgraph(
         &self,
         members: &[usize],
         nodes: Vec<usize>,
-        is_read: impl Fn(&str) -> bool,
+        readers: &HashMap<&str, Vec<usize>>,
         known: &HashSet<&str>,
     ) -> Subgraph {
-        let of = |place: &usize| &self.graph.node[*place];
-        let mut seen: HashSet<&str> = members.iter().map(of).flat_map(names_given).collect();
+        let of = |place: &usize| &self.nodes[*place];
+        let own: HashSet<usize> = members.iter().copied().collect();
+        let given: Vec<&str> = members.iter().map(of).flat_map(names_given).collect();
+        let is_read = |name: &&str| {
+            readers
+                .get(name)
+                .is_some_and(|readers| readers.iter().any(|place| !own.contains(place)))
+        };
+        let mut seen: HashSet<&str> = given.iter().copied().collect();
         let read = members.iter().map(of).flat_map(|node| &node.input).map(String::as_str);
         let read = read.filter(|name| !name.is_empty() && !known.contains(name));
-        let inputs = read.filter(|name| seen.insert(name)).map(str::to_owned).collect();
-        let names = |nodes: &mut dyn Iterator<Item = &proto::Node>| {
-            nodes.flat_map(names_given).map(str::to_owned).collect::<Vec<_>>()
-        };
-        let mut outputs = names(&mut members.iter().map(of));
-        outputs.retain(|name| is_read(name));
-        let written = names(&mut members.iter().map(of).filter(|node| !is_view(node)));
-        let operators = members.iter().map(of).map(|node| label(node, "")).collect();
-        Subgraph { operators, inputs, outputs, written, nodes }
+        let written = members.iter().map(of).filter(|node| !is_view(node)).flat_map(names_given);
+        Subgraph {
+            operators: members.iter().map(of).map(|node| label(node, "")).collect(),
+            inputs: read.filter(|name| seen.insert(name)).map(str::to_owned).collect(),
+            outputs: given.into_iter().filter(is_read).map(str::to_owned).collect(),
+            written: written.map(str::to_owned).collect(),
+            nodes,
+        }
+    }
+}
+
+/// Nodes, and which gives what.
+struct Graph<'a> {
+    nodes: &'a [proto::Node],
+    giver: HashMap<&'a str, usize>,
+}
+
+impl<'a> Graph<'a> {
+    fn new(nodes: &'a [proto::Node]) -> Result<Graph<'a>> {
+        let mut giver = HashMap::new();
+        for (place, node) in nodes.iter().enumerate() {
+            for name in names_given(node) {
+                if giver.insert(name, place).is_some() {
+                    return Err(malformed(format!("two nodes give {name:?}")));
+                }
+            }
+        }
+        Ok(Graph { nodes, giver })
+    }
+
+    /// The places of the nodes that a node reads.
+    fn reads(&self, place: usize) -> Vec<usize> {
+        let names = names_read(&self.nodes[place]);
+        names.into_iter().filter_map(|name| self.giver.get(name).copied()).collect()
+    }
+
+    /// The places of all nodes so that none reads what a later one gives.
+    fn sorted(&self) -> Result<Vec<usize>> {
+        let named = |place: usize| label(&self.nodes[place], "");
+        order::sorted(self.nodes.len(), |place| self.reads(place), named)
+            .map_err(|(place, problem)| Error::Node { node: named(place), problem })
+    }
+
+    /// The places of the nodes that read each tensor. The model's user, who reads its outputs, stands behind the last.
+    fn readers<'b>(&'b self, outputs: &'b [String]) -> HashMap<&'b str, Vec<usize>> {
+        let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (place, node) in self.nodes.iter().enumerate() {
+            names_read(node)
+                .into_iter()
+                .for_each(|name| readers.entry(name).or_default().push(place));
+        }
+        outputs.iter().for_each(|name| readers.entry(name).or_default().push(self.nodes.len()));
+        readers
+    }
+
+    /// The nodes that move, those together of which one reads what another gives; each in order.
+    fn components(&self, sorted: &[usize], roles: &[Role]) -> Vec<Vec<usize>> {
+        let moves = |place: &usize| roles[*place] == Role::Moves;
+        let mut first: Vec<usize> = (0..self.nodes.len()).collect();
+        for place in sorted.iter().copied().filter(moves) {
+            for read in self.reads(place).into_iter().filter(moves) {
+                let (one, other) = (root(&mut first, read), root(&mut first, place));
+                first[one.max(other)] = one.min(other);
+            }
+        }
+        let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for place in sorted.iter().copied().filter(moves) {
+            members.entry(root(&mut first, place)).or_default().push(place);
+        }
+        members.into_values().collect()
+    }
+
+    /// These nodes, and all that say how they move, in the file's order.
+    fn with_known(&self, members: &[usize], roles: &[Role]) -> Vec<usize> {
+        let mut all: BTreeSet<usize> = members.iter().copied().collect();
+        let mut left = members.to_vec();
+        while let Some(place) = left.pop() {
+            let known = self.reads(place).into_iter().filter(|read| roles[*read] == Role::Known);
+            left.extend(known.filter(|read| all.insert(*read)));
+        }
+        all.into_iter().collect()
     }
 }
 
@@ -411,6 +427,22 @@ fn names_given(node: &proto::Node) -> impl Iterator<Item = &str> {
     node.output.iter().map(String::as_str).filter(|name| !name.is_empty())
 }
 
+/// The names of what a node reads, its branches and bodies too.
+fn names_read(node: &proto::Node) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut left = vec![node];
+    while let Some(node) = left.pop() {
+        names.extend(node.input.iter().map(String::as_str));
+        let graphs = node.attribute.iter().filter_map(|attribute| attribute.g.as_ref());
+        for graph in graphs {
+            left.extend(&graph.node);
+            // A branch may give what it does not make.
+            names.extend(graph.output.iter().map(|info| info.name.as_str()));
+        }
+    }
+    names
+}
+
 /// The least place of those that are one with `place`.
 fn root(first: &mut [usize], mut place: usize) -> usize {
     while first[place] != place {
@@ -418,26 +450,6 @@ fn root(first: &mut [usize], mut place: usize) -> usize {
         place = first[place];
     }
     place
-}
-
-/// These nodes, and all that say how they move, in the file's order.
-fn with_known<I: Iterator<Item = usize>>(
-    members: &[usize],
-    reads: impl Fn(usize) -> I,
-    roles: &[Role],
-) -> Vec<usize> {
-    let mut all: HashSet<usize> = members.iter().copied().collect();
-    let mut left = members.to_vec();
-    while let Some(place) = left.pop() {
-        for read in reads(place).filter(|read| roles[*read] == Role::Known) {
-            if all.insert(read) {
-                left.push(read);
-            }
-        }
-    }
-    let mut all: Vec<usize> = all.into_iter().collect();
-    all.sort_unstable();
-    all
 }
 
 /// About how many bytes it takes to read a tensor that the file holds, or that lies beside it.

@@ -4,11 +4,7 @@
 const FEW: usize = 64;
 
 /// Calls `work` with a list of `len` entries, which are what `any` says before it writes them.
-pub(crate) fn with_list<T, R>(
-    len: usize,
-    any: impl Fn() -> T,
-    work: impl FnOnce(&mut [T]) -> R,
-) -> R {
+pub fn with_list<T, R>(len: usize, any: impl Fn() -> T, work: impl FnOnce(&mut [T]) -> R) -> R {
     let mut few: [T; FEW] = std::array::from_fn(|_| any());
     match few.get_mut(..len) {
         Some(list) => work(list),

@@ -1,0 +1,401 @@
+"""The steps of a chain, of which more is known than of its text: the shape that each makes, also where sizes are symbols,
+what takes it back, and the same for a batch. What `trundle.torch` traces, differentiates and vectorizes chains by.
+"""
+
+# What operators give is of any type to mypy.
+# mypy: no-warn-return-any
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import torch  # type: ignore[import-not-found, unused-ignore]
+from torch import Tensor
+from torch.utils._python_dispatch import (  # type: ignore[import-not-found, unused-ignore]
+    _disable_current_modes,
+)
+
+import trundle
+
+from . import _trundle  # type: ignore[attr-defined]
+
+_ops = torch.ops.trundle
+
+
+@lru_cache(maxsize=256)
+def chain_of(text: str) -> trundle.Chain:
+    return trundle.chain(text)
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """An axis counted from the front."""
+    if not -rank <= axis < rank:
+        raise IndexError(f"axis {axis} is out of bounds for a tensor of {rank} axes")
+    return axis % rank
+
+
+def axes_of(axes: Iterable[int], rank: int) -> tuple[int, ...]:
+    return tuple(axis_of(axis, rank) for axis in axes)
+
+
+def check_distinct(axes: Sequence[int]) -> None:
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"axes {list(axes)} have a repeated axis")
+
+
+def inverse(order: Sequence[int]) -> list[int]:
+    return sorted(range(len(order)), key=order.__getitem__)
+
+
+def behind(axes: Iterable[int]) -> tuple[int, ...]:
+    """Axes that are counted from the front, in a tensor with one more in front."""
+    return tuple(axis + 1 for axis in axes)
+
+
+class _Step:
+    """A step that is done by a stage of the chain language."""
+
+    after: tuple[Any, ...]
+    """The shape that it makes."""
+
+    def text(self) -> str:
+        """The stage, with ``{}`` for each of `sizes`."""
+        raise NotImplementedError
+
+    def sizes(self) -> tuple[Any, ...]:
+        return ()
+
+    def back(self) -> _Step:
+        """What takes it back."""
+        raise NotImplementedError(f"no gradient goes through the stage {self.text()!r} of a chain")
+
+    def batched(self, size: Any) -> _Step | None:
+        """The same of so many tensors, along a first axis; None if no stage is that."""
+        return None
+
+
+@dataclass(frozen=True)
+class _Reshape(_Step):
+    before: tuple[Any, ...]
+    after: tuple[Any, ...]
+
+    def text(self) -> str:
+        return f"reshape({', '.join('{}' for _ in self.after)})"
+
+    def sizes(self) -> tuple[Any, ...]:
+        return self.after
+
+    def back(self) -> _Step:
+        return _Reshape(self.after, self.before)
+
+    def batched(self, size: Any) -> _Step:
+        return _Reshape((size, *self.before), (size, *self.after))
+
+
+@dataclass(frozen=True)
+class _Permute(_Step):
+    after: tuple[Any, ...]
+    order: tuple[int, ...]
+
+    @staticmethod
+    def of(before: tuple[Any, ...], order: Sequence[int]) -> _Permute:
+        return _Permute(tuple(before[axis] for axis in order), tuple(order))
+
+    def text(self) -> str:
+        return f"transpose({', '.join(map(str, self.order))})"
+
+    def back(self) -> _Step:
+        return _Permute.of(self.after, inverse(self.order))
+
+    def batched(self, size: Any) -> _Step:
+        return _Permute((size, *self.after), (0, *behind(self.order)))
+
+
+@dataclass(frozen=True)
+class _Roll(_Step):
+    after: tuple[Any, ...]
+    shift: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    def text(self) -> str:
+        return f"roll(shift={list(self.shift)}, axes={list(self.axes)})"
+
+    def back(self) -> _Step:
+        return _Roll(self.after, tuple(-shift for shift in self.shift), self.axes)
+
+    def batched(self, size: Any) -> _Step:
+        return _Roll((size, *self.after), self.shift, behind(self.axes))
+
+
+@dataclass(frozen=True)
+class _Flip(_Step):
+    after: tuple[Any, ...]
+    axes: tuple[int, ...]
+
+    def text(self) -> str:
+        return f"flip(axes={list(self.axes)})"
+
+    def back(self) -> _Step:
+        return self
+
+    def batched(self, size: Any) -> _Step:
+        return _Flip((size, *self.after), behind(self.axes))
+
+
+@dataclass(frozen=True)
+class _Reverse(_Step):
+    after: tuple[Any, ...]
+    axis: int
+    batch_axis: int | None
+    lengths: tuple[int, ...] | str
+    """Those of the text, or the name of those that are given."""
+
+    def text(self) -> str:
+        batch = "" if self.batch_axis is None else f"batch_axis={self.batch_axis}, "
+        lengths = self.lengths if isinstance(self.lengths, str) else list(self.lengths)
+        return f"reverse(axis={self.axis}, {batch}lengths={lengths})"
+
+    def back(self) -> _Step:
+        return self
+
+    def batched(self, size: Any) -> _Step | None:
+        after, axis = (size, *self.after), self.axis + 1
+        if self.batch_axis is not None:
+            return _Reverse(after, axis, self.batch_axis + 1, self.lengths)
+        if isinstance(self.lengths, str):
+            return None
+        return _Reverse(after, axis, None, self.lengths * int(size))
+
+
+@dataclass(frozen=True)
+class _Other(_Step):
+    """One that is no movement back and forth, or of which no more is known."""
+
+    after: tuple[Any, ...]
+    stage: str
+
+    def text(self) -> str:
+        return self.stage
+
+
+def run(x: Tensor, steps: Sequence[Any], given: Sequence[Tensor], names: list[str]) -> Tensor:
+    """Steps done as one chain, with what they have by names."""
+    text = " | ".join(step.text() for step in steps)
+    sizes = [size for step in steps for size in step.sizes()]
+    return _ops.chain.given(x, text, sizes, list(given), names)
+
+
+@lru_cache(maxsize=256)
+def _stages(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The stages of a text, each with the names of what it leaves open. ``{}`` is a size that is given beside it."""
+    if "{}" not in text:
+        return tuple((stage, tuple(names)) for stage, names in _trundle.chain_stages(chain_of(text)))
+    # A size is no part of what may be wrong with a text.
+    chain_of(text.replace("{}", "1"))
+    return tuple((stage.strip(), _names(stage)) for stage in text.split("|"))
+
+
+def _names(stage: str) -> tuple[str, ...]:
+    named = re.search(r"lengths=(\w+)", stage)
+    return (named[1],) if named else ()
+
+
+def steps_of(
+    shape: Sequence[Any],
+    dtype: Any,
+    text: str,
+    sizes: Sequence[Any],
+    given: Sequence[Tensor],
+    names: Sequence[str],
+) -> list[_Step]:
+    """The steps that a text is for a tensor of a shape."""
+    steps: list[_Step] = []
+    after, rest = tuple(shape), iter(sizes)
+    by_name = dict(zip(names, given, strict=True))
+    stages = _stages(text)
+    _check_names({name for _, names in stages for name in names}, by_name)
+    for stage, open_names in stages:
+        reader = _READERS.get(stage.partition("(")[0])
+        if "->" in stage:
+            steps += _steps_of_pattern(stage, rest, after)
+        elif reader is not None:
+            steps += reader(after, **_arguments(stage, rest))
+        else:
+            of_stage = {name: by_name[name] for name in open_names}
+            steps.append(_Other(_planned(stage, dtype, after, of_stage), stage))
+        after = steps[-1].after if steps else after
+    return steps
+
+
+def _check_names(needed: set[str], given: dict[str, Tensor]) -> None:
+    for name in needed - given.keys():
+        raise TypeError(f"{name!r} of the chain is missing: give {name}=...")
+    for name in given.keys() - needed:
+        raise TypeError(f"the chain has no {name!r}")
+
+
+def _arguments(stage: str, sizes: Any) -> dict[str, Any]:
+    """The arguments of a call, with `sizes` in the places of ``{}``. Without a name there is one list at most."""
+    named = dict(_parsed(stage))
+    if "" in named:
+        named[""] = [next(sizes) if value == {} else value for value in named[""]]
+    return {name or "numbers": value for name, value in named.items()}
+
+
+@lru_cache(maxsize=256)
+def _parsed(stage: str) -> tuple[tuple[str, Any], ...]:
+    """The arguments of a call, which is written as one of Python is. What is a name there is one here."""
+    call = ast.parse(stage, mode="eval").body
+    assert isinstance(call, ast.Call)
+
+    def value(node: ast.expr) -> Any:
+        return node.id if isinstance(node, ast.Name) else ast.literal_eval(node)
+
+    named = [(keyword.arg or "", value(keyword.value)) for keyword in call.keywords]
+    unnamed = [("", [value(argument) for argument in call.args])] if call.args else []
+    return (*unnamed, *named)
+
+
+def _transposed(shape: tuple[Any, ...], numbers: Sequence[int] = ()) -> list[_Step]:
+    rank = len(shape)
+    if numbers and sorted(numbers) != list(range(rank)):
+        raise ValueError(
+            f"the order {list(numbers)} is for {len(numbers)} axes, and the tensor has {rank}"
+        )
+    return [_Permute.of(shape, numbers or range(rank)[::-1])]
+
+
+def _rolled(shape: tuple[Any, ...], shift: list[int], axes: list[int]) -> list[_Step]:
+    if len(shift) not in (1, len(axes)):
+        raise ValueError(f"{len(shift)} shifts do not go with {len(axes)} axes")
+    return [_Roll(shape, tuple(shift), axes_of(axes, len(shape)))]
+
+
+def _flipped(shape: tuple[Any, ...], axes: list[int]) -> list[_Step]:
+    check_distinct(axes_of(axes, len(shape)))
+    return [_Flip(shape, axes_of(axes, len(shape)))]
+
+
+def _turned(shape: tuple[Any, ...], k: int, axes: list[int]) -> list[_Step]:
+    first, second = axes_of(axes, len(shape))
+    check_distinct((first, second))
+    order = list(range(len(shape)))
+    order[first], order[second] = second, first
+    swapped = _Permute.of(shape, order)
+    turns: list[list[_Step]] = [
+        [],
+        [swapped, _Flip(swapped.after, (first,))],
+        [_Flip(shape, (first, second))],
+        [swapped, _Flip(swapped.after, (second,))],
+    ]
+    return turns[k % 4]
+
+
+def _reversed(
+    shape: tuple[Any, ...], axis: int, lengths: list[int] | str, batch_axis: int | None = None
+) -> list[_Step]:
+    rank = len(shape)
+    batch_axis = None if batch_axis is None else axis_of(batch_axis, rank)
+    lengths_of = lengths if isinstance(lengths, str) else tuple(lengths)
+    return [_Reverse(shape, axis_of(axis, rank), batch_axis, lengths_of)]
+
+
+def _reshaped(shape: tuple[Any, ...], numbers: Sequence[Any] = ()) -> list[_Step]:
+    known = prod(size for size in numbers if not _is_left(size))
+    after = tuple(prod(shape) // known if _is_left(size) else size for size in numbers)
+    torch._check_value(
+        prod(after) == prod(shape),
+        lambda: f"a tensor of shape {list(shape)} does not go into the sizes {list(numbers)}",
+    )
+    return [_Reshape(shape, after)]
+
+
+def _is_left(size: Any) -> bool:
+    """Whether a size is to be what the others leave."""
+    return isinstance(size, int) and size == -1
+
+
+_READERS: dict[str, Callable[..., list[_Step]]] = {
+    "transpose": _transposed,
+    "roll": _rolled,
+    "flip": _flipped,
+    "rot90": _turned,
+    "reverse": _reversed,
+    "reshape": _reshaped,
+}
+
+
+def _steps_of_pattern(stage: str, sizes: Any, shape: tuple[Any, ...]) -> list[_Step]:
+    """What a pattern does: axes split, put in another order, merged."""
+    pattern, *given = stage.split(",")
+    known = {}
+    for each in given:
+        name, _, size = each.partition("=")
+        known[name.strip()] = next(sizes) if size.strip() == "{}" else int(size)
+    left, right = map(_groups, _spread(pattern, len(shape)).split("->"))
+    for group, size in zip(left, shape, strict=True):
+        known |= _parts(group, size, known)
+    split = [name for group in left for name in group]
+    moved = [name for group in right for name in group]
+    split_sizes = tuple(known[name] for name in split)
+    moved_sizes = tuple(known[name] for name in moved)
+    steps: list[_Step] = []
+    if any(len(group) != 1 for group in left):
+        steps.append(_Reshape(shape, split_sizes))
+    if split != moved:
+        steps.append(_Permute(moved_sizes, tuple(map(split.index, moved))))
+    if any(len(group) != 1 for group in right):
+        merged = tuple(prod(known[name] for name in group) for group in right)
+        steps.append(_Reshape(moved_sizes, merged))
+    return steps
+
+
+def _spread(pattern: str, rank: int) -> str:
+    """The pattern with a name for each axis that an ellipsis is, as no axis is called otherwise."""
+    pattern = pattern.replace("→", "->").replace("…", "...")
+    left = pattern.split("->")[0]
+    number = len(_groups(left.replace("...", "")))
+    if rank < number or (rank > number and "..." not in left):
+        raise ValueError(f"the pattern is for {number} axes, and the tensor has {rank}\n  {pattern}")
+    return pattern.replace("...", " ".join(f"_{axis}" for axis in range(rank - number)))
+
+
+def _groups(side: str) -> list[list[str]]:
+    """The axes of a side, each as the names that it is merged of: none for ``1`` and ``()``."""
+    groups = re.findall(r"\(([^)]*)\)|(\w+)", side)
+    return [[name for name in (inner + alone).split() if name != "1"] for inner, alone in groups]
+
+
+def _parts(group: list[str], size: Any, known: dict[str, Any]) -> dict[str, Any]:
+    """The sizes of what an axis of `size` is merged of, beside those that are known."""
+    unknown = [name for name in group if name not in known]
+    if group == unknown and len(group) == 1:
+        return {group[0]: size}
+    product = prod(known[name] for name in group if name in known)
+    rest = size // product if unknown and product != 0 else 1
+    torch._check_value(
+        product * rest == size,
+        lambda: f"axis ({' '.join(group)}) of size {size} does not split into {known}",
+    )
+    return dict.fromkeys(unknown, rest)
+
+
+def _planned(
+    stage: str, dtype: Any, shape: tuple[Any, ...], given: dict[str, Tensor]
+) -> tuple[int, ...]:
+    """The shape that a stage makes, as trundle plans it. A size that is a symbol becomes a number."""
+
+    def like(of: Any, sizes: list[int]) -> Tensor:
+        return torch.zeros((), dtype=of, device="cpu").expand(sizes)
+
+    sizes = [int(size) for size in shape]
+    of_given = {name: (each.dtype, [int(size) for size in each.shape]) for name, each in given.items()}
+    with _disable_current_modes():
+        known = {name: like(*each) for name, each in of_given.items()}
+        return trundle.chain(stage).plan(like(dtype, sizes), **known).out_shape
