@@ -102,6 +102,9 @@ pub(crate) enum Command {
     /// Run a model made of movement operators: OpenVINO IR (.xml) or ONNX (.onnx)
     #[command(after_help = help::RUN)]
     Run(RunArgs),
+    /// Make each movement-only part of an ONNX model that computes one operator, for ONNX Runtime
+    #[command(after_help = help::FUSE)]
+    Fuse(FuseArgs),
     /// Print shape, type, order, strides and size of each tensor in a file
     #[command(after_help = help::INFO)]
     Info(InfoArgs),
@@ -258,6 +261,28 @@ pub(crate) struct RunArgs {
     /// are made in parts
     #[arg(long)]
     pub resume: bool,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FuseArgs {
+    /// The model (.onnx)
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// The file to write: the model with the parts that only move as operators of their own
+    #[arg(short, long, value_name = "FUSED")]
+    pub output: PathBuf,
+    /// Overwrite the output if it exists
+    #[arg(long)]
+    pub force: bool,
+    /// Read files beside the model through links that lead out of its folder
+    #[arg(long)]
+    pub follow_links: bool,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
     /// Say nothing but errors
     #[arg(short, long)]
     pub quiet: bool,

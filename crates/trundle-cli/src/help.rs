@@ -149,6 +149,16 @@ Examples:
   trundle run model.xml --input a=a.npy --input b=b.npy --out-dir outputs --verify
 docs/models.md says which operators are moved.";
 
+pub(crate) const FUSE: &str = "\
+Examples:
+  trundle fuse model.onnx -o fused.onnx
+  trundle plan model.onnx                               what would be fused, and what it costs
+The new model runs in ONNX Runtime with trundle's operators, here from Python:
+  options = onnxruntime.SessionOptions()
+  options.register_custom_ops_library(trundle.onnx_library())
+  session = onnxruntime.InferenceSession(\"fused.onnx\", options)
+A part is left as it is where no byte less would be written. docs/models.md says more.";
+
 pub(crate) const INFO: &str = "\
 Examples:
   trundle info volume.npy

@@ -140,6 +140,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             "what is to be planned is missing: a model, or an operation such as transpose",
         )),
         Command::Run(run) => commands::run::run(&run),
+        Command::Fuse(fuse) => commands::fuse::run(&fuse),
         Command::Info(info) => commands::info::run(&info),
         Command::Cmp(cmp) => commands::cmp::run(&cmp),
         Command::View(view) => commands::view::run(&view),

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod clean;
 pub(crate) mod cmp;
 pub(crate) mod demo;
+pub(crate) mod fuse;
 pub(crate) mod info;
 pub(crate) mod join;
 mod partition;

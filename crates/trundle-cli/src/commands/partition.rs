@@ -143,7 +143,7 @@ fn text(
             counted(unknown.len(), "subgraph"),
         ));
     }
-    let mut lines: Vec<String> = alike(subgraphs, movements);
+    let mut lines: Vec<String> = lines(subgraphs, movements);
     if !verbose {
         lines = first_lines(lines).collect();
     }
@@ -154,12 +154,16 @@ fn text(
     text
 }
 
-/// A line for each subgraph; those that are alike have one.
-fn alike(subgraphs: &[Subgraph], movements: &[Result<Movement, Error>]) -> Vec<String> {
+/// A line for each subgraph.
+fn lines(subgraphs: &[Subgraph], movements: &[Result<Movement, Error>]) -> Vec<String> {
+    alike(subgraphs.iter().zip(movements).map(|(subgraph, movement)| line(subgraph, movement)))
+}
+
+/// These lines with how often each is there, in the order in which they come first.
+pub(super) fn alike(all: impl Iterator<Item = String>) -> Vec<String> {
     let mut lines: Vec<(String, usize)> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    for (subgraph, movement) in subgraphs.iter().zip(movements) {
-        let line = line(subgraph, movement);
+    for line in all {
         let place = *places.entry(line.clone()).or_insert(lines.len());
         match lines.get_mut(place) {
             Some((_, times)) => *times += 1,
@@ -171,15 +175,7 @@ fn alike(subgraphs: &[Subgraph], movements: &[Result<Movement, Error>]) -> Vec<S
 
 /// What a subgraph is and does.
 fn line(subgraph: &Subgraph, movement: &Result<Movement, Error>) -> String {
-    let kinds =
-        subgraph.operators.iter().map(|operator| operator.split(' ').next().unwrap_or_default());
-    let mut kinds: Vec<&str> = kinds.collect();
-    let more = kinds.len().saturating_sub(MOST_NAMED);
-    kinds.truncate(MOST_NAMED);
-    let mut named = kinds.join(", ");
-    if more > 0 {
-        named.push_str(&format!(" and {more} more"));
-    }
+    let named = kinds(&subgraph.operators);
     match movement {
         Err(_) => named,
         Ok(Movement { passes, bytes, bytes_one_by_one, .. }) => format!(
@@ -190,6 +186,17 @@ fn line(subgraph: &Subgraph, movement: &Result<Movement, Error>) -> String {
             counted(subgraph.written.len(), "tensor"),
         ),
     }
+}
+
+/// The kinds of operators that messages call so, the first of them.
+pub(super) fn kinds(operators: &[String]) -> String {
+    let kinds = operators.iter().map(|operator| operator.split(' ').next().unwrap_or_default());
+    let kinds: Vec<&str> = kinds.take(MOST_NAMED).collect();
+    let mut named = kinds.join(", ");
+    if operators.len() > MOST_NAMED {
+        named.push_str(&format!(" and {} more", operators.len() - MOST_NAMED));
+    }
+    named
 }
 
 /// All of it, for programs.

@@ -122,6 +122,11 @@ pub(super) fn element_type(number: i32, what: &str) -> Result<(&'static TensorTy
     Ok((row, element))
 }
 
+/// The number of an element type, the first of several.
+pub(super) fn number_of(element: ElementType) -> Option<i32> {
+    TYPES.iter().find(|row| row.element == Some(element)).map(|row| row.number)
+}
+
 /// The element type of this name.
 pub(super) fn named(name: &str) -> Option<ElementType> {
     TYPES.iter().find(|row| row.name == name)?.element

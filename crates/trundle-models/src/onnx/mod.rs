@@ -40,11 +40,11 @@ use scope::Scope;
 use tensors::Tensors;
 use value_info::{only_tensor, tensor_type};
 
-pub use partition::{Partition, Subgraph};
+pub use partition::{Fused, FusedNode, Partition, Subgraph};
 
 use crate::links::folder_of;
 use crate::order;
-use crate::{Error, Input, Links, Model, Node, Output, Result};
+use crate::{ElementType, Error, Input, Links, Model, Node, Output, Result};
 
 /// The newest version of the format that this reader knows. A later one may have fields that
 /// change what the others say.
@@ -76,8 +76,31 @@ pub fn read_bytes(bytes: Vec<u8>, folder: Option<&Path>) -> Result<Model> {
     read_within(bytes, ExternalData::new(folder, Links::Within))
 }
 
+/// Reads an ONNX model from memory whose inputs are of these types, whatever it says of them, and of any shapes. There is no external
+/// data.
+///
+/// # Errors
+/// As [`read`], and if it has another number of inputs.
+pub fn read_typed(bytes: Vec<u8>, inputs: &[ElementType]) -> Result<Model> {
+    let (model, mut graph) = decode(bytes.into())?;
+    if graph.input.len() != inputs.len() {
+        let (takes, got) = (graph.input.len(), inputs.len());
+        return Err(Error::Input(format!("the model takes {takes} inputs, got {got}")));
+    }
+    for (info, element) in graph.input.iter_mut().zip(inputs) {
+        let elem_type = element::number_of(*element)
+            .ok_or_else(|| Error::Unsupported(format!("ONNX has no type {element}")))?;
+        let tensor = Some(proto::TensorType { elem_type, shape: None });
+        info.r#type = Some(proto::Type { tensor, ..proto::Type::default() });
+    }
+    let opset = opsets(&model)?.onnx();
+    let functions = Functions::new(&model.functions)?;
+    unsupported::refuse(&graph, &functions)?;
+    model_of(&graph, functions, opset, ExternalData::new(None, Links::Within))
+}
+
 fn read_within(bytes: Vec<u8>, external: ExternalData) -> Result<Model> {
-    let (model, graph) = decode(bytes)?;
+    let (model, graph) = decode(bytes.into())?;
     let opset = opsets(&model)?.onnx();
     let functions = Functions::new(&model.functions)?;
     unsupported::refuse(&graph, &functions)?;
@@ -85,8 +108,8 @@ fn read_within(bytes: Vec<u8>, external: ExternalData) -> Result<Model> {
 }
 
 /// The messages of a file: a model, and the graph that was its.
-fn decode(bytes: Vec<u8>) -> Result<(proto::Model, proto::Graph)> {
-    let mut model = proto::Model::decode(Bytes::from(bytes))
+fn decode(bytes: Bytes) -> Result<(proto::Model, proto::Graph)> {
+    let mut model = proto::Model::decode(bytes)
         .map_err(|error| malformed(format!("not an ONNX model: {error}")))?;
     opsets(&model)?;
     let graph = model.graph.take().ok_or_else(|| malformed("the model has no graph"))?;

@@ -4,6 +4,7 @@ mod branches;
 mod elements;
 mod external;
 mod functions;
+mod fuse;
 mod gathers;
 mod graphs;
 mod operators;

@@ -1,28 +1,33 @@
 //! The parts of a model that only move, where others compute.
 
+mod candidate;
+mod element_types;
+mod fuse;
+mod graph;
+mod role;
+mod source;
+mod wire;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bytes::Bytes;
 use prost::Message;
 use trundle_core::Shape;
 
 use super::builder::label;
 use super::external::ExternalData;
 use super::functions::Functions;
-use super::operators::forms;
-use super::unsupported::unsupported;
 use super::value_info::tensor_type;
 use super::{decode, malformed, model_of, opsets, proto};
 use crate::links::folder_of;
-use crate::{Dimension, Error, Input, Links, Model, PartialShape, Result, ValueId, order};
+use crate::{Dimension, Error, Input, Links, Model, PartialShape, Result, ValueId};
 
-/// The inputs that operators move; all others say how.
-const MOVED_INPUTS: [&str; 7] =
-    ["X", "data", "input", "input_data", "past_cache", "update", "updates"];
+use graph::{Graph, names_given};
+use role::{Role, is_view, role};
 
-/// Operators that give the elements that they read, in the same order: no runtime moves any for them.
-const VIEWS: [&str; 6] = ["Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"];
+pub use fuse::{Fused, FusedNode};
 
 /// How often the subgraphs may read what says how they move, as a multiple of the model's size: each reads what it needs,
 /// and a small model must not take long.
@@ -33,16 +38,24 @@ const LEAST_SHARED: u64 = 4 << 30;
 
 /// An ONNX model that computes, and the subgraphs of it that only move.
 ///
-/// A subgraph is as large as it can be: operators that move, of which each reads what another gives. What shapes and
-/// constants say, as sizes and axes, belongs to each subgraph that needs it.
+/// A subgraph is as large as it can be: operators that move, of which each reads what another gives, and that can be one
+/// operator, as nothing between them computes. What shapes and constants say, as sizes and axes, belongs to each subgraph
+/// that needs it.
 #[derive(Debug)]
 pub struct Partition {
+    file: Bytes,
     name: String,
     opset: Option<i64>,
     inputs: Vec<Input>,
+    outputs: Vec<String>,
     nodes: Vec<proto::Node>,
+    /// What each node does.
+    roles: Vec<Role>,
     /// The tensors that the file holds, by their names.
     held: HashMap<String, proto::Tensor>,
+    /// Those names, in the file's order, and which of them inputs have, which may be given something else.
+    held_names: Vec<String>,
+    defaults: HashSet<String>,
     /// What the file says of all others, by their names.
     infos: HashMap<String, proto::ValueInfo>,
     folder: PathBuf,
@@ -63,17 +76,10 @@ pub struct Subgraph {
     pub outputs: Vec<String>,
     /// The names of the tensors that a runtime writes which runs one operator after another.
     pub written: Vec<String>,
-    /// The places of its nodes, with those that say how they move.
+    /// The places of the nodes that move.
+    members: Vec<usize>,
+    /// The places of all its nodes: those, and the ones that say how they move.
     nodes: Vec<usize>,
-}
-
-/// What a node does with elements.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// What it gives is known before anything runs.
-    Known,
-    Moves,
-    Computes,
 }
 
 impl Partition {
@@ -87,7 +93,10 @@ impl Partition {
     }
 
     pub(super) fn read_bytes(bytes: Vec<u8>, folder: &Path, links: Links) -> Result<Partition> {
-        let (model, graph) = decode(bytes)?;
+        let file = Bytes::from(bytes);
+        let (model, graph) = decode(file.clone())?;
+        let held_names: Vec<String> =
+            graph.initializer.iter().map(|tensor| tensor.name.clone()).collect();
         let mut held = HashMap::with_capacity(graph.initializer.len());
         for tensor in graph.initializer {
             if let Some(twice) = held.insert(tensor.name.clone(), tensor) {
@@ -100,14 +109,21 @@ impl Partition {
             Ok(Input { name: info.name.clone(), element, shape, value: ValueId(number) })
         };
         let inputs = given.enumerate().map(input).collect::<Result<_>>()?;
+        let inputs_named = graph.input.iter().map(|info| &info.name);
+        let defaults = inputs_named.filter(|name| held.contains_key(*name)).cloned().collect();
         let outputs: Vec<String> = graph.output.iter().map(|info| info.name.clone()).collect();
         let infos = graph.value_info.into_iter().chain(graph.output).chain(graph.input);
         let mut partition = Partition {
+            file,
             name: graph.name,
             opset: opsets(&model)?.onnx(),
             inputs,
+            outputs,
+            roles: vec![Role::Computes; graph.node.len()],
             nodes: graph.node,
             held,
+            held_names,
+            defaults,
             infos: infos.map(|info| (info.name.clone(), info)).collect(),
             folder: folder.to_owned(),
             links,
@@ -115,7 +131,7 @@ impl Partition {
             views: 0,
             subgraphs: Vec::new(),
         };
-        partition.divide(&Functions::new(&model.functions)?, &outputs)?;
+        partition.divide(&Functions::new(&model.functions)?)?;
         Ok(partition)
     }
 
@@ -214,7 +230,7 @@ impl Partition {
     }
 
     /// Finds out what each node does, and which of those that move belong together.
-    fn divide(&mut self, functions: &Functions<'_>, outputs: &[String]) -> Result<()> {
+    fn divide(&mut self, functions: &Functions<'_>) -> Result<()> {
         let graph = Graph::new(&self.nodes)?;
         let sorted = graph.sorted()?;
         let mut others = BTreeMap::new();
@@ -231,7 +247,7 @@ impl Partition {
             }
         }
 
-        let readers = graph.readers(outputs);
+        let readers = graph.readers(&self.outputs);
         // Not what the file only claims, as what lies beside it.
         let held = self.held.values().map(proto::Tensor::encoded_len);
         let file: usize = self.nodes.iter().map(proto::Node::encoded_len).chain(held).sum();
@@ -252,9 +268,10 @@ impl Partition {
                     subgraphs.len()
                 ))
             })?;
-            subgraphs.push(self.subgraph(&members, nodes, &readers, &known));
+            subgraphs.push(self.subgraph(members, nodes, (&readers, &roles), &known));
         }
         (self.others, self.views, self.subgraphs) = (others, views, subgraphs);
+        self.roles = roles;
         Ok(())
     }
 
@@ -267,19 +284,19 @@ impl Partition {
     /// The subgraph of these nodes that move, of `nodes` with others that say how.
     fn subgraph(
         &self,
-        members: &[usize],
+        members: Vec<usize>,
         nodes: Vec<usize>,
-        readers: &HashMap<&str, Vec<usize>>,
+        (readers, roles): (&HashMap<&str, Vec<usize>>, &[Role]),
         known: &HashSet<&str>,
     ) -> Subgraph {
         let of = |place: &usize| &self.nodes[*place];
         let own: HashSet<usize> = members.iter().copied().collect();
         let given: Vec<&str> = members.iter().map(of).flat_map(names_given).collect();
-        let is_read = |name: &&str| {
-            readers
-                .get(name)
-                .is_some_and(|readers| readers.iter().any(|place| !own.contains(place)))
-        };
+        // What only says a shape does not need the tensor.
+        let needs_it =
+            |place: &usize| !own.contains(place) && roles.get(*place) != Some(&Role::Known);
+        let is_read =
+            |name: &&str| readers.get(name).is_some_and(|readers| readers.iter().any(needs_it));
         let mut seen: HashSet<&str> = given.iter().copied().collect();
         let read = members.iter().map(of).flat_map(|node| &node.input).map(String::as_str);
         let read = read.filter(|name| !name.is_empty() && !known.contains(name));
@@ -289,81 +306,9 @@ impl Partition {
             inputs: read.filter(|name| seen.insert(name)).map(str::to_owned).collect(),
             outputs: given.into_iter().filter(is_read).map(str::to_owned).collect(),
             written: written.map(str::to_owned).collect(),
+            members,
             nodes,
         }
-    }
-}
-
-/// Nodes, and which gives what.
-struct Graph<'a> {
-    nodes: &'a [proto::Node],
-    giver: HashMap<&'a str, usize>,
-}
-
-impl<'a> Graph<'a> {
-    fn new(nodes: &'a [proto::Node]) -> Result<Graph<'a>> {
-        let mut giver = HashMap::new();
-        for (place, node) in nodes.iter().enumerate() {
-            for name in names_given(node) {
-                if giver.insert(name, place).is_some() {
-                    return Err(malformed(format!("two nodes give {name:?}")));
-                }
-            }
-        }
-        Ok(Graph { nodes, giver })
-    }
-
-    /// The places of the nodes that a node reads.
-    fn reads(&self, place: usize) -> Vec<usize> {
-        let names = names_read(&self.nodes[place]);
-        names.into_iter().filter_map(|name| self.giver.get(name).copied()).collect()
-    }
-
-    /// The places of all nodes so that none reads what a later one gives.
-    fn sorted(&self) -> Result<Vec<usize>> {
-        let named = |place: usize| label(&self.nodes[place], "");
-        order::sorted(self.nodes.len(), |place| self.reads(place), named)
-            .map_err(|(place, problem)| Error::Node { node: named(place), problem })
-    }
-
-    /// The places of the nodes that read each tensor. The model's user, who reads its outputs, stands behind the last.
-    fn readers<'b>(&'b self, outputs: &'b [String]) -> HashMap<&'b str, Vec<usize>> {
-        let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (place, node) in self.nodes.iter().enumerate() {
-            names_read(node)
-                .into_iter()
-                .for_each(|name| readers.entry(name).or_default().push(place));
-        }
-        outputs.iter().for_each(|name| readers.entry(name).or_default().push(self.nodes.len()));
-        readers
-    }
-
-    /// The nodes that move, those together of which one reads what another gives; each in order.
-    fn components(&self, sorted: &[usize], roles: &[Role]) -> Vec<Vec<usize>> {
-        let moves = |place: &usize| roles[*place] == Role::Moves;
-        let mut first: Vec<usize> = (0..self.nodes.len()).collect();
-        for place in sorted.iter().copied().filter(moves) {
-            for read in self.reads(place).into_iter().filter(moves) {
-                let (one, other) = (root(&mut first, read), root(&mut first, place));
-                first[one.max(other)] = one.min(other);
-            }
-        }
-        let mut members: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for place in sorted.iter().copied().filter(moves) {
-            members.entry(root(&mut first, place)).or_default().push(place);
-        }
-        members.into_values().collect()
-    }
-
-    /// These nodes, and all that say how they move, in the file's order.
-    fn with_known(&self, members: &[usize], roles: &[Role]) -> Vec<usize> {
-        let mut all: BTreeSet<usize> = members.iter().copied().collect();
-        let mut left = members.to_vec();
-        while let Some(place) = left.pop() {
-            let known = self.reads(place).into_iter().filter(|read| roles[*read] == Role::Known);
-            left.extend(known.filter(|read| all.insert(*read)));
-        }
-        all.into_iter().collect()
     }
 }
 
@@ -376,80 +321,6 @@ fn bind(stated: &PartialShape, shape: &Shape, sizes: &mut HashMap<String, usize>
         Dimension::Between { .. } => true,
     };
     dimensions.len() == shape.rank() && dimensions.iter().zip(shape.sizes()).all(fits)
-}
-
-/// What a node does, where these tensors are known; and what it is called if it computes.
-fn role<'a>(
-    node: &'a proto::Node,
-    functions: &Functions<'a>,
-    known: &HashSet<&str>,
-) -> (Role, String) {
-    if functions.called_by(node).is_some() {
-        return (Role::Computes, format!("function {}", node.op_type.escape_debug()));
-    }
-    if let Some((_, name)) = unsupported(node) {
-        return (Role::Computes, name);
-    }
-    let kind = node.op_type.as_str();
-    let is_known = |name: &String| name.is_empty() || known.contains(name.as_str());
-    if matches!(kind, "Shape" | "Size") || node.input.iter().all(is_known) {
-        return (Role::Known, String::new());
-    }
-    let Some(names) = moved_inputs(kind) else { return (Role::Computes, kind.to_owned()) };
-    let others = node.input.iter().zip(names.into_iter().chain(std::iter::repeat(None)));
-    match others
-        .filter_map(|(input, name)| Some((input, name?)))
-        .find(|(input, _)| !is_known(input))
-    {
-        None => (Role::Moves, String::new()),
-        Some((_, name)) => (Role::Computes, format!("{kind} with computed {name}")),
-    }
-}
-
-/// For each input of an operator that moves its name, unless it is one of what it moves; `None` for an operator that
-/// reckons with numbers.
-fn moved_inputs(kind: &str) -> Option<Vec<Option<&'static str>>> {
-    if super::arithmetic::is_arithmetic(kind) || matches!(kind, "ConstantOfShape" | "Range") {
-        return None;
-    }
-    let form = forms(kind)
-        .max_by_key(|form| form.inputs.map_or(0, |[all, more]| all.len() + more.len()))?;
-    let names = form.inputs.unwrap_or_default().concat();
-    Some(names.into_iter().map(|name| (!MOVED_INPUTS.contains(&name)).then_some(name)).collect())
-}
-
-fn is_view(node: &proto::Node) -> bool {
-    VIEWS.contains(&node.op_type.as_str())
-}
-
-/// The names of what a node gives.
-fn names_given(node: &proto::Node) -> impl Iterator<Item = &str> {
-    node.output.iter().map(String::as_str).filter(|name| !name.is_empty())
-}
-
-/// The names of what a node reads, its branches and bodies too.
-fn names_read(node: &proto::Node) -> Vec<&str> {
-    let mut names = Vec::new();
-    let mut left = vec![node];
-    while let Some(node) = left.pop() {
-        names.extend(node.input.iter().map(String::as_str));
-        let graphs = node.attribute.iter().filter_map(|attribute| attribute.g.as_ref());
-        for graph in graphs {
-            left.extend(&graph.node);
-            // A branch may give what it does not make.
-            names.extend(graph.output.iter().map(|info| info.name.as_str()));
-        }
-    }
-    names
-}
-
-/// The least place of those that are one with `place`.
-fn root(first: &mut [usize], mut place: usize) -> usize {
-    while first[place] != place {
-        first[place] = first[first[place]];
-        place = first[place];
-    }
-    place
 }
 
 /// About how many bytes it takes to read a tensor that the file holds, or that lies beside it.

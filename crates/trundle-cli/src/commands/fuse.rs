@@ -1,0 +1,118 @@
+//! `trundle fuse`: a model that computes, with its movement-only parts as operators of their own.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use trundle_formats::{Output, Shown};
+use trundle_models::Links;
+use trundle_models::onnx::{Fused, FusedNode, Partition};
+
+use super::partition::{alike, kinds};
+use crate::args::FuseArgs;
+use crate::failure::Failure;
+use crate::forecast::{counted, first_lines};
+use crate::job::write_with;
+use crate::say::{print_json, say};
+use crate::selection::shown_path;
+
+/// Writes the model with what can be fused, and says what that is.
+///
+/// # Errors
+/// If the model is malformed, or finds its tensors in files that would not be beside the output; if that exists or
+/// cannot be written.
+pub(crate) fn run(args: &FuseArgs) -> Result<(), Failure> {
+    Output::check(&args.output, args.force)?;
+    let links = if args.follow_links { Links::Anywhere } else { Links::Within };
+    let partition = Partition::read(&args.model, links)?;
+    let within = |error| Failure::from(error).within(&args.model.to_string_lossy());
+    let fused = partition.fused().map_err(within)?;
+    if fused.is_external && folder(&args.model) != folder(&args.output) {
+        return Err(Failure::usage(format!(
+            "{}: tensors of the model are in files beside it, where the output has to be too: -o {}",
+            shown_path(&args.output),
+            Shown(
+                args.model
+                    .with_file_name(args.output.file_name().unwrap_or_default())
+                    .to_string_lossy()
+            ),
+        )));
+    }
+    write_with(&args.output, args.force, |output| {
+        fused.file.iter().try_for_each(|bytes| output.write_all(bytes))
+    })?;
+    if args.json {
+        return print_json(&report(&fused, args));
+    }
+    if !args.quiet {
+        say(&text(&fused, args));
+    }
+    Ok(())
+}
+
+/// The folder that a file is in, by its one path.
+fn folder(path: &Path) -> Option<std::path::PathBuf> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new(".")).canonicalize().ok()
+}
+
+/// What became of the model, for people.
+fn text(fused: &Fused, args: &FuseArgs) -> String {
+    let operators: usize = fused.nodes.iter().map(|node| node.operators.len()).sum();
+    let written: usize = fused.nodes.iter().map(|node| node.written).sum();
+    let output = shown_path(&args.output);
+    let mut text = match fused.nodes.len() {
+        0 => format!("{output}: the same model, since nothing is gained by fusing"),
+        nodes => format!(
+            "{output}: {} that only move became {}, which {} {} less",
+            counted(operators, "node"),
+            counted(nodes, "node"),
+            if nodes == 1 { "writes" } else { "write" },
+            counted(written.saturating_sub(given(&fused.nodes)), "tensor"),
+        ),
+    };
+    if fused.unchanged > 0 {
+        text.push_str(&format!(
+            "; {} as before, where no less would be written",
+            counted(fused.unchanged, "part"),
+        ));
+    }
+    let lines = alike(fused.nodes.iter().map(|node| kinds(&node.operators)));
+    first_lines(lines).for_each(|line| text.push_str(&format!("\n{line}")));
+    let refused =
+        fused.refused.iter().map(|(operators, error)| format!("{}: {error}", kinds(operators)));
+    let refused = alike(refused);
+    if !refused.is_empty() {
+        text.push_str("\n  not fused:");
+        first_lines(refused).for_each(|line| text.push_str(&format!("\n  {line}")));
+    }
+    text
+}
+
+/// How many tensors these nodes give.
+fn given(nodes: &[FusedNode]) -> usize {
+    nodes.iter().map(|node| node.outputs.len()).sum()
+}
+
+/// What became of the model, for programs.
+fn report(fused: &Fused, args: &FuseArgs) -> Value {
+    let node = |node: &FusedNode| {
+        json!({
+            "name": node.name,
+            "operators": node.operators,
+            "inputs": node.inputs,
+            "outputs": node.outputs,
+            "tensors_one_by_one": node.written,
+        })
+    };
+    let refused = fused
+        .refused
+        .iter()
+        .map(|(operators, error)| json!({ "operators": operators, "error": error.to_string() }));
+    json!({
+        "file": args.output.to_string_lossy(),
+        "nodes": fused.nodes.iter().map(node).collect::<Vec<_>>(),
+        "unchanged": fused.unchanged,
+        "refused": refused.collect::<Vec<_>>(),
+    })
+}

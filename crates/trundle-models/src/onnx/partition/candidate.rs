@@ -1,0 +1,187 @@
+//! A subgraph as the node that it can be.
+
+use std::collections::{BTreeSet, HashSet};
+
+use bytes::Bytes;
+use prost::Message;
+use trundle_core::program::TensorId;
+
+use super::Subgraph;
+use super::graph::names_given;
+use super::role::{moved_inputs, says_shape};
+use super::source::{Source, field};
+use super::wire::{add_field, payloads};
+use crate::onnx::external::ExternalData;
+use crate::onnx::proto::data_location;
+use crate::onnx::tensor::constant;
+use crate::onnx::{malformed, proto, read_typed};
+use crate::{Data, Error, Given, PlannedModel, Result};
+
+/// A subgraph as a node with a model of its own: what it reads and gives, and what of the file the model holds.
+pub(super) struct Candidate<'a> {
+    pub(super) subgraph: &'a Subgraph,
+    pub(super) inputs: Vec<&'a str>,
+    pub(super) outputs: Vec<&'a str>,
+    /// Whether what it reads says how elements are moved.
+    is_decided_later: bool,
+    nodes: BTreeSet<usize>,
+    held: BTreeSet<&'a str>,
+}
+
+impl<'a> Candidate<'a> {
+    /// What is moved is read; what says how is the model's own, as far as it can be.
+    pub(super) fn new(source: &Source<'a>, subgraph: &'a Subgraph) -> Candidate<'a> {
+        let nodes = &source.partition.nodes;
+        let given = subgraph.members.iter().flat_map(|place| names_given(&nodes[*place]));
+        let own: HashSet<&str> = given.collect();
+        let mut candidate = Candidate {
+            subgraph,
+            inputs: Vec::new(),
+            outputs: subgraph.outputs.iter().map(String::as_str).collect(),
+            is_decided_later: false,
+            nodes: subgraph.members.iter().copied().collect(),
+            held: BTreeSet::new(),
+        };
+        let mut says_how = Vec::new();
+        for place in &subgraph.members {
+            let node = &nodes[*place];
+            let names = moved_inputs(&node.op_type).unwrap_or_default();
+            for (number, name) in node.input.iter().enumerate() {
+                let is_moved = names.get(number).is_none_or(Option::is_none);
+                if name.is_empty() || own.contains(name.as_str()) {
+                    continue;
+                }
+                let known = source.is_known(name);
+                if known && (!is_moved || source.says_shape_of(name, &own)) {
+                    says_how.push(name.as_str());
+                } else if !candidate.inputs.contains(&name.as_str()) {
+                    candidate.inputs.push(name);
+                }
+            }
+        }
+        candidate.add_known(source, &own, says_how);
+        candidate
+    }
+
+    /// Takes the tensors along that say how elements are moved, with all that they are reckoned from, up to shapes of
+    /// tensors that are not read: those are read then.
+    fn add_known(&mut self, source: &Source<'a>, own: &HashSet<&str>, mut left: Vec<&'a str>) {
+        while let Some(name) = left.pop() {
+            if name.is_empty() || self.inputs.contains(&name) {
+                continue;
+            }
+            let Some(place) = source.graph.giver(name) else {
+                match source.is_default(name) {
+                    true => self.decided_by(name),
+                    false => _ = self.held.insert(name),
+                }
+                continue;
+            };
+            let node = &source.partition.nodes[place];
+            let of_another = |read: &String| {
+                !own.contains(read.as_str()) && !self.inputs.contains(&read.as_str())
+            };
+            if says_shape(node) && node.input.iter().all(of_another) {
+                self.decided_by(name);
+            } else if self.nodes.insert(place) && !says_shape(node) {
+                left.extend(node.input.iter().map(String::as_str));
+            }
+        }
+    }
+
+    /// Has it read a tensor that says how elements are moved.
+    fn decided_by(&mut self, name: &'a str) {
+        self.inputs.push(name);
+        self.is_decided_later = true;
+    }
+
+    /// Has the node give the shape of a tensor that it does not give.
+    pub(super) fn add_shape(&mut self, place: usize, name: &'a str) {
+        self.nodes.insert(place);
+        self.outputs.push(name);
+    }
+
+    /// The bytes of its model: an ONNX model whose inputs and outputs have names and no types.
+    pub(super) fn model(&self, source: &Source<'a>, outputs: &[&str]) -> Result<Vec<u8>> {
+        let mut graph = Vec::new();
+        self.nodes
+            .iter()
+            .for_each(|place| add_field(&mut graph, field::NODE, &source.nodes[*place]));
+        add_field(&mut graph, field::NAME, source.partition.name.as_bytes());
+        for name in &self.held {
+            add_field(&mut graph, field::INITIALIZER, &held(source, name)?);
+        }
+        let names = |names: &[&str], number, graph: &mut Vec<u8>| {
+            for name in names {
+                let info = proto::ValueInfo { name: (*name).to_owned(), r#type: None };
+                add_field(graph, number, &info.encode_to_vec());
+            }
+        };
+        names(&self.inputs, field::INPUT, &mut graph);
+        names(outputs, field::OUTPUT, &mut graph);
+
+        let mut model = Vec::new();
+        for version in source.model.iter().filter(|part| part.number == field::IR_VERSION) {
+            model.extend_from_slice(&version.whole);
+        }
+        for import in payloads(&source.model, field::OPSET_IMPORT) {
+            add_field(&mut model, field::OPSET_IMPORT, import);
+        }
+        add_field(&mut model, field::GRAPH, &graph);
+        Ok(model)
+    }
+
+    /// Whether fewer bytes are written when it is one node; where the file does not state all shapes, whether fewer tensors
+    /// are. What its model holds is taken from `left`.
+    ///
+    /// # Errors
+    /// If its model cannot be run.
+    pub(super) fn gains(&self, source: &Source<'a>, left: &mut usize) -> Result<bool> {
+        let written: Vec<&str> = self.subgraph.written.iter().map(String::as_str).collect();
+        if written.len() <= self.subgraph.outputs.len() {
+            return Ok(false);
+        }
+        let bytes = self.held.iter().filter_map(|name| source.partition.held.get(*name));
+        let bytes = bytes.map(super::cost).fold(0, u64::saturating_add);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        *left = left.checked_sub(bytes).ok_or_else(|| {
+            Error::Unsupported("what says how it moves would make the file too large".to_owned())
+        })?;
+        let types = self.inputs.iter().map(|name| source.element_type(name));
+        let types = types.collect::<Result<Vec<_>>>()?;
+        let resolve = |outputs: &[&str]| {
+            let model = read_typed(self.model(source, outputs)?, &types)?;
+            let shapes = self.inputs.iter().map(|name| source.shape(name));
+            let Some(shapes) = shapes.collect::<Option<Vec<_>>>() else { return Ok(None) };
+            if self.is_decided_later {
+                return Ok(None);
+            }
+            let given = shapes.into_iter().map(|shape| Given { shape, data: None });
+            model.resolve(&given.collect::<Vec<_>>()).map(Some)
+        };
+        let Some(fused) = resolve(&self.outputs)? else { return Ok(true) };
+        let Some(each) = resolve(&written)? else { return Ok(true) };
+        let bytes = |id: &TensorId| each.program().tensor(*id).bytes() as u64;
+        let one_by_one = each.outputs().iter().map(bytes).fold(0, u64::saturating_add);
+        Ok((PlannedModel::new(fused, None)?.moved_bytes() as u64) < one_by_one)
+    }
+}
+
+/// A tensor that the file holds, or that lies beside it, as the model of a node holds it.
+fn held(source: &Source<'_>, name: &str) -> Result<Bytes> {
+    let Some(tensor) = source.partition.held.get(name) else {
+        return Err(malformed(format!("no node gives {name:?}")));
+    };
+    if tensor.data_location != data_location::EXTERNAL {
+        return Ok(source.tensors[name].clone());
+    }
+    let mut external = ExternalData::new(Some(&source.partition.folder), source.partition.links);
+    let read = constant(tensor, &format!("initializer {name:?}"), &mut external)?;
+    let raw_data = match read.data {
+        Data::Bytes(bytes) => bytes,
+        Data::Strings(_) => return Err(malformed("strings cannot be external data")),
+    };
+    let (dims, data_type, name) = (tensor.dims.clone(), tensor.data_type, tensor.name.clone());
+    let own = proto::Tensor { dims, data_type, name, raw_data, ..proto::Tensor::default() };
+    Ok(own.encode_to_vec().into())
+}

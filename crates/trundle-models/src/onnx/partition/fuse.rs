@@ -1,0 +1,308 @@
+//! A model written anew with its movement-only subgraphs as nodes of their own. All else stays byte for byte.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use bytes::Bytes;
+use prost::Message;
+
+use super::candidate::Candidate;
+use super::graph::{names_given, names_read};
+use super::role::{Role, says_shape};
+use super::source::{Source, field};
+use super::wire::{add_field, payloads, start_field};
+use super::{Partition, Subgraph};
+use crate::onnx::proto;
+use crate::{Error, Result, order};
+
+/// The domain of the nodes, and the version of its operators.
+const DOMAIN: &str = "trundle";
+const VERSION: i64 = 1;
+
+/// What all nodes may hold of the file's tensors together, as a multiple of the file's size: each holds what it needs,
+/// and a small model must not become a large one.
+const MOST_HELD: usize = 2;
+
+/// What they may hold in any case, in bytes.
+const LEAST_HELD: usize = 1 << 20;
+
+/// A model in which subgraphs that only move are nodes of their own, `trundle.Move`, for ONNX Runtime with trundle's
+/// operators.
+pub struct Fused {
+    /// The bytes of the file, one after another. Those of the model that was read, if no subgraph is fused.
+    pub file: Vec<Bytes>,
+    /// The new nodes.
+    pub nodes: Vec<FusedNode>,
+    /// The subgraphs that could not be fused, by their operators, and why. Those that gain nothing are not among them.
+    pub refused: Vec<(Vec<String>, Error)>,
+    /// How many subgraphs stay as they are, as nothing is gained.
+    pub unchanged: usize,
+    /// Whether elements lie in other files, which the model finds in its folder only.
+    pub is_external: bool,
+}
+
+/// A subgraph that became a node.
+#[derive(Clone, Debug)]
+pub struct FusedNode {
+    /// What it is called.
+    pub name: String,
+    /// The operators that it does the work of, as messages call them.
+    pub operators: Vec<String>,
+    /// The names of the tensors that it reads.
+    pub inputs: Vec<String>,
+    /// The names of the tensors that it gives.
+    pub outputs: Vec<String>,
+    /// How many tensors a runtime wrote that ran one operator after another.
+    pub written: usize,
+}
+
+impl Partition {
+    /// The model with each subgraph as one node that is faster so: fewer bytes are written, or, where sizes are not known,
+    /// fewer tensors. What is no node of such a subgraph stays byte for byte.
+    ///
+    /// # Errors
+    /// If the model is malformed.
+    pub fn fused(&self) -> Result<Fused> {
+        let source = Source::new(self)?;
+        let (mut chosen, mut refused, mut unchanged) = (Vec::new(), Vec::new(), 0);
+        let mut left = LEAST_HELD + MOST_HELD * self.file.len();
+        for subgraph in &self.subgraphs {
+            let candidate = Candidate::new(&source, subgraph);
+            match candidate.gains(&source, &mut left) {
+                Ok(true) => chosen.push(candidate),
+                Ok(false) => unchanged += 1,
+                Err(error) => refused.push((subgraph.operators.clone(), error)),
+            }
+        }
+        let is_external = source.external();
+        let mut fused = Fused {
+            file: vec![self.file.clone()],
+            nodes: Vec::new(),
+            refused,
+            unchanged,
+            is_external,
+        };
+        if !chosen.is_empty() {
+            let rest = Rest::new(&source, &mut chosen);
+            (fused.file, fused.nodes) = rest.file(&source, &chosen)?;
+        }
+        Ok(fused)
+    }
+}
+
+/// What stays of a model beside the new nodes.
+struct Rest<'a> {
+    /// The places of the nodes that stay.
+    nodes: BTreeSet<usize>,
+    /// The names of all tensors that something reads.
+    read: HashSet<&'a str>,
+}
+
+impl<'a> Rest<'a> {
+    /// What the nodes that compute, the new ones and the model's user need. A shape that they need of a tensor that is not
+    /// written any more, the node gives that the tensor is within.
+    fn new(source: &Source<'a>, chosen: &mut [Candidate<'a>]) -> Rest<'a> {
+        let Partition { nodes, roles, outputs, .. } = source.partition;
+        let mut within: HashMap<&str, usize> = HashMap::new();
+        let mut fused = HashSet::new();
+        for (number, candidate) in chosen.iter().enumerate() {
+            for place in &candidate.subgraph.members {
+                fused.insert(*place);
+                within.extend(names_given(&nodes[*place]).map(|name| (name, number)));
+            }
+            candidate.outputs.iter().for_each(|name| _ = within.remove(name));
+        }
+        let all_read: HashSet<&str> =
+            nodes.iter().flat_map(names_read).chain(outputs.iter().map(String::as_str)).collect();
+        let is_unread =
+            |place: &usize| !names_given(&nodes[*place]).any(|name| all_read.contains(name));
+        let mut left: Vec<&str> = outputs.iter().map(String::as_str).collect();
+        left.extend(chosen.iter().flat_map(|candidate| &candidate.inputs));
+        let mut rest = Rest { nodes: BTreeSet::new(), read: HashSet::new() };
+        for place in (0..nodes.len()).filter(|place| !fused.contains(place)) {
+            if roles[place] != Role::Known || is_unread(&place) {
+                rest.nodes.insert(place);
+                left.extend(names_read(&nodes[place]));
+            }
+        }
+        while let Some(name) = left.pop() {
+            if !rest.read.insert(name) {
+                continue;
+            }
+            let Some(place) = source.graph.giver(name) else { continue };
+            if roles[place] != Role::Known {
+                continue;
+            }
+            let shape_of = nodes[place].input.first().filter(|_| says_shape(&nodes[place]));
+            match shape_of.and_then(|read| within.get(read.as_str())) {
+                Some(number) => chosen[*number].add_shape(place, name),
+                None if rest.nodes.insert(place) => left.extend(names_read(&nodes[place])),
+                None => {}
+            }
+        }
+        rest
+    }
+
+    /// The bytes of the file with the chosen nodes, and what they are.
+    fn file(
+        &self,
+        source: &Source<'a>,
+        chosen: &[Candidate<'a>],
+    ) -> Result<(Vec<Bytes>, Vec<FusedNode>)> {
+        let names = free_names(source, chosen.len());
+        let mut graph = Vec::new();
+        for place in self.order(source, chosen)? {
+            graph.push(match place {
+                Place::Kept(place) => message(field::NODE, &source.nodes[place]),
+                Place::Chosen(number) => {
+                    message(field::NODE, &node(source, &chosen[number], &names[number])?)
+                }
+            });
+        }
+        let held: HashSet<&str> = source.partition.nodes.iter().flat_map(names_read).collect();
+        let mut tensors = source.partition.held_names.iter();
+        for part in &source.fields {
+            let stays = match part.number {
+                field::NODE => false,
+                // What nothing reads any more: runtimes complain of it.
+                field::INITIALIZER => tensors.next().is_none_or(|name| {
+                    self.read.contains(name.as_str()) || !held.contains(name.as_str())
+                }),
+                _ => true,
+            };
+            if stays {
+                graph.push(part.whole.clone());
+            }
+        }
+        for name in chosen.iter().flat_map(|candidate| &candidate.outputs) {
+            if !source.partition.infos.contains_key(*name) {
+                graph.push(message(field::VALUE_INFO, &of_type(name, source.types.get(name))));
+            }
+        }
+        let mut file = Vec::new();
+        for part in &source.model {
+            if part.number == field::GRAPH {
+                let mut start = Vec::new();
+                start_field(&mut start, field::GRAPH, graph.iter().map(Bytes::len).sum());
+                file.push(start.into());
+                file.append(&mut graph);
+            } else {
+                file.push(part.whole.clone());
+            }
+        }
+        file.extend(import(source));
+        let nodes = chosen.iter().zip(names).map(|(candidate, name)| fused_node(candidate, name));
+        Ok((file, nodes.collect()))
+    }
+
+    /// An order in which all nodes can run, the file's where they are its own.
+    fn order(&self, source: &Source<'a>, chosen: &[Candidate<'a>]) -> Result<Vec<Place>> {
+        let last = |candidate: &Candidate<'_>| candidate.subgraph.members.iter().max().copied();
+        let mut places: Vec<(usize, Place)> =
+            self.nodes.iter().map(|place| (*place, Place::Kept(*place))).collect();
+        let numbered = chosen.iter().enumerate();
+        places.extend(
+            numbered.map(|(number, each)| (last(each).unwrap_or(0), Place::Chosen(number))),
+        );
+        places.sort_unstable_by_key(|(key, _)| *key);
+        let nodes = &source.partition.nodes;
+        let mut giver: HashMap<&str, usize> = HashMap::new();
+        for (number, (_, place)) in places.iter().enumerate() {
+            match place {
+                Place::Kept(place) => {
+                    giver.extend(names_given(&nodes[*place]).map(|name| (name, number)));
+                }
+                Place::Chosen(of) => {
+                    giver.extend(chosen[*of].outputs.iter().map(|name| (*name, number)));
+                }
+            }
+        }
+        let reads = |number: usize| {
+            let names = match places[number].1 {
+                Place::Kept(place) => names_read(&nodes[place]),
+                Place::Chosen(of) => chosen[of].inputs.clone(),
+            };
+            names.into_iter().filter_map(|name| giver.get(name).copied()).collect::<Vec<_>>()
+        };
+        let name = |number: usize| format!("node {}", places[number].0);
+        let order = order::sorted(places.len(), reads, name)
+            .map_err(|(_, problem)| Error::Unsupported(format!("not fused: {problem}")))?;
+        Ok(order.into_iter().map(|number| places[number].1).collect())
+    }
+}
+
+/// A node of the new file.
+#[derive(Clone, Copy)]
+enum Place {
+    /// One of the file that was read.
+    Kept(usize),
+    /// A new one.
+    Chosen(usize),
+}
+
+/// What is said of a new node.
+fn fused_node(candidate: &Candidate<'_>, name: String) -> FusedNode {
+    let Subgraph { operators, written, .. } = candidate.subgraph;
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    FusedNode {
+        name,
+        operators: operators.clone(),
+        inputs: owned(&candidate.inputs),
+        outputs: owned(&candidate.outputs),
+        written: written.len(),
+    }
+}
+
+/// The message of a new node.
+fn node(source: &Source<'_>, candidate: &Candidate<'_>, name: &str) -> Result<Vec<u8>> {
+    let model = candidate.model(source, &candidate.outputs)?;
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let attribute = proto::Attribute {
+        name: "model".to_owned(),
+        s: Some(model.into()),
+        r#type: proto::attribute_type::STRING,
+        ..proto::Attribute::default()
+    };
+    let node = proto::Node {
+        input: owned(&candidate.inputs),
+        output: owned(&candidate.outputs),
+        name: name.to_owned(),
+        op_type: "Move".to_owned(),
+        attribute: vec![attribute],
+        domain: DOMAIN.to_owned(),
+        ..proto::Node::default()
+    };
+    Ok(node.encode_to_vec())
+}
+
+/// What says that a tensor is of an element type, and nothing of its shape.
+fn of_type(name: &str, number: Option<i32>) -> Vec<u8> {
+    let tensor = proto::TensorType { elem_type: number.unwrap_or_default(), shape: None };
+    let r#type = proto::Type { tensor: Some(tensor), ..proto::Type::default() };
+    proto::ValueInfo { name: name.to_owned(), r#type: Some(r#type) }.encode_to_vec()
+}
+
+/// What says that the model has nodes of our domain, if it does not yet.
+fn import(source: &Source<'_>) -> Option<Bytes> {
+    let is_ours = |import: &Bytes| {
+        proto::OperatorSetId::decode(import.clone()).is_ok_and(|import| import.domain == DOMAIN)
+    };
+    if payloads(&source.model, field::OPSET_IMPORT).any(is_ours) {
+        return None;
+    }
+    let import = proto::OperatorSetId { domain: DOMAIN.to_owned(), version: VERSION };
+    Some(message(field::OPSET_IMPORT, &import.encode_to_vec()))
+}
+
+/// Names that no node has.
+fn free_names(source: &Source<'_>, count: usize) -> Vec<String> {
+    let taken: HashSet<&str> = source.partition.nodes.iter().map(|node| &node.name[..]).collect();
+    let names = (0..).map(|number| format!("trundle_move_{number}"));
+    names.filter(|name| !taken.contains(name.as_str())).take(count).collect()
+}
+
+/// A field of a message.
+fn message(number: u32, bytes: &[u8]) -> Bytes {
+    let mut whole = Vec::with_capacity(bytes.len() + 12);
+    add_field(&mut whole, number, bytes);
+    whole.into()
+}

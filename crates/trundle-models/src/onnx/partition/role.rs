@@ -1,0 +1,73 @@
+//! What a node of a model does with elements.
+
+use std::collections::HashSet;
+
+use crate::onnx::functions::Functions;
+use crate::onnx::operators::forms;
+use crate::onnx::proto;
+use crate::onnx::unsupported::unsupported;
+
+/// The inputs that operators move; all others say how.
+const MOVED_INPUTS: [&str; 7] =
+    ["X", "data", "input", "input_data", "past_cache", "update", "updates"];
+
+/// Operators that give the elements that they read, in the same order: no runtime moves any for them.
+const VIEWS: [&str; 6] = ["Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// What it gives is known before anything runs.
+    Known,
+    Moves,
+    Computes,
+}
+
+/// What a node does, where these tensors are known; and what it is called if it computes.
+pub(super) fn role<'a>(
+    node: &'a proto::Node,
+    functions: &Functions<'a>,
+    known: &HashSet<&str>,
+) -> (Role, String) {
+    if functions.called_by(node).is_some() {
+        return (Role::Computes, format!("function {}", node.op_type.escape_debug()));
+    }
+    if let Some((_, name)) = unsupported(node) {
+        return (Role::Computes, name);
+    }
+    let kind = node.op_type.as_str();
+    let is_known = |name: &String| name.is_empty() || known.contains(name.as_str());
+    if says_shape(node) || node.input.iter().all(is_known) {
+        return (Role::Known, String::new());
+    }
+    let Some(names) = moved_inputs(kind) else { return (Role::Computes, kind.to_owned()) };
+    let others = node.input.iter().zip(names.into_iter().chain(std::iter::repeat(None)));
+    match others
+        .filter_map(|(input, name)| Some((input, name?)))
+        .find(|(input, _)| !is_known(input))
+    {
+        None => (Role::Moves, String::new()),
+        Some((_, name)) => (Role::Computes, format!("{kind} with computed {name}")),
+    }
+}
+
+/// For each input of an operator that moves its name, unless it is one of what it moves, as all are that follow; `None`
+/// for an operator that reckons with numbers.
+pub(super) fn moved_inputs(kind: &str) -> Option<Vec<Option<&'static str>>> {
+    if crate::onnx::arithmetic::is_arithmetic(kind) || matches!(kind, "ConstantOfShape" | "Range") {
+        return None;
+    }
+    let form = forms(kind)
+        .max_by_key(|form| form.inputs.map_or(0, |[all, more]| all.len() + more.len()))?;
+    let names = form.inputs.unwrap_or_default().concat();
+    Some(names.into_iter().map(|name| (!MOVED_INPUTS.contains(&name)).then_some(name)).collect())
+}
+
+/// Whether a node gives what it reads, in another shape.
+pub(super) fn is_view(node: &proto::Node) -> bool {
+    VIEWS.contains(&node.op_type.as_str())
+}
+
+/// Whether a node reads no element, but the shape of a tensor.
+pub(super) fn says_shape(node: &proto::Node) -> bool {
+    matches!(node.op_type.as_str(), "Shape" | "Size")
+}

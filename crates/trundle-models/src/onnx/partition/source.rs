@@ -1,0 +1,154 @@
+//! An ONNX model as its file has it: what each node and tensor is, byte for byte.
+
+use std::collections::{HashMap, HashSet};
+
+use bytes::Bytes;
+use trundle_core::Shape;
+
+use super::Partition;
+use super::element_types::ElementTypes;
+use super::graph::Graph;
+use super::role::{Role, says_shape};
+use super::wire::{Field, fields, payloads};
+use crate::onnx::element::element_type;
+use crate::onnx::value_info::tensor_type;
+use crate::onnx::{malformed, proto};
+use crate::{ElementType, Error, Result};
+
+/// Numbers of fields: of `ModelProto`, of `GraphProto` and of those within.
+pub(super) mod field {
+    pub(in super::super) const IR_VERSION: u32 = 1;
+    pub(in super::super) const GRAPH: u32 = 7;
+    pub(in super::super) const OPSET_IMPORT: u32 = 8;
+
+    pub(in super::super) const NODE: u32 = 1;
+    pub(in super::super) const NAME: u32 = 2;
+    pub(in super::super) const INITIALIZER: u32 = 5;
+    pub(in super::super) const INPUT: u32 = 11;
+    pub(in super::super) const OUTPUT: u32 = 12;
+    pub(in super::super) const VALUE_INFO: u32 = 13;
+}
+
+/// A model, and its file.
+pub(super) struct Source<'a> {
+    pub(super) partition: &'a Partition,
+    pub(super) graph: Graph<'a>,
+    /// The fields of the model and of its graph.
+    pub(super) model: Vec<Field>,
+    pub(super) fields: Vec<Field>,
+    /// The nodes, in the file's order, and the tensors that it holds.
+    pub(super) nodes: Vec<Bytes>,
+    pub(super) tensors: HashMap<&'a str, Bytes>,
+    pub(super) types: ElementTypes<'a>,
+}
+
+impl<'a> Source<'a> {
+    /// The model that was read.
+    ///
+    /// # Errors
+    /// If its graph is in several pieces.
+    pub(super) fn new(partition: &'a Partition) -> Result<Source<'a>> {
+        let graph = Graph::new(&partition.nodes)?;
+        let model = fields(&partition.file)?;
+        let graphs: Vec<&Bytes> = payloads(&model, field::GRAPH).collect();
+        let [own] = graphs[..] else {
+            return Err(Error::Unsupported("the graph is in several pieces".to_owned()));
+        };
+        let fields = fields(own)?;
+        let nodes: Vec<Bytes> = payloads(&fields, field::NODE).cloned().collect();
+        let tensors = partition.held_names.iter().map(String::as_str);
+        let tensors = tensors.zip(payloads(&fields, field::INITIALIZER).cloned()).collect();
+        if nodes.len() != partition.nodes.len() {
+            return Err(malformed("a node is no message"));
+        }
+        let held = partition.held.values().map(|tensor| (&tensor.name[..], tensor.data_type));
+        let stated = partition.infos.values().filter_map(|info| {
+            let tensor = info.r#type.as_ref()?.tensor.as_ref()?;
+            Some((&info.name[..], tensor.elem_type))
+        });
+        let mut types = ElementTypes::new(held.chain(stated));
+        for place in graph.sorted()? {
+            types.add(&partition.nodes[place]);
+        }
+        Ok(Source { partition, graph, model, fields, nodes, tensors, types })
+    }
+
+    /// Whether a tensor is known before anything runs.
+    pub(super) fn is_known(&self, name: &str) -> bool {
+        match self.graph.giver(name) {
+            Some(place) => self.partition.roles[place] == Role::Known,
+            None => self.partition.held.contains_key(name),
+        }
+    }
+
+    /// Whether a tensor that the file holds is what an input is where nothing else is given.
+    pub(super) fn is_default(&self, name: &str) -> bool {
+        self.partition.defaults.contains(name)
+    }
+
+    /// Whether a tensor that is known is reckoned from the shape of one of these.
+    pub(super) fn says_shape_of(&self, name: &str, own: &HashSet<&str>) -> bool {
+        let mut seen = HashSet::new();
+        let mut left = vec![name];
+        while let Some(name) = left.pop() {
+            let Some(place) = self.graph.giver(name).filter(|place| seen.insert(*place)) else {
+                continue;
+            };
+            let node = &self.partition.nodes[place];
+            let mut reads = node.input.iter().map(String::as_str);
+            match says_shape(node) {
+                true if reads.any(|read| own.contains(read)) => return true,
+                true => {}
+                false => left.extend(reads),
+            }
+        }
+        false
+    }
+
+    /// The element type of a tensor.
+    ///
+    /// # Errors
+    /// If neither the file nor an operator says it, or it is not supported.
+    pub(super) fn element_type(&self, name: &str) -> Result<ElementType> {
+        let number = self
+            .types
+            .get(name)
+            .ok_or_else(|| Error::Input(format!("the model does not say the type of {name:?}")))?;
+        element_type(number, &format!("{name:?}")).map(|(_, element)| element)
+    }
+
+    /// The shape of a tensor, if the file states all of it.
+    pub(super) fn shape(&self, name: &str) -> Option<Shape> {
+        if let Some(tensor) = self.partition.held.get(name) {
+            let sizes = tensor.dims.iter().map(|size| usize::try_from(*size).ok());
+            return Shape::new(sizes.collect::<Option<Vec<_>>>()?).ok();
+        }
+        let (_, stated) = tensor_type(self.partition.infos.get(name)?, name).ok()?;
+        Shape::new(stated.sizes()?).ok()
+    }
+
+    /// Whether elements that nodes in use read lie in files beside the model.
+    pub(super) fn external(&self) -> bool {
+        let is_external = |tensor: &proto::Tensor| !tensor.external_data.is_empty();
+        let mut graphs: Vec<&proto::Graph> = Vec::new();
+        let mut nodes: Vec<&proto::Node> = self.partition.nodes.iter().collect();
+        if self.partition.held.values().any(is_external) {
+            return true;
+        }
+        while let Some(node) = nodes.pop() {
+            for attribute in &node.attribute {
+                if attribute.t.as_deref().is_some_and(is_external) {
+                    return true;
+                }
+                graphs.extend(attribute.g.as_deref());
+            }
+            while let Some(graph) = graphs.pop() {
+                if graph.initializer.iter().any(is_external) {
+                    return true;
+                }
+                nodes.extend(&graph.node);
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,322 @@
+//! Models written anew with what only moves as nodes of their own.
+
+use std::path::Path;
+
+use super::*;
+use crate::onnx::proto::Entry;
+use crate::onnx::{Fused, Partition, read_typed};
+use crate::{Data, ElementType, Given, Links, PlannedModel};
+use trundle_core::{DType, Shape};
+
+const F32: ElementType = ElementType::Fixed(DType::F32);
+const I64: ElementType = ElementType::Fixed(DType::I64);
+
+fn fused_bytes(bytes: Vec<u8>) -> Result<Fused> {
+    Partition::read_bytes(bytes, Path::new("."), Links::Within)?.fused()
+}
+
+fn fused(model: &Proto) -> Fused {
+    fused_bytes(model.encode_to_vec()).unwrap()
+}
+
+/// The model that was written.
+fn written(fused: &Fused) -> Proto {
+    Proto::decode(&fused.file.concat()[..]).unwrap()
+}
+
+/// The kinds of a model's nodes, in its order.
+fn kinds(model: &Proto) -> Vec<&str> {
+    model.graph.as_ref().unwrap().node.iter().map(|node| &node.op_type[..]).collect()
+}
+
+/// The new nodes of a model.
+fn moves(model: &Proto) -> Vec<&Node> {
+    let nodes = &model.graph.as_ref().unwrap().node;
+    nodes
+        .iter()
+        .filter(|node| (&node.op_type[..], &node.domain[..]) == ("Move", "trundle"))
+        .collect()
+}
+
+/// What the model of a node makes of inputs of these types, shapes and elements.
+fn run(node: &Node, inputs: &[(ElementType, &[usize], Vec<u8>)]) -> Vec<(Shape, Vec<u8>)> {
+    let types: Vec<ElementType> = inputs.iter().map(|(element, ..)| *element).collect();
+    let bytes = node.attribute[0].s.clone().unwrap().to_vec();
+    let model = read_typed(bytes, &types).unwrap();
+    let data: Vec<Data> =
+        inputs.iter().map(|(.., bytes)| Data::Bytes(bytes.clone().into())).collect();
+    let given = inputs.iter().zip(&data);
+    let given: Vec<Given<'_>> = given
+        .map(|((_, sizes, _), data)| Given { shape: Shape::new(*sizes).unwrap(), data: Some(data) })
+        .collect();
+    let planned = PlannedModel::new(model.resolve(&given).unwrap(), Some(1)).unwrap();
+    let outputs = planned.run(&data, &mut |_| ()).unwrap();
+    let shapes = planned.model().outputs().iter().map(|id| planned.model().shape(*id).clone());
+    let bytes = outputs.into_iter().map(|data| match data {
+        Data::Bytes(bytes) => bytes.to_vec(),
+        Data::Strings(_) => panic!("texts"),
+    });
+    shapes.zip(bytes).collect()
+}
+
+fn floats_of(values: impl IntoIterator<Item = u32>) -> Vec<u8> {
+    values.into_iter().flat_map(|value| (value as f32).to_le_bytes()).collect()
+}
+
+fn list(name: &str, values: &[i64]) -> Tensor {
+    Tensor { int64_data: values.to_vec(), ..tensor(name, INT64, &[values.len() as i64]) }
+}
+
+/// A model that holds these tensors, which are no inputs then.
+fn holding(mut all: Proto, tensors: Vec<Tensor>) -> Proto {
+    let graph = all.graph.as_mut().unwrap();
+    graph.input.retain(|input| tensors.iter().all(|tensor| tensor.name != input.name));
+    graph.initializer = tensors;
+    all
+}
+
+/// A model that rolls what it computes along its last axis, as exporters write it.
+fn roll() -> Proto {
+    let nodes = vec![
+        node("Relu", &["x"], &["r"], vec![]),
+        node("Slice", &["r", "one", "end", "axis"], &["a"], vec![]),
+        node("Slice", &["r", "zero", "one", "axis"], &["b"], vec![]),
+        node("Concat", &["a", "b"], &["c"], vec![int("axis", -1)]),
+        node("Transpose", &["c"], &["t"], vec![]),
+        node("Exp", &["t"], &["y"], vec![]),
+    ];
+    let tensors =
+        vec![list("zero", &[0]), list("one", &[1]), list("end", &[i64::MAX]), list("axis", &[1])];
+    holding(model(17, nodes, FLOAT), tensors)
+}
+
+#[test]
+fn what_moves_becomes_a_node_that_moves_it() {
+    let all = fused(&roll());
+    let model = written(&all);
+    assert_eq!(kinds(&model), ["Relu", "Move", "Exp"]);
+    let [only] = moves(&model)[..] else { panic!("{model:?}") };
+    assert_eq!((&only.input[..], &only.output[..]), (&strings(&["r"])[..], &strings(&["t"])[..]));
+    assert_eq!(only.name, "trundle_move_0");
+    let graph = model.graph.as_ref().unwrap();
+    // What only the slices read is in the node now.
+    assert!(graph.initializer.is_empty(), "{:?}", graph.initializer);
+    let [info] = &graph.value_info[..] else { panic!("{:?}", graph.value_info) };
+    let stated = info.r#type.as_ref().unwrap().tensor.as_ref().unwrap();
+    assert_eq!((&info.name[..], stated.elem_type, &stated.shape), ("t", FLOAT, &None));
+    let import = model.opset_import.last().unwrap();
+    assert_eq!((&import.domain[..], import.version), ("trundle", 1));
+
+    let [said] = &all.nodes[..] else { panic!("{:?}", all.nodes) };
+    assert_eq!((said.operators.len(), said.written), (4, 4));
+    assert_eq!((all.unchanged, all.refused.len(), all.is_external), (0, 0, false));
+
+    let moved = run(only, &[(F32, &[2, 3], floats_of(0..6))]);
+    assert_eq!(moved, [(Shape::new([3, 2]).unwrap(), floats_of([1, 4, 2, 5, 0, 3]))]);
+    // Fused once more, nothing is left to do.
+    let again = fused(&model);
+    assert!(again.nodes.is_empty());
+    assert_eq!(again.file.concat(), all.file.concat());
+}
+
+#[test]
+fn all_else_stays_byte_for_byte() {
+    // Fields that no version of the format has, within the model, the graph and a node.
+    let unknown = [0xfa, 0x7f, 3, b'a', b'b', b'c'];
+    let mut all = roll();
+    let graph = all.graph.take().unwrap();
+    let mut relu = graph.node[0].encode_to_vec();
+    relu.extend(unknown);
+    let mut own = Vec::new();
+    let field = |number: u8, bytes: &[u8]| {
+        [&[number << 3 | 2][..], &[u8::try_from(bytes.len()).unwrap()][..], bytes].concat()
+    };
+    own.extend(field(1, &relu));
+    own.extend(unknown);
+    own.extend(Graph { node: graph.node[1..].to_vec(), ..graph }.encode_to_vec());
+    let mut bytes = all.encode_to_vec();
+    prost::encoding::encode_key(7, prost::encoding::WireType::LengthDelimited, &mut bytes);
+    prost::encoding::encode_varint(own.len() as u64, &mut bytes);
+    bytes.extend(&own);
+    bytes.extend(unknown);
+
+    let all = fused_bytes(bytes).unwrap();
+    assert_eq!(all.nodes.len(), 1);
+    let file = all.file.concat();
+    let has = |bytes: &[u8]| file.windows(bytes.len()).filter(|window| *window == bytes).count();
+    assert_eq!(has(&field(1, &relu)), 1);
+    assert_eq!(has(&unknown), 3);
+    assert_eq!(kinds(&written(&all)), ["Relu", "Move", "Exp"]);
+}
+
+#[test]
+fn where_nothing_is_gained_nothing_is_changed() {
+    let nodes = vec![
+        node("Relu", &["x"], &["r"], vec![]),
+        node("Transpose", &["r"], &["t"], vec![]),
+        node("Exp", &["t"], &["y"], vec![]),
+    ];
+    let bytes = model(17, nodes, FLOAT).encode_to_vec();
+    let all = fused_bytes(bytes.clone()).unwrap();
+    assert_eq!(all.file.concat(), bytes);
+    assert_eq!((all.nodes.len(), all.unchanged), (0, 1));
+}
+
+#[test]
+fn what_is_computed_in_between_is_in_no_node() {
+    // As in the blocks of YOLO: a half is computed with, and put beside both.
+    let nodes = vec![
+        node("Relu", &["x"], &["r"], vec![]),
+        node("Split", &["r"], &["a", "b"], vec![int("axis", 1)]),
+        node("Exp", &["b"], &["e"], vec![]),
+        node("Concat", &["a", "b", "e"], &["c"], vec![int("axis", 1)]),
+        node("Transpose", &["c"], &["t"], vec![]),
+        node("Abs", &["t"], &["y"], vec![]),
+    ];
+    let model = written(&fused(&model(17, nodes, FLOAT)));
+    assert_eq!(kinds(&model), ["Relu", "Split", "Exp", "Move", "Abs"]);
+    assert_eq!(moves(&model)[0].input, strings(&["a", "b", "e"]));
+}
+
+#[test]
+fn what_is_read_late_waits() {
+    // The slice could be done at once, but is read with what is computed from it: both are one node.
+    let nodes = vec![
+        node("Slice", &["x", "zero", "one"], &["s"], vec![]),
+        node("Exp", &["x"], &["e"], vec![]),
+        node("Concat", &["s", "e"], &["c"], vec![int("axis", 0)]),
+        node("Abs", &["c"], &["y"], vec![]),
+    ];
+    let all = holding(model(17, nodes, FLOAT), vec![list("zero", &[0]), list("one", &[1])]);
+    let model = written(&fused(&all));
+    assert_eq!(kinds(&model), ["Exp", "Move", "Abs"]);
+    let moved = run(
+        moves(&model)[0],
+        &[(F32, &[2, 1], floats_of([7, 8])), (F32, &[2, 1], floats_of([1, 2]))],
+    );
+    assert_eq!(moved[0].1, floats_of([7, 1, 2]));
+}
+
+#[test]
+fn the_shape_of_what_is_not_written_is_given_by_the_node() {
+    let nodes = vec![
+        node("Relu", &["x"], &["r"], vec![]),
+        node("Transpose", &["r"], &["t"], vec![]),
+        node("Shape", &["t"], &["s"], vec![]),
+        node("Concat", &["t", "t"], &["c"], vec![int("axis", 0)]),
+        node("ConstantOfShape", &["s"], &["z"], vec![]),
+        node("Mean", &["c", "z"], &["y"], vec![]),
+    ];
+    let model = written(&fused(&model(17, nodes, FLOAT)));
+    assert_eq!(kinds(&model), ["Relu", "Move", "ConstantOfShape", "Mean"]);
+    let [only] = moves(&model)[..] else { panic!("{model:?}") };
+    assert_eq!(only.output, strings(&["c", "s"]));
+    let moved = run(only, &[(F32, &[1, 2], floats_of([1, 2]))]);
+    let shape: Vec<u8> = [2i64, 1].iter().flat_map(|size| size.to_le_bytes()).collect();
+    assert_eq!(moved[0].1, floats_of([1, 2, 1, 2]));
+    assert_eq!(moved[1], (Shape::new([2]).unwrap(), shape));
+}
+
+#[test]
+fn shapes_of_what_is_computed_and_defaults_of_inputs_are_read() {
+    let nodes = vec![
+        node("Exp", &["x"], &["e"], vec![]),
+        node("Shape", &["e"], &["s"], vec![]),
+        node("Transpose", &["x"], &["t"], vec![ints("perm", &[1, 0])]),
+        node("Reshape", &["t", "s"], &["v"], vec![]),
+        node("Slice", &["v", "start", "end"], &["c"], vec![]),
+        node("Abs", &["c"], &["y"], vec![]),
+    ];
+    let mut all = holding(model(17, nodes, FLOAT), vec![list("start", &[0]), list("end", &[1])]);
+    // Whoever runs the model may say where it ends.
+    all.graph.as_mut().unwrap().input.push(value("end", INT64));
+    let all = fused(&all);
+    let model = written(&all);
+    assert_eq!(kinds(&model), ["Exp", "Shape", "Move", "Abs"]);
+    let [only] = moves(&model)[..] else { panic!("{model:?}") };
+    assert_eq!(only.input, strings(&["x", "end", "s"]));
+    let names: Vec<&str> =
+        model.graph.as_ref().unwrap().initializer.iter().map(|tensor| &tensor.name[..]).collect();
+    assert_eq!(names, ["end"]);
+    let numbers = |values: &[i64]| values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let moved = run(
+        only,
+        &[
+            (F32, &[2, 2], floats_of(0..4)),
+            (I64, &[1], numbers(&[1])),
+            (I64, &[2], numbers(&[2, 2])),
+        ],
+    );
+    assert_eq!(moved[0].1, floats_of([0, 2]));
+}
+
+#[test]
+fn constants_that_are_moved_are_read_and_those_beside_the_model_are_found_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let beside = |name: &str, bytes: Vec<u8>| {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+        vec![Entry { key: "location".to_owned(), value: name.to_owned() }]
+    };
+    let token = Tensor {
+        external_data: beside("token.bin", floats_of([9])),
+        data_location: 1,
+        ..tensor("token", FLOAT, &[1, 1])
+    };
+    let order = Tensor {
+        external_data: beside(
+            "order.bin",
+            [1i64, 2].iter().flat_map(|at| at.to_le_bytes()).collect(),
+        ),
+        data_location: 1,
+        ..tensor("sizes", INT64, &[2])
+    };
+    let nodes = vec![
+        node("Exp", &["x"], &["e"], vec![]),
+        node("Concat", &["token", "e"], &["c"], vec![int("axis", 0)]),
+        node("Reshape", &["c", "sizes"], &["r"], vec![]),
+        node("Concat", &["r", "r"], &["t"], vec![int("axis", 0)]),
+        node("Abs", &["t"], &["y"], vec![]),
+    ];
+    let bytes = holding(model(17, nodes, FLOAT), vec![token, order]).encode_to_vec();
+    let all = Partition::read_bytes(bytes, folder.path(), Links::Within).unwrap().fused().unwrap();
+    assert!(all.is_external);
+    let model = written(&all);
+    let [only] = moves(&model)[..] else { panic!("{model:?}") };
+    assert_eq!(only.input, strings(&["token", "e"]));
+    let moved = run(only, &[(F32, &[1, 1], floats_of([9])), (F32, &[1, 1], floats_of([4]))]);
+    assert_eq!(moved[0].1, floats_of([9, 4, 9, 4]));
+}
+
+#[test]
+fn what_cannot_be_one_node_is_said() {
+    // Nobody says of which type the elements are.
+    let mut all = roll();
+    all.graph.as_mut().unwrap().node[0].domain = "elsewhere".to_owned();
+    all.opset_import.push(OperatorSetId { domain: "elsewhere".to_owned(), version: 1 });
+    let bytes = all.encode_to_vec();
+    let all = fused_bytes(bytes.clone()).unwrap();
+    assert_eq!(all.file.concat(), bytes);
+    let [(operators, error)] = &all.refused[..] else { panic!("{:?}", all.refused) };
+    assert_eq!(operators.len(), 4);
+    assert_eq!(error.to_string(), "the model does not say the type of \"r\"");
+}
+
+#[test]
+fn a_small_model_does_not_become_a_large_one() {
+    let table: Vec<i64> = (0..300_000).map(|at| at % 2).collect();
+    let of = |number: usize| {
+        let names = ["e", "g", "t", "a"].map(|name| format!("{name}{number}"));
+        let [e, g, t, a] = names.each_ref().map(String::as_str);
+        [
+            node("Exp", &["x"], &[e], vec![]),
+            node("Gather", &[e, "table"], &[g], vec![]),
+            node("Transpose", &[g], &[t], vec![]),
+            node("Abs", &[t], &[a], vec![]),
+        ]
+    };
+    let nodes = (0..9).flat_map(of).collect();
+    let all = fused(&holding(model(17, nodes, FLOAT), vec![list("table", &table)]));
+    assert!((1..9).contains(&all.nodes.len()), "{}", all.nodes.len());
+    let error = &all.refused.last().unwrap().1;
+    assert_eq!(error.to_string(), "what says how it moves would make the file too large");
+}
