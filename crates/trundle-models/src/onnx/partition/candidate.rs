@@ -78,13 +78,15 @@ impl<'a> Candidate<'a> {
                 continue;
             };
             let node = &source.partition.nodes[place];
-            let of_another = |read: &String| {
-                !own.contains(read.as_str()) && !self.inputs.contains(&read.as_str())
-            };
-            if says_shape(node) && node.input.iter().all(of_another) {
-                self.decided_by(name);
-            } else if self.nodes.insert(place) && !says_shape(node) {
-                left.extend(node.input.iter().map(String::as_str));
+            let is_read = |read: &str| own.contains(read) || self.inputs.contains(&read);
+            match node.input.first().filter(|_| says_shape(node)) {
+                // The shape of what is not known, and not read otherwise.
+                Some(of) if !source.is_known(of) && !is_read(of) => self.decided_by(name),
+                Some(of) if !source.is_known(of) => _ = self.nodes.insert(place),
+                _ if self.nodes.insert(place) => {
+                    left.extend(node.input.iter().map(String::as_str));
+                }
+                _ => {}
             }
         }
     }

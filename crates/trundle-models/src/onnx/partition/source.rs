@@ -95,12 +95,11 @@ impl<'a> Source<'a> {
                 continue;
             };
             let node = &self.partition.nodes[place];
-            let mut reads = node.input.iter().map(String::as_str);
-            match says_shape(node) {
-                true if reads.any(|read| own.contains(read)) => return true,
-                true => {}
-                false => left.extend(reads),
+            let reads = node.input.iter().map(String::as_str);
+            if says_shape(node) && reads.clone().any(|read| own.contains(read)) {
+                return true;
             }
+            left.extend(reads.filter(|read| self.is_known(read)));
         }
         false
     }

@@ -218,6 +218,39 @@ fn the_shape_of_what_is_not_written_is_given_by_the_node() {
 }
 
 #[test]
+fn what_is_reckoned_from_a_shape_within_is_within() {
+    // As the class token of a vision transformer: how often it is there is read from the shape that it is put beside,
+    // by way of the shape of that.
+    let nodes = vec![
+        node("Exp", &["x"], &["e"], vec![]),
+        node("Transpose", &["e"], &["t"], vec![ints("perm", &[1, 0, 2])]),
+        node("Shape", &["t"], &["s"], vec![]),
+        node("Gather", &["s", "zero"], &["batch"], vec![]),
+        node("Concat", &["batch", "rest"], &["sizes"], vec![int("axis", 0)]),
+        node("Shape", &["sizes"], &["rank"], vec![]),
+        node(
+            "ConstantOfShape",
+            &["rank"],
+            &["ones"],
+            vec![tensor_attribute("value", list("", &[1]))],
+        ),
+        node("Where", &["never", "ones", "sizes"], &["chosen"], vec![]),
+        node("Expand", &["token", "chosen"], &["tokens"], vec![]),
+        node("Concat", &["tokens", "t"], &["c"], vec![int("axis", 1)]),
+        node("Abs", &["c"], &["y"], vec![]),
+    ];
+    let never = Tensor { int32_data: vec![0], ..tensor("never", 9, &[1]) };
+    let token = Tensor { float_data: vec![7f32.to_bits()], ..tensor("token", FLOAT, &[1, 1, 1]) };
+    let tensors = vec![list("zero", &[0]), list("rest", &[1, 1]), never, token];
+    let model = written(&fused(&holding(model(17, nodes, FLOAT), tensors)));
+    assert_eq!(kinds(&model), ["Exp", "Move", "Abs"]);
+    let [only] = moves(&model)[..] else { panic!("{model:?}") };
+    assert_eq!(only.input, strings(&["e"]));
+    let moved = run(only, &[(F32, &[1, 2, 1], floats_of([1, 2]))]);
+    assert_eq!(moved, [(Shape::new([2, 2, 1]).unwrap(), floats_of([7, 1, 7, 2]))]);
+}
+
+#[test]
 fn shapes_of_what_is_computed_and_defaults_of_inputs_are_read() {
     let nodes = vec![
         node("Exp", &["x"], &["e"], vec![]),
