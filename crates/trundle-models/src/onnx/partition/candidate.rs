@@ -22,6 +22,8 @@ pub(super) struct Candidate<'a> {
     pub(super) subgraph: &'a Subgraph,
     pub(super) inputs: Vec<&'a str>,
     pub(super) outputs: Vec<&'a str>,
+    /// The inputs, as a set.
+    read: HashSet<&'a str>,
     /// Whether what it reads says how elements are moved.
     is_decided_later: bool,
     nodes: BTreeSet<usize>,
@@ -38,24 +40,24 @@ impl<'a> Candidate<'a> {
             subgraph,
             inputs: Vec::new(),
             outputs: subgraph.outputs.iter().map(String::as_str).collect(),
+            read: HashSet::new(),
             is_decided_later: false,
             nodes: subgraph.members.iter().copied().collect(),
             held: BTreeSet::new(),
         };
+        let reckoned = source.reckoned_from(&own, &subgraph.nodes);
         let mut says_how = Vec::new();
         for place in &subgraph.members {
             let node = &nodes[*place];
             let names = moved_inputs(&node.op_type).unwrap_or_default();
-            for (number, name) in node.input.iter().enumerate() {
+            for (number, name) in node.input.iter().map(String::as_str).enumerate() {
                 let is_moved = names.get(number).is_none_or(Option::is_none);
-                if name.is_empty() || own.contains(name.as_str()) {
+                if name.is_empty() || own.contains(name) {
                     continue;
                 }
-                let known = source.is_known(name);
-                if known && (!is_moved || source.says_shape_of(name, &own)) {
-                    says_how.push(name.as_str());
-                } else if !candidate.inputs.contains(&name.as_str()) {
-                    candidate.inputs.push(name);
+                match source.is_known(name) && (!is_moved || reckoned.contains(name)) {
+                    true => says_how.push(name),
+                    false => candidate.reads(name),
                 }
             }
         }
@@ -67,7 +69,7 @@ impl<'a> Candidate<'a> {
     /// tensors that are not read: those are read then.
     fn add_known(&mut self, source: &Source<'a>, own: &HashSet<&str>, mut left: Vec<&'a str>) {
         while let Some(name) = left.pop() {
-            if name.is_empty() || self.inputs.contains(&name) {
+            if name.is_empty() || self.read.contains(name) {
                 continue;
             }
             let Some(place) = source.graph.giver(name) else {
@@ -78,7 +80,7 @@ impl<'a> Candidate<'a> {
                 continue;
             };
             let node = &source.partition.nodes[place];
-            let is_read = |read: &str| own.contains(read) || self.inputs.contains(&read);
+            let is_read = |read: &str| own.contains(read) || self.read.contains(read);
             match node.input.first().filter(|_| says_shape(node)) {
                 // The shape of what is not known, and not read otherwise.
                 Some(of) if !source.is_known(of) && !is_read(of) => self.decided_by(name),
@@ -91,9 +93,16 @@ impl<'a> Candidate<'a> {
         }
     }
 
+    /// Has it read a tensor.
+    fn reads(&mut self, name: &'a str) {
+        if self.read.insert(name) {
+            self.inputs.push(name);
+        }
+    }
+
     /// Has it read a tensor that says how elements are moved.
     fn decided_by(&mut self, name: &'a str) {
-        self.inputs.push(name);
+        self.reads(name);
         self.is_decided_later = true;
     }
 

@@ -92,7 +92,11 @@ impl Partition {
         Partition::read_bytes(bytes, folder_of(path), links).map_err(|error| error.within(path))
     }
 
-    pub(super) fn read_bytes(bytes: Vec<u8>, folder: &Path, links: Links) -> Result<Partition> {
+    /// The same from memory; external data is in `folder`.
+    ///
+    /// # Errors
+    /// As [`Partition::read`].
+    pub fn read_bytes(bytes: Vec<u8>, folder: &Path, links: Links) -> Result<Partition> {
         let file = Bytes::from(bytes);
         let (model, graph) = decode(file.clone())?;
         let held_names: Vec<String> =

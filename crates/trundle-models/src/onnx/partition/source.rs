@@ -7,7 +7,7 @@ use trundle_core::Shape;
 
 use super::Partition;
 use super::element_types::ElementTypes;
-use super::graph::Graph;
+use super::graph::{Graph, names_given};
 use super::role::{Role, says_shape};
 use super::wire::{Field, fields, payloads};
 use crate::onnx::element::element_type;
@@ -36,6 +36,8 @@ pub(super) struct Source<'a> {
     /// The fields of the model and of its graph.
     pub(super) model: Vec<Field>,
     pub(super) fields: Vec<Field>,
+    /// When each node can run, as its place among all.
+    order: Vec<usize>,
     /// The nodes, in the file's order, and the tensors that it holds.
     pub(super) nodes: Vec<Bytes>,
     pub(super) tensors: HashMap<&'a str, Bytes>,
@@ -67,10 +69,12 @@ impl<'a> Source<'a> {
             Some((&info.name[..], tensor.elem_type))
         });
         let mut types = ElementTypes::new(held.chain(stated));
-        for place in graph.sorted()? {
+        let mut order = vec![0; nodes.len()];
+        for (number, place) in graph.sorted()?.into_iter().enumerate() {
             types.add(&partition.nodes[place]);
+            order[place] = number;
         }
-        Ok(Source { partition, graph, model, fields, nodes, tensors, types })
+        Ok(Source { partition, graph, model, fields, order, nodes, tensors, types })
     }
 
     /// Whether a tensor is known before anything runs.
@@ -86,22 +90,21 @@ impl<'a> Source<'a> {
         self.partition.defaults.contains(name)
     }
 
-    /// Whether a tensor that is known is reckoned from the shape of one of these.
-    pub(super) fn says_shape_of(&self, name: &str, own: &HashSet<&str>) -> bool {
-        let mut seen = HashSet::new();
-        let mut left = vec![name];
-        while let Some(name) = left.pop() {
-            let Some(place) = self.graph.giver(name).filter(|place| seen.insert(*place)) else {
-                continue;
-            };
-            let node = &self.partition.nodes[place];
-            let reads = node.input.iter().map(String::as_str);
-            if says_shape(node) && reads.clone().any(|read| own.contains(read)) {
-                return true;
+    /// What says how a subgraph moves and is reckoned from the shape of one of its own tensors: the names.
+    pub(super) fn reckoned_from(&self, own: &HashSet<&str>, nodes: &[usize]) -> HashSet<&'a str> {
+        let all = &self.partition.nodes;
+        let mut known: Vec<usize> = nodes.to_vec();
+        known.retain(|place| self.partition.roles[*place] == Role::Known);
+        known.sort_unstable_by_key(|place| self.order[*place]);
+        let mut reckoned = HashSet::new();
+        for place in known {
+            let node = &all[place];
+            let mut reads = node.input.iter().map(String::as_str);
+            if reads.any(|read| reckoned.contains(read) || says_shape(node) && own.contains(read)) {
+                reckoned.extend(names_given(node));
             }
-            left.extend(reads.filter(|read| self.is_known(read)));
         }
-        false
+        reckoned
     }
 
     /// The element type of a tensor.
