@@ -38,6 +38,8 @@ mod arithmetic;
 mod constant;
 mod error;
 mod explain;
+#[doc(hidden)]
+pub mod latest;
 mod links;
 mod model;
 pub mod onnx;
@@ -45,6 +47,7 @@ mod open;
 pub mod openvino;
 mod operator;
 mod order;
+mod plan_cache;
 mod planned;
 mod problem;
 mod resolve;
@@ -65,6 +68,7 @@ pub use operator::{
     LeastScale, Nearest, Operator, PadValue, Pads, Parts, PatchPadding, StridedSliceMasks,
     ZeroSize,
 };
+pub use plan_cache::{Lent, PlanCache};
 pub use planned::PlannedModel;
 pub use resolve::Given;
 pub use resolved::{ResolvedModel, TensorInfo};

@@ -1,7 +1,7 @@
 //! Models of movement operators, run on arrays.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use trundle::Shape;
 use trundle_models::{
-    Data, Dimension, ElementType, Error, Given, Input, Links, PartialShape, PlannedModel, TensorId,
+    Dimension, ElementType, Error, Input, Links, PartialShape, PlanCache, PlannedModel, TensorId,
 };
 
 use crate::array::Array;
@@ -60,19 +60,7 @@ pub(crate) struct Model {
     model: trundle_models::Model,
     path: PathBuf,
     follow_links: bool,
-    plans: Mutex<Vec<Kept>>,
-}
-
-/// The most plans that are kept.
-const MOST_PLANS: usize = 16;
-
-/// A plan, and what it is for.
-struct Kept {
-    shapes: Vec<Shape>,
-    threads: Option<usize>,
-    /// The elements of the inputs that decide how others are moved.
-    deciding: Vec<(usize, Vec<u8>)>,
-    planned: Arc<PlannedModel>,
+    plans: PlanCache,
 }
 
 /// An input of a call.
@@ -92,6 +80,11 @@ impl Lent<'_> {
     fn bytes(&self) -> PyResult<&[u8]> {
         Ok(self.bytes.as_slice()?)
     }
+
+    /// What a plan is made for.
+    fn described(&self) -> PyResult<trundle_models::Lent<'_>> {
+        Ok(trundle_models::Lent { sizes: self.shape.sizes(), bytes: self.bytes()? })
+    }
 }
 
 #[pymethods]
@@ -102,7 +95,7 @@ impl Model {
         let links = if follow_links { Links::Anywhere } else { Links::Within };
         let opened = py.detach(|| trundle_models::Model::open_with(&path, links));
         let model = opened.map_err(|error| refused(&error))?;
-        Ok(Model { model, path, follow_links, plans: Mutex::default() })
+        Ok(Model { model, path, follow_links, plans: PlanCache::default() })
     }
 
     /// What must be given, by its name: the element type, and the sizes, of which one that may be any is None or a name.
@@ -229,61 +222,19 @@ impl Model {
         inputs.iter().enumerate().map(lent).collect()
     }
 
-    /// The plan for such inputs: one that is kept, or a new one. No thread waits for another.
+    /// The plan for such inputs: one that is kept, or a new one.
     fn planned(
         &self,
         py: Python<'_>,
         inputs: &[Lent<'_>],
         threads: Option<usize>,
     ) -> PyResult<Arc<PlannedModel>> {
-        let bytes = inputs.iter().map(Lent::bytes).collect::<PyResult<Vec<_>>>()?;
-        let is_same = |kept: &&Kept| {
-            kept.threads == threads
-                && kept.shapes.iter().eq(inputs.iter().map(|input| &input.shape))
-                && kept.deciding.iter().all(|(number, elements)| bytes[*number] == elements)
-        };
-        if let Ok(plans) = self.plans.try_lock()
-            && let Some(kept) = plans.iter().find(is_same)
-        {
-            return Ok(Arc::clone(&kept.planned));
+        let inputs = inputs.iter().map(Lent::described).collect::<PyResult<Vec<_>>>()?;
+        if let Some(kept) = self.plans.find(&inputs, threads) {
+            return Ok(kept);
         }
-        let shapes: Vec<Shape> = inputs.iter().map(|input| input.shape.clone()).collect();
-        let kept = py.detach(|| self.plan_for(shapes, &bytes, threads));
-        let kept = kept.map_err(|error| refused(&error))?;
-        let planned = Arc::clone(&kept.planned);
-        if let Ok(mut plans) = self.plans.try_lock() {
-            if plans.len() == MOST_PLANS {
-                plans.remove(0);
-            }
-            plans.push(kept);
-        }
-        Ok(planned)
-    }
-
-    fn plan_for(
-        &self,
-        shapes: Vec<Shape>,
-        bytes: &[&[u8]],
-        threads: Option<usize>,
-    ) -> Result<Kept, Error> {
-        let mut given: Vec<Given<'_>> =
-            shapes.iter().map(|shape| Given { shape: shape.clone(), data: None }).collect();
-        // Most models say with shapes alone what they move. Of others, what is read is copied.
-        let shapes_alone = self.model.resolve(&given);
-        let mut data = Vec::new();
-        let (resolved, deciding) = match shapes_alone {
-            Ok(resolved) => (resolved, Vec::new()),
-            Err(_) => {
-                data.extend(bytes.iter().map(|bytes| Data::Bytes(bytes.to_vec().into())));
-                given.iter_mut().zip(&data).for_each(|(given, data)| given.data = Some(data));
-                let deciding = self.model.deciding_inputs(&given)?;
-                (self.model.resolve(&given)?, deciding)
-            }
-        };
-        let planned = Arc::new(PlannedModel::new(resolved, threads)?);
-        let elements = |number: usize| (number, bytes[number].to_vec());
-        let deciding = deciding.into_iter().map(elements).collect();
-        Ok(Kept { shapes, threads, deciding, planned })
+        py.detach(|| self.plans.plan(&self.model, &inputs, threads))
+            .map_err(|error| refused(&error))
     }
 
     /// The arrays of the outputs: those of `out`, or new ones.

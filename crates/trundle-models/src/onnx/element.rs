@@ -122,9 +122,9 @@ pub(super) fn element_type(number: i32, what: &str) -> Result<(&'static TensorTy
     Ok((row, element))
 }
 
-/// The number of an element type, the first of several.
+/// The number of this element type, the first of those that are moved alike.
 pub(super) fn number_of(element: ElementType) -> Option<i32> {
-    TYPES.iter().find(|row| row.element == Some(element)).map(|row| row.number)
+    Some(TYPES.iter().find(|row| row.element == Some(element))?.number)
 }
 
 /// The element type of this name.

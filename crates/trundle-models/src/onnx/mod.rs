@@ -76,35 +76,45 @@ pub fn read_bytes(bytes: Vec<u8>, folder: Option<&Path>) -> Result<Model> {
     read_within(bytes, ExternalData::new(folder, Links::Within))
 }
 
-/// Reads an ONNX model from memory whose inputs are of these types, whatever it says of them, and of any shapes. There is no external
-/// data.
+/// Reads an ONNX model from memory, as [`read_bytes`] without a folder does, whose inputs are of these types, in its order. It
+/// need not state them, nor anything of shapes; what it does state must fit.
 ///
 /// # Errors
-/// As [`read`], and if it has another number of inputs.
+/// As [`read`]; [`Error::Input`] for another number of inputs, or another type than the model states.
 pub fn read_typed(bytes: Vec<u8>, inputs: &[ElementType]) -> Result<Model> {
     let (model, mut graph) = decode(bytes.into())?;
-    if graph.input.len() != inputs.len() {
-        let (takes, got) = (graph.input.len(), inputs.len());
+    let held: HashSet<&str> = graph.initializer.iter().map(|tensor| &tensor.name[..]).collect();
+    let open = graph.input.iter_mut().filter(|info| !held.contains(&info.name[..]));
+    let open: Vec<&mut proto::ValueInfo> = open.collect();
+    if open.len() != inputs.len() {
+        let (takes, got) = (open.len(), inputs.len());
         return Err(Error::Input(format!("the model takes {takes} inputs, got {got}")));
     }
-    for (info, element) in graph.input.iter_mut().zip(inputs) {
-        let elem_type = element::number_of(*element)
-            .ok_or_else(|| Error::Unsupported(format!("ONNX has no type {element}")))?;
-        let tensor = Some(proto::TensorType { elem_type, shape: None });
-        info.r#type = Some(proto::Type { tensor, ..proto::Type::default() });
+    for (info, element) in open.into_iter().zip(inputs) {
+        if info.r#type.is_none() {
+            info.r#type = Some(value_info::without_shape(*element, &info.name)?);
+        }
     }
-    let opset = opsets(&model)?.onnx();
-    let functions = Functions::new(&model.functions)?;
-    unsupported::refuse(&graph, &functions)?;
-    model_of(&graph, functions, opset, ExternalData::new(None, Links::Within))
+    let model = read_graph(&model, &graph, ExternalData::new(None, Links::Within))?;
+    match model.inputs.iter().zip(inputs).find(|(input, element)| input.element != **element) {
+        None => Ok(model),
+        Some((Input { name, element, .. }, got)) => {
+            Err(Error::Input(format!("input {name:?} is of {element}, got {got}")))
+        }
+    }
 }
 
 fn read_within(bytes: Vec<u8>, external: ExternalData) -> Result<Model> {
     let (model, graph) = decode(bytes.into())?;
-    let opset = opsets(&model)?.onnx();
+    read_graph(&model, &graph, external)
+}
+
+/// The model of a graph, unless it has operators that are not supported.
+fn read_graph(model: &proto::Model, graph: &proto::Graph, external: ExternalData) -> Result<Model> {
+    let opset = opsets(model)?.onnx();
     let functions = Functions::new(&model.functions)?;
-    unsupported::refuse(&graph, &functions)?;
-    model_of(&graph, functions, opset, external)
+    unsupported::refuse(graph, &functions)?;
+    model_of(graph, functions, opset, external)
 }
 
 /// The messages of a file: a model, and the graph that was its.

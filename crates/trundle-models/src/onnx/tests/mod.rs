@@ -12,6 +12,7 @@ mod partition;
 mod resizes;
 mod shapes;
 mod truncated;
+mod typed;
 
 use prost::Message;
 

@@ -1,0 +1,55 @@
+//! Models whose inputs are of types that the caller says.
+
+use super::*;
+use crate::onnx::read_typed;
+use crate::{ElementType, PartialShape};
+use trundle_core::DType;
+
+const F16: ElementType = ElementType::Fixed(DType::F16);
+const I64: ElementType = ElementType::Fixed(DType::I64);
+
+/// A value of which nothing is said but its name.
+fn named(name: &str) -> ValueInfo {
+    ValueInfo { name: name.to_owned(), r#type: None }
+}
+
+/// A reshape of `x` to `shape`, which the file may hold.
+fn reshaped(input: Vec<ValueInfo>, initializer: Vec<Tensor>) -> Vec<u8> {
+    let node = vec![node("Reshape", &["x", "shape"], &["y"], vec![])];
+    let graph = Graph { node, input, initializer, output: vec![named("y")], ..Graph::default() };
+    Proto { graph: Some(graph), ..model(17, Vec::new(), FLOAT) }.encode_to_vec()
+}
+
+#[test]
+fn types_are_those_that_the_caller_says_and_shapes_are_open() {
+    let read = read_typed(reshaped(vec![named("x"), named("shape")], vec![]), &[F16, I64]).unwrap();
+    let types: Vec<_> = read.inputs.iter().map(|input| input.element).collect();
+    assert_eq!(types, [F16, I64]);
+    assert!(read.inputs.iter().all(|input| input.shape == PartialShape::Unknown));
+    let fnuz = ElementType::Fixed(DType::Bytes(1));
+    for element in [fnuz, ElementType::String, ElementType::Fixed(DType::I4)] {
+        let bytes = reshaped(vec![named("x"), named("shape")], vec![]);
+        assert_eq!(read_typed(bytes, &[element, I64]).unwrap().inputs[0].element, element);
+    }
+}
+
+#[test]
+fn what_the_file_holds_is_no_input() {
+    let shape = Tensor { int64_data: vec![3, 2], ..tensor("shape", INT64, &[2]) };
+    let bytes = reshaped(vec![named("shape"), named("x")], vec![shape]);
+    assert_eq!(read_typed(bytes, &[F16]).unwrap().inputs.len(), 1);
+}
+
+#[test]
+fn what_is_said_has_to_fit() {
+    let refused = |input: Vec<ValueInfo>, types: &[ElementType]| {
+        read_typed(reshaped(input, vec![]), types).unwrap_err().to_string()
+    };
+    let open = || vec![named("x"), named("shape")];
+    assert_eq!(refused(open(), &[F16]), "the model takes 2 inputs, got 1");
+    assert_eq!(refused(open(), &[F16, I64, I64]), "the model takes 2 inputs, got 3");
+    let stated = vec![value("x", FLOAT), named("shape")];
+    assert_eq!(refused(stated, &[F16, I64]), "input \"x\" is of f32, got f16");
+    let lacking = ElementType::Fixed(DType::U1);
+    assert_eq!(refused(open(), &[lacking, I64]), "input \"x\" is of u1, which ONNX lacks");
+}
