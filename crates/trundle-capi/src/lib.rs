@@ -26,6 +26,8 @@ mod modelled;
 mod models;
 mod moved;
 mod one_shot;
+#[allow(non_snake_case, reason = "the name is ONNX Runtime's")]
+mod onnxruntime;
 mod operators;
 mod pair;
 mod parts;

@@ -29,6 +29,8 @@ mod memory;
 mod model;
 mod moved;
 mod numbers;
+#[allow(unsafe_code)]
+mod onnxruntime;
 mod operation;
 #[allow(unsafe_code)]
 mod recycled;
@@ -62,6 +64,8 @@ mod _trundle {
     use super::functions::copies::rearrange;
     #[pymodule_export]
     use super::model::{Model, ModelPlan};
+    #[pymodule_export]
+    use super::onnxruntime::onnx_library;
     #[pymodule_export]
     use super::stores::{
         discard_tasks, finish_tasks, missing_tasks, plan_tasks, run_program, run_task,

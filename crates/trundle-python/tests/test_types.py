@@ -39,6 +39,7 @@ SIGNATURES = {
     "put_along_axis": "(x, indices, values, /, axis, *, out=None, threads=None)",
     "rearrange": "(x, pattern, /, **sizes)",
     "chain": "(*stages)",
+    "onnx_library": "()",
     "tune": "(*, keep=True)",
 }
 

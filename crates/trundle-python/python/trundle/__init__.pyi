@@ -37,6 +37,7 @@ __all__ = [
     "flip",
     "ifftshift",
     "moveaxis",
+    "onnx_library",
     "pad",
     "permute_dims",
     "put_along_axis",
@@ -551,6 +552,8 @@ def rearrange(x: _Array, pattern: str, /, **sizes: _Int) -> _Array: ...
 def rearrange(x: ArrayLike, pattern: str, /, **sizes: _Int) -> NDArray[Any]: ...
 
 def chain(*stages: str) -> Chain: ...
+
+def onnx_library() -> str: ...
 
 def tune(*, keep: bool = True) -> dict[str, Any]: ...
 

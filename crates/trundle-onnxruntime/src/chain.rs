@@ -1,0 +1,51 @@
+//! `Chain`: what a text of the chain language makes of a tensor.
+
+use std::ffi::CStr;
+
+use trundle::{Chain, Shape};
+
+use crate::context::Context;
+use crate::failure::{Failure, Result};
+use crate::inference::Inference;
+use crate::node::Node;
+use crate::operator::{Operator, Port};
+use crate::plans::Plans;
+
+/// The operator of a node.
+pub(crate) struct Chained {
+    chain: Chain,
+    plans: Plans,
+}
+
+/// Where the text stands.
+const ATTRIBUTE: &CStr = c"chain";
+
+impl Operator for Chained {
+    const NAME: &'static CStr = c"Chain";
+    const INPUTS: &'static [Port] = &[Port::Any];
+    const OUTPUTS: &'static [Port] = &[Port::Any];
+
+    fn new(node: &Node) -> Result<Chained> {
+        Ok(Chained { chain: read(node.text(ATTRIBUTE)?)?, plans: Plans::default() })
+    }
+
+    fn run(&self, context: &Context) -> Result<()> {
+        self.plans.run(context, |_| Ok(self.chain.clone()))
+    }
+
+    fn infer(inference: &Inference) -> Result<()> {
+        let (data, chain) = (inference.input(0)?, read(inference.text(ATTRIBUTE)?)?);
+        let out = chain.out_shape([Shape::new(data.sizes)?])?;
+        inference.output(0, data.element, out.sizes())
+    }
+}
+
+/// The chain of a text, which takes one tensor.
+fn read(text: Vec<u8>) -> Result<Chain> {
+    let text = String::from_utf8(text).map_err(|_| Failure("the chain is no UTF-8".to_owned()))?;
+    let chain: Chain = text.parse().map_err(|error| Failure(format!("{error}")))?;
+    match chain.inputs().len() {
+        1 => Ok(chain),
+        inputs => Err(Failure(format!("the chain must take one tensor, and takes {inputs}"))),
+    }
+}

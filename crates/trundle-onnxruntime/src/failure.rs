@@ -1,0 +1,52 @@
+//! Why a call failed, and what ONNX Runtime is told of it.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+
+use ort_sys::OrtStatusPtr;
+
+use crate::api::Api;
+
+/// What went wrong.
+#[derive(Debug)]
+pub(crate) struct Failure(pub(crate) String);
+
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+impl Failure {
+    /// The same, of this input or output.
+    pub(crate) fn of(self, what: &str, number: usize) -> Failure {
+        Failure(format!("{what} {number}: {}", self.0))
+    }
+}
+
+macro_rules! from {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Failure {
+            fn from(error: $error) -> Failure {
+                Failure(error.to_string())
+            }
+        })*
+    };
+}
+
+from!(trundle::Error, trundle::ChainError, trundle_models::Error);
+
+/// The status of `work` of an operator or node that has this label. A panic is a failure too, and does not leave it.
+pub(crate) fn guarded(api: Api, label: &str, work: impl FnOnce() -> Result<()>) -> OrtStatusPtr {
+    let problem = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => return OrtStatusPtr(null_mut()),
+        Ok(Err(Failure(problem))) => problem,
+        Err(panic) => format!("panicked: {}", said_by(&*panic)),
+    };
+    api.status(&format!("{label}: {problem}"))
+}
+
+/// What a panic says.
+fn said_by(panic: &(dyn Any + Send)) -> &str {
+    match panic.downcast_ref::<String>() {
+        Some(text) => text,
+        None => panic.downcast_ref::<&str>().unwrap_or(&"of unknown cause"),
+    }
+}

@@ -1,0 +1,140 @@
+//! `Move`: what a model of movements makes of tensors.
+
+use std::ffi::CStr;
+
+use trundle::Shape;
+use trundle_models::{
+    Data, ElementType, Given, Lent, Model, PlanCache, PlannedModel, TensorId, onnx,
+};
+
+use crate::context::Context;
+use crate::failure::{Failure, Result};
+use crate::inference::{Inference, Known};
+use crate::node::Node;
+use crate::operator::{Operator, Port};
+use crate::tensor::{Input, Output};
+
+/// The operator of a node.
+pub(crate) struct Moved {
+    model: Model,
+    plans: PlanCache,
+}
+
+/// Where the model stands.
+const ATTRIBUTE: &CStr = c"model";
+
+impl Operator for Moved {
+    const NAME: &'static CStr = c"Move";
+    const INPUTS: &'static [Port] = &[Port::AnyNumber];
+    const OUTPUTS: &'static [Port] = &[Port::AnyNumber];
+
+    fn new(node: &Node) -> Result<Moved> {
+        let model = onnx::read_typed(node.text(ATTRIBUTE)?, &node.input_types()?)?;
+        let (gives, has) = (model.outputs.len(), node.outputs()?);
+        match gives == has {
+            true => Ok(Moved { model, plans: PlanCache::default() }),
+            false => {
+                Err(Failure(format!("the model gives {gives} outputs, and the node has {has}")))
+            }
+        }
+    }
+
+    fn run(&self, context: &Context) -> Result<()> {
+        let inputs = context.inputs()?;
+        self.check(&inputs)?;
+        let lent: Vec<Lent<'_>> = inputs.iter().map(Input::lent).collect();
+        let planned = self.plans.planned(&self.model, &lent, None)?;
+        let mut outputs = outputs(context, &planned)?;
+        let types = inputs.iter().map(|input| input.element);
+        let types =
+            types.chain(planned.model().outputs().iter().map(|id| planned.model().element(*id)));
+        match types.into_iter().any(|element| element == ElementType::String) {
+            true => run_with_texts(&planned, &inputs, &mut outputs),
+            false => run(&planned, &inputs, &mut outputs),
+        }
+    }
+
+    fn infer(inference: &Inference) -> Result<()> {
+        let inputs = inference.inputs()?;
+        let types: Vec<ElementType> = inputs.iter().map(|input| input.element).collect();
+        let model = onnx::read_typed(inference.text(ATTRIBUTE)?, &types)?;
+        let given = |input: &Known| Ok(Given { shape: Shape::new(&input.sizes[..])?, data: None });
+        let given = inputs.iter().map(given).collect::<Result<Vec<_>>>()?;
+        let resolved = model.resolve(&given)?;
+        for (number, id) in resolved.outputs().iter().enumerate() {
+            inference.output(number, resolved.element(*id), resolved.shape(*id).sizes())?;
+        }
+        Ok(())
+    }
+}
+
+impl Moved {
+    /// Checks that the inputs are of the types for which the kernel was made.
+    fn check(&self, inputs: &[Input<'_>]) -> Result<()> {
+        let takes = self.model.inputs.len();
+        if takes != inputs.len() {
+            return Err(Failure(format!("the model takes {takes} inputs, got {}", inputs.len())));
+        }
+        for (number, (own, given)) in self.model.inputs.iter().zip(inputs).enumerate() {
+            if own.element != given.element {
+                let problem = format!("must be of {}, got {}", own.element, given.element);
+                return Err(Failure(problem).of("input", number));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An output, or nothing where nobody reads it, with what it is in the plan.
+type Written<'a> = (TensorId, Option<Output<'a>>);
+
+/// Where the outputs of a plan go.
+fn outputs<'a>(context: &'a Context, planned: &PlannedModel) -> Result<Vec<Written<'a>>> {
+    let model = planned.model();
+    let output = |(number, id): (usize, &TensorId)| {
+        let output = context.output(number, model.shape(*id).sizes())?;
+        if let Some(output) = &output {
+            output.check(model.element(*id)).map_err(|failure| failure.of("output", number))?;
+        }
+        Ok((*id, output))
+    };
+    model.outputs().iter().enumerate().map(output).collect()
+}
+
+/// Moves bytes to the memory of the outputs.
+fn run(planned: &PlannedModel, inputs: &[Input<'_>], outputs: &mut [Written<'_>]) -> Result<()> {
+    let unread = |(id, output): &Written<'_>| match output {
+        Some(_) => Vec::new(),
+        None => vec![0; planned.model().program().tensor(*id).bytes()],
+    };
+    let mut unread: Vec<Vec<u8>> = outputs.iter().map(unread).collect();
+    let mut targets = Vec::with_capacity(outputs.len());
+    for ((_, output), unread) in outputs.iter_mut().zip(&mut unread) {
+        targets.push(match output {
+            Some(output) => output.bytes()?,
+            None => &mut unread[..],
+        });
+    }
+    let sources: Vec<&[u8]> = inputs.iter().map(|input| input.bytes).collect();
+    Ok(planned.run_into(&sources, &mut targets)?)
+}
+
+/// Moves elements of which some are texts, by way of memory of our own.
+fn run_with_texts(
+    planned: &PlannedModel,
+    inputs: &[Input<'_>],
+    outputs: &mut [Written<'_>],
+) -> Result<()> {
+    let inputs = inputs.iter().map(Input::data).collect::<Result<Vec<_>>>()?;
+    let moved = planned.run(&inputs, &mut |_| ())?;
+    for ((_, output), data) in outputs.iter_mut().zip(&moved) {
+        let Some(output) = output else { continue };
+        match data {
+            Data::Bytes(bytes) => output.bytes()?.copy_from_slice(bytes),
+            Data::Strings(texts) => {
+                output.put(&texts.iter().map(String::as_str).collect::<Vec<_>>())?;
+            }
+        }
+    }
+    Ok(())
+}

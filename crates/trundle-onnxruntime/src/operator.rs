@@ -1,0 +1,241 @@
+//! What an operator is, and the C functions by which ONNX Runtime knows it.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::{null, null_mut};
+
+use ort_sys::{
+    ONNXTensorElementDataType, OrtApi, OrtCustomOp, OrtCustomOpInputOutputCharacteristic,
+    OrtKernelContext, OrtKernelInfo, OrtMemType, OrtShapeInferContext, OrtStatusPtr,
+};
+
+use crate::api::{Api, VERSION};
+use crate::context::Context;
+use crate::declared::Declared;
+use crate::failure::{Result, guarded};
+use crate::inference::Inference;
+use crate::node::Node;
+use crate::pool::Pool;
+
+/// An operator, made for a node. Several threads may run it at once.
+pub(crate) trait Operator: Sized + Sync {
+    /// Its name.
+    const NAME: &'static CStr;
+    /// What it reads.
+    const INPUTS: &'static [Port];
+    /// What it writes.
+    const OUTPUTS: &'static [Port];
+
+    /// That of a node.
+    fn new(node: &Node) -> Result<Self>;
+
+    /// Makes its outputs.
+    fn run(&self, context: &Context) -> Result<()>;
+
+    /// Says what is known of its outputs. Who knows nothing says nothing: it is no error.
+    fn infer(inference: &Inference) -> Result<()>;
+}
+
+/// An input or output of an operator.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Port {
+    /// A tensor of any type.
+    Any,
+    /// A tensor of int64.
+    Int64,
+    /// Any number of tensors, each of any type.
+    AnyNumber,
+}
+
+/// An operator of a node, as ONNX Runtime keeps it.
+struct Kernel<O> {
+    api: Api,
+    label: String,
+    operator: O,
+}
+
+/// What is not there.
+// SAFETY: a number, and pointers to functions that may be null.
+const NOTHING: OrtCustomOp = unsafe { MaybeUninit::zeroed().assume_init() };
+
+/// How ONNX Runtime knows an operator.
+pub(crate) const fn custom_op<O: Operator>() -> OrtCustomOp {
+    OrtCustomOp {
+        version: VERSION,
+        GetName: Some(name::<O>),
+        GetExecutionProviderType: Some(provider),
+        GetInputType: Some(input_type::<O>),
+        GetInputTypeCount: Some(input_count::<O>),
+        GetOutputType: Some(output_type::<O>),
+        GetOutputTypeCount: Some(output_count::<O>),
+        KernelDestroy: Some(destroy::<O>),
+        GetInputCharacteristic: Some(input_characteristic::<O>),
+        GetOutputCharacteristic: Some(output_characteristic::<O>),
+        GetInputMemoryType: Some(memory_type),
+        GetVariadicInputMinArity: Some(least_inputs),
+        GetVariadicInputHomogeneity: Some(is_homogeneous),
+        GetVariadicOutputMinArity: Some(least_outputs),
+        GetVariadicOutputHomogeneity: Some(is_homogeneous),
+        CreateKernelV2: Some(create::<O>),
+        KernelComputeV2: Some(compute::<O>),
+        InferOutputShapeFn: Some(infer::<O>),
+        GetStartVersion: Some(first_version),
+        GetEndVersion: Some(last_version),
+        ..NOTHING
+    }
+}
+
+impl Port {
+    fn element_type(self) -> ONNXTensorElementDataType {
+        match self {
+            Port::Any | Port::AnyNumber => {
+                ONNXTensorElementDataType::ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED
+            }
+            Port::Int64 => ONNXTensorElementDataType::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64,
+        }
+    }
+
+    fn characteristic(self) -> OrtCustomOpInputOutputCharacteristic {
+        match self {
+            Port::Any | Port::Int64 => OrtCustomOpInputOutputCharacteristic::INPUT_OUTPUT_REQUIRED,
+            Port::AnyNumber => OrtCustomOpInputOutputCharacteristic::INPUT_OUTPUT_VARIADIC,
+        }
+    }
+}
+
+/// Makes the kernel of a node.
+///
+/// # Safety
+/// ONNX Runtime calls it for an operator of ours.
+unsafe extern "system" fn create<O: Operator>(
+    _op: *const OrtCustomOp,
+    api: *const OrtApi,
+    info: *const OrtKernelInfo,
+    kernel: *mut *mut c_void,
+) -> OrtStatusPtr {
+    // SAFETY: the contract is the same.
+    let (api, node) = unsafe {
+        let api = Api::of_pointer(api);
+        (api, Node::new(api, info))
+    };
+    let label = node.label(O::NAME);
+    guarded(api, &label.clone(), || {
+        let made = Box::new(Kernel { api, label, operator: O::new(&node)? });
+        // SAFETY: the same: there is room for the pointer, which comes back to `compute` and once to `destroy`.
+        unsafe { kernel.write(Box::into_raw(made).cast()) };
+        Ok(())
+    })
+}
+
+/// Runs a kernel.
+///
+/// # Safety
+/// ONNX Runtime calls it with what [`create`] has made.
+unsafe extern "system" fn compute<O: Operator>(
+    kernel: *mut c_void,
+    context: *mut OrtKernelContext,
+) -> OrtStatusPtr {
+    // SAFETY: the contract is the same. Several threads may have it, and none changes it.
+    let (kernel, context) = unsafe {
+        let kernel = &*kernel.cast::<Kernel<O>>();
+        (kernel, Context::new(kernel.api, context))
+    };
+    guarded(kernel.api, &kernel.label, || {
+        trundle::with_pool(&Pool(&context), || kernel.operator.run(&context))
+    })
+}
+
+/// Frees a kernel.
+///
+/// # Safety
+/// The same, the last time.
+unsafe extern "system" fn destroy<O: Operator>(kernel: *mut c_void) {
+    // SAFETY: the contract is the same.
+    drop(unsafe { Box::from_raw(kernel.cast::<Kernel<O>>()) });
+}
+
+/// Says what is known of the outputs of a node, and nothing where that fails.
+///
+/// # Safety
+/// ONNX Runtime calls it for an operator that was [`Declared`].
+unsafe extern "system" fn infer<O: Operator>(
+    op: *const OrtCustomOp,
+    context: *mut OrtShapeInferContext,
+) -> OrtStatusPtr {
+    // SAFETY: the contract is the same.
+    let api = unsafe { Declared::api_of(op) };
+    // SAFETY: the same.
+    let inference = unsafe { Inference::new(api, context) };
+    let _ = api.check(guarded(api, "", || O::infer(&inference)));
+    OrtStatusPtr(null_mut())
+}
+
+unsafe extern "system" fn name<O: Operator>(_op: *const OrtCustomOp) -> *const c_char {
+    O::NAME.as_ptr()
+}
+
+/// The processor's.
+unsafe extern "system" fn provider(_op: *const OrtCustomOp) -> *const c_char {
+    null()
+}
+
+unsafe extern "system" fn input_type<O: Operator>(
+    _op: *const OrtCustomOp,
+    number: usize,
+) -> ONNXTensorElementDataType {
+    O::INPUTS.get(number).copied().unwrap_or(Port::Any).element_type()
+}
+
+unsafe extern "system" fn input_count<O: Operator>(_op: *const OrtCustomOp) -> usize {
+    O::INPUTS.len()
+}
+
+unsafe extern "system" fn output_type<O: Operator>(
+    _op: *const OrtCustomOp,
+    number: usize,
+) -> ONNXTensorElementDataType {
+    O::OUTPUTS.get(number).copied().unwrap_or(Port::Any).element_type()
+}
+
+unsafe extern "system" fn output_count<O: Operator>(_op: *const OrtCustomOp) -> usize {
+    O::OUTPUTS.len()
+}
+
+unsafe extern "system" fn input_characteristic<O: Operator>(
+    _op: *const OrtCustomOp,
+    number: usize,
+) -> OrtCustomOpInputOutputCharacteristic {
+    O::INPUTS.get(number).copied().unwrap_or(Port::Any).characteristic()
+}
+
+unsafe extern "system" fn output_characteristic<O: Operator>(
+    _op: *const OrtCustomOp,
+    number: usize,
+) -> OrtCustomOpInputOutputCharacteristic {
+    O::OUTPUTS.get(number).copied().unwrap_or(Port::Any).characteristic()
+}
+
+unsafe extern "system" fn memory_type(_op: *const OrtCustomOp, _number: usize) -> OrtMemType {
+    OrtMemType::OrtMemTypeDefault
+}
+
+/// A model may be of constants alone.
+unsafe extern "system" fn least_inputs(_op: *const OrtCustomOp) -> c_int {
+    0
+}
+
+unsafe extern "system" fn least_outputs(_op: *const OrtCustomOp) -> c_int {
+    1
+}
+
+unsafe extern "system" fn is_homogeneous(_op: *const OrtCustomOp) -> c_int {
+    0
+}
+
+unsafe extern "system" fn first_version(_op: *const OrtCustomOp) -> c_int {
+    1
+}
+
+unsafe extern "system" fn last_version(_op: *const OrtCustomOp) -> c_int {
+    c_int::MAX
+}

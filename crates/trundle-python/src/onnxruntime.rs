@@ -1,0 +1,46 @@
+//! The operators of ONNX Runtime, of which this module is a library.
+
+use pyo3::prelude::*;
+use pyo3::types::PyModule;
+use trundle_onnxruntime::{OrtApiBase, OrtSessionOptions, OrtStatusPtr, register};
+
+/// What ONNX Runtime calls in a library of operators.
+///
+/// # Safety
+/// ONNX Runtime calls it.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case, reason = "the name is ONNX Runtime's")]
+unsafe extern "system" fn RegisterCustomOps(
+    options: *mut OrtSessionOptions,
+    base: *const OrtApiBase,
+) -> OrtStatusPtr {
+    // SAFETY: the contract is the same.
+    unsafe { register(options, base) }
+}
+
+/// The path of the library with trundle's operators for ONNX Runtime: `Move`, `Roll`, `ReverseSubsequences` and `Chain`, of the
+/// domain ``trundle``.
+///
+/// What they take and give stands in docs/models.md.
+///
+/// Returns
+/// -------
+/// str
+///
+/// Raises
+/// ------
+/// AttributeError
+///     If this package was not loaded from a file.
+///
+/// Examples
+/// --------
+/// >>> import trundle
+/// >>> trundle.onnx_library()  # doctest: +SKIP
+/// '/home/me/.venv/lib/python3.13/site-packages/trundle/_trundle.abi3.so'
+/// >>> options = onnxruntime.SessionOptions()  # doctest: +SKIP
+/// >>> options.register_custom_ops_library(trundle.onnx_library())  # doctest: +SKIP
+/// >>> session = onnxruntime.InferenceSession("fused.onnx", options)  # doctest: +SKIP
+#[pyfunction]
+pub(crate) fn onnx_library(py: Python<'_>) -> PyResult<String> {
+    PyModule::import(py, "trundle._trundle")?.getattr("__file__")?.extract()
+}
