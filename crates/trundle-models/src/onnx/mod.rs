@@ -76,8 +76,8 @@ pub fn read_bytes(bytes: Vec<u8>, folder: Option<&Path>) -> Result<Model> {
     read_within(bytes, ExternalData::new(folder, Links::Within))
 }
 
-/// Reads an ONNX model from memory, as [`read_bytes`] without a folder does, whose inputs are of these types, in its order. It
-/// need not state them, nor anything of shapes; what it does state must fit.
+/// Reads a [part](Model::is_part) of an ONNX model from memory, as [`read_bytes`] without a folder reads one, whose inputs are
+/// of these types, in its order. It need not state them, nor anything of shapes; what it does state must fit.
 ///
 /// # Errors
 /// As [`read`]; [`Error::Input`] for another number of inputs, or another type than the model states.
@@ -95,7 +95,8 @@ pub fn read_typed(bytes: Vec<u8>, inputs: &[ElementType]) -> Result<Model> {
             info.r#type = Some(value_info::without_shape(*element, &info.name)?);
         }
     }
-    let model = read_graph(&model, &graph, ExternalData::new(None, Links::Within))?;
+    let external = ExternalData::new(None, Links::Within);
+    let model = Model { is_part: true, ..read_graph(&model, &graph, external)? };
     match model.inputs.iter().zip(inputs).find(|(input, element)| input.element != **element) {
         None => Ok(model),
         Some((Input { name, element, .. }, got)) => {
@@ -150,7 +151,8 @@ fn model_of(
         Some(opset) => format!("ONNX, opset {opset}"),
         None => "ONNX".to_owned(),
     };
-    Ok(Model { name: graph.name.clone(), dialect, inputs, outputs, nodes, values })
+    let name = graph.name.clone();
+    Ok(Model { name, dialect, inputs, outputs, nodes, values, is_part: false })
 }
 
 /// The nodes so that none reads what a later one gives.

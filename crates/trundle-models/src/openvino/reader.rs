@@ -63,6 +63,7 @@ pub(super) fn read(xml: &str, weights: Weights) -> Result<Model> {
         outputs: reader.outputs(),
         values: reader.operands.len(),
         nodes: reader.nodes,
+        is_part: false,
     })
 }
 

@@ -19,6 +19,8 @@ const MOST_AXES: usize = 1 << 21;
 pub(super) struct Builder<'m> {
     /// What is known of the model's inputs, which are the first tensors.
     pub(super) given: &'m [Given<'m>],
+    /// Whether their numbers may be reckoned with.
+    pub(super) is_part: bool,
     /// How many steps were taken to read lists of integers.
     pub(super) steps: usize,
     /// How many indices the scatters hold.
@@ -36,6 +38,7 @@ impl<'m> Builder<'m> {
     pub(super) fn new(model: &Model, given: &'m [Given<'m>]) -> Result<Builder<'m>> {
         let mut builder = Builder {
             given,
+            is_part: model.is_part,
             steps: 0,
             indices: 0,
             widened: HashMap::new(),

@@ -196,10 +196,13 @@ impl Site<'_, '_> {
         let element = StoredDType::little_endian(dtype);
         let one = |at: usize| {
             let (holder, own) = self.holder(what, tensor, at)?;
-            if self.builder.is_input(holder) {
+            if self.builder.is_input(holder) && !self.builder.is_part {
                 return Err(Problem::Computes);
             }
             let elements = self.builder.elements(holder);
+            if elements.is_none() {
+                return Err(self.not_given(what, holder));
+            }
             let found = elements.and_then(|elements| number(&element, elements.bytes(), own));
             found.ok_or_else(|| format!("its {what} are not numbers").into())
         };
@@ -228,11 +231,15 @@ impl Site<'_, '_> {
         at: usize,
     ) -> Checked<(Elements<'_>, usize)> {
         let (id, at) = self.holder(what, tensor, at)?;
-        self.builder.elements(id).map(|elements| (elements, at)).ok_or_else(|| {
-            let name = self.builder.called(id);
-            format!("its {what} depend on the elements of input {name:?}, which are not given")
-                .into()
-        })
+        match self.builder.elements(id) {
+            Some(elements) => Ok((elements, at)),
+            None => Err(self.not_given(what, id)),
+        }
+    }
+
+    fn not_given(&self, what: &str, id: TensorId) -> Problem {
+        let name = self.builder.called(id);
+        format!("its {what} depend on the elements of input {name:?}, which are not given").into()
     }
 
     /// The tensor that holds an element of another, counted in row-major order, and its index there.

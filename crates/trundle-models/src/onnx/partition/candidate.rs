@@ -149,7 +149,8 @@ impl<'a> Candidate<'a> {
     /// If its model cannot be run.
     pub(super) fn gains(&self, source: &Source<'a>, left: &mut usize) -> Result<bool> {
         let written: Vec<&str> = self.subgraph.written.iter().map(String::as_str).collect();
-        if written.len() <= self.subgraph.outputs.len() {
+        // What nobody reads is not run either.
+        if self.subgraph.outputs.is_empty() || written.len() <= self.subgraph.outputs.len() {
             return Ok(false);
         }
         let bytes = self.held.iter().filter_map(|name| source.partition.held.get(*name));

@@ -284,6 +284,26 @@ fn shapes_of_what_is_computed_and_defaults_of_inputs_are_read() {
 }
 
 #[test]
+fn sizes_are_reckoned_from_shapes_that_are_read() {
+    let nodes = vec![
+        node("Exp", &["x"], &["e"], vec![]),
+        node("Shape", &["e"], &["s"], vec![]),
+        node("Transpose", &["x"], &["t"], vec![]),
+        node("Div", &["s", "two"], &["half"], vec![]),
+        node("Concat", &["half", "two"], &["sizes"], vec![int("axis", 0)]),
+        node("Reshape", &["t", "sizes"], &["v"], vec![]),
+        node("Transpose", &["v"], &["w"], vec![]),
+        node("Abs", &["w"], &["y"], vec![]),
+    ];
+    let model = written(&fused(&holding(model(17, nodes, FLOAT), vec![list("two", &[2])])));
+    assert_eq!(kinds(&model), ["Exp", "Shape", "Move", "Abs"]);
+    let [only] = moves(&model)[..] else { panic!("{model:?}") };
+    let shape = [4i64].iter().flat_map(|size| size.to_le_bytes()).collect();
+    let moved = run(only, &[(F32, &[4], floats_of(0..4)), (I64, &[1], shape)]);
+    assert_eq!(moved, [(Shape::new([2, 2]).unwrap(), floats_of([0, 2, 1, 3]))]);
+}
+
+#[test]
 fn constants_that_are_moved_are_read_and_those_beside_the_model_are_found_there() {
     let folder = tempfile::tempdir().unwrap();
     let beside = |name: &str, bytes: Vec<u8>| {

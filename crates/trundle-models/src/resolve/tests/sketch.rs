@@ -119,6 +119,7 @@ impl Sketch {
             outputs: Vec::new(),
             nodes: Vec::new(),
             values: data.len(),
+            is_part: false,
         };
         Sketch { model, data: data.to_vec() }
     }
