@@ -1,6 +1,6 @@
 //! A subgraph as the node that it can be.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use bytes::Bytes;
 use prost::Message;
@@ -104,6 +104,45 @@ impl<'a> Candidate<'a> {
     fn decided_by(&mut self, name: &'a str) {
         self.reads(name);
         self.is_decided_later = true;
+    }
+
+    /// Has it find out shapes that it was to read, from shapes of tensors that there are: those `within` other nodes are not
+    /// written, but what they are made of is. So a runtime knows the shapes of what it gives before it runs, where all those
+    /// are fixed. Each step takes one of those that are `left`.
+    pub(super) fn find_shapes(
+        &mut self,
+        source: &Source<'a>,
+        within: &HashMap<&str, usize>,
+        left: &mut usize,
+    ) {
+        let is_shape = |name: &&str| {
+            let place = source.graph.giver(name);
+            place.is_some_and(|place| says_shape(&source.partition.nodes[place]))
+        };
+        let (mut shapes, read): (Vec<&str>, Vec<&str>) =
+            std::mem::take(&mut self.inputs).into_iter().partition(is_shape);
+        shapes.iter().for_each(|name| _ = self.read.remove(name));
+        self.inputs = read;
+        while let Some(name) = shapes.pop() {
+            if name.is_empty() || self.read.contains(name) {
+                continue;
+            }
+            let Some(rest) = left.checked_sub(1) else {
+                self.reads(name);
+                continue;
+            };
+            *left = rest;
+            match source.graph.giver(name) {
+                Some(place) if source.is_known(name) || within.contains_key(name) => {
+                    if self.nodes.insert(place) {
+                        let node = &source.partition.nodes[place];
+                        shapes.extend(node.input.iter().map(String::as_str));
+                    }
+                }
+                None if source.is_held_short(name) => _ = self.held.insert(name),
+                _ => self.reads(name),
+            }
+        }
     }
 
     /// Has the node give the shape of a tensor that it does not give.

@@ -25,6 +25,12 @@ const MOST_HELD: usize = 2;
 /// What they may hold in any case, in bytes.
 const LEAST_HELD: usize = 1 << 20;
 
+/// How many nodes they may have together that only say shapes, as a multiple of the model's.
+const MOST_STEPS: usize = 4;
+
+/// How many they may have in any case.
+const LEAST_STEPS: usize = 1 << 14;
+
 /// A model in which subgraphs that only move are nodes of their own, `trundle.Move`, for ONNX Runtime with trundle's
 /// operators.
 pub struct Fused {
@@ -98,8 +104,11 @@ struct Rest<'a> {
 }
 
 impl<'a> Rest<'a> {
-    /// What the nodes that compute, the new ones and the model's user need. A shape that they need of a tensor that is not
-    /// written any more, the node gives that the tensor is within.
+    /// What the nodes that compute, the new ones and the model's user need.
+    ///
+    /// They may need the shape of a tensor that is not written any more. Where the model's shapes are fixed, a runtime knows
+    /// it before it runs from the nodes as they were, which it then has no need to run; else the node gives it that the
+    /// tensor is within.
     fn new(source: &Source<'a>, chosen: &mut [Candidate<'a>]) -> Rest<'a> {
         let Partition { nodes, roles, outputs, .. } = source.partition;
         let mut within: HashMap<&str, usize> = HashMap::new();
@@ -110,6 +119,13 @@ impl<'a> Rest<'a> {
                 within.extend(names_given(&nodes[*place]).map(|name| (name, number)));
             }
             candidate.outputs.iter().for_each(|name| _ = within.remove(name));
+        }
+        let is_fixed = source.is_of_fixed_shapes();
+        let mut steps = LEAST_STEPS + MOST_STEPS * nodes.len();
+        if is_fixed {
+            for candidate in chosen.iter_mut() {
+                candidate.find_shapes(source, &within, &mut steps);
+            }
         }
         let all_read: HashSet<&str> =
             nodes.iter().flat_map(names_read).chain(outputs.iter().map(String::as_str)).collect();
@@ -129,14 +145,16 @@ impl<'a> Rest<'a> {
                 continue;
             }
             let Some(place) = source.graph.giver(name) else { continue };
-            if roles[place] != Role::Known {
+            if roles[place] != Role::Known && !within.contains_key(name) {
                 continue;
             }
             let shape_of = nodes[place].input.first().filter(|_| says_shape(&nodes[place]));
-            match shape_of.and_then(|read| within.get(read.as_str())) {
-                Some(number) => chosen[*number].add_shape(place, name),
-                None if rest.nodes.insert(place) => left.extend(names_read(&nodes[place])),
-                None => {}
+            match shape_of.and_then(|of| Some((of, within.get(of.as_str())?))) {
+                Some((of, number)) if !(is_fixed && is_apart(source, &within, of, &mut steps)) => {
+                    chosen[*number].add_shape(place, name);
+                }
+                _ if rest.nodes.insert(place) => left.extend(names_read(&nodes[place])),
+                _ => {}
             }
         }
         rest
@@ -228,6 +246,33 @@ impl<'a> Rest<'a> {
             .map_err(|(_, problem)| Error::Unsupported(format!("not fused: {problem}")))?;
         Ok(order.into_iter().map(|number| places[number].1).collect())
     }
+}
+
+/// Whether the nodes that a tensor `within` a new one is made by give nothing that the new one gives too, so that both can be
+/// there. Each step takes one of those that are `left`; without one it is not known.
+fn is_apart(
+    source: &Source<'_>,
+    within: &HashMap<&str, usize>,
+    name: &str,
+    left: &mut usize,
+) -> bool {
+    let (mut seen, mut names) = (HashSet::new(), vec![name]);
+    while let Some(name) = names.pop() {
+        let Some(place) = source.graph.giver(name).filter(|_| within.contains_key(name)) else {
+            continue;
+        };
+        if !seen.insert(place) {
+            continue;
+        }
+        let Some(rest) = left.checked_sub(1) else { return false };
+        *left = rest;
+        let node = &source.partition.nodes[place];
+        if !names_given(node).all(|given| within.contains_key(given)) {
+            return false;
+        }
+        names.extend(node.input.iter().map(String::as_str));
+    }
+    true
 }
 
 /// A node of the new file.

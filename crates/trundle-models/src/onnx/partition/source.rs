@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 use bytes::Bytes;
 use trundle_core::Shape;
 
-use super::Partition;
 use super::element_types::ElementTypes;
 use super::graph::{Graph, names_given};
 use super::role::{Role, says_shape};
 use super::wire::{Field, fields, payloads};
+use super::{Partition, cost};
 use crate::onnx::element::element_type;
 use crate::onnx::value_info::tensor_type;
 use crate::onnx::{malformed, proto};
@@ -28,6 +28,9 @@ pub(super) mod field {
     pub(in super::super) const OUTPUT: u32 = 12;
     pub(in super::super) const VALUE_INFO: u32 = 13;
 }
+
+/// How many bytes a tensor may take that a node holds only for the shape of another.
+const MOST_SHORT: u64 = 1 << 10;
 
 /// A model, and its file.
 pub(super) struct Source<'a> {
@@ -90,6 +93,12 @@ impl<'a> Source<'a> {
         self.partition.defaults.contains(name)
     }
 
+    /// Whether the file holds a tensor, which takes next to no space.
+    pub(super) fn is_held_short(&self, name: &str) -> bool {
+        let held = self.partition.held.get(name);
+        held.is_some_and(|tensor| cost(tensor) <= MOST_SHORT) && !self.is_default(name)
+    }
+
     /// What says how a subgraph moves and is reckoned from the shape of one of its own tensors: the names.
     pub(super) fn reckoned_from(&self, own: &HashSet<&str>, nodes: &[usize]) -> HashSet<&'a str> {
         let all = &self.partition.nodes;
@@ -127,6 +136,11 @@ impl<'a> Source<'a> {
         }
         let (_, stated) = tensor_type(self.partition.infos.get(name)?, name).ok()?;
         Shape::new(stated.sizes()?).ok()
+    }
+
+    /// Whether all inputs of the model have one shape.
+    pub(super) fn is_of_fixed_shapes(&self) -> bool {
+        self.partition.inputs.iter().all(|input| input.shape.sizes().is_some())
     }
 
     /// Whether elements that nodes in use read lie in files beside the model.

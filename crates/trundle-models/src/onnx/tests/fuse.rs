@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::onnx::proto::Entry;
+use crate::onnx::proto::{Dimension, Entry};
 use crate::onnx::{Fused, Partition, read_typed};
 use crate::{Data, ElementType, Given, Links, PlannedModel};
 use trundle_core::{DType, Shape};
@@ -215,6 +215,52 @@ fn the_shape_of_what_is_not_written_is_given_by_the_node() {
     let shape: Vec<u8> = [2i64, 1].iter().flat_map(|size| size.to_le_bytes()).collect();
     assert_eq!(moved[0].1, floats_of([1, 2, 1, 2]));
     assert_eq!(moved[1], (Shape::new([2]).unwrap(), shape));
+}
+
+/// A model of one shape, where a shape of what is moved on the way is needed by what computes and by what moves later.
+fn shapes_of_steps(sizes: &[i64]) -> Proto {
+    let nodes = vec![
+        node("Transpose", &["x"], &["t"], vec![]),
+        node("Concat", &["t", "t"], &["c"], vec![int("axis", 0)]),
+        node("Shape", &["t"], &["s"], vec![]),
+        node("Exp", &["c"], &["e"], vec![]),
+        node("Slice", &["e", "zero", "one"], &["h"], vec![]),
+        node("Concat", &["h", "h"], &["g"], vec![int("axis", 0)]),
+        node("Expand", &["g", "s"], &["w"], vec![]),
+        node("ConstantOfShape", &["s"], &["z"], vec![]),
+        node("Mean", &["w", "z"], &["y"], vec![]),
+    ];
+    let mut all = holding(model(17, nodes, FLOAT), vec![list("zero", &[0]), list("one", &[1])]);
+    let dim = sizes.iter().map(|size| Dimension { dim_value: Some(*size), dim_param: None });
+    let shape = (!sizes.is_empty()).then(|| TensorShape { dim: dim.collect() });
+    all.graph.as_mut().unwrap().input = vec![shaped("x", FLOAT, shape)];
+    all
+}
+
+#[test]
+fn where_shapes_are_fixed_a_runtime_finds_those_of_steps_out() {
+    let model = written(&fused(&shapes_of_steps(&[1, 2])));
+    let all = ["Transpose", "Shape", "Move", "Exp", "Move", "ConstantOfShape", "Mean"];
+    let mut found = kinds(&model);
+    found.sort_unstable();
+    let mut all = all.to_vec();
+    all.sort_unstable();
+    assert_eq!(found, all);
+    let [first, second] = moves(&model)[..] else { panic!("{model:?}") };
+    assert_eq!((&first.output[..], &first.input[..]), (&strings(&["c"])[..], &strings(&["x"])[..]));
+    // What says the shape is read for it, and no shape.
+    assert_eq!(second.input, strings(&["e", "x"]));
+    let moved = run(second, &[(F32, &[4, 1], floats_of(5..9)), (F32, &[1, 2], floats_of([0, 0]))]);
+    assert_eq!(moved, [(Shape::new([2, 1]).unwrap(), floats_of([5, 5]))]);
+}
+
+#[test]
+fn where_shapes_are_open_those_of_steps_are_given() {
+    let model = written(&fused(&shapes_of_steps(&[])));
+    assert_eq!(kinds(&model), ["Move", "Exp", "Move", "ConstantOfShape", "Mean"]);
+    let [first, second] = moves(&model)[..] else { panic!("{model:?}") };
+    assert_eq!(first.output, strings(&["c", "s"]));
+    assert_eq!(second.input, strings(&["e", "s"]));
 }
 
 #[test]
