@@ -7,7 +7,7 @@ use trundle_onnxruntime::{OrtApiBase, OrtSessionOptions, OrtStatusPtr, register}
 /// # Safety
 /// ONNX Runtime calls it.
 #[unsafe(no_mangle)]
-pub unsafe extern "system" fn RegisterCustomOps(
+unsafe extern "system" fn RegisterCustomOps(
     options: *mut OrtSessionOptions,
     base: *const OrtApiBase,
 ) -> OrtStatusPtr {

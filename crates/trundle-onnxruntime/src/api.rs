@@ -39,6 +39,7 @@ impl Api {
         if !of_ours.is_null() {
             return Ok(Api(of_ours));
         }
+        // Then nothing can be said.
         if of_first.is_null() {
             return Err(OrtStatusPtr(null_mut()));
         }

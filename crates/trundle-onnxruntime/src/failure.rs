@@ -1,6 +1,7 @@
 //! Why a call failed, and what ONNX Runtime is told of it.
 
 use std::any::Any;
+use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
@@ -18,6 +19,11 @@ impl Failure {
     /// The same, of this input or output.
     pub(crate) fn of(self, what: &str, number: usize) -> Failure {
         Failure(format!("{what} {number}: {}", self.0))
+    }
+
+    /// The same, of an attribute of this name.
+    pub(crate) fn of_attribute(self, name: &CStr) -> Failure {
+        Failure(format!("attribute {}: {}", name.to_string_lossy(), self.0))
     }
 }
 

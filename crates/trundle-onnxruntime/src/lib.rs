@@ -30,6 +30,8 @@ mod pool;
 mod reverse_subsequences;
 mod roll;
 mod tensor;
+#[cfg(test)]
+mod tests;
 mod texts;
 
 use std::ffi::CStr;

@@ -47,7 +47,7 @@ impl Node {
             // SAFETY: there is room for as many bytes as `size` says.
             unsafe { get(info, name.as_ptr(), out, size) }
         });
-        told.map_err(|failure| of_attribute(name, failure))
+        told.map_err(|failure| failure.of_attribute(name))
     }
 
     /// The number that an attribute is.
@@ -59,7 +59,7 @@ impl Node {
         let get = self.api.functions().KernelInfoGetAttribute_int64;
         // SAFETY: the node is that of this call.
         let got = self.api.check(unsafe { get(self.info, name.as_ptr(), &mut number) });
-        got.map(|()| number).map_err(|failure| of_attribute(name, failure))
+        got.map(|()| number).map_err(|failure| failure.of_attribute(name))
     }
 
     /// How many outputs it has.
@@ -123,8 +123,4 @@ impl Node {
         told.truncate(size.saturating_sub(1));
         Ok(told)
     }
-}
-
-fn of_attribute(name: &CStr, failure: Failure) -> Failure {
-    Failure(format!("attribute {}: {}", name.to_string_lossy(), failure.0))
 }

@@ -77,7 +77,7 @@ impl Plans {
 fn run(context: &Context, planned: &Planned, data: &Input<'_>) -> Result<()> {
     let Planned { plan, out } = planned;
     let Some(mut output) = context.output(0, out.sizes())? else { return Ok(()) };
-    output.check(data.element)?;
+    output.check(data.element).map_err(|failure| failure.of("output", 0))?;
     if data.element != ElementType::String {
         return Ok(plan.run(&[data.bytes], output.bytes()?)?);
     }

@@ -36,12 +36,14 @@ impl<'a> Input<'a> {
     /// # Safety
     /// The value is an input of a call that lasts as long as this.
     pub(crate) unsafe fn new(api: Api, value: *const OrtValue) -> Result<Input<'a>> {
-        // SAFETY: the contract is the same.
-        let (element, sizes) = unsafe { described(api, value)? };
-        // SAFETY: the same.
-        let bytes = match unsafe { memory(api, value.cast_mut(), element, &sizes)? } {
-            Some((start, bytes)) => unsafe { std::slice::from_raw_parts(start, bytes) },
-            None => &[],
+        // SAFETY: the contract is the same. Nobody writes to inputs while a call of theirs goes on.
+        let (element, sizes, bytes) = unsafe {
+            let (element, sizes) = described(api, value)?;
+            let bytes = match memory(api, value.cast_mut(), element, &sizes)? {
+                Some((start, bytes)) => std::slice::from_raw_parts(start, bytes),
+                None => &[],
+            };
+            (element, sizes, bytes)
         };
         Ok(Input { element, sizes, bytes, api, value })
     }

@@ -1,0 +1,67 @@
+//! What needs no ONNX Runtime: the operators themselves are tested from Python, in one.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::ffi::c_char;
+use std::ptr::{from_ref, null, null_mut};
+
+use ort_sys::stub::{self, Error};
+use ort_sys::{OrtApi, OrtApiBase, OrtStatusPtr};
+use trundle::DType;
+use trundle_models::ElementType;
+
+use crate::api::Api;
+use crate::element::{element_of, number_of};
+use crate::failure::{Failure, guarded};
+use crate::register;
+
+/// Functions of which only those of statuses do anything.
+static STUB: OrtApi = stub::api();
+
+/// What a status says.
+fn message(status: OrtStatusPtr) -> String {
+    assert!(!status.0.is_null());
+    // SAFETY: it is one of `STUB`.
+    unsafe { Error::consume_sys(status.0) }.message().to_owned()
+}
+
+unsafe extern "system" fn first_version_alone(version: u32) -> *const OrtApi {
+    if version == 1 { &raw const STUB } else { null() }
+}
+
+unsafe extern "system" fn version() -> *const c_char {
+    c"1.16.3".as_ptr()
+}
+
+#[test]
+fn an_older_runtime_is_told_which_it_must_be() {
+    let base = OrtApiBase { GetApi: first_version_alone, GetVersionString: version };
+    // SAFETY: the base is whole; without functions of our version nothing is done to the options.
+    let status = unsafe { register(null_mut(), &raw const base) };
+    assert_eq!(message(status), "trundle needs ONNX Runtime 1.17 or newer, this is 1.16.3");
+}
+
+#[test]
+fn failures_and_panics_become_statuses() {
+    // SAFETY: the functions stay.
+    let api = unsafe { Api::of_pointer(from_ref(&STUB)) };
+    assert!(guarded(api, "node", || Ok(())).0.is_null());
+    let failed = guarded(api, "node", || Err(Failure("no\0where".to_owned())));
+    assert_eq!(message(failed), "node: no\\0where");
+    let panicked = guarded(api, "node", || panic!("{} is wrong", 7));
+    assert_eq!(message(panicked), "node: panicked: 7 is wrong");
+    let failed = api.check(api.status("again")).unwrap_err();
+    assert_eq!(failed.of("input", 2).0, "input 2: again");
+}
+
+#[test]
+fn element_types_have_numbers() {
+    for number in 1..=26 {
+        let element = element_of(number).unwrap();
+        let is_one_of_two = element == ElementType::Fixed(DType::Bytes(1));
+        assert_eq!(number_of(element), (!is_one_of_two).then_some(number));
+    }
+    for number in [-1, 0, 27, 1000] {
+        let refused = element_of(number).unwrap_err().0;
+        assert_eq!(refused, format!("ONNX Runtime's element type {number} is not supported"));
+    }
+}
