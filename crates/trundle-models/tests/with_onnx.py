@@ -228,7 +228,7 @@ def check_arithmetic(program, test):
 
 def check_module(program, name, model):
     """A module of PyTorch, as with_torch.py keeps it, beside the reference: what is wrong, if anything is."""
-    sizes = name.split(" ")[1].split("+")
+    sizes = name.split(" ")[2].split("+")
     shapes = [[int(size) for size in shape.split("x")] for shape in sizes]
     inputs = [np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in shapes]
     infos = [info.name for info in model.graph.input]
@@ -366,7 +366,7 @@ def main():
     with ThreadPoolExecutor() as pool:
         wrong = [each for each in pool.map(lambda name: check_module(program, name, modules[name]), modules) if each]
     print(f"{len(modules) - len(wrong)} of {len(modules)} modules of PyTorch")
-    if wrong or len(modules) < 90:
+    if wrong or len(modules) < 190:
         sys.exit("\n".join(wrong) or "modules are missing")
     chance, coordinates = random.Random(arguments.seed), Coordinates()
     alike = sum(check_resize(program, chance, coordinates) for _ in range(arguments.count))

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Modules of PyTorch that only move elements, as its exporter writes them for fixed sizes and for sizes left open,
+"""Modules of PyTorch that only move elements, as its two exporters write them for fixed sizes and for sizes left open,
 through the program: bit for bit, and in how many passes. `--save` keeps the models as torch_modules.zip beside this
 file, which with_onnx.py runs where there is no PyTorch.
 
-    pip install torch==2.15.0 onnx==1.23.2 numpy==2.4.6
+    pip install torch==2.15.0 onnx==1.23.2 onnxscript numpy==2.4.6
     crates/trundle-models/tests/with_torch.py target/release/trundle
 """
 
 import argparse
+import itertools
 import json
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import onnx
 import torch
 from torch import nn
 from torch.nn import functional
@@ -187,42 +189,54 @@ MODULES = {
 }
 
 
-def exported(module, inputs, is_open, path):
+EXPORTERS = ("torchscript", "dynamo")
+
+
+def exported(exporter, module, inputs, is_open, path):
     """The module as ONNX; with sizes of axis 0 left open, if it is so."""
     names = [f"x{index}" for index in range(len(inputs))]
-    is_batch = [index for index, tensor in enumerate(inputs) if tensor.shape[0] > 1]
-    axes = {names[index]: {0: "batch"} for index in is_batch} if is_open else None
-    torch.onnx.export(
-        module, inputs, str(path), input_names=names, dynamic_axes=axes, opset_version=17, dynamo=False
-    )
+    is_batch = [tensor.shape[0] > 1 for tensor in inputs]
+    if exporter == "torchscript":
+        axes = {name: {0: "batch"} for name, has in zip(names, is_batch, strict=True) if has} if is_open else None
+        options = {"dynamic_axes": axes, "opset_version": 17, "dynamo": False}
+    else:
+        batch = torch.export.Dim("batch", min=2)
+        axes = {"inputs": tuple({0: batch} if has else {} for has in is_batch)} if is_open else None
+        options = {"dynamic_shapes": axes, "dynamo": True, "external_data": False, "verbose": False}
+    torch.onnx.export(module, inputs, str(path), input_names=names, **options)
     return names
 
 
-def keep(archive, name, is_open, model, shapes):
-    """Puts a model into the archive, with the shapes that it is to be run on."""
-    kind = "open" if is_open else "fixed"
+def keep(archive, name, exporter, is_open, model, shapes):
+    """Puts a model into the archive, with the shapes that it is to be run on, and without notes of where it was made."""
+    kind = f"{exporter} {'open' if is_open else 'fixed'}"
     sizes = "+".join("x".join(str(size) for size in shape) for shape in shapes)
+    model = onnx.load(model)
+    graph = model.graph
+    for noted in [model, graph, *graph.node, *graph.input, *graph.output, *graph.value_info, *graph.initializer]:
+        noted.ClearField("metadata_props")
+        noted.ClearField("doc_string")
     # Always the same bytes of the same models.
-    archive.writestr(zipfile.ZipInfo(f"{kind} {sizes} {name}.onnx"), model.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+    place = zipfile.ZipInfo(f"{kind} {sizes} {name}.onnx")
+    archive.writestr(place, model.SerializeToString(deterministic=True), zipfile.ZIP_DEFLATED, 9)
 
 
-def check(program, name, is_open, archive):
+def check(program, name, exporter, is_open, archive):
     """What becomes of a module: its passes and outputs, or what is wrong with it."""
     function, *shapes = MODULES[name]
-    module = function if isinstance(function, nn.Module) else Module(function)
-    module.eval()
+    module = Module(function).eval()
     inputs = tuple(torch.randn(shape) for shape in shapes)
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         try:
-            names = exported(module, inputs, is_open, folder / "m.onnx")
+            names = exported(exporter, module, inputs, is_open, folder / "m.onnx")
         except Exception as error:  # the exporter raises many kinds
             return "not exported", str(error).splitlines()[0][:100]
         if is_open:
             # Another batch than the exporter saw.
             inputs = tuple(torch.cat([x, x + 1]) if x.shape[0] > 1 else x for x in inputs)
         if archive:
-            keep(archive, name, is_open, folder / "m.onnx", [tuple(x.shape) for x in inputs])
+            keep(archive, name, exporter, is_open, folder / "m.onnx", [tuple(x.shape) for x in inputs])
         expected = module(*inputs)
         expected = [expected] if isinstance(expected, torch.Tensor) else list(expected)
         arguments = []
@@ -251,20 +265,20 @@ def main():
     archive = zipfile.ZipFile(Path(__file__).with_name("torch_modules.zip"), "w") if arguments.save else None
     warnings.filterwarnings("ignore")
     program, problems = str(arguments.program.resolve()), []
-    for is_open in (False, True):
+    for exporter, is_open in itertools.product(EXPORTERS, (False, True)):
         counts = Counter()
+        sizes = "sizes left open" if is_open else "fixed sizes"
         for name in MODULES:
-            became, said = check(program, name, is_open, archive)
+            became, said = check(program, name, exporter, is_open, archive)
             if arguments.verbose:
                 print(f"{name}: {became} {said}")
             counts[became] += 1
             if became in ("refused", "wrong"):
-                problems.append(f"{name}, {'open' if is_open else 'fixed'} sizes: {became}: {said}")
+                problems.append(f"{name}, {exporter}, {sizes}: {became}: {said}")
             if became == "passed":
                 passes, outputs = said
                 counts["in a pass an output" if passes <= outputs else "in more passes"] += 1
-        sizes = "sizes left open" if is_open else "fixed sizes"
-        print(f"{sizes}: " + ", ".join(f"{count} {what}" for what, count in counts.items()))
+        print(f"{exporter}, {sizes}: " + ", ".join(f"{count} {what}" for what, count in counts.items()))
         if counts["passed"] < len(MODULES) - 5:
             problems.append(f"{counts['not exported']} modules are not exported")
     if archive:

@@ -64,17 +64,16 @@ fn text(fused: &Fused, args: &FuseArgs) -> String {
     let mut text = match fused.nodes.len() {
         0 => format!("{output}: the same model, since nothing is gained by fusing"),
         nodes => format!(
-            "{output}: {} that only move became {}, which {} {} less",
+            "{output}: {} that only move became {}, for {} fewer to write",
             counted(operators, "node"),
-            counted(nodes, "node"),
-            if nodes == 1 { "writes" } else { "write" },
+            nodes,
             counted(written.saturating_sub(given(&fused.nodes)), "tensor"),
         ),
     };
     if fused.unchanged > 0 {
         text.push_str(&format!(
-            "; {} as before, where no less would be written",
-            counted(fused.unchanged, "part"),
+            "; {} as before, where nothing is gained",
+            counted(fused.unchanged, "subgraph"),
         ));
     }
     let lines = alike(fused.nodes.iter().map(|node| kinds(&node.operators)));
