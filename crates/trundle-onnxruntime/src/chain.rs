@@ -26,7 +26,7 @@ impl Operator for Chained {
     const OUTPUTS: &'static [Port] = &[Port::Any];
 
     fn new(node: &Node) -> Result<Chained> {
-        Ok(Chained { chain: read(node.text(ATTRIBUTE)?)?, plans: Plans::default() })
+        Ok(Chained { chain: read(node.text(ATTRIBUTE)?)?, plans: Plans::new(node)? })
     }
 
     fn run(&self, context: &Context) -> Result<()> {

@@ -3,6 +3,8 @@
 use std::ptr::{null, null_mut};
 
 use ort_sys::OrtKernelContext;
+use trundle::Shape;
+use trundle_models::ElementType;
 
 use crate::api::Api;
 use crate::failure::{Failure, Result};
@@ -54,9 +56,15 @@ impl Context {
         unsafe { Input::new(self.api, value) }.map_err(|failure| failure.of("input", number))
     }
 
-    /// An output of this shape, which is made now; `None` for one that nobody reads.
-    pub(crate) fn output(&self, number: usize, sizes: &[usize]) -> Result<Option<Output<'_>>> {
-        let sizes = sizes.iter().map(|size| i64::try_from(*size));
+    /// An output of this type and shape, which is made now; `None` for one that nobody reads. `stated` is the type that the
+    /// graph says.
+    pub(crate) fn output(
+        &self,
+        number: usize,
+        (element, shape): (ElementType, &Shape),
+        stated: Option<ElementType>,
+    ) -> Result<Option<Output<'_>>> {
+        let sizes = shape.iter().map(|size| i64::try_from(*size));
         let sizes = sizes.collect::<std::result::Result<Vec<_>, _>>();
         let sizes = sizes.map_err(|_| Failure("is too large".to_owned()).of("output", number))?;
         let mut value = null_mut();
@@ -69,8 +77,22 @@ impl Context {
         if value.is_null() {
             return Ok(None);
         }
-        // SAFETY: the value is an output of this call, which is written here alone.
-        let output = unsafe { Output::new(self.api, value) };
+        check(element, stated).map_err(|failure| failure.of("output", number))?;
+        // SAFETY: the value is an output of this call, which is written here alone, of the shape that was asked for and of
+        // the type that the graph says, which is this one.
+        let output = unsafe { Output::new(self.api, value, element, shape) };
         output.map(Some).map_err(|failure| failure.of("output", number))
+    }
+}
+
+/// Refuses to write another type than the graph says.
+fn check(element: ElementType, stated: Option<ElementType>) -> Result<()> {
+    match stated {
+        Some(stated) if stated == element => Ok(()),
+        Some(stated) => {
+            let problem = format!("is of {element}, but the graph says that it is of {stated}");
+            Err(Failure(problem))
+        }
+        None => Err(Failure(format!("is of {element}, but the graph does not say so"))),
     }
 }

@@ -10,9 +10,9 @@
 //! | `ReverseSubsequences` | `data`, `lengths` of int64 | `axis` | as that of DirectML |
 //! | `Chain` | `data` | `chain`: a text of the chain language | what the chain makes |
 //!
-//! A call goes through four modules. [`context`] is what a kernel is called with, [`tensor`] its inputs and outputs as
+//! A call goes through four modules. `context.rs` is what a kernel is called with, `tensor.rs` its inputs and outputs as
 //! slices; the operator finds a plan that it has made before or makes one; the plan runs on the threads of the session
-//! ([`pool`]). Whatever fails on the way, panics too, becomes a status ([`failure`]).
+//! (`pool.rs`). Whatever fails on the way, panics too, becomes a status (`failure.rs`).
 #![allow(unsafe_code)]
 
 mod api;

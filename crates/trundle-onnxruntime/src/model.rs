@@ -18,6 +18,8 @@ use crate::tensor::{Input, Output};
 pub(crate) struct Moved {
     model: Model,
     plans: PlanCache,
+    /// The types that the graph says the outputs are of.
+    stated: Vec<Option<ElementType>>,
 }
 
 /// Where the model stands.
@@ -30,9 +32,10 @@ impl Operator for Moved {
 
     fn new(node: &Node) -> Result<Moved> {
         let model = onnx::read_typed(node.text(ATTRIBUTE)?, &node.input_types()?)?;
-        let (gives, has) = (model.outputs.len(), node.outputs()?);
+        let stated = node.output_types()?;
+        let (gives, has) = (model.outputs.len(), stated.len());
         match gives == has {
-            true => Ok(Moved { model, plans: PlanCache::default() }),
+            true => Ok(Moved { model, plans: PlanCache::default(), stated }),
             false => {
                 Err(Failure(format!("the model gives {gives} outputs, and the node has {has}")))
             }
@@ -44,7 +47,7 @@ impl Operator for Moved {
         self.check(&inputs)?;
         let lent: Vec<Lent<'_>> = inputs.iter().map(Input::lent).collect();
         let planned = self.plans.planned(&self.model, &lent, None)?;
-        let mut outputs = outputs(context, &planned)?;
+        let mut outputs = self.outputs(context, &planned)?;
         let types = inputs.iter().map(|input| input.element);
         let types =
             types.chain(planned.model().outputs().iter().map(|id| planned.model().element(*id)));
@@ -83,23 +86,24 @@ impl Moved {
         }
         Ok(())
     }
+
+    /// Where the outputs of a plan go.
+    fn outputs<'a>(
+        &self,
+        context: &'a Context,
+        planned: &PlannedModel,
+    ) -> Result<Vec<Written<'a>>> {
+        let model = planned.model();
+        let output = |(number, (id, stated)): (usize, (&TensorId, &Option<ElementType>))| {
+            let shape = model.shape(*id);
+            Ok((*id, context.output(number, (model.element(*id), shape), *stated)?))
+        };
+        model.outputs().iter().zip(&self.stated).enumerate().map(output).collect()
+    }
 }
 
 /// An output, or nothing where nobody reads it, with what it is in the plan.
 type Written<'a> = (TensorId, Option<Output<'a>>);
-
-/// Where the outputs of a plan go.
-fn outputs<'a>(context: &'a Context, planned: &PlannedModel) -> Result<Vec<Written<'a>>> {
-    let model = planned.model();
-    let output = |(number, id): (usize, &TensorId)| {
-        let output = context.output(number, model.shape(*id).sizes())?;
-        if let Some(output) = &output {
-            output.check(model.element(*id)).map_err(|failure| failure.of("output", number))?;
-        }
-        Ok((*id, output))
-    };
-    model.outputs().iter().enumerate().map(output).collect()
-}
 
 /// Moves bytes to the memory of the outputs.
 fn run(planned: &PlannedModel, inputs: &[Input<'_>], outputs: &mut [Written<'_>]) -> Result<()> {

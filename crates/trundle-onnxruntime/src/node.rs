@@ -11,6 +11,13 @@ use crate::element::element_of;
 use crate::failure::{Failure, Result};
 use crate::tensor::type_of;
 
+/// A function that says how many inputs or outputs a node has.
+type Count = unsafe extern "system" fn(*const OrtKernelInfo, *mut usize) -> OrtStatusPtr;
+
+/// A function that says of which type one is.
+type TypeInfo =
+    unsafe extern "system" fn(*const OrtKernelInfo, usize, *mut *mut OrtTypeInfo) -> OrtStatusPtr;
+
 /// A node of a graph.
 pub(crate) struct Node {
     api: Api,
@@ -62,34 +69,42 @@ impl Node {
         got.map(|()| number).map_err(|failure| failure.of_attribute(name))
     }
 
-    /// How many outputs it has.
-    pub(crate) fn outputs(&self) -> Result<usize> {
+    /// The element types of its inputs.
+    ///
+    /// # Errors
+    /// If one is left out, or of a type that is not known here.
+    pub(crate) fn input_types(&self) -> Result<Vec<ElementType>> {
+        let functions = self.api.functions();
+        let count = self.count(functions.KernelInfo_GetInputCount)?;
+        let of = |number| {
+            let element = self.element_type(functions.KernelInfo_GetInputTypeInfo, number);
+            element.map_err(|failure| failure.of("input", number))
+        };
+        (0..count).map(of).collect()
+    }
+
+    /// The element types that the graph says its outputs are of; `None` for one that nobody reads, or of a type that is not
+    /// known here.
+    pub(crate) fn output_types(&self) -> Result<Vec<Option<ElementType>>> {
+        let functions = self.api.functions();
+        let count = self.count(functions.KernelInfo_GetOutputCount)?;
+        let of = |number| self.element_type(functions.KernelInfo_GetOutputTypeInfo, number).ok();
+        Ok((0..count).map(of).collect())
+    }
+
+    fn count(&self, get: Count) -> Result<usize> {
         let mut count = 0;
-        let get = self.api.functions().KernelInfo_GetOutputCount;
         // SAFETY: the node is that of this call.
         self.api.check(unsafe { get(self.info, &mut count) })?;
         Ok(count)
     }
 
-    /// The element types of its inputs.
-    pub(crate) fn input_types(&self) -> Result<Vec<ElementType>> {
-        let mut count = 0;
-        let get = self.api.functions().KernelInfo_GetInputCount;
-        // SAFETY: the node is that of this call.
-        self.api.check(unsafe { get(self.info, &mut count) })?;
-        let type_of = |number| {
-            self.input_type(number).map_err(|failure: Failure| failure.of("input", number))
-        };
-        (0..count).map(type_of).collect()
-    }
-
-    fn input_type(&self, number: usize) -> Result<ElementType> {
+    fn element_type(&self, get: TypeInfo, number: usize) -> Result<ElementType> {
         let mut info = null_mut();
-        let get = self.api.functions().KernelInfo_GetInputTypeInfo;
         // SAFETY: the node is that of this call. What is told is ours, and freed once.
         unsafe {
             self.api.check(get(self.info, number, &mut info))?;
-            let number = self.element_type(info);
+            let number = self.number_of_type(info);
             (self.api.functions().ReleaseTypeInfo)(info);
             element_of(number?)
         }
@@ -99,7 +114,7 @@ impl Node {
     ///
     /// # Safety
     /// The pointer leads to what ONNX Runtime says of a type.
-    unsafe fn element_type(&self, info: *const OrtTypeInfo) -> Result<i32> {
+    unsafe fn number_of_type(&self, info: *const OrtTypeInfo) -> Result<i32> {
         let mut tensor = null();
         // SAFETY: the contract is the same; what is told is part of it.
         unsafe {

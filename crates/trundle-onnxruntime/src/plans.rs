@@ -8,18 +8,22 @@ use trundle_models::latest::Latest;
 
 use crate::context::Context;
 use crate::failure::{Failure, Result};
+use crate::node::Node;
 use crate::tensor::Input;
 
 /// The plans of one node for the calls that came last.
-#[derive(Default)]
-pub(crate) struct Plans(Latest<Key, Planned>);
+pub(crate) struct Plans {
+    latest: Latest<Key, Planned>,
+    /// The type that the graph says the output is of.
+    stated: Option<ElementType>,
+}
 
 /// What a plan is for.
 struct Key {
     element: ElementType,
-    sizes: Vec<usize>,
-    /// What says how the data is moved: the sizes of the other inputs, and their elements.
-    others: Vec<(Vec<usize>, Vec<u8>)>,
+    shape: Shape,
+    /// What says how the data is moved: the shapes of the other inputs, and their elements.
+    others: Vec<(Shape, Vec<u8>)>,
 }
 
 struct Planned {
@@ -31,6 +35,12 @@ struct Planned {
 const INDEX: DType = DType::Bytes(size_of::<u64>());
 
 impl Plans {
+    /// None yet.
+    pub(crate) fn new(node: &Node) -> Result<Plans> {
+        let stated = node.output_types()?.first().copied().flatten();
+        Ok(Plans { latest: Latest::default(), stated })
+    }
+
     /// Makes the output of a call whose first input is moved as a chain says, which is made of all others the first time.
     pub(crate) fn run(
         &self,
@@ -45,16 +55,16 @@ impl Plans {
             Some(planned) => planned,
             None => self.plan(data, others, &chain(&inputs)?)?,
         };
-        run(context, &planned, data)
+        self.run_planned(context, &planned, data)
     }
 
     fn find(&self, data: &Input<'_>, others: &[Input<'_>]) -> Option<Arc<Planned>> {
-        let is_same = |((sizes, bytes), other): (&(Vec<usize>, Vec<u8>), &Input<'_>)| {
-            *sizes == other.sizes && *bytes == other.bytes
+        let is_same = |((shape, bytes), other): (&(Shape, Vec<u8>), &Input<'_>)| {
+            *shape == other.shape && *bytes == other.bytes
         };
-        self.0.find(|key| {
+        self.latest.find(|key| {
             key.element == data.element
-                && key.sizes == data.sizes
+                && key.shape == data.shape
                 && key.others.iter().zip(others).all(is_same)
         })
     }
@@ -64,31 +74,33 @@ impl Plans {
             ElementType::Fixed(dtype) => dtype,
             ElementType::String => INDEX,
         };
-        let program = chain.program([Shape::new(&data.sizes[..])?], dtype)?;
+        let program = chain.program([data.shape.clone()], dtype)?;
         let out = program.tensor(program.outputs()[0]).shape.clone();
         let plan = ProgramPlan::row_major(&program, None)?;
-        let others = others.iter().map(|other| (other.sizes.clone(), other.bytes.to_vec()));
+        let others = others.iter().map(|other| (other.shape.clone(), other.bytes.to_vec()));
         let key =
-            Key { element: data.element, sizes: data.sizes.clone(), others: others.collect() };
-        Ok(self.0.keep(key, Planned { plan, out }))
+            Key { element: data.element, shape: data.shape.clone(), others: others.collect() };
+        Ok(self.latest.keep(key, Planned { plan, out }))
     }
-}
 
-fn run(context: &Context, planned: &Planned, data: &Input<'_>) -> Result<()> {
-    let Planned { plan, out } = planned;
-    let Some(mut output) = context.output(0, out.sizes())? else { return Ok(()) };
-    output.check(data.element).map_err(|failure| failure.of("output", 0))?;
-    if data.element != ElementType::String {
-        return Ok(plan.run(&[data.bytes], output.bytes()?)?);
+    /// Makes the output of a call.
+    fn run_planned(&self, context: &Context, planned: &Planned, data: &Input<'_>) -> Result<()> {
+        let Planned { plan, out } = planned;
+        let Some(mut output) = context.output(0, (data.element, out), self.stated)? else {
+            return Ok(());
+        };
+        if data.element != ElementType::String {
+            return Ok(plan.run(&[data.bytes], output.bytes()?)?);
+        }
+        let texts = data.texts()?;
+        let indices: Vec<u8> = (0..texts.len() as u64).flat_map(u64::to_ne_bytes).collect();
+        let mut moved = vec![0; out.bytes(INDEX)?];
+        plan.run(&[&indices], &mut moved)?;
+        let (moved, _) = moved.as_chunks();
+        let text = |index: &[u8; 8]| {
+            let index = usize::try_from(u64::from_ne_bytes(*index)).ok();
+            index.and_then(|index| texts.get(index)).map_or("", String::as_str)
+        };
+        output.put(&moved.iter().map(text).collect::<Vec<_>>())
     }
-    let texts = data.texts()?;
-    let indices: Vec<u8> = (0..texts.len() as u64).flat_map(u64::to_ne_bytes).collect();
-    let mut moved = vec![0; out.bytes(INDEX)?];
-    plan.run(&[&indices], &mut moved)?;
-    let (moved, _) = moved.as_chunks();
-    let text = |index: &[u8; 8]| {
-        let index = usize::try_from(u64::from_ne_bytes(*index)).ok();
-        index.and_then(|index| texts.get(index)).map_or("", String::as_str)
-    };
-    output.put(&moved.iter().map(text).collect::<Vec<_>>())
 }

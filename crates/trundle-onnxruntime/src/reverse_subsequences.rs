@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use trundle::{Chain, Shape, ops};
+use trundle::{Chain, ops};
 
 use crate::context::Context;
 use crate::failure::{Failure, Result};
@@ -24,13 +24,12 @@ impl Operator for ReverseSubsequences {
     const OUTPUTS: &'static [Port] = &[Port::Any];
 
     fn new(node: &Node) -> Result<ReverseSubsequences> {
-        Ok(ReverseSubsequences { axis: node.number(c"axis")?, plans: Plans::default() })
+        Ok(ReverseSubsequences { axis: node.number(c"axis")?, plans: Plans::new(node)? })
     }
 
     fn run(&self, context: &Context) -> Result<()> {
         self.plans.run(context, |inputs| {
-            let shape = Shape::new(&inputs[1].sizes[..])?;
-            let lengths = lengths(&inputs[1])?;
+            let (shape, lengths) = (inputs[1].shape.clone(), lengths(&inputs[1])?);
             let reversed = ops::ReverseSubsequences::dense(self.axis, shape, lengths);
             Ok(Chain::new().then(reversed))
         })

@@ -19,8 +19,8 @@ impl Operator for Roll {
     const INPUTS: &'static [Port] = &[Port::Any, Port::Int64, Port::Int64];
     const OUTPUTS: &'static [Port] = &[Port::Any];
 
-    fn new(_node: &Node) -> Result<Roll> {
-        Ok(Roll(Plans::default()))
+    fn new(node: &Node) -> Result<Roll> {
+        Ok(Roll(Plans::new(node)?))
     }
 
     fn run(&self, context: &Context) -> Result<()> {

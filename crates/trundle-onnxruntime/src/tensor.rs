@@ -16,7 +16,7 @@ use crate::texts;
 /// An input of a call.
 pub(crate) struct Input<'a> {
     pub(crate) element: ElementType,
-    pub(crate) sizes: Vec<usize>,
+    pub(crate) shape: Shape,
     /// Its elements; nothing where they are texts.
     pub(crate) bytes: &'a [u8],
     api: Api,
@@ -25,8 +25,9 @@ pub(crate) struct Input<'a> {
 
 /// An output of a call.
 pub(crate) struct Output<'a> {
-    pub(crate) element: ElementType,
-    sizes: Vec<usize>,
+    element: ElementType,
+    /// How many bytes it has; 0 where it is of texts.
+    bytes: usize,
     api: Api,
     value: *mut OrtValue,
     call: PhantomData<&'a mut [u8]>,
@@ -37,20 +38,20 @@ impl<'a> Input<'a> {
     /// The value is an input of a call that lasts as long as this.
     pub(crate) unsafe fn new(api: Api, value: *const OrtValue) -> Result<Input<'a>> {
         // SAFETY: the contract is the same. Nobody writes to inputs while a call of theirs goes on.
-        let (element, sizes, bytes) = unsafe {
-            let (element, sizes) = described(api, value)?;
-            let bytes = match memory(api, value.cast_mut(), element, &sizes)? {
-                Some((start, bytes)) => std::slice::from_raw_parts(start, bytes),
-                None => &[],
+        let (element, shape, bytes) = unsafe {
+            let (element, shape) = described(api, value)?;
+            let bytes = match bytes_of(element, &shape)? {
+                0 => &[],
+                bytes => std::slice::from_raw_parts(memory(api, value.cast_mut())?, bytes),
             };
-            (element, sizes, bytes)
+            (element, shape, bytes)
         };
-        Ok(Input { element, sizes, bytes, api, value })
+        Ok(Input { element, shape, bytes, api, value })
     }
 
     /// What a plan is made for.
     pub(crate) fn lent(&self) -> Lent<'_> {
-        Lent { sizes: &self.sizes, bytes: self.bytes }
+        Lent { sizes: self.shape.sizes(), bytes: self.bytes }
     }
 
     /// Its elements as those of a model, copied.
@@ -64,13 +65,13 @@ impl<'a> Input<'a> {
     /// Its elements, which are texts.
     pub(crate) fn texts(&self) -> Result<Vec<String>> {
         // SAFETY: it is an input of texts, of this call.
-        unsafe { texts::read(self.api, self.value, self.sizes.iter().product()) }
+        unsafe { texts::read(self.api, self.value, self.shape.elements()) }
     }
 
     /// Its elements, which must be of int64: a list, or one that stands for it.
     pub(crate) fn list(&self, what: &str) -> Result<Vec<i64>> {
-        if self.sizes.len() > 1 {
-            let rank = self.sizes.len();
+        let rank = self.shape.rank();
+        if rank > 1 {
             return Err(Failure(format!("{what} must have at most 1 axis, got {rank}")));
         }
         Ok(self.numbers())
@@ -83,45 +84,38 @@ impl<'a> Input<'a> {
     }
 }
 
-impl<'a> Output<'a> {
+impl Output<'_> {
     /// # Safety
-    /// The value is an output of a call that lasts as long as this, and nothing else is made of it.
-    pub(crate) unsafe fn new(api: Api, value: *mut OrtValue) -> Result<Output<'a>> {
-        // SAFETY: the contract is the same.
-        let (element, sizes) = unsafe { described(api, value)? };
-        Ok(Output { element, sizes, api, value, call: PhantomData })
-    }
-
-    /// Refuses any other element type than this, which is what will be written.
-    pub(crate) fn check(&self, element: ElementType) -> Result<()> {
-        match self.element == element {
-            true => Ok(()),
-            false => Err(Failure(format!(
-                "is of {element}, but the graph says that it is of {}",
-                self.element
-            ))),
-        }
+    /// The value is an output of a call that lasts as long as this, of this type and shape, and nothing else is made of it.
+    pub(crate) unsafe fn new<'a>(
+        api: Api,
+        value: *mut OrtValue,
+        element: ElementType,
+        shape: &Shape,
+    ) -> Result<Output<'a>> {
+        Ok(Output { element, bytes: bytes_of(element, shape)?, api, value, call: PhantomData })
     }
 
     /// Its memory; nothing where it is of texts. Bits beside packed elements are 0.
     pub(crate) fn bytes(&mut self) -> Result<&mut [u8]> {
-        // SAFETY: it is an output of this call, and only this is made of it.
-        let memory = unsafe { memory(self.api, self.value, self.element, &self.sizes)? };
-        let Some((start, bytes)) = memory else { return Ok(&mut []) };
+        if self.bytes == 0 {
+            return Ok(&mut []);
+        }
         let is_packed =
             matches!(self.element, ElementType::Fixed(dtype) if dtype.packing().is_some());
-        // SAFETY: the same; ONNX Runtime has so many bytes there.
+        // SAFETY: it is an output of this call, of so many bytes, and only this is made of it.
         unsafe {
+            let start = memory(self.api, self.value)?;
             if is_packed {
-                start.add(bytes - 1).write(0);
+                start.add(self.bytes - 1).write(0);
             }
-            Ok(std::slice::from_raw_parts_mut(start, bytes))
+            Ok(std::slice::from_raw_parts_mut(start, self.bytes))
         }
     }
 
     /// Makes texts its elements.
     pub(crate) fn put(&mut self, given: &[&str]) -> Result<()> {
-        // SAFETY: it is an output of this call, which nobody else uses; `check` has seen that it is of texts.
+        // SAFETY: it is an output of this call, of texts, which nobody else uses.
         unsafe { texts::write(self.api, self.value, given) }
     }
 }
@@ -130,7 +124,7 @@ impl<'a> Output<'a> {
 ///
 /// # Safety
 /// The value is a tensor of a call.
-unsafe fn described(api: Api, value: *const OrtValue) -> Result<(ElementType, Vec<usize>)> {
+unsafe fn described(api: Api, value: *const OrtValue) -> Result<(ElementType, Shape)> {
     let mut info = null_mut();
     // SAFETY: the contract is the same. What is told is ours, and freed once.
     unsafe {
@@ -138,9 +132,9 @@ unsafe fn described(api: Api, value: *const OrtValue) -> Result<(ElementType, Ve
         let told = type_of(api, info).and_then(|element| Ok((element, dimensions(api, info)?)));
         (api.functions().ReleaseTensorTypeAndShapeInfo)(info);
         let (number, sizes) = told?;
-        let size =
-            |size: &i64| usize::try_from(*size).map_err(|_| Failure(format!("has size {size}")));
-        Ok((element_of(number)?, sizes.iter().map(size).collect::<Result<_>>()?))
+        let size = |size| usize::try_from(size).map_err(|_| Failure(format!("has size {size}")));
+        let sizes = sizes.into_iter().map(size).collect::<Result<Vec<_>>>()?;
+        Ok((element_of(number)?, Shape::new(sizes)?))
     }
 }
 
@@ -174,26 +168,24 @@ pub(crate) unsafe fn dimensions(
     }
 }
 
-/// Where the elements of a value are, and how many bytes; `None` for no bytes, and for texts.
+/// How many bytes the elements of a tensor have; 0 for texts.
+fn bytes_of(element: ElementType, shape: &Shape) -> Result<usize> {
+    match element {
+        ElementType::Fixed(dtype) => Ok(shape.bytes(dtype)?),
+        ElementType::String => Ok(0),
+    }
+}
+
+/// Where the elements of a value are.
 ///
 /// # Safety
-/// The value is a tensor of a call, of this type and shape.
-unsafe fn memory(
-    api: Api,
-    value: *mut OrtValue,
-    element: ElementType,
-    sizes: &[usize],
-) -> Result<Option<(*mut u8, usize)>> {
-    let ElementType::Fixed(dtype) = element else { return Ok(None) };
-    let bytes = Shape::new(sizes)?.bytes(dtype)?;
-    if bytes == 0 {
-        return Ok(None);
-    }
+/// The value is a tensor of a call, which has elements that are no texts.
+unsafe fn memory(api: Api, value: *mut OrtValue) -> Result<*mut u8> {
     let mut start: *mut c_void = null_mut();
     // SAFETY: the contract is the same.
     api.check(unsafe { (api.functions().GetTensorMutableData)(value, &mut start) })?;
     match start.is_null() {
         true => Err(Failure("has no memory".to_owned())),
-        false => Ok(Some((start.cast(), bytes))),
+        false => Ok(start.cast()),
     }
 }

@@ -473,6 +473,12 @@ def test_chains_that_do_not_fit_are_refused():
     assert 'trundle.Chain "the node": stage 1 does not fit shape [2, 3]' in refused
 
 
+def test_numbers_are_no_texts():
+    run = of_domain("Chain", ["x"], TensorProto.STRING, chain="pad(width=1, value=5)")
+    refused = refusal(lambda: run.run(None, {"x": TEXTS}))
+    assert 'trundle.Chain "the node": ' in refused and "5" in refused
+
+
 def test_libraries_may_be_registered_often():
     for _ in range(3):
         run = of_domain("Chain", ["x"], chain="flip(0)")
