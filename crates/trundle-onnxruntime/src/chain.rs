@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use trundle::{Chain, Shape};
+use trundle::Chain;
 
 use crate::context::Context;
 use crate::failure::{Failure, Result};
@@ -10,6 +10,7 @@ use crate::inference::Inference;
 use crate::node::Node;
 use crate::operator::{Operator, Port};
 use crate::plans::Plans;
+use crate::samples::inferred;
 
 /// The operator of a node.
 pub(crate) struct Chained {
@@ -35,8 +36,9 @@ impl Operator for Chained {
 
     fn infer(inference: &Inference) -> Result<()> {
         let (data, chain) = (inference.input(0)?, read(inference.text(ATTRIBUTE)?)?);
-        let out = chain.out_shape([Shape::new(data.sizes)?])?;
-        inference.output(0, data.element, out.sizes())
+        let element = data.element;
+        let outputs = inferred(&[data], |shapes| Ok(vec![(element, chain.out_shape(shapes)?)]))?;
+        outputs.iter().try_for_each(|output| inference.output(0, output.element, &output.sizes))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is known of a node before it runs.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, CString, c_char};
 use std::ptr::{null, null_mut};
 
 use ort_sys::{
@@ -22,7 +22,15 @@ pub(crate) struct Inference {
 /// An input of a node.
 pub(crate) struct Known {
     pub(crate) element: ElementType,
-    pub(crate) sizes: Vec<usize>,
+    pub(crate) sizes: Vec<Size>,
+}
+
+/// The size of an axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Size {
+    Fixed(usize),
+    /// One size, the same wherever the name stands.
+    Named(String),
 }
 
 impl Inference {
@@ -47,17 +55,27 @@ impl Inference {
     /// What is known of an input.
     ///
     /// # Errors
-    /// If one of its sizes is not known, or none: then it is shown without axes, as a scalar is.
+    /// If nothing is known of one of its sizes, or it has none: then it is shown without axes, as a scalar is.
     pub(crate) fn input(&self, number: usize) -> Result<Known> {
         let info = self.info(number)?;
         // SAFETY: it is of this call.
         let (element, sizes) =
             unsafe { (element_of(type_of(self.api, info)?)?, dimensions(self.api, info)?) };
-        let sizes: Option<Vec<usize>> = sizes.iter().map(|size| (*size).try_into().ok()).collect();
-        match sizes {
-            Some(sizes) if !sizes.is_empty() => Ok(Known { element, sizes }),
-            _ => Err(Failure("of unknown shape".to_owned())),
-        }
+        let mut names: Vec<*const c_char> = vec![null(); sizes.len()];
+        let get = self.api.functions().GetSymbolicDimensions;
+        // SAFETY: it is of this call, and there is room for as many names.
+        self.api.check(unsafe { get(info, names.as_mut_ptr(), names.len()) })?;
+        let size = |(size, name): (&i64, *const c_char)| match usize::try_from(*size) {
+            Ok(size) => Ok(Size::Fixed(size)),
+            Err(_) if name.is_null() => Err(unknown()),
+            // SAFETY: it is a text, of this call.
+            Err(_) => match unsafe { CStr::from_ptr(name) }.to_str() {
+                Ok("") | Err(_) => Err(unknown()),
+                Ok(name) => Ok(Size::Named(name.to_owned())),
+            },
+        };
+        let sizes: Vec<Size> = sizes.iter().zip(names).map(size).collect::<Result<_>>()?;
+        if sizes.is_empty() { Err(unknown()) } else { Ok(Known { element, sizes }) }
     }
 
     /// The bytes of an attribute.
@@ -83,38 +101,24 @@ impl Inference {
         }
     }
 
-    /// Says that an output is what an input is, sizes with names too.
+    /// Says that an output is what an input is.
     pub(crate) fn same(&self, output: usize, input: usize) -> Result<()> {
-        let info = self.info(input)?;
-        // SAFETY: it is of this call.
-        let sizes = unsafe { dimensions(self.api, info)? };
-        let mut names: Vec<*const c_char> = vec![null(); sizes.len()];
-        // SAFETY: the same; there is room for as many names.
-        let named = unsafe {
-            let get = self.api.functions().GetSymbolicDimensions;
-            get(info, names.as_mut_ptr(), names.len())
-        };
-        self.api.check(named)?;
-        // SAFETY: a name is a text, or there is none.
-        let is_named = |name: *const c_char| unsafe { !name.is_null() && *name != 0 };
-        let is_known = sizes.iter().zip(names).all(|(size, name)| *size >= 0 || is_named(name));
-        match is_known && !sizes.is_empty() {
-            true => self.set(output, info),
-            false => Err(Failure("of unknown shape".to_owned())),
-        }
+        let known = self.input(input)?;
+        self.output(output, known.element, &known.sizes)
     }
 
     /// Says what an output is.
-    pub(crate) fn output(
-        &self,
-        number: usize,
-        element: ElementType,
-        sizes: &[usize],
-    ) -> Result<()> {
-        let unknown = || Failure("ONNX Runtime has no such type".to_owned());
+    pub(crate) fn output(&self, number: usize, element: ElementType, sizes: &[Size]) -> Result<()> {
         let element = number_of(element).ok_or_else(unknown)?;
-        let sizes = sizes.iter().map(|size| i64::try_from(*size).map_err(|_| unknown()));
-        let sizes = sizes.collect::<Result<Vec<_>>>()?;
+        let (mut numbers, mut names) = (Vec::new(), Vec::new());
+        for size in sizes {
+            let (number, name) = match size {
+                Size::Fixed(size) => (i64::try_from(*size).map_err(|_| unknown())?, ""),
+                Size::Named(name) => (-1, &name[..]),
+            };
+            numbers.push(number);
+            names.push(CString::new(name).map_err(|_| unknown())?);
+        }
         let functions = self.api.functions();
         let mut info = null_mut();
         // SAFETY: what is made is ours, and freed once. The number is one of the enumeration's.
@@ -123,9 +127,9 @@ impl Inference {
             let element = std::mem::transmute::<i32, ONNXTensorElementDataType>(element);
             let typed = self.api.check((functions.SetTensorElementType)(info, element));
             let rank = sizes.len();
-            let shaped = self.api.check((functions.SetDimensions)(info, sizes.as_ptr(), rank));
-            // None of the sizes has a name, which 1.17 wants to be said.
-            let mut names = vec![c"".as_ptr(); rank];
+            let shaped = self.api.check((functions.SetDimensions)(info, numbers.as_ptr(), rank));
+            // 1.17 wants names of all sizes, also of those that have none.
+            let mut names: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
             let named = (functions.SetSymbolicDimensions)(info, names.as_mut_ptr(), rank);
             let said = typed.and(shaped).and(self.api.check(named));
             let set = said.and_then(|()| self.set(number, info));
@@ -147,4 +151,9 @@ impl Inference {
         // SAFETY: the context is that of this call; what is known is copied.
         self.api.check(unsafe { set(self.context, number, info) })
     }
+}
+
+/// What is not known is not said.
+pub(crate) fn unknown() -> Failure {
+    Failure("not known before it runs".to_owned())
 }

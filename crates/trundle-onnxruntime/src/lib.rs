@@ -29,6 +29,7 @@ mod plans;
 mod pool;
 mod reverse_subsequences;
 mod roll;
+mod samples;
 mod tensor;
 #[cfg(test)]
 mod tests;

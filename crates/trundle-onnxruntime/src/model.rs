@@ -2,16 +2,16 @@
 
 use std::ffi::CStr;
 
-use trundle::Shape;
 use trundle_models::{
     Data, ElementType, Given, Lent, Model, PlanCache, PlannedModel, TensorId, onnx,
 };
 
 use crate::context::Context;
 use crate::failure::{Failure, Result};
-use crate::inference::{Inference, Known};
+use crate::inference::Inference;
 use crate::node::Node;
 use crate::operator::{Operator, Port};
+use crate::samples::inferred;
 use crate::tensor::{Input, Output};
 
 /// The operator of a node.
@@ -61,11 +61,14 @@ impl Operator for Moved {
         let inputs = inference.inputs()?;
         let types: Vec<ElementType> = inputs.iter().map(|input| input.element).collect();
         let model = onnx::read_typed(inference.text(ATTRIBUTE)?, &types)?;
-        let given = |input: &Known| Ok(Given { shape: Shape::new(&input.sizes[..])?, data: None });
-        let given = inputs.iter().map(given).collect::<Result<Vec<_>>>()?;
-        let resolved = model.resolve(&given)?;
-        for (number, id) in resolved.outputs().iter().enumerate() {
-            inference.output(number, resolved.element(*id), resolved.shape(*id).sizes())?;
+        let outputs = inferred(&inputs, |shapes| {
+            let given = shapes.iter().map(|shape| Given { shape: shape.clone(), data: None });
+            let resolved = model.resolve(&given.collect::<Vec<_>>())?;
+            let output = |id: &TensorId| (resolved.element(*id), resolved.shape(*id).clone());
+            Ok(resolved.outputs().iter().map(output).collect())
+        })?;
+        for (number, output) in outputs.iter().enumerate() {
+            inference.output(number, output.element, &output.sizes)?;
         }
         Ok(())
     }

@@ -1,0 +1,123 @@
+//! Shapes of outputs where inputs have sizes that are open, found out by trying sizes.
+//!
+//! What an output is for every size cannot be known from a few. But a size that is the same for these, or the same multiple
+//! of an open one, is so wherever sizes are added, multiplied or divided, and not by chance: an open size is one of two
+//! primes that no model has, and 1, where a size that is not more than some number would show.
+
+use trundle::Shape;
+
+use crate::failure::Result;
+use crate::inference::{Known, Size, unknown};
+
+/// What open sizes are, each in its turn: two primes, and 1.
+const SAMPLES: [[usize; 3]; 4] =
+    [[10_007, 20_011, 1], [10_037, 20_021, 1], [10_061, 20_029, 1], [10_079, 20_047, 1]];
+
+/// An output.
+pub(crate) struct Inferred<E> {
+    pub(crate) element: E,
+    pub(crate) sizes: Vec<Size>,
+}
+
+/// What `outputs` are of these inputs, as far as they are the same whatever open sizes are, or a multiple of one.
+///
+/// # Errors
+/// If some are not, or there are too many open sizes; what `outputs` says.
+pub(crate) fn inferred<E: PartialEq>(
+    inputs: &[Known],
+    outputs: impl Fn(&[Shape]) -> Result<Vec<(E, Shape)>>,
+) -> Result<Vec<Inferred<E>>> {
+    let mut names: Vec<&str> = Vec::new();
+    for size in inputs.iter().flat_map(|input| &input.sizes) {
+        if let Size::Named(name) = size
+            && !names.contains(&&name[..])
+        {
+            names.push(name);
+        }
+    }
+    if names.len() > SAMPLES.len() {
+        return Err(unknown());
+    }
+    let tries = if names.is_empty() { 1 } else { SAMPLES[0].len() };
+    let mut found: Vec<Vec<(E, Shape)>> = Vec::new();
+    for sample in 0..tries {
+        let size = |size: &Size| match size {
+            Size::Fixed(size) => *size,
+            Size::Named(own) => {
+                let place = names.iter().position(|name| name == own);
+                place.map_or(1, |place| SAMPLES[place][sample])
+            }
+        };
+        let shape = |input: &Known| Shape::new(input.sizes.iter().map(size).collect::<Vec<_>>());
+        found
+            .push(outputs(&inputs.iter().map(shape).collect::<std::result::Result<Vec<_>, _>>()?)?);
+    }
+    let first = found.remove(0);
+    let of = |(number, (element, shape)): (usize, (E, Shape))| {
+        let others: Vec<&(E, Shape)> =
+            found.iter().filter_map(|outputs| outputs.get(number)).collect();
+        let is_alike = |other: &&(E, Shape)| other.0 == element && other.1.rank() == shape.rank();
+        if !others.iter().all(is_alike) {
+            return Err(unknown());
+        }
+        let size = |axis: usize| {
+            let own = std::iter::once(shape[axis]);
+            let sizes: Vec<usize> = own.chain(others.iter().map(|other| other.1[axis])).collect();
+            alike(&sizes, &names).ok_or_else(unknown)
+        };
+        let sizes = (0..shape.rank()).map(size).collect::<Result<_>>()?;
+        Ok(Inferred { element, sizes })
+    };
+    first.into_iter().enumerate().map(of).collect()
+}
+
+/// What a size is that was so in each sample.
+fn alike(sizes: &[usize], names: &[&str]) -> Option<Size> {
+    if sizes.iter().all(|size| *size == sizes[0]) {
+        return Some(Size::Fixed(sizes[0]));
+    }
+    names.iter().zip(SAMPLES).find_map(|(name, samples)| {
+        let times = *sizes.last()?;
+        let is_multiple = sizes.iter().zip(samples).all(|(size, sample)| *size == times * sample);
+        is_multiple.then(|| match times {
+            1 => Size::Named((*name).to_owned()),
+            _ => Size::Named(format!("{times}*{name}")),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use trundle::DType;
+    use trundle_models::ElementType;
+
+    use super::*;
+
+    fn named(name: &str) -> Size {
+        Size::Named(name.to_owned())
+    }
+
+    fn inferred_of(sizes: Vec<Size>, output: impl Fn(&[usize]) -> Vec<usize>) -> Option<Vec<Size>> {
+        let inputs = [Known { element: ElementType::Fixed(DType::F32), sizes }];
+        let outputs = |shapes: &[Shape]| Ok(vec![((), Shape::new(output(shapes[0].sizes()))?)]);
+        inferred(&inputs, outputs).ok()?.pop().map(|output| output.sizes)
+    }
+
+    #[test]
+    fn sizes_are_fixed_or_multiples_of_one() {
+        let of = || vec![named("batch"), Size::Fixed(6)];
+        let windows = inferred_of(of(), |sizes| vec![sizes[0] * 2, 3, sizes[1], sizes[0]]);
+        let expected = vec![named("2*batch"), Size::Fixed(3), Size::Fixed(6), named("batch")];
+        assert_eq!(windows, Some(expected));
+    }
+
+    #[test]
+    fn what_may_be_otherwise_for_other_sizes_is_not_said() {
+        let of = || vec![named("batch"), Size::Fixed(6)];
+        assert_eq!(inferred_of(of(), |sizes| vec![sizes[0].min(8)]), None);
+        assert_eq!(inferred_of(of(), |sizes| vec![sizes[0] + 1]), None);
+        assert_eq!(inferred_of(of(), |sizes| vec![1; 1 + usize::from(sizes[0] > 1)]), None);
+        let two = vec![named("rows"), named("columns")];
+        assert_eq!(inferred_of(two, |sizes| vec![sizes[0] * sizes[1]]), None);
+    }
+}
