@@ -5,6 +5,7 @@
 //! so that a call which comes once does without. The law is that of `Take` and `TakeAlongAxis`, which
 //! `crates/trundle-cpu/tests/along.rs` holds it to.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use trundle_core::ops::IndexMode;
@@ -141,7 +142,7 @@ impl Along {
     ) -> Result<()> {
         self.check(("out", out.len()), ("updates", updates.len()))?;
         self.check_indices(indices, self.outer * self.count * self.inner)?;
-        self.check_range(indices)?;
+        self.check_range(indices, threads)?;
         let ends = Ends { src: updates.as_ptr(), dst: out.as_mut_ptr() };
         let Along { outer, size, count, inner, width } = *self;
         // Each task has some positions of the other axes, so that what is put to one place is put in order.
@@ -187,14 +188,22 @@ impl Along {
             let (left_size, right_size) = (indices.len(), expected);
             return Err(Error::SizesDiffer { left, right, left_size, right_size });
         }
-        if self.size == 0 { self.check_range(indices) } else { Ok(()) }
+        if self.size == 0 { self.check_each(indices) } else { Ok(()) }
     }
 
-    /// Checks that every index is one of the axis.
+    /// Checks on some threads that every index is one of the axis.
     ///
     /// # Errors
     /// [`Error::IndexOutOfRange`] with the number of the first that is not.
-    pub fn check_range(&self, indices: &[i64]) -> Result<()> {
+    pub fn check_range(&self, indices: &[i64], threads: usize) -> Result<()> {
+        let are_within = for_each_stretch(indices.len(), size_of::<i64>(), threads, |own, flag| {
+            *flag &= are_within(&indices[own], self.size.cast_signed() as i64);
+        });
+        if are_within { Ok(()) } else { self.check_each(indices) }
+    }
+
+    /// The same one by one, to say which is not.
+    fn check_each(&self, indices: &[i64]) -> Result<()> {
         let limit = self.size.cast_signed() as i64;
         let is_outside = |index: &i64| *index < -limit || *index >= limit;
         match indices.iter().position(is_outside) {
@@ -214,26 +223,62 @@ impl Along {
         bytes: usize,
         indices: &[i64],
         threads: usize,
-        work: impl Fn(std::ops::Range<usize>, &mut bool) + Sync,
+        work: impl Fn(Range<usize>, &mut bool) + Sync,
     ) -> Result<()> {
         if positions == 0 || bytes == 0 || indices.is_empty() {
             return Ok(());
         }
-        let all = positions.saturating_mul(bytes);
-        let threads = threads.clamp(1, (all / LEAST_TASK_BYTES).max(1));
-        let tasks = if threads == 1 { 1 } else { threads * TASKS_PER_THREAD };
-        let each = positions.div_ceil(tasks);
-        let are_within = AtomicBool::new(true);
-        for_each_task(threads, positions.div_ceil(each), &|task| {
-            let mut is_within = true;
-            work(task * each..((task + 1) * each).min(positions), &mut is_within);
-            if !is_within {
-                are_within.store(false, Ordering::Relaxed);
-            }
-        });
-        if are_within.into_inner() { Ok(()) } else { self.check_range(indices) }
+        if for_each_stretch(positions, bytes, threads, work) {
+            Ok(())
+        } else {
+            self.check_each(indices)
+        }
     }
 }
+
+/// Calls `work` with stretches of `0..positions`, each position of which is `bytes`, on some threads; whether none
+/// has cleared its flag.
+fn for_each_stretch(
+    positions: usize,
+    bytes: usize,
+    threads: usize,
+    work: impl Fn(Range<usize>, &mut bool) + Sync,
+) -> bool {
+    let all = positions.saturating_mul(bytes);
+    let threads = threads.clamp(1, (all / LEAST_TASK_BYTES).max(1));
+    let tasks = if threads == 1 { 1 } else { threads * TASKS_PER_THREAD };
+    let each = positions.div_ceil(tasks).max(1);
+    let are_set = AtomicBool::new(true);
+    for_each_task(threads, positions.div_ceil(each), &|task| {
+        let mut is_set = true;
+        work(task * each..((task + 1) * each).min(positions), &mut is_set);
+        if !is_set {
+            are_set.store(false, Ordering::Relaxed);
+        }
+    });
+    are_set.into_inner()
+}
+
+/// Whether all are of an axis of so many; may be false of one longer than half of what an index can say. There is no
+/// branch for each, so that the memory is what is waited for, and nothing but what vectors of every machine can do.
+fn are_within(indices: &[i64], size: i64) -> bool {
+    let last = size.wrapping_mul(2).wrapping_sub(1);
+    // The sign is that of an index outside.
+    let outside = |index: i64| {
+        let from_first = index.wrapping_add(size);
+        from_first | last.wrapping_sub(from_first)
+    };
+    let (lines, left) = indices.as_chunks::<LANES>();
+    let mut found = [0; LANES];
+    for line in lines {
+        found = std::array::from_fn(|lane| found[lane] | outside(line[lane]));
+    }
+    let found = found.into_iter().fold(0, |all, one| all | one);
+    left.iter().fold(found, |all, index| all | outside(*index)) >= 0
+}
+
+/// How many indices are checked at once.
+const LANES: usize = 8;
 
 /// Columns that a task of puts has at least, if there are so many: some lines of them.
 const LEAST_COLUMNS: usize = 256;

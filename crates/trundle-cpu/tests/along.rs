@@ -117,6 +117,34 @@ fn what_does_not_fit_is_refused() {
     assert!(matches!(huge.take(&[], &[0, 0], &mut out, 1), Err(Error::TooLarge { .. })));
 }
 
+/// Indices are checked many at once and on all threads: the first that is refused is named, wherever it stands, and
+/// nothing is written.
+#[test]
+fn one_index_among_many_is_refused() {
+    let (size, count) = (64, 1003);
+    for (outer, inner) in [(100, 1), (10, 10), (1, 300)] {
+        let along = Along { outer, size, count, inner, width: 2 };
+        let all = outer * count * inner;
+        let good: Vec<i64> = (0..all).map(|at| [-64, 63, 0, -1][at % 4]).collect();
+        let (base, updates) = (noise(outer * size * inner * 2, 1), noise(all * 2, 2));
+        let wrong = [64, -65, i64::MIN, i64::MAX, i64::MIN + 63, i64::MAX - 63];
+        for threads in [1, 3] {
+            assert_eq!(along.check_range(&good, threads), Ok(()));
+            for (at, index) in [0, 7, 8, all / 2, all - 4, all - 1].into_iter().zip(wrong) {
+                let mut indices = good.clone();
+                if threads > 1 {
+                    indices[all - 1] = -99;
+                }
+                indices[at] = index;
+                let mut out = base.clone();
+                let refused = Err(Error::IndexOutOfRange { index, position: vec![at], size });
+                assert_eq!(along.put_along(&mut out, &indices, &updates, threads), refused);
+                assert!(out == base, "{along:?} {at}");
+            }
+        }
+    }
+}
+
 /// Axes that no second-level cache holds are prefetched, and indices ahead of the last ones are not read.
 #[test]
 fn elements_of_a_long_axis_are_those_of_their_indices() {

@@ -109,7 +109,7 @@ impl<'a, 'py> Lent<'a, 'py> {
         let (before, behind) = (&sizes[..self.axis], &sizes[self.axis + 1..]);
         let sizes: PerAxis<isize> = before.iter().chain(own).chain(behind).copied().collect();
         let threads = threads.unwrap_or_else(trundle::threads);
-        self.made(py, (&sizes, out), (along, mode), move |read, indices, written| {
+        self.made(py, (&sizes, out), (along, mode, threads), move |read, indices, written| {
             along.take_in_mode(mode, read, indices, written, threads)
         })
     }
@@ -126,7 +126,7 @@ impl<'a, 'py> Lent<'a, 'py> {
         self.made(
             py,
             (&self.indices.memory.sizes, out),
-            (along, IndexMode::Raise),
+            (along, IndexMode::Raise, threads),
             move |read, indices, written| along.take_along(read, indices, written, threads),
         )
     }
@@ -152,7 +152,8 @@ impl<'a, 'py> Lent<'a, 'py> {
                     return Ok(None);
                 }
                 // Nothing is written if an index is refused.
-                let of = |ends: Ends| ends.run(|_, indices, _| along.check_range(indices));
+                let own = threads.unwrap_or_else(trundle::threads);
+                let of = |ends: Ends| ends.run(|_, indices, _| along.check_range(indices, own));
                 of(self.ends(target.extent(), Extent { bytes: 0, ..target.extent() }))
                     .map_err(|error| refused(py, &placed(error, &indices.sizes)))?;
                 copied(py, &self.x.memory, target, threads)?;
@@ -186,7 +187,7 @@ impl<'a, 'py> Lent<'a, 'py> {
         &self,
         py: Python<'py>,
         (sizes, out): (&[isize], Option<&Bound<'py, PyAny>>),
-        (along, mode): (Along, IndexMode),
+        (along, mode, threads): (Along, IndexMode, usize),
         work: impl FnOnce(&[u8], &[i64], &mut [u8]) -> Result<(), Error> + Send,
     ) -> Option<PyResult<Bound<'py, PyAny>>> {
         let run = |written: Extent, is_new: bool| {
@@ -196,7 +197,7 @@ impl<'a, 'py> Lent<'a, 'py> {
                 ends.run(|read, indices, written| {
                     // Nothing is written to an array of the caller's if an index is refused.
                     if !is_new && mode == IndexMode::Raise {
-                        along.check_range(indices)?;
+                        along.check_range(indices, threads)?;
                     }
                     work(read, indices, written)
                 })
