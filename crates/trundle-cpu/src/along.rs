@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use trundle_core::ops::IndexMode;
 use trundle_core::{Error, Result};
-use trundle_kernels::simd::prefetch;
+use trundle_kernels::simd::{LINE, prefetch};
 use trundle_kernels::{
     ELEMENTS_AHEAD, ELEMENTS_AT_ONCE as AT_ONCE, FAR_BYTES, INDICES_AHEAD_BYTES,
 };
@@ -80,9 +80,11 @@ impl Along {
         self.check(("the data", data.len()), ("out", out.len()))?;
         self.check_indices(indices, self.count)?;
         let row = self.inner * self.width;
+        let places = if self.is_far() { Places::Far } else { Places::Near };
+        let ahead = Ahead { indices: INDICES_AHEAD_BYTES, elements: None, places };
         let ends = Ends { src: data.as_ptr(), dst: out.as_mut_ptr() };
         self.each(self.outer * self.count, row, indices, threads, |positions, is_within| {
-            let (ends, limit) = (&ends, Limit { mode, ..Limit::of(self) });
+            let (ends, how) = (&ends, (Limit { mode, ..Limit::of(self) }, ahead));
             let mut at = positions.start;
             while at < positions.end {
                 let (outer, first) = (at / self.count, at % self.count);
@@ -91,7 +93,7 @@ impl Along {
                 let dst = ends.dst.wrapping_add(at * row);
                 let own = &indices[first..last];
                 // SAFETY: each index is made one of the axis, and positions are those of the output.
-                unsafe { copy_rows(src, own, limit, row, dst, is_within) };
+                unsafe { copy_many(src, own, how, row, dst, is_within) };
                 at += own.len();
             }
         })
@@ -109,21 +111,48 @@ impl Along {
         threads: usize,
     ) -> Result<()> {
         self.check(("the data", data.len()), ("out", out.len()))?;
-        let rows = self.outer * self.count;
-        self.check_indices(indices, rows * self.inner)?;
+        let Along { outer, size, count, inner, width } = *self;
+        self.check_indices(indices, outer * count * inner)?;
+        if outer == 1 && inner == 1 {
+            return self.take(data, indices, out, threads);
+        }
         let ends = Ends { src: data.as_ptr(), dst: out.as_mut_ptr() };
-        let Along { inner, width, .. } = *self;
-        // Rows of one element each are gone through in longer stretches.
-        let (rows, within) = if inner == 1 { (self.outer, self.count) } else { (rows, inner) };
-        self.each(rows, within * width, indices, threads, |positions, is_within| {
-            let (ends, limit) = (&ends, Limit::of(self));
-            for row in positions {
-                let outer = if inner == 1 { row } else { row / self.count };
-                let src = ends.src.wrapping_add(outer * self.size * inner * width);
-                let dst = ends.dst.wrapping_add(row * within * width);
-                let own = &indices[row * within..][..within];
+        if inner == 1 {
+            let ahead = Ahead { elements: None, ..Ahead::of(self, 1) };
+            return self.each(outer, count * width, indices, threads, |rows, is_within| {
+                let (ends, how) = (&ends, (Limit::of(self), ahead));
+                for row in rows {
+                    let src = ends.src.wrapping_add(row * size * width);
+                    let dst = ends.dst.wrapping_add(row * count * width);
+                    let own = &indices[row * count..][..count];
+                    // SAFETY: as above.
+                    unsafe {
+                        if count < SHORT {
+                            copy_rows(src, own, how, width, dst, is_within);
+                        } else {
+                            copy_many(src, own, how, width, dst, is_within);
+                        }
+                    }
+                }
+            });
+        }
+        // Of a long axis some columns are gone through at a time, of which the caches hold more.
+        let most = if self.is_far() { inner.min(LEAST_COLUMNS) } else { inner };
+        let parts = inner.div_ceil(most.max(1));
+        let ahead = Ahead { elements: None, ..Ahead::of(self, parts) };
+        self.each(outer * parts * count, most * width, indices, threads, |positions, is_within| {
+            let (ends, how) = (&ends, (Limit::of(self), ahead));
+            let (mut part, mut row) = (positions.start / count, positions.start % count);
+            for _ in positions {
+                let (outer, first) =
+                    if parts == 1 { (part, 0) } else { (part / parts, part % parts * most) };
+                let src = ends.src.wrapping_add((outer * size * inner + first) * width);
+                let at = (outer * count + row) * inner + first;
+                let dst = ends.dst.wrapping_add(at * width);
+                let own = &indices[at..][..most.min(inner - first)];
                 // SAFETY: as above; along a row each element is of its own column.
-                unsafe { copy_elements(src, own, limit, (inner, width), dst, is_within) };
+                unsafe { copy_elements(src, own, how, (inner, width), dst, is_within) };
+                (part, row) = if row + 1 == count { (part + 1, 0) } else { (part, row + 1) };
             }
         })
     }
@@ -149,24 +178,42 @@ impl Along {
         let columns = inner.min(LEAST_COLUMNS);
         let (parts, each) = (inner.div_ceil(columns.max(1)), columns);
         let bytes = count * columns * width;
+        let ahead = Ahead::of(self, parts);
         self.each(outer * parts, bytes, indices, threads, |positions, is_within| {
-            let (ends, limit) = (&ends, Limit::of(self));
+            let (ends, how) = (&ends, (Limit::of(self), ahead));
             for position in positions {
                 let (outer, part) = (position / parts, position % parts);
                 let columns = part * each..((part + 1) * each).min(inner);
                 let dst = ends.dst.wrapping_add(outer * size * inner * width);
-                // Rows of one element each are gone through at once.
-                let (rows, along) = if inner == 1 { (1, count) } else { (count, columns.len()) };
-                for row in 0..rows {
+                if inner == 1 {
+                    // Rows of one element each are gone through at once.
+                    let own = &indices[outer * count..][..count];
+                    let src = ends.src.wrapping_add(outer * count * width);
+                    // SAFETY: each index is made one of the axis; no other task has this row.
+                    unsafe {
+                        if count < SHORT {
+                            put_row(src, own, how, width, dst, is_within);
+                        } else {
+                            put_many(src, own, how, width, dst, is_within);
+                        }
+                    }
+                    continue;
+                }
+                for row in 0..count {
                     let first = (outer * count + row) * inner + columns.start;
-                    let own = &indices[first..][..along];
+                    let own = &indices[first..][..columns.len()];
                     let src = ends.src.wrapping_add(first * width);
                     let dst = dst.wrapping_add(columns.start * width);
-                    // SAFETY: each index is made one of the axis; no other task has these columns of the row.
-                    unsafe { put_elements(src, own, limit, (inner, width), dst, is_within) };
+                    // SAFETY: as above, of these columns.
+                    unsafe { put_elements(src, own, how, (inner, width), dst, is_within) };
                 }
             }
         })
+    }
+
+    /// Whether an index leads further than the caches reach.
+    fn is_far(&self) -> bool {
+        self.size.saturating_mul(self.inner).saturating_mul(self.width) > FAR_BYTES
     }
 
     fn check(&self, whole: (&'static str, usize), part: (&'static str, usize)) -> Result<()> {
@@ -277,10 +324,15 @@ fn are_within(indices: &[i64], size: i64) -> bool {
     left.iter().fold(found, |all, index| all | outside(*index)) >= 0
 }
 
+/// Rows of fewer elements are gone through in line, as a call costs more than they do. For others the loop is a
+/// function of its own, which has all registers.
+const SHORT: usize = 128;
+
 /// How many indices are checked at once.
 const LANES: usize = 8;
 
-/// Columns that a task of puts has at least, if there are so many: some lines of them.
+/// Columns that are gone through at a time at least, if there are so many: some lines of them, but of few enough that
+/// the caches hold more of the axis.
 const LEAST_COLUMNS: usize = 256;
 
 /// The size of an axis, which is not 0.
@@ -289,44 +341,97 @@ struct Limit {
     size: i64,
     /// What an index out of range is.
     mode: IndexMode,
-    /// Whether the axis is longer than the caches reach: what indices lead to is prefetched.
-    is_far: bool,
 }
 
 impl Limit {
     fn of(along: &Along) -> Limit {
-        let Along { size, inner, width, .. } = *along;
-        let is_far = size * inner * width > FAR_BYTES;
-        Limit { size: size.cast_signed() as i64, mode: IndexMode::Raise, is_far }
+        Limit { size: along.size.cast_signed() as i64, mode: IndexMode::Raise }
     }
 
     /// The place of an index along the axis; whether it was one is added to `is_within`. It is one of the axis in
     /// any case: indices may be written to by others while they are read.
     #[inline(always)]
     fn place(self, index: i64, is_within: &mut bool) -> usize {
-        let place = index.cast_unsigned();
+        let (place, size) = (index.cast_unsigned(), self.size.cast_unsigned());
         // Most count from the front: a branch that is foretold costs less than to choose.
-        if place < self.size.cast_unsigned() {
-            place as usize
-        } else {
-            self.behind(index, is_within)
+        if place < size {
+            return place as usize;
         }
+        let from_end = place.wrapping_add(size);
+        if from_end < size && self.mode != IndexMode::Clip {
+            return from_end as usize;
+        }
+        let (place, is_one) = self.nearest(index);
+        *is_within &= is_one;
+        place
     }
 
-    /// The place of an index that does not count from the front.
-    #[inline]
-    fn behind(self, index: i64, is_within: &mut bool) -> usize {
-        match self.mode {
-            IndexMode::Raise => {}
-            IndexMode::Wrap => return index.rem_euclid(self.size).cast_unsigned() as usize,
-            IndexMode::Clip => return index.clamp(0, self.size - 1).cast_unsigned() as usize,
-        }
-        let place = index.wrapping_add(self.size).cast_unsigned();
-        let last = self.size.cast_unsigned() - 1;
-        *is_within &= index < 0 && place <= last;
-        place.min(last) as usize
+    /// The place of an index that is out of range, by the mode, and whether there is one. It is a function of its own,
+    /// so that loops have the registers that it takes.
+    #[cold]
+    #[inline(never)]
+    fn nearest(self, index: i64) -> (usize, bool) {
+        let place = match self.mode {
+            IndexMode::Wrap => index.rem_euclid(self.size),
+            IndexMode::Raise | IndexMode::Clip => index.clamp(0, self.size - 1),
+        };
+        (place.cast_unsigned() as usize, self.mode != IndexMode::Raise)
     }
 }
+
+/// What is prefetched with each stretch of [`AT_ONCE`] elements.
+#[derive(Clone, Copy)]
+struct Ahead {
+    /// How many bytes behind its indices those are that will be read.
+    indices: usize,
+    /// The same of its elements, where they are read one after another.
+    elements: Option<usize>,
+    /// What indices lead to.
+    places: Places,
+}
+
+/// What is prefetched of that to which indices lead.
+#[derive(Clone, Copy)]
+enum Places {
+    /// Nothing: it is in the caches.
+    Near,
+    /// Each some elements ahead: it is longer than the caches reach.
+    Far,
+    /// A row so many bytes behind this one, `step` bytes with each stretch: each of its lines will be wanted, in an
+    /// order in which the hardware finds none of them.
+    Next { bytes: usize, step: usize },
+}
+
+impl Ahead {
+    /// What comes next along the axis, where the positions behind it are gone through in so many parts.
+    fn of(along: &Along, parts: usize) -> Ahead {
+        let Along { inner, width, .. } = *along;
+        let (indices, elements) = match parts {
+            0 | 1 => (FOLLOWING_AHEAD_BYTES, FOLLOWING_AHEAD_BYTES),
+            // Those of the same part of the next position.
+            _ => (inner.saturating_mul(size_of::<i64>()), inner.saturating_mul(width)),
+        };
+        Ahead { indices, elements: Some(elements), places: Places::of(along) }
+    }
+}
+
+impl Places {
+    fn of(along: &Along) -> Places {
+        let Along { size, inner, width, count, .. } = *along;
+        if along.is_far() {
+            return Places::Far;
+        }
+        let (bytes, stretches) = (size * width, count / AT_ONCE);
+        if inner > 1 || bytes == 0 || bytes > stretches * LINE {
+            return Places::Near;
+        }
+        Places::Next { bytes: bytes * ROWS_AHEAD_BYTES.div_ceil(bytes), step: bytes / stretches }
+    }
+}
+
+/// How far ahead short rows are prefetched at least, and what is read one after another.
+const ROWS_AHEAD_BYTES: usize = 8 << 10;
+const FOLLOWING_AHEAD_BYTES: usize = 4 << 10;
 
 /// How many stretches of [`AT_ONCE`] elements ahead those to come are prefetched.
 const AHEAD: usize = ELEMENTS_AHEAD / AT_ONCE;
@@ -336,7 +441,8 @@ const AHEAD: usize = ELEMENTS_AHEAD / AT_ONCE;
 /// that are `$narrow` one of some elements at a time.
 macro_rules! copy_each {
     (
-        $width:expr, [$($narrow:literal)*] [$($known:literal)*], ($indices:expr, $limit:expr, $is_within:expr),
+        $width:expr, [$($narrow:literal)*] [$($known:literal)*],
+        ($indices:expr, $limit:expr, $is_within:expr), ($ahead:expr, $row:expr),
         |$at:ident, $place:ident| ($src:ident at $from:expr, $dst:ident at $to:expr)
     ) => {{
         // Of its own, since the compiler cannot know that what is written is not the flag.
@@ -357,8 +463,16 @@ macro_rules! copy_each {
                 let (stretches, left) = $indices.as_chunks::<AT_ONCE>();
                 for (number, stretch) in stretches.iter().enumerate() {
                     let first = number * AT_ONCE;
-                    prefetch(stretch.as_ptr().cast::<u8>().wrapping_add(INDICES_AHEAD_BYTES));
-                    if let Some(later) = stretches.get(number + AHEAD).filter(|_| $limit.is_far) {
+                    prefetch(stretch.as_ptr().cast::<u8>().wrapping_add($ahead.indices));
+                    if let Some(bytes) = $ahead.elements {
+                        prefetch($src.wrapping_add(first * $narrow + bytes));
+                    }
+                    if let Places::Next { bytes, step } = $ahead.places {
+                        prefetch($row.wrapping_add(bytes + number * step));
+                    }
+                    if let Places::Far = $ahead.places
+                        && let Some(later) = stretches.get(number + AHEAD)
+                    {
                         for (k, index) in later.iter().enumerate() {
                             // What is wrong with it is found when its turn comes.
                             let ($at, $place) =
@@ -367,15 +481,18 @@ macro_rules! copy_each {
                             prefetch($dst.wrapping_add($to * $narrow));
                         }
                     }
-                    let places: [usize; AT_ONCE] =
-                        std::array::from_fn(|k| $limit.place(stretch[k], &mut is_within));
+                    let mut places = [0; AT_ONCE];
+                    for (place, index) in places.iter_mut().zip(stretch) {
+                        *place = $limit.place(*index, &mut is_within);
+                    }
                     // All are read before one is written, so that none waits for the others.
-                    let elements: [[u8; $narrow]; AT_ONCE] = std::array::from_fn(|k| {
+                    let mut elements = [[0; $narrow]; AT_ONCE];
+                    for (k, element) in elements.iter_mut().enumerate() {
                         let ($at, $place) = (first + k, places[k]);
                         let (from, _) = ($src.wrapping_add($from * $narrow), ($at, $place));
                         // SAFETY: by the caller, who vouches for every place of the axis.
-                        unsafe { from.cast::<[u8; $narrow]>().read_unaligned() }
-                    });
+                        *element = unsafe { from.cast::<[u8; $narrow]>().read_unaligned() };
+                    }
                     for (k, element) in elements.into_iter().enumerate() {
                         let ($at, $place) = (first + k, places[k]);
                         let (to, _) = ($dst.wrapping_add($to * $narrow), ($at, $place));
@@ -396,17 +513,17 @@ macro_rules! copy_each {
 ///
 /// # Safety
 /// `src` is valid for reads of all rows of the axis, and `dst` for writes of one for each index.
-#[inline]
+#[inline(always)]
 unsafe fn copy_rows(
     src: *const u8,
     indices: &[i64],
-    limit: Limit,
+    (limit, ahead): (Limit, Ahead),
     row: usize,
     dst: *mut u8,
     is_within: &mut bool,
 ) {
     copy_each!(
-        row, [1 2 3 4 6 8 12 16] [24 32 48 64], (indices, limit, is_within),
+        row, [1 2 3 4 6 8 12 16] [24 32 48 64], (indices, limit, is_within), (ahead, src),
         |at, place| (src at place, dst at at)
     );
 }
@@ -415,19 +532,18 @@ unsafe fn copy_rows(
 ///
 /// # Safety
 /// As [`copy_rows`], where rows of the axis are `inner` elements apart.
-#[inline]
+#[inline(always)]
 unsafe fn copy_elements(
     src: *const u8,
     indices: &[i64],
-    limit: Limit,
+    (limit, ahead): (Limit, Ahead),
     (inner, width): (usize, usize),
     dst: *mut u8,
     is_within: &mut bool,
 ) {
-    let step = usize::from(inner > 1);
     copy_each!(
-        width, [1 2 4 8 16] [], (indices, limit, is_within),
-        |at, place| (src at (place * inner + at * step), dst at at)
+        width, [1 2 4 8 16] [], (indices, limit, is_within), (ahead, src),
+        |at, place| (src at (place * inner + at), dst at at)
     );
 }
 
@@ -435,18 +551,70 @@ unsafe fn copy_elements(
 ///
 /// # Safety
 /// `src` is valid for reads of one element for each index, and `dst` for writes of the axis in these columns.
-#[inline]
+#[inline(always)]
 unsafe fn put_elements(
     src: *const u8,
     indices: &[i64],
-    limit: Limit,
+    (limit, ahead): (Limit, Ahead),
     (inner, width): (usize, usize),
     dst: *mut u8,
     is_within: &mut bool,
 ) {
-    let step = usize::from(inner > 1);
     copy_each!(
-        width, [1 2 4 8 16] [], (indices, limit, is_within),
-        |at, place| (src at at, dst at (place * inner + at * step))
+        width, [1 2 4 8 16] [], (indices, limit, is_within), (ahead, dst),
+        |at, place| (src at at, dst at (place * inner + at))
     );
+}
+
+/// The same of a row whose elements are neighbours.
+///
+/// # Safety
+/// As [`put_elements`].
+#[inline(always)]
+unsafe fn put_row(
+    src: *const u8,
+    indices: &[i64],
+    (limit, ahead): (Limit, Ahead),
+    width: usize,
+    dst: *mut u8,
+    is_within: &mut bool,
+) {
+    copy_each!(
+        width, [1 2 4 8 16] [], (indices, limit, is_within), (ahead, dst),
+        |at, place| (src at at, dst at place)
+    );
+}
+
+/// [`put_row`] as a function of its own.
+///
+/// # Safety
+/// As [`put_row`].
+#[inline(never)]
+unsafe fn put_many(
+    src: *const u8,
+    indices: &[i64],
+    how: (Limit, Ahead),
+    width: usize,
+    dst: *mut u8,
+    is_within: &mut bool,
+) {
+    // SAFETY: the contract is the same.
+    unsafe { put_row(src, indices, how, width, dst, is_within) };
+}
+
+/// [`copy_rows`] as a function of its own.
+///
+/// # Safety
+/// As [`copy_rows`].
+#[inline(never)]
+unsafe fn copy_many(
+    src: *const u8,
+    indices: &[i64],
+    how: (Limit, Ahead),
+    row: usize,
+    dst: *mut u8,
+    is_within: &mut bool,
+) {
+    // SAFETY: the contract is the same.
+    unsafe { copy_rows(src, indices, how, row, dst, is_within) };
 }
