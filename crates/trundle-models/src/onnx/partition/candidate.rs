@@ -107,8 +107,8 @@ impl<'a> Candidate<'a> {
     }
 
     /// Has it find out shapes that it was to read, from shapes of tensors that there are: those `within` other nodes are not
-    /// written, but what they are made of is. So a runtime knows the shapes of what it gives before it runs, where all those
-    /// are fixed. Each step takes one of those that are `left`.
+    /// written, but what they are made of is. So a runtime knows the shapes of what it gives before it runs, as far as it knows
+    /// those. Each step takes one of those that are `left`.
     pub(super) fn find_shapes(
         &mut self,
         source: &Source<'a>,

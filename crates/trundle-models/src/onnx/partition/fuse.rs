@@ -122,10 +122,8 @@ impl<'a> Rest<'a> {
         }
         let is_fixed = source.is_of_fixed_shapes();
         let mut steps = LEAST_STEPS + MOST_STEPS * nodes.len();
-        if is_fixed {
-            for candidate in chosen.iter_mut() {
-                candidate.find_shapes(source, &within, &mut steps);
-            }
+        for candidate in chosen.iter_mut() {
+            candidate.find_shapes(source, &within, &mut steps);
         }
         let all_read: HashSet<&str> =
             nodes.iter().flat_map(names_read).chain(outputs.iter().map(String::as_str)).collect();
