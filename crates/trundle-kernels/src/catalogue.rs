@@ -193,6 +193,8 @@ catalogue! {
         "short rows that follow each other: vectors are shuffled from windows of the source";
     "runs": rows::runs(Tile, Plain, Streaming) [avx512 avx2] [neon] [portable],
         "neighbours stay neighbours: rows are copied as runs of bytes";
+    "repeated": rows::repeated(Tile, Plain, Streaming) [avx512 avx2] [neon] [portable],
+        "one element everywhere: rows are filled with it";
     "interleaved": channels::interleaved(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [],
         "planes become the few neighbours of a pixel: vectors are shuffled from the bytes of planes";
     "small": elements::small(Tiles, Plain, Ordinary) [] [] [scalar],

@@ -56,6 +56,25 @@ impl Filling {
         Filling { bytes, width }
     }
 
+    /// The size of the element.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// A line of it that begins within an element: so many bytes behind its start.
+    pub(super) fn from(&self, phase: usize) -> *const u8 {
+        debug_assert!(phase < self.width);
+        // With elements of one byte there is a line, with wider ones a line and more.
+        self.bytes.as_ptr().cast::<u8>().wrapping_add(phase)
+    }
+
+    /// How far within an element a place is that is `step` bytes, less than an element, behind one that is so far.
+    #[inline(always)]
+    pub(super) fn after(&self, phase: usize, step: usize) -> usize {
+        let next = phase + step;
+        if next < self.width { next } else { next - self.width }
+    }
+
     /// After so many bytes, which are whole lines, it begins anew.
     fn period(&self) -> usize {
         self.width * LINE

@@ -20,6 +20,7 @@ macro_rules! by_grain_and_level {
 pub(crate) mod filled;
 pub(crate) mod indexed_runs;
 pub(crate) mod regrouped;
+pub(crate) mod repeated;
 pub(crate) mod reversed;
 pub(crate) mod rolled;
 pub(crate) mod rolled_short;

@@ -1,0 +1,101 @@
+//! Rows of one element of the source, which is repeated along them.
+
+use super::filled::{Filling, MOST_FILLED_BYTES};
+use crate::pattern::Pattern;
+use crate::simd::{LINE, Token, Vector, stream_line};
+use crate::tile::{LEAST_STREAMED_BYTES, Store, Tile};
+
+/// Fewer elements are written one by one in the time that it takes to begin (a guess).
+const LEAST_ELEMENTS: usize = 256;
+
+pub(crate) use super::tile;
+
+/// Rows that are one element, the same in all.
+pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
+    let Pattern { width, row_strides, col_strides, lens: (rows, cols), .. } = *pattern;
+    col_strides == (0, width.cast_signed())
+        && (row_strides.0 == 0 || rows == 1)
+        && (1..=MOST_FILLED_BYTES).contains(&width)
+        && cols * width > 2 * LINE
+        && rows.saturating_mul(cols) > LEAST_ELEMENTS
+}
+
+/// Fills each row with the element.
+///
+/// # Safety
+/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours in the destination, and one element in the source, which
+/// is that of all rows.
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
+    let bytes = tile.cols.len * tile.width;
+    if tile.rows.len == 0 || bytes < LINE {
+        // Part of a tile, at an end.
+        // SAFETY: the contract is the same.
+        return unsafe { crate::elements::strided::run(tile) };
+    }
+    // SAFETY: the tile has an element.
+    let filling = unsafe { Filling::of(tile.src, tile.width) };
+    let is_streamed = tile.store == Store::Streaming && bytes >= LEAST_STREAMED_BYTES;
+    for row in 0..tile.rows.len {
+        // SAFETY: a row of the tile is `bytes` bytes of the destination, a line or more, and whole elements.
+        unsafe {
+            let (_, dst) = tile.row(row);
+            match is_streamed {
+                true => stream_row(token, &filling, dst, bytes),
+                false => store_row(token, &filling, dst, 0..bytes),
+            }
+        }
+    }
+}
+
+/// Fills a part of a row by ordinary stores, the last of which may overlap the one before.
+///
+/// # Safety
+/// `dst` is valid for writes of as many bytes as the part's end says; the part is empty or as long as a vector, or there is
+/// as much of the row before its end.
+#[inline(always)]
+unsafe fn store_row<V: Vector>(
+    token: Token<V>,
+    filling: &Filling,
+    dst: *mut u8,
+    part: std::ops::Range<usize>,
+) {
+    if part.is_empty() {
+        return;
+    }
+    let last = part.end - V::BYTES;
+    let (mut phase, step) = (part.start % filling.width(), V::BYTES % filling.width());
+    // SAFETY: the caller vouches for the destination; a vector from any place of the element on is within the filling.
+    unsafe {
+        for at in (part.start..last).step_by(V::BYTES) {
+            V::load(token, filling.from(phase)).store(dst.add(at));
+            phase = filling.after(phase, step);
+        }
+        V::load(token, filling.from(last % filling.width())).store(dst.add(last));
+    }
+}
+
+/// Fills a row, whole lines of it by streaming stores.
+///
+/// # Safety
+/// `dst` is valid for writes of so many bytes, of [`LEAST_STREAMED_BYTES`] or more.
+#[inline(always)]
+unsafe fn stream_row<V: Vector>(token: Token<V>, filling: &Filling, dst: *mut u8, bytes: usize) {
+    let head = dst.align_offset(LINE);
+    let end = head + (bytes - head) / LINE * LINE;
+    let (mut phase, step) = (head % filling.width(), LINE % filling.width());
+    // SAFETY: the caller vouches for the destination, which is aligned from the head on; a line from any place of the
+    // element on is within the filling. What is partial at the ends is written with what is beside it in the row.
+    unsafe {
+        if head > 0 {
+            store_row(token, filling, dst, 0..LINE);
+        }
+        for at in (head..end).step_by(LINE) {
+            stream_line(token, filling.from(phase), dst.add(at));
+            phase = filling.after(phase, step);
+        }
+        if end < bytes {
+            store_row(token, filling, dst, bytes - LINE..bytes);
+        }
+    }
+}
