@@ -10,8 +10,11 @@ use crate::failure::Result;
 use crate::inference::{Known, Size, unknown};
 
 /// What open sizes are, each in its turn: two primes, and 1.
-const SAMPLES: [[usize; 3]; 4] =
-    [[10_007, 20_011, 1], [10_037, 20_021, 1], [10_061, 20_029, 1], [10_079, 20_047, 1]];
+const SAMPLES: [[usize; MOST_NAMES]; 3] =
+    [[10_007, 10_037, 10_061, 10_079], [20_011, 20_021, 20_029, 20_047], [1; MOST_NAMES]];
+
+/// How many open sizes there may be.
+const MOST_NAMES: usize = 4;
 
 /// An output.
 pub(crate) struct Inferred<E> {
@@ -35,17 +38,17 @@ pub(crate) fn inferred<E: PartialEq>(
             names.push(name);
         }
     }
-    if names.len() > SAMPLES.len() {
+    if names.len() > MOST_NAMES {
         return Err(unknown());
     }
-    let tries = if names.is_empty() { 1 } else { SAMPLES[0].len() };
+    let tries = if names.is_empty() { 1 } else { SAMPLES.len() };
     let mut found: Vec<Vec<(E, Shape)>> = Vec::new();
-    for sample in 0..tries {
+    for sample in SAMPLES.iter().take(tries) {
         let size = |size: &Size| match size {
             Size::Fixed(size) => *size,
             Size::Named(own) => {
                 let place = names.iter().position(|name| name == own);
-                place.map_or(1, |place| SAMPLES[place][sample])
+                place.map_or(1, |place| sample[place])
             }
         };
         let shape = |input: &Known| Shape::new(input.sizes.iter().map(size).collect::<Vec<_>>());
@@ -76,14 +79,15 @@ fn alike(sizes: &[usize], names: &[&str]) -> Option<Size> {
     if sizes.iter().all(|size| *size == sizes[0]) {
         return Some(Size::Fixed(sizes[0]));
     }
-    names.iter().zip(SAMPLES).find_map(|(name, samples)| {
-        let times = *sizes.last()?;
-        let is_multiple = sizes.iter().zip(samples).all(|(size, sample)| *size == times * sample);
+    let times = *sizes.last()?;
+    let of = |(place, name): (usize, &&str)| {
+        let is_multiple = sizes.iter().zip(SAMPLES).all(|(size, of)| *size == times * of[place]);
         is_multiple.then(|| match times {
             1 => Size::Named((*name).to_owned()),
             _ => Size::Named(format!("{times}*{name}")),
         })
-    })
+    };
+    names.iter().enumerate().find_map(of)
 }
 
 #[cfg(test)]

@@ -17,6 +17,10 @@ use crate::onnx::tensor::constant;
 use crate::onnx::{malformed, proto, read_typed};
 use crate::{Data, Error, Given, PlannedModel, Result};
 
+/// Operators that ONNX Runtime 1.32 runs at a half to a fifteenth of the memory's speed, and never as part of others: these are
+/// a gain alone (measured; docs/models.md).
+const SLOW: [&str; 3] = ["DepthToSpace", "Expand", "SpaceToDepth"];
+
 /// A subgraph as a node with a model of its own: what it reads and gives, and what of the file the model holds.
 pub(super) struct Candidate<'a> {
     pub(super) subgraph: &'a Subgraph,
@@ -181,15 +185,18 @@ impl<'a> Candidate<'a> {
         Ok(model)
     }
 
-    /// Whether fewer bytes are written when it is one node; where the file does not state all shapes, whether fewer tensors
-    /// are. What its model holds is taken from `left`.
+    /// Whether it is faster as one node: fewer bytes are written; where the file does not state all shapes, fewer tensors;
+    /// or one of its operators is [`SLOW`]. What its model holds is taken from `left`.
     ///
     /// # Errors
     /// If its model cannot be run.
     pub(super) fn gains(&self, source: &Source<'a>, left: &mut usize) -> Result<bool> {
-        let written: Vec<&str> = self.subgraph.written.iter().map(String::as_str).collect();
+        let Subgraph { members, written, outputs, .. } = self.subgraph;
+        let written: Vec<&str> = written.iter().map(String::as_str).collect();
+        let kind = |place: &usize| source.partition.nodes[*place].op_type.as_str();
+        let is_slow = members.iter().any(|place| SLOW.contains(&kind(place)));
         // What nobody reads is not run either.
-        if self.subgraph.outputs.is_empty() || written.len() <= self.subgraph.outputs.len() {
+        if outputs.is_empty() || written.len() <= outputs.len() && !is_slow {
             return Ok(false);
         }
         let bytes = self.held.iter().filter_map(|name| source.partition.held.get(*name));
@@ -214,7 +221,8 @@ impl<'a> Candidate<'a> {
         let Some(each) = resolve(&written)? else { return Ok(true) };
         let bytes = |id: &TensorId| each.program().tensor(*id).bytes() as u64;
         let one_by_one = each.outputs().iter().map(bytes).fold(0, u64::saturating_add);
-        Ok((PlannedModel::new(fused, None)?.moved_bytes() as u64) < one_by_one)
+        let bytes = PlannedModel::new(fused, None)?.moved_bytes() as u64;
+        Ok(bytes < one_by_one || is_slow && bytes == one_by_one)
     }
 }
 

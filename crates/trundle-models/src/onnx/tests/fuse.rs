@@ -64,7 +64,10 @@ fn floats_of(values: impl IntoIterator<Item = u32>) -> Vec<u8> {
 }
 
 fn list(name: &str, values: &[i64]) -> Tensor {
-    Tensor { int64_data: values.to_vec(), ..tensor(name, INT64, &[values.len() as i64]) }
+    Tensor {
+        int64_data: values.to_vec(),
+        ..tensor(name, INT64, &[i64::try_from(values.len()).unwrap()])
+    }
 }
 
 /// A model that holds these tensors, which are no inputs then.
@@ -160,6 +163,21 @@ fn where_nothing_is_gained_nothing_is_changed() {
     let all = fused_bytes(bytes.clone()).unwrap();
     assert_eq!(all.file.concat(), bytes);
     assert_eq!((all.nodes.len(), all.unchanged), (0, 1));
+}
+
+#[test]
+fn operators_that_are_slow_alone_are_nodes() {
+    let nodes = vec![
+        node("Relu", &["x"], &["r"], vec![]),
+        node("DepthToSpace", &["r"], &["d"], vec![int("blocksize", 2)]),
+        node("Exp", &["d"], &["y"], vec![]),
+    ];
+    let mut all = model(17, nodes, FLOAT);
+    assert_eq!(kinds(&written(&fused(&all))), ["Relu", "Move", "Exp"]);
+    let dim = [1, 4, 2, 3].map(|size| Dimension { dim_value: Some(size), dim_param: None });
+    let shape = Some(TensorShape { dim: dim.to_vec() });
+    all.graph.as_mut().unwrap().value_info = vec![shaped("r", FLOAT, shape)];
+    assert_eq!(kinds(&written(&fused(&all))), ["Relu", "Move", "Exp"]);
 }
 
 #[test]
