@@ -84,6 +84,10 @@ impl<'a> Candidate<'a> {
                 continue;
             };
             let node = &source.partition.nodes[place];
+            if self.reads_of(node) {
+                self.decided_by(name);
+                continue;
+            }
             let is_read = |read: &str| own.contains(read) || self.read.contains(read);
             match node.input.first().filter(|_| says_shape(node)) {
                 // The shape of what is not known, and not read otherwise.
@@ -95,6 +99,11 @@ impl<'a> Candidate<'a> {
                 _ => {}
             }
         }
+    }
+
+    /// Whether it reads something that a node gives, which can then not be one of its own.
+    fn reads_of(&self, node: &proto::Node) -> bool {
+        names_given(node).any(|name| self.read.contains(name))
     }
 
     /// Has it read a tensor.
@@ -136,15 +145,26 @@ impl<'a> Candidate<'a> {
                 continue;
             };
             *left = rest;
-            match source.graph.giver(name) {
-                Some(place) if source.is_known(name) || within.contains_key(name) => {
-                    if self.nodes.insert(place) {
-                        let node = &source.partition.nodes[place];
-                        shapes.extend(node.input.iter().map(String::as_str));
-                    }
+            let Some(place) = source.graph.giver(name) else {
+                match source.is_held_short(name) {
+                    true => _ = self.held.insert(name),
+                    false => self.reads(name),
                 }
-                None if source.is_held_short(name) => _ = self.held.insert(name),
-                _ => self.reads(name),
+                continue;
+            };
+            let node = &source.partition.nodes[place];
+            let can_be_within = match source.is_known(name) {
+                true if says_shape(node) => {
+                    let mut of = node.input.iter();
+                    of.all(|of| is_apart(source, within, of, left)) && !self.reads_of(node)
+                }
+                true => !self.reads_of(node),
+                false => within.contains_key(name),
+            };
+            if !can_be_within {
+                self.reads(name);
+            } else if self.nodes.insert(place) {
+                shapes.extend(node.input.iter().map(String::as_str));
             }
         }
     }
@@ -243,4 +263,31 @@ fn held(source: &Source<'_>, name: &str) -> Result<Bytes> {
     let (dims, data_type, name) = (tensor.dims.clone(), tensor.data_type, tensor.name.clone());
     let own = proto::Tensor { dims, data_type, name, raw_data, ..proto::Tensor::default() };
     Ok(own.encode_to_vec().into())
+}
+
+/// Whether the nodes that a tensor `within` a new one is made by give nothing that the new one gives too, so that both can be
+/// there. Each step takes one of those that are `left`; without one it is not known.
+pub(super) fn is_apart(
+    source: &Source<'_>,
+    within: &HashMap<&str, usize>,
+    name: &str,
+    left: &mut usize,
+) -> bool {
+    let (mut seen, mut names) = (HashSet::new(), vec![name]);
+    while let Some(name) = names.pop() {
+        let Some(place) = source.graph.giver(name).filter(|_| within.contains_key(name)) else {
+            continue;
+        };
+        if !seen.insert(place) {
+            continue;
+        }
+        let Some(rest) = left.checked_sub(1) else { return false };
+        *left = rest;
+        let node = &source.partition.nodes[place];
+        if !names_given(node).all(|given| within.contains_key(given)) {
+            return false;
+        }
+        names.extend(node.input.iter().map(String::as_str));
+    }
+    true
 }

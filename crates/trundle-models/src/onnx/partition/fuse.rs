@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use bytes::Bytes;
 use prost::Message;
 
-use super::candidate::Candidate;
+use super::candidate::{Candidate, is_apart};
 use super::graph::{names_given, names_read};
 use super::role::{Role, says_shape};
 use super::source::{Source, field};
@@ -244,33 +244,6 @@ impl<'a> Rest<'a> {
             .map_err(|(_, problem)| Error::Unsupported(format!("not fused: {problem}")))?;
         Ok(order.into_iter().map(|number| places[number].1).collect())
     }
-}
-
-/// Whether the nodes that a tensor `within` a new one is made by give nothing that the new one gives too, so that both can be
-/// there. Each step takes one of those that are `left`; without one it is not known.
-fn is_apart(
-    source: &Source<'_>,
-    within: &HashMap<&str, usize>,
-    name: &str,
-    left: &mut usize,
-) -> bool {
-    let (mut seen, mut names) = (HashSet::new(), vec![name]);
-    while let Some(name) = names.pop() {
-        let Some(place) = source.graph.giver(name).filter(|_| within.contains_key(name)) else {
-            continue;
-        };
-        if !seen.insert(place) {
-            continue;
-        }
-        let Some(rest) = left.checked_sub(1) else { return false };
-        *left = rest;
-        let node = &source.partition.nodes[place];
-        if !names_given(node).all(|given| within.contains_key(given)) {
-            return false;
-        }
-        names.extend(node.input.iter().map(String::as_str));
-    }
-    true
 }
 
 /// A node of the new file.

@@ -273,6 +273,36 @@ fn where_shapes_are_fixed_a_runtime_finds_those_of_steps_out() {
 }
 
 #[test]
+fn what_a_node_reads_no_node_within_it_gives() {
+    // The shape of a half that is not written is needed where the other half, which is, is read.
+    let nodes = vec![
+        node("Relu", &["x"], &["r"], vec![]),
+        node("Split", &["r"], &["a", "b"], vec![int("axis", 1)]),
+        node("Concat", &["a", "a"], &["aa"], vec![int("axis", 1)]),
+        node("Shape", &["a"], &["s"], vec![]),
+        node("Exp", &["aa"], &["e"], vec![]),
+        node("Abs", &["b"], &["c"], vec![]),
+        node("Concat", &["b", "e"], &["be"], vec![int("axis", 1)]),
+        node("Slice", &["be", "zeros", "s"], &["cut"], vec![]),
+        node("Mean", &["cut", "c"], &["y"], vec![]),
+    ];
+    let model = written(&fused(&holding(model(17, nodes, FLOAT), vec![list("zeros", &[0, 0])])));
+    let nodes = moves(&model);
+    assert_eq!(nodes.len(), 2, "{:?}", kinds(&model));
+    for node in nodes {
+        let elements =
+            |name: &String| if name == "s" { (I64, &[2][..]) } else { (F32, &[1, 4][..]) };
+        let inputs: Vec<_> = node.input.iter().map(elements).collect();
+        let bytes = |(element, sizes): &(ElementType, &[usize])| match *element == I64 {
+            true => [1i64, 2].iter().flat_map(|size| size.to_le_bytes()).collect(),
+            false => floats_of(0..sizes.iter().product::<usize>() as u32),
+        };
+        let inputs: Vec<_> = inputs.iter().map(|own| (own.0, own.1, bytes(own))).collect();
+        assert!(!run(node, &inputs).is_empty());
+    }
+}
+
+#[test]
 fn where_shapes_are_open_those_of_steps_are_given() {
     let model = written(&fused(&shapes_of_steps(&[])));
     assert_eq!(kinds(&model), ["Move", "Exp", "Move", "ConstantOfShape", "Mean"]);
