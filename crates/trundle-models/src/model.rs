@@ -19,7 +19,7 @@ pub struct Model {
     pub nodes: Vec<Node>,
     /// How many values there are: each [`ValueId`] is below.
     pub values: usize,
-    /// Whether it is a part of a model that computes. Numbers that its inputs hold may be reckoned with then, as those do not
+    /// Whether it is a part of a model that computes. Integers that its inputs hold may be reckoned with then, as those do not
     /// become elements of an output, but say how others are moved.
     pub is_part: bool,
 }

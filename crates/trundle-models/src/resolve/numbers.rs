@@ -196,7 +196,9 @@ impl Site<'_, '_> {
         let element = StoredDType::little_endian(dtype);
         let one = |at: usize| {
             let (holder, own) = self.holder(what, tensor, at)?;
-            if self.builder.is_input(holder) && !self.builder.is_part {
+            // Sizes and axes are integers.
+            let may_say_how = self.builder.is_part && is_integer(dtype);
+            if self.builder.is_input(holder) && !may_say_how {
                 return Err(Problem::Computes);
             }
             let elements = self.builder.elements(holder);
