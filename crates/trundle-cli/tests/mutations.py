@@ -26,6 +26,7 @@ import zipfile
 ADDRESS_SPACE = 1 << 30
 SECONDS = 20
 HDF5_FILES = pathlib.Path(__file__).resolve().parents[2] / "trundle-hdf5/tests/files"
+HEADS = pathlib.Path(__file__).resolve().parents[3] / "docs/examples/heads.onnx"
 DATA = pathlib.Path(__file__).resolve().parents[2] / "trundle-formats/tests/data"
 
 
@@ -315,7 +316,9 @@ def formats():
     singles["safetensors"] += [safetensors()] * len(singles["safetensors"])
     singles |= {"gguf": [gguf()], "nrrd": [nrrd()], "nii": [nifti(1), nifti(2)]}
     models, (xml, weights) = onnx_models(), openvino_model()
-    shapes = [[2, 8, 4], [2, 4], [2, 8]]
+    # And one that computes, and is planned and fused.
+    models.append(HEADS.read_bytes())
+    shapes = [[2, 8, 4], [2, 4], [2, 8], [2, 49, 96]]
 
     def single(ending, mutate=mutated):
         def make(chance):
@@ -335,7 +338,8 @@ def formats():
         else:
             model = mutated(model, chance)
         given = {"model.onnx": model, "model.data": data, "x.npy": npy(shapes[number])}
-        return given, model_commands("model.onnx")
+        fuse = ["fuse", "model.onnx", "-o", "fused.onnx", "--force", "--quiet"]
+        return given, [*model_commands("model.onnx"), fuse]
 
     def zarr(chance):
         name = chance.choice(["x.zarr/zarr.json", "x.zarr/zarr.json", "x.zarr/c/0/0", "x.zarr/c/1/2"])
