@@ -125,12 +125,13 @@ fn every_move_of_a_plan_is_by_as_many() {
             let made = trundle_gather_elements_plan(&desc, &at, indices, 0, &desc, &mut gather);
             assert_ok(made);
             trundle_set_num_threads(running);
-            let expected = [said.min(running); 2];
+            let expected = said.min(running);
             let run = || trundle_plan_run_outputs(split, from, outputs.as_ptr(), 2);
-            assert_eq!(asked.each_by(run), expected);
+            assert_eq!(asked.each_by(run), [expected; 2]);
+            // The data, the indices, which are checked, and the updates.
             let run = || trundle_plan_run_inputs(scatter, [from; 2].as_ptr(), 2, to);
-            assert_eq!(asked.each_by(run), expected);
-            assert_eq!(asked.by(|| trundle_plan_run(gather, from, to)), said.min(running));
+            assert_eq!(asked.each_by(run), [expected; 3]);
+            assert_eq!(asked.by(|| trundle_plan_run(gather, from, to)), expected);
             [split, scatter, gather].into_iter().for_each(|plan| trundle_plan_free(plan));
         }
     }
