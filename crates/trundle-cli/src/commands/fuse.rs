@@ -64,10 +64,9 @@ fn text(fused: &Fused, args: &FuseArgs) -> String {
     let mut text = match fused.nodes.len() {
         0 => format!("{output}: the same model, since nothing is gained by fusing"),
         nodes => format!(
-            "{output}: {} that only move became {}, for {} fewer to write",
+            "{output}: {} that only move became {nodes}, to write {}",
             counted(operators, "node"),
-            nodes,
-            counted(written.saturating_sub(given(&fused.nodes)), "tensor"),
+            counted(written.saturating_sub(given(&fused.nodes)), "fewer tensor"),
         ),
     };
     if fused.unchanged > 0 {
