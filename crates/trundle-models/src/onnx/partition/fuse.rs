@@ -179,9 +179,11 @@ impl<'a> Rest<'a> {
         for part in &source.fields {
             let stays = match part.number {
                 field::NODE => false,
-                // What nothing reads any more: runtimes complain of it.
+                // Not what nothing reads any more, of which runtimes complain, unless an input has it.
                 field::INITIALIZER => tensors.next().is_none_or(|name| {
-                    self.read.contains(name.as_str()) || !held.contains(name.as_str())
+                    self.read.contains(name.as_str())
+                        || !held.contains(name.as_str())
+                        || source.partition.held_inputs.contains(name)
                 }),
                 _ => true,
             };

@@ -53,9 +53,11 @@ pub struct Partition {
     roles: Vec<Role>,
     /// The tensors that the file holds, by their names.
     held: HashMap<String, proto::Tensor>,
-    /// Those names, in the file's order, and which of them inputs have, which may be given something else.
+    /// Those names, in the file's order.
     held_names: Vec<String>,
-    defaults: HashSet<String>,
+    /// Which of them inputs have, and whether something else may be given for these.
+    held_inputs: HashSet<String>,
+    has_defaults: bool,
     /// What the file says of all others, by their names.
     infos: HashMap<String, proto::ValueInfo>,
     folder: PathBuf,
@@ -113,8 +115,8 @@ impl Partition {
             Ok(Input { name: info.name.clone(), element, shape, value: ValueId(number) })
         };
         let inputs = given.enumerate().map(input).collect::<Result<_>>()?;
-        let inputs_named = graph.input.iter().map(|info| &info.name);
-        let defaults = inputs_named.filter(|name| held.contains_key(*name)).cloned().collect();
+        let names = graph.input.iter().map(|info| &info.name);
+        let held_inputs = names.filter(|name| held.contains_key(*name)).cloned().collect();
         let outputs: Vec<String> = graph.output.iter().map(|info| info.name.clone()).collect();
         let infos = graph.value_info.into_iter().chain(graph.output).chain(graph.input);
         let mut partition = Partition {
@@ -127,7 +129,9 @@ impl Partition {
             nodes: graph.node,
             held,
             held_names,
-            defaults,
+            held_inputs,
+            // Before, every initializer had to be an input too, and runtimes take nothing else for it.
+            has_defaults: model.ir_version.is_some_and(|version| version >= 4),
             infos: infos.map(|info| (info.name.clone(), info)).collect(),
             folder: folder.to_owned(),
             links,

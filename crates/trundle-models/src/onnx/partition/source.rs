@@ -90,7 +90,7 @@ impl<'a> Source<'a> {
 
     /// Whether a tensor that the file holds is what an input is where nothing else is given.
     pub(super) fn is_default(&self, name: &str) -> bool {
-        self.partition.defaults.contains(name)
+        self.partition.has_defaults && self.partition.held_inputs.contains(name)
     }
 
     /// Whether the file holds a tensor, which takes next to no space.

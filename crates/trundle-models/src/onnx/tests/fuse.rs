@@ -357,11 +357,16 @@ fn shapes_of_what_is_computed_and_defaults_of_inputs_are_read() {
     let mut all = holding(model(17, nodes, FLOAT), vec![list("start", &[0]), list("end", &[1])]);
     // Whoever runs the model may say where it ends.
     all.graph.as_mut().unwrap().input.push(value("end", INT64));
-    let all = fused(&all);
-    let model = written(&all);
+    let old = written(&fused(&Proto { ir_version: Some(3), ..all.clone() }));
+    let model = written(&fused(&all));
     assert_eq!(kinds(&model), ["Exp", "Move", "Abs"]);
     let [only] = moves(&model)[..] else { panic!("{model:?}") };
     assert_eq!(only.input, strings(&["x", "end", "e"]));
+    // In the old format all tensors that are held are inputs too.
+    assert_eq!(moves(&old)[0].input, strings(&["x", "e"]));
+    let held: Vec<&str> =
+        old.graph.as_ref().unwrap().initializer.iter().map(|tensor| &tensor.name[..]).collect();
+    assert_eq!(held, ["end"]);
     let names: Vec<&str> =
         model.graph.as_ref().unwrap().initializer.iter().map(|tensor| &tensor.name[..]).collect();
     assert_eq!(names, ["end"]);
