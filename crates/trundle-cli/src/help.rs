@@ -157,7 +157,7 @@ The new model runs in ONNX Runtime with trundle's operators, here from Python:
   options = onnxruntime.SessionOptions()
   options.register_custom_ops_library(trundle.onnx_library())
   session = onnxruntime.InferenceSession(\"fused.onnx\", options)
-A part is left as it is where no byte less would be written. docs/models.md says more.";
+What gains nothing is left as it is. docs/models.md says more.";
 
 pub(crate) const INFO: &str = "\
 Examples:

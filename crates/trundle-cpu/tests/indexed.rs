@@ -6,12 +6,10 @@ mod common;
 use std::collections::BTreeSet;
 
 use trundle_core::ops::{Indices, Take};
-use trundle_core::{Backend, Layout, Move, Shape};
-use trundle_cpu::{CATALOGUE, Cpu, Machine, Planner, Simd};
+use trundle_core::{Layout, Move, Shape};
 use trundle_testing::choices::Choices;
-use trundle_testing::{Flush, Guarded, noise};
 
-use common::streaming;
+use common::{check_all_reached, check_as_its_pairs};
 
 /// Indices of any order along the middle axis of three, and rows of some elements.
 fn any(choices: &mut Choices, seed: u64) -> (Move, String) {
@@ -48,30 +46,7 @@ fn rows_at_indices_are_those_of_their_pairs() {
     let mut reached = BTreeSet::new();
     for seed in 0..1200 {
         let (work, named) = any(&mut Choices::of(seed), seed);
-        let src = noise(work.src_bytes());
-        let mut expected = vec![0xa5; work.dst_bytes()];
-        work.for_each_pair(|from, to| {
-            expected[to..][..work.width()].copy_from_slice(&src[from..][..work.width()]);
-        });
-        for simd in Simd::available() {
-            for (threads, streaming_bytes) in [(1, 0), (3, 0), (1, usize::MAX)] {
-                let tuning = streaming(streaming_bytes);
-                let machine = Machine { simd, threads, tuning, ..Machine::detect().clone() };
-                let cpu = Cpu::with_planner(Planner::new(machine));
-                let plan = cpu.plan(&work);
-                reached.extend(plan.steps().iter().map(|step| step.kernel.name));
-                for flush in [Flush::Start, Flush::End] {
-                    let src = Guarded::holding(&src, flush, format!("the source of {named}"));
-                    let before = vec![0xa5; expected.len()];
-                    let mut dst = Guarded::holding(&before, flush, format!("that of {named}"));
-                    cpu.run(&plan, &src, &mut dst).unwrap();
-                    assert!(*dst == expected[..], "{named}: {plan}");
-                }
-            }
-        }
+        check_as_its_pairs(&work, &named, &mut reached);
     }
-    let ours = CATALOGUE.iter().filter(|kernel| kernel.name.starts_with("indexed-"));
-    for kernel in ours.filter(|kernel| kernel.simd <= Machine::detect().simd) {
-        assert!(reached.contains(kernel.name), "no case reaches {}", kernel.name);
-    }
+    check_all_reached("indexed-", &reached);
 }

@@ -5,12 +5,10 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use trundle_core::{Backend, IndexMap, Layout, Move, Shape};
-use trundle_cpu::{CATALOGUE, Cpu, Machine, Planner, Simd};
+use trundle_core::{IndexMap, Layout, Move, Shape};
 use trundle_testing::choices::Choices;
-use trundle_testing::{Flush, Guarded, noise};
 
-use common::streaming;
+use common::{check_all_reached, check_as_its_pairs};
 
 /// An element in rows that begin anywhere, apart from each other.
 fn any(choices: &mut Choices) -> (Move, String) {
@@ -33,30 +31,7 @@ fn rows_of_one_element_are_those_of_their_pairs() {
     let mut reached = BTreeSet::new();
     for seed in 0..600 {
         let (work, named) = any(&mut Choices::of(seed));
-        let src = noise(work.src_bytes());
-        let mut expected = vec![0xa5; work.dst_bytes()];
-        work.for_each_pair(|from, to| {
-            expected[to..][..work.width()].copy_from_slice(&src[from..][..work.width()]);
-        });
-        for simd in Simd::available() {
-            for (threads, streaming_bytes) in [(1, 0), (3, 0), (1, usize::MAX)] {
-                let tuning = streaming(streaming_bytes);
-                let machine = Machine { simd, threads, tuning, ..Machine::detect().clone() };
-                let cpu = Cpu::with_planner(Planner::new(machine));
-                let plan = cpu.plan(&work);
-                reached.extend(plan.steps().iter().map(|step| step.kernel.name));
-                for flush in [Flush::Start, Flush::End] {
-                    let src = Guarded::holding(&src, flush, named.clone());
-                    let before = vec![0xa5; expected.len()];
-                    let mut dst = Guarded::holding(&before, flush, named.clone());
-                    cpu.run(&plan, &src, &mut dst).unwrap();
-                    assert!(*dst == expected[..], "{named}: {plan}");
-                }
-            }
-        }
+        check_as_its_pairs(&work, &named, &mut reached);
     }
-    let ours = CATALOGUE.iter().filter(|kernel| kernel.name.starts_with("repeated-"));
-    for kernel in ours.filter(|kernel| kernel.simd <= Machine::detect().simd) {
-        assert!(reached.contains(kernel.name), "no case reaches {}", kernel.name);
-    }
+    check_all_reached("repeated-", &reached);
 }

@@ -198,7 +198,6 @@ class Net:
         value = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)  # noqa: E731
         inputs = [value("x", ["batch", 4, 6]), value("z", ["batch", 6, 4])]
         outputs = [value(name, [None] * len(self.live[name][0])) for name in outputs]
-        # In another order of nodes than they were made in, which is still one in which they can run.
         graph = helper.make_graph(self.nodes, "random", inputs, outputs, self.tensors)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 

@@ -14,6 +14,7 @@ import trundle
 torch = pytest.importorskip("torch", minversion="2.5")
 
 import trundle.torch as tt  # noqa: E402
+from trundle import _operators  # noqa: E402
 
 LENGTHS = torch.tensor([2, 0, 3])
 EACH = torch.tensor([[[2], [9], [0], [1], [3]]] * 3)
@@ -157,7 +158,8 @@ def test_as_torch_does(name):
 def test_operators_do_what_functions_do(name, monkeypatch):
     """Also where nothing has to be watched."""
     ours, theirs = CALLS[name]
-    monkeypatch.setattr(tt, "_is_plain", lambda x: False)
+    for module in (tt, _operators):
+        monkeypatch.setattr(module, "is_plain", lambda x: False)
     x = example((4, 5, 3)).permute(2, 1, 0)
     assert_new(ours(x), theirs(x))
 

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use trundle_formats::{Output, Shown};
-use trundle_models::Links;
 use trundle_models::onnx::{Fused, FusedNode, Partition};
 
 use super::partition::{alike, kinds};
@@ -23,8 +22,7 @@ use crate::selection::shown_path;
 /// cannot be written.
 pub(crate) fn run(args: &FuseArgs) -> Result<(), Failure> {
     Output::check(&args.output, args.force)?;
-    let links = if args.follow_links { Links::Anywhere } else { Links::Within };
-    let partition = Partition::read(&args.model, links)?;
+    let partition = Partition::read(&args.model, args.links())?;
     let within = |error| Failure::from(error).within(&args.model.to_string_lossy());
     let fused = partition.fused().map_err(within)?;
     if fused.is_external && folder(&args.model) != folder(&args.output) {

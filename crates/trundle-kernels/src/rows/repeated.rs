@@ -1,5 +1,7 @@
 //! Rows of one element of the source, which is repeated along them.
 
+use std::ops::Range;
+
 use super::filled::{Filling, MOST_FILLED_BYTES};
 use crate::pattern::Pattern;
 use crate::simd::{LINE, Token, Vector, stream_line};
@@ -51,18 +53,14 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
 /// Fills a part of a row by ordinary stores, the last of which may overlap the one before.
 ///
 /// # Safety
-/// `dst` is valid for writes of as many bytes as the part's end says; the part is empty or as long as a vector, or there is
-/// as much of the row before its end.
+/// `dst` is valid for writes of as many bytes as the part's end says. The part is a line or more.
 #[inline(always)]
 unsafe fn store_row<V: Vector>(
     token: Token<V>,
     filling: &Filling,
     dst: *mut u8,
-    part: std::ops::Range<usize>,
+    part: Range<usize>,
 ) {
-    if part.is_empty() {
-        return;
-    }
     let last = part.end - V::BYTES;
     let (mut phase, step) = (part.start % filling.width(), V::BYTES % filling.width());
     // SAFETY: the caller vouches for the destination; a vector from any place of the element on is within the filling.

@@ -92,7 +92,12 @@ pub fn read_typed(bytes: Vec<u8>, inputs: &[ElementType]) -> Result<Model> {
     }
     for (info, element) in open.into_iter().zip(inputs) {
         if info.r#type.is_none() {
-            info.r#type = Some(value_info::without_shape(*element, &info.name)?);
+            let unknown = || {
+                let name = &info.name;
+                Error::Unsupported(format!("input {name:?} is of {element}, which ONNX lacks"))
+            };
+            let elem_type = element::number_of(*element).ok_or_else(unknown)?;
+            info.r#type = Some(value_info::without_shape(elem_type));
         }
     }
     let external = ExternalData::new(None, Links::Within);

@@ -1,6 +1,6 @@
 //! What the file says of an input: its element type, and what it knows of the shape.
 
-use super::element::{element_type, number_of};
+use super::element::element_type;
 use super::proto;
 use crate::{Dimension, ElementType, Error, PartialShape, Result};
 
@@ -27,16 +27,15 @@ pub(super) fn tensor_type(
     Ok((element, shape))
 }
 
-/// What a file would say of a tensor of this element type and of any shape. `what` it is, for messages.
-///
-/// # Errors
-/// If ONNX has no such type.
-pub(super) fn without_shape(element: ElementType, what: &str) -> Result<proto::Type> {
-    let unknown =
-        || Error::Unsupported(format!("input {what:?} is of {element}, which ONNX lacks"));
-    let elem_type = number_of(element).ok_or_else(unknown)?;
+/// What a file says of a tensor of which it says the name alone.
+pub(super) fn named(name: &str) -> proto::ValueInfo {
+    proto::ValueInfo { name: name.to_owned(), r#type: None }
+}
+
+/// The type of a tensor of elements of this number, and of any shape.
+pub(super) fn without_shape(elem_type: i32) -> proto::Type {
     let tensor = Some(proto::TensorType { elem_type, shape: None });
-    Ok(proto::Type { tensor, ..proto::Type::default() })
+    proto::Type { tensor, ..proto::Type::default() }
 }
 
 /// Refuses what is anything but a tensor.

@@ -201,11 +201,10 @@ impl Site<'_, '_> {
             if self.builder.is_input(holder) && !may_say_how {
                 return Err(Problem::Computes);
             }
-            let elements = self.builder.elements(holder);
-            if elements.is_none() {
+            let Some(elements) = self.builder.elements(holder) else {
                 return Err(self.not_given(what, holder));
-            }
-            let found = elements.and_then(|elements| number(&element, elements.bytes(), own));
+            };
+            let found = number(&element, elements.bytes(), own);
             found.ok_or_else(|| format!("its {what} are not numbers").into())
         };
         let numbers = (0..shape.elements()).map(one).collect::<Checked<_>>()?;

@@ -14,6 +14,7 @@ use super::wire::{add_field, payloads};
 use crate::onnx::external::ExternalData;
 use crate::onnx::proto::data_location;
 use crate::onnx::tensor::constant;
+use crate::onnx::value_info::named;
 use crate::onnx::{malformed, proto, read_typed};
 use crate::{Data, Error, Given, PlannedModel, Result};
 
@@ -185,14 +186,10 @@ impl<'a> Candidate<'a> {
         for name in &self.held {
             add_field(&mut graph, field::INITIALIZER, &held(source, name)?);
         }
-        let names = |names: &[&str], number, graph: &mut Vec<u8>| {
-            for name in names {
-                let info = proto::ValueInfo { name: (*name).to_owned(), r#type: None };
-                add_field(graph, number, &info.encode_to_vec());
-            }
-        };
-        names(&self.inputs, field::INPUT, &mut graph);
-        names(outputs, field::OUTPUT, &mut graph);
+        let mut add_named =
+            |number, name: &&str| add_field(&mut graph, number, &named(name).encode_to_vec());
+        self.inputs.iter().for_each(|name| add_named(field::INPUT, name));
+        outputs.iter().for_each(|name| add_named(field::OUTPUT, name));
 
         let mut model = Vec::new();
         for version in source.model.iter().filter(|part| part.number == field::IR_VERSION) {

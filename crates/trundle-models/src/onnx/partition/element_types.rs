@@ -165,10 +165,8 @@ impl<'a> ElementTypes<'a> {
         let tensor = |name: &str| Some(attribute(name)?.t.as_ref()?.data_type);
         match (kind, output) {
             ("Split", _) => of_input(0),
-            ("Dropout" | "MaxPool" | "TopK", 1) => match kind {
-                "Dropout" => Some(BOOL),
-                _ => Some(INT64),
-            },
+            ("Dropout", 1) => Some(BOOL),
+            ("MaxPool" | "TopK", 1) => Some(INT64),
             (_, 1..) => None,
             ("Constant", _) if attribute("value").is_none() => {
                 let is = |names: [&str; 2]| names.into_iter().any(|name| attribute(name).is_some());

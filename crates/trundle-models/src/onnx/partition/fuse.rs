@@ -12,6 +12,7 @@ use super::source::{Source, field};
 use super::wire::{add_field, payloads, start_field};
 use super::{Partition, Subgraph};
 use crate::onnx::proto;
+use crate::onnx::value_info::{named, without_shape};
 use crate::{Error, Result, order};
 
 /// The domain of the nodes, and the version of its operators.
@@ -33,6 +34,7 @@ const LEAST_STEPS: usize = 1 << 14;
 
 /// A model in which subgraphs that only move are nodes of their own, `trundle.Move`, for ONNX Runtime with trundle's
 /// operators.
+#[derive(Debug)]
 pub struct Fused {
     /// The bytes of the file, one after another. Those of the model that was read, if no subgraph is fused.
     pub file: Vec<Bytes>,
@@ -63,7 +65,7 @@ pub struct FusedNode {
 
 impl Partition {
     /// The model with each subgraph as one node that is faster so: fewer bytes are written, or, where sizes are not known,
-    /// fewer tensors. What is no node of such a subgraph stays byte for byte.
+    /// fewer tensors, or ONNX Runtime is slow at one of its operators. What is no node of such a subgraph stays byte for byte.
     ///
     /// # Errors
     /// If the model is malformed.
@@ -111,15 +113,9 @@ impl<'a> Rest<'a> {
     /// tensor is within.
     fn new(source: &Source<'a>, chosen: &mut [Candidate<'a>]) -> Rest<'a> {
         let Partition { nodes, roles, outputs, .. } = source.partition;
-        let mut within: HashMap<&str, usize> = HashMap::new();
-        let mut fused = HashSet::new();
-        for (number, candidate) in chosen.iter().enumerate() {
-            for place in &candidate.subgraph.members {
-                fused.insert(*place);
-                within.extend(names_given(&nodes[*place]).map(|name| (name, number)));
-            }
-            candidate.outputs.iter().for_each(|name| _ = within.remove(name));
-        }
+        let within = names_within(source, chosen);
+        let members = chosen.iter().flat_map(|candidate| &candidate.subgraph.members);
+        let fused: HashSet<usize> = members.copied().collect();
         let is_fixed = source.is_of_fixed_shapes();
         let mut steps = LEAST_STEPS + MOST_STEPS * nodes.len();
         for candidate in chosen.iter_mut() {
@@ -192,8 +188,13 @@ impl<'a> Rest<'a> {
             }
         }
         for name in chosen.iter().flat_map(|candidate| &candidate.outputs) {
-            if !source.partition.infos.contains_key(*name) {
-                graph.push(message(field::VALUE_INFO, &of_type(name, source.types.get(name))));
+            // Where no shape is known before it runs, ONNX Runtime finds the type here.
+            if let Some(elem_type) = source.types.get(name)
+                && !source.partition.infos.contains_key(*name)
+            {
+                let r#type = Some(without_shape(elem_type));
+                let info = proto::ValueInfo { r#type, ..named(name) };
+                graph.push(message(field::VALUE_INFO, &info.encode_to_vec()));
             }
         }
         let mut file = Vec::new();
@@ -214,38 +215,40 @@ impl<'a> Rest<'a> {
 
     /// An order in which all nodes can run, the file's where they are its own.
     fn order(&self, source: &Source<'a>, chosen: &[Candidate<'a>]) -> Result<Vec<Place>> {
-        let last = |candidate: &Candidate<'_>| candidate.subgraph.members.iter().max().copied();
-        let mut places: Vec<(usize, Place)> =
-            self.nodes.iter().map(|place| (*place, Place::Kept(*place))).collect();
-        let numbered = chosen.iter().enumerate();
-        places.extend(
-            numbered.map(|(number, each)| (last(each).unwrap_or(0), Place::Chosen(number))),
-        );
-        places.sort_unstable_by_key(|(key, _)| *key);
-        let nodes = &source.partition.nodes;
+        let kept = self.nodes.iter().map(|place| Place::Kept(*place));
+        let mut places: Vec<Place> = kept.chain((0..chosen.len()).map(Place::Chosen)).collect();
+        // A new node can run when the last of its own could.
+        places.sort_by_key(|place| match place {
+            Place::Kept(place) => Some(*place),
+            Place::Chosen(of) => chosen[*of].subgraph.members.iter().max().copied(),
+        });
         let mut giver: HashMap<&str, usize> = HashMap::new();
-        for (number, (_, place)) in places.iter().enumerate() {
-            match place {
-                Place::Kept(place) => {
-                    giver.extend(names_given(&nodes[*place]).map(|name| (name, number)));
-                }
-                Place::Chosen(of) => {
-                    giver.extend(chosen[*of].outputs.iter().map(|name| (*name, number)));
-                }
-            }
+        for (number, place) in places.iter().enumerate() {
+            let given = place.names_given(source, chosen);
+            giver.extend(given.into_iter().map(|name| (name, number)));
         }
         let reads = |number: usize| {
-            let names = match places[number].1 {
-                Place::Kept(place) => names_read(&nodes[place]),
-                Place::Chosen(of) => chosen[of].inputs.clone(),
-            };
-            names.into_iter().filter_map(|name| giver.get(name).copied()).collect::<Vec<_>>()
+            let read = places[number].names_read(source, chosen);
+            read.into_iter().filter_map(|name| giver.get(name).copied()).collect::<Vec<_>>()
         };
-        let name = |number: usize| format!("node {}", places[number].0);
+        let name = |number: usize| format!("{:?}", places[number].names_given(source, chosen));
         let order = order::sorted(places.len(), reads, name)
             .map_err(|(_, problem)| Error::Unsupported(format!("not fused: {problem}")))?;
-        Ok(order.into_iter().map(|number| places[number].1).collect())
+        Ok(order.into_iter().map(|number| places[number]).collect())
     }
+}
+
+/// The names of what subgraphs make on the way, each with its number: it is not written any more.
+fn names_within<'a>(source: &Source<'a>, chosen: &[Candidate<'a>]) -> HashMap<&'a str, usize> {
+    let mut within = HashMap::new();
+    for (number, candidate) in chosen.iter().enumerate() {
+        for place in &candidate.subgraph.members {
+            let given = names_given(&source.partition.nodes[*place]);
+            within.extend(given.map(|name| (name, number)));
+        }
+        candidate.outputs.iter().for_each(|name| _ = within.remove(name));
+    }
+    within
 }
 
 /// A node of the new file.
@@ -257,10 +260,31 @@ enum Place {
     Chosen(usize),
 }
 
+impl Place {
+    /// The names of what it gives.
+    fn names_given<'a>(self, source: &Source<'a>, chosen: &[Candidate<'a>]) -> Vec<&'a str> {
+        match self {
+            Place::Kept(place) => names_given(&source.partition.nodes[place]).collect(),
+            Place::Chosen(of) => chosen[of].outputs.clone(),
+        }
+    }
+
+    /// The names of what it reads.
+    fn names_read<'a>(self, source: &Source<'a>, chosen: &[Candidate<'a>]) -> Vec<&'a str> {
+        match self {
+            Place::Kept(place) => names_read(&source.partition.nodes[place]),
+            Place::Chosen(of) => chosen[of].inputs.clone(),
+        }
+    }
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
 /// What is said of a new node.
 fn fused_node(candidate: &Candidate<'_>, name: String) -> FusedNode {
     let Subgraph { operators, written, .. } = candidate.subgraph;
-    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     FusedNode {
         name,
         operators: operators.clone(),
@@ -273,7 +297,6 @@ fn fused_node(candidate: &Candidate<'_>, name: String) -> FusedNode {
 /// The message of a new node.
 fn node(source: &Source<'_>, candidate: &Candidate<'_>, name: &str) -> Result<Vec<u8>> {
     let model = candidate.model(source, &candidate.outputs)?;
-    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let attribute = proto::Attribute {
         name: "model".to_owned(),
         s: Some(model.into()),
@@ -290,13 +313,6 @@ fn node(source: &Source<'_>, candidate: &Candidate<'_>, name: &str) -> Result<Ve
         ..proto::Node::default()
     };
     Ok(node.encode_to_vec())
-}
-
-/// What says that a tensor is of an element type, and nothing of its shape.
-fn of_type(name: &str, number: Option<i32>) -> Vec<u8> {
-    let tensor = proto::TensorType { elem_type: number.unwrap_or_default(), shape: None };
-    let r#type = proto::Type { tensor: Some(tensor), ..proto::Type::default() };
-    proto::ValueInfo { name: name.to_owned(), r#type: Some(r#type) }.encode_to_vec()
 }
 
 /// What says that the model has nodes of our domain, if it does not yet.

@@ -19,7 +19,7 @@ use trundle_core::Shape;
 use super::builder::label;
 use super::external::ExternalData;
 use super::functions::Functions;
-use super::value_info::tensor_type;
+use super::value_info::{named, tensor_type};
 use super::{decode, malformed, model_of, opsets, proto};
 use crate::links::folder_of;
 use crate::{Dimension, Error, Input, Links, Model, PartialShape, Result, ValueId};
@@ -227,9 +227,8 @@ impl Partition {
                 input.push(with_sizes(info, sizes));
             }
         }
-        let output =
-            outputs.iter().map(|name| proto::ValueInfo { name: name.clone(), r#type: None });
-        let (name, output) = (self.name.clone(), output.collect());
+        let output = outputs.iter().map(|name| named(name)).collect();
+        let name = self.name.clone();
         let graph =
             proto::Graph { node, name, initializer, input, output, ..proto::Graph::default() };
         let external = ExternalData::new(Some(&self.folder), self.links);
