@@ -19,7 +19,17 @@ from torch._functorch import autograd_function  # type: ignore[import-not-found,
 
 import trundle
 
-from ._steps import axes_of, axis_of, behind, chain_of, check_distinct, inverse, run, steps_of
+from ._steps import (
+    axes_of,
+    axis_of,
+    behind,
+    chain_of,
+    check_distinct,
+    given_by_name,
+    inverse,
+    run,
+    steps_of,
+)
 
 if not hasattr(torch.library, "register_vmap"):
     raise ImportError(f"trundle.torch needs PyTorch 2.5 or newer, and this is {torch.__version__}")
@@ -77,10 +87,10 @@ def _moves_reverse_subsequences(x: Tensor, lengths: Tensor, axis: int) -> Tensor
 
 
 def _moves_chain(
-    x: Tensor, text: str, sizes: list[int], given: list[Tensor], names: list[str]
+    x: Tensor, text: str, sizes: list[int], given: list[Tensor], names: str
 ) -> Tensor:
     stages = chain_of(text.format(*sizes) if sizes else text)
-    return stages(_read(x), **dict(zip(names, map(_read, given), strict=True)))
+    return stages(_read(x), **given_by_name(names, [_read(each) for each in given]))
 
 
 # The shapes. Sizes may be symbols, of which nothing is asked that need not be.
@@ -134,7 +144,7 @@ def _fakes_reverse_subsequences(x: Tensor, lengths: Tensor, axis: int) -> Tensor
 
 
 def _fakes_chain(
-    x: Tensor, text: str, sizes: list[int], given: list[Tensor], names: list[str]
+    x: Tensor, text: str, sizes: list[int], given: list[Tensor], names: str
 ) -> Tensor:
     steps = steps_of(x.shape, x.dtype, text, sizes, given, names)
     return x.new_empty(steps[-1].after if steps else x.shape)
@@ -186,13 +196,13 @@ def _gradients_chain(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
 
 
 def _keeps_chain(
-    ctx: Any, x: Tensor, text: str, sizes: list[int], given: list[Tensor], names: list[str]
+    ctx: Any, x: Tensor, text: str, sizes: list[int], given: list[Tensor], names: str
 ) -> None:
     ctx.shape, ctx.text, ctx.sizes, ctx.names = x.shape, text, sizes, names
     ctx.save_for_backward(*given)
 
 
-def _checks_given(text: str, sizes: list[int], given: list[Tensor], names: list[str]) -> None:
+def _checks_given(text: str, sizes: list[int], given: list[Tensor], names: str) -> None:
     if any(each.requires_grad for each in given):
         raise NotImplementedError("no gradient goes to what a chain is given by name")
 
@@ -385,7 +395,7 @@ _define(
     _batched_reverse_subsequences,
 )
 _define(
-    "chain.given(Tensor x, str text, SymInt[] sizes, Tensor[] given, str[] names) -> Tensor",
+    "chain.given(Tensor x, str text, SymInt[] sizes, Tensor[] given, str names) -> Tensor",
     _moves_chain,
     _fakes_chain,
     _gradients_chain,
@@ -395,4 +405,4 @@ _define(
 )
 # As one calls it by hand.
 _library.define("chain(Tensor x, str text) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
-_library.impl("chain", lambda x, text: _ops.chain.given(x, text, [], [], []), "CompositeImplicitAutograd")
+_library.impl("chain", lambda x, text: _ops.chain.given(x, text, [], [], ""), "CompositeImplicitAutograd")

@@ -184,11 +184,16 @@ class _Other(_Step):
         return self.stage
 
 
-def run(x: Tensor, steps: Sequence[Any], given: Sequence[Tensor], names: list[str]) -> Tensor:
+def run(x: Tensor, steps: Sequence[Any], given: Sequence[Tensor], names: str) -> Tensor:
     """Steps done as one chain, with what they have by names."""
     text = " | ".join(step.text() for step in steps)
     sizes = [size for step in steps for size in step.sizes()]
     return _ops.chain.given(x, text, sizes, list(given), names)
+
+
+def given_by_name(names: str, given: Sequence[Tensor]) -> dict[str, Tensor]:
+    """Tensors by their names, which are one text with commas: ``torch.jit.trace`` takes no lists of texts."""
+    return dict(zip(names.split(",") if names else [], given, strict=True))
 
 
 @lru_cache(maxsize=256)
@@ -212,12 +217,12 @@ def steps_of(
     text: str,
     sizes: Sequence[Any],
     given: Sequence[Tensor],
-    names: Sequence[str],
+    names: str,
 ) -> list[_Step]:
     """The steps that a text is for a tensor of a shape."""
     steps: list[_Step] = []
     after, rest = tuple(shape), iter(sizes)
-    by_name = dict(zip(names, given, strict=True))
+    by_name = given_by_name(names, given)
     stages = _stages(text)
     _check_names({name for _, names in stages for name in names}, by_name)
     for stage, open_names in stages:

@@ -293,7 +293,7 @@ def rearrange(
     text = pattern + "".join([f", {name}={{}}" for name in sizes])
     if "|" in text or "," in pattern or ("->" not in pattern and "→" not in pattern):
         raise ValueError(f"rearrange takes one pattern, as 'h w c -> c h w', not {text!r}")
-    return _ops.chain.given(x, text, list(sizes.values()), [], [])
+    return _ops.chain.given(x, text, [_size(size) for size in sizes.values()], [], "")
 
 
 def chain(x: Tensor, text: str, /, **given: Any) -> Tensor:
@@ -340,13 +340,20 @@ def chain(x: Tensor, text: str, /, **given: Any) -> Tensor:
     if not _is_compiling() and is_plain(x):
         return chain_of(text)(x, **given)
     return _ops.chain.given(
-        x, text, [], [_as_tensor(each) for each in given.values()], list(given)
+        x, text, [], [_as_tensor(each) for each in given.values()], ",".join(given)
     )
 
 
 def _listed(given: Any) -> list[Any]:
     """One integer, or several, as a list. Sizes of traced tensors stay what they are."""
-    return [given] if isinstance(given, (int, torch.SymInt)) else list(given)
+    if isinstance(given, (int, torch.SymInt)) or (isinstance(given, Tensor) and given.ndim == 0):
+        return [_size(given)]
+    return [_size(each) for each in given]
+
+
+def _size(given: Any) -> Any:
+    """A size, which ``torch.jit.trace`` has as a tensor."""
+    return int(given) if isinstance(given, Tensor) else given
 
 
 def _as_tensor(given: Any) -> Tensor:
