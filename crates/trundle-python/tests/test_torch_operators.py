@@ -64,6 +64,14 @@ CALLS = {
         lambda x: tt.rearrange(x, "a b (c d) -> (d a) b c", c=x.shape[2] // 2),
         lambda x: x.reshape(3, 5, 2, 2).permute(3, 0, 1, 2).reshape(6, 5, 2),
     ),
+    "repeat": (
+        lambda x: tt.repeat(x, "a b c -> 1 c (a 2) b"),
+        lambda x: x.permute(2, 0, 1).repeat_interleave(2, 1)[None],
+    ),
+    "repeat by a size": (
+        lambda x: tt.repeat(x, "... (c d) -> (n ...) d c", n=x.shape[0] - 1, d=2),
+        lambda x: x.reshape(15, 2, 2).repeat(2, 1, 1).transpose(1, 2),
+    ),
     "chain": (
         lambda x: tt.chain(x, "flip(axes=[2]) | a b c -> c a b | roll(1, axis=0)"),
         lambda x: torch.roll(torch.flip(x, (2,)).permute(2, 0, 1), 1, 0),
@@ -309,6 +317,7 @@ OF_ANY_SIZE = {
     "transpose": lambda x: tt.transpose(x),
     "rearrange": lambda x: tt.rearrange(x, "(a two) b c -> b (c a) two", two=2),
     "rearrange the rest": lambda x: tt.rearrange(x, "a ... -> (...) a"),
+    "repeat": lambda x: tt.repeat(x, "(a two) b ... -> (a n) ... (3 b) two", two=2, n=x.shape[1]),
     "chain": lambda x: tt.chain(x, "flip(axes=[2]) | a b c -> (c a) b | roll(1, axis=0)"),
     "chain of turns": lambda x: tt.chain(x, "rot90(k=1, axes=[0, 2]) | transpose(1, 0, 2)"),
     "chain with lengths": lambda x: tt.chain(
@@ -607,6 +616,73 @@ def test_lists_are_stacked():
     (einops.rearrange(theirs_of, "n a b c -> a (b n) c") * weights).sum().backward()
     for mine, theirs in zip(ours_of, theirs_of):
         assert torch.equal(mine.grad, theirs.grad)
+
+
+REPEATED = [
+    ("h w -> h w c", (2, 3), {"c": 3}),
+    ("h w -> (h 2) (3 w)", (2, 3), {}),
+    ("h (w v) -> v (2 h) n w", (2, 6), {"v": 2, "n": 3}),
+    ("... d -> b () (...) 1 d", (2, 3, 4), {"b": 2}),
+    ("... -> 2 ... n", (), {"n": 3}),
+    ("1 () d -> b (1 1) (1 n) (d 1)", (1, 1, 4), {"b": 2, "n": 1}),
+    ("a b → (b a)", (2, 3), {}),
+    ("… b -> 2 … b", (2, 3), {}),
+    ("a b -> a b n", (2, 3), {"n": 0}),
+    ("a b -> a b n", (0, 3), {"n": 2}),
+    ("->2", (), {}),
+]
+
+
+@pytest.mark.parametrize(("pattern", "shape", "sizes"), REPEATED)
+def test_repeats_as_einops_does(pattern, shape, sizes):
+    einops = pytest.importorskip("einops")
+
+    def ours(x):
+        return tt.repeat(x, pattern, **sizes)
+
+    def theirs(x):
+        plain = pattern.replace("→", "->").replace("…", "...")
+        return einops.repeat(x, plain, **sizes)
+
+    x = example(shape)
+    expected = theirs(x)
+    weights = torch.rand(expected.shape, dtype=torch.float64)
+    summed = gradient(theirs, x.double(), weights)
+    for function in (ours, compiled(ours), compiled(ours, dynamic=True)):
+        assert_new(function(x), expected)
+        torch.testing.assert_close(gradient(function, x.double(), weights), summed)
+    assert_new(torch.func.vmap(ours)(torch.stack([x, x])), torch.stack([expected] * 2))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "sizes", "error"),
+    [
+        ("a b -> a b n", {}, "n"),
+        ("a b -> a b n n", {"n": 2}, "twice"),
+        ("a b -> a n", {"n": 2}, "b"),
+        ("a b -> a a b", {}, "a"),
+        ("a b -> a b n", {"n": 2, "z": 2}, "z"),
+        ("a b -> ... a b", {}, "..."),
+        ("a b c -> a b c n", {"n": 2}, "3 axes"),
+        ("2 b -> b", {}, "2"),
+        ("a b", {}, ""),
+        ("flip(0)", {}, ""),
+    ],
+)
+def test_repeats_that_are_refused(pattern, sizes, error):
+    einops = pytest.importorskip("einops")
+    x = example((2, 3))
+    with pytest.raises((einops.EinopsError, ValueError, RuntimeError, TypeError)):
+        einops.repeat(x, pattern, **sizes)
+    with pytest.raises(ValueError, match=re.escape(error)):
+        tt.repeat(x, pattern, **sizes)
+    with pytest.raises((ValueError, RuntimeError)):
+        compiled(lambda x: tt.repeat(x, pattern, **sizes))(x)
+
+
+def test_repeats_less_than_not_at_all():
+    with pytest.raises(ValueError, match="0 or more"):
+        tt.repeat(example((2, 3)), "a b -> a b n", n=-1)
 
 
 def test_sizes_that_are_computed_of_a_shape():

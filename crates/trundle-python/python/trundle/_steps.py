@@ -377,6 +377,50 @@ def _groups(side: str) -> list[list[str]]:
     return [[name for name in (inner + alone).split() if name != "1"] for inner, alone in groups]
 
 
+def repetition(
+    pattern: str, sizes: dict[str, Any]
+) -> tuple[str, list[Any], str, dict[str, Any]]:
+    """What a pattern that repeats axes does: a pattern with an axis of size 1 for each new one, how long each axis becomes
+    (-1 as it is, an ellipsis as those that it is), a pattern that merges them; and those of `sizes` that the first one takes.
+
+    Of methods of texts alone, which `torch.compile` follows.
+    """
+    left, _, right = pattern.replace("→", "->").replace("…", "...").partition("->")
+    of_x, behind_arrow = _words(left), _words(right)
+    moved = [word for word in behind_arrow if word not in ("(", ")", "1")]
+    new = [word for word in moved if word not in of_x]
+    names = [word for word in new if not word.isdecimal()]
+    if len(set(names)) != len(names):
+        raise ValueError(f"a new axis stands twice in the pattern {pattern!r}")
+    for name in sizes:
+        if name not in of_x and name not in names:
+            raise ValueError(f"the pattern {pattern!r} has no axis {name!r}")
+    ordered = f"{left} -> {' '.join(['1' if word in new else word for word in moved])}"
+    longer = [_length(word, sizes) if word in new else ... if word == "..." else -1 for word in moved]
+    numbers = iter(range(len(moved)))
+    named = [
+        f"a{next(numbers)}" if word in moved and word != "..." else word for word in behind_arrow
+    ]
+    split = [word for word in named if word not in ("(", ")", "1")]
+    merged = f"{' '.join(split)} -> {' '.join(named)}"
+    return ordered, longer, merged, {name: sizes[name] for name in sizes if name in of_x}
+
+
+def _words(side: str) -> list[str]:
+    for word in ("(", ")", "..."):
+        side = side.replace(word, f" {word} ")
+    return side.split()
+
+
+def _length(axis: str, sizes: dict[str, Any]) -> Any:
+    """That of a new axis, which is a number or has one."""
+    length = int(axis) if axis.isdecimal() else sizes.get(axis)
+    if length is None:
+        raise ValueError(f"the new axis {axis!r} has no size: give {axis}=...")
+    torch._check_value(length >= 0, lambda: f"the new axis {axis!r} must have a size of 0 or more")
+    return length
+
+
 def _parts(group: list[str], size: Any, known: dict[str, Any]) -> dict[str, Any]:
     """The sizes of what an axis of `size` is merged of, beside those that are known."""
     unknown = [name for name in group if name not in known]

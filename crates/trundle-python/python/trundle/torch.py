@@ -3,7 +3,7 @@
 
 ``import trundle.torch`` makes them known to PyTorch as operators, ``torch.ops.trundle.roll`` and others. The functions
 here are those to call: they take what the functions of the same names in ``trundle`` take, but for ``out`` and
-``threads``. Where nothing is traced and no gradient is asked for, they are those functions. Tensors are on the CPU;
+``threads``; `repeat` is that of einops. Where nothing is traced and no gradient is asked for, they are those functions. Tensors are on the CPU;
 results are new and contiguous. PyTorch 2.5 or newer.
 
 >>> import torch, trundle.torch
@@ -29,13 +29,14 @@ from torch import Tensor
 import trundle
 
 from ._operators import is_plain
-from ._steps import chain_of
+from ._steps import chain_of, repetition
 
 __all__ = [
     "chain",
     "flip",
     "permute_dims",
     "rearrange",
+    "repeat",
     "reverse_sequence",
     "reverse_subsequences",
     "roll",
@@ -294,6 +295,52 @@ def rearrange(
     if "|" in text or "," in pattern or ("->" not in pattern and "→" not in pattern):
         raise ValueError(f"rearrange takes one pattern, as 'h w c -> c h w', not {text!r}")
     return _ops.chain.given(x, text, [_size(size) for size in sizes.values()], [], "")
+
+
+def repeat(
+    x: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, /, **sizes: Any
+) -> Tensor:
+    """Elements repeated along new axes of a pattern, as ``einops.repeat``; what ``numpy.repeat`` does is `trundle.repeat`.
+
+    Parameters
+    ----------
+    x : Tensor, or list or tuple of Tensor
+        Several tensors of one shape are stacked along a new first axis.
+    pattern : str
+        The axes of `x` by names, and behind an arrow those of the result: all of `x`, and new ones, by names or as numbers.
+    **sizes : int
+        Sizes of the new axes, and of those that the shape of `x` does not say. Sizes of a traced tensor may be among them.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If the pattern is none, does not fit the shape of `x`, or leaves a size open.
+
+    Notes
+    -----
+    The gradient is the sum over the new axes, which PyTorch computes.
+
+    Examples
+    --------
+    >>> import torch, trundle.torch
+    >>> trundle.torch.repeat(torch.arange(4).reshape(2, 2), "h w -> (h 2) (w copies)", copies=3)
+    tensor([[0, 0, 0, 1, 1, 1],
+            [0, 0, 0, 1, 1, 1],
+            [2, 2, 2, 3, 3, 3],
+            [2, 2, 2, 3, 3, 3]])
+    """
+    if isinstance(x, (list, tuple)):
+        x = torch.stack(x)
+    lengths_of = {name: _size(size) for name, size in sizes.items()}
+    ordered, longer, merged, of_x = repetition(pattern, lengths_of)
+    x = rearrange(x, ordered, **of_x)
+    rest = [-1] * (x.ndim + 1 - len(longer))
+    lengths = [length for each in longer for length in (rest if each is ... else [each])]
+    return rearrange(x.expand(lengths), merged)
 
 
 def chain(x: Tensor, text: str, /, **given: Any) -> Tensor:
