@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import pathlib
-import re
 import subprocess
 import sys
 
@@ -483,12 +482,3 @@ def test_libraries_may_be_registered_often():
     for _ in range(3):
         run = of_domain("Chain", ["x"], chain="flip(0)")
         assert run.run(None, {"x": np.arange(3, dtype=np.float32)})[0].tolist() == [2, 1, 0]
-
-
-def test_what_the_documentation_shows_runs():
-    text = pathlib.Path(__file__).parents[3] / "docs" / "models.md"
-    if not text.exists():
-        pytest.skip("the documentation is not beside the tests")
-    section = text.read_text(encoding="utf-8").split("## ONNX Runtime\n")[1].split("\n## ")[0]
-    (example,) = re.findall(r"```py\n(.*?)```", section, re.DOTALL)
-    exec(example, {})
