@@ -20,9 +20,7 @@ impl fmt::Display for Model {
             let (name, element) = (Shown(&input.name), input.element);
             write!(f, "\n  input {name}: {element} {}", Shown(&input.shape))?;
         }
-        for node in self.nodes.iter().filter(|node| literal(node).is_none()) {
-            write!(f, "\n  {}", Line { node, names: &names })?;
-        }
+        write_nodes(f, &self.nodes, &names, 1)?;
         for output in &self.outputs {
             write!(f, "\n  output {}: {}", Shown(&output.name), names[output.value.0])?;
         }
@@ -38,23 +36,61 @@ impl Model {
         for input in &self.inputs {
             names[input.value.0] = Shown(&input.name).to_string();
         }
-        for (number, node) in self.nodes.iter().enumerate() {
-            if let (Some(text), [value]) = (literal(node), &node.outputs[..]) {
-                names[value.0] = text;
-                continue;
-            }
-            let name = match node.name.as_str() {
-                "" => format!("#{number}"),
-                name => Shown(name).to_string(),
-            };
-            for (output, value) in node.outputs.iter().enumerate() {
-                names[value.0] =
-                    if node.outputs.len() == 1 { name.clone() } else { format!("{name}.{output}") };
-            }
-        }
+        name_values(&self.nodes, &mut names);
         names
     }
 }
+
+/// Says what the values are called that nodes give, and those of their bodies.
+fn name_values(nodes: &[Node], names: &mut [String]) {
+    for (number, node) in nodes.iter().enumerate() {
+        if let (Some(text), [value]) = (literal(node), &node.outputs[..]) {
+            names[value.0] = text;
+            continue;
+        }
+        let name = match node.name.as_str() {
+            "" => format!("#{number}"),
+            name => Shown(name).to_string(),
+        };
+        let short = &name[..name.floor_char_boundary(MOST_NAME)];
+        for (output, value) in node.outputs.iter().enumerate() {
+            names[value.0] =
+                if node.outputs.len() == 1 { name.clone() } else { format!("{short}.{output}") };
+        }
+        for body in node.bodies() {
+            for (input, own) in body.inputs.iter().enumerate() {
+                names[own.value.0] = format!("{short}/{input}");
+            }
+            name_values(&body.nodes, names);
+        }
+    }
+}
+
+/// Nodes, a line each, and those of their bodies further in.
+fn write_nodes(
+    f: &mut fmt::Formatter<'_>,
+    nodes: &[Node],
+    names: &[String],
+    depth: usize,
+) -> fmt::Result {
+    let indent = "  ".repeat(depth);
+    for node in nodes.iter().filter(|node| literal(node).is_none()) {
+        write!(f, "\n{indent}{}", Line { node, names })?;
+        for body in node.bodies() {
+            let inputs: Vec<&str> =
+                body.inputs.iter().map(|input| &names[input.value.0][..]).collect();
+            write!(f, "\n{indent}  given {}:", inputs.join(", "))?;
+            write_nodes(f, &body.nodes, names, depth + 2)?;
+            let outputs: Vec<&str> =
+                body.outputs.iter().map(|output| &names[output.value.0][..]).collect();
+            write!(f, "\n{indent}    gives {}", outputs.join(", "))?;
+        }
+    }
+    Ok(())
+}
+
+/// The most bytes of a node's name that stand in the names of several values.
+const MOST_NAME: usize = 200;
 
 /// One operator: what it gives, what it is, what it reads.
 struct Line<'a> {

@@ -62,11 +62,11 @@ pub use arithmetic::{Arithmetic, Binary, Unary};
 pub use constant::{Constant, Data, ElementType};
 pub use error::{Error, Result};
 pub use links::Links;
-pub use model::{Dimension, Input, Model, Node, Output, PartialShape, ValueId};
+pub use model::{Body, BodyValue, Dimension, Input, Model, Node, Output, PartialShape, ValueId};
 pub use operator::{
     AspectRatio, BlockOrder, BroadcastRule, Coordinates, Floats, IndexRule, IntegerTypes, Integers,
-    LeastScale, Nearest, Operator, PadValue, Pads, Parts, PatchPadding, StridedSliceMasks,
-    ZeroSize,
+    LeastScale, Nearest, Operator, PadValue, Pads, Parts, PatchPadding, ScanAxis,
+    StridedSliceMasks, ZeroSize,
 };
 pub use plan_cache::{Lent, PlanCache};
 pub use planned::PlannedModel;

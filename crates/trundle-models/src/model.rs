@@ -63,8 +63,29 @@ pub struct Node {
     pub inputs: Vec<Option<ValueId>>,
     /// What it gives. Each value is given once.
     pub outputs: Vec<ValueId>,
-    /// Whether it stands in a branch, which need not be [taken](Operator::Choose): then nobody asks what is wrong with it.
-    pub in_branch: bool,
+}
+
+/// A graph that a node holds. Its operators are read when it is run, once for each time; what they read of the graphs
+/// around it they read as those do.
+#[derive(Clone, Debug)]
+pub struct Body {
+    /// What it is given each time.
+    pub inputs: Vec<BodyValue>,
+    /// Its operators. No node reads a value that a later one gives.
+    pub nodes: Vec<Node>,
+    /// What it gives back.
+    pub outputs: Vec<BodyValue>,
+}
+
+/// A tensor that a body is given, or gives back.
+#[derive(Clone, Debug)]
+pub struct BodyValue {
+    /// The value that it is.
+    pub value: ValueId,
+    /// The type of its elements, if the file states it.
+    pub element: Option<ElementType>,
+    /// What is said of its shape.
+    pub shape: PartialShape,
 }
 
 /// The sizes that a file states: all, some or none of them.
@@ -95,6 +116,19 @@ pub enum Dimension {
 impl Dimension {
     /// Any size.
     pub const ANY: Dimension = Dimension::Between { least: 0, most: None };
+}
+
+impl Model {
+    /// The operators and constants with those of their bodies, each before these.
+    pub fn all_nodes(&self) -> Vec<&Node> {
+        let mut all: Vec<&Node> = Vec::new();
+        let mut left: Vec<&Node> = self.nodes.iter().rev().collect();
+        while let Some(node) = left.pop() {
+            all.push(node);
+            left.extend(node.bodies().iter().flat_map(|body| &body.nodes).rev());
+        }
+        all
+    }
 }
 
 impl PartialShape {
@@ -145,6 +179,28 @@ impl Node {
     pub fn constant(name: String, kind: String, constant: Constant, output: ValueId) -> Node {
         let operator = Operator::Constant(constant);
         let (inputs, outputs) = (Vec::new(), vec![output]);
-        Node { name, kind, operator, inputs, outputs, in_branch: false }
+        Node { name, kind, operator, inputs, outputs }
+    }
+
+    /// The graphs that it holds.
+    pub fn bodies(&self) -> &[Body] {
+        match &self.operator {
+            Operator::Choose(bodies) => &bodies[..],
+            Operator::Loop(body) | Operator::Scan { body, .. } => std::slice::from_ref(body),
+            _ => &[],
+        }
+    }
+
+    /// The values that it reads, with those that the nodes of its bodies read and that these give.
+    pub(crate) fn reads(&self) -> Vec<ValueId> {
+        let (mut read, mut left) = (Vec::new(), vec![self]);
+        while let Some(node) = left.pop() {
+            read.extend(node.inputs.iter().flatten());
+            for body in node.bodies() {
+                left.extend(&body.nodes);
+                read.extend(body.outputs.iter().map(|output| output.value));
+            }
+        }
+        read
     }
 }

@@ -3,8 +3,8 @@
 use trundle_core::DType;
 use trundle_core::ops::PadMode;
 
-use crate::Constant;
 use crate::arithmetic::Arithmetic;
+use crate::{Body, Constant};
 
 /// What a node does. Unless it says otherwise, input 0 is the data and output 0 what it becomes.
 ///
@@ -17,8 +17,28 @@ pub enum Operator {
     Constant(Constant),
     /// The data as it is.
     Identity,
-    /// Input 1 where input 0, a boolean that must be known, is true; else input 2.
-    Choose,
+    /// What the first body gives where input 0, a boolean that must be known, is true; else what the second one does.
+    Choose([Body; 2]),
+    /// A body run again and again, as ONNX's Loop has it: as often as input 0 says, while input 1, a boolean, is true. Both
+    /// may be left out, and must be known else.
+    ///
+    /// The body is given the number of the iteration, the boolean, and what is carried, which is inputs 2 and on at first. It
+    /// gives whether it is run again, what is carried on, and tensors that are stacked along a new axis 0. The outputs are
+    /// what is carried at the end, and those.
+    Loop(Body),
+    /// A body run for each index of an axis, as ONNX's Scan has it.
+    ///
+    /// The last inputs are cut along their axes, and the others are carried. The body is given what is carried, and the parts
+    /// at the index; it gives what is carried on, and tensors that are stacked. The outputs are what is carried at the end,
+    /// and those.
+    Scan {
+        /// What is run.
+        body: Body,
+        /// The axis along which each of the last inputs is cut.
+        cuts: Vec<ScanAxis>,
+        /// The new axis along which each of the last outputs is stacked.
+        stacks: Vec<ScanAxis>,
+    },
     /// A constant in another element type, one that holds every value of its own exactly, as f32
     /// holds those of f16. Of anything but a constant this would be computing, and is refused.
     Widen(DType),
@@ -318,6 +338,15 @@ pub enum Operator {
         /// The number of groups.
         groups: usize,
     },
+}
+
+/// An axis that has an index for each iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScanAxis {
+    /// Negative ones count from the end.
+    pub axis: i64,
+    /// Whether the first iteration has the last index.
+    pub is_backward: bool,
 }
 
 /// What indices of a gather are that lie outside their axis.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::hash::Hash;
 
-use crate::{Error, Model, Operator, Result};
+use crate::{Error, Model, Node, Operator, Result, ValueId};
 
 /// Why an operator is not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,20 +120,31 @@ impl<V: Eq + Hash> Dependents<V> {
 pub(crate) fn computing(model: &Model, first: &str) -> Error {
     let mut survey = Survey::default();
     let mut depends = Dependents::of(model.inputs.iter().map(|input| input.value));
-    for node in &model.nodes {
+    add_arithmetic(&model.nodes, &mut depends, &mut survey);
+    Error::Unsupported(format!(
+        "{first}: not supported: {}: numbers are reckoned with only where shapes and constants say them",
+        survey.list()
+    ))
+}
+
+/// Adds the arithmetic on what inputs hold, that within bodies once.
+fn add_arithmetic(nodes: &[Node], depends: &mut Dependents<ValueId>, survey: &mut Survey) {
+    for node in nodes {
+        for body in node.bodies() {
+            let given = node.inputs.iter().zip(&body.inputs);
+            for (input, own) in given.filter_map(|(input, own)| Some(((*input)?, own.value))) {
+                depends.follow([input], [own]);
+            }
+            add_arithmetic(&body.nodes, depends, survey);
+        }
         let says_shapes = matches!(node.operator, Operator::Shape { .. } | Operator::Size);
-        let inputs = node.inputs.iter().flatten().copied();
         if !says_shapes
-            && depends.follow(inputs, node.outputs.iter().copied())
+            && depends.follow(node.reads(), node.outputs.iter().copied())
             && matches!(node.operator, Operator::Arithmetic(_))
         {
             survey.add(Why::Computes, node.kind.escape_debug().to_string(), String::new);
         }
     }
-    Error::Unsupported(format!(
-        "{first}: not supported: {}: numbers are reckoned with only where shapes and constants say them",
-        survey.list()
-    ))
 }
 
 #[cfg(test)]

@@ -470,7 +470,7 @@ fn plan_report(model: &Model, planned: &PlannedModel) -> Value {
     json!({
         "model": model.name,
         "dialect": model.dialect,
-        "operators": model.nodes.iter().map(|node| json!({
+        "operators": model.all_nodes().into_iter().map(|node| json!({
             "name": node.name,
             "kind": node.kind,
         })).collect::<Vec<_>>(),

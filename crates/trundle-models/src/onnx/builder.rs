@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::attributes::{Attributes, Parameters};
+use super::bodies::is_holder;
 use super::call::Call;
 use super::functions::Functions;
 use super::growth::Growth;
@@ -14,7 +15,7 @@ use super::tensors::Tensors;
 use crate::problem::{Checked, Problem, unsupported, wrong};
 use crate::{Error, Node, Operator, Result, ValueId};
 
-/// How many calls of functions may be within each other.
+/// How many calls of functions and graphs of nodes may be within each other.
 const DEEPEST: usize = 64;
 
 /// Gathers nodes, in the file's order.
@@ -23,11 +24,11 @@ pub(super) struct Builder<'a> {
     pub(super) tensors: Tensors<'a>,
     pub(super) nodes: Vec<Node>,
     pub(super) values: usize,
-    growth: Growth,
+    pub(super) growth: Growth,
     /// The functions being written out, each called by the one before.
     calls: Vec<&'a proto::Function>,
-    /// How many branches the nodes are within.
-    branches: usize,
+    /// How many graphs of nodes the nodes are within.
+    pub(super) graphs: usize,
 }
 
 impl<'a> Builder<'a> {
@@ -40,7 +41,7 @@ impl<'a> Builder<'a> {
             values: 0,
             growth: Growth::new(),
             calls: Vec::new(),
-            branches: 0,
+            graphs: 0,
         }
     }
 
@@ -115,82 +116,10 @@ impl<'a> Builder<'a> {
                 .named(format!("{}{}/", scope.path, name(node)));
             return self.add_body(proto, scope, &outputs);
         }
-        if is_if(node) {
-            let branches = branches(attributes, &inputs, scope.opset).map_err(of_node)?;
-            return self.add_choices(node, branches, scope, inputs[0], &outputs);
+        if is_holder(node) {
+            return self.add_holder(node, scope, attributes, inputs, outputs);
         }
         self.add_operator(node, scope, attributes, inputs, outputs).map_err(of_node)
-    }
-
-    /// The nodes of both branches of an If, and a choice for each of its outputs.
-    fn add_choices(
-        &mut self,
-        node: &proto::Node,
-        branches: [&'a proto::Graph; 2],
-        scope: &mut Scope<'a>,
-        condition: Option<ValueId>,
-        outputs: &[ValueId],
-    ) -> Result<()> {
-        let (path, label) = (format!("{}{}", scope.path, name(node)), label(node, &scope.path));
-        let mut choices = vec![vec![condition]; outputs.len()];
-        for (branch, which) in branches.into_iter().zip(["then", "else"]) {
-            let of_branch = |problem: Problem| problem.of(format!("{label}, {which}_branch"));
-            self.check_branch(branch, outputs.len(), scope).map_err(of_branch)?;
-            let before = scope.enter(format!("{path}/{which}/"));
-            let first = self.nodes.len();
-            self.branches += 1;
-            self.add_initializers(branch, scope)?;
-            self.add(&branch.node, scope, &HashMap::new())?;
-            self.branches -= 1;
-            for (choice, output) in choices.iter_mut().zip(&branch.output) {
-                let Some(value) = scope.get(&output.name).flatten() else {
-                    let problem = format!("no node produces its output {:?}", output.name);
-                    return Err(of_branch(problem.into()));
-                };
-                choice.push(Some(value));
-            }
-            self.nodes[first..].iter_mut().for_each(|node| node.in_branch = true);
-            scope.leave(branch, before);
-        }
-        for (inputs, output) in choices.into_iter().zip(outputs) {
-            let operator = Operator::Choose;
-            let (name, kind, in_branch) = (path.clone(), "If".to_owned(), self.branches > 0);
-            self.nodes.push(Node {
-                name,
-                kind,
-                operator,
-                inputs,
-                outputs: vec![*output],
-                in_branch,
-            });
-        }
-        Ok(())
-    }
-
-    /// Checks a branch of an If, for which there must be room.
-    fn check_branch(
-        &mut self,
-        branch: &proto::Graph,
-        outputs: usize,
-        scope: &Scope<'_>,
-    ) -> Checked<()> {
-        if !branch.input.is_empty() {
-            return wrong!("it takes {} inputs, and may have none", branch.input.len());
-        }
-        if branch.output.len() != outputs {
-            return wrong!("it gives {} outputs, and the If has {outputs}", branch.output.len());
-        }
-        if !branch.sparse_initializer.is_empty() {
-            return unsupported!("sparse initializers are not supported");
-        }
-        if self.calls.len() + self.branches == DEEPEST {
-            return unsupported!("over {DEEPEST} functions and branches are within each other");
-        }
-        // A function may be written out often, with all that it holds.
-        if scope.parameters.is_some() {
-            self.growth.node(branch.initializer.len(), 0)?;
-        }
-        Ok(())
     }
 
     /// The attributes of a node; in a function, after room for the node is made.
@@ -236,8 +165,7 @@ impl<'a> Builder<'a> {
         call.attributes.finish(kind, opset)?;
         let node_name = format!("{}{}", scope.path, name(node));
         let kind = kind.to_owned();
-        let in_branch = false;
-        self.nodes.push(Node { name: node_name, kind, operator, inputs, outputs, in_branch });
+        self.nodes.push(Node { name: node_name, kind, operator, inputs, outputs });
         Ok(())
     }
 
@@ -253,9 +181,7 @@ impl<'a> Builder<'a> {
         if self.calls.iter().any(|caller| std::ptr::eq(*caller, function)) {
             return wrong!("the function {:?} calls itself", function.name);
         }
-        if self.calls.len() + self.branches == DEEPEST {
-            return unsupported!("over {DEEPEST} functions and branches are within each other");
-        }
+        self.check_depth()?;
         let (takes, gives) = (function.input.len(), function.output.len());
         if inputs.len() > takes || outputs > gives {
             return wrong!(
@@ -272,6 +198,14 @@ impl<'a> Builder<'a> {
             scope.define(name, inputs.get(number).copied().flatten())?;
         }
         Ok(scope)
+    }
+
+    /// Whether there may be one more function or graph within those that the nodes are within.
+    pub(super) fn check_depth(&self) -> Checked<()> {
+        if self.calls.len() + self.graphs == DEEPEST {
+            return unsupported!("over {DEEPEST} functions and graphs are within each other");
+        }
+        Ok(())
     }
 
     /// Writes out a function whose outputs are these values.
@@ -307,33 +241,10 @@ impl<'a> Builder<'a> {
                 operator: Operator::Identity,
                 inputs: vec![Some(value)],
                 outputs: vec![output],
-                in_branch: false,
             });
         }
         Ok(())
     }
-}
-
-/// Whether a node has two graphs, of which one is taken.
-pub(super) fn is_if(node: &proto::Node) -> bool {
-    node.op_type == "If" && domain(&node.domain).is_empty() && node.overload.is_empty()
-}
-
-/// The branches of an If: what is taken where its condition is true, and what else.
-fn branches<'a>(
-    mut attributes: Attributes<'a>,
-    inputs: &[Option<ValueId>],
-    opset: Option<i64>,
-) -> Checked<[&'a proto::Graph; 2]> {
-    let Some(opset) = opset else {
-        return wrong!("the model imports no opset of ai.onnx");
-    };
-    if !matches!(inputs, [Some(_)]) {
-        return wrong!("it has {} inputs, and takes one: cond", inputs.len());
-    }
-    let branches = [attributes.graph("then_branch")?, attributes.graph("else_branch")?];
-    attributes.finish("If", opset)?;
-    Ok(branches)
 }
 
 /// What a node reads.
@@ -347,7 +258,7 @@ fn inputs(node: &proto::Node, scope: &Scope<'_>) -> Checked<Vec<Option<ValueId>>
 }
 
 /// The name of a node, or of what it gives.
-fn name(node: &proto::Node) -> &str {
+pub(super) fn name(node: &proto::Node) -> &str {
     match node.name.as_str() {
         "" => node.output.iter().find(|name| !name.is_empty()).map_or("", String::as_str),
         name => name,

@@ -6,6 +6,7 @@
 
 mod arithmetic;
 mod attributes;
+mod bodies;
 mod builder;
 mod call;
 mod element;
@@ -151,7 +152,7 @@ fn model_of(
     let outputs = outputs(graph, &scope)?;
 
     let Builder { nodes, values, .. } = builder;
-    let nodes = sorted_nodes(nodes, values)?;
+    let nodes = sorted_nodes(nodes)?;
     let dialect = match opset {
         Some(opset) => format!("ONNX, opset {opset}"),
         None => "ONNX".to_owned(),
@@ -161,13 +162,16 @@ fn model_of(
 }
 
 /// The nodes so that none reads what a later one gives.
-fn sorted_nodes(nodes: Vec<Node>, values: usize) -> Result<Vec<Node>> {
-    let mut giver = vec![None; values];
+fn sorted_nodes(nodes: Vec<Node>) -> Result<Vec<Node>> {
+    let mut giver = HashMap::new();
     for (place, node) in nodes.iter().enumerate() {
-        node.outputs.iter().for_each(|output| giver[output.0] = Some(place));
+        giver.extend(node.outputs.iter().map(|output| (*output, place)));
     }
     let giver = &giver;
-    let reads = |place: usize| nodes[place].inputs.iter().flatten().filter_map(|id| giver[id.0]);
+    // What nodes of bodies give no node around these gives.
+    let reads = |place: usize| {
+        nodes[place].reads().into_iter().filter_map(|value| giver.get(&value).copied())
+    };
     let order = order::sorted(nodes.len(), reads, |place| format!("{:?}", nodes[place].name));
     let order = order.map_err(|(place, problem)| {
         let Node { kind, name, .. } = &nodes[place];

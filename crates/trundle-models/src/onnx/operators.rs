@@ -8,6 +8,7 @@ use trundle_core::ops::PadMode;
 use trundle_core::{DType, Shape};
 
 use super::arithmetic::ARITHMETIC;
+use super::bodies::HOLDERS;
 use super::call::{Call, missing};
 use super::resize::{
     resize, resize_by_scales, upsample, upsample_by_attribute, upsample_by_height_and_width,
@@ -112,8 +113,8 @@ pub(super) fn is_known(name: &str) -> bool {
 /// The names of those that move elements, for messages.
 pub(super) fn names() -> String {
     let mut names: Vec<&str> = OPERATORS.iter().map(|row| row.name).collect();
-    // Its branches are graphs, which no row of the table reads.
-    names.push("If");
+    // These hold graphs, which no row of the table reads.
+    names.extend(HOLDERS);
     names.sort_unstable();
     names.dedup();
     names.join(", ")

@@ -42,15 +42,17 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Begins a branch, whose nodes have `path` before their names; what stood before them till now.
+    /// Begins a graph of a node, whose nodes have `path` before their names; what stood before them till now.
     pub(super) fn enter(&mut self, path: String) -> String {
         std::mem::replace(&mut self.path, path)
     }
 
-    /// Ends a branch: its names are known no more, and `path` stands before those of nodes again.
-    pub(super) fn leave(&mut self, branch: &'a Graph, path: String) {
-        let given = branch.node.iter().flat_map(|node| &node.output);
-        for name in given.chain(branch.initializer.iter().map(|tensor| &tensor.name)) {
+    /// Ends it: its names are known no more, and `path` stands before those of nodes again.
+    pub(super) fn leave(&mut self, graph: &'a Graph, path: String) {
+        let given = graph.node.iter().flat_map(|node| &node.output);
+        let inputs = graph.input.iter().map(|info| &info.name);
+        let held = graph.initializer.iter().map(|tensor| &tensor.name);
+        for name in given.chain(inputs).chain(held) {
             self.values.remove(name.as_str());
         }
         self.path = path;

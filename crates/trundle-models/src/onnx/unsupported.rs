@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::arithmetic::is_arithmetic;
-use super::builder::{is_if, label};
+use super::bodies::is_holder;
+use super::builder::label;
 use super::functions::Functions;
 use super::operators::{is_known, names, order_of};
 use super::opsets::domain;
@@ -18,9 +19,8 @@ const MOVES: [&str; 4] = ["BitCast", "Compress", "Trilu", "Unique"];
 /// Operators that give as much as the elements say.
 const SHAPES: [&str; 1] = ["NonZero"];
 
-/// Operators of graphs and of lists of tensors.
-const HOLDS: [&str; 6] =
-    ["ConcatFromSequence", "Loop", "Scan", "SplitToSequence", "StringSplit", "ZipMap"];
+/// Operators of lists of tensors.
+const HOLDS: [&str; 4] = ["ConcatFromSequence", "SplitToSequence", "StringSplit", "ZipMap"];
 
 /// Refuses a model if there are nodes that are neither operators that are read nor calls of its
 /// functions, and names all of them. A function's nodes count once, however often it is called.
@@ -36,9 +36,9 @@ pub(super) fn refuse<'a>(graph: &'a proto::Graph, functions: &Functions<'a>) -> 
                 }
                 continue;
             }
-            if is_if(node) {
-                let branches = node.attribute.iter().filter_map(|attribute| attribute.g.as_ref());
-                left.extend(branches.map(|branch| &branch.node[..]));
+            if is_holder(node) {
+                let graphs = node.attribute.iter().filter_map(|attribute| attribute.g.as_ref());
+                left.extend(graphs.map(|graph| &graph.node[..]));
                 continue;
             }
             if let Some((why, name)) = unsupported(node).filter(|_| !node.op_type.is_empty()) {

@@ -143,7 +143,6 @@ impl Reader<'_> {
             operator,
             inputs: inputs.into_iter().map(Some).collect(),
             outputs,
-            in_branch: false,
         });
         Ok(())
     }

@@ -1,22 +1,27 @@
 //! The program as it grows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use trundle_core::program::{Made, Program, TensorId};
 use trundle_core::{DType, IndexMap, Op, Shape};
 
 use super::Given;
 use crate::constant::{Elements, entries};
-use crate::problem::{Checked, wrong};
+use crate::problem::{Checked, Problem, wrong};
 use crate::resolved::width_of;
-use crate::{Constant, ElementType, Error, Model, ResolvedModel, Result, TensorInfo};
+use crate::survey;
+use crate::{Body, Constant, ElementType, Error, Model, Node, ResolvedModel, Result, TensorInfo};
 
 /// The most axes that all tensors together may have: a file of some kilobytes can state a rank of
 /// thousands and move it from node to node thousands of times.
 const MOST_AXES: usize = 1 << 21;
 
+/// The most that all iterations of loops may read together: nodes, their inputs and their outputs.
+const MOST_ITERATED: usize = 1 << 20;
+
 /// The tensors so far, each made of earlier ones.
 pub(super) struct Builder<'m> {
+    model: &'m Model,
     /// What is known of the model's inputs, which are the first tensors.
     pub(super) given: &'m [Given<'m>],
     /// Whether their numbers may be reckoned with.
@@ -31,12 +36,18 @@ pub(super) struct Builder<'m> {
     infos: Vec<TensorInfo>,
     constants: Vec<Constant>,
     axes: usize,
+    /// Of which only the type and the shape are known.
+    unknown: HashSet<TensorId>,
+    /// The iterations that are being read, each within the one before.
+    iterations: Vec<usize>,
+    iterated: usize,
 }
 
 impl<'m> Builder<'m> {
     /// The inputs of a model as the first tensors, in order.
-    pub(super) fn new(model: &Model, given: &'m [Given<'m>]) -> Result<Builder<'m>> {
+    pub(super) fn new(model: &'m Model, given: &'m [Given<'m>]) -> Result<Builder<'m>> {
         let mut builder = Builder {
+            model,
             given,
             is_part: model.is_part,
             steps: 0,
@@ -46,6 +57,9 @@ impl<'m> Builder<'m> {
             infos: Vec::new(),
             constants: Vec::new(),
             axes: 0,
+            unknown: HashSet::new(),
+            iterations: Vec::new(),
+            iterated: 0,
         };
         for (input, given) in model.inputs.iter().zip(given) {
             let tensor = builder.given(input.element, &given.shape).map_err(|problem| {
@@ -106,6 +120,7 @@ impl<'m> Builder<'m> {
     /// The elements of a tensor that is given or filled, if they are known.
     pub(super) fn elements(&self, id: TensorId) -> Option<Elements<'_>> {
         match (&self.program.tensor(id).made, self.held_by_file(id)) {
+            _ if self.unknown.contains(&id) => None,
             (_, Some(constant)) => Some(constant.data.elements()),
             (Made::Given(input), None) => Some(self.given.get(*input)?.data?.elements()),
             (Made::Fill(element), None) => Some(Elements::Bytes(element)),
@@ -129,9 +144,21 @@ impl<'m> Builder<'m> {
 
     /// One element, of rank 0, whose bits are all 0.
     pub(super) fn zero(&mut self, dtype: DType) -> Checked<TensorId> {
-        let width = width_of(ElementType::Fixed(dtype));
+        self.filled(ElementType::Fixed(dtype))
+    }
+
+    /// A tensor of which only the type and the shape are known: none of its elements may become one of an output.
+    pub(super) fn unknown(&mut self, element: ElementType, shape: &Shape) -> Checked<TensorId> {
+        let id = self.filled(element)?;
+        self.unknown.insert(id);
+        self.moved(id, IndexMap::broadcast(shape))
+    }
+
+    /// One element, of rank 0, whose bits are all 0.
+    fn filled(&mut self, element: ElementType) -> Checked<TensorId> {
+        let width = width_of(element);
         let id = self.program.fill(width, &vec![0; width.bytes(width.units())])?;
-        self.known(id, ElementType::Fixed(dtype))
+        self.known(id, element)
     }
 
     /// A tensor's elements moved by an operator.
@@ -190,6 +217,55 @@ impl<'m> Builder<'m> {
         Ok(id)
     }
 
+    /// Does something as a part of an iteration.
+    pub(super) fn in_iteration<T>(
+        &mut self,
+        iteration: usize,
+        run: impl FnOnce(&mut Builder<'m>) -> T,
+    ) -> T {
+        self.iterations.push(iteration);
+        let made = run(self);
+        self.iterations.pop();
+        made
+    }
+
+    /// Whether nodes that are read now may be read again.
+    pub(super) fn is_iterating(&self) -> bool {
+        !self.iterations.is_empty()
+    }
+
+    /// Counts what a body has, if it may be run again.
+    pub(super) fn count_run(&mut self, body: &Body) -> Checked<()> {
+        if self.is_iterating() {
+            self.check_runs(body, 1)?;
+            self.iterated += cost(body);
+        }
+        Ok(())
+    }
+
+    /// Refuses more runs of a body than there may be.
+    pub(super) fn check_runs(&self, body: &Body, runs: usize) -> Checked<()> {
+        if cost(body).saturating_mul(runs) > MOST_ITERATED - self.iterated {
+            return wrong!(
+                "the iterations of loops come to more than {MOST_ITERATED} operators, inputs and \
+                 outputs in all, which is the limit"
+            );
+        }
+        Ok(())
+    }
+
+    /// Why the model is refused for one of its nodes, which has this number in its graph.
+    pub(super) fn refused(&self, node: &Node, number: usize, problem: Problem) -> Error {
+        let mut label = label(node, number);
+        if let Some(iteration) = self.iterations.last() {
+            label = format!("{label} in iteration {iteration}");
+        }
+        match problem {
+            Problem::Computes => survey::computing(self.model, &label),
+            problem => problem.of(label),
+        }
+    }
+
     /// The next input of the program.
     fn given(&mut self, element: ElementType, shape: &Shape) -> Checked<TensorId> {
         self.count(shape.rank())?;
@@ -214,5 +290,21 @@ impl<'m> Builder<'m> {
         entries(element, self.shape(id))?;
         self.infos.push(TensorInfo { element, name: String::new() });
         Ok(id)
+    }
+}
+
+/// What a run of a body takes, but for what is within its nodes.
+fn cost(body: &Body) -> usize {
+    let of = |node: &Node| 1 + node.inputs.len() + node.outputs.len();
+    body.nodes.iter().map(of).sum::<usize>() + 1 + body.inputs.len() + body.outputs.len()
+}
+
+/// What messages call a node: its operator, and its name or its place in its graph.
+fn label(node: &Node, number: usize) -> String {
+    let kind = node.kind.escape_debug();
+    if node.name.is_empty() {
+        format!("{kind} (node {number})")
+    } else {
+        format!("{kind} {:?}", node.name)
     }
 }

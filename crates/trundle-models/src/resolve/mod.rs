@@ -12,9 +12,12 @@ mod builder;
 mod dropout;
 mod element;
 mod gathers;
+mod graph;
 mod inputs;
+mod iterations;
 mod joins;
 mod known;
+mod loops;
 mod moves;
 mod nearest;
 mod numbers;
@@ -22,6 +25,7 @@ mod pad;
 mod patches;
 mod range;
 mod resize;
+mod scans;
 mod shapes;
 mod site;
 mod slices;
@@ -30,17 +34,14 @@ mod strided_slice;
 mod tests;
 mod widen;
 
-use std::collections::HashMap;
-
 use trundle_core::Shape;
 use trundle_core::program::TensorId;
 
-use crate::problem::{Checked, Problem, wrong};
-use crate::survey;
-use crate::{Data, Error, Input, Model, Node, Operator, ResolvedModel, Result, ValueId};
-use branches::Branches;
+use crate::problem::Checked;
+use crate::{Data, Error, Input, Model, Node, Operator, ResolvedModel, Result};
 use builder::Builder;
 pub(crate) use element::{Number, number};
+use graph::Values;
 use site::Site;
 
 /// The most bytes of a node's name that its tensors get: a split may give one to very many.
@@ -99,31 +100,13 @@ impl Model {
 fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
     inputs::check(model, inputs)?;
     let mut builder = Builder::new(model, inputs)?;
-    let (mut values, mut branches) = (HashMap::new(), Branches::default());
+    let mut values = Values::new();
     for (number, input) in model.inputs.iter().enumerate() {
         if values.insert(input.value, TensorId(number)).is_some() {
             return Err(Error::Malformed(format!("input {:?} is given twice", input.name)));
         }
     }
-    for (number, node) in model.nodes.iter().enumerate() {
-        let outputs = match branches.given_by((number, node), &values, &mut builder) {
-            Ok(outputs) => outputs,
-            Err(problem) if node.in_branch => {
-                branches.lack(&node.outputs, problem);
-                continue;
-            }
-            Err(problem) => {
-                let (number, problem) = branches.into_problem(problem);
-                return Err(refused(model, number, problem));
-            }
-        };
-        for (output, (value, tensor)) in node.outputs.iter().zip(outputs).enumerate() {
-            if values.insert(*value, tensor).is_some() {
-                let problem = format!("its output {output} is produced twice");
-                return Err(refused(model, number, problem.into()));
-            }
-        }
-    }
+    graph::add(&model.nodes, &mut values, &mut builder)?;
     let output = |output: &crate::Output| {
         let unknown = || Error::Malformed(format!("no node produces output {:?}", output.name));
         values.get(&output.value).copied().ok_or_else(unknown)
@@ -132,37 +115,10 @@ fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
     builder.resolved(&outputs)
 }
 
-/// Why a model is refused for one of its nodes.
-fn refused(model: &Model, number: usize, problem: Problem) -> Error {
-    let label = label(&model.nodes[number], number);
-    match problem {
-        Problem::Computes => survey::computing(model, &label),
-        problem => problem.of(label),
-    }
-}
-
-/// What messages call a node: its operator, and its name or its place in the model.
-fn label(node: &Node, number: usize) -> String {
-    let kind = node.kind.escape_debug();
-    if node.name.is_empty() {
-        format!("{kind} (node {number})")
-    } else {
-        format!("{kind} {:?}", node.name)
-    }
-}
-
 /// The tensors that a node gives, named after it where it made them.
-fn outputs_of(
-    node: &Node,
-    values: &HashMap<ValueId, TensorId>,
-    builder: &mut Builder<'_>,
-) -> Checked<Vec<TensorId>> {
+fn outputs_of(node: &Node, values: &Values, builder: &mut Builder<'_>) -> Checked<Vec<TensorId>> {
     let made_before = builder.len();
     let outputs = resolved(&mut Site::new(node, values, builder)?)?;
-    if outputs.len() != node.outputs.len() {
-        let (gives, listed) = (outputs.len(), node.outputs.len());
-        return wrong!("it produces {gives} tensors, but lists {listed} outputs");
-    }
     for output in outputs.iter().filter(|output| output.0 >= made_before) {
         builder.name(*output, &node.name[..node.name.floor_char_boundary(MOST_NAME)]);
     }
@@ -178,7 +134,9 @@ fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
         }
         Operator::Constant(constant) => site.builder.constant(constant)?,
         Operator::Identity => site.data()?,
-        Operator::Choose => unreachable!("what is chosen is no tensor of its own"),
+        Operator::Choose(_) | Operator::Loop(_) | Operator::Scan { .. } => {
+            unreachable!("what bodies give is no tensor of its own")
+        }
         Operator::Arithmetic(what) => arithmetic::arithmetic(site, what)?,
         Operator::Widen(dtype) => widen::widen(site, *dtype)?,
         Operator::Roll { shift, axes } => moves::roll(site, shift, axes)?,

@@ -127,6 +127,9 @@ impl Site<'_, '_> {
         };
         let element = StoredDType::little_endian(dtype);
         let count = shape.elements();
+        if self.builder.is_iterating() {
+            self.spend("indices", count)?;
+        }
         // Most are there as they are.
         if let Some(elements) = self.builder.elements(tensor) {
             let bytes = elements.bytes();

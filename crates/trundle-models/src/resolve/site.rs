@@ -1,12 +1,11 @@
 //! A node at its place: its inputs as tensors, and what it may make of them.
 
-use std::collections::HashMap;
-
 use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Op, Shape};
 
 use super::builder::Builder;
-use crate::problem::Checked;
+use super::graph::Values;
+use crate::problem::{Checked, Problem};
 use crate::{Node, ValueId};
 
 /// A node, what it reads, and the program that it adds to.
@@ -22,22 +21,24 @@ impl<'a, 'm> Site<'a, 'm> {
     /// The node between the tensors that earlier ones gave.
     pub(super) fn new(
         node: &'a Node,
-        values: &HashMap<ValueId, TensorId>,
+        values: &Values,
         builder: &'a mut Builder<'m>,
     ) -> Checked<Site<'a, 'm>> {
-        let tensor = |(number, value): (usize, &Option<ValueId>)| {
-            let Some(value) = value else { return Ok(None) };
-            let unknown = || format!("no earlier node produces what it reads as input {number}");
-            values.get(value).copied().ok_or_else(unknown).map(Some)
-        };
-        let inputs = node.inputs.iter().enumerate().map(tensor).collect::<Result<_, String>>()?;
-        Ok(Site { node, builder, inputs })
+        Ok(Site::over(node, read(node, values)?, builder))
+    }
+
+    /// The node as if it read these tensors.
+    pub(super) fn over(
+        node: &'a Node,
+        inputs: Vec<Option<TensorId>>,
+        builder: &'a mut Builder<'m>,
+    ) -> Site<'a, 'm> {
+        Site { node, builder, inputs }
     }
 
     /// The input of this number.
     pub(super) fn input(&self, number: usize) -> Checked<TensorId> {
-        let input = self.inputs.get(number).copied().flatten();
-        input.ok_or_else(|| format!("input {number} is missing").into())
+        self.inputs.get(number).copied().flatten().ok_or_else(|| missing(number))
     }
 
     /// How many inputs the node lists.
@@ -57,7 +58,7 @@ impl<'a, 'm> Site<'a, 'm> {
 
     /// All inputs; none may be left out.
     pub(super) fn all_inputs(&self) -> Checked<Vec<TensorId>> {
-        (0..self.inputs.len()).map(|number| self.input(number)).collect()
+        all(&self.inputs, 0)
     }
 
     /// Input 0 moved by an operator.
@@ -71,4 +72,24 @@ impl<'a, 'm> Site<'a, 'm> {
         let data = self.data()?;
         self.builder.moved(data, map)
     }
+}
+
+/// The tensors that a node reads; `None` for an input that is left out.
+pub(super) fn read(node: &Node, values: &Values) -> Checked<Vec<Option<TensorId>>> {
+    let tensor = |(number, value): (usize, &Option<ValueId>)| {
+        let Some(value) = value else { return Ok(None) };
+        let unknown = || format!("no earlier node produces what it reads as input {number}");
+        values.get(value).copied().ok_or_else(unknown).map(Some)
+    };
+    Ok(node.inputs.iter().enumerate().map(tensor).collect::<Result<_, String>>()?)
+}
+
+/// The inputs from this number on, of which none may be left out.
+pub(super) fn all(inputs: &[Option<TensorId>], from: usize) -> Checked<Vec<TensorId>> {
+    let inputs = inputs.iter().enumerate().skip(from);
+    inputs.map(|(number, input)| input.ok_or_else(|| missing(number))).collect()
+}
+
+fn missing(number: usize) -> Problem {
+    format!("input {number} is missing").into()
 }

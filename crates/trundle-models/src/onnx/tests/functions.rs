@@ -268,7 +268,7 @@ fn depth_is_bounded() {
     for length in [64, 5000] {
         let refused = refusal(&chain(length));
         assert!(
-            refused.ends_with("over 64 functions and branches are within each other"),
+            refused.ends_with("over 64 functions and graphs are within each other"),
             "{refused}"
         );
     }

@@ -430,7 +430,7 @@ fn an_equation_that_only_orders_axes_is_a_transposition() {
 #[test]
 fn what_computes_is_refused_with_the_list_of_what_does_not() {
     let all = "CenterCropPad, Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Einsum, Expand, Flatten, Gather, \
-               GatherElements, GatherND, Identity, If, Pad, Range, Reshape, Resize, ReverseSequence, Scatter, \
+               GatherElements, GatherND, Identity, If, Loop, Pad, Range, Reshape, Resize, ReverseSequence, Scan, Scatter, \
                ScatterElements, ScatterND, Shape, Size, Slice, SpaceToDepth, Split, Squeeze, TensorScatter, Tile, \
                Transpose, Unsqueeze, Upsample";
     let named = Node { name: "conv1".to_owned(), ..node("Conv", &["x"], &["y"], vec![]) };
@@ -462,7 +462,7 @@ fn all_that_is_not_supported_is_named_with_its_count() {
         node("Resize", &["g"], &["k"], vec![text("mode", "nearest")]),
         node("Resize", &["k"], &["l"], vec![text("mode", "cubic")]),
         node("Upsample", &["l"], &["z"], vec![text("mode", "linear")]),
-        node("Loop", &["z"], &["i"], vec![]),
+        node("SequenceLength", &["z"], &["i"], vec![]),
         node("a\u{1b}[31mb", &["i"], &["y"], vec![]),
     ];
     let refused = refusal(&model(17, nodes, FLOAT));
@@ -470,7 +470,7 @@ fn all_that_is_not_supported_is_named_with_its_count() {
                     Upsample in mode linear (1 node), which compute; \
                     Compress (1 node), which moves elements, but not yet here; \
                     NonZero (1 node), whose sizes its elements say; \
-                    Loop (1 node), which holds graphs or lists of tensors; \
+                    SequenceLength (1 node), which holds graphs or lists of tensors; \
                     a\\u{1b}[31mb (1 node), which is not known; what is: CenterCropPad, ";
     assert!(refused.starts_with(expected), "{refused}");
 }

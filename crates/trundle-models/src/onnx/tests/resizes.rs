@@ -47,8 +47,8 @@ fn upsample() {
             of(&["x", "scales"], vec![text("mode", "linear")]),
             "Upsample \"y\": not supported: Upsample in mode linear (1 node), which computes; what is: \
              CenterCropPad, Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Einsum, Expand, Flatten, \
-             Gather, GatherElements, GatherND, Identity, If, Pad, Range, Reshape, Resize, ReverseSequence, \
-             Scatter, ScatterElements, ScatterND, Shape, Size, Slice, SpaceToDepth, Split, Squeeze, \
+             Gather, GatherElements, GatherND, Identity, If, Loop, Pad, Range, Reshape, Resize, ReverseSequence, \
+             Scan, Scatter, ScatterElements, ScatterND, Shape, Size, Slice, SpaceToDepth, Split, Squeeze, \
              TensorScatter, Tile, Transpose, Unsqueeze, Upsample",
         ),
     ]);

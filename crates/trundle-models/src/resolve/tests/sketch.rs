@@ -144,7 +144,6 @@ impl Sketch {
             operator,
             inputs: inputs.iter().map(|input| Some(ValueId(*input))).collect(),
             outputs: outputs.clone(),
-            in_branch: false,
         });
         outputs.into_iter().map(|value| value.0).collect()
     }

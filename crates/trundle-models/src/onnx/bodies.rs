@@ -1,0 +1,217 @@
+//! The graphs that nodes hold: branches of an If, bodies of a Loop and of a Scan.
+
+use std::collections::HashMap;
+
+use super::attributes::Attributes;
+use super::builder::{Builder, label, name};
+use super::call::missing;
+use super::opsets::domain;
+use super::proto;
+use super::scope::Scope;
+use super::sorted_nodes;
+use super::value_info::{only_tensor, tensor_type};
+use crate::problem::{Checked, Problem, unsupported, wrong};
+use crate::{Body, BodyValue, Node, Operator, PartialShape, Result, ScanAxis, ValueId};
+
+/// The operators that hold graphs.
+pub(super) const HOLDERS: [&str; 3] = ["If", "Loop", "Scan"];
+
+/// Whether a node is one of these.
+pub(super) fn is_holder(node: &proto::Node) -> bool {
+    let is_own = domain(&node.domain).is_empty() && node.overload.is_empty();
+    is_own && HOLDERS.contains(&node.op_type.as_str())
+}
+
+/// What a node says of its graphs.
+enum Holder<'a> {
+    If([&'a proto::Graph; 2]),
+    Loop(&'a proto::Graph),
+    Scan { body: &'a proto::Graph, cuts: Vec<ScanAxis>, stacks: Vec<ScanAxis> },
+}
+
+/// A graph that a node holds, and how many tensors it takes and gives.
+struct Held<'a> {
+    graph: &'a proto::Graph,
+    /// The attribute that it is.
+    attribute: &'static str,
+    /// What stands before the names of its nodes.
+    path: &'static str,
+    takes: usize,
+    gives: usize,
+}
+
+impl<'a> Builder<'a> {
+    /// Adds a node that holds graphs.
+    ///
+    /// # Errors
+    /// If it is not well formed, or one of their nodes is not or is not supported.
+    pub(super) fn add_holder(
+        &mut self,
+        node: &proto::Node,
+        scope: &mut Scope<'a>,
+        attributes: Attributes<'a>,
+        inputs: Vec<Option<ValueId>>,
+        outputs: Vec<ValueId>,
+    ) -> Result<()> {
+        let (takes, gives) = (inputs.len(), outputs.len());
+        let holder = holder(&node.op_type, attributes, &inputs, gives, scope.opset)
+            .map_err(|problem| problem.of(label(node, &scope.path)))?;
+        let mut body = |graph, attribute, path, takes, gives| {
+            self.body(node, &Held { graph, attribute, path, takes, gives }, scope)
+        };
+        let operator = match holder {
+            Holder::If([then, otherwise]) => Operator::Choose([
+                body(then, "then_branch", "then", 0, gives)?,
+                body(otherwise, "else_branch", "else", 0, gives)?,
+            ]),
+            // Both inputs that say how often it is run may be left out where nothing is carried.
+            Holder::Loop(graph) => {
+                Operator::Loop(body(graph, "body", "body", takes.max(2), 1 + gives)?)
+            }
+            Holder::Scan { body: graph, cuts, stacks } => {
+                let body = body(graph, "body", "body", takes, gives)?;
+                Operator::Scan { body, cuts, stacks }
+            }
+        };
+        let (name, kind) = (format!("{}{}", scope.path, name(node)), node.op_type.clone());
+        self.nodes.push(Node { name, kind, operator, inputs, outputs });
+        Ok(())
+    }
+
+    /// The body that a graph is. What it holds is the same however often it is run, and stands before the node.
+    fn body(&mut self, node: &proto::Node, held: &Held<'a>, scope: &mut Scope<'a>) -> Result<Body> {
+        let graph = held.graph;
+        let label = format!("{}, {}", label(node, &scope.path), held.attribute);
+        let of_graph = |problem: Problem| problem.of(label.as_str());
+        self.check_graph(held, &node.op_type, scope).map_err(of_graph)?;
+        let before = scope.enter(format!("{}{}/{}/", scope.path, name(node), held.path));
+        let around = std::mem::take(&mut self.nodes);
+        self.graphs += 1;
+        let mut inputs = Vec::with_capacity(graph.input.len());
+        for info in &graph.input {
+            let value = self.value();
+            scope.define(&info.name, Some(value)).map_err(of_graph)?;
+            inputs.push(body_value(info, value, &format!("{label}: input {:?}", info.name))?);
+        }
+        self.add_initializers(graph, scope)?;
+        self.add(&graph.node, scope, &HashMap::new())?;
+        let mut outputs = Vec::with_capacity(graph.output.len());
+        for info in &graph.output {
+            let what = format!("output {:?}", info.name);
+            let Some(value) = scope.get(&info.name).flatten() else {
+                return Err(of_graph(format!("no node produces its {what}").into()));
+            };
+            outputs.push(body_value(info, value, &format!("{label}: {what}"))?);
+        }
+        self.graphs -= 1;
+        let nodes = std::mem::replace(&mut self.nodes, around);
+        let is_constant = |node: &Node| matches!(node.operator, Operator::Constant(_));
+        let (constants, nodes) = nodes.into_iter().partition(is_constant);
+        let constants: Vec<Node> = constants;
+        self.nodes.extend(constants);
+        scope.leave(graph, before);
+        Ok(Body { inputs, nodes: sorted_nodes(nodes)?, outputs })
+    }
+
+    /// Checks a graph, for which there must be room.
+    fn check_graph(&mut self, held: &Held<'_>, kind: &str, scope: &Scope<'_>) -> Checked<()> {
+        let Held { graph, takes, gives, .. } = held;
+        if graph.input.len() != *takes {
+            return wrong!("it takes {} inputs, and is given {takes}", graph.input.len());
+        }
+        if graph.output.len() != *gives {
+            let (own, kind) = (graph.output.len(), kind.escape_debug());
+            return wrong!("it gives {own} outputs, and the {kind} has {gives}");
+        }
+        if !graph.sparse_initializer.is_empty() {
+            return unsupported!("sparse initializers are not supported");
+        }
+        self.check_depth()?;
+        // A function may be written out often, with all that it holds.
+        if scope.parameters.is_some() {
+            self.growth.node(graph.initializer.len() + takes + gives, 0)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a node of these inputs and outputs says of its graphs.
+fn holder<'a>(
+    kind: &str,
+    mut attributes: Attributes<'a>,
+    inputs: &[Option<ValueId>],
+    outputs: usize,
+    opset: Option<i64>,
+) -> Checked<Holder<'a>> {
+    let Some(opset) = opset else {
+        return wrong!("the model imports no opset of ai.onnx");
+    };
+    let holder = match kind {
+        "If" if !matches!(inputs, [Some(_)]) => {
+            return wrong!("it has {} inputs, and takes one: cond", inputs.len());
+        }
+        "If" => Holder::If([attributes.graph("then_branch")?, attributes.graph("else_branch")?]),
+        "Loop" => Holder::Loop(attributes.graph("body")?),
+        _ => scan(&mut attributes, inputs.len(), outputs, opset)?,
+    };
+    attributes.finish(kind, opset)?;
+    Ok(holder)
+}
+
+/// What a Scan says.
+fn scan<'a>(
+    attributes: &mut Attributes<'a>,
+    inputs: usize,
+    outputs: usize,
+    opset: i64,
+) -> Checked<Holder<'a>> {
+    match opset {
+        ..8 => return wrong!("opset {opset} has no Scan, it came with opset 8"),
+        8 => return unsupported!("Scan of opset 8, which has batches, is not supported"),
+        _ => {}
+    }
+    let body = attributes.graph("body")?;
+    let given = attributes.int("num_scan_inputs")?.ok_or_else(|| missing("num_scan_inputs"))?;
+    let scanned = usize::try_from(given).ok().filter(|scanned| (1..=inputs).contains(scanned));
+    let Some(scanned) = scanned else {
+        return wrong!(
+            "num_scan_inputs is {given}, expected 1 to {inputs}, as it has {inputs} inputs"
+        );
+    };
+    let states = inputs - scanned;
+    let Some(stacked) = outputs.checked_sub(states) else {
+        return wrong!("it has {outputs} outputs, and {states} states alone");
+    };
+    let cuts = axes(attributes, ["scan_input_axes", "scan_input_directions"], scanned)?;
+    let stacks = axes(attributes, ["scan_output_axes", "scan_output_directions"], stacked)?;
+    Ok(Holder::Scan { body, cuts, stacks })
+}
+
+/// As many axes, the first one unless an attribute says otherwise, and their directions, forward unless another does.
+fn axes(attributes: &mut Attributes<'_>, names: [&str; 2], count: usize) -> Checked<Vec<ScanAxis>> {
+    let mut list = |name: &str| match attributes.ints(name)? {
+        None => Ok(vec![0; count]),
+        Some(list) if list.len() == count => Ok(list.to_vec()),
+        Some(list) => wrong!("{name} has {} entries, expected {count}", list.len()),
+    };
+    let [axes, directions] = [list(names[0])?, list(names[1])?];
+    let axis = |(axis, direction)| match direction {
+        0 => Ok(ScanAxis { axis, is_backward: false }),
+        1 => Ok(ScanAxis { axis, is_backward: true }),
+        other => wrong!("{} has {other}, expected 0 or 1", names[1]),
+    };
+    axes.into_iter().zip(directions).map(axis).collect()
+}
+
+/// What the file says of what a body is given or gives. It need not say anything.
+fn body_value(info: &proto::ValueInfo, value: ValueId, what: &str) -> Result<BodyValue> {
+    let unknown = BodyValue { value, element: None, shape: PartialShape::Unknown };
+    let Some(r#type) = &info.r#type else { return Ok(unknown) };
+    only_tensor(r#type, what)?;
+    // Exporters leave out what they do not know.
+    if r#type.tensor.as_ref().is_none_or(|tensor| tensor.elem_type == 0) {
+        return Ok(unknown);
+    }
+    let (element, shape) = tensor_type(info, what)?;
+    Ok(BodyValue { value, element: Some(element), shape })
+}

@@ -1,0 +1,80 @@
+//! The nodes of a graph read one after another: those of the model, and those of bodies each time that these are run.
+
+use std::collections::HashMap;
+
+use trundle_core::program::TensorId;
+
+use super::builder::Builder;
+use super::{branches, loops, outputs_of, scans};
+use crate::problem::{Checked, wrong};
+use crate::{Body, BodyValue, Node, Operator, Result, ValueId};
+
+/// The tensors that values are, as far as they are known.
+pub(super) type Values = HashMap<ValueId, TensorId>;
+
+/// Adds what nodes give, each after those that it reads.
+///
+/// # Errors
+/// What is wrong with the first one that does not fit what it is given.
+pub(super) fn add(nodes: &[Node], values: &mut Values, builder: &mut Builder<'_>) -> Result<()> {
+    for (number, node) in nodes.iter().enumerate() {
+        add_node(node, values, builder)
+            .map_err(|problem| builder.refused(node, number, problem))?;
+    }
+    Ok(())
+}
+
+fn add_node(node: &Node, values: &mut Values, builder: &mut Builder<'_>) -> Checked<()> {
+    let outputs = match &node.operator {
+        Operator::Choose(bodies) => branches::choose(node, bodies, values, builder)?,
+        Operator::Loop(body) => loops::repeat(node, body, values, builder)?,
+        Operator::Scan { body, cuts, stacks } => {
+            scans::scan(node, body, (cuts, stacks), values, builder)?
+        }
+        _ => outputs_of(node, values, builder)?,
+    };
+    if outputs.len() != node.outputs.len() {
+        let (gives, listed) = (outputs.len(), node.outputs.len());
+        return wrong!("it produces {gives} tensors, but lists {listed} outputs");
+    }
+    for (output, (value, tensor)) in node.outputs.iter().zip(outputs).enumerate() {
+        if values.insert(*value, tensor).is_some() {
+            return wrong!("its output {output} is produced twice");
+        }
+    }
+    Ok(())
+}
+
+/// What a body gives, where it is given these tensors.
+pub(super) fn run(
+    body: &Body,
+    given: &[TensorId],
+    values: &mut Values,
+    builder: &mut Builder<'_>,
+) -> Checked<Vec<TensorId>> {
+    builder.count_run(body)?;
+    if body.inputs.len() != given.len() {
+        return wrong!("its body takes {} inputs, and is given {}", body.inputs.len(), given.len());
+    }
+    for (number, (input, tensor)) in body.inputs.iter().zip(given).enumerate() {
+        let got = builder.element(*tensor);
+        if let Some(stated) = input.element.filter(|stated| *stated != got) {
+            return wrong!("input {number} of its body must be of type {stated}, got {got}");
+        }
+        if values.insert(input.value, *tensor).is_some() {
+            return wrong!("input {number} of its body is produced twice");
+        }
+    }
+    add(&body.nodes, values, builder)?;
+    let output = |(number, output): (usize, &BodyValue)| {
+        let unknown = || format!("no node produces output {number} of its body").into();
+        values.get(&output.value).copied().ok_or_else(unknown)
+    };
+    let outputs = body.outputs.iter().enumerate().map(output).collect::<Checked<_>>()?;
+    // The next run gives them anew.
+    let inputs = body.inputs.iter().map(|input| &input.value);
+    inputs
+        .chain(body.nodes.iter().flat_map(|node| &node.outputs))
+        .for_each(|value| _ = values.remove(value));
+    Ok(outputs)
+}

@@ -1,0 +1,190 @@
+//! What a body gives that is run again and again: tensors that are carried on, and others that are stacked.
+
+use trundle_core::program::TensorId;
+use trundle_core::{Shape, normalize_axis};
+
+use super::builder::Builder;
+use super::graph::{Values, run};
+use crate::problem::{Checked, Problem, wrong};
+use crate::{Body, BodyValue, Constant, Data, ElementType, ScanAxis};
+
+/// The runs of a body so far.
+pub(super) struct Iterations<'a> {
+    body: &'a Body,
+    carried: Vec<TensorId>,
+    stacks: Vec<Stack>,
+    done: usize,
+}
+
+impl<'a> Iterations<'a> {
+    /// None yet, of a body whose last outputs are stacked along these axes, and those before them carried on.
+    pub(super) fn new(
+        body: &'a Body,
+        carried: Vec<TensorId>,
+        stacks: &[ScanAxis],
+    ) -> Iterations<'a> {
+        let stacks = stacks.iter().map(|along| Stack { along: *along, parts: Vec::new() });
+        Iterations { body, carried, stacks: stacks.collect(), done: 0 }
+    }
+
+    /// How many there were.
+    pub(super) fn done(&self) -> usize {
+        self.done
+    }
+
+    /// What is carried to the next one.
+    pub(super) fn carried(&self) -> &[TensorId] {
+        &self.carried
+    }
+
+    /// One more, which is given these tensors. What the body gives before all that is carried on.
+    pub(super) fn run(
+        &mut self,
+        given: &[TensorId],
+        values: &mut Values,
+        builder: &mut Builder<'_>,
+    ) -> Checked<Vec<TensorId>> {
+        let (control, carried, stacked) = self.run_body(given, values, builder)?;
+        for (number, (before, after)) in self.carried.iter().zip(&carried).enumerate() {
+            let (before, after) = (builder.element(*before), builder.element(*after));
+            if before != after {
+                return wrong!(
+                    "what it carries as number {number} is of type {before}, but of {after} after \
+                     iteration {}",
+                    self.done
+                );
+            }
+        }
+        for (number, (stack, part)) in self.stacks.iter_mut().zip(stacked).enumerate() {
+            stack.push(part, builder).map_err(|problem| {
+                format!("what it stacks as number {number} {problem} in iteration {}", self.done)
+            })?;
+        }
+        self.carried = carried;
+        self.done += 1;
+        Ok(control)
+    }
+
+    /// What the body gives: before all that is carried on, that, and what is stacked.
+    fn run_body(
+        &self,
+        given: &[TensorId],
+        values: &mut Values,
+        builder: &mut Builder<'_>,
+    ) -> Checked<(Vec<TensorId>, Vec<TensorId>, Vec<TensorId>)> {
+        let mut control =
+            builder.in_iteration(self.done, |builder| run(self.body, given, values, builder))?;
+        let (gives, due) = (control.len(), self.carried.len() + self.stacks.len());
+        let Some(controls) = gives.checked_sub(due) else {
+            return wrong!("its body gives {gives} tensors, and {due} are carried on or stacked");
+        };
+        let mut carried = control.split_off(controls);
+        let stacked = carried.split_off(self.carried.len());
+        Ok((control, carried, stacked))
+    }
+
+    /// What is carried at the end, and the stacks. Where there was no iteration, `first` says what the first one would be given.
+    pub(super) fn outputs(
+        self,
+        first: impl FnOnce(&[TensorId], &mut Builder<'_>) -> Checked<Vec<TensorId>>,
+        values: &mut Values,
+        builder: &mut Builder<'_>,
+    ) -> Checked<Vec<TensorId>> {
+        let mut outputs = self.carried.clone();
+        if self.done > 0 {
+            for stack in &self.stacks {
+                outputs.push(stack.joined(builder)?);
+            }
+            return Ok(outputs);
+        }
+        let stated = self.body.outputs.iter().skip(self.body.outputs.len() - self.stacks.len());
+        let parts: Option<Vec<(ElementType, Shape)>> = stated.map(stated_part).collect();
+        let parts = match parts {
+            Some(parts) => parts,
+            None => self.first_parts(first, values, builder)?,
+        };
+        for (stack, (element, part)) in self.stacks.iter().zip(parts) {
+            outputs.push(stack.empty(element, &part, builder)?);
+        }
+        Ok(outputs)
+    }
+
+    /// The types and shapes of what the first iteration would give, of those that are stacked.
+    fn first_parts(
+        &self,
+        first: impl FnOnce(&[TensorId], &mut Builder<'_>) -> Checked<Vec<TensorId>>,
+        values: &mut Values,
+        builder: &mut Builder<'_>,
+    ) -> Checked<Vec<(ElementType, Shape)>> {
+        let unknown = |problem: Problem| {
+            let problem = problem.of("the first would fail");
+            format!(
+                "it has no iteration, and its body does not state the shapes of what it stacks: {problem}"
+            )
+        };
+        let given = first(&self.carried, builder)?;
+        let (_, _, stacked) = self.run_body(&given, values, builder).map_err(unknown)?;
+        let of = |part: TensorId| (builder.element(part), builder.shape(part).clone());
+        Ok(stacked.into_iter().map(of).collect())
+    }
+}
+
+/// The type and the shape that a file states, if it states all of them.
+fn stated_part(output: &BodyValue) -> Option<(ElementType, Shape)> {
+    Some((output.element?, Shape::new(output.shape.sizes()?).ok()?))
+}
+
+/// Tensors of one shape, one for each iteration.
+struct Stack {
+    along: ScanAxis,
+    parts: Vec<TensorId>,
+}
+
+impl Stack {
+    /// One more; or what is wrong with it.
+    fn push(&mut self, part: TensorId, builder: &Builder<'_>) -> Result<(), String> {
+        if let Some(first) = self.parts.first() {
+            let [(element, shape), (other, of)] =
+                [*first, part].map(|part| (builder.element(part), builder.shape(part)));
+            if (element, shape) != (other, of) {
+                return Err(format!("is {element} {shape} in iteration 0, but {other} {of}"));
+            }
+        }
+        self.parts.push(part);
+        Ok(())
+    }
+
+    /// All of them along a new axis.
+    fn joined(&self, builder: &mut Builder<'_>) -> Checked<TensorId> {
+        let Some(first) = self.parts.first() else { return wrong!("there is nothing to stack") };
+        let (axis, layer) = self.layer(builder.shape(*first), 1)?;
+        let layers = self.parts.iter().map(|part| builder.reshaped(*part, &layer));
+        let mut layers = layers.collect::<Checked<Vec<_>>>()?;
+        if self.along.is_backward {
+            layers.reverse();
+        }
+        builder.joined(axis, &layers)
+    }
+
+    /// What no parts of a type and shape are.
+    fn empty(
+        &self,
+        element: ElementType,
+        part: &Shape,
+        builder: &mut Builder<'_>,
+    ) -> Checked<TensorId> {
+        let (_, shape) = self.layer(part, 0)?;
+        let data = match element {
+            ElementType::Fixed(_) => Data::Bytes(bytes::Bytes::new()),
+            ElementType::String => Data::Strings([].into()),
+        };
+        builder.constant(&Constant { element, shape, data })
+    }
+
+    /// The new axis, and the shape of a part that has it.
+    fn layer(&self, part: &Shape, size: usize) -> Checked<(usize, Shape)> {
+        let axis = normalize_axis("axis", self.along.axis, part.rank() + 1)?;
+        let (before, after) = part.split_at(axis);
+        Ok((axis, Shape::new([before, &[size], after].concat())?))
+    }
+}

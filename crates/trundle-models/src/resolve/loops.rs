@@ -1,0 +1,92 @@
+//! Loops whose iterations are known before anything moves: each is the body once more.
+
+use trundle_core::program::TensorId;
+use trundle_core::{DType, Shape};
+
+use super::branches::is_true;
+use super::builder::Builder;
+use super::graph::Values;
+use super::iterations::Iterations;
+use super::site::{Site, all, read};
+use crate::problem::{Checked, wrong};
+use crate::{
+    Body, Constant, Data, ElementType, IntegerTypes, Integers, Node, PartialShape, ScanAxis,
+};
+
+/// How many inputs, of a loop and of its body, say how often it is run.
+const CONTROLS: usize = 2;
+
+/// Loop. What the body says of going on counts only where the loop has a condition.
+///
+/// Source: ONNX's Loop, opset 25.
+pub(super) fn repeat(
+    node: &Node,
+    body: &Body,
+    values: &mut Values,
+    builder: &mut Builder<'_>,
+) -> Checked<Vec<TensorId>> {
+    let inputs = read(node, values)?;
+    let control = |number: usize| inputs.get(number).copied().flatten();
+    let (most, condition) = (control(0), control(1));
+    let carried = all(&inputs, CONTROLS)?;
+    if most.is_none() && condition.is_none() {
+        return wrong!("it has neither M nor cond, and would never end");
+    }
+    let most = most.map(|most| trip_count(node, most, builder)).transpose()?;
+    if let (Some(most), None) = (most, condition) {
+        builder.check_runs(body, most)?;
+    }
+
+    let stacks = body.outputs.len().saturating_sub(1 + carried.len());
+    let stacks = vec![ScanAxis { axis: 0, is_backward: false }; stacks];
+    let mut iterations = Iterations::new(body, carried, &stacks);
+    let mut goes_on = match condition {
+        Some(condition) => condition,
+        None => control_constant(DType::Boolean, &[1], Shape::default(), builder)?,
+    };
+    while most.is_none_or(|most| iterations.done() < most)
+        && (condition.is_none() || is_true(node, goes_on, builder)?)
+    {
+        let given = given(body, iterations.done(), goes_on, iterations.carried(), builder)?;
+        let control = iterations.run(&given, values, builder)?;
+        goes_on = control.first().copied().unwrap_or(goes_on);
+    }
+    let first =
+        |carried: &[TensorId], builder: &mut Builder<'_>| given(body, 0, goes_on, carried, builder);
+    iterations.outputs(first, values, builder)
+}
+
+/// How often a loop is run at most.
+fn trip_count(node: &Node, most: TensorId, builder: &mut Builder<'_>) -> Checked<usize> {
+    let mut site = Site::over(node, vec![Some(most)], builder);
+    let most = site.single("M", &Integers::Input { input: 0, types: IntegerTypes::I64 })?;
+    Ok(usize::try_from(most.max(0)).unwrap_or(usize::MAX))
+}
+
+/// What the body is given: the number of the iteration, whether it goes on, and what is carried.
+fn given(
+    body: &Body,
+    iteration: usize,
+    goes_on: TensorId,
+    carried: &[TensorId],
+    builder: &mut Builder<'_>,
+) -> Checked<Vec<TensorId>> {
+    // Some bodies state that it is a list of one.
+    let shape = match body.inputs.first().map(|input| &input.shape) {
+        Some(PartialShape::Ranked(sizes)) if sizes.len() == 1 => Shape::new([1])?,
+        _ => Shape::default(),
+    };
+    let number = control_constant(DType::I64, &(iteration as u64).to_le_bytes(), shape, builder)?;
+    Ok([&[number, goes_on], carried].concat())
+}
+
+/// A constant of one element.
+fn control_constant(
+    dtype: DType,
+    bytes: &[u8],
+    shape: Shape,
+    builder: &mut Builder<'_>,
+) -> Checked<TensorId> {
+    let data = Data::Bytes(bytes.to_vec().into());
+    builder.constant(&Constant { element: ElementType::Fixed(dtype), shape, data })
+}
