@@ -83,7 +83,7 @@ impl<'a> Builder<'a> {
         let graph = held.graph;
         let label = format!("{}, {}", label(node, &scope.path), held.attribute);
         let of_graph = |problem: Problem| problem.of(label.as_str());
-        self.check_graph(held, &node.op_type, scope).map_err(of_graph)?;
+        self.check_graph(held, scope).map_err(of_graph)?;
         let before = scope.enter(format!("{}{}/{}/", scope.path, name(node), held.path));
         let around = std::mem::take(&mut self.nodes);
         self.graphs += 1;
@@ -114,14 +114,13 @@ impl<'a> Builder<'a> {
     }
 
     /// Checks a graph, for which there must be room.
-    fn check_graph(&mut self, held: &Held<'_>, kind: &str, scope: &Scope<'_>) -> Checked<()> {
+    fn check_graph(&mut self, held: &Held<'_>, scope: &Scope<'_>) -> Checked<()> {
         let Held { graph, takes, gives, .. } = held;
         if graph.input.len() != *takes {
             return wrong!("it takes {} inputs, and is given {takes}", graph.input.len());
         }
         if graph.output.len() != *gives {
-            let (own, kind) = (graph.output.len(), kind.escape_debug());
-            return wrong!("it gives {own} outputs, and the {kind} has {gives}");
+            return wrong!("it gives {} outputs, and is to give {gives}", graph.output.len());
         }
         if !graph.sparse_initializer.is_empty() {
             return unsupported!("sparse initializers are not supported");

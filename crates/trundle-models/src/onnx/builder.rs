@@ -128,6 +128,9 @@ impl<'a> Builder<'a> {
         if in_function {
             let parts = node.input.len() + node.output.len() + node.attribute.len();
             self.growth.node(parts, scope.path.len() + node.name.len())?;
+        } else {
+            // Of the rest there is as much as in the file.
+            self.growth.path(scope.path.len())?;
         }
         let attributes = Attributes::new(&node.attribute, scope.parameters.as_ref())?;
         if in_function {

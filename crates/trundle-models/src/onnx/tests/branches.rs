@@ -175,7 +175,7 @@ fn what_is_no_if_is_refused() {
         (with_input, "If \"y\", else_branch: it takes 1 inputs, and is given 0"),
         (
             branches(good(), (vec![], &[])),
-            "If \"y\", else_branch: it gives 0 outputs, and the If has 1",
+            "If \"y\", else_branch: it gives 0 outputs, and is to give 1",
         ),
         (
             branches(good(), (vec![], &["nothing"])),
@@ -204,6 +204,23 @@ fn what_is_no_if_is_refused() {
         run(&number, &[], None).unwrap_err().to_string(),
         "If \"y\": cond must be of type boolean, got f32"
     );
+}
+
+/// The name of a node stands before those of all that is within it.
+#[test]
+fn long_names_around_many_nodes_are_bounded() {
+    let names: Vec<String> = (0..100).map(|number| format!("t{number}")).collect();
+    let then = names.iter().map(|name| transpose("x", name)).collect();
+    let mut proto =
+        conditional(vec![node("If", &["c"], &["y"], branches((then, &["t0"]), (vec![], &["x"])))]);
+    let mut named = |length: usize| {
+        proto.graph.as_mut().unwrap().node[0].name = "n".repeat(length);
+        proto.clone()
+    };
+    assert!(read(&named(1 << 10)).is_ok());
+    let refused = refusal(&named(1 << 20));
+    let expected = "the names of the nodes that others are within take over 64 MiB";
+    assert!(refused.ends_with(expected), "{}", &refused[refused.len() - 200..]);
 }
 
 /// A decoder follows graphs within graphs so far, and no further.
