@@ -16,8 +16,11 @@ use crate::{Body, Constant, ElementType, Error, Model, Node, ResolvedModel, Resu
 /// thousands and move it from node to node thousands of times.
 const MOST_AXES: usize = 1 << 21;
 
-/// The most that all iterations of loops may read together: nodes, their inputs and their outputs.
+/// The most that the iterations of all loops may come to: a small file can state any number of them.
 const MOST_ITERATED: usize = 1 << 20;
+
+/// The same, in messages.
+const ITERATED: &str = "1048576 operators, inputs and outputs, which is the limit";
 
 /// The tensors so far, each made of earlier ones.
 pub(super) struct Builder<'m> {
@@ -148,8 +151,14 @@ impl<'m> Builder<'m> {
     }
 
     /// A tensor of which only the type and the shape are known: none of its elements may become one of an output.
-    pub(super) fn unknown(&mut self, element: ElementType, shape: &Shape) -> Checked<TensorId> {
+    pub(super) fn unknown(
+        &mut self,
+        name: &str,
+        element: ElementType,
+        shape: &Shape,
+    ) -> Checked<TensorId> {
         let id = self.filled(element)?;
+        self.name(id, name);
         self.unknown.insert(id);
         self.moved(id, IndexMap::broadcast(shape))
     }
@@ -237,21 +246,23 @@ impl<'m> Builder<'m> {
     /// Counts what a body has, if it may be run again.
     pub(super) fn count_run(&mut self, body: &Body) -> Checked<()> {
         if self.is_iterating() {
-            self.check_runs(body, 1)?;
-            self.iterated += cost(body);
+            self.iterated = self.iterated.saturating_add(cost(body));
         }
-        Ok(())
+        match self.iterated <= MOST_ITERATED {
+            true => Ok(()),
+            false => wrong!("the iterations up to here come to more than {ITERATED}"),
+        }
     }
 
-    /// Refuses more runs of a body than there may be.
-    pub(super) fn check_runs(&self, body: &Body, runs: usize) -> Checked<()> {
-        if cost(body).saturating_mul(runs) > MOST_ITERATED - self.iterated {
-            return wrong!(
-                "the iterations of loops come to more than {MOST_ITERATED} operators, inputs and \
-                 outputs in all, which is the limit"
-            );
+    /// Refuses more iterations of a body than there may be, before the first one.
+    pub(super) fn check_iterations(&self, body: &Body, count: usize) -> Checked<()> {
+        let left = MOST_ITERATED.saturating_sub(self.iterated);
+        match cost(body).saturating_mul(count) <= left {
+            true => Ok(()),
+            false => {
+                wrong!("{count} iterations, and those up to here, come to more than {ITERATED}")
+            }
         }
-        Ok(())
     }
 
     /// Why the model is refused for one of its nodes, which has this number in its graph.

@@ -34,7 +34,7 @@ pub(super) fn repeat(
     }
     let most = most.map(|most| trip_count(node, most, builder)).transpose()?;
     if let (Some(most), None) = (most, condition) {
-        builder.check_runs(body, most)?;
+        builder.check_iterations(body, most)?;
     }
 
     let stacks = body.outputs.len().saturating_sub(1 + carried.len());

@@ -34,7 +34,7 @@ pub(super) fn scan(
         })
         .collect::<Checked<_>>()?;
     let count = iterations(&scanned)?;
-    builder.check_runs(body, count)?;
+    builder.check_iterations(body, count)?;
     let mut iterations = Iterations::new(body, carried, stacks);
     while iterations.done() < count {
         let parts = scanned.iter().map(|scanned| scanned.part(iterations.done(), builder));
@@ -43,7 +43,9 @@ pub(super) fn scan(
         iterations.run(&given, values, builder)?;
     }
     let first = |carried: &[TensorId], builder: &mut Builder<'_>| {
-        let parts = scanned.iter().map(|scanned| scanned.unknown_part(builder));
+        let parts = scanned.iter().enumerate().map(|(number, scanned)| {
+            scanned.unknown_part(&format!("scan input {number}"), builder)
+        });
         Ok([carried, &parts.collect::<Checked<Vec<_>>>()?].concat())
     };
     iterations.outputs(first, values, builder)
@@ -106,7 +108,7 @@ impl Scanned {
     }
 
     /// What stands for a part where there is none.
-    fn unknown_part(&self, builder: &mut Builder<'_>) -> Checked<TensorId> {
-        builder.unknown(builder.element(self.tensor), &self.part_shape()?)
+    fn unknown_part(&self, name: &str, builder: &mut Builder<'_>) -> Checked<TensorId> {
+        builder.unknown(name, builder.element(self.tensor), &self.part_shape()?)
     }
 }

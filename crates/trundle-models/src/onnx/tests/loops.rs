@@ -1,0 +1,498 @@
+//! Loop: each iteration is the body once more.
+
+use trundle_core::Shape;
+
+use super::*;
+use crate::{Data, Given, PlannedModel};
+
+pub(super) const BOOL: i32 = 9;
+
+/// A tensor of a body's inputs or outputs: its name and the type of its elements.
+pub(super) type Stated<'a> = (&'a str, i32);
+
+/// A graph that takes and gives these, as an attribute.
+pub(super) fn body(inputs: &[Stated<'_>], node: Vec<Node>, outputs: &[Stated<'_>]) -> Attribute {
+    let values = |all: &[Stated<'_>]| -> Vec<ValueInfo> {
+        all.iter().map(|(name, r#type)| value(name, *r#type)).collect()
+    };
+    let (input, output) = (values(inputs), values(outputs));
+    let graph = Graph { node, input, output, ..Graph::default() };
+    Attribute { g: Some(Box::new(graph)), ..attribute("body", attribute_type::GRAPH) }
+}
+
+/// A constant of this name: a list, or one number.
+pub(super) fn list(name: &str, values: &[i64]) -> Node {
+    node("Constant", &[], &[name], vec![ints("value_ints", values)])
+}
+
+pub(super) fn number(name: &str, value: i64) -> Node {
+    node("Constant", &[], &[name], vec![int("value_int", value)])
+}
+
+/// A model of these nodes that takes x, of floats, and the inputs that `others` are; the last node's first output is its own.
+pub(super) fn looping(nodes: Vec<Node>, others: &[Stated<'_>]) -> Proto {
+    let mut proto = model(17, nodes, FLOAT);
+    let graph = proto.graph.as_mut().unwrap();
+    let others = others.iter().map(|(name, r#type)| value(name, *r#type));
+    graph.input = std::iter::once(value("x", FLOAT)).chain(others).collect();
+    graph.output.truncate(1);
+    proto
+}
+
+/// The first output, where x has these sizes and its elements are counted, and the other inputs are these bytes, each a scalar.
+pub(super) fn run(
+    proto: &Proto,
+    sizes: &[usize],
+    others: &[&[u8]],
+) -> Result<(Vec<usize>, Vec<f32>)> {
+    let read = read(proto)?;
+    let shape = Shape::new(sizes).unwrap();
+    let x = (0..shape.elements()).flat_map(|at| (at as f32).to_le_bytes());
+    let mut data = vec![Data::Bytes(x.collect())];
+    data.extend(others.iter().map(|bytes| Data::Bytes(bytes.to_vec().into())));
+    let shapes = std::iter::once(shape).chain(others.iter().map(|_| Shape::default()));
+    let given = shapes.zip(&data).map(|(shape, data)| Given { shape, data: Some(data) });
+    let resolved = read.resolve(&given.collect::<Vec<_>>())?;
+    let planned = PlannedModel::new(resolved, Some(1))?;
+    let moved = planned.run(&data, &mut |_| ())?;
+    let out = planned.model().shape(planned.model().outputs()[0]).sizes().to_vec();
+    let Data::Bytes(bytes) = &moved[0] else { panic!("texts") };
+    let numbers = bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+    Ok((out, numbers.collect()))
+}
+
+pub(super) fn refused(proto: &Proto, sizes: &[usize], others: &[&[u8]]) -> String {
+    run(proto, sizes, others).expect_err("this model is wrong").to_string()
+}
+
+const I: Stated<'_> = ("i", INT64);
+const GOES: Stated<'_> = ("goes", BOOL);
+const STILL: Stated<'_> = ("still", BOOL);
+const C: Stated<'_> = ("c", FLOAT);
+const D: Stated<'_> = ("d", FLOAT);
+
+/// `still` as `goes` is.
+fn goes_on() -> Node {
+    node("Identity", &["goes"], &["still"], vec![])
+}
+
+/// The rows of x, the last one first, put together one after another.
+fn rows_backward() -> Vec<Node> {
+    let within = vec![
+        goes_on(),
+        node("Sub", &["last", "i"], &["at"], vec![]),
+        node("Gather", &["x", "at"], &["row"], vec![]),
+        node("Unsqueeze", &["row", "first"], &["rows"], vec![]),
+        node("Concat", &["c", "rows"], &["d"], vec![int("axis", 0)]),
+    ];
+    vec![
+        node("Shape", &["x"], &["sizes"], vec![int("end", 1)]),
+        list("first", &[0]),
+        number("one", 1),
+        node("Squeeze", &["sizes"], &["n"], vec![]),
+        node("Sub", &["n", "one"], &["last"], vec![]),
+        node("Slice", &["x", "first", "first"], &["none"], vec![]),
+        node("Loop", &["n", "", "none"], &["y"], vec![body(&[I, GOES, C], within, &[STILL, D])]),
+    ]
+}
+
+#[test]
+fn a_loop_puts_together_what_its_iterations_make() {
+    let proto = looping(rows_backward(), &[]);
+    let (sizes, numbers) = run(&proto, &[3, 2], &[]).unwrap();
+    assert_eq!((sizes, numbers), (vec![3, 2], vec![4.0, 5.0, 2.0, 3.0, 0.0, 1.0]));
+    // As many iterations as there are rows: none too.
+    assert_eq!(run(&proto, &[0, 2], &[]).unwrap(), (vec![0, 2], vec![]));
+    assert_eq!(run(&proto, &[1000, 1], &[]).unwrap().1[..2], [999.0, 998.0]);
+    // What a body holds does not stand in it.
+    let nodes = read(&proto).unwrap();
+    assert_eq!(kinds(&nodes).last(), Some(&"Loop"));
+    assert_eq!(nodes.nodes.last().unwrap().bodies()[0].nodes.len(), 5);
+    assert_eq!(nodes.all_nodes().len(), nodes.nodes.len() + 5);
+}
+
+#[test]
+fn what_is_left_out_does_not_end_a_loop() {
+    let once = |most: &str, goes: &str, still: Vec<Node>, others: &[Stated<'_>]| {
+        let turned = node("Transpose", &["c"], &["d"], vec![]);
+        let within = body(&[I, GOES, C], [still, vec![turned]].concat(), &[STILL, D]);
+        looping(vec![node("Loop", &[most, goes, "x"], &["y"], vec![within])], others)
+    };
+    let [m, go] = [("m", INT64), ("go", BOOL)];
+    let three = 3i64.to_le_bytes();
+    let turned = (vec![3, 2], vec![0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
+    // As often as M says, whatever the body says.
+    let stops = || {
+        vec![
+            number("zero", 0),
+            node("Cast", &["zero"], &["still"], vec![int("to", i64::from(BOOL))]),
+        ]
+    };
+    assert_eq!(run(&once("m", "", stops(), &[m]), &[2, 3], &[&three]).unwrap(), turned);
+    assert_eq!(run(&once("m", "", vec![goes_on()], &[m]), &[2, 3], &[&three]).unwrap(), turned);
+    // Until the body stops, once at the most.
+    assert_eq!(run(&once("", "go", stops(), &[go]), &[2, 3], &[&[1]]).unwrap(), turned);
+    assert_eq!(run(&once("", "go", stops(), &[go]), &[2, 3], &[&[0]]).unwrap().0, [2, 3]);
+    // Both.
+    let both = once("m", "go", vec![goes_on()], &[m, go]);
+    assert_eq!(run(&both, &[2, 3], &[&three, &[1]]).unwrap(), turned);
+    assert_eq!(run(&both, &[2, 3], &[&three, &[0]]).unwrap().0, [2, 3]);
+    assert_eq!(run(&both, &[2, 3], &[&(-1i64).to_le_bytes(), &[1]]).unwrap().0, [2, 3]);
+
+    let neither = once("", "", vec![goes_on()], &[]);
+    let expected = "Loop \"y\": it has neither M nor cond, and would never end";
+    assert_eq!(refused(&neither, &[2, 3], &[]), expected);
+}
+
+/// `while x.size(0) > 1`: the halves side by side.
+#[test]
+fn a_condition_is_reckoned_from_the_shapes_of_what_is_carried() {
+    let is_long = |of: &str, is: &str| {
+        let [size, single] = [format!("{is}_size"), format!("{is}_single")];
+        vec![
+            node("Shape", &[of], &[&size], vec![int("end", 1)]),
+            node("Squeeze", &[&size], &[&single], vec![]),
+            node("Greater", &[&single, "one"], &[is], vec![]),
+        ]
+    };
+    let halves = vec![
+        node("Split", &["c"], &["a", "b"], vec![int("axis", 0)]),
+        node("Concat", &["a", "b"], &["d"], vec![int("axis", 1)]),
+    ];
+    let within = body(&[I, GOES, C], [halves, is_long("d", "still")].concat(), &[STILL, D]);
+    let repeated = node("Loop", &["", "is", "x"], &["y"], vec![within]);
+    let nodes = [vec![number("one", 1)], is_long("x", "is"), vec![repeated]].concat();
+    let proto = looping(nodes, &[]);
+    let expected = vec![0.0, 4.0, 2.0, 6.0, 1.0, 5.0, 3.0, 7.0];
+    assert_eq!(run(&proto, &[8, 1], &[]).unwrap(), (vec![1, 8], expected));
+    assert_eq!(run(&proto, &[1, 8], &[]).unwrap().0, [1, 8]);
+    let odd = refused(&proto, &[6, 1], &[]);
+    let expected = "Split \"y/body/a\" in iteration 1: size 3 cannot be split into 2 equal parts";
+    assert_eq!(odd, expected);
+}
+
+/// A body that gives row `i` of x, which is stacked.
+fn stacking(stated: Option<TensorShape>) -> Proto {
+    let within = vec![goes_on(), node("Gather", &["x", "i"], &["row"], vec![])];
+    let mut within = body(&[I, GOES], within, &[STILL, ("row", FLOAT)]);
+    within.g.as_mut().unwrap().output[1] = shaped("row", FLOAT, stated);
+    looping(vec![node("Loop", &["m"], &["y"], vec![within])], &[("m", INT64)])
+}
+
+fn fixed(sizes: &[i64]) -> TensorShape {
+    let size =
+        |size: &i64| super::super::proto::Dimension { dim_value: Some(*size), dim_param: None };
+    TensorShape { dim: sizes.iter().map(size).collect() }
+}
+
+#[test]
+fn what_iterations_give_is_stacked() {
+    let (two, none) = (2i64.to_le_bytes(), 0i64.to_le_bytes());
+    let two_rows = (vec![2, 2], vec![0.0, 1.0, 2.0, 3.0]);
+    assert_eq!(run(&stacking(None), &[3, 2], &[&two]).unwrap(), two_rows);
+    let one = 1i64.to_le_bytes();
+    assert_eq!(run(&stacking(None), &[3, 2], &[&one]).unwrap(), (vec![1, 2], vec![0.0, 1.0]));
+    let four = 4i64.to_le_bytes();
+    let beyond = refused(&stacking(None), &[3, 2], &[&four]);
+    assert!(beyond.starts_with("Gather \"y/body/row\" in iteration 3: "), "{beyond}");
+
+    // Without iterations it has the shape of what the first one would give, or the one that is stated.
+    assert_eq!(run(&stacking(None), &[3, 2], &[&none]).unwrap(), (vec![0, 2], vec![]));
+    assert_eq!(run(&stacking(Some(fixed(&[2]))), &[0, 2], &[&none]).unwrap().0, [0, 2]);
+    let unknown = refused(&stacking(None), &[0, 2], &[&none]);
+    let expected = "Gather \"y/body/row\" in iteration 0: ";
+    assert!(unknown.contains("it has no iteration") && unknown.contains(expected), "{unknown}");
+}
+
+#[test]
+fn what_is_stacked_must_be_alike() {
+    // The sizes and the type of the first iteration.
+    let taken = vec![
+        goes_on(),
+        node("Unsqueeze", &["i", "first"], &["to"], vec![]),
+        node("Slice", &["x", "first", "to"], &["rows"], vec![]),
+    ];
+    let taken = body(&[I, GOES], taken, &[STILL, ("rows", FLOAT)]);
+    let nodes =
+        vec![list("first", &[0]), number("m", 2), node("Loop", &["m"], &["y"], vec![taken])];
+    assert_eq!(
+        refused(&looping(nodes, &[]), &[3], &[]),
+        "Loop \"y\": what it stacks as number 0 is f32 [0] in iteration 0, but f32 [1] in iteration 1"
+    );
+    // What is carried may become longer, but not something else.
+    let same = |of: Stated<'_>| {
+        let within = body(&[I, GOES, ("c", of.1)], vec![goes_on()], &[STILL, of]);
+        refused(
+            &looping(
+                vec![number("m", 2), node("Loop", &["m", "", "x"], &["y"], vec![within])],
+                &[],
+            ),
+            &[3],
+            &[],
+        )
+    };
+    let expected =
+        "Loop \"y\": what it carries as number 0 is of type f32, but of i64 after iteration 0";
+    let carried = body(&[I, GOES, C], vec![goes_on()], &[STILL, I]);
+    let nodes = vec![number("m", 2), node("Loop", &["m", "", "x"], &["y"], vec![carried])];
+    assert_eq!(refused(&looping(nodes, &[]), &[3], &[]), expected);
+    let expected = "Loop \"y\": input 2 of its body must be of type i64, got f32";
+    assert_eq!(same(("c", INT64)), expected);
+}
+
+/// A loop within a branch within a loop, and all of it in a function.
+#[test]
+fn loops_are_within_loops_branches_and_functions() {
+    // The rows up to row i, each element of its own.
+    let inner = vec![
+        node("Gather", &["x", "i"], &["row"], vec![]),
+        node("Gather", &["row", "j"], &["element"], vec![]),
+        node("Unsqueeze", &["element", "first"], &["elements"], vec![]),
+        node("Concat", &["e", "elements"], &["f"], vec![int("axis", 0)]),
+    ];
+    let (j, within) = (("j", INT64), ("within", BOOL));
+    let inner = body(&[j, within, ("e", FLOAT)], inner, &[within, ("f", FLOAT)]);
+    let many = vec![
+        node("Add", &["i", "one"], &["m"], vec![]),
+        node("Loop", &["m", "", "c"], &["g"], vec![inner]),
+    ];
+    let graph = |name: &str, node: Vec<Node>, given: &str| {
+        let output = vec![value(given, FLOAT)];
+        let graph = Graph { node, output, ..Graph::default() };
+        Attribute { g: Some(Box::new(graph)), ..attribute(name, attribute_type::GRAPH) }
+    };
+    let branches = vec![graph("then_branch", many, "g"), graph("else_branch", vec![], "c")];
+    let outer = vec![
+        goes_on(),
+        node("Equal", &["i", "one"], &["is"], vec![]),
+        node("Not", &["is"], &["is_not"], vec![]),
+        node("If", &["is_not"], &["d"], branches),
+    ];
+    let outer = body(&[I, GOES, C], outer, &[STILL, D]);
+    let nodes = vec![
+        list("first", &[0]),
+        number("one", 1),
+        number("three", 3),
+        node("Reshape", &["x", "flat"], &["row_major"], vec![]),
+        node("Slice", &["row_major", "first", "first"], &["none"], vec![]),
+        node("Loop", &["three", "", "none"], &["y"], vec![outer]),
+    ];
+    // Row 1 is left out.
+    let expected = (vec![4], vec![0.0, 6.0, 7.0, 8.0]);
+    let flat = list("flat", &[-1]);
+    let proto = looping([vec![flat.clone()], nodes.clone()].concat(), &[]);
+    assert_eq!(run(&proto, &[3, 3], &[]).unwrap(), expected);
+
+    let function = super::super::proto::Function {
+        name: "F".to_owned(),
+        domain: "own".to_owned(),
+        input: strings(&["x"]),
+        output: strings(&["y"]),
+        node: [vec![flat], nodes].concat(),
+        opset_import: vec![opset("", 17)],
+        ..Default::default()
+    };
+    let call = Node { domain: "own".to_owned(), ..node("F", &["x"], &["z"], vec![]) };
+    let mut proto = looping(vec![call], &[]);
+    proto.functions.push(function);
+    assert_eq!(run(&proto, &[3, 3], &[]).unwrap(), expected);
+}
+
+#[test]
+fn what_computes_in_a_body_is_counted() {
+    let within = |operator: &str| {
+        let nodes = vec![goes_on(), node(operator, &["c"], &["d"], vec![])];
+        let within = body(&[I, GOES, C], nodes, &[STILL, D]);
+        looping(
+            vec![
+                number("m", 2),
+                node("Loop", &["m", "", "x"], &["l"], vec![within]),
+                node("Conv", &["l"], &["y"], vec![]),
+            ],
+            &[],
+        )
+    };
+    let refused_with = refusal(&within("Conv"));
+    assert!(
+        refused_with.contains("not supported: Conv (2 nodes), which computes"),
+        "{refused_with}"
+    );
+    let mut proto = within("Neg");
+    let graph = proto.graph.as_mut().unwrap();
+    graph.node.pop();
+    graph.output = vec![value("l", FLOAT)];
+    assert_eq!(
+        refused(&proto, &[2], &[]),
+        "Neg \"l/body/d\" in iteration 0: not supported: Neg (1 node), which computes: numbers are \
+         reckoned with only where shapes and constants say them"
+    );
+}
+
+#[test]
+fn what_is_no_loop_is_refused() {
+    let of = |inputs: &[&str], outputs: &[&str], attributes: Vec<Attribute>| {
+        refusal(&looping(vec![number("m", 2), node("Loop", inputs, outputs, attributes)], &[]))
+    };
+    let good = || body(&[I, GOES, C], vec![goes_on()], &[STILL, C]);
+    let carries = ["m", "", "x"];
+    assert_eq!(of(&carries, &["y"], vec![]), "Loop \"y\": attribute \"body\" is missing");
+    assert_eq!(
+        of(&carries, &["y"], vec![good(), int("axis", 0)]),
+        "Loop \"y\": Loop of opset 17 has no attribute \"axis\""
+    );
+    assert_eq!(
+        of(&["m", "", "x", "x"], &["y", "z"], vec![good()]),
+        "Loop \"y\", body: it takes 3 inputs, and is given 4"
+    );
+    assert_eq!(
+        of(&carries, &["y", "z"], vec![good()]),
+        "Loop \"y\", body: it gives 2 outputs, and is to give 3"
+    );
+    let nothing = body(&[I, GOES, C], vec![], &[STILL, C]);
+    assert_eq!(
+        of(&carries, &["y"], vec![nothing]),
+        "Loop \"y\", body: no node produces its output \"still\""
+    );
+    let twice = body(&[I, GOES, ("x", FLOAT)], vec![goes_on()], &[STILL, ("x", FLOAT)]);
+    assert_eq!(of(&carries, &["y"], vec![twice]), "Loop \"y\", body: \"x\" is produced twice");
+    // What a body is given is not known around it, and what it gives not within.
+    let leaks = vec![
+        number("m", 2),
+        node("Loop", &carries, &["y"], vec![good()]),
+        node("Transpose", &["c"], &["z"], vec![]),
+    ];
+    let mut leaks = looping(leaks, &[]);
+    leaks.graph.as_mut().unwrap().input.truncate(1);
+    assert_eq!(refusal(&leaks), "Transpose \"z\": it reads \"c\", which no node produces");
+    let own = body(
+        &[I, GOES, C],
+        vec![goes_on(), node("Concat", &["c", "y"], &["d"], vec![int("axis", 0)])],
+        &[STILL, D],
+    );
+    assert_eq!(
+        of(&carries, &["y"], vec![own]),
+        "Loop \"y\": it is part of a cycle: \"y\" reads \"y\""
+    );
+    let mut sequence = good();
+    let info = &mut sequence.g.as_mut().unwrap().input[2];
+    info.r#type = Some(Type { sequence: Some(vec![].into()), ..Type::default() });
+    assert_eq!(
+        of(&carries, &["y"], vec![sequence]),
+        "Loop \"y\", body: input \"c\" is of sequence type, only tensors are supported"
+    );
+    let missing =
+        looping(vec![number("m", 2), node("Loop", &["m", "", ""], &["y"], vec![good()])], &[]);
+    assert_eq!(refused(&missing, &[2], &[]), "Loop \"y\": input 2 is missing");
+    let floats = looping(vec![node("Loop", &["x", "", "x"], &["y"], vec![good()])], &[]);
+    assert_eq!(refused(&floats, &[], &[]), "Loop \"y\": M may not be of type f32, only i64");
+    let number_of =
+        looping(vec![number("m", 2), node("Loop", &["", "m", "x"], &["y"], vec![good()])], &[]);
+    assert_eq!(refused(&number_of, &[], &[]), "Loop \"y\": cond must be of type boolean, got i64");
+}
+
+/// The elements of x decide nothing here.
+#[test]
+fn a_number_that_elements_say_must_be_given() {
+    let proto = stacking(None);
+    let read = read(&proto).unwrap();
+    let shape = |sizes: &[usize]| Shape::new(sizes).unwrap();
+    let given = [shape(&[3, 2]), shape(&[])].map(|shape| Given { shape, data: None });
+    let unknown = read.resolve(&given).unwrap_err().to_string();
+    assert_eq!(
+        unknown,
+        "Loop \"y\": its M depend on the elements of input \"m\", which are not given"
+    );
+    let (x, m) = (Data::Bytes(vec![0; 24].into()), Data::Bytes(2i64.to_le_bytes().to_vec().into()));
+    let given = [
+        Given { shape: shape(&[3, 2]), data: Some(&x) },
+        Given { shape: shape(&[]), data: Some(&m) },
+    ];
+    assert_eq!(read.deciding_inputs(&given).unwrap(), [1]);
+}
+
+#[test]
+fn loops_without_an_end_have_one() {
+    let ends = |most: Option<i64>, cond: bool| {
+        let within = body(&[I, GOES, C], vec![goes_on()], &[STILL, C]);
+        let most = most.map(|most| number("m", most));
+        let truth = vec![
+            number("one", 1),
+            node("Cast", &["one"], &["true"], vec![int("to", i64::from(BOOL))]),
+        ];
+        let inputs = [most.as_ref().map_or("", |_| "m"), if cond { "true" } else { "" }, "x"];
+        let repeated = node("Loop", &inputs, &["y"], vec![within]);
+        looping(most.into_iter().chain(truth).chain([repeated]).collect(), &[])
+    };
+    let limit = "come to more than 1048576 operators, inputs and outputs, which is the limit";
+    assert_eq!(
+        refused(&ends(Some(1 << 60), false), &[2], &[]),
+        format!("Loop \"y\": 1152921504606846976 iterations, and those up to here, {limit}")
+    );
+    for most in [None, Some(i64::MAX)] {
+        let expected = format!("Loop \"y\": the iterations up to here {limit}");
+        assert_eq!(refused(&ends(most, true), &[2], &[]), expected);
+    }
+    assert_eq!(run(&ends(Some(100), true), &[2], &[]).unwrap().1, [0.0, 1.0]);
+}
+
+/// Ten times ten times ten, and so on.
+#[test]
+fn loops_that_multiply_are_bounded() {
+    let nested = |depth: usize| {
+        let mut nodes = vec![node("Identity", &["x"], &["y0"], vec![])];
+        for level in 0..depth {
+            let [i, goes] = ["i", "goes"].map(|name| format!("{name}{level}"));
+            let [given, gives] = [level, level + 1].map(|level| format!("y{level}"));
+            let within =
+                body(&[(&i, INT64), (&goes, BOOL)], nodes, &[(&goes, BOOL), (&given, FLOAT)]);
+            nodes = vec![node("Loop", &["m"], &[&gives], vec![within])];
+        }
+        looping([vec![number("m", 10)], nodes].concat(), &[])
+    };
+    assert_eq!(run(&nested(3), &[1], &[]).unwrap().0, [10, 10, 10, 1]);
+    let refused_at = refused(&nested(12), &[1], &[]);
+    assert!(refused_at.ends_with("which is the limit"), "{refused_at}");
+}
+
+#[test]
+fn a_body_that_doubles_is_bounded() {
+    let doubles = |times: i64, twice: Node| {
+        let within = body(&[I, GOES, C], vec![goes_on(), twice], &[STILL, D]);
+        looping(vec![number("m", times), node("Loop", &["m", "", "x"], &["y"], vec![within])], &[])
+    };
+    let twice = || node("Concat", &["c", "c"], &["d"], vec![int("axis", 0)]);
+    assert_eq!(run(&doubles(3, twice()), &[1], &[]).unwrap().0, [8]);
+    // Only planned: what is moved in the end is another matter.
+    let shape = Shape::new([1]).unwrap();
+    let given = [Given { shape, data: None }];
+    let large = read(&doubles(50, twice())).unwrap().resolve(&given).unwrap();
+    assert_eq!(large.shape(large.outputs()[0]).sizes(), [1 << 50]);
+    let too_large = refused(&doubles(100, twice()), &[1], &[]);
+    assert!(too_large.contains("is too large to be addressed"), "{too_large}");
+    assert!(too_large.starts_with("Concat \"y/body/d\" in iteration "), "{too_large}");
+}
+
+/// Indices that the file holds once, and that are read again in each iteration.
+#[test]
+fn indices_that_are_read_again_and_again_are_bounded() {
+    let within = vec![node("Gather", &["x", "indices"], &["taken"], vec![])];
+    let within = body(&[I, GOES], within, &[GOES, ("taken", FLOAT)]);
+    let mut proto =
+        looping(vec![number("m", 20_000), node("Loop", &["m"], &["y"], vec![within])], &[]);
+    let indices = Tensor { int64_data: vec![0; 1 << 14], ..tensor("indices", INT64, &[1 << 14]) };
+    proto.graph.as_mut().unwrap().initializer.push(indices);
+    let refused = refused(&proto, &[2], &[]);
+    assert!(
+        refused.starts_with("Gather \"y/body/taken\" in iteration 4095: the indices"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn what_was_read_is_written_out() {
+    let text = read(&looping(rows_backward(), &[])).unwrap().to_string();
+    let expected = "\n  y = Loop(n, -, none)\n    given y/0, y/1, y/2:\n      y/body/still = Identity(y/1)\n      \
+                    y/body/at = Sub(last, y/0)\n";
+    assert!(text.contains(expected), "{text}");
+    assert!(text.contains("\n      gives y/body/still, y/body/d\n  output y: y"), "{text}");
+}
