@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """ONNX's own tests of operators, those that move elements, through the program: bit for bit. Each also in every older or
-newer form of its operator that takes the same model. Those of arithmetic with their inputs as constants. Then modules as
-PyTorch exports them (with_torch.py), and random resizes, beside ONNX's reference implementation.
+newer form of its operator that takes the same model. Those of arithmetic, and loops of it, with their inputs as constants.
+Then modules as PyTorch exports them (with_torch.py), random resizes, and random loops (onnx_loops.py), beside ONNX's
+reference implementation.
 
     pip install onnx==1.23.2 numpy==2.4.6
     crates/trundle-models/tests/with_onnx.py target/release/trundle --count 200
@@ -26,6 +27,8 @@ from onnx.backend.test.case.node import collect_testcases
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.ops import op_resize
 
+import onnx_loops
+
 # The tests of models that are made of these alone.
 OPERATORS = {
     *("CenterCropPad", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Dropout", "Expand", "Flatten"),
@@ -41,9 +44,12 @@ ARITHMETIC = {
     *("ReduceMin", "ReduceProd", "ReduceSum", "Round", "Sign", "Sqrt", "Sub", "Sum", "Where", "Xor"),
 }
 
+# The tests of these too, where their bodies are made of all of those.
+LOOPS = {"Loop", "Scan"}
+
 # What the refusal of an arithmetic test has to say: types of less than a byte, texts, and results that a type does not
 # hold.
-NOT_RECKONED = ("reckoned", "numbers are not made", "out of range", "is divided by 0", "beyond 2^53", "texts", "there is no number along")
+NOT_RECKONED = ("reckoned", "numbers are not made", "out of range", "is divided by 0", "beyond 2^53", "texts", "there is no number along", "which has batches")
 
 # The tests that are refused, by what they are called, and what the refusal has to say.
 REFUSED = {
@@ -320,10 +326,18 @@ def check_resize(program, chance, coordinates):
     return 1
 
 
+def check_loop(program, make, chance):
+    """One random loop or scan beside the reference."""
+    model, inputs, expected = make(chance)
+    found, refusal = ran(program, model, list(inputs.values()))
+    problem = refusal or difference(model, found, expected)
+    return f"{make.__name__} of {inputs}: {problem}\n{onnx.printer.to_text(model)}" if problem else ""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", type=Path)
-    parser.add_argument("--count", type=int, default=100, help="how many random resizes")
+    parser.add_argument("--count", type=int, default=100, help="how many random resizes, loops and scans")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--verbose", action="store_true", help="name every test")
     arguments = parser.parse_args()
@@ -334,6 +348,15 @@ def main():
     def operators(test):
         nodes = [*test.model.graph.node, *(node for function in test.model.functions for node in function.node)]
         return {node.op_type for node in nodes}
+
+    def has_loop(test):
+        """Whether its nodes, and those within them, are loops of what is supported."""
+        nodes, found = list(test.model.graph.node), set()
+        while nodes:
+            node = nodes.pop()
+            found.add(node.op_type)
+            nodes += [own for attribute in node.attribute for own in attribute.g.node]
+        return bool(found & LOOPS) and found <= LOOPS | ARITHMETIC | OPERATORS
 
     every = [test for test in collect_testcases(None) if test.model is not None]
     tests = [test for test in every if operators(test) <= OPERATORS]
@@ -351,7 +374,9 @@ def main():
     wrong += [f"no test is called {pattern}" for pattern in unused]
     if wrong:
         sys.exit("\n".join(wrong))
-    reckoned = [test for test in every if operators(test) and operators(test) <= ARITHMETIC]
+    reckoned = [test for test in every if (operators(test) and operators(test) <= ARITHMETIC) or has_loop(test)]
+    if sum(map(has_loop, reckoned)) < 5:
+        sys.exit("tests of loops are missing")
     counts = Counter()
     with ThreadPoolExecutor() as pool:
         for own, problems in pool.map(lambda test: check_arithmetic(program, test), reckoned):
@@ -373,6 +398,13 @@ def main():
     if alike < arguments.count // 2:
         sys.exit(f"the reference made only {alike} of {arguments.count} resizes")
     print(f"{alike} resizes are those of the reference")
+    for make in (onnx_loops.some_loop, onnx_loops.some_scan):
+        seeds = range(arguments.seed, arguments.seed + arguments.count)
+        with ThreadPoolExecutor() as pool:
+            wrong = [each for each in pool.map(lambda seed: check_loop(program, make, random.Random(seed)), seeds) if each]
+        if wrong:
+            sys.exit("\n".join(wrong))
+        print(f"{arguments.count} models of {make.__name__} are those of the reference")
 
 
 if __name__ == "__main__":
