@@ -391,7 +391,7 @@ def main():
     with ThreadPoolExecutor() as pool:
         wrong = [each for each in pool.map(lambda name: check_module(program, name, modules[name]), modules) if each]
     print(f"{len(modules) - len(wrong)} of {len(modules)} modules of PyTorch")
-    if wrong or len(modules) < 190:
+    if wrong or len(modules) < 210:
         sys.exit("\n".join(wrong) or "modules are missing")
     chance, coordinates = random.Random(arguments.seed), Coordinates()
     alike = sum(check_resize(program, chance, coordinates) for _ in range(arguments.count))

@@ -22,6 +22,7 @@ import numpy as np
 import onnx
 import torch
 from torch import nn
+from torch._higher_order_ops import scan, while_loop
 from torch.nn import functional
 
 
@@ -189,6 +190,103 @@ MODULES = {
 }
 
 
+@torch.jit.script
+def rows_backward(x):
+    y = torch.zeros_like(x)
+    for i in range(x.size(0)):
+        y[i] = x[x.size(0) - 1 - i]
+    return y
+
+
+@torch.jit.script
+def rows_flipped(x):
+    y = x[:0]
+    for i in range(x.size(0)):
+        y = torch.cat([y, x[i].flip(0).unsqueeze(0)], 0)
+    return y
+
+
+@torch.jit.script
+def boustrophedon(x):
+    y = x[:0]
+    for i in range(x.size(0)):
+        if i % 2 == 0:
+            row = x[i]
+        else:
+            row = x[i].flip(0)
+        y = torch.cat([y, row.unsqueeze(0)], 0)
+    return y
+
+
+@torch.jit.script
+def skewed(x):
+    y = x[:0]
+    for i in range(x.size(0)):
+        y = torch.cat([y, torch.cat([x[i, i:], x[i, :i]]).unsqueeze(0)], 0)
+    return y
+
+
+@torch.jit.script
+def lower_triangle(x):
+    y = x[0, :0]
+    for i in range(x.size(0)):
+        for j in range(i + 1):
+            y = torch.cat([y, x[i, j].unsqueeze(0)])
+    return y
+
+
+@torch.jit.script
+def overlapping_windows(x, size: int = 4, step: int = 2):
+    y = x[:, :size].unsqueeze(0)
+    begin = step
+    while begin + size <= x.size(1):
+        y = torch.cat([y, x[:, begin : begin + size].unsqueeze(0)])
+        begin += step
+    return y
+
+
+@torch.jit.script
+def repeated_until(x, length: int = 30):
+    size = x.size(1)
+    while size < length:
+        x = torch.cat([x, x], 1)
+        size = 2 * size
+    return x[:, :length]
+
+
+def rows_beside_the_last(x):
+    return scan(lambda last, row: (row.clone(), torch.cat([last, row.flip(0)])), x[0], x)
+
+
+def rows_from_behind(x):
+    return scan(lambda last, row: (torch.roll(last, 1, 0), torch.stack([last, row])), x[0], x, reverse=True)
+
+
+def turned_again_and_again(x):
+    def turned(i, x):
+        return i + 1, x.flip(0).roll(1, 1)
+
+    return while_loop(lambda i, x: i < 3, turned, (torch.tensor(0), x))[1]
+
+
+# What is written with loops, by the exporter that keeps them.
+LOOPS = {
+    "torchscript": {
+        "rows assigned backward": (rows_backward, (5, 6)),
+        "rows flipped one by one": (rows_flipped, (5, 6)),
+        "boustrophedon": (boustrophedon, (5, 6)),
+        "skewed rows": (skewed, (5, 6)),
+        "lower triangle": (lower_triangle, (3, 6)),
+        "overlapping windows": (overlapping_windows, (3, 9)),
+        "repeated until it is long": (repeated_until, (2, 7)),
+    },
+    "dynamo": {
+        "rows beside the last": (rows_beside_the_last, (5, 6)),
+        "rows from behind": (rows_from_behind, (5, 6)),
+        "turned again and again": (turned_again_and_again, (4, 6)),
+    },
+}
+
 EXPORTERS = ("torchscript", "dynamo")
 
 
@@ -212,10 +310,15 @@ def keep(archive, name, exporter, is_open, model, shapes):
     kind = f"{exporter} {'open' if is_open else 'fixed'}"
     sizes = "+".join("x".join(str(size) for size in shape) for shape in shapes)
     model = onnx.load(model)
-    graph = model.graph
-    for noted in [model, graph, *graph.node, *graph.input, *graph.output, *graph.value_info, *graph.initializer]:
-        noted.ClearField("metadata_props")
-        noted.ClearField("doc_string")
+    graphs = [model.graph, *model.functions]
+    model.ClearField("metadata_props")
+    for graph in graphs:
+        graphs += [attribute.g for node in graph.node for attribute in node.attribute if attribute.HasField("g")]
+        held = [] if isinstance(graph, onnx.FunctionProto) else [*graph.input, *graph.output, *graph.initializer]
+        for noted in [graph, *graph.node, *graph.value_info, *held]:
+            noted.ClearField("metadata_props")
+            noted.ClearField("doc_string")
+    model.ClearField("doc_string")
     # Always the same bytes of the same models.
     place = zipfile.ZipInfo(f"{kind} {sizes} {name}.onnx")
     archive.writestr(place, model.SerializeToString(deterministic=True), zipfile.ZIP_DEFLATED, 9)
@@ -223,7 +326,7 @@ def keep(archive, name, exporter, is_open, model, shapes):
 
 def check(program, name, exporter, is_open, archive):
     """What becomes of a module: its passes and outputs, or what is wrong with it."""
-    function, *shapes = MODULES[name]
+    function, *shapes = (MODULES | LOOPS[exporter])[name]
     module = Module(function).eval()
     inputs = tuple(torch.randn(shape) for shape in shapes)
     with tempfile.TemporaryDirectory() as folder:
@@ -268,7 +371,8 @@ def main():
     for exporter, is_open in itertools.product(EXPORTERS, (False, True)):
         counts = Counter()
         sizes = "sizes left open" if is_open else "fixed sizes"
-        for name in MODULES:
+        modules = MODULES | LOOPS[exporter]
+        for name in modules:
             became, said = check(program, name, exporter, is_open, archive)
             if arguments.verbose:
                 print(f"{name}: {became} {said}")
@@ -279,7 +383,7 @@ def main():
                 passes, outputs = said
                 counts["in a pass an output" if passes <= outputs else "in more passes"] += 1
         print(f"{exporter}, {sizes}: " + ", ".join(f"{count} {what}" for what, count in counts.items()))
-        if counts["passed"] < len(MODULES) - 5:
+        if counts["passed"] < len(modules) - 5:
             problems.append(f"{counts['not exported']} modules are not exported")
     if archive:
         archive.close()
