@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use trundle_core::{Shape, Width};
 use trundle_models::{
-    Constant, Data, Dimension, ElementType, Given, Input, Model, Operator, PartialShape,
+    Constant, Data, Dimension, ElementType, Given, Input, Model, Node, Operator, PartialShape,
     PlannedModel, ValueId,
 };
 
@@ -16,7 +16,7 @@ const MOST_ELEMENTS: usize = 1 << 14;
 pub(crate) fn check(model: &Model) {
     check_values(model);
     check_names(model);
-    for node in &model.nodes {
+    for node in model.all_nodes() {
         if let Operator::Constant(constant) = &node.operator {
             check_constant(constant);
         }
@@ -26,14 +26,44 @@ pub(crate) fn check(model: &Model) {
 
 /// That each value is given once, and before it is read.
 fn check_values(model: &Model) {
-    let mut given: HashSet<ValueId> = model.inputs.iter().map(|input| input.value).collect();
-    assert_eq!(given.len(), model.inputs.len());
-    for node in &model.nodes {
-        assert!(node.inputs.iter().flatten().all(|value| given.contains(value)), "{node:?}");
-        assert!(node.outputs.iter().all(|value| given.insert(*value)), "{node:?}");
+    let mut values = Values::default();
+    model.inputs.iter().for_each(|input| values.give(input.value));
+    values.check(&model.nodes);
+    assert!(model.outputs.iter().all(|output| values.known.contains(&output.value)));
+    assert!(values.given.iter().all(|value| value.0 < model.values));
+}
+
+/// The values of a model, as its nodes are read.
+#[derive(Default)]
+struct Values {
+    given: HashSet<ValueId>,
+    /// Those that may be read here: of bodies around a node, not of those beside it.
+    known: HashSet<ValueId>,
+}
+
+impl Values {
+    fn give(&mut self, value: ValueId) {
+        assert!(self.given.insert(value) && self.known.insert(value), "{value:?} is given twice");
     }
-    assert!(model.outputs.iter().all(|output| given.contains(&output.value)));
-    assert!(given.iter().all(|value| value.0 < model.values));
+
+    fn check(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            assert!(
+                node.inputs.iter().flatten().all(|value| self.known.contains(value)),
+                "{node:?}"
+            );
+            for body in node.bodies() {
+                body.inputs.iter().for_each(|input| self.give(input.value));
+                self.check(&body.nodes);
+                let mut outputs = body.outputs.iter();
+                assert!(outputs.all(|output| self.known.contains(&output.value)), "{node:?}");
+                let own = body.inputs.iter().map(|input| &input.value);
+                own.chain(body.nodes.iter().flat_map(|node| &node.outputs))
+                    .for_each(|value| assert!(self.known.remove(value)));
+            }
+            node.outputs.iter().for_each(|value| self.give(*value));
+        }
+    }
 }
 
 fn check_names(model: &Model) {
