@@ -97,7 +97,8 @@ impl<'a> Iterations<'a> {
             }
             return Ok(outputs);
         }
-        let stated = self.body.outputs.iter().skip(self.body.outputs.len() - self.stacks.len());
+        let first_stacked = self.body.outputs.len().saturating_sub(self.stacks.len());
+        let stated = self.body.outputs.iter().skip(first_stacked);
         let parts: Option<Vec<(ElementType, Shape)>> = stated.map(stated_part).collect();
         let parts = match parts {
             Some(parts) => parts,

@@ -48,8 +48,10 @@ pub(super) fn repeat(
         && (condition.is_none() || is_true(node, goes_on, builder)?)
     {
         let given = given(body, iterations.done(), goes_on, iterations.carried(), builder)?;
-        let control = iterations.run(&given, values, builder)?;
-        goes_on = control.first().copied().unwrap_or(goes_on);
+        let [next] = iterations.run(&given, values, builder)?[..] else {
+            return wrong!("its body does not say whether it goes on");
+        };
+        goes_on = next;
     }
     let first =
         |carried: &[TensorId], builder: &mut Builder<'_>| given(body, 0, goes_on, carried, builder);

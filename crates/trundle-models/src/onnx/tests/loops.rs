@@ -185,6 +185,32 @@ fn fixed(sizes: &[i64]) -> TensorShape {
     TensorShape { dim: sizes.iter().map(size).collect() }
 }
 
+/// A body reads what a node gives that stands behind it, as nodes may be in any order.
+#[test]
+fn a_body_reads_what_is_around_it() {
+    let within = vec![goes_on(), node("Concat", &["c", "turned"], &["d"], vec![int("axis", 0)])];
+    let within = body(&[I, GOES, C], within, &[STILL, D]);
+    let nodes = vec![
+        number("m", 1),
+        node("Loop", &["m", "", "x"], &["y"], vec![within]),
+        node("Transpose", &["x"], &["turned"], vec![]),
+    ];
+    let mut proto = looping(nodes, &[]);
+    proto.graph.as_mut().unwrap().output = vec![value("y", FLOAT)];
+    let expected = vec![0.0, 1.0, 2.0, 3.0, 0.0, 2.0, 1.0, 3.0];
+    assert_eq!(run(&proto, &[2, 2], &[]).unwrap(), (vec![4, 2], expected));
+}
+
+/// Some exporters state that the number of the iteration is a list.
+#[test]
+fn the_number_of_an_iteration_has_the_rank_that_is_stated() {
+    let mut proto = stacking(None);
+    let held = proto.graph.as_mut().unwrap().node[0].attribute[0].g.as_mut().unwrap();
+    held.input[0] = shaped("i", INT64, Some(fixed(&[1])));
+    let two = 2i64.to_le_bytes();
+    assert_eq!(run(&proto, &[3, 2], &[&two]).unwrap().0, [2, 1, 2]);
+}
+
 #[test]
 fn what_iterations_give_is_stacked() {
     let (two, none) = (2i64.to_le_bytes(), 0i64.to_le_bytes());

@@ -150,6 +150,30 @@ fn what_a_branch_reads_leaves_the_subgraph() {
     assert_eq!(only.outputs, ["t"]);
 }
 
+/// A loop computes there, even one that only moves.
+#[test]
+fn what_a_body_reads_leaves_the_subgraph() {
+    let within = vec![
+        node("Reshape", &["t", "first"], &["list"], vec![]),
+        node("Concat", &["c", "list"], &["d"], vec![int("axis", 0)]),
+    ];
+    let (i, goes, c) = (("i", INT64), ("goes", 9), ("c", FLOAT));
+    let within = super::loops::body(&[i, goes, c], within, &[goes, ("d", FLOAT)]);
+    let nodes = vec![
+        super::loops::list("first", &[-1]),
+        super::loops::number("m", 3),
+        node("Transpose", &["x"], &["t"], vec![]),
+        node("Flatten", &["t"], &["f"], vec![]),
+        node("Loop", &["m", "", "z"], &["l"], vec![within]),
+        node("Abs", &["f"], &["y"], vec![]),
+    ];
+    let partition = partition(&model(17, nodes, FLOAT)).unwrap();
+    let others: Vec<_> = partition.others().collect();
+    assert_eq!(others, [("Abs", 1), ("Loop", 1)]);
+    let [only] = partition.subgraphs() else { panic!("{partition:?}") };
+    assert_eq!(only.outputs, ["t", "f"]);
+}
+
 #[test]
 fn what_is_given_twice_or_by_itself_is_refused() {
     let twice = vec![node("Exp", &["x"], &["y"], vec![]), node("Abs", &["x"], &["y"], vec![])];

@@ -2,6 +2,7 @@
 #![expect(clippy::cast_possible_wrap, reason = "the sizes here are small")]
 
 mod arithmetic;
+mod bodies;
 mod gathers;
 mod known;
 mod lists;
