@@ -84,6 +84,9 @@ impl<'a> Builder<'a> {
         let label = format!("{}, {}", label(node, &scope.path), held.attribute);
         let of_graph = |problem: Problem| problem.of(label.as_str());
         self.check_graph(held, scope).map_err(of_graph)?;
+        // It stands before the names of all that the graph takes and gives, too.
+        let values = graph.input.len() + graph.output.len();
+        self.growth.path(label.len().saturating_mul(values)).map_err(of_graph)?;
         let before = scope.enter(format!("{}{}/{}/", scope.path, name(node), held.path));
         let around = std::mem::take(&mut self.nodes);
         self.graphs += 1;

@@ -19,9 +19,6 @@ const MOST_AXES: usize = 1 << 21;
 /// The most that the iterations of all loops may come to: a small file can state any number of them.
 const MOST_ITERATED: usize = 1 << 20;
 
-/// The same, in messages.
-const ITERATED: &str = "1048576 operators, inputs and outputs, which is the limit";
-
 /// The tensors so far, each made of earlier ones.
 pub(super) struct Builder<'m> {
     model: &'m Model,
@@ -250,7 +247,10 @@ impl<'m> Builder<'m> {
         }
         match self.iterated <= MOST_ITERATED {
             true => Ok(()),
-            false => wrong!("the iterations up to here come to more than {ITERATED}"),
+            false => wrong!(
+                "the iterations up to here come to more than {MOST_ITERATED} operators, inputs \
+                 and outputs, which is the limit"
+            ),
         }
     }
 
@@ -259,9 +259,10 @@ impl<'m> Builder<'m> {
         let left = MOST_ITERATED.saturating_sub(self.iterated);
         match cost(body).saturating_mul(count) <= left {
             true => Ok(()),
-            false => {
-                wrong!("{count} iterations, and those up to here, come to more than {ITERATED}")
-            }
+            false => wrong!(
+                "{count} iterations, and those up to here, come to more than {MOST_ITERATED} \
+                 operators, inputs and outputs, which is the limit"
+            ),
         }
     }
 

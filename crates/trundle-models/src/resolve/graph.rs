@@ -5,9 +5,13 @@ use std::collections::HashMap;
 use trundle_core::program::TensorId;
 
 use super::builder::Builder;
-use super::{branches, loops, outputs_of, scans};
+use super::site::Site;
+use super::{branches, loops, resolved, scans};
 use crate::problem::{Checked, wrong};
 use crate::{Body, BodyValue, Node, Operator, Result, ValueId};
+
+/// The most bytes of a node's name that its tensors get: a split may give one to very many.
+const MOST_NAME: usize = 200;
 
 /// The tensors that values are, as far as they are known.
 pub(super) type Values = HashMap<ValueId, TensorId>;
@@ -25,17 +29,24 @@ pub(super) fn add(nodes: &[Node], values: &mut Values, builder: &mut Builder<'_>
 }
 
 fn add_node(node: &Node, values: &mut Values, builder: &mut Builder<'_>) -> Checked<()> {
+    let made_before = builder.len();
     let outputs = match &node.operator {
         Operator::Choose(bodies) => branches::choose(node, bodies, values, builder)?,
         Operator::Loop(body) => loops::repeat(node, body, values, builder)?,
         Operator::Scan { body, cuts, stacks } => {
             scans::scan(node, body, (cuts, stacks), values, builder)?
         }
-        _ => outputs_of(node, values, builder)?,
+        _ => resolved(&mut Site::new(node, values, builder)?)?,
     };
     if outputs.len() != node.outputs.len() {
         let (gives, listed) = (outputs.len(), node.outputs.len());
         return wrong!("it produces {gives} tensors, but lists {listed} outputs");
+    }
+    for output in outputs.iter().filter(|output| output.0 >= made_before) {
+        // What a body gives is called after the node there.
+        if builder.called(*output).is_empty() {
+            builder.name(*output, &node.name[..node.name.floor_char_boundary(MOST_NAME)]);
+        }
     }
     for (output, (value, tensor)) in node.outputs.iter().zip(outputs).enumerate() {
         if values.insert(*value, tensor).is_some() {

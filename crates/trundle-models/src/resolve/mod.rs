@@ -38,14 +38,11 @@ use trundle_core::Shape;
 use trundle_core::program::TensorId;
 
 use crate::problem::Checked;
-use crate::{Data, Error, Input, Model, Node, Operator, ResolvedModel, Result};
+use crate::{Data, Error, Input, Model, Operator, ResolvedModel, Result};
 use builder::Builder;
 pub(crate) use element::{Number, number};
 use graph::Values;
 use site::Site;
-
-/// The most bytes of a node's name that its tensors get: a split may give one to very many.
-const MOST_NAME: usize = 200;
 
 /// What is known of an input of a model.
 #[derive(Clone, Debug)]
@@ -113,16 +110,6 @@ fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
     };
     let outputs = model.outputs.iter().map(output).collect::<Result<Vec<_>>>()?;
     builder.resolved(&outputs)
-}
-
-/// The tensors that a node gives, named after it where it made them.
-fn outputs_of(node: &Node, values: &Values, builder: &mut Builder<'_>) -> Checked<Vec<TensorId>> {
-    let made_before = builder.len();
-    let outputs = resolved(&mut Site::new(node, values, builder)?)?;
-    for output in outputs.iter().filter(|output| output.0 >= made_before) {
-        builder.name(*output, &node.name[..node.name.floor_char_boundary(MOST_NAME)]);
-    }
-    Ok(outputs)
 }
 
 /// What each operator gives at its place.

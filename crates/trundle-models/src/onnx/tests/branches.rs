@@ -221,6 +221,13 @@ fn long_names_around_many_nodes_are_bounded() {
     let refused = refusal(&named(1 << 20));
     let expected = "the names of the nodes that others are within take over 64 MiB";
     assert!(refused.ends_with(expected), "{}", &refused[refused.len() - 200..]);
+    // Of what a graph gives, too.
+    let same = || (vec![], &["x"; 40][..]);
+    let outputs: Vec<String> = (0..40).map(|number| format!("y{number}")).collect();
+    let outputs: Vec<&str> = outputs.iter().map(String::as_str).collect();
+    let mut proto = conditional(vec![node("If", &["c"], &outputs, branches(same(), same()))]);
+    proto.graph.as_mut().unwrap().node[0].name = "n".repeat(1 << 20);
+    assert!(refusal(&proto).ends_with(expected));
 }
 
 /// A decoder follows graphs within graphs so far, and no further.

@@ -222,6 +222,14 @@ fn what_iterations_give_is_stacked() {
     let beyond = refused(&stacking(None), &[3, 2], &[&four]);
     assert!(beyond.starts_with("Gather \"y/body/row\" in iteration 3: "), "{beyond}");
 
+    // It is called after the loop.
+    let shapes = [Shape::new([3, 2]).unwrap(), Shape::default()];
+    let (x, m) = (Data::Bytes(vec![0; 24].into()), Data::Bytes(two.to_vec().into()));
+    let given = shapes.into_iter().zip([&x, &m]);
+    let given: Vec<_> = given.map(|(shape, data)| Given { shape, data: Some(data) }).collect();
+    let resolved = read(&stacking(None)).unwrap().resolve(&given).unwrap();
+    assert_eq!(resolved.name(resolved.outputs()[0]), "y");
+
     // Without iterations it has the shape of what the first one would give, or the one that is stated.
     assert_eq!(run(&stacking(None), &[3, 2], &[&none]).unwrap(), (vec![0, 2], vec![]));
     assert_eq!(run(&stacking(Some(fixed(&[2]))), &[0, 2], &[&none]).unwrap().0, [0, 2]);
