@@ -36,7 +36,12 @@ class Nodes:
 
     def graph(self, inputs, outputs):
         """The graph, of inputs and outputs that are each a name and a type."""
-        infos = [[helper.make_tensor_value_info(name, TYPES[kind], None) for name, kind in each] for each in (inputs, outputs)]
+
+        def info(name, kind):
+            # Integers and booleans are single ones.
+            return helper.make_tensor_value_info(name, TYPES[kind], None if kind == "f" else ())
+
+        infos = [[info(*each) for each in side] for side in (inputs, outputs)]
         return helper.make_graph(self.nodes, self.prefix, *infos, self.initializers)
 
 
@@ -152,7 +157,7 @@ def some_scan(chance):
         ends.append((chance.randint(0, rank), chance.randint(0, 1)))
         given.append((f"a{index}", "f"))
         stacked.append((body.add("Identity", moved(body, f"a{index}", rank, "n", may_grow=False)), "f"))
-    carried = moved(body, "s", 2, "n", may_grow=False)
+    carried = body.add("Identity", moved(body, "s", 2, "n", may_grow=False))
     number = body.add("Add", "n", body.constant(1))
     graph = body.graph(given, [(carried, "f"), (number, "i"), *stacked])
     names = [f"y{index}" for index in range(count)]
@@ -160,7 +165,7 @@ def some_scan(chance):
     def model(attributes):
         nodes = Nodes("o", chance)
         nodes.nodes, nodes.initializers = list(outer.nodes), outer.initializers
-        read, gives = ["state", zero, *list(inputs)[1:]], ["end", "", *names]
+        read, gives = ["state", zero, *list(inputs)[1:]], ["end", "number", *names]
         nodes.nodes.append(helper.make_node("Scan", read, gives, body=graph, num_scan_inputs=count, **attributes))
         return model_of(nodes, inputs, [("end", "f"), *((name, "f") for name in names)])
 
