@@ -18,6 +18,8 @@ use trundle_kernels::{
 struct Buffers {
     src: *const u8,
     dst: *mut u8,
+    /// What is added to where tables of lengths are read.
+    entries: isize,
 }
 
 // SAFETY: threads read the source, which nobody writes, and write disjoint parts of the
@@ -36,7 +38,7 @@ pub(crate) unsafe fn run(
     dst: *mut u8,
     cancellation: &Cancellation<'_>,
 ) {
-    let buffers = Buffers { src, dst };
+    let buffers = Buffers { src, dst, entries: 0 };
     for_each_task(plan.threads, plan.tasks.len(), &|task| {
         let (buffers, parts) = (&buffers, &plan.parts[plan.tasks[task].clone()]);
         // SAFETY: the move that the plan was made from stays within the buffers; by the caller, bytes
@@ -51,6 +53,19 @@ pub(crate) unsafe fn run(
             }
         }
     });
+}
+
+/// Runs a plan of tiles on this thread, with its tables of lengths read so many entries further.
+///
+/// # Safety
+/// As [`run`], and the tables have these entries.
+pub(crate) unsafe fn run_at(plan: &Plan, src: *const u8, dst: *mut u8, entries: isize) {
+    let buffers = Buffers { src, dst, entries };
+    let Work::Tiles(steps) = &plan.work else {
+        unreachable!("elements that share bytes have no entries")
+    };
+    // SAFETY: by the caller.
+    unsafe { run_tiles(steps, &plan.parts, &buffers, &Cancellation::never()) };
 }
 
 /// Moves the tiles of `parts`, unless `cancellation` is requested.
@@ -108,8 +123,14 @@ impl Queue {
             }
             // SAFETY: by the caller.
             Call::Tiles(run) => unsafe { run(&tiles) },
-            Call::LaneTile(_) | Call::GatherTile(_) | Call::IndexTile(_) | Call::FilledTile(_) => {
-                unreachable!("a kernel of lanes, tables or fillings is picked for them alone")
+            Call::LaneTile(_)
+            | Call::GatherTile(_)
+            | Call::IndexTile(_)
+            | Call::FilledTile(_)
+            | Call::ExchangeTile(_)
+            | Call::SquareTile(_)
+            | Call::FloorTile(_) => {
+                unreachable!("a kernel of anything else is picked for that alone")
             }
         }
     }
@@ -271,7 +292,7 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queu
         // SAFETY: the tile is a part of the step's loops.
         return unsafe { put_tile(step, step.kernel, &unit, step.rows, step.cols, buffers, queue) };
     };
-    let entry = row.table.offset.wrapping_add_signed(unit.entries);
+    let entry = row.table.offset.wrapping_add_signed(unit.entries + buffers.entries);
     if *place == Place::Lanes {
         // SAFETY: the lanes are a part of the step's loops.
         return unsafe { run_lanes(step, row, &unit, next, entry, buffers) };
@@ -515,7 +536,7 @@ mod tests {
         for step in plan.steps() {
             for unit in 0..step.units() {
                 let written = written(work.dst_bytes(), |dst| {
-                    let buffers = Buffers { src: src.as_ptr(), dst: dst.as_mut_ptr() };
+                    let buffers = Buffers { src: src.as_ptr(), dst: dst.as_mut_ptr(), entries: 0 };
                     // SAFETY: both buffers have the sizes that the plan asks for.
                     unsafe {
                         let mut queue = Queue::default();

@@ -7,9 +7,12 @@ use crate::gather::tables::GatherTile;
 use crate::lanes::ragged::LaneTile;
 use crate::pattern::{Pattern, Roles, Space};
 use crate::rows;
+use crate::rows::climbed::FloorTile;
+use crate::rows::exchanged::ExchangeTile;
 use crate::rows::filled::FilledTile;
 use crate::simd::Simd;
 use crate::tile::{Store, Tile, Tiles};
+use crate::transpose::squares::SquareTile;
 
 /// How a kernel is called.
 #[derive(Clone, Copy)]
@@ -49,6 +52,24 @@ pub enum Call {
     /// filled in to the last for writes; none of them is of the source. Rows rise in the destination, do not overlap there,
     /// and are, as is what lies between them, whole elements.
     FilledTile(unsafe fn(&FilledTile<'_>)),
+    /// Exchanges rows.
+    ///
+    /// # Safety
+    /// The machine has the kernel's instruction set, every row is valid for reads and writes, and no two overlap.
+    ExchangeTile(unsafe fn(&ExchangeTile)),
+    /// Exchanges tiles of a square matrix, and transposes both.
+    ///
+    /// # Safety
+    /// The machine has the kernel's instruction set, both tiles are valid for reads and writes, and are one, with as many rows as columns,
+    /// or do not overlap.
+    SquareTile(unsafe fn(&SquareTile)),
+    /// Moves floors of runs, each to the one before.
+    ///
+    /// # Safety
+    /// The machine has the kernel's instruction set. Every floor is valid for reads and writes, no two overlap, and what becomes of
+    /// the last one is valid for reads; ahead of the bytes that become it, in the
+    /// direction in which they are gone through, it may overlap floors: see [`FloorTile::last`].
+    FloorTile(unsafe fn(&FloorTile<'_>)),
 }
 
 /// One way to move tiles: a row of the catalogue.
@@ -213,6 +234,12 @@ catalogue! {
         "rows are rolled: each is two runs, written as one";
     "filled": rows::filled(FilledTile, Filled, Streaming) [avx512 avx2] [neon] [portable],
         "rows with an element repeated around them: all is written as one";
+    "exchanged": rows::exchanged(ExchangeTile, Exchanged, Ordinary) [vbmi avx512 avx2] [neon] [portable],
+        "rows take each other's places: both are read before either is written";
+    "squares": transpose::squares(SquareTile, Squares, Ordinary) [avx512 avx2] [neon] [portable],
+        "tiles of a square become each other's transpose: micro-tiles of both are transposed in registers";
+    "climbed": rows::climbed(FloorTile, Floors, Streaming) [avx512 avx2] [neon] [portable],
+        "runs take the place of the one before: some lines of each at a time";
     "strided": elements::strided(Tile, Plain, Ordinary) [] [] [scalar],
         "no two neighbours stay together: element by element";
     "sub-line": lanes::sub_line(LaneTile, Slabs, Streaming) [avx512 avx2] [neon] [portable],

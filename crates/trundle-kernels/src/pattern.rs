@@ -67,4 +67,10 @@ pub enum Roles {
     IndexedRuns,
     /// The columns are the bytes of a run, and around the rows an element is filled in.
     Filled,
+    /// Rows of one tensor that take each other's places.
+    Exchanged,
+    /// Tiles of one square matrix that become each other's transpose.
+    Squares,
+    /// Runs of one tensor that take the place of the one before.
+    Floors,
 }

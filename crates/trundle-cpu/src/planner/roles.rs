@@ -103,7 +103,12 @@ impl Assigned {
                 self.place != Place::Lanes && self.rolled_run.is_none()
             }
             Roles::Gathered | Roles::Bits => self.are_many,
-            Roles::Indexed | Roles::IndexedRuns | Roles::Filled => false,
+            Roles::Indexed
+            | Roles::IndexedRuns
+            | Roles::Filled
+            | Roles::Exchanged
+            | Roles::Squares
+            | Roles::Floors => false,
         }
     }
 

@@ -17,6 +17,8 @@ macro_rules! by_grain_and_level {
 }
 
 // Kernels.
+pub(crate) mod climbed;
+pub(crate) mod exchanged;
 pub(crate) mod filled;
 pub(crate) mod indexed_runs;
 pub(crate) mod regrouped;

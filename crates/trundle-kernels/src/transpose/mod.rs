@@ -2,6 +2,7 @@
 
 // Kernels.
 pub(crate) mod padded;
+pub(crate) mod squares;
 pub(crate) mod transposed;
 
 // What they are made of.

@@ -1,0 +1,143 @@
+//! Runs of one tensor that each take the place of the one before.
+//!
+//! Runs that follow each other are *floors*: each becomes the next one, and the last what is told. They are gone through together, some
+//! lines of each at a time: what is written over was read just before, so that memory reads and writes each line once.
+//! A single floor is read elsewhere than it is written, and is streamed.
+
+use crate::pattern::Pattern;
+use crate::simd::{LINE, Lanes, Token, Vector};
+
+pub(crate) use super::tile;
+
+/// Floors of runs.
+#[derive(Clone, Copy)]
+pub struct FloorTile<'a> {
+    /// The memory that all floors are in.
+    pub memory: *mut u8,
+    /// Where the run of each floor begins, in bytes from the start of the memory.
+    pub floors: &'a [usize],
+    /// So much further each of them does.
+    pub foot: usize,
+    /// What becomes of the last floor. It may overlap that if there is no other one; else it is [`MOST_TOGETHER_BYTES`] ahead of
+    /// floors that it overlaps.
+    pub last: *const u8,
+    /// The bytes of each run.
+    pub bytes: usize,
+    /// Whether they are gone through from the end, where what becomes of the last floor is before it.
+    pub is_backwards: bool,
+}
+
+/// Of so many floors some lines are moved at a time.
+const FEW_FLOORS: usize = 12;
+
+/// How many bytes of each floor are moved at a time, of few floors (measured; docs/kernels.md).
+const TOGETHER_BYTES: usize = 256;
+
+/// How many are of more floors.
+pub const MOST_TOGETHER_BYTES: usize = 1024;
+
+/// They are asked for by name.
+pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
+    false
+}
+
+/// Moves every floor down.
+///
+/// # Safety
+/// As [`Call::FloorTile`](crate::Call::FloorTile).
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FloorTile<'_>) {
+    let FloorTile { memory, floors, foot, last, bytes, is_backwards } = *tile;
+    // SAFETY: by the caller.
+    unsafe {
+        if let [only] = floors {
+            return shift(token, last, memory.add(foot + only), bytes, is_backwards);
+        }
+        let is_few = floors.len() <= FEW_FLOORS;
+        let together = if is_few { TOGETHER_BYTES } else { MOST_TOGETHER_BYTES };
+        for done in (0..bytes).step_by(together) {
+            let len = together.min(bytes - done);
+            let at = if is_backwards { bytes - done - len } else { done };
+            for pair in floors.windows(2) {
+                let (to, from) = (memory.add(foot + pair[0] + at), memory.add(foot + pair[1] + at));
+                if !is_few {
+                    let ahead =
+                        if is_backwards { from.wrapping_sub(len) } else { from.wrapping_add(len) };
+                    (0..len)
+                        .step_by(LINE)
+                        .for_each(|line| V::prefetch_l2(ahead.wrapping_add(line)));
+                }
+                copy(token, from, to, len);
+            }
+            let top = floors[floors.len() - 1];
+            copy(token, last.add(at), memory.add(foot + top + at), len);
+        }
+    }
+}
+
+/// Copies a run.
+///
+/// # Safety
+/// As [`std::ptr::copy_nonoverlapping`].
+#[inline(always)]
+unsafe fn copy<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8, bytes: usize) {
+    let whole = bytes / V::BYTES * V::BYTES;
+    // SAFETY: by the caller.
+    unsafe {
+        for at in (0..whole).step_by(V::BYTES) {
+            V::load(token, src.add(at)).store(dst.add(at));
+        }
+        std::ptr::copy_nonoverlapping(src.add(whole), dst.add(whole), bytes - whole);
+    }
+}
+
+/// Streams a run to where it may overlap, behind what is read then, or from the end, before it.
+///
+/// # Safety
+/// Both are valid, for reads and for writes.
+#[inline(always)]
+unsafe fn shift<V: Vector>(
+    token: Token<V>,
+    src: *const u8,
+    dst: *mut u8,
+    bytes: usize,
+    is_backwards: bool,
+) {
+    let head = dst.align_offset(LINE).min(bytes);
+    let end = head + (bytes - head) / LINE * LINE;
+    // SAFETY: lines that are written are not read any more.
+    unsafe {
+        if is_backwards {
+            std::ptr::copy(src.add(end), dst.add(end), bytes - end);
+            for at in (head..end).step_by(LINE).rev() {
+                move_line(token, src.add(at), dst.add(at));
+            }
+            std::ptr::copy(src, dst, head);
+        } else {
+            std::ptr::copy(src, dst, head);
+            for at in (head..end).step_by(LINE) {
+                move_line(token, src.add(at), dst.add(at));
+            }
+            std::ptr::copy(src.add(end), dst.add(end), bytes - end);
+        }
+    }
+}
+
+/// Streams a line to where it may overlap.
+///
+/// # Safety
+/// Both are valid, for reads and for writes, and the destination is aligned.
+#[inline(always)]
+unsafe fn move_line<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8) {
+    // SAFETY: vectors divide the line, of which all are read before one is written.
+    unsafe {
+        let mut vectors: Lanes<V> = [V::load(token, src); LINE / 16];
+        let vectors = &mut vectors[..LINE / V::BYTES];
+        for (at, vector) in vectors.iter_mut().enumerate().skip(1) {
+            *vector = V::load(token, src.add(at * V::BYTES));
+        }
+        for (at, vector) in vectors.iter().enumerate() {
+            vector.stream(dst.add(at * V::BYTES));
+        }
+    }
+}

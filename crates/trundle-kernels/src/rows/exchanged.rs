@@ -1,0 +1,148 @@
+//! Rows of one tensor that take each other's places, as they are or read backwards.
+//!
+//! Both rows are read before either is written, vector by vector, so that nothing is kept anywhere else.
+
+use crate::elements::copy::by_width;
+use crate::pattern::Pattern;
+use crate::simd::{LINE, Token, Vector};
+use crate::tile::AffineLoop;
+
+pub(crate) use super::tile;
+
+/// Rows that take each other's places.
+#[derive(Clone, Copy)]
+pub struct ExchangeTile {
+    /// Where the first row of the one side begins.
+    pub first: *mut u8,
+    /// Where that of the other one does.
+    pub second: *mut u8,
+    /// The rows: their strides of the second side are those of the source, of the first those of the destination.
+    pub rows: AffineLoop,
+    /// The elements of a row.
+    pub cols: usize,
+    /// The bytes of an element.
+    pub width: usize,
+    /// Whether each row becomes the other one read backwards.
+    pub is_reversed: bool,
+}
+
+/// How far ahead short rows are fetched, in bytes and in rows (measured; docs/kernels.md).
+const AHEAD_BYTES: usize = 4 << 10;
+const MOST_ROWS_AHEAD: usize = 32;
+
+/// They are asked for by name.
+pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
+    false
+}
+
+/// Exchanges the rows.
+///
+/// # Safety
+/// As [`Call::ExchangeTile`](crate::Call::ExchangeTile).
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &ExchangeTile) {
+    let ExchangeTile { first, second, rows, cols, width, is_reversed } = *tile;
+    let bytes = cols * width;
+    // What of short rows comes next the hardware does not know.
+    let ahead = (AHEAD_BYTES / bytes.max(1)).clamp(1, MOST_ROWS_AHEAD).cast_signed();
+    let is_fetched = bytes <= AHEAD_BYTES && rows.len > 1;
+    for row in 0..rows.len.cast_signed() {
+        let first = first.wrapping_offset(row * rows.dst_stride);
+        let second = second.wrapping_offset(row * rows.src_stride);
+        if is_fetched {
+            for at in (0..bytes).step_by(LINE) {
+                V::prefetch(first.wrapping_offset(ahead * rows.dst_stride).wrapping_add(at));
+                V::prefetch(second.wrapping_offset(ahead * rows.src_stride).wrapping_add(at));
+            }
+        }
+        // SAFETY: both rows are of `cols` elements, and do not overlap.
+        unsafe {
+            match width {
+                _ if !is_reversed => exchange(token, first, second, cols * width),
+                1 => backwards::<V, 1>(token, first, second, cols),
+                2 => backwards::<V, 2>(token, first, second, cols),
+                4 => backwards::<V, 4>(token, first, second, cols),
+                8 => backwards::<V, 8>(token, first, second, cols),
+                16 => backwards::<V, 16>(token, first, second, cols),
+                _ => by_width!(
+                    width,
+                    W => elements::<W>(first, second, cols, W),
+                    elements::<0>(first, second, cols, width)
+                ),
+            }
+        }
+    }
+}
+
+/// Exchanges two runs of bytes.
+///
+/// # Safety
+/// Both are valid for reads and writes of `bytes` bytes, and do not overlap.
+#[inline(always)]
+unsafe fn exchange<V: Vector>(token: Token<V>, first: *mut u8, second: *mut u8, bytes: usize) {
+    let whole = bytes / V::BYTES * V::BYTES;
+    // SAFETY: by the caller.
+    unsafe {
+        for at in (0..whole).step_by(V::BYTES) {
+            let one = V::load(token, first.add(at));
+            let other = V::load(token, second.add(at));
+            other.store(first.add(at));
+            one.store(second.add(at));
+        }
+        let rest = bytes - whole;
+        if rest == 0 {
+            return;
+        }
+        let (first, second) = (first.add(whole), second.add(whole));
+        if V::BYTES == LINE {
+            let one = V::load_first(token, first, rest);
+            let other = V::load_first(token, second, rest);
+            other.store_first(first, rest);
+            one.store_first(second, rest);
+        } else {
+            std::ptr::swap_nonoverlapping(first, second, rest);
+        }
+    }
+}
+
+/// Exchanges two rows of elements of W bytes, the first of each for the last of the other.
+///
+/// # Safety
+/// As [`exchange`], for `count` elements.
+#[inline(always)]
+unsafe fn backwards<V: Vector, const W: usize>(
+    token: Token<V>,
+    first: *mut u8,
+    second: *mut u8,
+    count: usize,
+) {
+    let bytes = count * W;
+    let whole = bytes / V::BYTES * V::BYTES;
+    // SAFETY: by the caller.
+    unsafe {
+        let end = second.add(bytes);
+        for at in (0..whole).step_by(V::BYTES) {
+            let (from, to) = (first.add(at), end.sub(at + V::BYTES));
+            let (one, other) = (V::load(token, from), V::load(token, to));
+            other.reverse::<W>().store(from);
+            one.reverse::<W>().store(to);
+        }
+        elements::<W>(first.add(whole), second, (bytes - whole) / W, W);
+    }
+}
+
+/// The same element by element, of W bytes, or of `width` where that is 0.
+///
+/// # Safety
+/// As [`backwards`].
+#[inline(always)]
+unsafe fn elements<const W: usize>(first: *mut u8, second: *mut u8, count: usize, width: usize) {
+    let width = if W == 0 { width } else { W };
+    for at in 0..count {
+        // SAFETY: by the caller.
+        unsafe {
+            let (one, other) = (first.add(at * width), second.add((count - 1 - at) * width));
+            std::ptr::swap_nonoverlapping(one, other, width);
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Two tiles of a square matrix that are each other's transpose afterwards: micro-tiles of both are read, transposed in registers, and
+//! change places.
+//!
+//! Where the rows of a tile fall into few sets of the caches, they would drive each other out before all micro-tiles have been there. Both
+//! tiles are staged then: copied row by row to where their rows follow each other, and written row by row from there.
+
+use std::mem::MaybeUninit;
+
+use super::micro_tile::{MOST_VECTORS, transpose_micro_tile, written};
+use super::packed_panel::are_aliasing;
+use crate::pattern::Pattern;
+use crate::simd::{LINE, Token, Vector};
+
+pub(crate) use crate::rows::tile;
+
+/// A tile of a matrix, and the one that is at its transposed place; both may be one.
+#[derive(Clone, Copy)]
+pub struct SquareTile {
+    /// Where the first one begins.
+    pub first: *mut u8,
+    /// Where the other one does.
+    pub second: *mut u8,
+    /// The distance between rows of the matrix, in bytes.
+    pub stride: isize,
+    /// The rows of the first, which are the columns of the second.
+    pub rows: usize,
+    /// The columns of the first.
+    pub cols: usize,
+    /// The bytes of an element: 1, 2, 4, 8 or 16.
+    pub width: usize,
+    /// Where two tiles begin that are moved next.
+    pub next: [*const u8; 2],
+    /// Memory of [`square_scratch_bytes`], which nobody else uses.
+    pub scratch: *mut u8,
+}
+
+/// The bytes between rows in the scratch: were they a power of two, these would drive each other out, too.
+fn pitch(cols: usize, width: usize) -> usize {
+    (cols * width).next_multiple_of(LINE) + LINE
+}
+
+/// The scratch that tiles take of at most so many rows and columns, of elements of so many bytes, where rows of the matrix are
+/// so far apart.
+pub fn square_scratch_bytes(side: usize, width: usize, stride: isize) -> usize {
+    if !are_aliasing(width, stride) {
+        return 0;
+    }
+    // Both tiles, and the rows of one that are transposed together.
+    (2 * side + LINE) * pitch(side, width)
+}
+
+/// So many rows ahead of the one that is staged are fetched (measured; docs/kernels.md).
+const ROWS_AHEAD: isize = 8;
+
+/// They are asked for by name.
+pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
+    false
+}
+
+/// Exchanges the tiles.
+///
+/// # Safety
+/// As [`Call::SquareTile`](crate::Call::SquareTile).
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &SquareTile) {
+    // SAFETY: the contract is the same.
+    unsafe {
+        match tile.width {
+            1 => exchange::<V, 1>(token, tile),
+            2 => exchange::<V, 2>(token, tile),
+            4 => exchange::<V, 4>(token, tile),
+            8 => exchange::<V, 8>(token, tile),
+            16 => exchange::<V, 16>(token, tile),
+            width => unreachable!("squares of elements of {width} bytes"),
+        }
+    }
+}
+
+/// # Safety
+/// As [`run`], for elements of W bytes.
+#[inline(always)]
+unsafe fn exchange<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile) {
+    if are_aliasing(W, tile.stride) {
+        // SAFETY: the contract is the same.
+        return unsafe { exchange_staged::<V, W>(token, tile) };
+    }
+    let side = V::BYTES / W;
+    let is_diagonal = tile.first == tile.second;
+    let (rows, cols) = (tile.rows / side * side, tile.cols / side * side);
+    for row in (0..rows).step_by(side) {
+        for col in (if is_diagonal { row } else { 0 }..cols).step_by(side) {
+            let first = tile.at::<W>(tile.first, row, col);
+            let second = tile.at::<W>(tile.second, col, row);
+            for index in 0..side {
+                V::prefetch_l2(tile.at::<W>(tile.next[0].cast_mut(), row + index, col));
+                V::prefetch_l2(tile.at::<W>(tile.next[1].cast_mut(), col + index, row));
+            }
+            let mut one = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+            let mut other = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+            // SAFETY: both micro-tiles are of the tiles, and are one or apart.
+            unsafe {
+                load(token, first, tile.stride, &mut one[..side]);
+                let one = written(&mut one[..side]);
+                transpose_micro_tile::<V, W>(one);
+                if first != second {
+                    load(token, second, tile.stride, &mut other[..side]);
+                    let other = written(&mut other[..side]);
+                    transpose_micro_tile::<V, W>(other);
+                    store(first, tile.stride, other);
+                }
+                store(second, tile.stride, one);
+            }
+        }
+    }
+    // What is beyond the last whole micro-tile of rows or columns.
+    for row in 0..tile.rows {
+        let begin = if row < rows { cols } else { 0 };
+        let begin = if is_diagonal { begin.max(row + 1) } else { begin };
+        for col in begin..tile.cols {
+            let first = tile.at::<W>(tile.first, row, col).cast::<[u8; W]>();
+            let second = tile.at::<W>(tile.second, col, row).cast::<[u8; W]>();
+            // SAFETY: both elements are of the tiles, and apart.
+            unsafe { std::ptr::swap_nonoverlapping(first, second, 1) };
+        }
+    }
+}
+
+/// [`exchange`] by way of the scratch.
+///
+/// # Safety
+/// As [`exchange`].
+#[inline(always)]
+unsafe fn exchange_staged<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile) {
+    let SquareTile { first, second, stride, rows, cols, scratch, .. } = *tile;
+    // SAFETY: by the caller; the scratch has room for both tiles and a band.
+    unsafe {
+        let one = Staged { rows: scratch, pitch: pitch(cols, W) };
+        let other = Staged { rows: scratch.add(rows * one.pitch), pitch: pitch(rows, W) };
+        let band = other.rows.add(cols * other.pitch);
+        one.put(token, first, stride, rows, cols * W);
+        if first == second {
+            return one.write_transposed::<V, W>(token, (first, stride), (rows, cols), band);
+        }
+        other.put(token, second, stride, cols, rows * W);
+        other.write_transposed::<V, W>(token, (first, stride), (rows, cols), band);
+        one.write_transposed::<V, W>(token, (second, stride), (cols, rows), band);
+    }
+}
+
+/// A tile in the scratch.
+struct Staged {
+    rows: *mut u8,
+    /// The distance between rows.
+    pitch: usize,
+}
+
+impl Staged {
+    /// Copies so many rows of so many bytes here.
+    ///
+    /// # Safety
+    /// They are valid for reads, and there is room for them.
+    #[inline(always)]
+    unsafe fn put<V: Vector>(
+        &self,
+        token: Token<V>,
+        from: *const u8,
+        stride: isize,
+        rows: usize,
+        bytes: usize,
+    ) {
+        for row in 0..rows {
+            let src = from.wrapping_offset(row.cast_signed() * stride);
+            let ahead = src.wrapping_offset(ROWS_AHEAD * stride);
+            for at in (0..bytes).step_by(LINE) {
+                V::prefetch(ahead.wrapping_add(at));
+            }
+            // SAFETY: by the caller.
+            unsafe { copy(token, src, self.rows.add(row * self.pitch), bytes) };
+        }
+    }
+
+    /// Writes the transpose of what is here, of so many rows and columns of it: some rows at a time, which are put together at `band`.
+    ///
+    /// # Safety
+    /// The rows are valid for writes; as many columns are here, and there is room for the rows of a micro-tile.
+    #[inline(always)]
+    unsafe fn write_transposed<V: Vector, const W: usize>(
+        &self,
+        token: Token<V>,
+        (to, stride): (*mut u8, isize),
+        (rows, cols): (usize, usize),
+        band: *mut u8,
+    ) {
+        let side = V::BYTES / W;
+        let band_pitch = pitch(cols, W);
+        // SAFETY: by the caller.
+        unsafe {
+            for row in (0..rows).step_by(side) {
+                let count = side.min(rows - row);
+                let whole = if count == side { cols / side * side } else { 0 };
+                for col in (0..whole).step_by(side) {
+                    let mut vectors = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+                    let from = self.rows.add(col * self.pitch + row * W);
+                    load(token, from, self.pitch.cast_signed(), &mut vectors[..side]);
+                    let vectors = written(&mut vectors[..side]);
+                    transpose_micro_tile::<V, W>(vectors);
+                    store(band.add(col * W), band_pitch.cast_signed(), vectors);
+                }
+                for index in 0..count {
+                    let put_together = band.add(index * band_pitch);
+                    for col in whole..cols {
+                        let from = self.rows.add(col * self.pitch + (row + index) * W);
+                        std::ptr::copy_nonoverlapping(from, put_together.add(col * W), W);
+                    }
+                    let to = to.wrapping_offset((row + index).cast_signed() * stride);
+                    copy(token, put_together, to, cols * W);
+                }
+            }
+        }
+    }
+}
+
+/// Copies a run.
+///
+/// # Safety
+/// As [`std::ptr::copy_nonoverlapping`].
+#[inline(always)]
+unsafe fn copy<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8, bytes: usize) {
+    let whole = bytes / V::BYTES * V::BYTES;
+    // SAFETY: by the caller.
+    unsafe {
+        for at in (0..whole).step_by(V::BYTES) {
+            V::load(token, src.add(at)).store(dst.add(at));
+        }
+        std::ptr::copy_nonoverlapping(src.add(whole), dst.add(whole), bytes - whole);
+    }
+}
+
+impl SquareTile {
+    /// The element of a row and a column of the tile at `begin`.
+    #[inline(always)]
+    fn at<const W: usize>(&self, begin: *mut u8, row: usize, col: usize) -> *mut u8 {
+        begin.wrapping_offset(row.cast_signed() * self.stride).wrapping_add(col * W)
+    }
+}
+
+/// Reads the rows of a micro-tile.
+///
+/// # Safety
+/// They are valid for reads.
+#[inline(always)]
+unsafe fn load<V: Vector>(
+    token: Token<V>,
+    from: *const u8,
+    stride: isize,
+    vectors: &mut [MaybeUninit<V>],
+) {
+    for (row, vector) in vectors.iter_mut().enumerate() {
+        // SAFETY: by the caller.
+        vector.write(unsafe { V::load(token, from.wrapping_offset(row.cast_signed() * stride)) });
+    }
+}
+
+/// Writes the rows of a micro-tile.
+///
+/// # Safety
+/// They are valid for writes.
+#[inline(always)]
+unsafe fn store<V: Vector>(to: *mut u8, stride: isize, vectors: &[V]) {
+    for (row, vector) in vectors.iter().enumerate() {
+        // SAFETY: by the caller.
+        unsafe { vector.store(to.wrapping_offset(row.cast_signed() * stride)) };
+    }
+}
