@@ -19,6 +19,10 @@ pub trait Backend {
     /// other has none ([`Infallible`](std::convert::Infallible)).
     type FilledPlan: Display;
 
+    /// How a tensor is moved within its own buffer. A backend that moves between two has none
+    /// ([`Infallible`](std::convert::Infallible)).
+    type InPlacePlan: Display;
+
     /// Decides how `work` is done.
     fn plan(&self, work: &Move) -> Self::Plan;
 
@@ -26,6 +30,13 @@ pub trait Backend {
     /// it; `work` moves rows, and the source of `fill` is one element. `None` where one after the other is as fast.
     fn plan_filled(&self, work: &Move, fill: &Move) -> Option<Self::FilledPlan> {
         let _ = (work, fill);
+        None
+    }
+
+    /// Decides how `work` is done where its source and its destination are the same buffer, with at most `most_scratch`
+    /// bytes beside it. `None` if it cannot be.
+    fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<Self::InPlacePlan> {
+        let _ = (work, most_scratch);
         None
     }
 
@@ -86,6 +97,17 @@ pub trait Backend {
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
         let _ = (src, fill, dst, go_on);
+        unreachable!("{plan} was made by nobody")
+    }
+
+    /// Moves the elements of `buffer`. It is not stopped: what is in the middle of it is neither the tensor before nor the
+    /// one after. A backend without such plans is never asked.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if the buffer is shorter than what is planned; nothing has been
+    /// written then.
+    fn run_in_place(&self, plan: &Self::InPlacePlan, buffer: &mut Self::Buffer) -> Result<()> {
+        let _ = buffer;
         unreachable!("{plan} was made by nobody")
     }
 }

@@ -105,6 +105,13 @@ pub enum Error {
         /// The shape of the output.
         to: Shape,
     },
+    /// A tensor cannot be moved within its own buffer with so little beside it.
+    NotInPlace {
+        /// The bytes of the tensor.
+        bytes: usize,
+        /// The bytes beside it that there may be.
+        most_scratch: usize,
+    },
     /// A tensor has not the element type that is needed.
     DTypeMismatch {
         /// Whose element type it is.
@@ -342,6 +349,10 @@ impl fmt::Display for Error {
             Error::NumberOutOfRange { argument, number, expected } => {
                 write!(f, "{argument} {number} is out of range: expected {expected}")
             }
+            Error::NotInPlace { bytes, most_scratch } => write!(
+                f,
+                "{bytes} bytes cannot be moved so within their own place with {most_scratch} bytes of scratch"
+            ),
             Error::NotOnePass { from, to } => write!(
                 f,
                 "from these layouts of shape {from} to shape {to} takes more than one pass over \

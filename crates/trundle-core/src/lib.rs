@@ -36,7 +36,10 @@ pub use error::{Error, Result};
 pub use fingerprint::{Digest, Fingerprint};
 pub use index_map::{AxisMap, IndexMap, Layer, Line, Piece, Regions, Table};
 pub use layout::Layout;
-pub use moves::{Block, Cut, CutAt, IndexTable, LengthTable, Loop, Move, Run, Source};
+pub use moves::{
+    Along, Block, CellMove, Cut, CutAt, InPlace, InPlaceAxis, IndexTable, LengthTable, Loop, Move,
+    Run, Source,
+};
 pub use ops::Op;
 pub use packing::{BitOrder, Packing, Width};
 pub use program::Program;

@@ -73,6 +73,17 @@ impl<'a, T> TensorViewMut<'a, T> {
     pub fn buffer_mut(&mut self) -> &mut [T] {
         self.buffer
     }
+
+    /// From now on the elements of the buffer lie as `layout` says.
+    ///
+    /// # Errors
+    /// As of a new view with this layout; the view is as it was then.
+    pub fn set_layout(&mut self, layout: Layout) -> Result<()> {
+        layout.check_within("out", self.width, size_of_val(self.buffer))?;
+        layout.check_writable(self.width.units())?;
+        self.layout = layout;
+        Ok(())
+    }
 }
 
 /// How a view is made of a buffer. One to write, besides, refuses a layout that addresses a byte twice.

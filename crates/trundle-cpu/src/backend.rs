@@ -5,7 +5,7 @@ use trundle_core::{Backend, Error, Move, Result};
 
 use crate::cancellation::Cancellation;
 use crate::large_pages::prefer_large_pages;
-use crate::{FilledPlan, Machine, Plan, Planner};
+use crate::{FilledPlan, InPlacePlan, Machine, Plan, Planner};
 
 /// Moves elements with this machine's CPU.
 #[derive(Clone, Debug)]
@@ -38,6 +38,7 @@ impl Backend for Cpu {
     type Buffer = [u8];
     type Plan = Plan;
     type FilledPlan = FilledPlan;
+    type InPlacePlan = InPlacePlan;
 
     fn plan(&self, work: &Move) -> Plan {
         self.planner.plan(work)
@@ -45,6 +46,10 @@ impl Backend for Cpu {
 
     fn plan_filled(&self, work: &Move, fill: &Move) -> Option<FilledPlan> {
         self.planner.plan_filled(work, fill)
+    }
+
+    fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<InPlacePlan> {
+        self.planner.plan_in_place(work, most_scratch)
     }
 
     /// Some seconds, and some hundred megabytes, whatever is asked for.
@@ -110,5 +115,9 @@ impl Backend for Cpu {
     ) -> Result<()> {
         // SAFETY: shared and unique references to initialised bytes, which cannot overlap.
         unsafe { plan.run_raw(src, fill, dst, &Cancellation::when_not(go_on)) }
+    }
+
+    fn run_in_place(&self, plan: &InPlacePlan, buffer: &mut [u8]) -> Result<()> {
+        plan.run_slice(buffer)
     }
 }

@@ -180,6 +180,7 @@ impl<Buffer: Bytewise + ?Sized> Backend for PairByPair<Buffer> {
     type Buffer = Buffer;
     type Plan = Move;
     type FilledPlan = Infallible;
+    type InPlacePlan = std::convert::Infallible;
 
     fn plan(&self, work: &Move) -> Move {
         work.clone()

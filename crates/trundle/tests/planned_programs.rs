@@ -205,6 +205,7 @@ impl Backend for Measured {
     type Buffer = Buffer;
     type Plan = Move;
     type FilledPlan = Infallible;
+    type InPlacePlan = std::convert::Infallible;
 
     fn plan(&self, work: &Move) -> Move {
         work.clone()

@@ -4,12 +4,14 @@ mod bind;
 mod block;
 mod canonicalize;
 mod cut;
+mod in_place;
 mod index_table;
 
 use std::fmt;
 
 pub use block::{Block, Loop, Source};
 pub use cut::{Cut, CutAt, LengthTable, Run};
+pub use in_place::{Along, CellMove, InPlace, InPlaceAxis};
 pub use index_table::IndexTable;
 
 use crate::{IndexMap, Layout, Packing, Regions, Result, Width};

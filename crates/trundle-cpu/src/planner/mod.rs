@@ -60,8 +60,13 @@ impl Planner {
         Planner { machine }
     }
 
+    /// The machine that it plans for.
+    pub(crate) fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
     /// The best kernel of these roles that the machine can run.
-    fn kernel_of(&self, roles: Roles) -> Option<&'static Kernel> {
+    pub(crate) fn kernel_of(&self, roles: Roles) -> Option<&'static Kernel> {
         let is_it = |kernel: &&Kernel| kernel.roles == roles && kernel.simd <= self.machine.simd;
         CATALOGUE.iter().find(is_it)
     }

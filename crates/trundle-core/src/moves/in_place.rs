@@ -1,0 +1,283 @@
+//! A move of a tensor onto its own places: which element takes whose place, axis by axis.
+
+use super::canonicalize::canonicalize;
+use super::{Block, Cut, CutAt, LengthTable, Loop, Move, Run, Source};
+
+/// A move whose source and destination are the same places of one buffer, each of which is read once.
+///
+/// The places are those of a box: one for each index along [`axes`](InPlace::axes). Where each axis of the
+/// result is read follows from its index alone, so that a cell, the box of a part of each axis, takes the
+/// place of another one.
+///
+/// Whoever carries it out may rely on this: all bytes lie within [`bytes`](InPlace::bytes), no two indices
+/// are one byte, and every index is the source of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InPlace {
+    offset: usize,
+    bytes: usize,
+    axes: Vec<InPlaceAxis>,
+}
+
+/// One axis of the box, the bytes of an element among them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InPlaceAxis {
+    /// The number of steps.
+    pub len: usize,
+    /// The distance between neighbours, in bytes; positive.
+    pub stride: isize,
+    /// The axis of the source along which it is read; that has as many steps.
+    pub from: usize,
+    /// Where along it.
+    pub along: Along,
+}
+
+/// Where along an axis the steps `i` of one of `n` steps are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Along {
+    /// At `i`.
+    Kept,
+    /// At `n - 1 - i`.
+    Flipped,
+    /// At `(i + shift) mod n`.
+    Rolled {
+        /// From 1 to `n - 1`.
+        shift: usize,
+    },
+    /// At `(at - 1 - i) mod n`: what is before `at` is flipped, and so is what is not.
+    FlippedParts {
+        /// From 1 to `n - 1`.
+        at: usize,
+    },
+    /// At `length - 1 - i` where `i` is less than the length of its lane, else at `i`. The strides of the
+    /// table are those of the axes.
+    Reversed(LengthTable),
+}
+
+/// Where a cell is read and written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellMove {
+    /// From its source to its place.
+    Across,
+    /// From the tensor, as it is, to a buffer of its own without gaps.
+    Saved,
+    /// From such a buffer to its place.
+    Restored,
+}
+
+impl Move {
+    /// The move as one of a tensor onto its own places, if source and destination are the same buffer and
+    /// it is one. `None` for others, also for some that are: where the elements share bytes, and where
+    /// the index along one axis does not decide that along another.
+    pub fn in_place(&self) -> Option<InPlace> {
+        let [block] = &self.blocks[..] else { return None };
+        if self.packing.is_some() || !block.indices.is_empty() || self.src_bytes != self.dst_bytes {
+            return None;
+        }
+        // A table does not lead along loops of one step.
+        let loops: Vec<usize> =
+            (0..block.loops.len()).filter(|at| block.loops[*at].len > 1).collect();
+        let mut src_offset = block.dst_offset;
+        let mut axes = Vec::with_capacity(loops.len() + 1);
+        for at in &loops {
+            let (step, start, along) = along_of(&block.loops[*at], &loops)?;
+            let stride = step.abs();
+            let from = loops.iter().position(|at| block.loops[*at].dst_stride == stride)?;
+            let each = &block.loops[*at];
+            if block.loops[loops[from]].len != each.len {
+                return None;
+            }
+            if matches!(along, Along::Reversed(_)) && loops[from] != *at {
+                return None;
+            }
+            src_offset += start.cast_signed() * stride;
+            axes.push(InPlaceAxis { len: each.len, stride: each.dst_stride, from, along });
+        }
+        let mut is_read = vec![false; axes.len()];
+        axes.iter().for_each(|axis| is_read[axis.from] = true);
+        if src_offset != block.src_offset || is_read.contains(&false) {
+            return None;
+        }
+        let from = axes.len();
+        axes.push(InPlaceAxis { len: self.width, stride: 1, from, along: Along::Kept });
+        axes.iter_mut().for_each(|axis| {
+            if let Along::Reversed(table) = &mut axis.along {
+                table.strides.push(0);
+            }
+        });
+        Some(InPlace { offset: block.dst_offset.unsigned_abs(), bytes: self.dst_bytes, axes })
+    }
+}
+
+/// How far apart the steps of a loop are read, where along its axis the first one is, and the form. The
+/// loops of one step are not among `loops`, those of the axes.
+fn along_of(each: &Loop, loops: &[usize]) -> Option<(isize, usize, Along)> {
+    let len = each.len;
+    let cut = match &each.src {
+        Source::Affine { stride } if *stride < 0 => {
+            return Some((*stride, len - 1, Along::Flipped));
+        }
+        Source::Affine { stride } => return Some((*stride, 0, Along::Kept)),
+        Source::Cut(cut) => cut,
+    };
+    let Cut { at, first, second } = &**cut;
+    let step = second.src_stride;
+    let rounds = |run: &Run| run.src_per_length == 0 && run.src_stride == step;
+    let all = len.cast_signed() * step;
+    match at {
+        CutAt::Constant(at) if rounds(first) && rounds(second) && second.src_offset == -all => {
+            let (start, along) = if step > 0 {
+                (len - at, Along::Rolled { shift: len - at })
+            } else {
+                (at - 1, Along::FlippedParts { at: *at })
+            };
+            Some((step, start, along))
+        }
+        CutAt::Constant(_) => None,
+        CutAt::Table(table) => {
+            let step = each.dst_stride;
+            let reversed = Run { src_offset: -step, src_per_length: step, src_stride: -step };
+            let kept = Run { src_offset: 0, src_per_length: 0, src_stride: step };
+            let is_it = (table.start, table.per_length) == (0, 1);
+            if !is_it || *first != reversed || *second != kept {
+                return None;
+            }
+            let strides = loops.iter().map(|at| table.strides[*at]).collect();
+            Some((step, 0, Along::Reversed(LengthTable { strides, ..table.clone() })))
+        }
+    }
+}
+
+impl InPlace {
+    /// Where the first byte is.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The least size of the buffer, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The axes by falling stride; the last are the bytes of an element.
+    pub fn axes(&self) -> &[InPlaceAxis] {
+        &self.axes
+    }
+
+    /// Whether every element stays where it is.
+    pub fn is_identity(&self) -> bool {
+        let stays =
+            |(at, axis): (usize, &InPlaceAxis)| axis.from == at && axis.along == Along::Kept;
+        self.axes.iter().enumerate().all(stays)
+    }
+
+    /// The moves that are this one after another, in any order: each along one axis that is rolled. `None` if something is
+    /// moved otherwise, too.
+    pub fn rolls(&self) -> Option<Vec<InPlace>> {
+        let is_rolled = |axis: &InPlaceAxis| matches!(axis.along, Along::Rolled { .. });
+        let is_kept =
+            |(at, axis): (usize, &InPlaceAxis)| axis.from == at && axis.along == Along::Kept;
+        let is_of_rolls = |(at, axis)| is_rolled(axis) && axis.from == at || is_kept((at, axis));
+        if !self.axes.iter().enumerate().all(is_of_rolls) {
+            return None;
+        }
+        let rolled = (0..self.axes.len()).filter(|at| is_rolled(&self.axes[*at]));
+        let alone = rolled.map(|only| {
+            let mut alone = self.clone();
+            for (at, axis) in alone.axes.iter_mut().enumerate().filter(|(at, _)| *at != only) {
+                (axis.from, axis.along) = (at, Along::Kept);
+            }
+            alone
+        });
+        Some(alone.collect())
+    }
+
+    /// The move to a cell of so many steps along each axis, or of it where it is saved. Offsets count from the first
+    /// byte of the cell, and the entries of a table from that of its first lane.
+    ///
+    /// Along an axis of which it has not all steps it is kept, or flipped where the axis is. Where lengths cut, it has
+    /// all steps, or one, which is kept.
+    ///
+    /// # Panics
+    /// If there is not a number of steps for each axis.
+    pub fn cell(&self, steps: &[usize], way: CellMove) -> Move {
+        assert_eq!(steps.len(), self.axes.len(), "a number of steps for each axis");
+        // The cell that is read.
+        let mut read = steps.to_vec();
+        if way != CellMove::Saved {
+            self.axes.iter().zip(steps).for_each(|(axis, steps)| read[axis.from] = *steps);
+        }
+        let dense = strides_without_gaps(&read);
+        let mut block =
+            Block { src_offset: 0, dst_offset: 0, loops: Vec::new(), indices: Vec::new() };
+        let strides = |at: usize| match way {
+            CellMove::Restored => dense[at],
+            CellMove::Across | CellMove::Saved => self.axes[at].stride,
+        };
+        if way == CellMove::Saved {
+            for (at, len) in read.iter().enumerate() {
+                let src = Source::Affine { stride: strides(at) };
+                block.loops.push(Loop { len: *len, dst_stride: dense[at], src });
+            }
+        } else {
+            for (axis, len) in self.axes.iter().zip(steps) {
+                let stride = strides(axis.from);
+                let (start, src) = axis.read(*len, stride);
+                block.src_offset += start.cast_signed() * stride;
+                block.loops.push(Loop { len: *len, dst_stride: axis.stride, src });
+            }
+        }
+        let reach = |stride: &dyn Fn(usize) -> isize, steps: &[usize]| {
+            let last = |(at, len): (usize, &usize)| stride(at).unsigned_abs() * (len - 1);
+            1 + steps.iter().enumerate().map(last).sum::<usize>()
+        };
+        let in_buffer = read.iter().product();
+        let in_tensor = |steps: &[usize]| reach(&|at| self.axes[at].stride, steps);
+        let (src_bytes, dst_bytes) = match way {
+            CellMove::Across => (in_tensor(&read), in_tensor(steps)),
+            CellMove::Saved => (in_tensor(&read), in_buffer),
+            CellMove::Restored => (in_buffer, in_tensor(steps)),
+        };
+        canonicalize(Move { width: 1, packing: None, blocks: vec![block], src_bytes, dst_bytes })
+    }
+}
+
+impl InPlaceAxis {
+    /// Where along the source the first of `len` steps of a cell is read, and how the others are, where that has
+    /// this stride.
+    fn read(&self, len: usize, stride: isize) -> (usize, Source) {
+        let is_whole = len == self.len;
+        let all = len.cast_signed() * stride;
+        let rounds = |at: usize, stride: isize, back: isize| {
+            let run = |src_offset| Run { src_offset, src_per_length: 0, src_stride: stride };
+            let (first, second) = (run(0), run(back));
+            Source::Cut(Box::new(Cut { at: CutAt::Constant(at), first, second }))
+        };
+        match &self.along {
+            Along::Rolled { shift } if is_whole => (*shift, rounds(len - shift, stride, -all)),
+            Along::FlippedParts { at } if is_whole => (at - 1, rounds(*at, -stride, all)),
+            Along::Flipped | Along::FlippedParts { .. } => {
+                (len - 1, Source::Affine { stride: -stride })
+            }
+            Along::Reversed(table) if is_whole => {
+                let table = LengthTable { offset: 0, ..table.clone() };
+                let reversed =
+                    Run { src_offset: -stride, src_per_length: stride, src_stride: -stride };
+                let kept = Run { src_offset: 0, src_per_length: 0, src_stride: stride };
+                let at = CutAt::Table(table);
+                (0, Source::Cut(Box::new(Cut { at, first: reversed, second: kept })))
+            }
+            Along::Kept | Along::Rolled { .. } | Along::Reversed(_) => {
+                (0, Source::Affine { stride })
+            }
+        }
+    }
+}
+
+/// The strides of bytes in rows one after another.
+fn strides_without_gaps(steps: &[usize]) -> Vec<isize> {
+    let mut strides = vec![1; steps.len()];
+    for at in (1..steps.len()).rev() {
+        strides[at - 1] = strides[at] * steps[at].cast_signed();
+    }
+    strides
+}

@@ -1,0 +1,555 @@
+//! Cells of a tensor that take each other's places, in cycles.
+
+use std::fmt;
+use std::sync::Mutex;
+
+use trundle_core::{Along, CellMove, InPlace, LengthTable, Loop, Move, Source};
+use trundle_kernels::simd::{LINE, prefetch};
+
+use super::grid::{CellSize, Parts, greatest_common_divisor, parts_of};
+use super::memory::Memory;
+use crate::execute;
+use crate::plan::plural;
+use crate::threads::for_each_task;
+use crate::{Machine, Plan, Planner};
+
+/// Cycles of so many cells are begun at the one that comes first, which is looked for. Of longer ones it is marked which
+/// cells have been moved.
+const SHORT_CYCLE: usize = 8;
+
+/// What a thread takes at a time.
+const TASK_BYTES: usize = 1 << 20;
+
+/// More axes than tensors have once axes that stay together are one.
+const MOST_AXES: usize = 16;
+
+/// A number for each axis.
+type Index = [usize; MOST_AXES];
+
+/// A tensor whose cells take each other's places.
+#[derive(Clone, Debug)]
+pub(super) struct Cells {
+    axes: Vec<CellAxis>,
+    /// The axis along which lengths say where it is read, if its parts are of one step.
+    reversed: Option<(usize, LengthTable)>,
+    /// How far apart the lanes of a table are that cuts within cells, and its first entry.
+    entries: Option<(Vec<isize>, usize)>,
+    /// Where the tensor begins.
+    offset: usize,
+    /// How cells are moved, for each kind of part along each axis.
+    kinds: Vec<CellPlans>,
+    /// The most bytes of a cell.
+    cell_bytes: usize,
+    /// Whether cells are saved before they are moved: rows that become columns drive each other out of the caches where they
+    /// are, not where they follow each other.
+    is_staged: bool,
+    cycles: Cycles,
+    /// How the cells are numbered.
+    digits: Vec<Digit>,
+    /// How many numbers cells have that are marked together: those along the axes along which something is moved.
+    together: usize,
+    threads: usize,
+}
+
+/// How the cells are gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cycles {
+    /// Each stays where it is, and is moved within.
+    Within,
+    /// In cycles of at most so many.
+    Short(usize),
+    /// In longer ones.
+    Marked,
+}
+
+#[derive(Clone, Debug)]
+struct CellAxis {
+    from: usize,
+    /// The bytes from the first part to each.
+    offset: Vec<usize>,
+    begin: Vec<usize>,
+    read_at: Vec<usize>,
+    /// Of which kind each is.
+    kind: Vec<usize>,
+    /// How far apart kinds are among the plans.
+    kind_stride: usize,
+}
+
+/// How a cell of some number of steps along each axis is moved.
+#[derive(Clone, Debug)]
+struct CellPlans {
+    bytes: usize,
+    /// Whether it stays as it is.
+    is_kept: bool,
+    across: CellPlan,
+    saved: CellPlan,
+    restored: CellPlan,
+}
+
+#[derive(Clone, Debug)]
+enum CellPlan {
+    /// So many bytes as they are.
+    Run(usize),
+    /// Rows of so many bytes to one after another.
+    Rows {
+        rows: usize,
+        stride: isize,
+        bytes: usize,
+    },
+    Moved(Box<Plan>),
+}
+
+/// So many rows ahead of the one that is saved are fetched.
+const ROWS_AHEAD: usize = 12;
+
+impl CellPlan {
+    fn of(work: &Move, planner: &Planner) -> CellPlan {
+        let is_run =
+            matches!(work.blocks(), [block] if block.loops.is_empty() && block.src_offset == 0);
+        if is_run {
+            return CellPlan::Run(work.width());
+        }
+        if let [block] = work.blocks()
+            && let [Loop { len, dst_stride, src: Source::Affine { stride } }] = block.loops[..]
+            && work.width() >= LINE
+            && dst_stride == work.width().cast_signed()
+            && (block.src_offset, block.dst_offset) == (0, 0)
+        {
+            return CellPlan::Rows { rows: len, stride, bytes: work.width() };
+        }
+        CellPlan::Moved(Box::new(planner.plan(work)))
+    }
+
+    /// # Safety
+    /// The cell is valid for reads at `src` and for writes at `dst`, which do not overlap.
+    unsafe fn run(&self, src: *const u8, dst: *mut u8, entries: isize) {
+        // SAFETY: by the caller.
+        unsafe {
+            match self {
+                CellPlan::Run(bytes) => std::ptr::copy_nonoverlapping(src, dst, *bytes),
+                CellPlan::Rows { rows, stride, bytes } => {
+                    for row in 0..*rows {
+                        let from = src.wrapping_offset(row.cast_signed() * stride);
+                        let ahead = from.wrapping_offset(ROWS_AHEAD.cast_signed() * stride);
+                        for line in (0..*bytes).step_by(LINE) {
+                            prefetch(ahead.wrapping_add(line));
+                        }
+                        std::ptr::copy_nonoverlapping(from, dst.add(row * bytes), *bytes);
+                    }
+                }
+                CellPlan::Moved(plan) => execute::run_at(plan, src, dst, entries),
+            }
+        }
+    }
+}
+
+impl Cells {
+    /// The cells of a move; none if it is not one of them, of cells like these.
+    pub(super) fn of(
+        work: &InPlace,
+        machine: &Machine,
+        threads: usize,
+        size: CellSize,
+    ) -> Option<Cells> {
+        if work.axes().len() > MOST_AXES {
+            return None;
+        }
+        let parts = parts_of(work, size)?;
+        let is_staged = work.axes().iter().enumerate().any(|(at, axis)| axis.from != at);
+        let planner = Planner::new(Machine { threads: 1, ..machine.clone() });
+        let (mut reversed, mut entries) = (None, None);
+        for (at, axis) in work.axes().iter().enumerate() {
+            if let Along::Reversed(table) = &axis.along {
+                if parts[at].count() == axis.len {
+                    let is_one = |(at, stride): (usize, &isize)| {
+                        *stride == 0 || parts[at].count() == work.axes()[at].len
+                    };
+                    if !table.strides.iter().enumerate().all(is_one) {
+                        return None;
+                    }
+                    reversed = Some((at, table.clone()));
+                } else {
+                    entries = Some((table.strides.clone(), table.offset));
+                }
+            }
+        }
+        let mut axes: Vec<CellAxis> = Vec::new();
+        let mut steps: Vec<Vec<usize>> = Vec::new();
+        for (axis, parts) in work.axes().iter().zip(&parts) {
+            let (each, kinds) = CellAxis::new(axis.from, axis.stride, parts);
+            axes.push(each);
+            steps.push(kinds);
+        }
+        let mut kinds = 1usize;
+        for (axis, steps) in axes.iter_mut().zip(&steps).rev() {
+            axis.kind_stride = kinds;
+            kinds = kinds.checked_mul(steps.len()).filter(|kinds| *kinds <= 1024)?;
+        }
+        let kinds: Vec<CellPlans> = (0..kinds)
+            .map(|kind| {
+                let steps_of = |(axis, steps): (&CellAxis, &Vec<usize>)| {
+                    steps[kind / axis.kind_stride % steps.len()]
+                };
+                let steps: Vec<usize> = axes.iter().zip(&steps).map(steps_of).collect();
+                CellPlans::of(work, &steps, &planner)
+            })
+            .collect();
+        let cell_bytes = kinds.iter().map(|kind| kind.bytes).max()?;
+        let stays = |(at, axis): (usize, &CellAxis)| {
+            axis.stays(at) && reversed.as_ref().is_none_or(|(moved, _)| *moved != at)
+        };
+        let (order, moved): (Vec<usize>, Vec<usize>) =
+            (0..axes.len()).partition(|at| stays((*at, &axes[*at])));
+        let of_axis = |at: &usize| Digit { axis: *at, count: axes[*at].count(), steps: 1 };
+        let mut digits: Vec<Digit> = order.iter().map(of_axis).collect();
+        // Transposed cells are gone through in squares of some, so that the pages of their rows are come back to soon.
+        let (rough, fine): (Vec<Digit>, Vec<Digit>) =
+            moved.iter().map(of_axis).map(Digit::cut).unzip();
+        digits.extend(rough);
+        digits.extend(fine);
+        let together = digits[order.len()..].iter().map(|digit| digit.count).product();
+        let cycles = cycles_of(&axes, reversed.as_ref());
+        let offset = work.offset();
+        Some(Cells {
+            axes,
+            reversed,
+            entries,
+            offset,
+            kinds,
+            cell_bytes,
+            is_staged,
+            cycles,
+            digits,
+            together,
+            threads,
+        })
+    }
+
+    /// Whether each stays where it is, and is moved within.
+    pub(super) fn is_within(&self) -> bool {
+        self.cycles == Cycles::Within
+    }
+
+    /// The most bytes of a cell.
+    pub(super) fn cell_bytes(&self) -> usize {
+        self.cell_bytes
+    }
+
+    /// The bytes beside the tensor that a run takes.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        let marks = match self.cycles {
+            Cycles::Marked => self.together.div_ceil(8),
+            Cycles::Within | Cycles::Short(_) => 0,
+        };
+        self.threads * (self.scratch_each() + marks)
+    }
+
+    /// The scratch of a thread: for the cell that is saved, and where cells are staged, for another one.
+    fn scratch_each(&self) -> usize {
+        (1 + usize::from(self.is_staged)) * self.cell_bytes.next_multiple_of(LINE) + LINE
+    }
+
+    /// All numbers of cells, and some of none.
+    fn numbers(&self) -> usize {
+        self.digits.iter().map(|digit| digit.count).product()
+    }
+
+    /// Moves all cells.
+    ///
+    /// # Safety
+    /// The buffer has the bytes of the move, and nobody else reads or writes them meanwhile.
+    pub(super) unsafe fn run(&self, memory: Memory) {
+        let (units, each) = match self.cycles {
+            Cycles::Marked => (self.numbers() / self.together, self.together),
+            Cycles::Within | Cycles::Short(_) => (self.numbers(), 1),
+        };
+        let together = (TASK_BYTES / (self.cell_bytes * each).max(1))
+            .clamp(1, units.div_ceil(self.threads).max(1));
+        let scratch: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+        for_each_task(self.threads, units.div_ceil(together), &|task| {
+            let taken = scratch.lock().map(|mut kept| kept.pop()).ok().flatten();
+            let mut own = taken.unwrap_or_else(|| vec![0; self.scratch_each()]);
+            let first = task * together;
+            for unit in first..(first + together).min(units) {
+                // SAFETY: each cell is in one cycle, which one unit moves; cells do not overlap.
+                unsafe {
+                    match self.cycles {
+                        Cycles::Marked => self.run_marked(unit * each, memory, &mut own),
+                        Cycles::Within | Cycles::Short(_) => self.run_short(unit, memory, &mut own),
+                    }
+                }
+            }
+            if let Ok(mut kept) = scratch.lock() {
+                kept.push(own);
+            }
+        });
+    }
+
+    /// Moves the cycle of cell `number`, if that comes first in it.
+    ///
+    /// # Safety
+    /// As [`Cells::run`].
+    unsafe fn run_short(&self, number: usize, memory: Memory, scratch: &mut [u8]) {
+        let Some(first) = self.index(number) else { return };
+        let mut at = self.read_at(&first);
+        while at != first {
+            if at < first {
+                return;
+            }
+            at = self.read_at(&at);
+        }
+        // SAFETY: by the caller.
+        unsafe { self.run_cycle(&first, memory, scratch, |_| ()) };
+    }
+
+    /// Moves the cycles of all cells that are marked together, from cell `number` on.
+    ///
+    /// # Safety
+    /// As [`Cells::run`].
+    unsafe fn run_marked(&self, number: usize, memory: Memory, scratch: &mut [u8]) {
+        let count = self.together;
+        let mut marks = vec![0u64; count.div_ceil(64)];
+        for cell in 0..count {
+            if marks[cell / 64] >> (cell % 64) & 1 == 1 {
+                continue;
+            }
+            let Some(first) = self.index(number + cell) else { continue };
+            // SAFETY: by the caller.
+            unsafe {
+                self.run_cycle(&first, memory, scratch, |index| {
+                    let cell = self.number(index) - number;
+                    marks[cell / 64] |= 1 << (cell % 64);
+                });
+            }
+        }
+    }
+
+    /// Moves a cycle of cells, each of which is told.
+    ///
+    /// # Safety
+    /// As [`Cells::run`].
+    unsafe fn run_cycle(
+        &self,
+        first: &Index,
+        memory: Memory,
+        scratch: &mut [u8],
+        mut moved: impl FnMut(&Index),
+    ) {
+        let mut to = *first;
+        let plans = self.plans(&to);
+        moved(&to);
+        let mut from = self.read_at(&to);
+        let begin = scratch.as_ptr().align_offset(LINE);
+        let saved = scratch[begin..].as_mut_ptr();
+        let staged = saved.wrapping_add(self.cell_bytes.next_multiple_of(LINE));
+        // SAFETY: the places of cells are within the tensor, which is valid by the caller, and two cells do not overlap.
+        // The scratch has the bytes of a cell, or of two.
+        unsafe {
+            if from == to {
+                if plans.is_kept {
+                    return;
+                }
+                plans.saved.run(memory.at(self.place(&from)), saved, 0);
+                return plans.restored.run(saved, memory.at(self.place(&to)), self.entry(&to));
+            }
+            plans.saved.run(memory.at(self.place(first)), saved, 0);
+            while from != *first {
+                let (src, dst) = (memory.at(self.place(&from)), memory.at(self.place(&to)));
+                if self.is_staged {
+                    self.plans(&from).saved.run(src, staged, 0);
+                    self.plans(&to).restored.run(staged, dst, self.entry(&to));
+                } else {
+                    self.plans(&to).across.run(src, dst, self.entry(&to));
+                }
+                to = from;
+                moved(&to);
+                from = self.read_at(&to);
+            }
+            self.plans(&to).restored.run(saved, memory.at(self.place(&to)), self.entry(&to));
+        }
+    }
+
+    /// The parts of cell `number`; `None` if there is none of this number.
+    fn index(&self, number: usize) -> Option<Index> {
+        let mut index = [0; MOST_AXES];
+        let mut rest = number;
+        for Digit { axis, count, steps } in self.digits.iter().rev() {
+            index[*axis] += rest % count * steps;
+            rest /= count;
+        }
+        let is_within = self.axes.iter().zip(&index).all(|(axis, at)| *at < axis.count());
+        is_within.then_some(index)
+    }
+
+    fn number(&self, index: &Index) -> usize {
+        let of_digit = |digit: &Digit| (index[digit.axis] / digit.steps % digit.count, digit.count);
+        self.digits.iter().map(of_digit).fold(0, |number, (at, count)| number * count + at)
+    }
+
+    /// Where a cell is read.
+    fn read_at(&self, index: &Index) -> Index {
+        let mut read = [0; MOST_AXES];
+        for (axis, at) in self.axes.iter().zip(index) {
+            read[axis.from] = axis.read_at[*at];
+        }
+        if let Some((axis, table)) = &self.reversed {
+            let length = table.lengths[self.entry_of(&table.strides, table.offset, index)];
+            if index[*axis] < length {
+                read[*axis] = length - 1 - index[*axis];
+            }
+        }
+        read
+    }
+
+    /// Where the first byte of a cell is.
+    fn place(&self, index: &Index) -> usize {
+        let steps = self.axes.iter().zip(index).map(|(axis, at)| axis.offset[*at]);
+        self.offset + steps.sum::<usize>()
+    }
+
+    fn plans(&self, index: &Index) -> &CellPlans {
+        let kinds = self.axes.iter().zip(index).map(|(axis, at)| axis.kind[*at] * axis.kind_stride);
+        &self.kinds[kinds.sum::<usize>()]
+    }
+
+    /// The entry of a cell's first lane in the table that cuts within cells.
+    fn entry(&self, index: &Index) -> isize {
+        self.entries
+            .as_ref()
+            .map_or(0, |(strides, offset)| self.entry_of(strides, *offset, index).cast_signed())
+    }
+
+    fn entry_of(&self, strides: &[isize], offset: usize, index: &Index) -> usize {
+        let steps = self.axes.iter().zip(index).zip(strides);
+        let steps = steps.map(|((axis, at), stride)| axis.begin[*at].cast_signed() * stride);
+        offset.wrapping_add_signed(steps.sum())
+    }
+}
+
+/// How many cells of each axis a square of them has.
+const SQUARE: usize = 16;
+
+/// A digit of the numbers of cells: a part of the index along an axis.
+#[derive(Clone, Copy, Debug)]
+struct Digit {
+    axis: usize,
+    count: usize,
+    /// How many parts the next number is further.
+    steps: usize,
+}
+
+impl Digit {
+    /// Two digits of an axis: of the squares, and within one.
+    fn cut(self) -> (Digit, Digit) {
+        let rough = Digit { count: self.count.div_ceil(SQUARE), steps: SQUARE, ..self };
+        (rough, Digit { count: self.count.min(SQUARE), ..self })
+    }
+}
+
+impl CellAxis {
+    /// An axis, but for the stride of its kinds; and how many steps each kind has.
+    fn new(from: usize, stride: isize, parts: &Parts) -> (CellAxis, Vec<usize>) {
+        let mut kinds: Vec<usize> = Vec::new();
+        let mut kind = Vec::with_capacity(parts.count());
+        for part in 0..parts.count() {
+            let steps = parts.steps(part);
+            let known = kinds.iter().position(|kind| *kind == steps);
+            kind.push(known.unwrap_or(kinds.len()));
+            if known.is_none() {
+                kinds.push(steps);
+            }
+        }
+        let offset = parts.begin.iter().map(|begin| begin * stride.unsigned_abs()).collect();
+        let (begin, read_at) = (parts.begin.clone(), parts.read_at.clone());
+        (CellAxis { from, offset, begin, read_at, kind, kind_stride: 0 }, kinds)
+    }
+
+    fn count(&self) -> usize {
+        self.read_at.len()
+    }
+
+    /// Whether each part stays where it is, for the axis of this number.
+    fn stays(&self, at: usize) -> bool {
+        self.from == at && self.read_at.iter().enumerate().all(|(part, read_at)| part == *read_at)
+    }
+}
+
+impl CellPlans {
+    fn of(work: &InPlace, steps: &[usize], planner: &Planner) -> CellPlans {
+        let plan = |way| CellPlan::of(&work.cell(steps, way), planner);
+        let across = work.cell(steps, CellMove::Across);
+        let is_kept = across.in_place().is_some_and(|cell| cell.is_identity());
+        CellPlans {
+            bytes: steps.iter().product(),
+            is_kept,
+            across: CellPlan::of(&across, planner),
+            saved: plan(CellMove::Saved),
+            restored: plan(CellMove::Restored),
+        }
+    }
+}
+
+impl fmt::Display for Cells {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count: usize = self.axes.iter().map(CellAxis::count).product();
+        write!(f, "{count} cell{} of at most {} bytes, ", plural(count), self.cell_bytes)?;
+        match self.cycles {
+            Cycles::Within => f.write_str("each moved within its place")?,
+            Cycles::Short(most) => write!(f, "in cycles of at most {most}")?,
+            Cycles::Marked => f.write_str("in cycles, which are found by marks")?,
+        }
+        let plans = self.kinds.iter().map(|kind| match self.cycles {
+            Cycles::Within => &kind.restored,
+            Cycles::Short(_) | Cycles::Marked if self.is_staged => &kind.restored,
+            Cycles::Short(_) | Cycles::Marked => &kind.across,
+        });
+        let moved = plans.filter_map(|plan| match plan {
+            CellPlan::Run(_) | CellPlan::Rows { .. } => None,
+            CellPlan::Moved(plan) => plan.steps().first().map(|step| step.kernel.name),
+        });
+        moved.take(1).try_for_each(|kernel| write!(f, ", by {kernel}"))
+    }
+}
+
+/// In how many cells' cycles the cells are moved.
+fn cycles_of(axes: &[CellAxis], reversed: Option<&(usize, LengthTable)>) -> Cycles {
+    if let Some((_, table)) = reversed
+        && axes
+            .iter()
+            .zip(&table.strides)
+            .enumerate()
+            .any(|(at, (axis, stride))| *stride != 0 && !axis.stays(at))
+    {
+        // Each cell of a cycle has another length.
+        return Cycles::Marked;
+    }
+    let mut cycle = if reversed.is_some() { 2 } else { 1 };
+    let froms: Vec<usize> = axes.iter().map(|axis| axis.from).collect();
+    for at in 0..axes.len() {
+        let mut orbit = vec![at];
+        while froms[orbit[orbit.len() - 1]] != at {
+            orbit.push(froms[orbit[orbit.len() - 1]]);
+        }
+        // What comes back to its axis may be at another part of it.
+        let round = |part: usize| orbit.iter().fold(part, |part, axis| axes[*axis].read_at[part]);
+        let again = least_round(axes[at].count(), round);
+        let together = orbit.len().saturating_mul(again);
+        cycle = cycle / greatest_common_divisor(cycle, together) * together;
+        if cycle > SHORT_CYCLE {
+            return Cycles::Marked;
+        }
+    }
+    if cycle == 1 { Cycles::Within } else { Cycles::Short(cycle) }
+}
+
+/// After how many rounds every part is where it was; something larger than a short cycle if that is long.
+fn least_round(count: usize, round: impl Fn(usize) -> usize) -> usize {
+    let mut at: Vec<usize> = (0..count).collect();
+    for rounds in 1..=SHORT_CYCLE {
+        at.iter_mut().for_each(|part| *part = round(*part));
+        if at.iter().enumerate().all(|(part, at)| part == *at) {
+            return rounds;
+        }
+    }
+    SHORT_CYCLE + 1
+}

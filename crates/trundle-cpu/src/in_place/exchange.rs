@@ -1,0 +1,335 @@
+//! Elements that change places in pairs, along the axes that they lie on: flips, reversals by length, rolls by half.
+//!
+//! Of the outermost axis that is moved the first half takes the place of the second. What is in its middle is a box of one axis
+//! less, of which the next one is halved. So both elements of a pair are found by strides, and no two pairs have one in common.
+
+use std::fmt;
+
+use trundle_core::{Along, InPlace, LengthTable};
+use trundle_kernels::{AffineLoop, Call, ExchangeTile, Kernel, Roles};
+
+use super::Limits;
+use super::memory::Memory;
+use crate::Planner;
+use crate::plan::plural;
+use crate::threads::for_each_task;
+
+/// Shorter runs are moved by other kernels, unless they are elements that are read backwards.
+const LEAST_RUN_BYTES: usize = 32;
+
+/// What a thread takes at a time, at least.
+const TASK_BYTES: usize = 256 << 10;
+
+/// Pairs of elements that change places.
+#[derive(Clone, Debug)]
+pub(super) struct Exchange {
+    nests: Vec<Nest>,
+    kernel: &'static Kernel,
+    threads: usize,
+}
+
+/// Pairs that strides lead to.
+#[derive(Clone, Debug)]
+struct Nest {
+    /// Where the first pair is, in bytes.
+    first: usize,
+    second: usize,
+    /// The loops around the rows, the outermost first.
+    outer: Vec<Side>,
+    rows: Side,
+    /// The elements of a row, of so many bytes.
+    cols: usize,
+    width: usize,
+    is_reversed: bool,
+    /// If lengths say how many pairs there are in each lane: those of the rows, or if these are single elements, of the columns.
+    lengths: Option<Lengths>,
+}
+
+/// A loop on both sides: how many steps it has, and how far apart they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Side {
+    len: usize,
+    first: isize,
+    second: isize,
+}
+
+const ONE: Side = Side { len: 1, first: 0, second: 0 };
+
+/// The lengths of lanes.
+#[derive(Clone, Debug)]
+struct Lengths {
+    table: LengthTable,
+    /// How far apart the entries are along the loops around the rows.
+    strides: Vec<isize>,
+    /// The stride of what is reversed.
+    stride: usize,
+}
+
+impl Exchange {
+    /// The pairs of a move; none if it is not of pairs, or these are better moved otherwise.
+    pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Exchange> {
+        let kernel = planner.kernel_of(Roles::Exchanged)?;
+        let axes = work.axes();
+        if axes.iter().enumerate().any(|(at, axis)| axis.from != at) {
+            return None;
+        }
+        let mut pairs = Pairs { loops: Vec::new(), nests: Vec::new() };
+        let reversed = axes.iter().position(|axis| matches!(axis.along, Along::Reversed(_)));
+        match reversed {
+            Some(at) => pairs.put_lanes(work, at)?,
+            None => pairs.put(work, 0, work.offset(), work.offset(), false)?,
+        }
+        let is_worth_it = |nest: &Nest| nest.is_reversed || nest.width >= LEAST_RUN_BYTES;
+        let nests = pairs.nests;
+        nests.iter().all(is_worth_it).then_some(Exchange { nests, kernel, threads: limits.threads })
+    }
+
+    /// Exchanges all pairs.
+    ///
+    /// # Safety
+    /// The buffer has the bytes of the move, and nobody else reads or writes them meanwhile.
+    pub(super) unsafe fn run(&self, memory: Memory) {
+        let Call::ExchangeTile(run) = self.kernel.call else {
+            unreachable!("exchanges have a kernel of them")
+        };
+        for nest in &self.nests {
+            let units = nest.units();
+            let each =
+                (TASK_BYTES / nest.unit_bytes()).clamp(1, units.div_ceil(self.threads).max(1));
+            for_each_task(self.threads, units.div_ceil(each), &|task| {
+                for unit in task * each..((task + 1) * each).min(units) {
+                    let Some(tile) = nest.tile(unit, memory) else { continue };
+                    // SAFETY: the pairs are in the tensor, and no element is of two.
+                    unsafe { run(&tile) };
+                }
+            });
+        }
+    }
+}
+
+/// Pairs as they are found.
+struct Pairs {
+    loops: Vec<Side>,
+    nests: Vec<Nest>,
+}
+
+impl Pairs {
+    /// Puts the pairs of the axes from `at` on, around which there are loops. The first ones are at `first` and `second`, which are
+    /// one place unless an axis before has been halved.
+    fn put(
+        &mut self,
+        work: &InPlace,
+        at: usize,
+        first: usize,
+        second: usize,
+        is_halved: bool,
+    ) -> Option<()> {
+        let Some(axis) = work.axes().get(at) else {
+            if is_halved {
+                self.nests.push(Nest::of(first, second, self.loops.clone()));
+            }
+            return Some(());
+        };
+        let (len, stride) = (axis.len, axis.stride);
+        let step = stride.unsigned_abs();
+        let mut with = |side: Side, first: usize, second: usize, is_halved: bool| {
+            self.loops.push(side);
+            let put = self.put(work, at + 1, first, second, is_halved);
+            self.loops.pop();
+            put
+        };
+        let same = |len| Side { len, first: stride, second: stride };
+        let turned = |len| Side { len, first: stride, second: -stride };
+        match &axis.along {
+            Along::Kept => with(same(len), first, second, is_halved),
+            Along::Flipped if is_halved => {
+                with(turned(len), first, second + (len - 1) * step, true)
+            }
+            Along::Flipped => {
+                with(turned(len / 2), first, second + (len - 1) * step, true)?;
+                if len % 2 == 1 {
+                    let middle = len / 2 * step;
+                    with(same(1), first + middle, second + middle, false)?;
+                }
+                Some(())
+            }
+            Along::Rolled { shift } if 2 * shift == len && !is_halved => {
+                with(same(*shift), first, second + shift * step, true)
+            }
+            Along::Rolled { .. } | Along::FlippedParts { .. } | Along::Reversed(_) => None,
+        }
+    }
+
+    /// Puts the pairs of a move that is reversed by lengths along axis `at`, and along no other one.
+    fn put_lanes(&mut self, work: &InPlace, at: usize) -> Option<()> {
+        let axes = work.axes();
+        let Along::Reversed(table) = &axes[at].along else { return None };
+        let others = || axes.iter().enumerate().filter(|(axis, _)| *axis != at);
+        if others().any(|(_, axis)| axis.along != Along::Kept) {
+            return None;
+        }
+        // What is within a step of the reversed axis and has one length is a run.
+        let mut inner = axes.len();
+        let mut run = 1;
+        while inner > at + 1
+            && table.strides[inner - 1] == 0
+            && axes[inner - 1].stride.unsigned_abs() == run
+        {
+            inner -= 1;
+            run *= axes[inner].len;
+        }
+        let around: Vec<usize> =
+            others().map(|(axis, _)| axis).filter(|axis| *axis < inner).collect();
+        let stride = axes[at].stride.unsigned_abs();
+        let outer = around.iter().map(|axis| {
+            let (len, stride) = (axes[*axis].len, axes[*axis].stride);
+            Side { len, first: stride, second: stride }
+        });
+        let strides = around.iter().map(|axis| table.strides[*axis]).collect();
+        self.nests.push(Nest {
+            first: work.offset(),
+            second: work.offset(),
+            outer: outer.collect(),
+            rows: Side { len: axes[at].len / 2, ..ONE },
+            cols: 1,
+            width: run,
+            is_reversed: stride == run && run < LEAST_RUN_BYTES,
+            lengths: Some(Lengths { table: table.clone(), strides, stride }),
+        });
+        Some(())
+    }
+}
+
+impl Nest {
+    /// Pairs that are at `first` and `second`, and further on where all of these loops lead; the innermost are of bytes.
+    fn of(first: usize, mut second: usize, mut loops: Vec<Side>) -> Nest {
+        loops.retain(|each| each.len > 1);
+        // Bytes that stay together are one run.
+        let mut width = 1usize;
+        while let Some(each) = loops.last()
+            && each.first == width.cast_signed()
+            && each.second == each.first
+        {
+            width *= each.len;
+            loops.pop();
+        }
+        let (mut cols, mut is_reversed) = (1, false);
+        if let Some(each) = loops.last()
+            && each.first == width.cast_signed()
+            && each.second == -each.first
+            && width < LEAST_RUN_BYTES
+        {
+            (cols, is_reversed) = (each.len, true);
+            second -= (each.len - 1) * width;
+            loops.pop();
+        }
+        let rows = loops.pop().unwrap_or(ONE);
+        Nest { first, second, outer: loops, rows, cols, width, is_reversed, lengths: None }
+    }
+
+    /// About the bytes of a row on both sides.
+    fn row_bytes(&self) -> usize {
+        2 * self.cols * self.width
+    }
+
+    /// Into how many parts the rows and the columns are cut.
+    fn parts(&self) -> (usize, usize) {
+        if self.lengths.is_some() {
+            return (1, 1);
+        }
+        let cols = if self.is_reversed { self.row_bytes() / TASK_BYTES } else { 0 };
+        let rows = (self.row_bytes() * self.rows.len / TASK_BYTES).clamp(1, self.rows.len);
+        (rows, cols.clamp(1, self.cols))
+    }
+
+    fn units(&self) -> usize {
+        let (rows, cols) = self.parts();
+        self.outer.iter().map(|each| each.len).product::<usize>() * rows * cols
+    }
+
+    fn unit_bytes(&self) -> usize {
+        let (rows, cols) = self.parts();
+        (self.row_bytes() * self.rows.len / (rows * cols)).max(1)
+    }
+
+    /// The rows of a unit; `None` if it has none.
+    fn tile(&self, unit: usize, memory: Memory) -> Option<ExchangeTile> {
+        let (row_parts, col_parts) = self.parts();
+        let part =
+            |part: usize, parts: usize, len: usize| len * part / parts..len * (part + 1) / parts;
+        let cols = part(unit % col_parts, col_parts, self.cols);
+        let rows = part(unit / col_parts % row_parts, row_parts, self.rows.len);
+        let mut rest = unit / col_parts / row_parts;
+        let (mut first, mut second, mut entry) = (self.first, self.second, 0);
+        for (at, each) in self.outer.iter().enumerate().rev() {
+            let index = (rest % each.len).cast_signed();
+            rest /= each.len;
+            first = first.wrapping_add_signed(index * each.first);
+            second = second.wrapping_add_signed(index * each.second);
+            entry += self.lengths.as_ref().map_or(0, |lengths| index * lengths.strides[at]);
+        }
+        let side = |side: Side| AffineLoop {
+            len: rows.len(),
+            src_stride: side.second,
+            dst_stride: side.first,
+        };
+        let Some(lengths) = &self.lengths else {
+            let index = rows.start.cast_signed();
+            first = first.wrapping_add_signed(index * self.rows.first) + cols.start * self.width;
+            second = second.wrapping_add_signed(index * self.rows.second);
+            // Of what is read backwards the first part is at the end.
+            second += (self.cols - cols.end) * self.width;
+            let (first, second) = (memory.at(first), memory.at(second));
+            let (rows, width, is_reversed) = (side(self.rows), self.width, self.is_reversed);
+            return Some(ExchangeTile {
+                first,
+                second,
+                rows,
+                cols: cols.len(),
+                width,
+                is_reversed,
+            });
+        };
+        let length = lengths.table.lengths[lengths.table.offset.wrapping_add_signed(entry)];
+        let pairs = length / 2;
+        let (step, is_reversed) = (lengths.stride, self.is_reversed);
+        if pairs == 0 {
+            return None;
+        }
+        let (second, rows, cols) = if is_reversed {
+            (second + (length - pairs) * step, ONE, pairs)
+        } else {
+            let step = step.cast_signed();
+            (
+                second + (length - 1) * lengths.stride,
+                Side { len: pairs, first: step, second: -step },
+                1,
+            )
+        };
+        let rows = AffineLoop { len: rows.len, src_stride: rows.second, dst_stride: rows.first };
+        let (first, second) = (memory.at(first), memory.at(second));
+        Some(ExchangeTile { first, second, rows, cols, width: self.width, is_reversed })
+    }
+}
+
+impl fmt::Display for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, nest) in self.nests.iter().enumerate() {
+            let Nest { cols, width, is_reversed, lengths, .. } = nest;
+            let separator = if number == 0 { "" } else { "\n    " };
+            write!(f, "{separator}runs ")?;
+            match lengths {
+                Some(_) if *is_reversed => write!(
+                    f,
+                    "as long as lengths say, of elements of {width} byte{}",
+                    plural(*width)
+                )?,
+                Some(_) => write!(f, "of {width} byte{}, as many as lengths say", plural(*width))?,
+                None => write!(f, "of {cols} x {width} byte{}", plural(*width))?,
+            }
+            let how = if *is_reversed { ", read backwards" } else { "" };
+            write!(f, " change places{how}, by {}", self.kernel.name)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! Axes cut into parts: a cell of a tensor has one part of each.
+
+use trundle_core::{Along, InPlace, InPlaceAxis};
+
+/// What cells shall be like, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CellSize {
+    /// What a cell has at least, so that it is worth it to look for its place, unless it has whole axes.
+    pub(super) least: usize,
+    /// What it has at most.
+    pub(super) most: usize,
+    /// The runs of a cell whose axes are transposed: whole lines, and enough of them that they are fetched ahead.
+    pub(super) run: usize,
+}
+
+/// Along how many steps a cell whose axes are transposed reaches at most.
+const MOST_STEPS: usize = 256;
+
+/// An axis in parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Parts {
+    /// Where each part begins, and behind the last the number of steps.
+    pub(super) begin: Vec<usize>,
+    /// The part along the source's axis that each is read at.
+    pub(super) read_at: Vec<usize>,
+}
+
+impl Parts {
+    /// The number of parts.
+    pub(super) fn count(&self) -> usize {
+        self.read_at.len()
+    }
+
+    /// The number of steps of a part.
+    pub(super) fn steps(&self, part: usize) -> usize {
+        self.begin[part + 1] - self.begin[part]
+    }
+
+    /// One part.
+    fn whole(len: usize) -> Parts {
+        Parts { begin: vec![0, len], read_at: vec![0] }
+    }
+
+    /// Parts of so many steps, but for the last, each read `shift` parts further.
+    fn even(len: usize, steps: usize, shift: usize) -> Parts {
+        let count = len.div_ceil(steps);
+        let begin = (0..count).map(|part| part * steps).chain([len]).collect();
+        let read_at = (0..count).map(|part| (part + shift) % count).collect();
+        Parts { begin, read_at }
+    }
+
+    /// Parts of at most so many steps that are the same from the other end, in each of two halves that meet
+    /// at `middle`; each is read where it stands, or from the other end of its half.
+    fn mirrored(len: usize, middle: usize, steps: usize, is_flipped: bool) -> Parts {
+        let mut parts = Parts { begin: vec![0], read_at: Vec::new() };
+        for (first, end) in [(0, middle), (middle, len)] {
+            if first == end {
+                continue;
+            }
+            let before = parts.count();
+            let half = (end - first) / 2;
+            let from_end = |at: &usize| first + end - at;
+            let mut cuts: Vec<usize> = (first..first + half).step_by(steps).skip(1).collect();
+            let middle = [first + half, end - half];
+            let behind: Vec<usize> = cuts.iter().rev().map(from_end).collect();
+            cuts.extend(middle.into_iter().filter(|at| *at > first && *at < end));
+            cuts.extend(behind);
+            cuts.dedup();
+            parts.begin.extend(cuts);
+            parts.begin.push(end);
+            let count = parts.begin.len() - 1 - before;
+            let read_at = |part: usize| before + if is_flipped { count - 1 - part } else { part };
+            parts.read_at.extend((0..count).map(read_at));
+        }
+        parts
+    }
+}
+
+/// The axes in parts, so that each cell is one of the tensor where it is read too. None if that takes cells of more
+/// than `size` allows, or parts that are too many.
+pub(super) fn parts_of(work: &InPlace, size: CellSize) -> Option<Vec<Parts>> {
+    let axes = work.axes();
+    let mut parts: Vec<Option<Parts>> = vec![None; axes.len()];
+    let lengths = Lengths::of(axes);
+    // The bytes of a cell so far.
+    let mut bytes = 1;
+    for at in (0..axes.len()).rev() {
+        if parts[at].is_some() {
+            continue;
+        }
+        let orbit = orbit_of(axes, at);
+        let len = axes[at].len;
+        let least = lengths.as_ref().map_or(size.least, |lengths| lengths.least(at, size));
+        let mut steps = steps_of(axes, &orbit, bytes, CellSize { least, ..size })?;
+        if lengths.as_ref().is_some_and(|lengths| lengths.are_apart(at)) {
+            steps = 1;
+        }
+        for each in &orbit {
+            parts[*each] = Some(cut(axes, &orbit, *each, steps));
+        }
+        let exponent = u32::try_from(orbit.len()).ok()?;
+        bytes = bytes.checked_mul(steps.min(len).checked_pow(exponent)?)?;
+    }
+    let parts: Vec<Parts> = parts.into_iter().flatten().collect();
+    let listed: usize = parts.iter().map(|parts| parts.begin.len() * 2 * size_of::<usize>()).sum();
+    let all: usize = axes.iter().map(|axis| axis.len).product();
+    (bytes <= size.most && listed <= (all / 64).max(64 << 10)).then_some(parts)
+}
+
+/// An axis along which lengths say what is reversed.
+struct Lengths<'a> {
+    axis: usize,
+    steps: usize,
+    /// How far apart lengths are along each axis.
+    strides: &'a [isize],
+    /// Whether all that is within a step of it is of one length: then a cell has one step.
+    is_outside: bool,
+}
+
+impl<'a> Lengths<'a> {
+    fn of(axes: &'a [InPlaceAxis]) -> Option<Lengths<'a>> {
+        axes.iter().enumerate().find_map(|(at, axis)| match &axis.along {
+            Along::Reversed(table) => {
+                let is_outside = table.strides[at..].iter().all(|stride| *stride == 0);
+                Some(Lengths { axis: at, steps: axis.len, strides: &table.strides, is_outside })
+            }
+            _ => None,
+        })
+    }
+
+    /// What a cell has at least in the axes from this one on: not so much that all steps that lengths cut are too much.
+    fn least(&self, at: usize, size: CellSize) -> usize {
+        let leaves_room = !self.is_outside && at > self.axis;
+        if leaves_room { size.least.min(size.most / self.steps).max(1) } else { size.least }
+    }
+
+    /// Whether the steps of an axis have lengths of their own and are not in one cell therefore.
+    fn are_apart(&self, at: usize) -> bool {
+        self.is_outside && self.strides[at] != 0
+    }
+}
+
+/// The axes that are read along each other, in turn.
+fn orbit_of(axes: &[InPlaceAxis], at: usize) -> Vec<usize> {
+    let mut orbit = vec![at];
+    let mut next = axes[at].from;
+    while next != at {
+        orbit.push(next);
+        next = axes[next].from;
+    }
+    orbit
+}
+
+/// How many steps the parts of an orbit's axes have, where cells have so many bytes without them.
+fn steps_of(axes: &[InPlaceAxis], orbit: &[usize], bytes: usize, size: CellSize) -> Option<usize> {
+    let axis = &axes[orbit[0]];
+    let len = axis.len;
+    let exponent = u32::try_from(orbit.len()).ok()?;
+    let whole = len.checked_pow(exponent).and_then(|steps| steps.checked_mul(bytes));
+    let room = (size.least / bytes).max(1);
+    if orbit.len() == 1 {
+        let fits = whole.is_some_and(|whole| whole <= size.most);
+        return Some(match &axis.along {
+            Along::Kept | Along::Flipped | Along::FlippedParts { .. } => len.min(room),
+            Along::Rolled { .. } | Along::Reversed(_) if len <= room || fits => len,
+            Along::Rolled { shift } => {
+                let together = greatest_common_divisor(len, *shift);
+                (1..=together.min(room)).rev().find(|steps| together.is_multiple_of(*steps))?
+            }
+            Along::Reversed(_) => 1,
+        });
+    }
+    let is_uncut = |at: &usize| matches!(axes[*at].along, Along::Kept | Along::Flipped);
+    if whole.is_some_and(|whole| whole <= size.least.max(size.most / 4)) {
+        return Some(len);
+    }
+    let square = (size.least / bytes).isqrt();
+    let steps = (size.run / bytes).max(square).clamp(1, MOST_STEPS).min(len);
+    let cell = steps.checked_pow(exponent)?.checked_mul(bytes)?;
+    let steps = if cell <= size.most { steps } else { 1 };
+    orbit.iter().all(is_uncut).then_some(steps)
+}
+
+/// An axis in parts of so many steps.
+fn cut(axes: &[InPlaceAxis], orbit: &[usize], at: usize, steps: usize) -> Parts {
+    let axis = &axes[at];
+    let len = axis.len;
+    if steps >= len {
+        return Parts::whole(len);
+    }
+    let is_flipped = axis.along == Along::Flipped;
+    match &axis.along {
+        Along::Rolled { shift } => Parts::even(len, steps, shift / steps),
+        Along::FlippedParts { at } => Parts::mirrored(len, *at, steps, true),
+        _ if orbit.iter().any(|at| axes[*at].along == Along::Flipped) => {
+            Parts::mirrored(len, len, steps, is_flipped)
+        }
+        _ => Parts::even(len, steps, 0),
+    }
+}
+
+pub(super) fn greatest_common_divisor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}

@@ -1,0 +1,232 @@
+//! A tensor moved within its own buffer: each element takes another one's place.
+//!
+//! A [`Move`] of a tensor onto its own places is carried out in cycles. What is moved together is a cell, a box of the tensor
+//! that takes the place of another one: a tile of a transpose, a run of a flip, a row that is rolled within. The first cell of a
+//! cycle is saved, the next takes its place, and so on; each of these is a move between two places that do not overlap, by the
+//! same kernels as any other. Rolls along what is one run of bytes are a [`rotation`](rotation::Rotation).
+
+mod cells;
+mod exchange;
+mod grid;
+mod memory;
+mod rectangular;
+mod rotation;
+mod square;
+
+use std::fmt;
+
+use trundle_core::{InPlace, Move, Result};
+
+use crate::plan::plural;
+use crate::slices::{check_buffer, check_whole};
+use crate::{Machine, Planner};
+use cells::Cells;
+use exchange::Exchange;
+use grid::CellSize;
+use memory::Memory;
+use rectangular::Pass;
+use rotation::Rotation;
+use square::Squares;
+
+/// How a tensor is moved within its own buffer. [`Planner::plan_in_place`](crate::Planner::plan_in_place) makes it.
+#[derive(Clone, Debug)]
+pub struct InPlacePlan {
+    bytes: usize,
+    moved_bytes: usize,
+    grain_bytes: usize,
+    threads: usize,
+    way: Way,
+}
+
+#[derive(Clone, Debug)]
+enum Way {
+    Nothing,
+    Cells(Cells),
+    Exchange(Exchange),
+    Squares(Squares),
+    Rotation(Rotation),
+    /// Several passes over all of it.
+    Passes(Vec<Pass>),
+}
+
+/// What a run may take.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    threads: usize,
+    /// The bytes beside the tensor.
+    scratch: usize,
+    cells: CellSize,
+}
+
+/// Rolls along several axes, one after another, where rows are too short to move each once.
+fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Vec<Pass>> {
+    let alone = within.rolls()?;
+    let cells = |work: &InPlace| Cells::of(work, planner.machine(), limits.threads, limits.cells);
+    if cells(within).is_some_and(|rows| rows.is_within() || rows.cell_bytes() >= LEAST_ROW_BYTES) {
+        return None;
+    }
+    let pass = |roll: &InPlace| match Rotation::of(roll, limits, planner) {
+        Some(rotation) => Some(Pass::Rotation(rotation)),
+        None => Some(Pass::Cells(Box::new(cells(roll)?))),
+    };
+    alone.iter().map(pass).collect()
+}
+
+/// Rows of cells in long cycles are worth it to move once from so many bytes on (measured; docs/kernels.md).
+const LEAST_ROW_BYTES: usize = 4 << 10;
+
+impl Limits {
+    /// The bytes that each thread may have beside the tensor.
+    fn slab(&self) -> usize {
+        self.scratch / self.threads
+    }
+}
+
+impl Planner {
+    /// How a move is carried out where its source and its destination are the same buffer, with at most so many bytes
+    /// beside it; `None` if it cannot be.
+    pub fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<InPlacePlan> {
+        let machine = self.machine();
+        let (bytes, moved_bytes, grain_bytes) =
+            (work.dst_bytes(), work.moved_bytes(), work.grain_bytes());
+        let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, machine.threads.max(1));
+        let plan = |way| InPlacePlan { bytes, moved_bytes, grain_bytes, threads, way };
+        if moved_bytes == 0 {
+            return Some(plan(Way::Nothing));
+        }
+        let cells = CellSize {
+            least: machine.l1_bytes / 2,
+            most: (machine.l2_bytes / 4).min(most_scratch / threads),
+            run: RUN_BYTES.min(machine.l1_bytes / 2),
+        };
+        let limits = Limits { threads, scratch: most_scratch, cells };
+        let way = match work.in_place() {
+            Some(within) if within.is_identity() => Way::Nothing,
+            Some(within) => {
+                let rotation = || Rotation::of(&within, limits, self).map(Way::Rotation);
+                let exchange = || Exchange::of(&within, limits, self).map(Way::Exchange);
+                let cells = || Cells::of(&within, machine, threads, cells).map(Way::Cells);
+                let squares = || Squares::of(&within, limits, self).map(Way::Squares);
+                let rolls = || rolls(&within, limits, self).map(Way::Passes);
+                rotation().or_else(exchange).or_else(squares).or_else(rolls).or_else(cells)?
+            }
+            None => {
+                let planner = Planner::new(Machine { threads: 1, ..machine.clone() });
+                Way::Passes(rectangular::passes_of(work, &planner, limits)?)
+            }
+        };
+        let plan = plan(way);
+        (plan.scratch_bytes() <= most_scratch).then_some(plan)
+    }
+}
+
+/// The runs of cells that are transposed.
+const RUN_BYTES: usize = 512;
+
+/// What a thread must have to do before one more is woken.
+const LEAST_THREAD_BYTES: usize = 1 << 20;
+
+impl InPlacePlan {
+    /// The bytes beside the tensor that a run takes, at most.
+    pub fn scratch_bytes(&self) -> usize {
+        match &self.way {
+            Way::Nothing | Way::Exchange(_) => 0,
+            Way::Squares(squares) => squares.scratch_bytes(),
+            Way::Cells(cells) => cells.scratch_bytes(),
+            Way::Rotation(rotation) => rotation.scratch_bytes(),
+            Way::Passes(passes) => passes.iter().map(Pass::scratch_bytes).max().unwrap_or(0),
+        }
+    }
+
+    /// How often every element is moved, at most.
+    pub fn passes(&self) -> usize {
+        match &self.way {
+            Way::Nothing => 0,
+            Way::Cells(_) | Way::Exchange(_) | Way::Squares(_) | Way::Rotation(_) => 1,
+            Way::Passes(passes) => passes.len(),
+        }
+    }
+
+    /// The number of bytes that are moved.
+    pub fn moved_bytes(&self) -> usize {
+        self.moved_bytes
+    }
+
+    /// Moves the elements of a slice, for a plan that moves whole elements of T.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`](trundle_core::Error::OutOfBounds) if the slice is shorter than what is planned,
+    /// [`Error::WidthMismatch`](trundle_core::Error::WidthMismatch) if the plan would tear elements apart; nothing has been
+    /// written then.
+    pub fn run_slice<T: Copy>(&self, elements: &mut [T]) -> Result<()> {
+        self.check::<T>(elements.len())?;
+        // SAFETY: a unique reference. What is moved are whole elements, which are values of T.
+        unsafe { self.run_raw(elements.as_mut_ptr().cast()) };
+        Ok(())
+    }
+
+    /// [`InPlacePlan::run_slice`] on values that own something: each is moved to the place of another one, none is cloned or
+    /// dropped. If a pool that the caller has lent panics in the middle, the process is aborted, since a value may be in
+    /// two places then.
+    ///
+    /// # Errors
+    /// As [`InPlacePlan::run_slice`].
+    pub fn run_owned<T>(&self, values: &mut [T]) -> Result<()> {
+        self.check::<T>(values.len())?;
+        let whole = Whole;
+        // SAFETY: a unique reference. Whole values are moved, each of which comes to one place.
+        unsafe { self.run_raw(values.as_mut_ptr().cast()) };
+        std::mem::forget(whole);
+        Ok(())
+    }
+
+    /// Checks that the plan fits a slice of so many elements of T.
+    ///
+    /// # Errors
+    /// As [`InPlacePlan::run_slice`].
+    pub fn check<T>(&self, len: usize) -> Result<()> {
+        check_buffer("data", self.bytes, len.saturating_mul(size_of::<T>()))?;
+        check_whole::<T>(self.grain_bytes)
+    }
+
+    /// # Safety
+    /// The buffer has the bytes of the plan, and nobody else reads or writes them meanwhile.
+    unsafe fn run_raw(&self, buffer: *mut u8) {
+        let memory = Memory::new(buffer);
+        // SAFETY: by the caller.
+        unsafe {
+            match &self.way {
+                Way::Nothing => {}
+                Way::Cells(cells) => cells.run(memory),
+                Way::Exchange(exchange) => exchange.run(memory),
+                Way::Squares(squares) => squares.run(memory),
+                Way::Rotation(rotation) => rotation.run(memory),
+                Way::Passes(passes) => passes.iter().for_each(|pass| pass.run(memory)),
+            }
+        }
+    }
+}
+
+/// Ends the process if a run does not come to its end.
+struct Whole;
+
+impl Drop for Whole {
+    fn drop(&mut self) {
+        std::process::abort();
+    }
+}
+
+impl fmt::Display for InPlacePlan {
+    /// What is moved together, and how.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes on {} thread{}", self.moved_bytes, self.threads, plural(self.threads))?;
+        match &self.way {
+            Way::Nothing => f.write_str(", which stay where they are"),
+            Way::Cells(cells) => write!(f, "\n    {cells}"),
+            Way::Exchange(exchange) => write!(f, "\n    {exchange}"),
+            Way::Squares(squares) => write!(f, "\n    {squares}"),
+            Way::Rotation(rotation) => write!(f, "\n    {rotation}"),
+            Way::Passes(passes) => passes.iter().try_for_each(|pass| write!(f, "\n    {pass}")),
+        }
+    }
+}

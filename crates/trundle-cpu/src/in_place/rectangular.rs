@@ -1,0 +1,395 @@
+//! Transposes of arrays that are not square, within their own memory.
+//!
+//! Axes in another order are groups of neighbouring axes that change places, one pair after another: matrices whose rows become
+//! columns. One that fits into the scratch is moved through it. In others the rows are cut into runs: the runs are transposed as
+//! they are, in cycles, and then each slab of runs is transposed through the scratch. Columns that make no whole run are
+//! peeled off before, and put in their place at the end.
+
+use std::fmt;
+use std::sync::Mutex;
+
+use trundle_core::ops::Transpose;
+use trundle_core::{IndexMap, Layout, Move, Op, Shape, Source};
+
+use super::Limits;
+use super::cells::Cells;
+use super::memory::Memory;
+use super::rotation::Rotation;
+use super::square::Squares;
+use crate::plan::plural;
+use crate::threads::for_each_task;
+use crate::{Plan, Planner, execute};
+
+/// Runs that are transposed as they are have at least so many bytes, a line, and are not cut longer than the other.
+const RUN_BYTES: (usize, usize) = (64, 4 << 10);
+
+/// Slabs are better as small as this, so that they stay in the caches between the scratch and their place.
+const SLAB_BYTES: usize = 2 << 20;
+
+/// How many places ahead of the one that is moved are fetched.
+const AHEAD: usize = 8;
+
+/// A part of a transpose.
+#[derive(Clone, Debug)]
+pub(super) enum Pass {
+    Cells(Box<Cells>),
+    Rotation(Rotation),
+    Squares(Squares),
+    Slabs(Slabs),
+    Runs(Runs),
+    Peeled(Box<Peeled>),
+}
+
+/// Matrices one after another, of elements of some bytes, whose rows become columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Matrices {
+    count: usize,
+    rows: usize,
+    cols: usize,
+    element: usize,
+}
+
+/// Matrices that are moved through the scratch, each by itself.
+#[derive(Clone, Debug)]
+pub(super) struct Slabs {
+    count: usize,
+    bytes: usize,
+    plan: Plan,
+    threads: usize,
+}
+
+/// Matrices whose elements are moved in cycles, as they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Runs {
+    matrices: Matrices,
+    /// Into how many pieces each element is cut, which are gone through at once.
+    pieces: usize,
+    threads: usize,
+}
+
+/// A matrix without its last columns, which are kept aside meanwhile.
+#[derive(Clone, Debug)]
+pub(super) struct Peeled {
+    matrices: Matrices,
+    /// How many columns are left.
+    left: usize,
+    passes: Vec<Pass>,
+    /// From what was kept aside to the last rows.
+    plan: Plan,
+}
+
+/// The passes of a move that is the axes of an array in another order, both without gaps.
+pub(super) fn passes_of(work: &Move, planner: &Planner, limits: Limits) -> Option<Vec<Pass>> {
+    let [block] = work.blocks() else { return None };
+    if work.packing().is_some() || !block.indices.is_empty() || block.src_offset != block.dst_offset
+    {
+        return None;
+    }
+    if block.src_offset != 0
+        || work.src_bytes() != work.moved_bytes()
+        || work.dst_bytes() != work.moved_bytes()
+    {
+        return None;
+    }
+    // Each axis as (stride in the source, size), in the order of the destination.
+    let mut axes: Vec<(isize, usize)> = Vec::new();
+    for each in &block.loops {
+        let Source::Affine { stride } = each.src else { return None };
+        if stride <= 0 {
+            return None;
+        }
+        axes.push((stride, each.len));
+    }
+    let after: Vec<(isize, usize)> = axes.clone();
+    axes.sort_unstable_by(|left, right| right.cmp(left));
+    let mut passes = Vec::new();
+    for at in 0..after.len() {
+        let from = axes.iter().position(|axis| *axis == after[at])?;
+        if from == at {
+            continue;
+        }
+        // All axes that follow this one in both orders go with it.
+        let mut end = from + 1;
+        while end < axes.len() && after.get(at + end - from) == axes.get(end) {
+            end += 1;
+        }
+        let product = |part: &[(isize, usize)]| part.iter().map(|(_, len)| len).product::<usize>();
+        let matrices = Matrices {
+            count: product(&axes[..at]),
+            rows: product(&axes[at..from]),
+            cols: product(&axes[from..end]),
+            element: product(&axes[end..]) * work.width(),
+        };
+        passes.extend(matrices.passes(planner, limits)?);
+        axes[at..end].rotate_left(from - at);
+    }
+    Some(passes)
+}
+
+impl Matrices {
+    fn bytes(&self) -> usize {
+        self.rows * self.cols * self.element
+    }
+
+    /// The move of one, or all of them, to its transpose.
+    fn transposed(self, count: usize) -> Option<Move> {
+        let shape = Shape::new([count, self.rows, self.cols]).ok()?;
+        let map: IndexMap = Op::from(Transpose::new(&[0, 2, 1])).index_map(&shape).ok()?;
+        let src = Layout::row_major(map.in_shape(), self.element).ok()?;
+        let dst = Layout::row_major(map.out_shape(), self.element).ok()?;
+        Move::new(&map, self.element, &src, &dst, 1).ok()
+    }
+
+    /// How they are transposed.
+    fn passes(self, planner: &Planner, limits: Limits) -> Option<Vec<Pass>> {
+        let Matrices { count, rows, cols, element } = self;
+        if rows == 1 || cols == 1 {
+            return Some(Vec::new());
+        }
+        if rows == cols {
+            let work = self.transposed(count)?.in_place()?;
+            let squares = || Squares::of(&work, limits, planner).map(Pass::Squares);
+            let cells = Cells::of(&work, planner.machine(), limits.threads, limits.cells);
+            let cells = || cells.map(|cells| Pass::Cells(Box::new(cells)));
+            if let Some(pass) = squares().or_else(cells) {
+                return Some(vec![pass]);
+            }
+        }
+        if self.bytes() <= limits.slab() {
+            return Some(vec![Pass::Slabs(self.slabs(planner, limits)?)]);
+        }
+        if element >= RUN_BYTES.0 {
+            return Some(vec![Pass::Runs(self.runs(limits))]);
+        }
+        let of_cols = self.best_run(rows, cols, limits);
+        let of_rows = self.best_run(cols, rows, limits);
+        let whole = |len: usize, run: Option<usize>| run.filter(|run| len.is_multiple_of(*run));
+        if let Some(run) = whole(cols, of_cols) {
+            // Runs of each row first, then slabs of all rows.
+            let first = Matrices { cols: cols / run, element: run * element, ..self };
+            let second = Matrices { count: count * (cols / run), rows, cols: run, element };
+            return Some(
+                [first.passes(planner, limits)?, second.passes(planner, limits)?].concat(),
+            );
+        }
+        if let Some(run) = whole(rows, of_rows) {
+            let first = Matrices { count: count * (rows / run), rows: run, cols, element };
+            let second = Matrices { rows: rows / run, element: run * element, ..self };
+            return Some(
+                [first.passes(planner, limits)?, second.passes(planner, limits)?].concat(),
+            );
+        }
+        self.peeled(of_cols?, planner, limits).map(|peeled| vec![Pass::Peeled(Box::new(peeled))])
+    }
+
+    /// How long the runs of `cols` elements are best, in elements, where slabs have `rows` runs: one that divides the
+    /// columns, if there is one, and else as long as can be.
+    fn best_run(&self, rows: usize, cols: usize, limits: Limits) -> Option<usize> {
+        let least = RUN_BYTES.0.div_ceil(self.element);
+        let of_slab = limits.slab().min(SLAB_BYTES.max(rows * RUN_BYTES.0)) / (rows * self.element);
+        let most = of_slab.min(RUN_BYTES.1 / self.element).min(cols / 2);
+        let whole = (least..=most).rev().find(|run| cols.is_multiple_of(*run));
+        whole.or((least <= most).then_some(most))
+    }
+
+    fn slabs(&self, planner: &Planner, limits: Limits) -> Option<Slabs> {
+        let plan = planner.plan(&self.transposed(1)?);
+        Some(Slabs {
+            count: self.count,
+            bytes: self.bytes(),
+            plan,
+            threads: limits.threads.min(self.count),
+        })
+    }
+
+    fn runs(self, limits: Limits) -> Runs {
+        let pieces = limits.threads.div_ceil(self.count).min(self.element / RUN_BYTES.0).max(1);
+        Runs { matrices: self, pieces, threads: limits.threads.min(self.count * pieces) }
+    }
+
+    /// Transposed without the columns that make no whole run of at most so many.
+    fn peeled(self, most: usize, planner: &Planner, limits: Limits) -> Option<Peeled> {
+        let one = Matrices { count: 1, ..self };
+        let least = RUN_BYTES.0.div_ceil(self.element);
+        (least..=most).rev().find_map(|run| {
+            let left = self.cols / run * run;
+            let aside = self.rows * (self.cols - left) * self.element;
+            let limits = Limits { scratch: limits.scratch.checked_sub(aside)?, ..limits };
+            let fits = self.rows * run * self.element <= limits.slab();
+            let passes = fits.then(|| Matrices { cols: left, ..one }.passes(planner, limits))??;
+            let plan = planner.plan(&Matrices { cols: self.cols - left, ..one }.transposed(1)?);
+            Some(Peeled { matrices: self, left, passes, plan })
+        })
+    }
+}
+
+impl Pass {
+    /// The bytes beside the tensor that it takes.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        match self {
+            Pass::Cells(cells) => cells.scratch_bytes(),
+            Pass::Rotation(rotation) => rotation.scratch_bytes(),
+            Pass::Squares(squares) => squares.scratch_bytes(),
+            Pass::Slabs(slabs) => slabs.threads * slabs.bytes,
+            Pass::Runs(runs) => {
+                let Matrices { rows, cols, element, .. } = runs.matrices;
+                runs.threads * (element + (rows * cols).div_ceil(8))
+            }
+            Pass::Peeled(peeled) => {
+                let Matrices { rows, cols, element, .. } = peeled.matrices;
+                let within = peeled.passes.iter().map(Pass::scratch_bytes).max().unwrap_or(0);
+                within + rows * (cols - peeled.left) * element
+            }
+        }
+    }
+
+    /// # Safety
+    /// The memory has the bytes of the move, and nobody else reads or writes them meanwhile.
+    pub(super) unsafe fn run(&self, memory: Memory) {
+        // SAFETY: by the caller.
+        unsafe {
+            match self {
+                Pass::Cells(cells) => cells.run(memory),
+                Pass::Rotation(rotation) => rotation.run(memory),
+                Pass::Squares(squares) => squares.run(memory),
+                Pass::Slabs(slabs) => slabs.run(memory),
+                Pass::Runs(runs) => runs.run(memory),
+                Pass::Peeled(peeled) => peeled.run(memory),
+            }
+        }
+    }
+}
+
+impl fmt::Display for Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pass::Cells(cells) => cells.fmt(f),
+            Pass::Rotation(rotation) => rotation.fmt(f),
+            Pass::Squares(squares) => squares.fmt(f),
+            Pass::Slabs(Slabs { count, bytes, plan, .. }) => {
+                write!(f, "{count} slab{} of {bytes} bytes, each through scratch", plural(*count))?;
+                let step = plan.steps().first();
+                step.map_or(Ok(()), |step| write!(f, ", by {}", step.kernel.name))
+            }
+            Pass::Runs(Runs { matrices: Matrices { count, rows, cols, element }, .. }) => {
+                write!(f, "{count} x {rows} x {cols} runs of {element} bytes transposed, in cycles")
+            }
+            Pass::Peeled(peeled) => {
+                let Peeled { matrices, left, passes, .. } = &**peeled;
+                let Matrices { count, rows, cols, .. } = matrices;
+                write!(
+                    f,
+                    "{count} x {rows} rows without their last {} of {cols} columns:",
+                    cols - left
+                )?;
+                passes.iter().try_for_each(|pass| write!(f, "\n      {pass}"))
+            }
+        }
+    }
+}
+
+impl Slabs {
+    /// # Safety
+    /// As [`Pass::run`].
+    unsafe fn run(&self, memory: Memory) {
+        let scratch: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+        for_each_task(self.threads, self.count, &|slab| {
+            let taken = scratch.lock().map(|mut kept| kept.pop()).ok().flatten();
+            let mut own: Vec<u8> = taken.unwrap_or_else(|| Vec::with_capacity(self.bytes));
+            let place = memory.at(slab * self.bytes);
+            // SAFETY: slabs do not overlap, and the scratch has room for one.
+            unsafe {
+                std::ptr::copy_nonoverlapping(place, own.as_mut_ptr(), self.bytes);
+                execute::run_at(&self.plan, own.as_ptr(), place, 0);
+            }
+            if let Ok(mut kept) = scratch.lock() {
+                kept.push(own);
+            }
+        });
+    }
+}
+
+impl Runs {
+    /// # Safety
+    /// As [`Pass::run`].
+    unsafe fn run(&self, memory: Memory) {
+        let Matrices { count, element, .. } = self.matrices;
+        for_each_task(self.threads, count * self.pieces, &|task| {
+            let (matrix, piece) = (task / self.pieces, task % self.pieces);
+            let cut = |piece: usize| element * piece / self.pieces / RUN_BYTES.0 * RUN_BYTES.0;
+            let end = if piece + 1 == self.pieces { element } else { cut(piece + 1) };
+            let begin = cut(piece);
+            let first = Memory::new(memory.at(matrix * self.matrices.bytes() + begin));
+            // SAFETY: tasks have different matrices, or other bytes of the elements.
+            unsafe { self.run_piece(first, end - begin) };
+        });
+    }
+
+    /// Moves the first bytes of all elements of a matrix.
+    ///
+    /// # Safety
+    /// As [`Pass::run`].
+    unsafe fn run_piece(&self, memory: Memory, bytes: usize) {
+        let Matrices { rows, cols, element, .. } = self.matrices;
+        let count = rows * cols;
+        let read_at = |to: usize| to % rows * cols + to / rows;
+        let mut marks = vec![0u64; count.div_ceil(64)];
+        let mut saved: Vec<u8> = Vec::with_capacity(bytes);
+        let at = |number: usize| memory.at(number * element);
+        for first in 0..count {
+            if marks[first / 64] >> (first % 64) & 1 == 1 {
+                continue;
+            }
+            let mut ahead = read_at(first);
+            if ahead == first {
+                continue;
+            }
+            for _ in 0..AHEAD {
+                ahead = read_at(ahead);
+            }
+            let mut to = first;
+            // SAFETY: the elements of a matrix do not overlap, and the scratch has room for one.
+            unsafe {
+                std::ptr::copy_nonoverlapping(at(first), saved.as_mut_ptr(), bytes);
+                loop {
+                    marks[to / 64] |= 1 << (to % 64);
+                    let from = read_at(to);
+                    if from == first {
+                        break;
+                    }
+                    for line in (0..bytes).step_by(trundle_kernels::simd::LINE) {
+                        trundle_kernels::simd::prefetch(at(ahead).wrapping_add(line));
+                    }
+                    ahead = read_at(ahead);
+                    std::ptr::copy_nonoverlapping(at(from), at(to), bytes);
+                    to = from;
+                }
+                std::ptr::copy_nonoverlapping(saved.as_ptr(), at(to), bytes);
+            }
+        }
+    }
+}
+
+impl Peeled {
+    /// # Safety
+    /// As [`Pass::run`].
+    unsafe fn run(&self, memory: Memory) {
+        let Matrices { count, rows, cols, element } = self.matrices;
+        let (kept, peeled) = (self.left * element, (cols - self.left) * element);
+        let mut aside: Vec<u8> = Vec::with_capacity(rows * peeled);
+        for matrix in 0..count {
+            let first = Memory::new(memory.at(matrix * self.matrices.bytes()));
+            // SAFETY: by the caller; the vector has room for the columns.
+            unsafe {
+                for row in 0..rows {
+                    let from = row * cols * element;
+                    let to = aside.as_mut_ptr().add(row * peeled);
+                    std::ptr::copy_nonoverlapping(first.at(from + kept), to, peeled);
+                    std::ptr::copy(first.at(from), first.at(row * kept), kept);
+                }
+                self.passes.iter().for_each(|pass| pass.run(first));
+                execute::run_at(&self.plan, aside.as_ptr(), first.at(rows * kept), 0);
+            }
+        }
+    }
+}

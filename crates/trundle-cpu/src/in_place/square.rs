@@ -1,0 +1,162 @@
+//! Two axes of the same size that change places: square matrices, as many as there are around them.
+//!
+//! A tile above the diagonal and the one at its transposed place are read once and written once. Tiles are gone through in
+//! squares of some, so that the pages of their rows are come back to soon.
+
+use std::fmt;
+use std::ops::Range;
+
+use trundle_core::{Along, InPlace};
+use trundle_kernels::{Call, Kernel, Roles, SquareTile, square_scratch_bytes};
+
+use super::Limits;
+use super::memory::Memory;
+use crate::Planner;
+use crate::plan::plural;
+use crate::threads::for_each_task;
+
+/// The bytes of a row of a tile, and the most rows (measured; docs/kernels.md).
+const TILE: (usize, usize) = (512, 256);
+
+/// The least rows of a tile.
+const LEAST_TILE: usize = 16;
+
+/// How many tiles a square of them has on each side, at most.
+const TILES: usize = 16;
+
+/// Square matrices that are transposed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Squares {
+    offset: usize,
+    /// How many there are along each axis around them or between theirs, and how far they are apart.
+    around: Vec<(usize, usize)>,
+    /// The rows, and the columns.
+    side: usize,
+    stride: usize,
+    width: usize,
+    /// The rows and columns of a tile.
+    tile: usize,
+    /// The tiles on each side of a square of them.
+    tiles: usize,
+    kernel: &'static Kernel,
+    threads: usize,
+}
+
+impl Squares {
+    /// The squares of a move, if it is of these.
+    pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Squares> {
+        let kernel = planner.kernel_of(Roles::Squares)?;
+        let axes = work.axes();
+        if axes.iter().any(|axis| axis.along != Along::Kept) {
+            return None;
+        }
+        let moved: Vec<usize> = (0..axes.len()).filter(|at| axes[*at].from != *at).collect();
+        let [row, col] = moved[..] else { return None };
+        let width: usize = axes[col + 1..].iter().map(|axis| axis.len).product();
+        let step = |at: usize| axes[at].stride.unsigned_abs();
+        if step(col) != width || !matches!(width, 1 | 2 | 4 | 8 | 16) {
+            return None;
+        }
+        let others = (0..col).filter(|at| *at != row);
+        let around: Vec<(usize, usize)> = others.map(|at| (axes[at].len, step(at))).collect();
+        let side = axes[row].len;
+        let scratch = |tile| limits.threads * square_scratch_bytes(tile, width, axes[row].stride);
+        let most = (TILE.0 / width).min(TILE.1);
+        let tiles = std::iter::successors(Some(most), |tile| {
+            Some(tile / 2).filter(|tile| *tile >= LEAST_TILE)
+        });
+        let tile = tiles.into_iter().find(|tile| scratch(*tile) <= limits.scratch)?;
+        let squares: usize = around.iter().map(|(len, _)| len).product();
+        // Each thread has some squares of tiles to do.
+        let tiles = (side.div_ceil(tile) * squares / (4 * limits.threads)).clamp(1, TILES);
+        let (offset, stride, threads) = (work.offset(), step(row), limits.threads);
+        Some(Squares { offset, around, side, stride, width, tile, tiles, kernel, threads })
+    }
+
+    /// How many squares of tiles a matrix has on each side.
+    fn parts(&self) -> usize {
+        self.side.div_ceil(self.tile * self.tiles)
+    }
+
+    fn scratch_each(&self) -> usize {
+        square_scratch_bytes(self.tile, self.width, self.stride.cast_signed())
+    }
+
+    /// The bytes beside the tensor that a run takes.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        self.threads * self.scratch_each()
+    }
+
+    /// Transposes all of them.
+    ///
+    /// # Safety
+    /// The buffer has the bytes of the move, and nobody else reads or writes them meanwhile.
+    pub(super) unsafe fn run(&self, memory: Memory) {
+        let parts = self.parts();
+        let matrices: usize = self.around.iter().map(|(len, _)| len).product();
+        for_each_task(self.threads, matrices * parts * parts, &|task| {
+            let (matrix, row, col) = (task / parts / parts, task / parts % parts, task % parts);
+            if col < row {
+                return;
+            }
+            let mut rest = matrix;
+            let mut place = self.offset;
+            for (len, stride) in self.around.iter().rev() {
+                place += rest % len * stride;
+                rest /= len;
+            }
+            // SAFETY: tasks have different pairs of tiles, which do not overlap.
+            unsafe { self.run_square(Memory::new(memory.at(place)), row, col) };
+        });
+    }
+
+    /// Exchanges the tiles of a square of them and those at their transposed places.
+    ///
+    /// # Safety
+    /// As [`Squares::run`], for this matrix.
+    unsafe fn run_square(&self, matrix: Memory, row: usize, col: usize) {
+        let Call::SquareTile(run) = self.kernel.call else {
+            unreachable!("squares have a kernel of them")
+        };
+        let mut scratch: Vec<u8> = Vec::with_capacity(self.scratch_each());
+        let all = self.side.div_ceil(self.tile);
+        let tiles = |part: usize| part * self.tiles..((part + 1) * self.tiles).min(all);
+        let steps = |tile: usize| -> Range<usize> {
+            tile * self.tile..((tile + 1) * self.tile).min(self.side)
+        };
+        let at = |row: usize, col: usize| {
+            matrix.at(row * self.tile * self.stride + col * self.tile * self.width)
+        };
+        let pairs = tiles(row).flat_map(|row| tiles(col).map(move |col| (row, col)));
+        let mut pairs = pairs.filter(|(row, col)| row <= col).peekable();
+        while let Some((row, col)) = pairs.next() {
+            let (next_row, next_col) = pairs.peek().copied().unwrap_or((row, col));
+            let tile = SquareTile {
+                first: at(row, col),
+                second: at(col, row),
+                stride: self.stride.cast_signed(),
+                rows: steps(row).len(),
+                cols: steps(col).len(),
+                width: self.width,
+                next: [at(next_row, next_col), at(next_col, next_row)].map(<*mut u8>::cast_const),
+                scratch: scratch.as_mut_ptr(),
+            };
+            // SAFETY: by the caller.
+            unsafe { run(&tile) };
+        }
+    }
+}
+
+impl fmt::Display for Squares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let matrices: usize = self.around.iter().map(|(len, _)| len).product();
+        let Squares { side, width, tile, kernel, .. } = self;
+        write!(
+            f,
+            "{matrices} x {side} x {side} elements of {width} byte{}, tiles of {tile} x {tile} above the diagonal change \
+             places with those below, by {}",
+            plural(*width),
+            kernel.name
+        )
+    }
+}
