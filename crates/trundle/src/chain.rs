@@ -8,11 +8,13 @@ use std::str::FromStr;
 
 use trundle_core::ops::{Operand, Scalar};
 use trundle_core::program::{Made, TensorId};
-use trundle_core::{DType, Error, IndexMap, Op, Program, Shape, Width};
+use trundle_core::{DType, Error, IndexMap, Op, Program, Shape, TensorViewMut, Width};
 
+use crate::functions::moved_in_place;
 use crate::notation::{
     self, AxisNames, NotationError, NumbersFile, Snippet, StageKind, Unfilled, quoted,
 };
+use crate::plan::PlanError;
 pub use open::{OpenChain, Slot};
 
 /// Operators to be applied one after another; none of them leave a tensor as it is.
@@ -145,6 +147,29 @@ impl Chain {
             steps.push(op.index_map(input).map_err(|source| self.error(stage, input, source))?);
         }
         Ok(steps)
+    }
+
+    /// What the operators make of `data`, within its memory, of which it is a view then; see
+    /// [`transpose_in_place`](crate::transpose_in_place). In as few passes as that takes.
+    ///
+    /// ```
+    /// use trundle::{Chain, Shape, TensorViewMut};
+    ///
+    /// let chain: Chain = "roll(shift=[1], axes=[0]) | flip(axes=[1])".parse()?;
+    /// let mut numbers = [1, 2, 3, 4];
+    /// chain.move_in_place(&mut TensorViewMut::from_slice(&mut numbers, &Shape::new([2, 2])?)?)?;
+    /// assert_eq!(numbers, [4, 3, 2, 1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`PlanError::Chain`] for an operator that does not fit, [`PlanError::Layout`] for a result of another shape where
+    /// `data` is not row-major, or of another number of elements.
+    pub fn move_in_place<T: Copy + 'static>(
+        &self,
+        data: &mut TensorViewMut<'_, T>,
+    ) -> Result<(), PlanError> {
+        Ok(moved_in_place(&self.steps(data.shape())?, data)?)
     }
 
     /// What all operators do to a tensor of `shape`, as one map; `None` if they do not fit.

@@ -10,6 +10,7 @@ use trundle_core::{
 use trundle_cpu::{Destination, threads};
 
 use crate::chain_pass::{lowered, one_move};
+use crate::in_place::{InPlacePlan, usual_scratch};
 use crate::lowering::Device;
 use crate::planned::{Planned, planned};
 
@@ -43,6 +44,18 @@ pub fn roll_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(Some((Roll::DECLARATION, &[shift, axes])), data, out)
 }
 
+/// [`roll`] within the memory of `data`, with [little](crate::Plan::in_place) beside it where it can be.
+///
+/// # Errors
+/// As [`roll`].
+pub fn roll_in_place<T: Copy + 'static>(
+    data: &mut TensorViewMut<'_, T>,
+    shift: &[i64],
+    axes: &[i64],
+) -> Result<()> {
+    moved_in_place(&[index_map(Some((Roll::DECLARATION, &[shift, axes])), data.shape())?], data)
+}
+
 /// The axes in another order: `out.shape[i] == data.shape[order[i]]`; an empty order inverts them.
 ///
 /// Source: OpenVINO's Transpose-1.
@@ -65,6 +78,30 @@ pub fn transpose_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(Some((Transpose::DECLARATION, &[order])), data, out)
 }
 
+/// [`transpose`] within the memory of `data`, which is a view of the transposed tensor then. Where the sizes of the axes that
+/// change places differ, `data` has to be row-major, as it is afterwards; that is slower than to a new tensor, and
+/// takes up to a sixteenth of it beside it. Where that is not enough, a copy is.
+///
+/// ```
+/// use trundle::{Shape, TensorViewMut, transpose_in_place};
+///
+/// let mut numbers = [1, 2, 3, 4, 5, 6];
+/// let mut matrix = TensorViewMut::from_slice(&mut numbers, &Shape::new([2, 3])?)?;
+/// transpose_in_place(&mut matrix, &[])?;
+/// assert_eq!(*matrix.shape(), Shape::new([3, 2])?);
+/// assert_eq!(numbers, [1, 4, 2, 5, 3, 6]);
+/// # Ok::<(), trundle::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`transpose`], and [`Error::ShapeMismatch`] for other sizes and a view that is not row-major.
+pub fn transpose_in_place<T: Copy + 'static>(
+    data: &mut TensorViewMut<'_, T>,
+    order: &[i64],
+) -> Result<()> {
+    moved_in_place(&[index_map(Some((Transpose::DECLARATION, &[order])), data.shape())?], data)
+}
+
 /// Elements in the opposite order along `axes`; negative ones count from the end. The result has
 /// the shape of `data`.
 ///
@@ -84,6 +121,17 @@ pub fn flip_into<T: Copy + 'static, D: Destination<T>>(
     out: &mut TensorViewMut<'_, D>,
 ) -> Result<()> {
     moved_into(Some((Flip::DECLARATION, &[axes])), data, out)
+}
+
+/// [`flip`] within the memory of `data`, with [little](crate::Plan::in_place) beside it.
+///
+/// # Errors
+/// As [`flip`].
+pub fn flip_in_place<T: Copy + 'static>(
+    data: &mut TensorViewMut<'_, T>,
+    axes: &[i64],
+) -> Result<()> {
+    moved_in_place(&[index_map(Some((Flip::DECLARATION, &[axes])), data.shape())?], data)
 }
 
 /// The tensor turned by 90 degrees, `k` times, in the plane of two axes, from the first towards the
@@ -113,6 +161,19 @@ pub fn rot90_into<T: Copy + 'static, D: Destination<T>>(
     out: &mut TensorViewMut<'_, D>,
 ) -> Result<()> {
     moved_into(Some((Rot90::DECLARATION, &[&[k], &axes])), data, out)
+}
+
+/// [`rot90`] within the memory of `data`, which is a view of the turned tensor then; where its sizes change, as
+/// [`transpose_in_place`].
+///
+/// # Errors
+/// As [`rot90`] and [`transpose_in_place`].
+pub fn rot90_in_place<T: Copy + 'static>(
+    data: &mut TensorViewMut<'_, T>,
+    k: i64,
+    axes: [i64; 2],
+) -> Result<()> {
+    moved_in_place(&[index_map(Some((Rot90::DECLARATION, &[&[k], &axes])), data.shape())?], data)
 }
 
 /// For each position outside `axis`, the first `length` elements along it reversed and the rest
@@ -149,6 +210,19 @@ where
     by_table_into(ReverseSubsequences::from_view(axis, lengths)?, data, out)
 }
 
+/// [`reverse_subsequences`] within the memory of `data`, with [little](crate::Plan::in_place) beside it where it can be.
+///
+/// # Errors
+/// As [`reverse_subsequences`].
+pub fn reverse_subsequences_in_place<T: Copy + 'static, L: LengthBuffer>(
+    data: &mut TensorViewMut<'_, T>,
+    lengths: &TensorView<'_, L>,
+    axis: i64,
+) -> Result<()> {
+    let op = Op::from(ReverseSubsequences::from_view(axis, lengths)?);
+    moved_in_place(&[op.index_map(data.shape())?], data)
+}
+
 /// The first `lengths[b]` elements along `axis` reversed at each index b of `batch_axis`, and the
 /// rest kept. The result has the shape of `data`.
 ///
@@ -178,6 +252,20 @@ pub fn reverse_sequence_into<T: Copy + 'static, D: Destination<T>>(
     out: &mut TensorViewMut<'_, D>,
 ) -> Result<()> {
     by_table_into(sequence(lengths, axis, batch_axis), data, out)
+}
+
+/// [`reverse_sequence`] within the memory of `data`, with [little](crate::Plan::in_place) beside it where it can be.
+///
+/// # Errors
+/// As [`reverse_sequence`].
+pub fn reverse_sequence_in_place<T: Copy + 'static>(
+    data: &mut TensorViewMut<'_, T>,
+    lengths: &[i64],
+    axis: i64,
+    batch_axis: i64,
+) -> Result<()> {
+    let op = Op::from(sequence(lengths, axis, batch_axis));
+    moved_in_place(&[op.index_map(data.shape())?], data)
 }
 
 fn sequence(lengths: &[i64], axis: i64, batch_axis: i64) -> ReverseSequence {
@@ -274,6 +362,44 @@ pub(crate) fn by_table_into<T: Copy + 'static, D: Destination<T>>(
     check_dtype("out", (data.dtype(), data.width()), (out.dtype(), out.width()))?;
     let map = op.into().index_map(data.shape())?;
     plan(&map, data.width(), data.layout(), Some(out.layout()), threads())?.run_into(data, out)
+}
+
+/// What `maps` make of `data` one after another, in the memory of `data`, which is a view of that then.
+pub(crate) fn moved_in_place<T: Copy + 'static>(
+    maps: &[IndexMap],
+    data: &mut TensorViewMut<'_, T>,
+) -> Result<()> {
+    let (width, src) = (data.width(), data.layout().clone());
+    let out_shape = maps.last().map_or(src.shape(), IndexMap::out_shape);
+    let dst = places_of(&src, width, out_shape)?;
+    let device = Device::new(Some(threads()));
+    let most_scratch = usual_scratch(src.shape().bytes(width)?);
+    match InPlacePlan::new(maps, width, (&src, &dst), most_scratch, &device)? {
+        Some(plan) => plan.run_slice(data.buffer_mut())?,
+        None => {
+            let moves = lowered(maps.to_vec(), width, &src, &dst, &device)?.1;
+            let plans = moves.iter().map(|work| device.plan(work)).collect();
+            let planned = Planned { plans, out_shape: out_shape.clone() };
+            let before = data.buffer_mut().to_vec();
+            planned.run_buffer(&before, data.buffer_mut())?;
+        }
+    }
+    data.set_layout(dst)
+}
+
+/// Where a result of this shape lies in the memory of a tensor.
+fn places_of(src: &Layout, width: Width, shape: &Shape) -> Result<Layout> {
+    if shape == src.shape() {
+        return Ok(src.clone());
+    }
+    if shape.elements() != src.shape().elements() {
+        return Err(Error::ElementsDiffer { from: src.shape().clone(), to: shape.clone() });
+    }
+    if *src != Layout::row_major(src.shape(), width.units())? {
+        let (expected, got) = (src.shape().clone(), shape.clone());
+        return Err(Error::ShapeMismatch { argument: "the result in place", expected, got });
+    }
+    Layout::row_major(shape, width.units())
 }
 
 /// Checks that the elements of another tensor are of the type of the data, and packed as those.

@@ -33,6 +33,7 @@
 //! | a chain of several tensors, or with a constant | [`Chain::program`], then a [`ProgramPlan`] |
 //! | the same movement again and again | a [`Plan`] of a chain: decided once, run often, without allocating |
 //! | that, of slices | [`Plan::run_slice`], [`Plan::run_slice_into`], [`Plan::run_slice_uninit`] |
+//! | a tensor that fills the memory, and is to be moved within it | the functions with `_in_place`: [`roll_in_place`], [`transpose_in_place`], ...; [`Plan::in_place`] |
 //! | values that own something, as `Vec<String>` | [`Plan::run_owned`] |
 //! | a move that a user may stop | [`Plan::run_while`] |
 //! | a number of threads, for any call | [`with_threads`] |
@@ -114,6 +115,7 @@ pub mod directml;
 pub mod few;
 mod functions;
 mod gathers;
+mod in_place;
 mod joins;
 pub mod lowering;
 #[cfg(feature = "ndarray")]
@@ -130,11 +132,13 @@ mod splits;
 
 pub use chain::{Chain, ChainError, OpenChain, ParseError, Slot};
 pub use functions::{
-    contiguous, copy_into, flip, flip_into, reverse_sequence, reverse_sequence_into,
-    reverse_subsequences, reverse_subsequences_into, roll, roll_into, rot90, rot90_into, transpose,
-    transpose_into,
+    contiguous, copy_into, flip, flip_in_place, flip_into, reverse_sequence,
+    reverse_sequence_in_place, reverse_sequence_into, reverse_subsequences,
+    reverse_subsequences_in_place, reverse_subsequences_into, roll, roll_in_place, roll_into,
+    rot90, rot90_in_place, rot90_into, transpose, transpose_in_place, transpose_into,
 };
 pub use gathers::{take, take_along_axis, take_along_axis_into, take_into};
+pub use in_place::InPlacePlan;
 pub use joins::{concatenate, concatenate_into, pad, pad_into, stack, stack_into};
 pub use plan::{Plan, PlanError};
 pub use program_plan::ProgramPlan;

@@ -9,6 +9,7 @@ use trundle_core::{IndexMap, Layout, Move, Result, Shape, Width};
 
 use crate::chain::{Chain, ChainError};
 use crate::chain_pass::{ChainPass, lowered};
+use crate::in_place::{InPlacePlan, not_in_place, usual_scratch};
 use crate::lowering::{CpuPlan, Device, Runner};
 
 /// A chain decided for one element width and two layouts, down to kernels and tiles. It runs on bytes
@@ -36,6 +37,9 @@ pub struct Plan {
     chain: Chain,
     passes: Vec<ChainPass>,
     moves: Vec<Move>,
+    width: Width,
+    src: Layout,
+    dst: Layout,
     runner: Arc<Runner<Device>>,
 }
 
@@ -127,7 +131,7 @@ impl Plan {
         let device = Device::new(threads);
         let (passes, moves) = lowered(steps, width, src, &dst, &device)?;
         let runner = Arc::new(Runner::chain(device, &moves)?);
-        Ok(Plan { chain: chain.clone(), passes, moves, runner })
+        Ok(Plan { chain: chain.clone(), passes, moves, width, src: src.clone(), dst, runner })
     }
 
     /// [`Plan::new`] from and to row-major tensors without gaps.
@@ -266,6 +270,49 @@ impl Plan {
             std::mem::swap(values, &mut moved);
         }
         Ok(())
+    }
+
+    /// How the same is done within the buffer of the source, where the result has its places: the source layout, or, if
+    /// both have no gaps, the same memory as a tensor of another shape. With at most `max_scratch` bytes beside it;
+    /// `None` for a sixteenth of the tensor, or 1 MiB if that is more.
+    ///
+    /// ```
+    /// use trundle::{Chain, Plan, Shape};
+    ///
+    /// let chain: Chain = "flip(axes=[0]) | a b -> b a".parse()?;
+    /// let turn = Plan::row_major(&chain, 1, &Shape::new([2, 2])?, None)?.in_place(None)?;
+    /// let mut square = [1u8, 2, 3, 4];
+    /// turn.run(&mut square)?;
+    /// assert_eq!(square, [3, 1, 4, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotInPlace`](crate::Error::NotInPlace) if it takes more than that, or the result has other places.
+    pub fn in_place(&self, max_scratch: Option<usize>) -> Result<InPlacePlan> {
+        let bytes = self.moves.iter().map(Move::moved_bytes).max().unwrap_or(0);
+        let most = max_scratch.unwrap_or_else(|| usual_scratch(bytes));
+        let maps = self.chain.steps(self.src.shape());
+        let maps =
+            maps.unwrap_or_else(|error| unreachable!("{error}, of a chain that was planned"));
+        let places = (&self.src, &self.dst);
+        let plan = InPlacePlan::new(&maps, self.width, places, most, self.runner.backend())?;
+        plan.ok_or_else(|| not_in_place(bytes, max_scratch))
+    }
+
+    /// [`Plan::run`] within one buffer, with [as little](Plan::in_place) beside it as that takes, or a copy of it. Plan it
+    /// once where it is run often.
+    ///
+    /// # Errors
+    /// As [`Plan::run`].
+    pub fn run_in_place(&self, buffer: &mut [u8]) -> Result<()> {
+        match self.in_place(None) {
+            Ok(plan) => plan.run(buffer),
+            Err(_) => {
+                let before = buffer.to_vec();
+                self.run(&before, buffer)
+            }
+        }
     }
 
     /// The shape of the result.

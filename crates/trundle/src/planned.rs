@@ -38,8 +38,17 @@ impl Planned {
         data: &TensorView<'_, T>,
         out: &mut TensorViewMut<'_, D>,
     ) -> Result<()> {
-        let last = |plan: &CpuPlan, src: &[T]| plan.run_buffer_into(src, out.buffer_mut());
-        run_in_turn(self.plans.iter(), data.buffer(), CpuPlan::run_to_vec, last)
+        self.run_buffer(data.buffer(), out.buffer_mut())
+    }
+
+    /// The same between the buffers of the tensors.
+    pub(crate) fn run_buffer<T: Copy + 'static, D: Destination<T>>(
+        &self,
+        src: &[T],
+        dst: &mut [D],
+    ) -> Result<()> {
+        let last = |plan: &CpuPlan, src: &[T]| plan.run_buffer_into(src, dst);
+        run_in_turn(self.plans.iter(), src, CpuPlan::run_to_vec, last)
     }
 
     /// About the bytes that the plans fill.

@@ -1,0 +1,188 @@
+//! Chains carried out within a tensor's own buffer.
+
+use std::fmt;
+use std::ops::Range;
+
+use trundle_core::{Backend, Error, IndexMap, Layout, Result, Width};
+
+use crate::chain_pass::one_move;
+use crate::lowering::Device;
+
+/// How much of the tensor may be beside it where nothing else is said.
+const SCRATCH_PART: usize = 16;
+
+/// That much may always be.
+const LEAST_SCRATCH: usize = 1 << 20;
+
+/// How a tensor is moved within its own buffer: each element takes the place of another one, in as few passes as that can be
+/// done in. [`Plan::in_place`](crate::Plan::in_place) makes it.
+///
+/// What is in the buffer during a run is neither the tensor before nor the one after it, so a run is not stopped.
+#[derive(Clone, Debug)]
+pub struct InPlacePlan {
+    passes: Vec<InPlacePass>,
+}
+
+#[derive(Clone, Debug)]
+struct InPlacePass {
+    /// The operators that it takes in, counted from 0.
+    stages: Range<usize>,
+    plan: <Device as Backend>::InPlacePlan,
+}
+
+/// The scratch that a tensor of so many bytes may have.
+pub(crate) fn usual_scratch(bytes: usize) -> usize {
+    (bytes / SCRATCH_PART).max(LEAST_SCRATCH)
+}
+
+impl InPlacePlan {
+    /// What `maps` do one after another to a tensor that lies as `src` says, and as `dst` says in the same buffer then.
+    /// `None` if it takes more scratch.
+    pub(crate) fn new(
+        maps: &[IndexMap],
+        width: Width,
+        (src, dst): (&Layout, &Layout),
+        most_scratch: usize,
+        device: &Device,
+    ) -> Result<Option<InPlacePlan>> {
+        let places = Places { src, dst, width };
+        let mut passes = Vec::new();
+        let mut at = 0;
+        while at < maps.len() {
+            let Some(pass) = places.longest_pass(maps, at, most_scratch, device)? else {
+                return Ok(None);
+            };
+            at = pass.stages.end;
+            passes.push(pass);
+        }
+        // Without an operator the tensor is to be where it is.
+        Ok((!maps.is_empty() || src == dst).then_some(InPlacePlan { passes }))
+    }
+
+    /// The bytes beside the tensor that a run takes, at most.
+    pub fn scratch_bytes(&self) -> usize {
+        self.passes.iter().map(|pass| pass.plan.scratch_bytes()).max().unwrap_or(0)
+    }
+
+    /// The number of passes over the tensor.
+    pub fn passes(&self) -> usize {
+        self.passes.iter().map(|pass| pass.plan.passes()).sum()
+    }
+
+    /// Moves the elements of `buffer`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] if it is shorter than the planned layout; nothing has been written then.
+    pub fn run(&self, buffer: &mut [u8]) -> Result<()> {
+        self.run_slice(buffer)
+    }
+
+    /// [`InPlacePlan::run`] on a slice of elements, for plans of their width.
+    ///
+    /// # Errors
+    /// As [`InPlacePlan::run`], and [`Error::WidthMismatch`] for elements of another width.
+    pub fn run_slice<T: Copy>(&self, elements: &mut [T]) -> Result<()> {
+        self.check::<T>(elements.len())?;
+        self.passes.iter().try_for_each(|pass| pass.plan.run_slice(elements))
+    }
+
+    /// [`InPlacePlan::run`] on values that own something, for plans of their size: each is moved to its place, none is cloned and
+    /// none is dropped. If a pool of the caller's panics in the middle, the process is aborted, since a value may be in
+    /// two places then.
+    ///
+    /// ```
+    /// use trundle::{Chain, Plan, Shape};
+    ///
+    /// let chain: Chain = "roll(shift=[1], axes=[0])".parse()?;
+    /// let plan = Plan::row_major(&chain, size_of::<String>(), &Shape::new([3])?, None)?;
+    /// let mut words = ["a", "b", "c"].map(String::from);
+    /// plan.in_place(None)?.run_owned(&mut words)?;
+    /// assert_eq!(words, ["c", "a", "b"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`InPlacePlan::run_slice`].
+    pub fn run_owned<T>(&self, values: &mut [T]) -> Result<()> {
+        self.check::<T>(values.len())?;
+        self.passes.iter().try_for_each(|pass| pass.plan.run_owned(values))
+    }
+
+    fn check<T>(&self, len: usize) -> Result<()> {
+        self.passes.iter().try_for_each(|pass| pass.plan.check::<T>(len))
+    }
+}
+
+/// Where a tensor lies before and after the operators.
+struct Places<'a> {
+    src: &'a Layout,
+    dst: &'a Layout,
+    width: Width,
+}
+
+impl Places<'_> {
+    /// Where it lies after so many of `maps`; `None` if they give it a shape that its places do not have.
+    fn after(&self, maps: &[IndexMap], stages: usize) -> Result<Option<Layout>> {
+        if stages == maps.len() {
+            return Ok(Some(self.dst.clone()));
+        }
+        let shape = maps[stages].in_shape();
+        if shape == self.src.shape() {
+            return Ok(Some(self.src.clone()));
+        }
+        let contiguous = Layout::row_major(self.src.shape(), self.width.units())?;
+        if *self.src != contiguous {
+            return Ok(None);
+        }
+        Layout::row_major(shape, self.width.units()).map(Some)
+    }
+
+    /// The pass of the most operators from `first` on that can be done in place; `None` if not even one can.
+    fn longest_pass(
+        &self,
+        maps: &[IndexMap],
+        first: usize,
+        most_scratch: usize,
+        device: &Device,
+    ) -> Result<Option<InPlacePass>> {
+        let Some(from) = self.after(maps, first)? else { return Ok(None) };
+        let from = if first == 0 { self.src } else { &from };
+        let mut composed = vec![maps[first].clone()];
+        for next in &maps[first + 1..] {
+            composed.push(composed[composed.len() - 1].then(next)?);
+        }
+        for (taken, map) in composed.iter().enumerate().rev() {
+            let end = first + taken + 1;
+            let Some(to) = self.after(maps, end)? else { continue };
+            let Some(work) = one_move(map, self.width, from, &to, device)? else { continue };
+            if let Some(plan) = device.plan_in_place(&work, most_scratch) {
+                return Ok(Some(InPlacePass { stages: first..end, plan }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// That it takes more scratch than there may be.
+pub(crate) fn not_in_place(bytes: usize, most_scratch: Option<usize>) -> Error {
+    Error::NotInPlace { bytes, most_scratch: most_scratch.unwrap_or_else(|| usual_scratch(bytes)) }
+}
+
+impl fmt::Display for InPlacePlan {
+    /// Each pass: which operators it takes in, and how.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (passes, scratch) = (self.passes(), self.scratch_bytes());
+        let plural = if passes == 1 { "" } else { "es" };
+        write!(f, "in place, {passes} pass{plural} over the tensor, {scratch} bytes beside it")?;
+        for pass in &self.passes {
+            let (first, end) = (pass.stages.start + 1, pass.stages.end);
+            let of = if end == first {
+                format!("stage {first}")
+            } else {
+                format!("stages {first} to {end}")
+            };
+            write!(f, "\n  {of}: {}", pass.plan)?;
+        }
+        Ok(())
+    }
+}

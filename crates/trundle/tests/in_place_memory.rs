@@ -1,0 +1,71 @@
+//! What a move within a tensor's own memory takes beside it.
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::alloc::{GlobalAlloc, Layout as Memory, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use trundle::{Chain, Plan, Shape};
+
+/// The system's allocator, with a count of the bytes that are allocated, and of the most that ever were.
+struct Counting;
+
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
+        let bytes = BYTES.fetch_add(memory.size(), Ordering::Relaxed) + memory.size();
+        PEAK.fetch_max(bytes, Ordering::Relaxed);
+        // SAFETY: the contract is the same.
+        unsafe { System.alloc(memory) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, memory: Memory) {
+        BYTES.fetch_sub(memory.size(), Ordering::Relaxed);
+        // SAFETY: the contract is the same.
+        unsafe { System.dealloc(pointer, memory) };
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A side of a square of f32: 64 MiB, or where all is tested 1 GiB.
+fn side() -> usize {
+    if std::env::var_os("TRUNDLE_TESTS").is_some_and(|tests| tests == "all") { 16384 } else { 4096 }
+}
+
+#[test]
+fn little_memory_is_taken_beside_the_tensor() {
+    let side = side();
+    let shape = Shape::new([side, side]).unwrap();
+    let mut tensor = vec![0u8; side * side * 4];
+    tensor.chunks_exact_mut(4).zip(0u32..).for_each(|(place, number)| {
+        place.copy_from_slice(&number.to_ne_bytes());
+    });
+    // Each is undone by the next one.
+    let pairs = [
+        ["roll(shift=[1234], axes=[0])", "roll(shift=[-1234], axes=[0])"],
+        ["roll(shift=[1234], axes=[1])", "roll(shift=[-1234], axes=[1])"],
+        ["roll(shift=[7, -11], axes=[0, 1])", "roll(shift=[-7, 11], axes=[0, 1])"],
+        ["flip(axes=[0])", "flip(axes=[0])"],
+        ["flip(axes=[0, 1])", "flip(axes=[0, 1])"],
+        ["a b -> b a", "a b -> b a"],
+        ["rot90(k=1, axes=[0, 1])", "rot90(k=-1, axes=[0, 1])"],
+    ];
+    for text in pairs.concat() {
+        let chain: Chain = text.parse().unwrap();
+        let plan = Plan::row_major(&chain, 4, &shape, Some(2)).unwrap().in_place(None).unwrap();
+        let before = BYTES.load(Ordering::Relaxed);
+        PEAK.store(before, Ordering::Relaxed);
+        plan.run(&mut tensor).unwrap();
+        let taken = PEAK.load(Ordering::Relaxed) - before;
+        assert!(taken < 16 << 20, "{taken} bytes\n{plan}");
+        // Beside what it says, lists of some ends.
+        assert!(taken <= plan.scratch_bytes() + (64 << 10), "{taken} bytes\n{plan}");
+    }
+    let numbers = tensor.chunks_exact(4).map(|place| u32::from_ne_bytes(place.try_into().unwrap()));
+    assert!(numbers.eq(0..(side * side) as u32));
+}
