@@ -686,6 +686,63 @@ trundle_status trundle_reverse_sequence_plan(const struct trundle_tensor_desc *d
                                              struct trundle_plan **plan);
 
 /**
+ * trundle_roll() within the memory of `data`: elements take each other's places, with a sixteenth of the tensor, or 1 MiB if
+ * that is more, of memory beside it at most. What cannot be done so is done through a copy: of types whose elements share
+ * bytes, and of some chains. If the call is stopped in the middle, as the process is, the tensor is torn.
+ */
+trundle_status trundle_roll_in_place(const struct trundle_tensor_desc *data_desc,
+                                     void *data,
+                                     const int64_t *shift,
+                                     size_t shift_len,
+                                     const int64_t *axes,
+                                     size_t axes_len);
+
+/**
+ * trundle_flip() within the memory of `data`, as trundle_roll_in_place() has it.
+ */
+trundle_status trundle_flip_in_place(const struct trundle_tensor_desc *data_desc,
+                                     void *data,
+                                     const int64_t *axes,
+                                     size_t axes_len);
+
+/**
+ * trundle_transpose() within the memory of `data`, as trundle_roll_in_place() has it. If the sizes of the tensor change, it has to be
+ * packed and row-major, and so is the result in the same memory. That takes several times as long as to other memory.
+ */
+trundle_status trundle_transpose_in_place(const struct trundle_tensor_desc *data_desc,
+                                          void *data,
+                                          const int64_t *order,
+                                          size_t order_len);
+
+/**
+ * trundle_reverse_subsequences() within the memory of `data`, as trundle_roll_in_place() has it.
+ */
+trundle_status trundle_reverse_subsequences_in_place(const struct trundle_tensor_desc *data_desc,
+                                                     void *data,
+                                                     const struct trundle_tensor_desc *lengths_desc,
+                                                     const void *lengths,
+                                                     uint32_t axis);
+
+/**
+ * trundle_reverse_sequence() within the memory of `data`, as trundle_roll_in_place() has it.
+ */
+trundle_status trundle_reverse_sequence_in_place(const struct trundle_tensor_desc *data_desc,
+                                                 void *data,
+                                                 const int64_t *lengths,
+                                                 size_t lengths_len,
+                                                 int64_t axis,
+                                                 int64_t batch_axis);
+
+/**
+ * A chain of operators of one tensor within the memory of `data`, as trundle_roll_in_place() has it; `chain` is as in
+ * trundle_chain_plan(). If the sizes of the tensor change, it has to be packed and row-major, and so is the result
+ * in the same memory. A result of more or fewer elements is refused.
+ */
+trundle_status trundle_chain_in_place(const char *chain,
+                                      const struct trundle_tensor_desc *data_desc,
+                                      void *data);
+
+/**
  * Takes the elements at indices of `axis`: the axes of the indices come in its place. Gather of
  * ONNX and OpenVINO, numpy's take.
  *

@@ -43,11 +43,7 @@ pub unsafe extern "C" fn trundle_chain_plan(
                 let inputs = Inputs { names: vec!["_"], given: vec![pair.data] };
                 return inputs.planned(&chain, pair.out);
             }
-            let moved = Moved::of_chain(pair, &chain).map_err(|error| match error {
-                PlanError::Chain(error) => Failure::from(error),
-                error => error.into(),
-            });
-            Ok(moved?.into())
+            Ok(Moved::of_chain(pair, &chain).map_err(planning_failed)?.into())
         })
     }
 }
@@ -215,11 +211,19 @@ impl From<ChainError> for Failure {
     }
 }
 
+/// What a chain was refused for: of an operator that does not fit, the message shows the place.
+pub(crate) fn planning_failed(error: PlanError) -> Failure {
+    match error {
+        PlanError::Chain(error) => Failure::from(error),
+        error => error.into(),
+    }
+}
+
 /// The chain that a caller's text says.
 ///
 /// # Safety
 /// A pointer that is not null leads to a C string.
-unsafe fn read(chain: *const c_char) -> Result<Chain> {
+pub(crate) unsafe fn read(chain: *const c_char) -> Result<Chain> {
     // SAFETY: the contract is the same.
     let text = unsafe { text("chain", chain)? };
     text.parse()

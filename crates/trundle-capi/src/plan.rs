@@ -23,7 +23,7 @@ pub struct trundle_plan(Way);
 enum Way {
     Moved(Moved),
     Assembled(Assembled),
-    Scattered(Scattered),
+    Scattered(Box<Scattered>),
     Parts(Parts),
     Modelled(Box<Modelled>),
 }
@@ -42,7 +42,7 @@ impl From<Assembled> for trundle_plan {
 
 impl From<Scattered> for trundle_plan {
     fn from(scattered: Scattered) -> trundle_plan {
-        trundle_plan(Way::Scattered(scattered))
+        trundle_plan(Way::Scattered(Box::new(scattered)))
     }
 }
 

@@ -23,7 +23,7 @@ fn version_macros() -> String {
 }
 
 /// The modules with items for C, in the order in which the header has them.
-const MODULES: [&str; 15] = [
+const MODULES: [&str; 16] = [
     "status",
     "dtype",
     "version",
@@ -31,6 +31,7 @@ const MODULES: [&str; 15] = [
     "threads",
     "descriptor",
     "operators",
+    "in_place",
     "gathers",
     "scatters",
     "joins",

@@ -3,6 +3,7 @@
 mod allocation;
 mod chains;
 mod directml;
+mod in_place;
 mod models;
 mod one_shot;
 mod operators;
