@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyNotImplemented, PyString, PyTuple};
 use trundle::notation::NumbersFile;
 use trundle::ops::Operand;
 use trundle::plan_cache::PlanCache;
-use trundle::{Op, OpenChain, PlanError, Program, Slot, TensorId};
+use trundle::{InPlacePlan, Op, OpenChain, PlanError, Program, Slot, TensorId};
 
 use crate::array::Class;
 use crate::assembled::{Assembly, PlannedAssembly, assembled};
@@ -16,7 +16,7 @@ use crate::error::{not_parsed, not_planned};
 use crate::integer_array::IntegerArray;
 use crate::keywords::unexpected;
 use crate::memory::{Form, Memory, PerAxis};
-use crate::moved::{Call, Planned, moved_by};
+use crate::moved::{Call, Planned, in_place, moved_by};
 use crate::numbers;
 use crate::tensor::{Elements, Output, Tensor};
 
@@ -238,6 +238,8 @@ impl Chain {
     /// ----------
     /// x : array_like
     ///     Its shape, strides and dtype count, not its elements. As for a call.
+    /// out : array, optional
+    ///     Where a call would put the result. If that is `x` itself, the plan says how its elements change places.
     /// threads : int, optional
     ///     See `help(trundle)`.
     /// **given : array_like
@@ -258,11 +260,12 @@ impl Chain {
     /// >>> plan = trundle.chain("flip(axes=[2]) | h w c -> c h w").plan(np.zeros((480, 640, 3), dtype=np.uint8))
     /// >>> plan.passes, plan.out_shape
     /// (1, (3, 480, 640))
-    #[pyo3(signature = (x=None, /, *, threads=None, **given))]
+    #[pyo3(signature = (x=None, /, *, out=None, threads=None, **given))]
     fn plan<'py>(
         &self,
         py: Python<'py>,
         x: Option<&Bound<'py, PyAny>>,
+        out: Option<&Bound<'py, PyAny>>,
         threads: Option<&Bound<'py, PyAny>>,
         given: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Plan> {
@@ -270,12 +273,19 @@ impl Chain {
         if !self.is_map {
             let (inputs, threads) = (self.tensors(x, given)?, numbers::threads(threads)?);
             let planned = steps.get().planned_of_several(py, &inputs, threads)?;
-            return Ok(Plan { planned: OfPlan::Program(planned) });
+            return Ok(Plan { planned: OfPlan::Program(planned), overlap: None });
         }
         let x = x.ok_or_else(|| self.missing_x())?;
         let (x, threads) = (Tensor::to_read("x", x, Class::Plain)?, numbers::threads(threads)?);
-        let planned = steps.get().planned(py, &x.memory, None, threads)?;
-        Ok(Plan { planned: OfPlan::Chain(planned) })
+        let target = out.map(|out| Tensor::to_write("out", out, &x)).transpose()?;
+        let dst = target.as_ref().map(|target| &target.memory);
+        let planned = steps.get().planned(py, &x.memory, dst, threads)?;
+        let bytes = x.memory.contiguous_bytes();
+        let overlap = dst.filter(|dst| x.memory.may_overlap(dst)).map(|dst| {
+            let within = x.memory.is_in_place(dst).then(|| in_place(&planned.plan, bytes));
+            within.flatten().map_or(Overlap::Copied(bytes), Overlap::InPlace)
+        });
+        Ok(Plan { planned: OfPlan::Chain(planned), overlap })
     }
 
     fn __or__<'py>(&self, other: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -614,6 +624,16 @@ impl Steps {
 #[pyclass(frozen, module = "trundle")]
 pub(crate) struct Plan {
     planned: OfPlan,
+    /// What is done about it where the result is to be in memory of `x`.
+    overlap: Option<Overlap>,
+}
+
+/// What is done where the result overlaps what is read.
+enum Overlap {
+    /// The elements change places.
+    InPlace(InPlacePlan),
+    /// So many bytes are copied before.
+    Copied(usize),
 }
 
 /// What is planned.
@@ -628,6 +648,9 @@ impl Plan {
     /// How often the elements are read and written: 1, unless steps do not go together.
     #[getter]
     fn passes(&self) -> usize {
+        if let Some(Overlap::InPlace(plan)) = &self.overlap {
+            return plan.passes();
+        }
         match &self.planned {
             OfPlan::Chain(planned) => planned.plan.passes().len(),
             OfPlan::Program(planned) => planned.plan.passes(),
@@ -647,17 +670,29 @@ impl Plan {
     /// The memory that is needed beside `x` and the result, in bytes: 0 for one pass.
     #[getter]
     fn scratch_bytes(&self) -> usize {
-        match &self.planned {
-            OfPlan::Chain(planned) => planned.plan.scratch_bytes(),
-            OfPlan::Program(planned) => planned.plan.scratch_bytes(),
-        }
+        let copied = match &self.overlap {
+            Some(Overlap::InPlace(plan)) => return plan.scratch_bytes(),
+            Some(Overlap::Copied(bytes)) => *bytes,
+            None => 0,
+        };
+        copied
+            + match &self.planned {
+                OfPlan::Chain(planned) => planned.plan.scratch_bytes(),
+                OfPlan::Program(planned) => planned.plan.scratch_bytes(),
+            }
     }
 
     fn __str__(&self) -> String {
-        match &self.planned {
-            OfPlan::Chain(planned) => planned.plan.to_string(),
-            OfPlan::Program(planned) => planned.plan.to_string(),
-        }
+        let copied = match &self.overlap {
+            Some(Overlap::InPlace(plan)) => return plan.to_string(),
+            Some(Overlap::Copied(bytes)) => format!("x is copied before, {bytes} bytes\n"),
+            None => String::new(),
+        };
+        copied
+            + &match &self.planned {
+                OfPlan::Chain(planned) => planned.plan.to_string(),
+                OfPlan::Program(planned) => planned.plan.to_string(),
+            }
     }
 
     fn __repr__(&self) -> String {

@@ -121,6 +121,12 @@ impl Memory {
             && other_begin < begin.wrapping_add(own.bytes)
     }
 
+    /// Whether both are the same bytes, though perhaps in another order.
+    pub(crate) fn is_in_place(&self, other: &Memory) -> bool {
+        let (own, other) = (self.extent(), other.extent());
+        (own.start, own.bytes) == (other.start, other.bytes)
+    }
+
     fn shape(&self) -> Result<Shape> {
         // Sizes come from arrays, and are not negative.
         Shape::new(self.sizes.iter().map(|size| size.unsigned_abs()).collect::<Vec<usize>>())

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use trundle::plan_cache::{self, PlanCache};
-use trundle::{Chain, Plan};
+use trundle::{Chain, InPlacePlan, Plan};
 
 use crate::error::{not_parsed, not_planned, out_of_memory};
 use crate::memory::{Form, Memory, PerAxis};
 use crate::operation::Operation;
 use crate::recycled::Block;
-use crate::run::run;
+use crate::run::{run, run_in_place};
 use crate::tensor::{Output, Tensor};
 
 thread_local! {
@@ -101,7 +101,7 @@ pub(crate) fn moved_by<'py>(
     x: &Tensor<'py>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<usize>,
-    plan: impl FnOnce(&Memory, Option<&Memory>) -> PyResult<Arc<Planned>>,
+    plan: impl Fn(&Memory, Option<&Memory>) -> PyResult<Arc<Planned>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let Some(out) = out else {
         let planned = plan(&x.memory, None)?;
@@ -114,24 +114,38 @@ pub(crate) fn moved_by<'py>(
     Ok(out.clone())
 }
 
-/// Moves from one memory to another, which may overlap: all is read before anything is written.
+/// Fewer bytes are moved through a copy of them: to plan how they change places takes longer.
+const LEAST_BYTES_IN_PLACE: usize = 256 << 10;
+
+/// Moves from one memory to another, which may overlap: the result is as if all were read before anything is written.
+/// In one and the same memory the elements change places, where they can.
 pub(crate) fn moved_into(
     py: Python<'_>,
     src: &Memory,
     dst: &Memory,
     threads: Option<usize>,
-    plan: impl FnOnce(&Memory, Option<&Memory>) -> PyResult<Arc<Planned>>,
+    plan: impl Fn(&Memory, Option<&Memory>) -> PyResult<Arc<Planned>>,
 ) -> PyResult<()> {
     if !src.may_overlap(dst) {
         return run(py, &plan(src, Some(dst))?.plan, src.extent(), dst.extent());
     }
     let bytes = src.contiguous_bytes();
+    if src.is_in_place(dst)
+        && let Some(within) = in_place(&plan(src, Some(dst))?.plan, bytes)
+    {
+        return run_in_place(py, &within, dst.extent());
+    }
     let block = Block::new(bytes).ok_or_else(|| out_of_memory(bytes))?;
     let apart = Memory::contiguous(block.start(), &src.sizes, src.width);
     let planned_move = plan(&apart, Some(dst))?;
     let copy = planned(py, &Operation::Copy, src, None, threads)?;
     run(py, &copy.plan, src.extent(), apart.extent())?;
     run(py, &planned_move.plan, apart.extent(), dst.extent())
+}
+
+/// How a plan of so many bytes is carried out where both memories are the same; `None` where it is through a copy.
+pub(crate) fn in_place(plan: &Plan, bytes: usize) -> Option<InPlacePlan> {
+    (bytes >= LEAST_BYTES_IN_PLACE).then(|| plan.in_place(None).ok())?
 }
 
 /// Copies the elements of one memory to another of the same sizes, which may overlap.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use smallvec::SmallVec;
-use trundle::{Error, Plan, ProgramPlan};
+use trundle::{Error, InPlacePlan, Plan, ProgramPlan};
 
 use crate::error::refused;
 use crate::lazy::Lazy;
@@ -48,6 +48,26 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, src: Extent, dst: Extent) -> PyRe
     }
     let ends = Ends { src, dst };
     run_of(py, dst.bytes.max(plan.scratch_bytes()), move |go_on| ends.run(plan, go_on))
+}
+
+/// Moves the elements of one memory within it. This is not stopped: Ctrl-C waits for its end.
+pub(crate) fn run_in_place(py: Python<'_>, plan: &InPlacePlan, memory: Extent) -> PyResult<()> {
+    let within = Within(memory);
+    run_of(py, MOST_BYTES_WITH_LOCK + 1, move |_| within.run(plan))
+}
+
+/// The bytes of an array that is moved within itself.
+struct Within(Extent);
+
+// SAFETY: whoever runs the move holds the array, and this is only its address.
+unsafe impl Send for Within {}
+
+impl Within {
+    fn run(self, plan: &InPlacePlan) -> Result<(), Error> {
+        let Extent { start, bytes } = self.0;
+        // SAFETY: as of `Ends::run`; there is only one array.
+        plan.run(unsafe { std::slice::from_raw_parts_mut(start, bytes) })
+    }
 }
 
 /// Makes `dst` of the elements of several arrays, for which `plan` is made. None of them overlaps it.

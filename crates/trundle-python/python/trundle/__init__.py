@@ -21,13 +21,15 @@ The keywords that most functions have:
 
 out
     Where the result goes: an array of the same kind as ``x``, with the result's shape and dtype and any strides. It is
-    returned. It may overlap ``x``: the result is then as if ``x`` had been copied first.
+    returned. It may overlap ``x``: the result is then as if ``x`` had been copied first. If it is ``x`` itself, large
+    arrays are moved in place where that can be, without a copy.
 threads
     How many threads may move at once, 1 or more. None: as many as the process has cores.
 
 ``axis`` and ``axes`` are the same argument, whichever of them a function has.
 
-The interpreter lock is released while more than a few KiB are moved, and Ctrl-C stops a long move.
+The interpreter lock is released while more than a few KiB are moved, and Ctrl-C stops a long move, but one
+in place, for whose end it waits.
 """
 
 from . import zarr

@@ -603,6 +603,7 @@ class Chain:
         x: ArrayLike | _DLPack | None = None,
         /,
         *,
+        out: Any | None = None,
         threads: _Int | None = None,
         **given: ArrayLike | _DLPack,
     ) -> Plan: ...
