@@ -1,0 +1,107 @@
+//! Times moves within a tensor's own memory beside the fastest copy of as many bytes to another one:
+//! `in_place [threads [large [only]]]`, where `large` asks for large pages (`small` does not), and `only` is a part of the names of the cases.
+#![allow(clippy::print_stdout, reason = "it is for who reads it")]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use trundle::lowering::{Backend, Device, Move, prefer_large_pages};
+use trundle::{Chain, DType, Layout, Plan, Result, Shape};
+
+/// An element type, sizes, and a chain whose result has the places of the tensor.
+type Case = (DType, &'static [usize], &'static str);
+
+const CASES: [Case; 24] = [
+    (DType::F32, &[8192, 8192], "roll(shift=[3001], axes=[0])"),
+    (DType::F32, &[8192, 8192], "roll(shift=[1], axes=[0])"),
+    (DType::F32, &[8192, 8192], "roll(shift=[3001], axes=[1])"),
+    (DType::F32, &[8192, 8192], "roll(shift=[3001, 555], axes=[0, 1])"),
+    (DType::F32, &[8192, 8192], "roll(shift=[4096, 4096], axes=[0, 1])"),
+    (DType::F32, &[67_108_863], "roll(shift=[23456789], axes=[0])"),
+    (DType::U8, &[401, 801, 801], "roll(shift=[200, 400, 400], axes=[0, 1, 2])"),
+    (DType::F32, &[8192, 8192], "flip(axes=[0])"),
+    (DType::F32, &[8192, 8192], "flip(axes=[1])"),
+    (DType::U8, &[16384, 16384], "flip(axes=[0, 1])"),
+    (DType::U8, &[1024, 512, 512], "flip(axes=[0, 1])"),
+    (DType::F32, &[4096, 128, 128], "reverse(axis=1, batch_axis=0, lengths=L)"),
+    (DType::F32, &[128, 4096, 128], "reverse(axis=0, batch_axis=1, lengths=L)"),
+    (DType::U8, &[16384, 16384], "transpose(order=[1, 0])"),
+    (DType::F16, &[8192, 8192], "transpose(order=[1, 0])"),
+    (DType::F32, &[8192, 8192], "transpose(order=[1, 0])"),
+    (DType::F64, &[5000, 5000], "transpose(order=[1, 0])"),
+    (DType::F32, &[64, 1000, 1000], "transpose(order=[0, 2, 1])"),
+    (DType::F32, &[400, 400, 400], "transpose(order=[2, 1, 0])"),
+    (DType::F32, &[400, 400, 400], "transpose(order=[1, 2, 0])"),
+    (DType::F32, &[8192, 8192], "rot90(k=1, axes=[0, 1])"),
+    (DType::F32, &[8192, 6144], "transpose(order=[1, 0])"),
+    (DType::F32, &[7919, 6151], "transpose(order=[1, 0])"),
+    (DType::U8, &[64, 1080, 1920, 3], "transpose(order=[0, 3, 1, 2])"),
+];
+
+const ROUNDS: usize = 9;
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let threads = arguments.next().and_then(|threads| threads.parse().ok()).unwrap_or(1);
+    let is_large = arguments.next().is_some_and(|pages| pages == "large");
+    let only = arguments.next().unwrap_or_default();
+    let is_asked =
+        |(dtype, sizes, chain): &&Case| format!("{dtype} {sizes:?} {chain}").contains(&only);
+    CASES.iter().filter(is_asked).try_for_each(|case| time(case, threads, is_large))
+}
+
+fn time((dtype, sizes, text): &Case, threads: usize, is_large: bool) -> Result<()> {
+    let shape = Shape::new(*sizes)?;
+    let text = text.replace('L', &lengths(sizes));
+    let chain: Chain = text.parse().unwrap_or_else(|error| panic!("{error}"));
+    let map = chain.ops()[0].index_map(&shape)?;
+    let layout = |shape: &Shape| Layout::row_major(shape, dtype.width());
+    let work = Move::new(&map, *dtype, &layout(&shape)?, &layout(map.out_shape())?, 64)?;
+    let (bytes, device) = (work.dst_bytes(), Device::new(Some(threads)));
+    let name = format!("{dtype} {shape} {}", &text[..text.len().min(40)]);
+    let Some(plan) = device.plan_in_place(&work, (bytes / 16).max(1 << 20)) else {
+        println!("{name}: not in place");
+        return Ok(());
+    };
+    let copy = Plan::row_major(&Chain::new(), *dtype, &shape, Some(threads));
+    let copy = copy.unwrap_or_else(|error| panic!("a copy is planned: {error}"));
+    let buffer = |byte: fn(usize) -> u8| {
+        let mut buffer: Vec<u8> = Vec::with_capacity(bytes);
+        if is_large {
+            prefer_large_pages(buffer.spare_capacity_mut());
+        }
+        buffer.extend((0..bytes).map(byte));
+        buffer
+    };
+    let (mut src, mut dst) = (buffer(|at| (at * 7 + at / 251) as u8), buffer(|_| 1));
+    let (mut fractions, mut times) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        copy.run(black_box(&src), black_box(&mut dst))?;
+        let ours = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        device.run_in_place(&plan, black_box(&mut src))?;
+        let took = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        black_box(&mut dst).copy_from_slice(black_box(&src));
+        let system = start.elapsed().as_secs_f64();
+        // The system's copy is of one thread.
+        fractions.push(if threads == 1 { ours.min(system) } else { ours } / took);
+        times.push(took * 1e3);
+    }
+    let median = |values: &mut Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[ROUNDS / 2]
+    };
+    let (fraction, time) = (median(&mut fractions), median(&mut times));
+    let scratch = plan.scratch_bytes() >> 10;
+    println!("{name}: {time:.2} ms, {fraction:.2} of a copy, {scratch} KiB beside it");
+    Ok(())
+}
+
+/// A length for each position of the axis that is not reversed.
+fn lengths(sizes: &[usize]) -> String {
+    let lanes = sizes.iter().max().copied().unwrap_or(1);
+    let lengths: Vec<String> = (0..lanes).map(|lane| (lane * 37 % 129).to_string()).collect();
+    format!("[{}]", lengths.join(","))
+}
