@@ -137,7 +137,8 @@ fn along_of(each: &Loop, loops: &[usize]) -> Option<(isize, usize, Along)> {
             let step = each.dst_stride;
             let reversed = Run { src_offset: -step, src_per_length: step, src_stride: -step };
             let kept = Run { src_offset: 0, src_per_length: 0, src_stride: step };
-            let is_it = (table.start, table.per_length) == (0, 1);
+            let is_it = (table.start, table.per_length) == (0, 1)
+                && table.lengths.iter().all(|length| *length <= len);
             if !is_it || *first != reversed || *second != kept {
                 return None;
             }

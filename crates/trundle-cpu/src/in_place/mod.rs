@@ -1,9 +1,10 @@
 //! A tensor moved within its own buffer: each element takes another one's place.
 //!
-//! A [`Move`] of a tensor onto its own places is carried out in cycles. What is moved together is a cell, a box of the tensor
-//! that takes the place of another one: a tile of a transpose, a run of a flip, a row that is rolled within. The first cell of a
-//! cycle is saved, the next takes its place, and so on; each of these is a move between two places that do not overlap, by the
-//! same kernels as any other. Rolls along what is one run of bytes are a [`rotation`](rotation::Rotation).
+//! A [`Move`] of a tensor onto its own places is carried out by the first of these that it is made for: a roll of what is one run of
+//! bytes is a [`rotation`](rotation::Rotation), pairs of elements are [exchanged](exchange::Exchange), two axes of one size are
+//! [squares](square::Squares). All else is moved as [cells](cells::Cells), boxes of the tensor that take each other's places in
+//! cycles: the first of a cycle is saved, the next takes its place, and so on, by the same kernels as a move between two buffers.
+//! Axes of sizes that differ take [several passes](rectangular::Pass).
 
 mod cells;
 mod exchange;
