@@ -53,7 +53,7 @@ def test_names():
     assert set(trundle.__all__) == {*SIGNATURES, "Chain", "Model", "ModelPlan", "Plan", "zarr"}
     assert isinstance(trundle.__version__, str)
     assert str(inspect.signature(trundle.Chain.plan)) == (
-        "(self, x=None, /, *, threads=None, **given)"
+        "(self, x=None, /, *, out=None, threads=None, **given)"
     )
     assert str(inspect.signature(trundle.Chain)) == "(*stages)"
     assert str(inspect.signature(trundle.Model)) == "(path, /, *, follow_links=False)"
