@@ -2,11 +2,9 @@
 //! `in_place [threads [large [only]]]`, where `large` asks for large pages (`small` does not), and `only` is a part of the names of the cases.
 #![allow(clippy::print_stdout, reason = "it is for who reads it")]
 
-use std::hint::black_box;
-use std::time::Instant;
-
-use trundle::lowering::{Backend, Device, Move, prefer_large_pages};
-use trundle::{Chain, DType, Layout, Plan, Result, Shape};
+use trundle::lowering::{Backend, Device, Move};
+use trundle::{Chain, DType, Layout, Result, Shape};
+use trundle_bench::{Beside, Settings, beside_copies};
 
 /// An element type, sizes, and a chain whose result has the places of the tensor.
 type Case = (DType, &'static [usize], &'static str);
@@ -63,39 +61,11 @@ fn time((dtype, sizes, text): &Case, threads: usize, is_large: bool) -> Result<(
         println!("{name}: not in place");
         return Ok(());
     };
-    let copy = Plan::row_major(&Chain::new(), *dtype, &shape, Some(threads));
-    let copy = copy.unwrap_or_else(|error| panic!("a copy is planned: {error}"));
-    let buffer = |byte: fn(usize) -> u8| {
-        let mut buffer: Vec<u8> = Vec::with_capacity(bytes);
-        if is_large {
-            prefer_large_pages(buffer.spare_capacity_mut());
-        }
-        buffer.extend((0..bytes).map(byte));
-        buffer
-    };
-    let (mut src, mut dst) = (buffer(|at| (at * 7 + at / 251) as u8), buffer(|_| 1));
-    let (mut fractions, mut times) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        let start = Instant::now();
-        copy.run(black_box(&src), black_box(&mut dst))?;
-        let ours = start.elapsed().as_secs_f64();
-        let start = Instant::now();
-        device.run_in_place(&plan, black_box(&mut src))?;
-        let took = start.elapsed().as_secs_f64();
-        let start = Instant::now();
-        black_box(&mut dst).copy_from_slice(black_box(&src));
-        let system = start.elapsed().as_secs_f64();
-        // The system's copy is of one thread.
-        fractions.push(if threads == 1 { ours.min(system) } else { ours } / took);
-        times.push(took * 1e3);
-    }
-    let median = |values: &mut Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        values[ROUNDS / 2]
-    };
-    let (fraction, time) = (median(&mut fractions), median(&mut times));
+    let settings = Settings { large_pages: is_large, ..Settings::new(Some(threads), ROUNDS) };
+    let run = |tensor: &mut [u8], _: &mut [u8]| device.run_in_place(&plan, tensor);
+    let Beside { fraction, millis } = beside_copies(bytes, settings, run)?;
     let scratch = plan.scratch_bytes() >> 10;
-    println!("{name}: {time:.2} ms, {fraction:.2} of a copy, {scratch} KiB beside it");
+    println!("{name}: {millis:.2} ms, {fraction:.2} of a copy, {scratch} KiB beside it");
     Ok(())
 }
 

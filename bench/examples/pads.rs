@@ -1,11 +1,8 @@
 //! Times paddings beside the fastest copy of as many bytes: `pads [threads [large]]`, where `large` asks for large pages.
 #![allow(clippy::print_stdout, reason = "it is for who reads it")]
 
-use std::hint::black_box;
-use std::time::Instant;
-
-use trundle::lowering::prefer_large_pages;
-use trundle::{Chain, DType, Plan, ProgramPlan, Result, Shape, programs};
+use trundle::{DType, ProgramPlan, Result, Shape, programs};
+use trundle_bench::{Beside, Settings, beside_copies};
 
 /// A tensor, and so many elements of a constant on both sides of each axis.
 struct Case {
@@ -44,37 +41,9 @@ fn time(case: &Case, threads: usize, is_large: bool) -> Result<()> {
     let program = programs::padded(&shape, (*dtype).into(), widths, &vec![0; width])?;
     let padding = ProgramPlan::row_major(&program, Some(threads))?;
     let (bytes, made) = (shape.bytes(width)?, padding.moved_bytes());
-    let copy = Plan::row_major(&Chain::new(), *dtype, &Shape::new([made / width])?, Some(threads));
-    let copy = copy.unwrap_or_else(|error| panic!("a copy is planned: {error}"));
-    let buffer = |byte: fn(usize) -> u8| {
-        let mut buffer: Vec<u8> = Vec::with_capacity(made);
-        if is_large {
-            prefer_large_pages(buffer.spare_capacity_mut());
-        }
-        buffer.extend((0..made).map(byte));
-        buffer
-    };
-    let (src, mut dst) = (buffer(|at| (at * 7 + at / 251) as u8), buffer(|_| 1));
-    let (mut fractions, mut times) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        let start = Instant::now();
-        copy.run(black_box(&src), black_box(&mut dst))?;
-        let ours = start.elapsed().as_secs_f64();
-        let start = Instant::now();
-        padding.run(&[black_box(&src[..bytes])], black_box(&mut dst))?;
-        let took = start.elapsed().as_secs_f64();
-        let start = Instant::now();
-        black_box(&mut dst).copy_from_slice(black_box(&src));
-        let system = start.elapsed().as_secs_f64();
-        // The system's copy is of one thread.
-        fractions.push(if threads == 1 { ours.min(system) } else { ours } / took);
-        times.push(took * 1e3);
-    }
-    let median = |values: &mut Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        values[ROUNDS / 2]
-    };
-    let (fraction, time) = (median(&mut fractions), median(&mut times));
-    println!("{dtype} {shape} by {widths:?}: {time:.2} ms, {fraction:.2} of a copy");
+    let settings = Settings { large_pages: is_large, ..Settings::new(Some(threads), ROUNDS) };
+    let Beside { fraction, millis } =
+        beside_copies(made, settings, |src, dst| padding.run(&[&src[..bytes]], dst))?;
+    println!("{dtype} {shape} by {widths:?}: {millis:.2} ms, {fraction:.2} of a copy");
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! the machine and its neighbours.
 #![forbid(unsafe_code)]
 
+mod beside;
 mod case;
 mod copy;
 mod error;
@@ -16,6 +17,7 @@ mod selection;
 mod suites;
 mod table;
 
+pub use beside::{Beside, beside_copies};
 pub use case::{Against, Bars, Call, Case, Suite};
 pub use error::Error;
 pub use machine::MachineRecord;

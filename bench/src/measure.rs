@@ -198,7 +198,7 @@ pub(crate) fn fraction(times: &[f64], others: &[f64]) -> f64 {
 }
 
 /// The median; 0 of nothing.
-fn median(mut values: Vec<f64>) -> f64 {
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }

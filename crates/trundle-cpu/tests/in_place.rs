@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 #![allow(clippy::cast_possible_wrap, reason = "axes and small shifts")]
 
-use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
+use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose};
 use trundle_core::{IndexMap, Layout, Move, Op, Shape};
 use trundle_cpu::{CATALOGUE, Machine, Planner, Simd};
 use trundle_testing::{Flush, Guarded, MOST_BOXES, everything, noise};
@@ -229,6 +229,34 @@ fn large_moves() -> Vec<(usize, Vec<usize>, Op)> {
         (1, vec![3, 4000, 301], transpose(&[0, 2, 1])),
         (2, vec![1009, 1511], transpose(&[1, 0])),
     ]
+}
+
+/// A move that is refused for its scratch goes through a copy, and nobody is told.
+#[test]
+fn the_usual_scratch_is_enough_on_many_threads() {
+    let more = [
+        (4, vec![16_777_259], Op::from(Roll::new(&[7_654_321], &[0]))),
+        (4, vec![64, 65_537], Op::from(Roll::new(&[12_345], &[1]))),
+        (4, vec![4096, 4096], Op::from(Rot90::new(1, &[0, 1]))),
+        (1, vec![4099, 4099], Op::from(Transpose::new(&[1, 0]))),
+    ];
+    for (width, sizes, op) in large_moves().into_iter().chain(more) {
+        let map = op.index_map(&Shape::new(&sizes[..]).unwrap()).unwrap();
+        if map.in_shape() != map.out_shape() {
+            continue;
+        }
+        // Of 16 MiB and more, so that many threads take part.
+        let elements: usize = sizes.iter().product();
+        let width = width * (16usize << 20).div_ceil(elements * width);
+        let layout = Layout::row_major(map.in_shape(), width).unwrap();
+        let work = Move::new(&map, width, &layout, &layout, 64).unwrap();
+        for threads in [1, 3, 16, 64] {
+            let machine = Machine { threads, ..Machine::detect().clone() };
+            let most = (work.moved_bytes() / 16).max(1 << 20);
+            let plan = Planner::new(machine).plan_in_place(&work, most);
+            assert!(plan.is_some(), "{op:?} of {sizes:?}, {threads} threads\n{work}");
+        }
+    }
 }
 
 #[test]

@@ -1,17 +1,17 @@
 //! Cells of a tensor that take each other's places, in cycles.
 
 use std::fmt;
-use std::sync::Mutex;
 
 use trundle_core::{Along, CellMove, InPlace, LengthTable, Loop, Move, Source};
 use trundle_kernels::simd::{LINE, prefetch};
 
-use super::grid::{CellSize, Parts, greatest_common_divisor, parts_of};
-use super::memory::Memory;
+use super::Limits;
+use super::grid::{Parts, greatest_common_divisor, orbit_of, parts_of};
+use super::memory::{Memory, Scratch};
 use crate::execute;
 use crate::plan::plural;
 use crate::threads::for_each_task;
-use crate::{Machine, Plan, Planner};
+use crate::{Plan, Planner};
 
 /// Cycles of so many cells are begun at the one that comes first, which is looked for. Of longer ones it is marked which
 /// cells have been moved.
@@ -144,19 +144,14 @@ impl CellPlan {
 }
 
 impl Cells {
-    /// The cells of a move; none if it is not one of them, of cells like these.
-    pub(super) fn of(
-        work: &InPlace,
-        machine: &Machine,
-        threads: usize,
-        size: CellSize,
-    ) -> Option<Cells> {
+    /// The cells of a move; none if it is not one of them, of cells as the limits have them.
+    pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Cells> {
         if work.axes().len() > MOST_AXES {
             return None;
         }
-        let parts = parts_of(work, size)?;
+        let parts = parts_of(work, limits.cells)?;
         let is_staged = work.axes().iter().enumerate().any(|(at, axis)| axis.from != at);
-        let planner = Planner::new(Machine { threads: 1, ..machine.clone() });
+        let planner = planner.on_one_thread();
         let (mut reversed, mut entries) = (None, None);
         for (at, axis) in work.axes().iter().enumerate() {
             if let Along::Reversed(table) = &axis.along {
@@ -221,7 +216,7 @@ impl Cells {
             cycles,
             digits,
             together,
-            threads,
+            threads: limits.threads,
         })
     }
 
@@ -265,23 +260,20 @@ impl Cells {
         };
         let together = (TASK_BYTES / (self.cell_bytes * each).max(1))
             .clamp(1, units.div_ceil(self.threads).max(1));
-        let scratch: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+        let scratch = Scratch::new(self.scratch_each());
         for_each_task(self.threads, units.div_ceil(together), &|task| {
-            let taken = scratch.lock().map(|mut kept| kept.pop()).ok().flatten();
-            let mut own = taken.unwrap_or_else(|| vec![0; self.scratch_each()]);
-            let first = task * together;
-            for unit in first..(first + together).min(units) {
-                // SAFETY: each cell is in one cycle, which one unit moves; cells do not overlap.
-                unsafe {
-                    match self.cycles {
-                        Cycles::Marked => self.run_marked(unit * each, memory, &mut own),
-                        Cycles::Within | Cycles::Short(_) => self.run_short(unit, memory, &mut own),
+            scratch.with(|own| {
+                let first = task * together;
+                for unit in first..(first + together).min(units) {
+                    // SAFETY: each cell is in one cycle, which one unit moves; cells do not overlap.
+                    unsafe {
+                        match self.cycles {
+                            Cycles::Marked => self.run_marked(unit * each, memory, own),
+                            Cycles::Within | Cycles::Short(_) => self.run_short(unit, memory, own),
+                        }
                     }
                 }
-            }
-            if let Ok(mut kept) = scratch.lock() {
-                kept.push(own);
-            }
+            });
         });
     }
 
@@ -524,12 +516,8 @@ fn cycles_of(axes: &[CellAxis], reversed: Option<&(usize, LengthTable)>) -> Cycl
         return Cycles::Marked;
     }
     let mut cycle = if reversed.is_some() { 2 } else { 1 };
-    let froms: Vec<usize> = axes.iter().map(|axis| axis.from).collect();
     for at in 0..axes.len() {
-        let mut orbit = vec![at];
-        while froms[orbit[orbit.len() - 1]] != at {
-            orbit.push(froms[orbit[orbit.len() - 1]]);
-        }
+        let orbit = orbit_of(|axis| axes[axis].from, at);
         // What comes back to its axis may be at another part of it.
         let round = |part: usize| orbit.iter().fold(part, |part, axis| axes[*axis].read_at[part]);
         let again = least_round(axes[at].count(), round);

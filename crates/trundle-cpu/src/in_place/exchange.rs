@@ -84,6 +84,11 @@ impl Exchange {
         nests.iter().all(is_worth_it).then_some(Exchange { nests, kernel, threads: limits.threads })
     }
 
+    /// The bytes beside the tensor that a run takes: none.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        0
+    }
+
     /// Exchanges all pairs.
     ///
     /// # Safety

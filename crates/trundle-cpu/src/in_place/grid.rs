@@ -88,7 +88,7 @@ pub(super) fn parts_of(work: &InPlace, size: CellSize) -> Option<Vec<Parts>> {
         if parts[at].is_some() {
             continue;
         }
-        let orbit = orbit_of(axes, at);
+        let orbit = orbit_of(|axis| axes[axis].from, at);
         let len = axes[at].len;
         let least = lengths.as_ref().map_or(size.least, |lengths| lengths.least(at, size));
         let mut steps = steps_of(axes, &orbit, bytes, CellSize { least, ..size })?;
@@ -141,14 +141,9 @@ impl<'a> Lengths<'a> {
 }
 
 /// The axes that are read along each other, in turn.
-fn orbit_of(axes: &[InPlaceAxis], at: usize) -> Vec<usize> {
-    let mut orbit = vec![at];
-    let mut next = axes[at].from;
-    while next != at {
-        orbit.push(next);
-        next = axes[next].from;
-    }
-    orbit
+pub(super) fn orbit_of(from: impl Fn(usize) -> usize, at: usize) -> Vec<usize> {
+    let others = std::iter::successors(Some(from(at)), |next| Some(from(*next)));
+    std::iter::once(at).chain(others.take_while(|next| *next != at)).collect()
 }
 
 /// How many steps the parts of an orbit's axes have, where cells have so many bytes without them.

@@ -4,12 +4,13 @@
 //! bytes is a [`rotation`](rotation::Rotation), pairs of elements are [exchanged](exchange::Exchange), two axes of one size are
 //! [squares](square::Squares). All else is moved as [cells](cells::Cells), boxes of the tensor that take each other's places in
 //! cycles: the first of a cycle is saved, the next takes its place, and so on, by the same kernels as a move between two buffers.
-//! Axes of sizes that differ take [several passes](rectangular::Pass).
+//! Axes of sizes that differ take several [passes](rectangular), and so do rolls of short rows along several axes.
 
 mod cells;
 mod exchange;
 mod grid;
 mod memory;
+mod pass;
 mod rectangular;
 mod rotation;
 mod square;
@@ -17,17 +18,15 @@ mod square;
 use std::fmt;
 
 use trundle_core::{InPlace, Move, Result};
+use trundle_kernels::simd::LINE;
 
+use crate::Planner;
 use crate::plan::plural;
 use crate::slices::{check_buffer, check_whole};
-use crate::{Machine, Planner};
 use cells::Cells;
-use exchange::Exchange;
 use grid::CellSize;
 use memory::Memory;
-use rectangular::Pass;
-use rotation::Rotation;
-use square::Squares;
+use pass::Pass;
 
 /// How a tensor is moved within its own buffer. [`Planner::plan_in_place`](crate::Planner::plan_in_place) makes it.
 #[derive(Clone, Debug)]
@@ -36,18 +35,8 @@ pub struct InPlacePlan {
     moved_bytes: usize,
     grain_bytes: usize,
     threads: usize,
-    way: Way,
-}
-
-#[derive(Clone, Debug)]
-enum Way {
-    Nothing,
-    Cells(Cells),
-    Exchange(Exchange),
-    Squares(Squares),
-    Rotation(Rotation),
-    /// Several passes over all of it.
-    Passes(Vec<Pass>),
+    /// One after another; none where every element stays where it is.
+    passes: Vec<Pass>,
 }
 
 /// What a run may take.
@@ -62,15 +51,12 @@ struct Limits {
 /// Rolls along several axes, one after another, where rows are too short to move each once.
 fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Vec<Pass>> {
     let alone = within.rolls()?;
-    let cells = |work: &InPlace| Cells::of(work, planner.machine(), limits.threads, limits.cells);
-    if cells(within).is_some_and(|rows| rows.is_within() || rows.cell_bytes() >= LEAST_ROW_BYTES) {
+    let rows = Cells::of(within, limits, planner);
+    let are_long = |rows: Cells| rows.is_within() || rows.cell_bytes() >= LEAST_ROW_BYTES;
+    if alone.len() == 1 || rows.is_some_and(are_long) {
         return None;
     }
-    let pass = |roll: &InPlace| match Rotation::of(roll, limits, planner) {
-        Some(rotation) => Some(Pass::Rotation(rotation)),
-        None => Some(Pass::Cells(Box::new(cells(roll)?))),
-    };
-    alone.iter().map(pass).collect()
+    alone.iter().map(|roll| Pass::of(roll, limits, planner)).collect()
 }
 
 /// Rows of cells in long cycles are worth it to move once from so many bytes on (measured; docs/kernels.md).
@@ -91,32 +77,23 @@ impl Planner {
         let (bytes, moved_bytes, grain_bytes) =
             (work.dst_bytes(), work.moved_bytes(), work.grain_bytes());
         let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, machine.threads.max(1));
-        let plan = |way| InPlacePlan { bytes, moved_bytes, grain_bytes, threads, way };
-        if moved_bytes == 0 {
-            return Some(plan(Way::Nothing));
-        }
         let cells = CellSize {
             least: machine.l1_bytes / 2,
-            most: (machine.l2_bytes / 4).min(most_scratch / threads),
+            // A thread may have two of them, which begin at lines.
+            most: (machine.l2_bytes / 4).min((most_scratch / threads / 2).saturating_sub(LINE)),
             run: RUN_BYTES.min(machine.l1_bytes / 2),
         };
         let limits = Limits { threads, scratch: most_scratch, cells };
-        let way = match work.in_place() {
-            Some(within) if within.is_identity() => Way::Nothing,
-            Some(within) => {
-                let rotation = || Rotation::of(&within, limits, self).map(Way::Rotation);
-                let exchange = || Exchange::of(&within, limits, self).map(Way::Exchange);
-                let cells = || Cells::of(&within, machine, threads, cells).map(Way::Cells);
-                let squares = || Squares::of(&within, limits, self).map(Way::Squares);
-                let rolls = || rolls(&within, limits, self).map(Way::Passes);
-                rotation().or_else(exchange).or_else(squares).or_else(rolls).or_else(cells)?
-            }
-            None => {
-                let planner = Planner::new(Machine { threads: 1, ..machine.clone() });
-                Way::Passes(rectangular::passes_of(work, &planner, limits)?)
-            }
+        let passes = match work.in_place() {
+            _ if moved_bytes == 0 => Vec::new(),
+            Some(within) if within.is_identity() => Vec::new(),
+            Some(within) => match rolls(&within, limits, self) {
+                Some(passes) => passes,
+                None => vec![Pass::of(&within, limits, self)?],
+            },
+            None => rectangular::passes_of(work, &self.on_one_thread(), limits)?,
         };
-        let plan = plan(way);
+        let plan = InPlacePlan { bytes, moved_bytes, grain_bytes, threads, passes };
         (plan.scratch_bytes() <= most_scratch).then_some(plan)
     }
 }
@@ -130,22 +107,12 @@ const LEAST_THREAD_BYTES: usize = 1 << 20;
 impl InPlacePlan {
     /// The bytes beside the tensor that a run takes, at most.
     pub fn scratch_bytes(&self) -> usize {
-        match &self.way {
-            Way::Nothing | Way::Exchange(_) => 0,
-            Way::Squares(squares) => squares.scratch_bytes(),
-            Way::Cells(cells) => cells.scratch_bytes(),
-            Way::Rotation(rotation) => rotation.scratch_bytes(),
-            Way::Passes(passes) => passes.iter().map(Pass::scratch_bytes).max().unwrap_or(0),
-        }
+        self.passes.iter().map(Pass::scratch_bytes).max().unwrap_or(0)
     }
 
     /// How often every element is moved, at most.
     pub fn passes(&self) -> usize {
-        match &self.way {
-            Way::Nothing => 0,
-            Way::Cells(_) | Way::Exchange(_) | Way::Squares(_) | Way::Rotation(_) => 1,
-            Way::Passes(passes) => passes.len(),
-        }
+        self.passes.len()
     }
 
     /// The number of bytes that are moved.
@@ -195,16 +162,7 @@ impl InPlacePlan {
     unsafe fn run_raw(&self, buffer: *mut u8) {
         let memory = Memory::new(buffer);
         // SAFETY: by the caller.
-        unsafe {
-            match &self.way {
-                Way::Nothing => {}
-                Way::Cells(cells) => cells.run(memory),
-                Way::Exchange(exchange) => exchange.run(memory),
-                Way::Squares(squares) => squares.run(memory),
-                Way::Rotation(rotation) => rotation.run(memory),
-                Way::Passes(passes) => passes.iter().for_each(|pass| pass.run(memory)),
-            }
-        }
+        self.passes.iter().for_each(|pass| unsafe { pass.run(memory) });
     }
 }
 
@@ -221,13 +179,9 @@ impl fmt::Display for InPlacePlan {
     /// What is moved together, and how.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes on {} thread{}", self.moved_bytes, self.threads, plural(self.threads))?;
-        match &self.way {
-            Way::Nothing => f.write_str(", which stay where they are"),
-            Way::Cells(cells) => write!(f, "\n    {cells}"),
-            Way::Exchange(exchange) => write!(f, "\n    {exchange}"),
-            Way::Squares(squares) => write!(f, "\n    {squares}"),
-            Way::Rotation(rotation) => write!(f, "\n    {rotation}"),
-            Way::Passes(passes) => passes.iter().try_for_each(|pass| write!(f, "\n    {pass}")),
+        if self.passes.is_empty() {
+            return f.write_str(", which stay where they are");
         }
+        self.passes.iter().try_for_each(|pass| write!(f, "\n    {pass}"))
     }
 }

@@ -6,16 +6,14 @@
 //! peeled off before, and put in their place at the end.
 
 use std::fmt;
-use std::sync::Mutex;
 
 use trundle_core::ops::Transpose;
 use trundle_core::{IndexMap, Layout, Move, Op, Shape, Source};
+use trundle_kernels::simd::{LINE, prefetch};
 
 use super::Limits;
-use super::cells::Cells;
-use super::memory::Memory;
-use super::rotation::Rotation;
-use super::square::Squares;
+use super::memory::{Memory, Scratch};
+use super::pass::Pass;
 use crate::plan::plural;
 use crate::threads::for_each_task;
 use crate::{Plan, Planner, execute};
@@ -28,17 +26,6 @@ const SLAB_BYTES: usize = 2 << 20;
 
 /// How many places ahead of the one that is moved are fetched.
 const AHEAD: usize = 8;
-
-/// A part of a transpose.
-#[derive(Clone, Debug)]
-pub(super) enum Pass {
-    Cells(Box<Cells>),
-    Rotation(Rotation),
-    Squares(Squares),
-    Slabs(Slabs),
-    Runs(Runs),
-    Peeled(Box<Peeled>),
-}
 
 /// Matrices one after another, of elements of some bytes, whose rows become columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,14 +133,10 @@ impl Matrices {
         if rows == 1 || cols == 1 {
             return Some(Vec::new());
         }
-        if rows == cols {
-            let work = self.transposed(count)?.in_place()?;
-            let squares = || Squares::of(&work, limits, planner).map(Pass::Squares);
-            let cells = Cells::of(&work, planner.machine(), limits.threads, limits.cells);
-            let cells = || cells.map(|cells| Pass::Cells(Box::new(cells)));
-            if let Some(pass) = squares().or_else(cells) {
-                return Some(vec![pass]);
-            }
+        if rows == cols
+            && let Some(pass) = Pass::of(&self.transposed(count)?.in_place()?, limits, planner)
+        {
+            return Some(vec![pass]);
         }
         if self.bytes() <= limits.slab() {
             return Some(vec![Pass::Slabs(self.slabs(planner, limits)?)]);
@@ -223,96 +206,48 @@ impl Matrices {
     }
 }
 
-impl Pass {
-    /// The bytes beside the tensor that it takes.
-    pub(super) fn scratch_bytes(&self) -> usize {
-        match self {
-            Pass::Cells(cells) => cells.scratch_bytes(),
-            Pass::Rotation(rotation) => rotation.scratch_bytes(),
-            Pass::Squares(squares) => squares.scratch_bytes(),
-            Pass::Slabs(slabs) => slabs.threads * slabs.bytes,
-            Pass::Runs(runs) => {
-                let Matrices { rows, cols, element, .. } = runs.matrices;
-                runs.threads * (element + (rows * cols).div_ceil(8))
-            }
-            Pass::Peeled(peeled) => {
-                let Matrices { rows, cols, element, .. } = peeled.matrices;
-                let within = peeled.passes.iter().map(Pass::scratch_bytes).max().unwrap_or(0);
-                within + rows * (cols - peeled.left) * element
-            }
-        }
-    }
-
-    /// # Safety
-    /// The memory has the bytes of the move, and nobody else reads or writes them meanwhile.
-    pub(super) unsafe fn run(&self, memory: Memory) {
-        // SAFETY: by the caller.
-        unsafe {
-            match self {
-                Pass::Cells(cells) => cells.run(memory),
-                Pass::Rotation(rotation) => rotation.run(memory),
-                Pass::Squares(squares) => squares.run(memory),
-                Pass::Slabs(slabs) => slabs.run(memory),
-                Pass::Runs(runs) => runs.run(memory),
-                Pass::Peeled(peeled) => peeled.run(memory),
-            }
-        }
-    }
-}
-
-impl fmt::Display for Pass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Pass::Cells(cells) => cells.fmt(f),
-            Pass::Rotation(rotation) => rotation.fmt(f),
-            Pass::Squares(squares) => squares.fmt(f),
-            Pass::Slabs(Slabs { count, bytes, plan, .. }) => {
-                write!(f, "{count} slab{} of {bytes} bytes, each through scratch", plural(*count))?;
-                let step = plan.steps().first();
-                step.map_or(Ok(()), |step| write!(f, ", by {}", step.kernel.name))
-            }
-            Pass::Runs(Runs { matrices: Matrices { count, rows, cols, element }, .. }) => {
-                write!(f, "{count} x {rows} x {cols} runs of {element} bytes transposed, in cycles")
-            }
-            Pass::Peeled(peeled) => {
-                let Peeled { matrices, left, passes, .. } = &**peeled;
-                let Matrices { count, rows, cols, .. } = matrices;
-                write!(
-                    f,
-                    "{count} x {rows} rows without their last {} of {cols} columns:",
-                    cols - left
-                )?;
-                passes.iter().try_for_each(|pass| write!(f, "\n      {pass}"))
-            }
-        }
-    }
-}
-
 impl Slabs {
+    /// The bytes beside the tensor that a run takes.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        self.threads * self.bytes
+    }
+
     /// # Safety
     /// As [`Pass::run`].
-    unsafe fn run(&self, memory: Memory) {
-        let scratch: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+    pub(super) unsafe fn run(&self, memory: Memory) {
+        let scratch = Scratch::new(self.bytes);
         for_each_task(self.threads, self.count, &|slab| {
-            let taken = scratch.lock().map(|mut kept| kept.pop()).ok().flatten();
-            let mut own: Vec<u8> = taken.unwrap_or_else(|| Vec::with_capacity(self.bytes));
             let place = memory.at(slab * self.bytes);
-            // SAFETY: slabs do not overlap, and the scratch has room for one.
-            unsafe {
-                std::ptr::copy_nonoverlapping(place, own.as_mut_ptr(), self.bytes);
-                execute::run_at(&self.plan, own.as_ptr(), place, 0);
-            }
-            if let Ok(mut kept) = scratch.lock() {
-                kept.push(own);
-            }
+            scratch.with(|own| {
+                // SAFETY: slabs do not overlap, and the scratch has room for one.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(place, own.as_mut_ptr(), self.bytes);
+                    execute::run_at(&self.plan, own.as_ptr(), place, 0);
+                }
+            });
         });
     }
 }
 
+impl fmt::Display for Slabs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Slabs { count, bytes, plan, .. } = self;
+        write!(f, "{count} slab{} of {bytes} bytes, each through scratch", plural(*count))?;
+        let step = plan.steps().first();
+        step.map_or(Ok(()), |step| write!(f, ", by {}", step.kernel.name))
+    }
+}
+
 impl Runs {
+    /// The bytes beside the tensor that a run takes: an element, and a mark for each of a matrix.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        let Matrices { rows, cols, element, .. } = self.matrices;
+        self.threads * (element + (rows * cols).div_ceil(8))
+    }
+
     /// # Safety
     /// As [`Pass::run`].
-    unsafe fn run(&self, memory: Memory) {
+    pub(super) unsafe fn run(&self, memory: Memory) {
         let Matrices { count, element, .. } = self.matrices;
         for_each_task(self.threads, count * self.pieces, &|task| {
             let (matrix, piece) = (task / self.pieces, task % self.pieces);
@@ -357,8 +292,8 @@ impl Runs {
                     if from == first {
                         break;
                     }
-                    for line in (0..bytes).step_by(trundle_kernels::simd::LINE) {
-                        trundle_kernels::simd::prefetch(at(ahead).wrapping_add(line));
+                    for line in (0..bytes).step_by(LINE) {
+                        prefetch(at(ahead).wrapping_add(line));
                     }
                     ahead = read_at(ahead);
                     std::ptr::copy_nonoverlapping(at(from), at(to), bytes);
@@ -370,10 +305,24 @@ impl Runs {
     }
 }
 
+impl fmt::Display for Runs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Matrices { count, rows, cols, element } = self.matrices;
+        write!(f, "{count} x {rows} x {cols} runs of {element} bytes transposed, in cycles")
+    }
+}
+
 impl Peeled {
+    /// The bytes beside the tensor that a run takes.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        let Matrices { rows, cols, element, .. } = self.matrices;
+        let within = self.passes.iter().map(Pass::scratch_bytes).max().unwrap_or(0);
+        within + rows * (cols - self.left) * element
+    }
+
     /// # Safety
     /// As [`Pass::run`].
-    unsafe fn run(&self, memory: Memory) {
+    pub(super) unsafe fn run(&self, memory: Memory) {
         let Matrices { count, rows, cols, element } = self.matrices;
         let (kept, peeled) = (self.left * element, (cols - self.left) * element);
         let mut aside: Vec<u8> = Vec::with_capacity(rows * peeled);
@@ -391,5 +340,14 @@ impl Peeled {
                 execute::run_at(&self.plan, aside.as_ptr(), first.at(rows * kept), 0);
             }
         }
+    }
+}
+
+impl fmt::Display for Peeled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Matrices { count, rows, cols, .. } = self.matrices;
+        let peeled = cols - self.left;
+        write!(f, "{count} x {rows} rows without their last {peeled} of {cols} columns:")?;
+        self.passes.iter().try_for_each(|pass| write!(f, "\n      {pass}"))
     }
 }

@@ -11,17 +11,21 @@
 use std::fmt;
 use std::ops::Range;
 
-use trundle_core::{Along, InPlace};
+use trundle_core::{Along, InPlace, InPlaceAxis};
+use trundle_kernels::{Call, FloorTile, Kernel, MOST_TOGETHER_BYTES, Roles, simd};
 
 use super::Limits;
-use super::memory::Memory;
+use super::memory::{Around, Memory};
 use crate::Planner;
 use crate::plan::plural;
 use crate::threads::for_each_task;
-use trundle_kernels::{Call, FloorTile, Kernel, MOST_TOGETHER_BYTES, Roles, simd};
 
-/// The most that is saved by all threads together.
+/// The most that is saved by all threads together, and which part of a circle may be if that is more.
 const MOST_SAVED_BYTES: usize = 8 << 20;
+const SAVED_PART: usize = 512;
+
+/// More floors take too long to list: less may be saved then than it takes.
+const MOST_FLOORS: usize = 1 << 14;
 
 /// Towers whose feet are read nearer than the kernel allows are moved so many bytes at a time.
 const SHORT_BYTES: usize = 4 << 10;
@@ -32,7 +36,7 @@ type Climb = unsafe fn(&FloorTile<'_>);
 /// Shorter circles are moved as cells.
 const LEAST_CIRCLE_BYTES: usize = 4 << 10;
 
-/// Up to half of circles this long is saved, in the second-level cache.
+/// Of circles this long the start is saved, in the second-level cache, and the rest is moved from front to back.
 const SHORT_CIRCLE_BYTES: usize = 256 << 10;
 
 /// What a thread takes at a time, at least.
@@ -45,11 +49,13 @@ const WHOLE_CIRCLE_BYTES: usize = 4 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rotation {
     offset: usize,
-    /// How many circles there are along each axis around them, and how far they are apart.
-    around: Vec<(usize, usize)>,
+    /// The circles.
+    around: Around,
     /// The bytes of a circle.
     bytes: usize,
     towers: Towers,
+    /// What is saved of a circle at a time.
+    saved: usize,
     kernel: &'static Kernel,
     threads: usize,
 }
@@ -89,12 +95,11 @@ impl Towers {
 }
 
 impl Rotation {
-    /// The rotation that a move is, if it is one of circles of more bytes than a cell has.
+    /// The rotation that a move is, if it is one of circles that are not too short, nor take more scratch.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Rotation> {
         let kernel = planner.kernel_of(Roles::Floors)?;
         let (axes, threads) = (work.axes(), limits.threads);
-        let is_rolled =
-            |axis: &trundle_core::InPlaceAxis| matches!(axis.along, Along::Rolled { .. });
+        let is_rolled = |axis: &InPlaceAxis| matches!(axis.along, Along::Rolled { .. });
         let rolled = axes.iter().position(is_rolled)?;
         let Along::Rolled { shift } = axes[rolled].along else { return None };
         let others = axes.iter().enumerate().filter(|(at, _)| *at != rolled);
@@ -105,22 +110,22 @@ impl Rotation {
         if !stays || stride != within || bytes < LEAST_CIRCLE_BYTES {
             return None;
         }
-        let around: Vec<(usize, usize)> =
-            axes[..rolled].iter().map(|axis| (axis.len, axis.stride.unsigned_abs())).collect();
-        let most = if bytes <= SHORT_CIRCLE_BYTES && bytes * threads <= limits.scratch {
-            bytes / 2
-        } else {
-            (MOST_SAVED_BYTES.min(limits.scratch) / (threads + 2)).max(64)
-        };
-        let towers = Towers::new(bytes, shift * stride, most);
-        Some(Rotation { offset: work.offset(), around, bytes, towers, kernel, threads })
+        let around = Around::axes(axes[..rolled].iter());
+        // Each thread saves its own, and one of them what all share.
+        let least = limits.scratch.checked_sub(threads * SHORT_BYTES)? / (threads + 1);
+        let is_short = bytes <= SHORT_CIRCLE_BYTES.min(least);
+        let most = (MOST_SAVED_BYTES.max(bytes / SAVED_PART) / (threads + 1)).min(least);
+        if !is_short && bytes / most.max(1) > MOST_FLOORS {
+            return None;
+        }
+        let towers = Towers::new(bytes, shift * stride, if is_short { bytes } else { most });
+        let saved = if is_short { bytes } else { towers.a.min(towers.b) };
+        Some(Rotation { offset: work.offset(), around, bytes, towers, saved, kernel, threads })
     }
 
     /// The bytes beside the tensor that a run takes.
     pub(super) fn scratch_bytes(&self) -> usize {
-        let least = self.towers.a.min(self.towers.b);
-        let saved = if self.bytes <= SHORT_CIRCLE_BYTES { self.bytes } else { least };
-        (self.threads + 1) * saved + self.threads * SHORT_BYTES
+        (self.threads + 1) * self.saved + self.threads * SHORT_BYTES
     }
 
     /// Rolls all circles.
@@ -128,25 +133,18 @@ impl Rotation {
     /// # Safety
     /// The buffer has the bytes of the move, and nobody else reads or writes them meanwhile.
     pub(super) unsafe fn run(&self, memory: Memory) {
-        let circles: usize = self.around.iter().map(|(len, _)| len).product();
+        let circles = self.around.count();
         let Call::FloorTile(climb) = self.kernel.call else {
             unreachable!("a rotation has a kernel of floors")
         };
-        let place = |circle: usize| {
-            let mut rest = circle;
-            let mut place = self.offset;
-            for (len, stride) in self.around.iter().rev() {
-                place += rest % len * stride;
-                rest /= len;
-            }
-            memory.at(place)
-        };
+        let place = |circle| memory.at(self.offset + self.around.offset(circle));
         if self.threads == 1 || self.bytes <= WHOLE_CIRCLE_BYTES && circles >= 2 * self.threads {
+            let is_short = self.saved == self.bytes;
             let together = (TASK_BYTES / self.bytes).max(1);
             for_each_task(self.threads, circles.div_ceil(together), &|task| {
                 for circle in task * together..((task + 1) * together).min(circles) {
                     // SAFETY: circles do not overlap.
-                    unsafe { self.towers.run_alone(Memory::new(place(circle)), climb) };
+                    unsafe { self.towers.run_alone(Memory::new(place(circle)), is_short, climb) };
                 }
                 simd::fence();
             });
@@ -161,7 +159,7 @@ impl Rotation {
 
 impl fmt::Display for Rotation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let circles: usize = self.around.iter().map(|(len, _)| len).product();
+        let circles = self.around.count();
         let Towers { a, b, a_floors, b_floors } = &self.towers;
         let kernel = self.kernel.name;
         let (bytes, of_a, of_b) = (self.bytes, a_floors.len(), b_floors.len());
@@ -198,9 +196,9 @@ impl Towers {
     ///
     /// # Safety
     /// As [`Rotation::run`], for the circle.
-    unsafe fn run_alone(&self, memory: Memory, climb: Climb) {
+    unsafe fn run_alone(&self, memory: Memory, is_short: bool, climb: Climb) {
         let Towers { a, b, .. } = *self;
-        if a + b <= SHORT_CIRCLE_BYTES && self.a_floors.len() == 1 && self.b_floors.len() == 1 {
+        if is_short {
             // It is read and written in the order in which it lies, which is worth it to save more.
             // SAFETY: by the caller.
             unsafe {

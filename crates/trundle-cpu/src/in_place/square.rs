@@ -10,7 +10,7 @@ use trundle_core::{Along, InPlace};
 use trundle_kernels::{Call, Kernel, Roles, SquareTile, square_scratch_bytes};
 
 use super::Limits;
-use super::memory::Memory;
+use super::memory::{Around, Memory};
 use crate::Planner;
 use crate::plan::plural;
 use crate::threads::for_each_task;
@@ -28,8 +28,8 @@ const TILES: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Squares {
     offset: usize,
-    /// How many there are along each axis around them or between theirs, and how far they are apart.
-    around: Vec<(usize, usize)>,
+    /// The matrices.
+    around: Around,
     /// The rows, and the columns.
     side: usize,
     stride: usize,
@@ -57,18 +57,16 @@ impl Squares {
         if step(col) != width || !matches!(width, 1 | 2 | 4 | 8 | 16) {
             return None;
         }
-        let others = (0..col).filter(|at| *at != row);
-        let around: Vec<(usize, usize)> = others.map(|at| (axes[at].len, step(at))).collect();
+        let around = Around::axes((0..col).filter(|at| *at != row).map(|at| &axes[at]));
         let side = axes[row].len;
         let scratch = |tile| limits.threads * square_scratch_bytes(tile, width, axes[row].stride);
         let most = (TILE.0 / width).min(TILE.1);
-        let tiles = std::iter::successors(Some(most), |tile| {
+        let mut tiles = std::iter::successors(Some(most), |tile| {
             Some(tile / 2).filter(|tile| *tile >= LEAST_TILE)
         });
-        let tile = tiles.into_iter().find(|tile| scratch(*tile) <= limits.scratch)?;
-        let squares: usize = around.iter().map(|(len, _)| len).product();
+        let tile = tiles.find(|tile| scratch(*tile) <= limits.scratch)?;
         // Each thread has some squares of tiles to do.
-        let tiles = (side.div_ceil(tile) * squares / (4 * limits.threads)).clamp(1, TILES);
+        let tiles = (side.div_ceil(tile) * around.count() / (4 * limits.threads)).clamp(1, TILES);
         let (offset, stride, threads) = (work.offset(), step(row), limits.threads);
         Some(Squares { offset, around, side, stride, width, tile, tiles, kernel, threads })
     }
@@ -93,18 +91,13 @@ impl Squares {
     /// The buffer has the bytes of the move, and nobody else reads or writes them meanwhile.
     pub(super) unsafe fn run(&self, memory: Memory) {
         let parts = self.parts();
-        let matrices: usize = self.around.iter().map(|(len, _)| len).product();
+        let matrices = self.around.count();
         for_each_task(self.threads, matrices * parts * parts, &|task| {
             let (matrix, row, col) = (task / parts / parts, task / parts % parts, task % parts);
             if col < row {
                 return;
             }
-            let mut rest = matrix;
-            let mut place = self.offset;
-            for (len, stride) in self.around.iter().rev() {
-                place += rest % len * stride;
-                rest /= len;
-            }
+            let place = self.offset + self.around.offset(matrix);
             // SAFETY: tasks have different pairs of tiles, which do not overlap.
             unsafe { self.run_square(Memory::new(memory.at(place)), row, col) };
         });
@@ -149,7 +142,7 @@ impl Squares {
 
 impl fmt::Display for Squares {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let matrices: usize = self.around.iter().map(|(len, _)| len).product();
+        let matrices = self.around.count();
         let Squares { side, width, tile, kernel, .. } = self;
         write!(
             f,

@@ -65,6 +65,11 @@ impl Planner {
         &self.machine
     }
 
+    /// For the same machine, but on one thread.
+    pub(crate) fn on_one_thread(&self) -> Planner {
+        Planner::new(Machine { threads: 1, ..self.machine.clone() })
+    }
+
     /// The best kernel of these roles that the machine can run.
     pub(crate) fn kernel_of(&self, roles: Roles) -> Option<&'static Kernel> {
         let is_it = |kernel: &&Kernel| kernel.roles == roles && kernel.simd <= self.machine.simd;

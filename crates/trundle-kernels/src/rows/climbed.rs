@@ -4,6 +4,7 @@
 //! lines of each at a time: what is written over was read just before, so that memory reads and writes each line once.
 //! A single floor is read elsewhere than it is written, and is streamed.
 
+use super::runs::copy_run;
 use crate::pattern::Pattern;
 use crate::simd::{LINE, Lanes, Token, Vector};
 
@@ -67,27 +68,11 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FloorTile<'_>) {
                         .step_by(LINE)
                         .for_each(|line| V::prefetch_l2(ahead.wrapping_add(line)));
                 }
-                copy(token, from, to, len);
+                copy_run(token, from, to, len);
             }
             let top = floors[floors.len() - 1];
-            copy(token, last.add(at), memory.add(foot + top + at), len);
+            copy_run(token, last.add(at), memory.add(foot + top + at), len);
         }
-    }
-}
-
-/// Copies a run.
-///
-/// # Safety
-/// As [`std::ptr::copy_nonoverlapping`].
-#[inline(always)]
-unsafe fn copy<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8, bytes: usize) {
-    let whole = bytes / V::BYTES * V::BYTES;
-    // SAFETY: by the caller.
-    unsafe {
-        for at in (0..whole).step_by(V::BYTES) {
-            V::load(token, src.add(at)).store(dst.add(at));
-        }
-        std::ptr::copy_nonoverlapping(src.add(whole), dst.add(whole), bytes - whole);
     }
 }
 

@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 use super::micro_tile::{MOST_VECTORS, transpose_micro_tile, written};
 use super::packed_panel::are_aliasing;
 use crate::pattern::Pattern;
+use crate::rows::runs::copy_run;
 use crate::simd::{LINE, Token, Vector};
 
 pub(crate) use crate::rows::tile;
@@ -175,7 +176,7 @@ impl Staged {
                 V::prefetch(ahead.wrapping_add(at));
             }
             // SAFETY: by the caller.
-            unsafe { copy(token, src, self.rows.add(row * self.pitch), bytes) };
+            unsafe { copy_run(token, src, self.rows.add(row * self.pitch), bytes) };
         }
     }
 
@@ -213,26 +214,10 @@ impl Staged {
                         std::ptr::copy_nonoverlapping(from, put_together.add(col * W), W);
                     }
                     let to = to.wrapping_offset((row + index).cast_signed() * stride);
-                    copy(token, put_together, to, cols * W);
+                    copy_run(token, put_together, to, cols * W);
                 }
             }
         }
-    }
-}
-
-/// Copies a run.
-///
-/// # Safety
-/// As [`std::ptr::copy_nonoverlapping`].
-#[inline(always)]
-unsafe fn copy<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8, bytes: usize) {
-    let whole = bytes / V::BYTES * V::BYTES;
-    // SAFETY: by the caller.
-    unsafe {
-        for at in (0..whole).step_by(V::BYTES) {
-            V::load(token, src.add(at)).store(dst.add(at));
-        }
-        std::ptr::copy_nonoverlapping(src.add(whole), dst.add(whole), bytes - whole);
     }
 }
 

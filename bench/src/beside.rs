@@ -1,0 +1,61 @@
+//! One movement timed in turn with copies of as many bytes, for the examples.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use trundle::lowering::prefer_large_pages;
+use trundle::{Chain, Plan, Result, Shape};
+
+use crate::Settings;
+use crate::measure::median;
+
+/// What a movement took.
+#[derive(Clone, Copy, Debug)]
+pub struct Beside {
+    /// The time of the fastest copy as a fraction of its own, the median of the rounds.
+    pub fraction: f64,
+    /// Its own time in milliseconds, the median.
+    pub millis: f64,
+}
+
+/// Times `run`, which is given two buffers of so many bytes, in turn with the library's copy of one to the other and with the
+/// system's, which is of one thread and counts where one thread is asked for.
+///
+/// # Errors
+/// Those of `run`, and [`Error::TooLarge`](trundle::Error::TooLarge).
+///
+/// # Panics
+/// If a copy cannot be planned.
+pub fn beside_copies(
+    bytes: usize,
+    settings: Settings,
+    mut run: impl FnMut(&mut [u8], &mut [u8]) -> Result<()>,
+) -> Result<Beside> {
+    let Settings { threads, rounds, large_pages } = settings;
+    let copy = Plan::row_major(&Chain::new(), 1, &Shape::new([bytes])?, Some(threads));
+    let copy = copy.unwrap_or_else(|error| panic!("a copy is planned: {error}"));
+    let buffer = |byte: fn(usize) -> u8| {
+        let mut buffer: Vec<u8> = Vec::with_capacity(bytes);
+        if large_pages {
+            prefer_large_pages(buffer.spare_capacity_mut());
+        }
+        buffer.extend((0..bytes).map(byte));
+        buffer
+    };
+    let (mut src, mut dst) = (buffer(|at| (at * 7 + at / 251) as u8), buffer(|_| 1));
+    let (mut fractions, mut times) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let start = Instant::now();
+        copy.run(black_box(&src), black_box(&mut dst))?;
+        let ours = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        run(black_box(&mut src), black_box(&mut dst))?;
+        let took = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        black_box(&mut dst).copy_from_slice(black_box(&src));
+        let system = start.elapsed().as_secs_f64();
+        fractions.push(if threads == 1 { ours.min(system) } else { ours } / took);
+        times.push(took * 1e3);
+    }
+    Ok(Beside { fraction: median(fractions), millis: median(times) })
+}
