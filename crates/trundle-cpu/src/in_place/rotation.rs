@@ -21,7 +21,7 @@ use crate::plan::plural;
 use crate::threads::for_each_task;
 
 /// The most that is saved by all threads together, and which part of a circle may be if that is more.
-const MOST_SAVED_BYTES: usize = 8 << 20;
+const MOST_SAVED_BYTES: usize = 6 << 20;
 const SAVED_PART: usize = 512;
 
 /// More floors take too long to list: less may be saved then than it takes.
