@@ -12,6 +12,7 @@ mod array;
 mod array_like;
 mod assembled;
 mod chain;
+mod chain_plan;
 #[allow(unsafe_code)]
 mod dlpack;
 mod error;
@@ -56,7 +57,9 @@ mod _trundle {
     use super::hinted::add_hinted;
 
     #[pymodule_export]
-    use super::chain::{Chain, Plan, chain, chain_stages};
+    use super::chain::{Chain, chain, chain_stages};
+    #[pymodule_export]
+    use super::chain_plan::Plan;
     #[pymodule_export]
     use super::dlpack::Export;
     // Its keywords are the sizes of axes, whatever they are called.
