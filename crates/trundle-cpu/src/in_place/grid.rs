@@ -13,6 +13,10 @@ pub(super) struct CellSize {
     pub(super) run: usize,
 }
 
+/// There are at most as many parts, each of which is listed, as this part of the tensor's bytes, or so many.
+const LISTED_PART: usize = 1024;
+const LEAST_LISTED: usize = 4096;
+
 /// Along how many steps a cell whose axes are transposed reaches at most.
 const MOST_STEPS: usize = 256;
 
@@ -82,8 +86,10 @@ pub(super) fn parts_of(work: &InPlace, size: CellSize) -> Option<Vec<Parts>> {
     let axes = work.axes();
     let mut parts: Vec<Option<Parts>> = vec![None; axes.len()];
     let lengths = Lengths::of(axes);
-    // The bytes of a cell so far.
-    let mut bytes = 1;
+    let all: usize = axes.iter().map(|axis| axis.len).product();
+    let most_listed = (all / LISTED_PART).max(LEAST_LISTED);
+    // The parts so far, and the bytes of a cell.
+    let (mut listed, mut bytes) = (0, 1);
     for at in (0..axes.len()).rev() {
         if parts[at].is_some() {
             continue;
@@ -95,6 +101,11 @@ pub(super) fn parts_of(work: &InPlace, size: CellSize) -> Option<Vec<Parts>> {
         if lengths.as_ref().is_some_and(|lengths| lengths.are_apart(at)) {
             steps = 1;
         }
+        // Lists are as long as there are parts: what would take too much is not even begun.
+        listed += orbit.len() * len.div_ceil(steps);
+        if listed > most_listed {
+            return None;
+        }
         for each in &orbit {
             parts[*each] = Some(cut(axes, &orbit, *each, steps));
         }
@@ -102,9 +113,7 @@ pub(super) fn parts_of(work: &InPlace, size: CellSize) -> Option<Vec<Parts>> {
         bytes = bytes.checked_mul(steps.min(len).checked_pow(exponent)?)?;
     }
     let parts: Vec<Parts> = parts.into_iter().flatten().collect();
-    let listed: usize = parts.iter().map(|parts| parts.begin.len() * 2 * size_of::<usize>()).sum();
-    let all: usize = axes.iter().map(|axis| axis.len).product();
-    (bytes <= size.most && listed <= (all / 64).max(64 << 10)).then_some(parts)
+    (bytes <= size.most).then_some(parts)
 }
 
 /// An axis along which lengths say what is reversed.

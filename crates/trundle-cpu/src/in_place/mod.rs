@@ -50,10 +50,10 @@ struct Limits {
 
 /// Rolls along several axes, one after another, where rows are too short to move each once.
 fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Vec<Pass>> {
-    let alone = within.rolls()?;
+    let alone = within.rolls().filter(|alone| alone.len() > 1)?;
     let rows = Cells::of(within, limits, planner);
     let are_long = |rows: Cells| rows.is_within() || rows.cell_bytes() >= LEAST_ROW_BYTES;
-    if alone.len() == 1 || rows.is_some_and(are_long) {
+    if rows.is_some_and(are_long) {
         return None;
     }
     alone.iter().map(|roll| Pass::of(roll, limits, planner)).collect()
