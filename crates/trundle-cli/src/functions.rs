@@ -45,8 +45,8 @@ pub fn plan(arguments: &[String]) -> Result<String, Failed> {
     };
     let sources = sources(&mut opened, operation.inputs());
     let options = task_options(&planned.dry, &planned.numbering);
-    let tasks = job.begin_tasks(&sources, output, options).map_err(Failure::from)?;
-    Ok(PlanFile::new(PathBuf::new(), command, means.max_mem, tasks).keep(output, Ok)?)
+    let text = |tasks| PlanFile::new(PathBuf::new(), command, means.max_mem, tasks).text();
+    Ok(job.begin_tasks(&sources, output, options, text)?)
 }
 
 /// What a command of a plan asks for.

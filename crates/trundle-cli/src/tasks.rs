@@ -66,10 +66,9 @@ pub(crate) fn begin(
     let command: Vec<String> = crate::arguments()?.into_iter().skip(1).collect();
     let (folder, means) = (here()?, &planning.means);
     let sources = sources(opened, operation.inputs());
-    let tasks = job.begin_tasks(&sources, output, task_options(dry, numbering))?;
-    let written = PlanFile::new(folder, command, means.max_mem, tasks);
-    written.keep(output, |text| {
-        write_with(plan, dry.force, |out| std::io::Write::write_all(out, text.as_bytes()))
+    let options = task_options(dry, numbering);
+    let written = job.begin_tasks(&sources, output, options, |tasks| {
+        PlanFile::new(folder, command, means.max_mem, tasks).written(plan, dry.force)
     })?;
     match (means.json, dry.quiet) {
         (true, _) => print_json(&written.report(plan)),
@@ -95,22 +94,23 @@ impl PlanFile {
         &self.command
     }
 
-    /// Hands its text, as a file has it, to `keeper`. If nobody keeps it, nothing is left of the output that
-    /// was begun.
+    /// Its text, as a file has it.
     ///
     /// # Errors
-    /// If a path is no text, or it is not kept.
-    pub(crate) fn keep<T>(
-        &self,
-        output: &Path,
-        keeper: impl FnOnce(String) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let text = serde_json::to_string_pretty(self).map(|text| text + "\n");
-        let kept = text.map_err(|error| Failure::usage(error.to_string())).and_then(keeper);
-        if kept.is_err() {
-            self.tasks.discard(output)?;
-        }
-        kept
+    /// If a path is no text.
+    pub(crate) fn text(&self) -> Result<String, Failure> {
+        let text = serde_json::to_string_pretty(self);
+        text.map(|text| text + "\n").map_err(|error| Failure::usage(error.to_string()))
+    }
+
+    /// Itself, once it is written at a path, where another is replaced if `force` says so.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn written(self, path: &Path, force: bool) -> Result<PlanFile, Failure> {
+        let text = self.text()?;
+        write_with(path, force, |out| std::io::Write::write_all(out, text.as_bytes()))?;
+        Ok(self)
     }
 
     /// Reads one.

@@ -106,15 +106,13 @@ fn begin(
     let command: Vec<String> = ["plan".to_owned()].into_iter().chain(command).collect();
     parsed(&command)?;
     let folder = here()?;
-    let tasks = job.begin_tasks(sources, output, options)?;
-    let tasks_folder = tasks.folder(output);
-    let path = tasks_folder.join(PLAN);
-    let file = PlanFile::new(folder, command, means.max_mem, tasks);
-    file.keep(output, |text| {
+    let file = job.begin_tasks(sources, output, options, |tasks| {
+        let tasks_folder = tasks.folder(output);
         // Beside a bucket there is none yet.
-        let made = std::fs::create_dir_all(&tasks_folder);
-        let written = made.and_then(|()| std::fs::write(&path, text));
-        written.map_err(|error| Failure::running(format!("cannot write the plan: {error}")))
+        std::fs::create_dir_all(&tasks_folder)
+            .map_err(|error| Failure::running(format!("cannot write the plan: {error}")))?;
+        PlanFile::new(folder, command, means.max_mem, tasks)
+            .written(&tasks_folder.join(PLAN), false)
     })?;
     Ok(Plan { file, is_earlier: false })
 }

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 #[cfg(feature = "s3")]
 use crate::bucket_output::{self, BucketOutput};
+use crate::shared_folder::PLANNED;
 use crate::temporary_file::is_at;
 use crate::temporary_name::TemporaryName;
 #[cfg(not(feature = "s3"))]
@@ -144,6 +145,12 @@ impl Leftover {
     /// When the last of them was written to, where the system tells.
     pub fn modified(&self) -> Option<SystemTime> {
         self.files.iter().filter_map(|file| file.modified).max()
+    }
+
+    /// Whether it is of tasks whose plan somebody has, who may do them another day.
+    pub fn is_planned(&self) -> bool {
+        let mut folders = self.files.iter().filter(|file| file.ending == "tasks");
+        folders.any(|folder| folder.path.join(PLANNED).exists())
     }
 
     /// Removes the files, unless a process has one of them or the system does not say. What is in a bucket is removed

@@ -16,6 +16,9 @@ use crate::temporary_file::{LOCK_TRIES, LOCK_WAIT, creating, is_at, lock};
 use crate::temporary_folder::{remove, rename_to_place, sync_below};
 use crate::{Blob, FileSkeleton, Format, Problem};
 
+/// What is in the folder of the work once somebody has the plan of the tasks.
+pub(crate) const PLANNED: &str = "planned";
+
 /// An output that is beside its place until it is finished; another folder beside it has what else its processes
 /// share: the files of passes, and which parts of the work are done.
 #[derive(Debug)]
@@ -205,6 +208,10 @@ impl Shared for SharedFolder {
         file.persist(self.of_work(name))?;
         sync_folder(&self.work);
         Ok(())
+    }
+
+    fn note_planned(&self) -> io::Result<()> {
+        self.note(PLANNED, "")
     }
 
     fn unnote(&self, name: &str) {

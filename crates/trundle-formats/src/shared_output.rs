@@ -67,6 +67,9 @@ pub(crate) trait Shared: Debug + Send + Sync {
     /// As [`SharedOutput::note`].
     fn note(&self, name: &str, text: &str) -> io::Result<()>;
 
+    /// As [`SharedOutput::note_planned`].
+    fn note_planned(&self) -> io::Result<()>;
+
     /// As [`SharedOutput::unnote`].
     fn unnote(&self, name: &str);
 
@@ -219,6 +222,15 @@ impl SharedOutput {
     /// If it cannot be written.
     pub fn note(&self, name: &str, text: &str) -> io::Result<()> {
         self.shared.note(name, text)
+    }
+
+    /// Notes that somebody has the plan of the tasks: what is begun is no longer
+    /// [removed](crate::Leftover::is_planned) by a run that begins anew.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn note_planned(&self) -> io::Result<()> {
+        self.shared.note_planned()
     }
 
     /// Forgets what was noted under a name.

@@ -367,6 +367,27 @@ fn workers_begin_anew_where_the_output_was_taken_away() {
     }
 }
 
+/// A process that is killed before anybody has the plan leaves what nobody can go on with.
+#[test]
+fn what_was_begun_without_a_plan_is_removed_by_the_next_run() {
+    for workers in [1, 2] {
+        let planned = Planned::new(JOBS[2]);
+        let begun = || {
+            let names = planned.place.contents().into_iter().map(|(name, _)| name);
+            names.filter(|name| name.starts_with(".trundle-")).collect::<Vec<_>>()
+        };
+        let kept = begun();
+        assert_eq!(kept.len(), 2, "{kept:?}");
+        planned.place.run(&apply(JOBS[2], workers)).done();
+        assert_eq!(begun(), kept, "the plan was kept");
+        let folder = kept.iter().find(|name| name.ends_with(".tasks")).unwrap();
+        fs::remove_file(planned.place.path(folder).join("planned")).unwrap();
+        remove(&planned.place.path(&planned.output));
+        planned.place.run(&apply(JOBS[2], workers)).done();
+        planned.check();
+    }
+}
+
 #[test]
 fn chunks_that_stay_whole_are_copied_by_tasks_too() {
     let place = Place::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 90, 180]))]);
@@ -457,8 +478,9 @@ fn workers_report_as_one_process_does() {
     thread::sleep(Duration::from_millis(60));
     let _ = child.kill();
     child.wait().unwrap();
-    let left = place.contents().iter().any(|(name, _)| name.ends_with(".tasks"));
-    if left && !place.path("out.npy").exists() {
+    let mut names = place.contents().into_iter().map(|(name, _)| place.path(&name));
+    let is_planned = names.any(|path| path.join("plan.json").exists());
+    if is_planned && !place.path("out.npy").exists() {
         let run = place.run(&[&args[..], &["--max-mem", "200K", "--resume", "--verify"]].concat());
         let is_refused = run.code == Some(2) && run.stderr.contains("is not verified");
         assert!(is_refused || run.stderr.contains("another process"), "{run:?}");

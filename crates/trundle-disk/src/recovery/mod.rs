@@ -93,8 +93,7 @@ pub(crate) fn forget(folder: &Path, output_tag: &str, meant: fn(&Leftover) -> bo
 
 /// Whether it is of a run, and not a result that is whole, nor of tasks, which may be done another day.
 pub(crate) fn is_unfinished(left: &Leftover) -> bool {
-    let is_of_tasks = left.files.iter().any(|file| file.ending == "tasks");
-    left.state != LeftoverState::Finished && !is_of_tasks
+    left.state != LeftoverState::Finished && !left.is_planned()
 }
 
 /// Whether it is of a run that only looked whether the output can be written.

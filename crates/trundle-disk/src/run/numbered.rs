@@ -16,7 +16,7 @@ use crate::plan::tasks::{TaskGroup, groups};
 use crate::plan::tensor_job::TensorJob;
 use crate::recovery::identity::JobIdentity;
 use crate::recovery::journal::{Opening, Progress, SourceIdentity};
-use crate::recovery::{check_alone, forget, is_unfinished, key_of_pass, output_tag};
+use crate::recovery::{check_alone, forget, is_check, is_unfinished, key_of_pass, output_tag};
 use crate::run::checkpoint::Checkpoint;
 use crate::run::context::Context;
 use crate::run::executor::Executor;
@@ -102,17 +102,38 @@ pub struct NumberedJob {
 }
 
 impl Job {
-    /// Begins the output at `path`, to be written by tasks. The output is hidden until they are [finished](NumberedJob::finish).
+    /// Begins the output at `path`, to be written by tasks, and gives their plan to `keep`. The output is hidden
+    /// until they are [finished](NumberedJob::finish). If the plan is not kept, nothing is left of it; if the process
+    /// ends before, the next run to the same output removes it.
     ///
     /// # Errors
     /// [`Error`] if the output cannot be begun or is being written, and if what is read can only be read from
-    /// front to back, or elements are less than a byte.
-    pub fn begin_tasks(
+    /// front to back, or elements are less than a byte. That of `keep`.
+    pub fn begin_tasks<T, E: From<Error>>(
         &self,
         sources: &[Source<'_>],
         path: &Path,
         options: TaskOptions,
-    ) -> Result<TaskPlan, Error> {
+        keep: impl FnOnce(TaskPlan) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let (output, plan) = self.begun(sources, path, options)?;
+        let kept = keep(plan.clone());
+        let noted = output.note_planned().map_err(writing(path));
+        drop(output);
+        if kept.is_err() || noted.is_err() {
+            plan.discard(path)?;
+        }
+        noted?;
+        kept
+    }
+
+    /// The output that tasks are to write, and their plan.
+    fn begun(
+        &self,
+        sources: &[Source<'_>],
+        path: &Path,
+        options: TaskOptions,
+    ) -> Result<(SharedOutput, TaskPlan), Error> {
         let TaskOptions { overwrite, verify, bytes } = options;
         let no_file = || {
             let why = "tasks write a file or a store, not a stream".to_owned();
@@ -147,11 +168,12 @@ impl Job {
             stages,
         };
         let reserved = groups.iter().try_for_each(|group| reserve(group, &job, &output));
-        drop(output);
-        if reserved.is_err() {
+        if let Err(error) = reserved {
+            drop(output);
             plan.discard(path)?;
+            return Err(writing(path)(error));
         }
-        reserved.map(|()| plan).map_err(writing(path))
+        Ok((output, plan))
     }
 
     /// Whether nothing is left of what was begun by a plan: somebody took away the output, finished or not.
@@ -370,7 +392,12 @@ impl NumberedJob {
             let checkpoint = Checkpoint::new(None, &store, None, Progress::default());
             Executor::new(context, Begin::Resumed, checkpoint).finish()?;
         }
-        Ok(self.output.finish()?)
+        self.output.finish()?;
+        // What processes left that ended before they had looked whether the output can be written.
+        if let Some(folder) = Output::folder(&self.path) {
+            forget(&folder, &output_tag(&self.path), is_check);
+        }
+        Ok(())
     }
 }
 
