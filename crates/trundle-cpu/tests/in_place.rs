@@ -202,6 +202,9 @@ fn large_moves() -> Vec<(usize, Vec<usize>, Op)> {
         (4, vec![1003, 1001], roll(&[500], &[0])),
         (4, vec![1003, 1201], roll(&[-300], &[1])),
         (8, vec![301, 1301], roll(&[100, 700], &[0, 1])),
+        // Two cycles of rows, and some of few.
+        (8, vec![402, 1301], roll(&[100, 700], &[0, 1])),
+        (8, vec![400, 1301], roll(&[150, 700], &[0, 1])),
         (1, vec![71, 211, 301], roll(&[30, 100, 150], &[0, 1, 2])),
         (4, vec![1_100_003], flip(&[0])),
         (3, vec![1_400_001], flip(&[0])),
@@ -277,9 +280,11 @@ fn large_moves_are_exact_with_all_instructions_on_any_number_of_threads() {
                 let machine = Machine { threads, simd, ..Machine::detect().clone() };
                 let plan = Planner::new(machine).plan_in_place(&work, work.dst_bytes() / 4);
                 let plan = plan.unwrap_or_else(|| panic!("{op:?} of {sizes:?}"));
-                let mut buffer = bytes.clone();
-                plan.run_slice(&mut buffer).unwrap();
-                assert!(buffer == expected, "{op:?} of {sizes:?} of {width} bytes\n{plan}");
+                // Anywhere within a line.
+                let before = (number + set) * 4 % 64;
+                let mut buffer = [&vec![0; before][..], &bytes].concat();
+                plan.run_slice(&mut buffer[before..]).unwrap();
+                assert!(buffer[before..] == expected, "{op:?} of {sizes:?} of {width} bytes\n{plan}");
                 reached.push_str(&plan.to_string());
             }
         }
@@ -287,6 +292,7 @@ fn large_moves_are_exact_with_all_instructions_on_any_number_of_threads() {
     let is_here =
         |name: &&str| ["exchanged-", "squares-", "climbed-"].iter().any(|of| name.starts_with(of));
     let here = CATALOGUE.iter().filter(|kernel| kernel.simd <= Machine::detect().simd);
+    assert!(reached.contains("segments"), "no cycle is cut");
     for name in here.map(|kernel| kernel.name).filter(is_here) {
         assert!(reached.contains(name), "no case reaches {name}");
     }

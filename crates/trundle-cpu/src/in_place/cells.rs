@@ -7,24 +7,19 @@ use trundle_kernels::simd::{LINE, prefetch};
 
 use super::Limits;
 use super::grid::{Parts, greatest_common_divisor, orbit_of, parts_of};
-use super::memory::{Memory, Scratch};
 use crate::execute;
 use crate::plan::plural;
-use crate::threads::for_each_task;
 use crate::{Plan, Planner};
 
 /// Cycles of so many cells are begun at the one that comes first, which is looked for. Of longer ones it is marked which
 /// cells have been moved.
 const SHORT_CYCLE: usize = 8;
 
-/// What a thread takes at a time.
-const TASK_BYTES: usize = 1 << 20;
-
 /// More axes than tensors have once axes that stay together are one.
-const MOST_AXES: usize = 16;
+pub(super) const MOST_AXES: usize = 16;
 
 /// A number for each axis.
-type Index = [usize; MOST_AXES];
+pub(super) type Index = [usize; MOST_AXES];
 
 /// A tensor whose cells take each other's places.
 #[derive(Clone, Debug)]
@@ -39,21 +34,23 @@ pub(super) struct Cells {
     /// How cells are moved, for each kind of part along each axis.
     kinds: Vec<CellPlans>,
     /// The most bytes of a cell.
-    cell_bytes: usize,
+    pub(super) cell_bytes: usize,
     /// Whether cells are saved before they are moved: rows that become columns drive each other out of the caches where they
     /// are, not where they follow each other.
-    is_staged: bool,
-    cycles: Cycles,
+    pub(super) is_staged: bool,
+    pub(super) cycles: Cycles,
+    /// Into how many segments all cycles together are cut, about, for which so many cells are saved; 0 if they are not.
+    pub(super) segments: usize,
     /// How the cells are numbered.
     digits: Vec<Digit>,
     /// How many numbers cells have that are marked together: those along the axes along which something is moved.
-    together: usize,
-    threads: usize,
+    pub(super) together: usize,
+    pub(super) threads: usize,
 }
 
 /// How the cells are gone through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cycles {
+pub(super) enum Cycles {
     /// Each stays where it is, and is moved within.
     Within,
     /// In cycles of at most so many.
@@ -77,17 +74,17 @@ struct CellAxis {
 
 /// How a cell of some number of steps along each axis is moved.
 #[derive(Clone, Debug)]
-struct CellPlans {
+pub(super) struct CellPlans {
     bytes: usize,
     /// Whether it stays as it is.
-    is_kept: bool,
-    across: CellPlan,
-    saved: CellPlan,
-    restored: CellPlan,
+    pub(super) is_kept: bool,
+    pub(super) across: CellPlan,
+    pub(super) saved: CellPlan,
+    pub(super) restored: CellPlan,
 }
 
 #[derive(Clone, Debug)]
-enum CellPlan {
+pub(super) enum CellPlan {
     /// So many bytes as they are.
     Run(usize),
     /// Rows of so many bytes to one after another.
@@ -122,7 +119,7 @@ impl CellPlan {
 
     /// # Safety
     /// The cell is valid for reads at `src` and for writes at `dst`, which do not overlap.
-    unsafe fn run(&self, src: *const u8, dst: *mut u8, entries: isize) {
+    pub(super) unsafe fn run(&self, src: *const u8, dst: *mut u8, entries: isize) {
         // SAFETY: by the caller.
         unsafe {
             match self {
@@ -205,7 +202,7 @@ impl Cells {
         let together = digits[order.len()..].iter().map(|digit| digit.count).product();
         let cycles = cycles_of(&axes, reversed.as_ref());
         let offset = work.offset();
-        Some(Cells {
+        let mut cells = Cells {
             axes,
             reversed,
             entries,
@@ -214,10 +211,13 @@ impl Cells {
             cell_bytes,
             is_staged,
             cycles,
+            segments: 0,
             digits,
             together,
             threads: limits.threads,
-        })
+        };
+        cells.cut(limits);
+        Some(cells)
     }
 
     /// Whether each stays where it is, and is moved within.
@@ -225,144 +225,23 @@ impl Cells {
         self.cycles == Cycles::Within
     }
 
-    /// The most bytes of a cell.
-    pub(super) fn cell_bytes(&self) -> usize {
-        self.cell_bytes
+    /// From one cell to the next in the scratch, which begin at lines.
+    pub(super) fn pitch(&self) -> usize {
+        self.cell_bytes.next_multiple_of(LINE)
     }
 
-    /// The bytes beside the tensor that a run takes.
-    pub(super) fn scratch_bytes(&self) -> usize {
-        let marks = match self.cycles {
-            Cycles::Marked => self.together.div_ceil(8),
-            Cycles::Within | Cycles::Short(_) => 0,
-        };
-        self.threads * (self.scratch_each() + marks)
-    }
-
-    /// The scratch of a thread: for the cell that is saved, and where cells are staged, for another one.
-    fn scratch_each(&self) -> usize {
-        (1 + usize::from(self.is_staged)) * self.cell_bytes.next_multiple_of(LINE) + LINE
+    /// How many groups of cells there are that are marked together.
+    pub(super) fn units(&self) -> usize {
+        self.numbers() / self.together
     }
 
     /// All numbers of cells, and some of none.
-    fn numbers(&self) -> usize {
+    pub(super) fn numbers(&self) -> usize {
         self.digits.iter().map(|digit| digit.count).product()
     }
 
-    /// Moves all cells.
-    ///
-    /// # Safety
-    /// The buffer has the bytes of the move, and nobody else reads or writes them meanwhile.
-    pub(super) unsafe fn run(&self, memory: Memory) {
-        let (units, each) = match self.cycles {
-            Cycles::Marked => (self.numbers() / self.together, self.together),
-            Cycles::Within | Cycles::Short(_) => (self.numbers(), 1),
-        };
-        let together = (TASK_BYTES / (self.cell_bytes * each).max(1))
-            .clamp(1, units.div_ceil(self.threads).max(1));
-        let scratch = Scratch::new(self.scratch_each());
-        for_each_task(self.threads, units.div_ceil(together), &|task| {
-            scratch.with(|own| {
-                let first = task * together;
-                for unit in first..(first + together).min(units) {
-                    // SAFETY: each cell is in one cycle, which one unit moves; cells do not overlap.
-                    unsafe {
-                        match self.cycles {
-                            Cycles::Marked => self.run_marked(unit * each, memory, own),
-                            Cycles::Within | Cycles::Short(_) => self.run_short(unit, memory, own),
-                        }
-                    }
-                }
-            });
-        });
-    }
-
-    /// Moves the cycle of cell `number`, if that comes first in it.
-    ///
-    /// # Safety
-    /// As [`Cells::run`].
-    unsafe fn run_short(&self, number: usize, memory: Memory, scratch: &mut [u8]) {
-        let Some(first) = self.index(number) else { return };
-        let mut at = self.read_at(&first);
-        while at != first {
-            if at < first {
-                return;
-            }
-            at = self.read_at(&at);
-        }
-        // SAFETY: by the caller.
-        unsafe { self.run_cycle(&first, memory, scratch, |_| ()) };
-    }
-
-    /// Moves the cycles of all cells that are marked together, from cell `number` on.
-    ///
-    /// # Safety
-    /// As [`Cells::run`].
-    unsafe fn run_marked(&self, number: usize, memory: Memory, scratch: &mut [u8]) {
-        let count = self.together;
-        let mut marks = vec![0u64; count.div_ceil(64)];
-        for cell in 0..count {
-            if marks[cell / 64] >> (cell % 64) & 1 == 1 {
-                continue;
-            }
-            let Some(first) = self.index(number + cell) else { continue };
-            // SAFETY: by the caller.
-            unsafe {
-                self.run_cycle(&first, memory, scratch, |index| {
-                    let cell = self.number(index) - number;
-                    marks[cell / 64] |= 1 << (cell % 64);
-                });
-            }
-        }
-    }
-
-    /// Moves a cycle of cells, each of which is told.
-    ///
-    /// # Safety
-    /// As [`Cells::run`].
-    unsafe fn run_cycle(
-        &self,
-        first: &Index,
-        memory: Memory,
-        scratch: &mut [u8],
-        mut moved: impl FnMut(&Index),
-    ) {
-        let mut to = *first;
-        let plans = self.plans(&to);
-        moved(&to);
-        let mut from = self.read_at(&to);
-        let begin = scratch.as_ptr().align_offset(LINE);
-        let saved = scratch[begin..].as_mut_ptr();
-        let staged = saved.wrapping_add(self.cell_bytes.next_multiple_of(LINE));
-        // SAFETY: the places of cells are within the tensor, which is valid by the caller, and two cells do not overlap.
-        // The scratch has the bytes of a cell, or of two.
-        unsafe {
-            if from == to {
-                if plans.is_kept {
-                    return;
-                }
-                plans.saved.run(memory.at(self.place(&from)), saved, 0);
-                return plans.restored.run(saved, memory.at(self.place(&to)), self.entry(&to));
-            }
-            plans.saved.run(memory.at(self.place(first)), saved, 0);
-            while from != *first {
-                let (src, dst) = (memory.at(self.place(&from)), memory.at(self.place(&to)));
-                if self.is_staged {
-                    self.plans(&from).saved.run(src, staged, 0);
-                    self.plans(&to).restored.run(staged, dst, self.entry(&to));
-                } else {
-                    self.plans(&to).across.run(src, dst, self.entry(&to));
-                }
-                to = from;
-                moved(&to);
-                from = self.read_at(&to);
-            }
-            self.plans(&to).restored.run(saved, memory.at(self.place(&to)), self.entry(&to));
-        }
-    }
-
     /// The parts of cell `number`; `None` if there is none of this number.
-    fn index(&self, number: usize) -> Option<Index> {
+    pub(super) fn index(&self, number: usize) -> Option<Index> {
         let mut index = [0; MOST_AXES];
         let mut rest = number;
         for Digit { axis, count, steps } in self.digits.iter().rev() {
@@ -373,13 +252,13 @@ impl Cells {
         is_within.then_some(index)
     }
 
-    fn number(&self, index: &Index) -> usize {
+    pub(super) fn number(&self, index: &Index) -> usize {
         let of_digit = |digit: &Digit| (index[digit.axis] / digit.steps % digit.count, digit.count);
         self.digits.iter().map(of_digit).fold(0, |number, (at, count)| number * count + at)
     }
 
     /// Where a cell is read.
-    fn read_at(&self, index: &Index) -> Index {
+    pub(super) fn read_at(&self, index: &Index) -> Index {
         let mut read = [0; MOST_AXES];
         for (axis, at) in self.axes.iter().zip(index) {
             read[axis.from] = axis.read_at[*at];
@@ -394,18 +273,18 @@ impl Cells {
     }
 
     /// Where the first byte of a cell is.
-    fn place(&self, index: &Index) -> usize {
+    pub(super) fn place(&self, index: &Index) -> usize {
         let steps = self.axes.iter().zip(index).map(|(axis, at)| axis.offset[*at]);
         self.offset + steps.sum::<usize>()
     }
 
-    fn plans(&self, index: &Index) -> &CellPlans {
+    pub(super) fn plans(&self, index: &Index) -> &CellPlans {
         let kinds = self.axes.iter().zip(index).map(|(axis, at)| axis.kind[*at] * axis.kind_stride);
         &self.kinds[kinds.sum::<usize>()]
     }
 
     /// The entry of a cell's first lane in the table that cuts within cells.
-    fn entry(&self, index: &Index) -> isize {
+    pub(super) fn entry(&self, index: &Index) -> isize {
         self.entries
             .as_ref()
             .map_or(0, |(strides, offset)| self.entry_of(strides, *offset, index).cast_signed())
@@ -488,6 +367,9 @@ impl fmt::Display for Cells {
         match self.cycles {
             Cycles::Within => f.write_str("each moved within its place")?,
             Cycles::Short(most) => write!(f, "in cycles of at most {most}")?,
+            Cycles::Marked if self.segments > 0 => {
+                write!(f, "in cycles, which are cut into about {} segments", self.segments)?;
+            }
             Cycles::Marked => f.write_str("in cycles, which are found by marks")?,
         }
         let plans = self.kinds.iter().map(|kind| match self.cycles {

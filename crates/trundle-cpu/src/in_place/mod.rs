@@ -7,6 +7,7 @@
 //! Axes of sizes that differ take several [passes](rectangular), and so do rolls of short rows along several axes.
 
 mod cells;
+mod cycles;
 mod exchange;
 mod grid;
 mod memory;
@@ -48,13 +49,17 @@ struct Limits {
     cells: CellSize,
 }
 
-/// Rolls along several axes, one after another, where rows are too short to move each once.
+/// Rolls along several axes, where rows are too short to move each once: of larger cells, or one axis after another.
 fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Vec<Pass>> {
     let alone = within.rolls().filter(|alone| alone.len() > 1)?;
-    let rows = Cells::of(within, limits, planner);
-    let are_long = |rows: Cells| rows.is_within() || rows.cell_bytes() >= LEAST_ROW_BYTES;
-    if rows.is_some_and(are_long) {
+    let are_long = |cells: &Cells| cells.is_within() || cells.cell_bytes >= LEAST_ROW_BYTES;
+    if Cells::of(within, limits, planner).is_some_and(|rows| are_long(&rows)) {
         return None;
+    }
+    let most = (2 * planner.machine().l2_bytes).min(limits.cell_bytes());
+    let slabs = Limits { cells: CellSize { most, ..limits.cells }, ..limits };
+    if let Some(slabs) = Cells::of(within, slabs, planner).filter(are_long) {
+        return Some(vec![Pass::Cells(Box::new(slabs))]);
     }
     alone.iter().map(|roll| Pass::of(roll, limits, planner)).collect()
 }
@@ -63,6 +68,11 @@ fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Vec<Pass
 const LEAST_ROW_BYTES: usize = 4 << 10;
 
 impl Limits {
+    /// The bytes of a cell, at most: a thread may have two of them, which begin at lines.
+    fn cell_bytes(&self) -> usize {
+        (self.scratch / self.threads / 2).saturating_sub(LINE)
+    }
+
     /// The bytes that each thread may have beside the tensor.
     fn slab(&self) -> usize {
         self.scratch / self.threads
@@ -79,11 +89,11 @@ impl Planner {
         let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, machine.threads.max(1));
         let cells = CellSize {
             least: machine.l1_bytes / 2,
-            // A thread may have two of them, which begin at lines.
-            most: (machine.l2_bytes / 4).min((most_scratch / threads / 2).saturating_sub(LINE)),
+            most: machine.l2_bytes / 4,
             run: RUN_BYTES.min(machine.l1_bytes / 2),
         };
-        let limits = Limits { threads, scratch: most_scratch, cells };
+        let mut limits = Limits { threads, scratch: most_scratch, cells };
+        limits.cells.most = cells.most.min(limits.cell_bytes());
         let passes = match work.in_place() {
             _ if moved_bytes == 0 => Vec::new(),
             Some(within) if within.is_identity() => Vec::new(),

@@ -22,7 +22,7 @@ use crate::{Plan, Planner, execute};
 const RUN_BYTES: (usize, usize) = (64, 4 << 10);
 
 /// Slabs are better as small as this, so that they stay in the caches between the scratch and their place.
-const SLAB_BYTES: usize = 2 << 20;
+const SLAB_BYTES: usize = 4 << 20;
 
 /// How many places ahead of the one that is moved are fetched.
 const AHEAD: usize = 8;

@@ -10,6 +10,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::ptr;
 
 use trundle_core::{Along, InPlace, InPlaceAxis};
 use trundle_kernels::{Call, FloorTile, Kernel, MOST_TOGETHER_BYTES, Roles, simd};
@@ -41,6 +42,9 @@ const SHORT_CIRCLE_BYTES: usize = 256 << 10;
 
 /// What a thread takes at a time, at least.
 const TASK_BYTES: usize = 64 << 10;
+
+/// The same of short circles, whose starts are saved in turn.
+const SHORT_TASK_BYTES: usize = 1 << 20;
 
 /// Of circles this long a thread takes whole ones.
 const WHOLE_CIRCLE_BYTES: usize = 4 << 20;
@@ -140,11 +144,19 @@ impl Rotation {
         let place = |circle| memory.at(self.offset + self.around.offset(circle));
         if self.threads == 1 || self.bytes <= WHOLE_CIRCLE_BYTES && circles >= 2 * self.threads {
             let is_short = self.saved == self.bytes;
-            let together = (TASK_BYTES / self.bytes).max(1);
+            let task_bytes = if is_short { SHORT_TASK_BYTES } else { TASK_BYTES };
+            let together =
+                (task_bytes / self.bytes).clamp(1, circles.div_ceil(self.threads).max(1));
             for_each_task(self.threads, circles.div_ceil(together), &|task| {
-                for circle in task * together..((task + 1) * together).min(circles) {
-                    // SAFETY: circles do not overlap.
-                    unsafe { self.towers.run_alone(Memory::new(place(circle)), is_short, climb) };
+                let circles = task * together..((task + 1) * together).min(circles);
+                // SAFETY: circles do not overlap.
+                unsafe {
+                    if is_short {
+                        return self.towers.run_short_circles(circles, place, climb);
+                    }
+                    circles.for_each(|circle| {
+                        self.towers.run_alone(Memory::new(place(circle)), climb);
+                    });
                 }
                 simd::fence();
             });
@@ -184,7 +196,7 @@ impl Saved {
         let mut bytes = Vec::with_capacity(range.len());
         // SAFETY: by the caller; the vector has room for them.
         unsafe {
-            std::ptr::copy_nonoverlapping(memory.at(range.start), bytes.as_mut_ptr(), range.len());
+            ptr::copy_nonoverlapping(memory.at(range.start), bytes.as_mut_ptr(), range.len());
             bytes.set_len(range.len());
         }
         Saved { from: range.start, bytes }
@@ -192,29 +204,47 @@ impl Saved {
 }
 
 impl Towers {
-    /// Moves all of a circle on this thread: first the longer part, which reads the shorter one before that is written.
+    /// Moves short circles, one after another, each from front to back, through the caches: as the start of one is written from where
+    /// it is saved, that of the next is saved there, so that memory never waits.
     ///
     /// # Safety
-    /// As [`Rotation::run`], for the circle.
-    unsafe fn run_alone(&self, memory: Memory, is_short: bool, climb: Climb) {
+    /// As [`Rotation::run`], for the circles, which begin at their places.
+    unsafe fn run_short_circles(
+        &self,
+        circles: Range<usize>,
+        place: impl Fn(usize) -> *mut u8,
+        climb: Climb,
+    ) {
         let Towers { a, b, .. } = *self;
-        if is_short {
-            // It is read and written in the order in which it lies, which is worth it to save more.
-            // SAFETY: by the caller.
-            unsafe {
-                let first = Saved::new(memory, 0..b);
-                let tile = |foot, last, bytes| FloorTile {
-                    memory: memory.at(0),
+        // SAFETY: by the caller.
+        unsafe {
+            let mut start = Saved::new(Memory::new(place(circles.start)), 0..b);
+            for circle in circles.clone() {
+                let memory = place(circle);
+                let is_last = circle + 1 == circles.end;
+                let tile = |foot, last, bytes, refill| FloorTile {
+                    memory,
                     floors: &self.a_floors,
                     foot,
                     last,
                     bytes,
+                    is_cached: true,
+                    refill,
                     is_backwards: false,
                 };
-                climb(&tile(0, memory.at(b), a));
-                return climb(&tile(a, first.bytes.as_ptr(), b));
+                let next = if is_last { ptr::null() } else { place(circle + 1).cast_const() };
+                climb(&tile(0, memory.wrapping_add(b), a, ptr::null()));
+                climb(&tile(a, start.bytes.as_mut_ptr(), b, next));
             }
         }
+    }
+
+    /// Moves all of a circle on this thread: first the longer part, which reads the shorter one before that is written.
+    ///
+    /// # Safety
+    /// As [`Rotation::run`], for the circle.
+    unsafe fn run_alone(&self, memory: Memory, climb: Climb) {
+        let Towers { a, b, .. } = *self;
         let (long, short) = if a >= b { (0..a, 0..b) } else { (a..a + b, b..a + b) };
         // SAFETY: these are places of the circle.
         unsafe {
@@ -302,6 +332,8 @@ impl Towers {
             foot: feet.start,
             last,
             bytes: feet.len(),
+            is_cached: false,
+            refill: ptr::null(),
             is_backwards: !rises,
         };
         // SAFETY: by the caller; the saved bytes are apart from the circle.
@@ -315,7 +347,7 @@ impl Towers {
                     let len = SHORT_BYTES.min(in_base.len() - done);
                     let first = if rises { in_base.start + done } else { in_base.end - done - len };
                     let from = memory.at(read(first));
-                    std::ptr::copy_nonoverlapping(from, buffer.as_mut_ptr(), len);
+                    ptr::copy_nonoverlapping(from, buffer.as_mut_ptr(), len);
                     climb(&tile(&(first..first + len), buffer.as_ptr()));
                 }
             }
@@ -341,6 +373,8 @@ impl Towers {
             foot: first + part.start,
             last: saved.bytes[part.start..].as_ptr(),
             bytes: part.len(),
+            is_cached: false,
+            refill: ptr::null(),
             is_backwards: false,
         };
         // SAFETY: by the caller.

@@ -7,6 +7,7 @@ use std::fmt;
 use std::ops::Range;
 
 use trundle_core::{Along, InPlace};
+use trundle_kernels::simd::LINE;
 use trundle_kernels::{Call, Kernel, Roles, SquareTile, square_scratch_bytes};
 
 use super::Limits;
@@ -17,6 +18,9 @@ use crate::threads::for_each_task;
 
 /// The bytes of a row of a tile, and the most rows (measured; docs/kernels.md).
 const TILE: (usize, usize) = (512, 256);
+
+/// Matrices of so many tiles on each side are worth it that tiles begin at lines, for one more tile.
+const LEAST_TILES: usize = 4;
 
 /// The least rows of a tile.
 const LEAST_TILE: usize = 16;
@@ -71,9 +75,9 @@ impl Squares {
         Some(Squares { offset, around, side, stride, width, tile, tiles, kernel, threads })
     }
 
-    /// How many squares of tiles a matrix has on each side.
+    /// How many squares of tiles a matrix has on each side, whatever its first tiles have.
     fn parts(&self) -> usize {
-        self.side.div_ceil(self.tile * self.tiles)
+        (self.side + self.tile - 1).div_ceil(self.tile * self.tiles)
     }
 
     fn scratch_each(&self) -> usize {
@@ -103,6 +107,18 @@ impl Squares {
         });
     }
 
+    /// How many rows and columns the first tiles have less than others, so that those begin at lines.
+    fn before(&self, matrix: Memory) -> usize {
+        let lead = matrix.at(0).align_offset(LINE);
+        let are_lines = self.stride.is_multiple_of(LINE) && lead.is_multiple_of(self.width);
+        let lead = lead / self.width;
+        if are_lines && (1..self.tile).contains(&lead) && self.side >= LEAST_TILES * self.tile {
+            self.tile - lead
+        } else {
+            0
+        }
+    }
+
     /// Exchanges the tiles of a square of them and those at their transposed places.
     ///
     /// # Safety
@@ -112,14 +128,15 @@ impl Squares {
             unreachable!("squares have a kernel of them")
         };
         let mut scratch: Vec<u8> = Vec::with_capacity(self.scratch_each());
-        let all = self.side.div_ceil(self.tile);
+        let before = self.before(matrix);
+        let all = (self.side + before).div_ceil(self.tile);
         let tiles = |part: usize| part * self.tiles..((part + 1) * self.tiles).min(all);
+        let begin = |tile: usize| (tile * self.tile).saturating_sub(before);
         let steps = |tile: usize| -> Range<usize> {
-            tile * self.tile..((tile + 1) * self.tile).min(self.side)
+            begin(tile)..((tile + 1) * self.tile - before).min(self.side)
         };
-        let at = |row: usize, col: usize| {
-            matrix.at(row * self.tile * self.stride + col * self.tile * self.width)
-        };
+        let at =
+            |row: usize, col: usize| matrix.at(begin(row) * self.stride + begin(col) * self.width);
         let pairs = tiles(row).flat_map(|row| tiles(col).map(move |col| (row, col)));
         let mut pairs = pairs.filter(|(row, col)| row <= col).peekable();
         while let Some((row, col)) = pairs.next() {

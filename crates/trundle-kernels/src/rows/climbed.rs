@@ -24,6 +24,10 @@ pub struct FloorTile<'a> {
     pub last: *const u8,
     /// The bytes of each run.
     pub bytes: usize,
+    /// Of a single floor that is gone through from its start: whether it is in the caches, where ordinary stores leave it.
+    pub is_cached: bool,
+    /// Of one in the caches that is not overlapped: what takes the place of each byte of `last` once that is moved, or null.
+    pub refill: *const u8,
     /// Whether they are gone through from the end, where what becomes of the last floor is before it.
     pub is_backwards: bool,
 }
@@ -48,11 +52,16 @@ pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
 /// As [`Call::FloorTile`](crate::Call::FloorTile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FloorTile<'_>) {
-    let FloorTile { memory, floors, foot, last, bytes, is_backwards } = *tile;
+    let FloorTile { memory, floors, foot, last, bytes, is_backwards, .. } = *tile;
     // SAFETY: by the caller.
     unsafe {
         if let [only] = floors {
-            return shift(token, last, memory.add(foot + only), bytes, is_backwards);
+            let dst = memory.add(foot + only);
+            return match (tile.is_cached, tile.refill.is_null()) {
+                (true, true) => copy_down(token, last, dst, bytes),
+                (true, false) => copy_and_refill(token, (last.cast_mut(), tile.refill), dst, bytes),
+                (false, _) => shift(token, last, dst, bytes, is_backwards),
+            };
         }
         let is_few = floors.len() <= FEW_FLOORS;
         let together = if is_few { TOGETHER_BYTES } else { MOST_TOGETHER_BYTES };
@@ -108,6 +117,81 @@ unsafe fn shift<V: Vector>(
     }
 }
 
+/// Copies a run to where it may overlap, behind what is read then.
+///
+/// # Safety
+/// Both are valid, for reads and for writes.
+#[inline(always)]
+unsafe fn copy_down<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8, bytes: usize) {
+    let end = bytes / LINE * LINE;
+    // SAFETY: lines that are written are not read any more.
+    unsafe {
+        for at in (0..end).step_by(LINE) {
+            V::prefetch(src.wrapping_add(at + 4096));
+            let mut vectors: Lanes<V> = [V::load(token, src.add(at)); LINE / 16];
+            store_line(load_line(token, src.add(at), &mut vectors), dst.add(at));
+        }
+        std::ptr::copy(src.add(end), dst.add(end), bytes - end);
+    }
+}
+
+/// Copies a run, and writes another one over it.
+///
+/// # Safety
+/// All are valid, for reads and for writes, and do not overlap.
+#[inline(always)]
+unsafe fn copy_and_refill<V: Vector>(
+    token: Token<V>,
+    (run, refill): (*mut u8, *const u8),
+    dst: *mut u8,
+    bytes: usize,
+) {
+    let end = bytes / LINE * LINE;
+    // SAFETY: by the caller.
+    unsafe {
+        for at in (0..end).step_by(LINE) {
+            V::prefetch(refill.wrapping_add(at + 4096));
+            let mut next: Lanes<V> = [V::load(token, refill.add(at)); LINE / 16];
+            let next = load_line(token, refill.add(at), &mut next);
+            let mut vectors: Lanes<V> = [V::load(token, run.add(at)); LINE / 16];
+            store_line(load_line(token, run.add(at), &mut vectors), dst.add(at));
+            store_line(next, run.add(at));
+        }
+        std::ptr::copy_nonoverlapping(run.add(end), dst.add(end), bytes - end);
+        std::ptr::copy_nonoverlapping(refill.add(end), run.add(end), bytes - end);
+    }
+}
+
+/// Reads a line, of which the first vector is read.
+///
+/// # Safety
+/// It is valid for reads.
+#[inline(always)]
+unsafe fn load_line<V: Vector>(
+    token: Token<V>,
+    src: *const u8,
+    vectors: &mut Lanes<V>,
+) -> &mut [V] {
+    let vectors = &mut vectors[..LINE / V::BYTES];
+    for (at, vector) in vectors.iter_mut().enumerate().skip(1) {
+        // SAFETY: by the caller; vectors divide the line.
+        *vector = unsafe { V::load(token, src.add(at * V::BYTES)) };
+    }
+    vectors
+}
+
+/// Writes a line.
+///
+/// # Safety
+/// It is valid for writes.
+#[inline(always)]
+unsafe fn store_line<V: Vector>(vectors: &[V], dst: *mut u8) {
+    for (at, vector) in vectors.iter().enumerate() {
+        // SAFETY: by the caller; vectors divide the line.
+        unsafe { vector.store(dst.add(at * V::BYTES)) };
+    }
+}
+
 /// Streams a line to where it may overlap.
 ///
 /// # Safety
@@ -117,11 +201,7 @@ unsafe fn move_line<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8) {
     // SAFETY: vectors divide the line, of which all are read before one is written.
     unsafe {
         let mut vectors: Lanes<V> = [V::load(token, src); LINE / 16];
-        let vectors = &mut vectors[..LINE / V::BYTES];
-        for (at, vector) in vectors.iter_mut().enumerate().skip(1) {
-            *vector = V::load(token, src.add(at * V::BYTES));
-        }
-        for (at, vector) in vectors.iter().enumerate() {
+        for (at, vector) in load_line(token, src, &mut vectors).iter().enumerate() {
             vector.stream(dst.add(at * V::BYTES));
         }
     }

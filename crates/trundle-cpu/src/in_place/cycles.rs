@@ -1,0 +1,279 @@
+//! Cells moved in cycles: the first of a cycle is saved, the next takes its place, and so on.
+//!
+//! Where there are few cycles, and these are long, they are cut into segments, one for each thread and more: what each begins with is
+//! saved before anything is moved, since the segment before ends with it.
+
+use trundle_kernels::simd::LINE;
+
+use super::Limits;
+use super::cells::{Cells, Cycles, Index, MOST_AXES};
+use super::memory::{Memory, Scratch};
+use crate::threads::for_each_task;
+
+/// What a thread takes at a time.
+const TASK_BYTES: usize = 1 << 20;
+
+/// Segments are of cells of so many bytes at least: of less the list of them is long.
+const LEAST_SEGMENT_CELL: usize = 1 << 10;
+
+/// So many segments there are for each thread, if there is one cycle.
+const SEGMENTS: usize = 4;
+
+/// The cycles of some cells.
+struct Cuts {
+    /// The number of a cell of each that is moved whole.
+    whole: Vec<usize>,
+    segments: Vec<Segment>,
+}
+
+/// Cells of a cycle that follow each other, up to the one that another segment begins with.
+struct Segment {
+    /// The number of the first, which is saved where the segment stands in the list.
+    first: usize,
+    next: usize,
+}
+
+impl Cells {
+    /// Has the cycles cut, if there are few for the threads, and there is scratch for what segments begin with: of twice as many,
+    /// at most.
+    pub(super) fn cut(&mut self, limits: Limits) {
+        let is_long = self.cycles == Cycles::Marked && self.cell_bytes >= LEAST_SEGMENT_CELL;
+        if !is_long || self.threads == 1 || self.units() >= 2 * self.threads {
+            return;
+        }
+        let left = limits.scratch.saturating_sub(self.scratch_bytes() + self.lists_bytes() + LINE);
+        let each = self.pitch() + size_of::<Segment>();
+        let segments = (SEGMENTS * self.threads).min(left / each / 2);
+        self.segments = if segments > 1 { segments } else { 0 };
+    }
+
+    /// The bytes of the list of cycles, at most.
+    fn lists_bytes(&self) -> usize {
+        self.together / 2 * size_of::<usize>()
+    }
+
+    /// The bytes beside the tensor that a run takes.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        let marks = match self.cycles {
+            Cycles::Marked => self.together.div_ceil(8),
+            Cycles::Within | Cycles::Short(_) => 0,
+        };
+        if self.segments > 0 {
+            let saved = 2 * self.segments * (self.pitch() + size_of::<Segment>()) + LINE;
+            return self.threads * self.scratch_each() + saved + self.lists_bytes() + marks;
+        }
+        self.threads * (self.scratch_each() + marks)
+    }
+
+    /// The scratch of a thread: for the cell that is saved, and where cells are staged, for another one.
+    fn scratch_each(&self) -> usize {
+        (1 + usize::from(self.is_staged)) * self.pitch() + LINE
+    }
+
+    /// Moves all cells.
+    ///
+    /// # Safety
+    /// The buffer has the bytes of the move, and nobody else reads or writes them meanwhile.
+    pub(super) unsafe fn run(&self, memory: Memory) {
+        let (units, each) = match self.cycles {
+            Cycles::Marked => (self.units(), self.together),
+            Cycles::Within | Cycles::Short(_) => (self.numbers(), 1),
+        };
+        let scratch = Scratch::new(self.scratch_each());
+        if self.segments > 0 {
+            for unit in 0..units {
+                // SAFETY: by the caller.
+                unsafe { self.run_cut(unit * each, memory, &scratch) };
+            }
+            return;
+        }
+        let together = (TASK_BYTES / (self.cell_bytes * each).max(1))
+            .clamp(1, units.div_ceil(self.threads).max(1));
+        for_each_task(self.threads, units.div_ceil(together), &|task| {
+            scratch.with(|own| {
+                let first = task * together;
+                for unit in first..(first + together).min(units) {
+                    // SAFETY: each cell is in one cycle, which one unit moves; cells do not overlap.
+                    unsafe {
+                        match self.cycles {
+                            Cycles::Marked => self.run_marked(unit * each, memory, own),
+                            Cycles::Within | Cycles::Short(_) => self.run_short(unit, memory, own),
+                        }
+                    }
+                }
+            });
+        });
+    }
+
+    /// Moves the cycle of cell `number`, if that comes first in it.
+    ///
+    /// # Safety
+    /// As [`Cells::run`].
+    unsafe fn run_short(&self, number: usize, memory: Memory, scratch: &mut [u8]) {
+        let Some(first) = self.index(number) else { return };
+        let mut at = self.read_at(&first);
+        while at != first {
+            if at < first {
+                return;
+            }
+            at = self.read_at(&at);
+        }
+        // SAFETY: by the caller.
+        unsafe { self.run_cycle(&first, memory, scratch, |_| ()) };
+    }
+
+    /// Moves the cycles of all cells that are marked together, from cell `number` on.
+    ///
+    /// # Safety
+    /// As [`Cells::run`].
+    unsafe fn run_marked(&self, number: usize, memory: Memory, scratch: &mut [u8]) {
+        self.for_each_cycle(number, |first, mark| {
+            // SAFETY: by the caller.
+            unsafe { self.run_cycle(first, memory, scratch, mark) };
+        });
+    }
+
+    /// Moves the cycles of all cells that are marked together, from cell `number` on, cut into segments.
+    ///
+    /// # Safety
+    /// As [`Cells::run`].
+    unsafe fn run_cut(&self, number: usize, memory: Memory, scratch: &Scratch) {
+        let Cuts { whole, segments } = self.cuts(number);
+        let mut saved: Vec<u8> = Vec::with_capacity(segments.len() * self.pitch() + LINE);
+        let begin = saved.as_ptr().align_offset(LINE);
+        let saved = Memory::new(saved.as_mut_ptr().wrapping_add(begin));
+        let slot = |segment: usize| saved.at(segment * self.pitch());
+        let index = |number: usize| self.index(number).unwrap_or([0; MOST_AXES]);
+        for_each_task(self.threads, segments.len(), &|segment| {
+            let first = index(segments[segment].first);
+            // SAFETY: by the caller; there is room for a cell of each segment.
+            unsafe {
+                self.plans(&first).saved.run(memory.at(self.place(&first)), slot(segment), 0);
+            }
+        });
+        let together = whole.len().div_ceil(SEGMENTS * self.threads).max(1);
+        let tasks = segments.len() + whole.len().div_ceil(together);
+        for_each_task(self.threads, tasks, &|task| {
+            scratch.with(|own| {
+                if let Some(Segment { first, next }) = segments.get(task) {
+                    let (first, end) = (index(*first), index(segments[*next].first));
+                    // SAFETY: by the caller; each cell is in one segment, and what each begins with is saved.
+                    unsafe { self.run_path(&first, &end, slot(*next), memory, own, |_| ()) };
+                    return;
+                }
+                let begin = (task - segments.len()) * together;
+                for first in &whole[begin..(begin + together).min(whole.len())] {
+                    // SAFETY: by the caller; each cell is in one cycle.
+                    unsafe { self.run_cycle(&index(*first), memory, own, |_| ()) };
+                }
+            });
+        });
+    }
+
+    /// The cycles of all cells that are marked together, from cell `number` on.
+    fn cuts(&self, number: usize) -> Cuts {
+        let most = self.together.div_ceil(self.segments);
+        let mut cuts = Cuts { whole: Vec::new(), segments: Vec::new() };
+        self.for_each_cycle(number, |first, mark| {
+            let begin = cuts.segments.len();
+            let mut at = *first;
+            for cells in 0.. {
+                mark(&at);
+                if cells % most == 0 {
+                    let next = cuts.segments.len() + 1;
+                    cuts.segments.push(Segment { first: self.number(&at), next });
+                }
+                at = self.read_at(&at);
+                if at == *first {
+                    break;
+                }
+            }
+            if cuts.segments.len() == begin + 1 {
+                cuts.segments.pop();
+                cuts.whole.push(self.number(first));
+            } else if let Some(last) = cuts.segments.last_mut() {
+                last.next = begin;
+            }
+        });
+        cuts
+    }
+
+    /// Visits a cell of each cycle of those that are marked together, from cell `number` on. All cells of the cycle are to be
+    /// marked.
+    fn for_each_cycle(&self, number: usize, mut visit: impl FnMut(&Index, &mut dyn FnMut(&Index))) {
+        let mut marks = vec![0u64; self.together.div_ceil(64)];
+        for cell in 0..self.together {
+            if marks[cell / 64] >> (cell % 64) & 1 == 1 {
+                continue;
+            }
+            let Some(first) = self.index(number + cell) else { continue };
+            visit(&first, &mut |index| {
+                let cell = self.number(index) - number;
+                marks[cell / 64] |= 1 << (cell % 64);
+            });
+        }
+    }
+
+    /// Moves a cycle of cells, each of which is told.
+    ///
+    /// # Safety
+    /// As [`Cells::run`].
+    unsafe fn run_cycle(
+        &self,
+        first: &Index,
+        memory: Memory,
+        scratch: &mut [u8],
+        mut moved: impl FnMut(&Index),
+    ) {
+        let plans = self.plans(first);
+        let begin = scratch.as_ptr().align_offset(LINE);
+        let (saved, rest) = scratch[begin..].split_at_mut(self.pitch());
+        let saved = saved.as_mut_ptr();
+        let is_alone = self.read_at(first) == *first;
+        if is_alone && plans.is_kept {
+            return moved(first);
+        }
+        // SAFETY: the place of the cell is within the tensor, which is valid by the caller. The scratch has the bytes of a cell.
+        unsafe {
+            plans.saved.run(memory.at(self.place(first)), saved, 0);
+            self.run_path(first, first, saved, memory, rest, moved);
+        }
+    }
+
+    /// Moves the cells of a cycle from `first` on, each of which is told, until `end` is read, which is saved.
+    ///
+    /// # Safety
+    /// As [`Cells::run`].
+    unsafe fn run_path(
+        &self,
+        first: &Index,
+        end: &Index,
+        saved: *const u8,
+        memory: Memory,
+        scratch: &mut [u8],
+        mut moved: impl FnMut(&Index),
+    ) {
+        let mut to = *first;
+        let mut from = self.read_at(&to);
+        moved(&to);
+        let begin = scratch.as_ptr().align_offset(LINE);
+        let staged = scratch[begin..].as_mut_ptr();
+        // SAFETY: the places of cells are within the tensor, which is valid by the caller, and two cells do not overlap.
+        // The scratch has the bytes of a cell, if they are staged.
+        unsafe {
+            while from != *end {
+                let (src, dst) = (memory.at(self.place(&from)), memory.at(self.place(&to)));
+                if self.is_staged {
+                    self.plans(&from).saved.run(src, staged, 0);
+                    self.plans(&to).restored.run(staged, dst, self.entry(&to));
+                } else {
+                    self.plans(&to).across.run(src, dst, self.entry(&to));
+                }
+                to = from;
+                moved(&to);
+                from = self.read_at(&from);
+            }
+            self.plans(&to).restored.run(saved, memory.at(self.place(&to)), self.entry(&to));
+        }
+    }
+}
