@@ -83,10 +83,23 @@ impl Planner {
     /// How a move is carried out where its source and its destination are the same buffer, with at most so many bytes
     /// beside it; `None` if it cannot be.
     pub fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<InPlacePlan> {
+        let threads = self.machine().threads.max(1);
+        let threads = (work.moved_bytes() / LEAST_THREAD_BYTES).clamp(1, threads);
+        let planned = self.plan_in_place_on(threads, work, most_scratch);
+        // Threads share the scratch: what is too little for each may be enough for one.
+        planned.or_else(|| self.plan_in_place_on(1, work, most_scratch))
+    }
+
+    /// [`Planner::plan_in_place`] on so many threads.
+    fn plan_in_place_on(
+        &self,
+        threads: usize,
+        work: &Move,
+        most_scratch: usize,
+    ) -> Option<InPlacePlan> {
         let machine = self.machine();
         let (bytes, moved_bytes, grain_bytes) =
             (work.dst_bytes(), work.moved_bytes(), work.grain_bytes());
-        let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, machine.threads.max(1));
         let cells = CellSize {
             least: machine.l1_bytes / 2,
             most: machine.l2_bytes / 4,
