@@ -1,0 +1,185 @@
+//! A move as a GPU does it.
+
+use std::fmt;
+
+use trundle_core::{Block, Move, Packing};
+
+use crate::part::{Part, without_long_lengths};
+use crate::pattern::tile_loops;
+use crate::span::dst_span;
+use crate::windows::pieces;
+use crate::{Access, Launch, Pattern, STORES_OF_RUNS, WORKGROUP, Windows, tile_edge};
+
+/// How a [`Move`] is done on a GPU: its blocks, each with what one access reads and a pattern. Offsets and strides are of 64
+/// bits and count bytes, or packed elements; a device with pointers takes them as they are. [`GpuMove::launches`] are for
+/// kernels that count with 32 bits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GpuMove {
+    packing: Option<Packing>,
+    blocks: Vec<GpuBlock>,
+    src_bytes: usize,
+    dst_bytes: usize,
+    moved_bytes: usize,
+}
+
+/// A block of a [`GpuMove`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GpuBlock {
+    /// Loops around one element, as those of a [`Move`]. A block of tiles has no cut in the two loops of its tiles.
+    pub block: Block,
+    /// The size of an element in bytes; of sub-byte elements, how many stay together.
+    pub width: usize,
+    /// What one access reads and writes.
+    pub access: Access,
+    /// How invocations share the work.
+    pub pattern: Pattern,
+}
+
+impl GpuMove {
+    /// How `work` is done.
+    ///
+    /// Law: the blocks move what those of `work` move.
+    pub fn of(work: &Move) -> GpuMove {
+        let (packing, width) = (work.packing(), work.width());
+        // Elements of no bytes are moved by nobody.
+        let blocks = work.blocks().iter().filter(|_| width > 0).flat_map(without_long_lengths);
+        let blocks = blocks.flat_map(|block| match packing {
+            None => halved_for_tiles(Part { block, width }),
+            Some(_) => vec![Part { block, width }],
+        });
+        GpuMove {
+            packing,
+            blocks: blocks.map(|part| GpuBlock::of(part, packing)).collect(),
+            src_bytes: work.src_bytes(),
+            dst_bytes: work.dst_bytes(),
+            moved_bytes: work.moved_bytes(),
+        }
+    }
+
+    /// The blocks. No byte of the destination is in two of them, and no bit of a packed element.
+    pub fn blocks(&self) -> &[GpuBlock] {
+        &self.blocks
+    }
+
+    /// How the elements are packed, if offsets and strides count such.
+    pub fn packing(&self) -> Option<Packing> {
+        self.packing
+    }
+
+    /// The least size of the source buffer, in bytes.
+    pub fn src_bytes(&self) -> usize {
+        self.src_bytes
+    }
+
+    /// The least size of the destination buffer, in bytes.
+    pub fn dst_bytes(&self) -> usize {
+        self.dst_bytes
+    }
+
+    /// The number of bytes that are written.
+    pub fn moved_bytes(&self) -> usize {
+        self.moved_bytes
+    }
+
+    /// What kernels of 32-bit offsets are launched with, one after another, where no more than `windows` says is bound at
+    /// once.
+    ///
+    /// Law: together they move what the blocks move, and no bit of the destination is written twice.
+    pub fn launches(&self, windows: &Windows) -> Vec<Launch> {
+        let buffers = [self.src_bytes, self.dst_bytes];
+        let mut launches = Vec::new();
+        for block in &self.blocks {
+            for piece in pieces(block, windows, buffers) {
+                Launch::push_all(block, &piece, windows, buffers, &mut launches);
+            }
+        }
+        launches
+    }
+}
+
+/// A part in as many as it takes for tiles whose loops have no cut: one, two or four.
+fn halved_for_tiles(part: Part) -> Vec<Part> {
+    let Some((across, along)) = tile_loops(&part.block, part.width) else { return vec![part] };
+    let cut =
+        [across, along].into_iter().find(|at| part.block.loops[*at].affine_stride().is_none());
+    let Some((_, step)) = cut.and_then(|at| part.block.loops[at].cut_at_constant()) else {
+        return vec![part];
+    };
+    let Some(at) = cut else { return vec![part] };
+    // Halves of which one is too short for a tile are not worth two launches: then the whole is gathered.
+    let len = part.block.loops[at].len;
+    if step.min(len - step) < tile_edge(part.width) / 4 {
+        return vec![part];
+    }
+    let halves = part.halves(crate::part::Dimension::Loop(at), step);
+    halves.into_iter().flat_map(halved_for_tiles).collect()
+}
+
+impl GpuBlock {
+    fn of(part: Part, packing: Option<Packing>) -> GpuBlock {
+        let access = Access::of(&part.block, part.width, packing);
+        let pattern = Pattern::of(&part, packing);
+        let access = match pattern {
+            Pattern::Tiles { .. } if part.width >= 4 => Access::Words,
+            Pattern::Tiles { .. } => Access::Bytes,
+            _ => access,
+        };
+        GpuBlock { block: part.block, width: part.width, access, pattern }
+    }
+
+    /// The part that is all of this.
+    pub(crate) fn part(&self) -> Part {
+        Part { block: self.block.clone(), width: self.width }
+    }
+
+    /// The workgroups of one launch that does all of it.
+    pub fn workgroups(&self) -> usize {
+        let part = self.part();
+        let (outer, row) = (part.row_loops(), part.row());
+        match self.pattern {
+            Pattern::Tiles { across, along } => {
+                let edge = tile_edge(self.width);
+                let loops = self.block.loops.iter().enumerate();
+                let of_loop = |(at, each): (usize, &trundle_core::Loop)| {
+                    if at == across || at == along { each.len.div_ceil(edge) } else { each.len }
+                };
+                loops.map(of_loop).product()
+            }
+            _ => {
+                let rows: usize = self.block.loops[..outer].iter().map(|each| each.len).product();
+                let stores = (row / self.access.grain()).div_ceil(self.access.store());
+                match self.pattern {
+                    Pattern::Runs => rows * stores.div_ceil(WORKGROUP * STORES_OF_RUNS),
+                    _ => (rows * stores).div_ceil(WORKGROUP),
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for GpuMove {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (blocks, bytes) = (self.blocks.len(), self.moved_bytes);
+        let plural = if blocks == 1 { "" } else { "s" };
+        write!(f, "{blocks} block{plural}, {bytes} bytes")?;
+        for (number, block) in self.blocks.iter().enumerate() {
+            write!(f, "\n  block {number}: {block}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for GpuBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let GpuBlock { block, width, access, pattern } = self;
+        let groups = self.workgroups();
+        match access.packing() {
+            None => write!(f, "{pattern}, {width}-byte elements by {access}")?,
+            Some(packing) => write!(f, "{pattern}, {width} x {}-bit elements", packing.bits())?,
+        }
+        let plural = if groups == 1 { "" } else { "s" };
+        write!(f, ", {groups} workgroup{plural} of {WORKGROUP} invocations")?;
+        let span = dst_span(&self.part());
+        write!(f, "\n    {block}; writes {}..{}", span.start, span.end)
+    }
+}

@@ -1,0 +1,341 @@
+//! What a kernel of 32-bit offsets is launched with.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use trundle_core::{Block, CutAt, Source};
+
+use crate::part::{Part, cut_by_table};
+use crate::span::{dst_span, entries, src_span};
+use crate::{Access, GpuBlock, Pattern, STORES_OF_RUNS, WORKGROUP, Window, Windows, tile_edge};
+
+/// Which kernel: those of one kind differ in nothing but what they are launched with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kernel {
+    /// Of [`Pattern::Gather`].
+    Gather(Access),
+    /// Of [`Pattern::Runs`].
+    Runs(Access),
+    /// Of [`Pattern::Tiles`], of elements of so many bytes.
+    Tiles {
+        /// One of [`TILE_BYTES`](crate::TILE_BYTES).
+        width: usize,
+    },
+}
+
+/// A launch of a kernel, which moves a block or a part of it between two windows. All numbers but these are of 32 bits and
+/// count grains of the [`Access`], and what is negative wraps around: so do the sums of kernels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Which kernel.
+    pub kernel: Kernel,
+    /// What the grains are.
+    pub access: Access,
+    /// What is bound of the source.
+    pub src: Window,
+    /// What is bound of the destination.
+    pub dst: Window,
+    /// How many workgroups there are.
+    pub workgroups: u32,
+    /// Where the first element begins in the window of the source.
+    pub src_offset: u32,
+    /// Where the first element begins in the window of the destination.
+    pub dst_offset: u32,
+    /// Only what begins before this place of the source's window is moved: the rest is another launch's.
+    pub src_end: u32,
+    /// The size of an element.
+    pub width: u32,
+    /// How many rows there are: of [`Pattern::Tiles`], how many matrices that are tiled.
+    pub rows: u32,
+    /// The size of a row: elements that follow each other in the destination without gaps.
+    pub row: u32,
+    /// How many stores a row takes, wherever it begins.
+    pub stores: u32,
+    /// How many of the loops are around rows, the outermost; the others are within. All of them around matrices.
+    pub outer: usize,
+    /// The loops, the outermost first.
+    pub loops: Vec<LaunchLoop>,
+    /// The loop that is cut by a table of lengths, if one is.
+    pub length_cut: Option<LengthCut>,
+    /// What indices add to where elements are read.
+    pub indices: Vec<IndexSum>,
+    /// The parts of tables that are read, one behind another: what kernels take for one table.
+    pub tables: Vec<TableSlice>,
+    /// The two loops of tiles, if the kernel is of such.
+    pub tile: Option<TileLoops>,
+}
+
+/// A loop of a [`Launch`]: step i adds `i · dst_stride` in the destination and in the source `i · first_stride` before step
+/// `cut`, and `second_offset + i · second_stride` from it on. A loop without a cut has `cut = len`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchLoop {
+    /// The number of steps.
+    pub len: u32,
+    /// The distance of neighbours in the destination.
+    pub dst_stride: u32,
+    /// Where the second run begins; of a loop that a table cuts, it is not read.
+    pub cut: u32,
+    /// The distance of neighbours in the source before the cut.
+    pub first_stride: u32,
+    /// Where step 0 of the second run would be.
+    pub second_offset: u32,
+    /// The distance of neighbours in the source from the cut on.
+    pub second_stride: u32,
+}
+
+/// Where a loop is cut by a table of lengths: before step `start + per_length · length`, but no less than 0 and no more than
+/// all of its steps. The run before it begins at `first_per_length · length`, the other at
+/// `second_offset + second_per_length · length`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LengthCut {
+    /// Which of the loops.
+    pub at: usize,
+    /// The cut for a length of 0; it is signed.
+    pub start: u32,
+    /// How the cut moves with the length: 1 or -1.
+    pub per_length: u32,
+    /// What each unit of length adds to where the first run begins.
+    pub first_per_length: u32,
+    /// The same of the second run.
+    pub second_per_length: u32,
+    /// Which entry of the tables has the length; its scale is 1.
+    pub length: IndexSum,
+}
+
+/// An entry of the tables, times `scale`: which one follows from the steps of the loops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexSum {
+    /// The entry where all loops are at step 0.
+    pub entry: u32,
+    /// The distance in entries between neighbours along each loop.
+    pub strides: Vec<u32>,
+    /// What the entry is multiplied by.
+    pub scale: u32,
+}
+
+/// A part of a table that a launch reads.
+#[derive(Clone, Debug)]
+pub struct TableSlice {
+    /// The table.
+    pub table: Arc<[usize]>,
+    /// Which of its entries.
+    pub entries: Range<usize>,
+}
+
+/// The two loops of tiles, which no table varies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileLoops {
+    /// The steps of the loop along which the source is read.
+    pub across: u32,
+    /// The distance of their neighbours in the destination.
+    pub across_dst_stride: u32,
+    /// Whether its neighbours in the source follow each other downwards.
+    pub reversed: bool,
+    /// The steps of the loop along which the destination is written.
+    pub along: u32,
+    /// The distance of their neighbours in the source.
+    pub along_src_stride: u32,
+}
+
+impl PartialEq for TableSlice {
+    fn eq(&self, other: &TableSlice) -> bool {
+        Arc::ptr_eq(&self.table, &other.table) && self.entries == other.entries
+    }
+}
+
+impl Eq for TableSlice {}
+
+impl Launch {
+    /// Appends the launches of a part, one for each window of the source.
+    pub(crate) fn push_all(
+        block: &GpuBlock,
+        part: &Part,
+        windows: &Windows,
+        [src, dst]: [usize; 2],
+        launches: &mut Vec<Launch>,
+    ) {
+        let access = block.access;
+        let dst = windows.of_dst(access, &dst_span(part), dst);
+        let whole = Numbers { part, access }.launch(block, dst);
+        let first = part.block.src_offset + first_runs(&part.block);
+        for (src, moved) in windows.of_src(access, &src_span(part), src) {
+            let begin = access.units_of(src.offset).cast_signed();
+            let src_offset = grains(first - begin, access);
+            let src_end = moved.map_or(u32::MAX, |moved| grains(moved.cast_signed(), access));
+            launches.push(Launch { src, src_offset, src_end, ..whole.clone() });
+        }
+    }
+
+    /// The entries of the tables that are read, one behind another.
+    pub fn table_entries(&self) -> impl Iterator<Item = u32> {
+        let of_slice = |slice: &TableSlice| slice.table[slice.entries.clone()].to_vec();
+        self.tables.iter().flat_map(of_slice).map(|entry| entry as u32)
+    }
+}
+
+/// A distance in bytes or packed elements, as kernels add it.
+fn grains(distance: isize, access: Access) -> u32 {
+    (distance / access.grain().cast_signed()) as u32
+}
+
+/// Where the first runs of all cuts begin, together.
+fn first_runs(block: &Block) -> isize {
+    let of_loop = |each: &trundle_core::Loop| match &each.src {
+        Source::Affine { .. } => 0,
+        Source::Cut(cut) => cut.first.src_offset,
+    };
+    block.loops.iter().map(of_loop).sum()
+}
+
+/// A part whose numbers are made those of a launch.
+struct Numbers<'a> {
+    part: &'a Part,
+    access: Access,
+}
+
+impl Numbers<'_> {
+    fn launch(&self, block: &GpuBlock, dst: Window) -> Launch {
+        let Numbers { part, access } = self;
+        let Block { loops, .. } = &part.block;
+        let tile = match block.pattern {
+            Pattern::Tiles { across, along } => Some((across, along)),
+            _ => None,
+        };
+        let of_tile = |at: usize| tile.is_some_and(|(across, along)| at == across || at == along);
+        let is_kept =
+            |at: usize| !of_tile(at) && (loops[at].len > 1 || loops[at].cut_by_table().is_some());
+        let kept: Vec<usize> = (0..loops.len()).filter(|at| is_kept(*at)).collect();
+        let row_loops = if tile.is_some() { loops.len() } else { part.row_loops() };
+        let outer = kept.iter().filter(|at| **at < row_loops).count();
+        let rows: usize = kept[..outer].iter().map(|at| loops[*at].len).product();
+        let row = if tile.is_some() { part.width } else { part.row() } / access.grain();
+        let dst_offset = part.block.dst_offset - access.units_of(dst.offset).cast_signed();
+        let dst_offset = self.grains(dst_offset);
+        let stores = self.stores(row, dst_offset, &kept[..outer]);
+        let tile = tile.map(|(across, along)| self.tile(across, along));
+        let mut tables = Vec::new();
+        let length_cut = self.length_cut(&kept, &mut tables);
+        let indices = self.indices(&kept, &mut tables);
+        Launch {
+            kernel: match block.pattern {
+                Pattern::Gather => Kernel::Gather(*access),
+                Pattern::Runs => Kernel::Runs(*access),
+                Pattern::Tiles { .. } => Kernel::Tiles { width: part.width },
+            },
+            access: *access,
+            src: dst,
+            dst,
+            workgroups: match (block.pattern, tile) {
+                (Pattern::Tiles { .. }, Some(tile)) => {
+                    let edge = tile_edge(part.width) as u32;
+                    rows as u32 * tile.across.div_ceil(edge) * tile.along.div_ceil(edge)
+                }
+                (Pattern::Runs, _) => (rows * stores.div_ceil(WORKGROUP * STORES_OF_RUNS)) as u32,
+                _ => (rows * stores).div_ceil(WORKGROUP) as u32,
+            },
+            src_offset: 0,
+            dst_offset,
+            src_end: u32::MAX,
+            width: self.grains(part.width.cast_signed()),
+            rows: rows as u32,
+            row: row as u32,
+            stores: stores as u32,
+            outer,
+            loops: kept.iter().map(|at| self.launch_loop(*at)).collect(),
+            length_cut,
+            indices,
+            tables,
+            tile,
+        }
+    }
+
+    fn grains(&self, distance: isize) -> u32 {
+        grains(distance, self.access)
+    }
+
+    /// How many stores a row takes: one more where rows begin anywhere within the first.
+    fn stores(&self, row: usize, dst_offset: u32, outer: &[usize]) -> usize {
+        let store = self.access.store();
+        let strides = outer.iter().map(|at| self.part.block.loops[*at].dst_stride);
+        let aligned =
+            strides.map(|stride| self.grains(stride) as usize).all(|stride| stride % store == 0);
+        let before = if aligned { dst_offset as usize % store } else { store - 1 };
+        (before + row).div_ceil(store)
+    }
+
+    fn launch_loop(&self, at: usize) -> LaunchLoop {
+        let each = &self.part.block.loops[at];
+        let (len, dst_stride) = (each.len as u32, self.grains(each.dst_stride));
+        match &each.src {
+            Source::Affine { stride } => LaunchLoop {
+                len,
+                dst_stride,
+                cut: len,
+                first_stride: self.grains(*stride),
+                second_offset: 0,
+                second_stride: 0,
+            },
+            Source::Cut(cut) => LaunchLoop {
+                len,
+                dst_stride,
+                cut: match cut.at {
+                    CutAt::Constant(step) => step as u32,
+                    CutAt::Table(_) => len,
+                },
+                first_stride: self.grains(cut.first.src_stride),
+                second_offset: self.grains(cut.second.src_offset - cut.first.src_offset),
+                second_stride: self.grains(cut.second.src_stride),
+            },
+        }
+    }
+
+    fn length_cut(&self, kept: &[usize], tables: &mut Vec<TableSlice>) -> Option<LengthCut> {
+        let (at, cut, table) = cut_by_table(&self.part.block)?;
+        Some(LengthCut {
+            at: kept.iter().position(|each| *each == at)?,
+            start: table.start as u32,
+            per_length: table.per_length as u32,
+            first_per_length: self.grains(cut.first.src_per_length),
+            second_per_length: self.grains(cut.second.src_per_length),
+            length: self.sum(&table.lengths, table.offset, &table.strides, 1, kept, tables),
+        })
+    }
+
+    fn indices(&self, kept: &[usize], tables: &mut Vec<TableSlice>) -> Vec<IndexSum> {
+        let of_table = |table: &trundle_core::IndexTable| {
+            let scale = self.grains(table.scale);
+            self.sum(&table.indices, table.offset, &table.strides, scale, kept, tables)
+        };
+        self.part.block.indices.iter().map(of_table).collect()
+    }
+
+    /// An entry of a table, whose part that is read comes behind the other tables.
+    fn sum(
+        &self,
+        table: &Arc<[usize]>,
+        offset: usize,
+        strides: &[isize],
+        scale: u32,
+        kept: &[usize],
+        tables: &mut Vec<TableSlice>,
+    ) -> IndexSum {
+        let before: usize = tables.iter().map(|slice| slice.entries.len()).sum();
+        let entries = entries(self.part, offset, strides);
+        let entry = (before + offset - entries.start) as u32;
+        tables.push(TableSlice { table: Arc::clone(table), entries });
+        let strides = kept.iter().map(|at| strides[*at] as u32).collect();
+        IndexSum { entry, strides, scale }
+    }
+
+    fn tile(&self, across: usize, along: usize) -> TileLoops {
+        let [across, along] = [across, along].map(|at| &self.part.block.loops[at]);
+        let src_stride = |each: &trundle_core::Loop| each.affine_stride().unwrap_or(0);
+        TileLoops {
+            across: across.len as u32,
+            across_dst_stride: self.grains(across.dst_stride),
+            reversed: src_stride(across) < 0,
+            along: along.len as u32,
+            along_src_stride: self.grains(src_stride(along)),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Parts of blocks.
+
+use trundle_core::{Block, Cut, CutAt, LengthTable, Run, Source};
+
+/// A block, or a part of one, with the width of its elements: in bytes, or in packed elements.
+#[derive(Clone, Debug)]
+pub(crate) struct Part {
+    pub(crate) block: Block,
+    pub(crate) width: usize,
+}
+
+/// What of a part is halved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Dimension {
+    Loop(usize),
+    Element,
+}
+
+impl Part {
+    /// The steps of a dimension; of an element its width.
+    pub(crate) fn steps(&self, dimension: Dimension) -> usize {
+        match dimension {
+            Dimension::Loop(at) => self.block.loops[at].len,
+            Dimension::Element => self.width,
+        }
+    }
+
+    /// The two parts that this is where a dimension is cut before step `at`.
+    ///
+    /// Law: each element keeps its source and its destination.
+    pub(crate) fn halves(&self, dimension: Dimension, at: usize) -> [Part; 2] {
+        let Part { block, width } = self;
+        match dimension {
+            Dimension::Loop(each) => {
+                let rest = block.loops[each].len - at;
+                [(0, at), (at, rest)]
+                    .map(|(from, len)| Part { block: steps(block, each, from, len), width: *width })
+            }
+            Dimension::Element => {
+                let mut behind = block.clone();
+                behind.src_offset += at.cast_signed();
+                behind.dst_offset += at.cast_signed();
+                [
+                    Part { block: block.clone(), width: at },
+                    Part { block: behind, width: width - at },
+                ]
+            }
+        }
+    }
+
+    /// The loops of rows, and behind them those of one row, whose elements follow each other in the destination without
+    /// gaps. A loop of one step leads nowhere.
+    pub(crate) fn row_loops(&self) -> usize {
+        let mut row = self.width;
+        let mut outer = self.block.loops.len();
+        for each in self.block.loops.iter().rev() {
+            if each.len > 1 && each.dst_stride.unsigned_abs() != row {
+                break;
+            }
+            row *= each.len;
+            outer -= 1;
+        }
+        outer
+    }
+
+    /// What one row has, in bytes or packed elements.
+    pub(crate) fn row(&self) -> usize {
+        let lens = self.block.loops[self.row_loops()..].iter().map(|each| each.len);
+        self.width * lens.product::<usize>()
+    }
+}
+
+/// The `len` steps of loop `at` from step `from` on.
+///
+/// Law: each element keeps its source and its destination.
+pub(crate) fn steps(block: &Block, at: usize, from: usize, len: usize) -> Block {
+    let mut part = block.clone();
+    let before = from.cast_signed();
+    let each = &mut part.loops[at];
+    each.len = len;
+    part.dst_offset += before * each.dst_stride;
+    match &mut each.src {
+        Source::Affine { stride } => part.src_offset += before * *stride,
+        Source::Cut(cut) => {
+            for run in [&mut cut.first, &mut cut.second] {
+                run.src_offset = run.src_offset.wrapping_add(before.wrapping_mul(run.src_stride));
+            }
+            match &mut cut.at {
+                CutAt::Table(table) => table.start -= before,
+                CutAt::Constant(step) => match (*step).saturating_sub(from) {
+                    0 => part.src_offset += straight(&mut each.src, false),
+                    behind if behind >= len => part.src_offset += straight(&mut each.src, true),
+                    within => *step = within,
+                },
+            }
+        }
+    }
+    for (offset, strides) in entries_mut(&mut part) {
+        *offset = offset.wrapping_add_signed(before * strides[at]);
+    }
+    part
+}
+
+/// Reads one of two runs all along, which has no length; gives where it begins.
+fn straight(src: &mut Source, first: bool) -> isize {
+    let Source::Cut(cut) = src else { return 0 };
+    let Run { src_offset, src_stride, .. } = if first { cut.first } else { cut.second };
+    *src = Source::Affine { stride: src_stride };
+    src_offset
+}
+
+/// The entry of the first position and the strides by loop of all tables, to be changed.
+fn entries_mut(block: &mut Block) -> impl Iterator<Item = (&mut usize, &mut Vec<isize>)> {
+    let lengths = block.loops.iter_mut().find_map(|each| match &mut each.src {
+        Source::Cut(cut) => match &mut cut.at {
+            CutAt::Table(table) => Some((&mut table.offset, &mut table.strides)),
+            CutAt::Constant(_) => None,
+        },
+        Source::Affine { .. } => None,
+    });
+    let indices = block.indices.iter_mut().map(|table| (&mut table.offset, &mut table.strides));
+    lengths.into_iter().chain(indices)
+}
+
+/// The cut by a table, and which loop has it.
+pub(crate) fn cut_by_table(block: &Block) -> Option<(usize, &Cut, &LengthTable)> {
+    let at = block.ragged()?;
+    block.loops[at].cut_by_table().map(|(cut, table)| (at, cut, table))
+}
+
+/// A sum of two of these is no more than 31 bits.
+const LONGEST: usize = 1 << 30;
+
+/// A block as several, each of one length, which is then no table: where lengths are beyond what
+/// kernels add with 32 bits, so that each of the blocks is more than a GiB.
+pub(crate) fn without_long_lengths(block: &Block) -> Vec<Block> {
+    let Some((at, _, table)) = cut_by_table(block) else { return vec![block.clone()] };
+    let numbers = [block.loops[at].len, table.start.unsigned_abs()];
+    match numbers.iter().chain(table.lengths.iter()).all(|number| *number <= LONGEST) {
+        true => vec![block.clone()],
+        false => of_one_length_each(block),
+    }
+}
+
+fn of_one_length_each(block: &Block) -> Vec<Block> {
+    let Some((at, _, table)) = cut_by_table(block) else { return vec![block.clone()] };
+    let varying =
+        (0..block.loops.len()).find(|each| table.strides[*each] != 0 && block.loops[*each].len > 1);
+    match varying {
+        Some(each) => {
+            let step = |from| of_one_length_each(&steps(block, each, from, 1));
+            (0..block.loops[each].len).flat_map(step).collect()
+        }
+        None => vec![of_one_length(block, at)],
+    }
+}
+
+/// A block all of whose positions have the first one's length.
+fn of_one_length(block: &Block, at: usize) -> Block {
+    let mut block = block.clone();
+    let each = &mut block.loops[at];
+    let Source::Cut(cut) = &mut each.src else { return block };
+    let CutAt::Table(table) = &cut.at else { return block };
+    let length = table.lengths[table.offset];
+    let step = table.cut(length, each.len);
+    for run in [&mut cut.first, &mut cut.second] {
+        *run = Run { src_offset: run.start(length), src_per_length: 0, ..*run };
+    }
+    match step {
+        0 => block.src_offset += straight(&mut each.src, false),
+        step if step >= each.len => block.src_offset += straight(&mut each.src, true),
+        step => cut.at = CutAt::Constant(step),
+    }
+    block
+}
+
+#[cfg(test)]
+mod tests {
+    use trundle_core::ops::{ReverseSubsequences, Roll};
+    use trundle_core::{Layout, Move, Op, Shape};
+
+    use super::*;
+
+    fn blocks(op: &Op, sizes: &[usize]) -> Vec<Block> {
+        let shape = Shape::new(sizes).unwrap();
+        let layout = Layout::row_major(&shape, 2).unwrap();
+        let map = op.index_map(&shape).unwrap();
+        Move::new(&map, 2, &layout, &layout, 64).unwrap().blocks().to_vec()
+    }
+
+    fn pairs(blocks: &[Block]) -> Vec<(usize, usize)> {
+        let mut all = Vec::new();
+        for block in blocks {
+            block.for_each_pair(|from, to| all.push((to, from)));
+        }
+        all.sort_unstable();
+        all
+    }
+
+    fn ops() -> Vec<Op> {
+        let lengths = vec![3, 0, 6, 2, 9, 1, 4, 5, 2, 6, 6, 1];
+        vec![Roll::new(&[2, -1], &[0, 1]).into(), ReverseSubsequences::new(1, lengths).into()]
+    }
+
+    #[test]
+    fn halves_of_every_dimension_move_what_the_whole_moves() {
+        for op in ops() {
+            for block in blocks(&op, &[4, 6, 3]) {
+                let whole = pairs(std::slice::from_ref(&block));
+                for each in 0..block.loops.len() {
+                    for at in 1..block.loops[each].len {
+                        let part = Part { block: block.clone(), width: 2 };
+                        let halves = part.halves(Dimension::Loop(each), at).map(|half| half.block);
+                        assert_eq!(pairs(&halves), whole, "{block}: loop {each} before {at}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_of_one_length_move_what_the_table_says() {
+        for block in blocks(&ops()[1], &[4, 6, 3]) {
+            let apart = of_one_length_each(&block);
+            assert!(apart.iter().all(|block| block.ragged().is_none()));
+            assert_eq!(pairs(&apart), pairs(&[block]));
+        }
+    }
+}

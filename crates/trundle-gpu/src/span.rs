@@ -1,0 +1,116 @@
+//! Which places of its buffers a part reaches.
+
+use std::ops::Range;
+
+use trundle_core::{Cut, CutAt, Loop, Run, Source};
+
+use crate::part::{Part, cut_by_table};
+
+/// From the first place that a part writes to behind the last, in bytes or packed elements.
+pub(crate) fn dst_span(part: &Part) -> Range<usize> {
+    let steps = part.block.loops.iter().map(dst_reach).sum::<usize>();
+    let first = part.block.dst_offset.unsigned_abs();
+    first..first + steps + part.width
+}
+
+/// How far a loop leads in the destination.
+pub(crate) fn dst_reach(each: &Loop) -> usize {
+    (each.len - 1) * each.dst_stride.unsigned_abs()
+}
+
+/// Where a part reads, as [`dst_span`]. It may be more than what is read, where that follows from a table, but never less.
+pub(crate) fn src_span(part: &Part) -> Range<isize> {
+    let mut span = part.block.src_offset..part.block.src_offset + part.width.cast_signed();
+    let mut add = |reach: Range<isize>| {
+        span.start = span.start.saturating_add(reach.start);
+        span.end = span.end.saturating_add(reach.end);
+    };
+    (0..part.block.loops.len()).for_each(|at| add(src_reach(part, at)));
+    for table in &part.block.indices {
+        let entries = &table.indices[entries(part, table.offset, &table.strides)];
+        let ends = [entries.iter().min(), entries.iter().max()]
+            .map(|index| table.scale * index.map_or(0, |index| index.cast_signed()));
+        add(ends[0].min(ends[1])..ends[0].max(ends[1]));
+    }
+    span
+}
+
+/// What the steps of a loop add to where a part reads, from the least to the greatest.
+pub(crate) fn src_reach(part: &Part, at: usize) -> Range<isize> {
+    let each = &part.block.loops[at];
+    let last = each.len.cast_signed() - 1;
+    match &each.src {
+        Source::Affine { stride } => (last * stride).min(0)..(last * stride).max(0),
+        Source::Cut(cut) => {
+            let mut places: Option<Range<isize>> = None;
+            let mut add = |place: isize| {
+                let before = places.clone().unwrap_or(place..place);
+                places = Some(before.start.min(place)..before.end.max(place));
+            };
+            match &cut.at {
+                CutAt::Constant(step) => for_each_end(cut, 0, *step, each.len, &mut add),
+                CutAt::Table(_) => for_each_end_by_length(part, &mut add),
+            }
+            places.unwrap_or(0..0)
+        }
+    }
+}
+
+/// The ends of both runs, for every length between the least and the greatest: where they lie changes with the length
+/// evenly, but where the cut leaves the loop.
+fn for_each_end_by_length(part: &Part, visit: &mut impl FnMut(isize)) {
+    let Some((at, cut, table)) = cut_by_table(&part.block) else { return };
+    let len = part.block.loops[at].len;
+    let lengths = &table.lengths[entries(part, table.offset, &table.strides)];
+    let (Some(least), Some(greatest)) = (lengths.iter().min(), lengths.iter().max()) else {
+        return;
+    };
+    let leaves = [0, len.cast_signed()]
+        .map(|end| table.per_length * (end - table.start))
+        .into_iter()
+        .flat_map(|length| [length - 1, length, length + 1])
+        .filter_map(|length| usize::try_from(length).ok())
+        .filter(|length| (least..=greatest).contains(&length));
+    for length in leaves.chain([*least, *greatest]) {
+        for_each_end(cut, length, table.cut(length, len), len, visit);
+    }
+}
+
+fn for_each_end(cut: &Cut, length: usize, step: usize, len: usize, visit: &mut impl FnMut(isize)) {
+    let mut visit_run = |run: &Run, steps: Range<usize>| {
+        if !steps.is_empty() {
+            for i in [steps.start, steps.end - 1] {
+                visit(run.start(length) + run.src_stride * i.cast_signed());
+            }
+        }
+    };
+    visit_run(&cut.first, 0..step);
+    visit_run(&cut.second, step..len);
+}
+
+/// The entries of a table that a part reads, and what lies between them.
+pub(crate) fn entries(part: &Part, offset: usize, strides: &[isize]) -> Range<usize> {
+    let (mut first, mut last) = (offset, offset);
+    for (each, stride) in part.block.loops.iter().zip(strides) {
+        let reach = (each.len.cast_signed() - 1) * stride;
+        first = first.wrapping_add_signed(reach.min(0));
+        last = last.wrapping_add_signed(reach.max(0));
+    }
+    first..last + 1
+}
+
+/// How many entries of all tables a part reads, and what lies between them.
+pub(crate) fn all_entries(part: &Part) -> usize {
+    let lengths = cut_by_table(&part.block)
+        .map_or(0, |(_, _, table)| entries(part, table.offset, &table.strides).len());
+    let indices = part.block.indices.iter();
+    lengths + indices.map(|table| entries(part, table.offset, &table.strides).len()).sum::<usize>()
+}
+
+/// How many entries a loop leads over, in all tables.
+pub(crate) fn entries_reach(part: &Part, at: usize) -> usize {
+    let steps = part.block.loops[at].len - 1;
+    let lengths = cut_by_table(&part.block).map(|(_, _, table)| &table.strides);
+    let indices = part.block.indices.iter().map(|table| &table.strides);
+    lengths.into_iter().chain(indices).map(|strides| steps * strides[at].unsigned_abs()).sum()
+}
