@@ -10,7 +10,7 @@ use crate::{BitOrder, DType, Shape, Width};
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why arguments were refused. Nothing has been written when one of these is returned, but for
-/// [`Error::Stopped`].
+/// [`Error::Stopped`] and [`Error::DeviceFailed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -262,6 +262,11 @@ pub enum Error {
     },
     /// A movement was stopped by whoever asked for it, before all was moved.
     Stopped,
+    /// What moves elements failed: a device was lost, or has no memory left. Any elements may have been written then.
+    DeviceFailed {
+        /// What it says.
+        message: String,
+    },
 }
 
 /// Checks that two arguments have as many entries as each other.
@@ -444,6 +449,7 @@ impl fmt::Display for Error {
             Error::Stopped => {
                 f.write_str("the movement was stopped before its end: the output is incomplete")
             }
+            Error::DeviceFailed { message } => write!(f, "the device failed: {message}"),
         }
     }
 }

@@ -1,0 +1,142 @@
+//! Buffers of a device.
+
+use trundle_core::{Error, Result};
+use wgpu::{BufferDescriptor, BufferUsages, ErrorFilter, MapMode};
+
+use crate::Wgpu;
+
+/// Bytes in a device's memory.
+#[derive(Debug)]
+pub struct DeviceBuffer {
+    pub(crate) buffer: wgpu::Buffer,
+    bytes: usize,
+}
+
+/// What is copied at once between the host and a device, in bytes: so much memory is taken beside.
+const COPIED: usize = 32 << 20;
+
+impl DeviceBuffer {
+    /// How many bytes it has.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The buffer, for whoever uses the device too. It may have some bytes more, whose values are of no account.
+    pub fn wgpu(&self) -> &wgpu::Buffer {
+        &self.buffer
+    }
+}
+
+impl Wgpu {
+    /// A new buffer of so many bytes, all of them 0.
+    pub(crate) fn new_buffer(&self, bytes: usize) -> Result<DeviceBuffer> {
+        let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
+        Ok(DeviceBuffer { buffer: self.allocated(bytes, usage)?, bytes })
+    }
+
+    /// Memory of at least so many bytes, in whole vectors.
+    pub(crate) fn allocated(&self, bytes: usize, usage: BufferUsages) -> Result<wgpu::Buffer> {
+        let too_large =
+            || Error::TooLarge { what: format!("a buffer of {bytes} bytes on {}", self.name()) };
+        let size = bytes.max(1).checked_next_multiple_of(16).ok_or_else(too_large)? as u64;
+        if size > self.limits.max_buffer_size {
+            return Err(too_large());
+        }
+        let scope = self.device.push_error_scope(ErrorFilter::OutOfMemory);
+        let descriptor =
+            BufferDescriptor { label: Some("trundle"), size, usage, mapped_at_creation: false };
+        let buffer = self.device.create_buffer(&descriptor);
+        match pollster::block_on(scope.pop()) {
+            None => self.faults.check().map(|()| buffer),
+            Some(_) => Err(too_large()),
+        }
+    }
+
+    /// Copies bytes of the host to the beginning of a buffer.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`].
+    pub fn write(&self, buffer: &mut DeviceBuffer, bytes: &[u8]) -> Result<()> {
+        if bytes.len() > buffer.bytes {
+            let end = bytes.len().cast_signed();
+            return Err(Error::OutOfBounds {
+                argument: "out",
+                first: 0,
+                end,
+                buffer: buffer.bytes,
+            });
+        }
+        self.written(&buffer.buffer, bytes)
+    }
+
+    /// Copies bytes of the host to memory that has room for them.
+    pub(crate) fn written(&self, buffer: &wgpu::Buffer, bytes: &[u8]) -> Result<()> {
+        for (number, part) in bytes.chunks(COPIED).enumerate() {
+            let (words, rest) = part.split_at(part.len() / 4 * 4);
+            let offset = (number * COPIED) as u64;
+            if !words.is_empty() {
+                self.queue.write_buffer(buffer, offset, words);
+            }
+            if !rest.is_empty() {
+                let mut last = [0; 4];
+                last[..rest.len()].copy_from_slice(rest);
+                self.queue.write_buffer(buffer, offset + words.len() as u64, &last);
+            }
+            if part.len() == COPIED {
+                // What is copied from is given back before there is more of it.
+                self.queue.submit([]);
+                self.wait()?;
+            }
+        }
+        self.faults.check()
+    }
+
+    /// The bytes of a buffer, when all is done that was begun.
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`], and [`Error::TooLarge`] if the device has no memory to copy from.
+    pub fn read(&self, buffer: &DeviceBuffer) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; buffer.bytes];
+        self.read_into(buffer, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Copies the first bytes of a buffer to the host's memory, when all is done that was begun.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] if the buffer is shorter; nothing has been written then. Else as [`Wgpu::read`].
+    pub fn read_into(&self, buffer: &DeviceBuffer, bytes: &mut [u8]) -> Result<()> {
+        if bytes.len() > buffer.bytes {
+            let end = bytes.len().cast_signed();
+            return Err(Error::OutOfBounds {
+                argument: "data",
+                first: 0,
+                end,
+                buffer: buffer.bytes,
+            });
+        }
+        if bytes.is_empty() {
+            return self.wait();
+        }
+        let usage = BufferUsages::MAP_READ | BufferUsages::COPY_DST;
+        let between = self.allocated(bytes.len().min(COPIED), usage)?;
+        for (number, part) in bytes.chunks_mut(COPIED).enumerate() {
+            let mut encoder = self.device.create_command_encoder(&Default::default());
+            let size = part.len().next_multiple_of(4) as u64;
+            let offset = (number * COPIED) as u64;
+            encoder.copy_buffer_to_buffer(&buffer.buffer, offset, &between, 0, size);
+            self.queue.submit([encoder.finish()]);
+            let mapped = between.slice(..size);
+            // Whether it is mapped is asked when it is looked at.
+            mapped.map_async(MapMode::Read, |_| {});
+            self.wait()?;
+            let view = mapped
+                .get_mapped_range()
+                .map_err(|error| Error::DeviceFailed { message: error.to_string() })?;
+            part.copy_from_slice(&view[..part.len()]);
+            drop(view);
+            between.unmap();
+        }
+        self.faults.check()
+    }
+}

@@ -1,0 +1,164 @@
+//! A device, and how it is found.
+
+use std::fmt;
+use std::sync::Arc;
+
+use trundle_core::{Error, Result};
+use trundle_gpu::Windows;
+use wgpu::{Adapter, DeviceType, Limits};
+
+use crate::NoDevice;
+use crate::faults::Faults;
+use crate::pipelines::Pipelines;
+
+/// Which devices may be opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// A GPU: one with memory of its own before one that shares the CPU's.
+    #[default]
+    Gpu,
+    /// One of these, else one that the CPU only emulates, as Mesa's lavapipe: for tests, since it is slower than the CPU.
+    GpuOrEmulated,
+}
+
+/// Moves elements on a device. Clones are of the same device, and it can be used by several threads.
+#[derive(Clone)]
+pub struct Wgpu {
+    pub(crate) device: wgpu::Device,
+    pub(crate) queue: wgpu::Queue,
+    pub(crate) limits: Limits,
+    pub(crate) windows: Windows,
+    pub(crate) pipelines: Arc<Pipelines>,
+    pub(crate) faults: Faults,
+    name: String,
+}
+
+impl Wgpu {
+    /// Opens the best GPU of the system. It is never the CPU.
+    ///
+    /// # Errors
+    /// [`NoDevice`] if there is none, with what was looked for.
+    pub fn new() -> Result<Wgpu, NoDevice> {
+        Wgpu::open(Choice::Gpu)
+    }
+
+    /// Opens the best device that may be chosen.
+    ///
+    /// # Errors
+    /// [`NoDevice`] if there is none, with what was looked for.
+    pub fn open(choice: Choice) -> Result<Wgpu, NoDevice> {
+        let backends = wgpu::Instance::enabled_backend_features();
+        let interfaces = backends.iter_names().map(|(name, _)| name.to_lowercase()).collect();
+        if backends.is_empty() {
+            return Err(NoDevice { interfaces, found: Vec::new() });
+        }
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
+            backends,
+            flags: wgpu::InstanceFlags::empty(),
+            ..wgpu::InstanceDescriptor::new_without_display_handle()
+        });
+        let mut adapters = pollster::block_on(instance.enumerate_adapters(backends));
+        adapters.sort_by_key(|adapter| rank(adapter.get_info().device_type));
+        let mut found = Vec::new();
+        for adapter in &adapters {
+            let device_type = adapter.get_info().device_type;
+            let opened = match (choice, device_type) {
+                (Choice::Gpu, DeviceType::Cpu) => Err("which the CPU only emulates".to_owned()),
+                _ => Wgpu::of(adapter),
+            };
+            match opened {
+                Ok(wgpu) => return Ok(wgpu),
+                Err(why) => found.push(format!("{}, {why}", name(adapter))),
+            }
+        }
+        Err(NoDevice { interfaces, found })
+    }
+
+    /// Opens one; `Err` says why it cannot be.
+    fn of(adapter: &Adapter) -> Result<Wgpu, String> {
+        let flags = adapter.get_downlevel_capabilities().flags;
+        if !flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS) {
+            return Err("which has no compute shaders".to_owned());
+        }
+        let limits = wanted(&adapter.limits());
+        let descriptor = wgpu::DeviceDescriptor {
+            label: Some("trundle"),
+            required_limits: limits.clone(),
+            ..wgpu::DeviceDescriptor::default()
+        };
+        let opened = pollster::block_on(adapter.request_device(&descriptor));
+        let (device, queue) = opened.map_err(|refusal| format!("which refuses: {refusal}"))?;
+        Ok(Wgpu {
+            faults: Faults::of(&device),
+            pipelines: Arc::new(Pipelines::new(&device)),
+            windows: Windows {
+                bytes: usize::try_from(limits.max_storage_buffer_binding_size)
+                    .unwrap_or(usize::MAX),
+                alignment: limits.min_storage_buffer_offset_alignment.max(16) as usize,
+            },
+            device,
+            queue,
+            limits,
+            name: name(adapter),
+        })
+    }
+
+    /// What the device is called, and by which interface it is used.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What of a buffer is bound at once: what the device allows, unless it was [made less](Wgpu::with_windows).
+    pub fn windows(&self) -> Windows {
+        self.windows
+    }
+
+    /// The same device, of whose buffers no more than so many bytes are bound at once: for tests of what larger buffers take.
+    #[must_use]
+    pub fn with_windows(self, bytes: usize) -> Wgpu {
+        let bytes = bytes.min(self.windows.bytes);
+        Wgpu { windows: Windows { bytes, ..self.windows }, ..self }
+    }
+
+    /// Waits until all is done that was begun.
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`] if the device was lost, or something failed on it.
+    pub fn wait(&self) -> Result<()> {
+        let waited = self.device.poll(wgpu::PollType::wait_indefinitely());
+        self.faults.check()?;
+        waited.map(|_| ()).map_err(|error| Error::DeviceFailed { message: error.to_string() })
+    }
+}
+
+impl fmt::Debug for Wgpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wgpu").field("name", &self.name).field("windows", &self.windows).finish()
+    }
+}
+
+/// The best first.
+fn rank(device_type: DeviceType) -> u8 {
+    match device_type {
+        DeviceType::DiscreteGpu => 0,
+        DeviceType::IntegratedGpu => 1,
+        DeviceType::VirtualGpu => 2,
+        DeviceType::Other => 3,
+        DeviceType::Cpu => 4,
+    }
+}
+
+fn name(adapter: &Adapter) -> String {
+    let info = adapter.get_info();
+    format!("{} ({})", info.name, info.backend)
+}
+
+/// What nearly every device has, and the sizes of buffers that this one has.
+fn wanted(has: &Limits) -> Limits {
+    Limits {
+        max_buffer_size: has.max_buffer_size,
+        max_storage_buffer_binding_size: has.max_storage_buffer_binding_size,
+        min_storage_buffer_offset_alignment: has.min_storage_buffer_offset_alignment,
+        ..Limits::downlevel_defaults().using_resolution(has.clone())
+    }
+}

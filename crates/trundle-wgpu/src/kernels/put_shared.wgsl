@@ -1,0 +1,9 @@
+// Writes the bits of a word that `covered` has. What others write of the same word is other bits.
+fn put(at: u32, made: u32, covered: u32) {
+    if covered == 0xffffffffu {
+        atomicStore(&dst[at], made);
+    } else if covered != 0u {
+        atomicAnd(&dst[at], ~covered);
+        atomicOr(&dst[at], made);
+    }
+}

@@ -1,0 +1,39 @@
+//! Tests on whatever device there is, an emulated one too. Without any they do nothing, and say so, but where
+//! `TRUNDLE_GPU=required` says that there is one.
+
+mod conformance;
+mod translations;
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use trundle_testing::{Flush, TestBuffer};
+
+use crate::{Choice, DeviceBuffer, NoDevice, Wgpu};
+use trundle_core::Backend;
+
+/// The device of the tests, which all share.
+fn device() -> Option<Wgpu> {
+    static DEVICE: OnceLock<Result<Wgpu, NoDevice>> = OnceLock::new();
+    match DEVICE.get_or_init(|| Wgpu::open(Choice::GpuOrEmulated)) {
+        Ok(device) => Some(device.clone()),
+        Err(refusal) => {
+            let required = std::env::var_os("TRUNDLE_GPU").is_some_and(|gpu| gpu == "required");
+            assert!(!required, "{refusal}");
+            println!("skipped: {refusal}");
+            None
+        }
+    }
+}
+
+impl TestBuffer<Wgpu> for DeviceBuffer {
+    type Held = Box<DeviceBuffer>;
+
+    fn holding(device: &Wgpu, bytes: &[u8], _: Flush, _: &dyn Fn() -> String) -> Box<DeviceBuffer> {
+        device.buffer_of(bytes).expect("the device has memory for a test")
+    }
+
+    fn bytes(&self, device: &Wgpu) -> Cow<'_, [u8]> {
+        Cow::Owned(device.read(self).expect("the device works"))
+    }
+}
