@@ -1,7 +1,11 @@
 //! Tests on whatever device there is, an emulated one too. Without any they do nothing, and say so, but where
 //! `TRUNDLE_GPU=required` says that there is one.
 
+mod chains;
 mod conformance;
+mod examples;
+mod large;
+mod refusals;
 mod translations;
 
 use std::borrow::Cow;

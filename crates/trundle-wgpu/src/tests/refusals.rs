@@ -1,0 +1,89 @@
+//! What is refused, and how.
+
+use trundle_core::ops::Transpose;
+use trundle_core::{Backend, Error, Layout, Move, Op, Shape};
+
+use super::device;
+use crate::NoDevice;
+
+fn transpose() -> Move {
+    let shape = Shape::new([40, 50]).unwrap();
+    let map = Op::from(Transpose::new(&[])).index_map(&shape).unwrap();
+    let [src, dst] =
+        [map.in_shape(), map.out_shape()].map(|shape| Layout::row_major(shape, 4).unwrap());
+    Move::new(&map, 4, &src, &dst, 64).unwrap()
+}
+
+#[test]
+fn buffers_that_are_too_short_are_refused_before_a_launch() {
+    let Some(device) = device() else { return };
+    let plan = device.plan(&transpose());
+    for (src_bytes, dst_bytes, argument, buffer) in [
+        (7999, 8000, "data", 7999),
+        (8000, 7999, "out", 7999),
+        (0, 8000, "data", 0),
+        (8000, 0, "out", 0),
+    ] {
+        let src = device.buffer_of(&vec![7; src_bytes]).unwrap();
+        let mut dst = device.buffer(dst_bytes).unwrap();
+        let refusal = device.run(&plan, &src, &mut dst);
+        assert_eq!(refusal, Err(Error::OutOfBounds { argument, first: 0, end: 8000, buffer }));
+        assert_eq!(device.read(&dst).unwrap(), vec![0; dst_bytes]);
+    }
+}
+
+#[test]
+fn more_than_a_buffer_has_is_neither_written_nor_read() {
+    let Some(device) = device() else { return };
+    let mut buffer = device.buffer_of(&[1, 2, 3]).unwrap();
+    let error = |argument| Err(Error::OutOfBounds { argument, first: 0, end: 4, buffer: 3 });
+    assert_eq!(device.write(&mut buffer, &[0; 4]), error("out"));
+    assert_eq!(device.read_into(&buffer, &mut [0; 4]), error("data"));
+    assert_eq!(device.read(&buffer).unwrap(), [1, 2, 3]);
+}
+
+#[test]
+fn a_buffer_that_no_device_has_room_for_is_refused() {
+    let Some(device) = device() else { return };
+    for bytes in [usize::MAX, usize::MAX / 2, 1 << 60] {
+        let refusal = device.buffer(bytes).unwrap_err();
+        assert!(matches!(refusal, Error::TooLarge { .. }), "{refusal}");
+    }
+    // And goes on.
+    assert_eq!(device.buffer(3).unwrap().bytes(), 3);
+}
+
+#[test]
+fn a_lost_device_is_an_error() {
+    let Ok(device) = crate::Wgpu::open(crate::Choice::GpuOrEmulated) else { return };
+    let plan = device.plan(&transpose());
+    let src = device.buffer(8000).unwrap();
+    let mut dst = device.buffer(8000).unwrap();
+    device.device.destroy();
+    let failed = device.run(&plan, &src, &mut dst).and_then(|()| device.wait());
+    assert!(matches!(failed, Err(Error::DeviceFailed { .. })), "{failed:?}");
+    assert!(device.read(&dst).is_err());
+}
+
+#[test]
+fn it_is_said_what_was_looked_for() {
+    let none = NoDevice { interfaces: vec!["vulkan".into(), "dx12".into()], found: vec![] };
+    assert_eq!(
+        none.to_string(),
+        "no GPU can be used: looked for one by vulkan, dx12, and there is none"
+    );
+    let emulated =
+        NoDevice { found: vec!["llvmpipe (vulkan), which the CPU only emulates".into()], ..none };
+    assert_eq!(
+        emulated.to_string(),
+        "no GPU can be used: looked for one by vulkan, dx12, and found llvmpipe (vulkan), which the CPU only emulates"
+    );
+}
+
+#[test]
+fn an_emulated_device_is_never_chosen_silently() {
+    match crate::Wgpu::new() {
+        Ok(device) => assert!(!device.name().contains("llvmpipe"), "{}", device.name()),
+        Err(refusal) => assert!(!refusal.interfaces.is_empty()),
+    }
+}
