@@ -5,6 +5,7 @@
 mod args;
 mod axes;
 mod commands;
+mod device;
 mod failure;
 mod forecast;
 mod help;

@@ -54,7 +54,7 @@ pub(crate) fn begin(
     operation: &Operation,
     planned: &PlannedArgs,
 ) -> Result<(), Failure> {
-    let PlannedArgs { planning, dry, numbering } = planned;
+    let PlannedArgs { planning, dry, numbering, .. } = planned;
     let Some(output) = &dry.output else { return Err(Failure::usage("--tasks needs -o")) };
     Output::check(plan, dry.force)?;
     for other in operation.inputs().map(Input::path).chain([&**output]) {

@@ -35,6 +35,10 @@ pub struct GpuBlock {
     pub pattern: Pattern,
 }
 
+/// Rows of at least so many bytes that are read as two runs are two blocks: a guess, at which the few words that both have
+/// a part of are of no account.
+const LONG_ROW_BYTES: usize = 256;
+
 impl GpuMove {
     /// How `work` is done.
     ///
@@ -43,9 +47,11 @@ impl GpuMove {
         let (packing, width) = (work.packing(), work.width());
         // Elements of no bytes are moved by nobody.
         let blocks = work.blocks().iter().filter(|_| width > 0).flat_map(without_long_lengths);
-        let blocks = blocks.flat_map(|block| match packing {
-            None => halved_for_tiles(Part { block, width }),
-            Some(_) => vec![Part { block, width }],
+        let long = packing.map_or(LONG_ROW_BYTES, |packing| 8 * LONG_ROW_BYTES / packing.bits());
+        let parts = blocks.flat_map(|block| Part { block, width }.runs(long)).map(Part::widened);
+        let blocks = parts.flat_map(|part| match packing {
+            None => halved_for_tiles(part),
+            Some(_) => vec![part],
         });
         GpuMove {
             packing,

@@ -48,6 +48,43 @@ impl Part {
         }
     }
 
+    /// The innermost loop whose steps are elements that follow each other in the destination, unless a table varies where
+    /// they are read.
+    fn innermost(&self) -> Option<usize> {
+        let loops = &self.block.loops;
+        let at = loops.iter().rposition(|each| each.len > 1)?;
+        let follows = loops[at].dst_stride.unsigned_abs() == self.width;
+        let is_plain = loops[at].cut_by_table().is_none();
+        (follows && is_plain && tables(&self.block).all(|strides| strides[at] == 0)).then_some(at)
+    }
+
+    /// The same with elements that are as wide as they stay together: a move has one width for all of its blocks.
+    ///
+    /// Law: the bytes that are copied, each with its source and its destination, are unchanged.
+    pub(crate) fn widened(mut self) -> Part {
+        let width = |part: &Part| Some(part.width.cast_signed());
+        while let Some(at) = self.innermost()
+            && self.block.loops[at].affine_stride() == width(&self)
+        {
+            self.width *= self.block.loops[at].len;
+            self.block.loops[at].len = 1;
+        }
+        self
+    }
+
+    /// The two parts that this is where long rows are read as two runs each, as a roll does: by themselves these are wide
+    /// elements.
+    pub(crate) fn runs(self, least: usize) -> Vec<Part> {
+        let cut = self.innermost().filter(|at| self.width * self.block.loops[*at].len >= least);
+        let cut = cut.and_then(|at| Some((at, self.block.loops[at].cut_at_constant()?)));
+        let Some((at, (cut, step))) = cut else { return vec![self] };
+        let width = self.width.cast_signed();
+        match [cut.first.src_stride, cut.second.src_stride] == [width; 2] {
+            true => self.halves(Dimension::Loop(at), step).to_vec(),
+            false => vec![self],
+        }
+    }
+
     /// The loops of rows, and behind them those of one row, whose elements follow each other in the destination without
     /// gaps. A loop of one step leads nowhere.
     pub(crate) fn row_loops(&self) -> usize {
@@ -120,6 +157,12 @@ fn entries_mut(block: &mut Block) -> impl Iterator<Item = (&mut usize, &mut Vec<
     });
     let indices = block.indices.iter_mut().map(|table| (&mut table.offset, &mut table.strides));
     lengths.into_iter().chain(indices)
+}
+
+/// The strides by loop of all tables.
+pub(crate) fn tables(block: &Block) -> impl Iterator<Item = &[isize]> {
+    let lengths = cut_by_table(block).map(|(_, _, table)| &table.strides[..]);
+    lengths.into_iter().chain(block.indices.iter().map(|table| &table.strides[..]))
 }
 
 /// The cut by a table, and which loop has it.
@@ -215,6 +258,28 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn wide_elements_are_the_same_bytes() {
+        let bytes = |parts: &[Part]| {
+            let mut all = Vec::new();
+            for Part { block, width } in parts {
+                block.for_each_pair(|from, to| {
+                    all.extend((0..*width).map(|at| (to + at, from + at)));
+                });
+            }
+            all.sort_unstable();
+            all
+        };
+        let op = Roll::new(&[2, -1], &[0, 1]).into();
+        for block in blocks(&op, &[4, 50]) {
+            let whole = Part { block, width: 2 };
+            assert_eq!(whole.clone().runs(101).len(), 1);
+            let parts = whole.clone().runs(100).into_iter().map(Part::widened).collect::<Vec<_>>();
+            assert_eq!(parts.iter().map(|part| part.width).collect::<Vec<_>>(), [98, 2]);
+            assert_eq!(bytes(&parts), bytes(&[whole]));
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use trundle_core::{Block, Loop, Packing, Source};
 
 use crate::access::common_grain;
-use crate::part::Part;
+use crate::part::{Part, tables};
 
 /// How the invocations of a kernel share the work of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,13 +93,6 @@ pub(crate) fn tile_loops(block: &Block, width: usize) -> Option<(usize, usize)> 
     let along = loops.clone().find(|at| block.loops[*at].dst_stride == width && is_plain(*at))?;
     let across = loops.rev().find(|at| is_read_on(*at) && is_plain(*at))?;
     (across != along && !is_read_on(along)).then_some((across, along))
-}
-
-/// The strides by loop of all tables.
-fn tables(block: &Block) -> impl Iterator<Item = &[isize]> {
-    let lengths = block.loops.iter().find_map(Loop::cut_by_table);
-    let lengths = lengths.map(|(_, table)| &table.strides[..]);
-    lengths.into_iter().chain(block.indices.iter().map(|table| &table.strides[..]))
 }
 
 impl fmt::Display for Pattern {

@@ -91,6 +91,22 @@ impl Wgpu {
         self.faults.check()
     }
 
+    /// Copies all bytes of a buffer to another of as many, in the order of calls: [`Wgpu::wait`] waits for it.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`] if it has more or less of them; nothing has been written then. [`Error::DeviceFailed`].
+    pub fn copy(&self, src: &DeviceBuffer, dst: &mut DeviceBuffer) -> Result<()> {
+        let (left_size, right_size) = (src.bytes, dst.bytes);
+        if left_size != right_size {
+            return Err(Error::SizesDiffer { left: "data", right: "out", left_size, right_size });
+        }
+        let mut encoder = self.device.create_command_encoder(&Default::default());
+        let size = left_size.next_multiple_of(4) as u64;
+        encoder.copy_buffer_to_buffer(&src.buffer, 0, &dst.buffer, 0, size);
+        self.queue.submit([encoder.finish()]);
+        self.faults.check()
+    }
+
     /// The bytes of a buffer, when all is done that was begun.
     ///
     /// # Errors

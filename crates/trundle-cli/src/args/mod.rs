@@ -5,7 +5,7 @@ mod models;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use trundle::BitOrder;
 use trundle_disk::{ChunkSizes, Storage};
 use trundle_formats::{Codecs, FORMATS, Format, StoredDType, is_url};
@@ -465,6 +465,16 @@ pub(crate) struct DryRunArgs {
     pub verbose: bool,
 }
 
+/// What moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeviceName {
+    /// This machine's CPU
+    #[default]
+    Cpu,
+    /// A GPU, by Vulkan, DirectX 12 or Metal, between buffers in its memory
+    Wgpu,
+}
+
 /// What every command that plans operators takes.
 #[derive(Debug, Args)]
 pub(crate) struct PlannedArgs {
@@ -474,6 +484,16 @@ pub(crate) struct PlannedArgs {
     pub dry: DryRunArgs,
     #[command(flatten)]
     pub numbering: NumberingArgs,
+    /// What would move: cpu, or wgpu for a GPU, between buffers in its memory
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        value_enum,
+        hide_possible_values = true,
+        default_value_t,
+        hide_default_value = true
+    )]
+    pub device: DeviceName,
 }
 
 /// How a plan becomes numbered tasks.
@@ -748,4 +768,14 @@ pub(crate) struct BenchArgs {
     /// How many times each case is timed in turn with a copy
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = crate::numbers::count)]
     pub rounds: usize,
+    /// What moves: cpu, or wgpu for a GPU, between buffers in its memory
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        value_enum,
+        hide_possible_values = true,
+        default_value_t,
+        hide_default_value = true
+    )]
+    pub device: DeviceName,
 }

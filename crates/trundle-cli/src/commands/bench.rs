@@ -7,6 +7,7 @@ use trundle_bench::{Record, Selection, Settings, Suite, list};
 use trundle_formats::Output;
 
 use crate::args::BenchArgs;
+use crate::device::Device;
 use crate::failure::Failure;
 use crate::job::write_with;
 use crate::memory;
@@ -21,6 +22,13 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     let suites = Selection::new(&args.words, !args.all && !args.list).of(trundle_bench::suites())?;
     if args.list {
         return print(&list(&suites));
+    }
+    if let Some(device) = Device::open(args.device)? {
+        if args.svg.is_some() || args.json.is_some() {
+            return Err(Failure::usage("--device wgpu has no record for --svg and --json yet"));
+        }
+        memory::check(trundle_bench::needed_bytes(&suites) as u64, None)?;
+        return device.timed(&suites, args.rounds, &mut |text| print(text));
     }
     let files = [&args.svg, &args.json].map(Option::as_deref);
     let streamed = files.iter().flatten().filter(|path| **path == Path::new("-")).count();

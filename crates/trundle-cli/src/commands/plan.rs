@@ -13,6 +13,7 @@ use super::info::described;
 use super::{join, relayout, split};
 use crate::args::{DryRunArgs, MeansArgs, PlanCommand, PlannedArgs};
 use crate::axes;
+use crate::device::Device;
 use crate::failure::Failure;
 use crate::forecast::{counted, destination, first_lines, sentence, tensors};
 use crate::input::Input;
@@ -43,8 +44,12 @@ pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
 
 /// One chain, on each tensor that it is meant for.
 fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failure> {
-    let PlannedArgs { planning, dry, numbering } = planned;
+    let PlannedArgs { planning, dry, numbering, device } = planned;
     let means = &planning.means;
+    let device = Device::open(*device)?;
+    if device.is_some() && (numbering.tasks.is_some() || means.json) {
+        return Err(Failure::usage("--device wgpu is for --tasks and --json not there yet"));
+    }
     let format = dry.format(operation.input.path())?;
     dry.check_output(format)?;
     let Decided { mut opened, format, choice, job } = decided(operation, planned, means)?;
@@ -58,6 +63,15 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
         return Ok(());
     }
     let headers: Vec<&Header> = wanted.iter().map(|each| &file.headers()[each.index]).collect();
+    if let Some(device) = &device {
+        let is_moved = |(number, _): &(usize, &TensorJob)| choice.is_moved(wanted[*number].index);
+        for (number, tensor) in job.tensors().iter().enumerate().filter(is_moved) {
+            let Some(moved) = choice.moved(wanted[number].index) else { continue };
+            let inputs = inputs(&wanted[number], headers[number], &opened);
+            print(&planned_on(device, &moved.chain, &inputs, tensor)?)?;
+        }
+        return Ok(());
+    }
     if !means.json && !dry.verbose {
         return print(&brief(&job, &headers, format, dry));
     }
@@ -67,11 +81,7 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
         let (Some(moved), header) = (choice.moved(wanted[number].index), headers[number]) else {
             continue;
         };
-        let others = wanted[number].others.iter().filter_map(|other| match other {
-            trundle_disk::Input::Tensor { file, index } => Some(&opened[*file].headers()[*index]),
-            trundle_disk::Input::Constant(_) => None,
-        });
-        let inputs: Vec<&Header> = std::iter::once(header).chain(others).collect();
+        let inputs = inputs(&wanted[number], header, &opened);
         let plan = plan(&moved.chain, &inputs, tensor, means.threads)?;
         plans.push(PlannedTensor { inputs, tensor, chain: &moved.chain, plan });
     }
@@ -85,6 +95,36 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
     }
     print(&tuning_text())?;
     print(&files_text(&job, is_moved))
+}
+
+/// The header of a tensor, and of those that its chain names.
+fn inputs<'a>(
+    wanted: &trundle_disk::Wanted,
+    header: &'a Header,
+    opened: &'a [TensorFile],
+) -> Vec<&'a Header> {
+    let others = wanted.others.iter().filter_map(|other| match other {
+        trundle_disk::Input::Tensor { file, index } => Some(&opened[*file].headers()[*index]),
+        trundle_disk::Input::Constant(_) => None,
+    });
+    std::iter::once(header).chain(others).collect()
+}
+
+/// How one tensor would be moved on a device: from row-major to row-major, in its memory.
+fn planned_on(
+    device: &Device,
+    chain: &Chain,
+    inputs: &[&Header],
+    tensor: &TensorJob,
+) -> Result<String, Failure> {
+    let (header, element) = (inputs[0], tensor.element());
+    let named = |failure: Failure| failure.within(&header.name);
+    let shapes: Vec<Shape> = inputs.iter().map(|input| input.shape.clone()).collect();
+    let program = chain.program_with(&shapes, element.width(), |number| element.of_number(number));
+    let program = program.map_err(|error| named(Failure::from(PlanError::from(error))))?;
+    let (name, dtype, to) = (Shown(&header.name), header.element.name(), tensor.out_shape());
+    let plan = device.planned(&program).map_err(named)?;
+    Ok(format!("{name}: {dtype} {} to {to}, {plan}\n", header.shape))
 }
 
 /// A job, and what it was decided by.

@@ -8,6 +8,7 @@ mod cmp;
 mod codecs;
 mod concat;
 mod convert;
+mod device;
 #[cfg(feature = "zarr")]
 mod encoded;
 #[cfg(unix)]

@@ -43,6 +43,19 @@ fn more_than_a_buffer_has_is_neither_written_nor_read() {
 }
 
 #[test]
+fn a_buffer_is_copied_to_one_of_its_size() {
+    let Some(device) = device() else { return };
+    let src = device.buffer_of(&[1, 2, 3]).unwrap();
+    let mut dst = device.buffer(3).unwrap();
+    device.copy(&src, &mut dst).unwrap();
+    assert_eq!(device.read(&dst).unwrap(), [1, 2, 3]);
+    let mut longer = device.buffer(4).unwrap();
+    let (left, right) = ("data", "out");
+    let refusal = Err(Error::SizesDiffer { left, right, left_size: 3, right_size: 4 });
+    assert_eq!(device.copy(&src, &mut longer), refusal);
+}
+
+#[test]
 fn a_buffer_that_no_device_has_room_for_is_refused() {
     let Some(device) = device() else { return };
     for bytes in [usize::MAX, usize::MAX / 2, 1 << 60] {
