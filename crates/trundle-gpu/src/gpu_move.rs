@@ -138,6 +138,12 @@ impl GpuBlock {
         Part { block: self.block.clone(), width: self.width }
     }
 
+    /// How many of the loops are around rows, the outermost; the elements of the others follow each other in the destination
+    /// without gaps.
+    pub fn row_loops(&self) -> usize {
+        self.part().row_loops()
+    }
+
     /// The workgroups of one launch that does all of it.
     pub fn workgroups(&self) -> usize {
         let part = self.part();

@@ -2,6 +2,7 @@
 //! such that are far less.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
+#[allow(dead_code, reason = "what other tests look at")]
 mod invocations;
 
 use std::collections::BTreeSet;

@@ -104,6 +104,49 @@ impl Backend for Invocations {
     }
 }
 
+/// Some elements of a launch, the first and the last ones among them: where in the source and in the destination they
+/// begin, in bytes. Those that another launch moves are left out.
+pub(crate) fn some_places(launch: &Launch) -> Vec<[usize; 2]> {
+    let workgroup = Workgroup {
+        launch,
+        tables: launch.table_entries().collect(),
+        src: &[],
+        dst: &mut [],
+        written: &mut [],
+    };
+    let some = |count: u32| [0, count / 3, count / 2, count - 1];
+    let mut places = Vec::new();
+    let mut add = |src: u32, dst: u32| {
+        if src < launch.src_end {
+            let within = [src, dst].map(|at| at as usize * launch.access.grain());
+            for (at, window) in within.into_iter().zip([launch.src, launch.dst]) {
+                assert!(at < window.bytes, "{at} is beyond {window:?}");
+            }
+            places.push([launch.src.offset + within[0], launch.dst.offset + within[1]]);
+        }
+    };
+    for row in some(launch.rows) {
+        match launch.tile {
+            None => {
+                for element in some(launch.row / launch.width) {
+                    let dst = workgroup.dst_of(row) + element * launch.width;
+                    add(workgroup.src_of(row, element), dst);
+                }
+            }
+            Some(tile) => {
+                for (across, along) in some(tile.across).into_iter().zip(some(tile.along)) {
+                    let step = across * launch.width;
+                    let step = if tile.reversed { 0u32.wrapping_sub(step) } else { step };
+                    let src = along.wrapping_mul(tile.along_src_stride).wrapping_add(step);
+                    let dst = across * tile.across_dst_stride + along * launch.width;
+                    add(workgroup.src_of(row, 0).wrapping_add(src), workgroup.dst_of(row) + dst);
+                }
+            }
+        }
+    }
+    places
+}
+
 /// The words of a buffer, with some behind its last byte.
 fn words(bytes: &[u8]) -> Vec<u32> {
     let mut padded = bytes.to_vec();

@@ -2,15 +2,15 @@
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::TestCaseError;
-use trundle::lowering::Runner;
-use trundle::{Chain, Plan, Shape, Width};
+use trundle::lowering::{Device, PlannedProgram, Runner};
+use trundle::{Chain, DType, Plan, Shape, Width};
 use trundle_core::{Backend, BitOrder, Packing};
 use trundle_testing::cases::widths;
 use trundle_testing::shapings::{ShapingChain, shaping_chains};
 use trundle_testing::{everything, holds, noise};
 
 use super::device;
-use crate::Wgpu;
+use crate::{DeviceBuffer, Wgpu};
 
 /// The width of elements: bytes, or packed.
 fn any_width() -> impl Strategy<Value = Width> {
@@ -40,6 +40,33 @@ fn is_as_on_the_cpu(device: &Wgpu, given: &ShapingChain, width: Width) -> Result
     match device.read(&dst).map_err(|error| refused(&error))? == expected {
         true => Ok(()),
         false => Err(format!("{chain} of {shape}, {width}, is not as on the CPU\n{runner:?}")),
+    }
+}
+
+/// Several tensors and a constant, moved to one output in what passes are worth to a GPU.
+#[test]
+fn programs_of_several_tensors_are_as_on_the_cpu() {
+    let Some(device) = device() else { return };
+    let chains = [
+        "concat(_, b, axis=0) | transpose(1, 0)",
+        "pad(2, value=7) | roll(shift=[1, -3], axes=[0, 1])",
+        "stack(_, b, axis=1) | flip(axes=[0, 1]) | a b c -> c (a b)",
+    ];
+    let shape = Shape::new([33, 47]).unwrap();
+    for text in chains {
+        let chain: Chain = text.parse().unwrap();
+        let inputs = vec![shape.clone(); chain.inputs().len()];
+        let program = chain.program(&inputs, DType::F32).unwrap();
+        let bytes: Vec<Vec<u8>> =
+            (0..inputs.len()).map(|at| noise(4 * shape.elements() + at).split_off(at)).collect();
+        let on_cpu = PlannedProgram::new(Device::default(), &program).unwrap();
+        let lent: Vec<&[u8]> = bytes.iter().map(|bytes| &bytes[..]).collect();
+        let expected = on_cpu.run_new(&lent, |_| ()).unwrap();
+        let on_gpu = PlannedProgram::new(device.clone(), &program).unwrap();
+        let held: Vec<_> = bytes.iter().map(|bytes| device.buffer_of(bytes).unwrap()).collect();
+        let lent: Vec<&DeviceBuffer> = held.iter().map(|buffer| &**buffer).collect();
+        let made = on_gpu.run_new(&lent, |_| ()).unwrap();
+        assert_eq!(device.read(&made[0]).unwrap(), *expected[0], "{text}");
     }
 }
 

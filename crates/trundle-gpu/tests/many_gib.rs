@@ -1,0 +1,88 @@
+//! Tensors of many GiB, of which nothing is moved: launches count with 32 bits, and lead where 64 bits say.
+#![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
+
+#[allow(dead_code, reason = "nothing is moved")]
+mod invocations;
+
+use invocations::some_places;
+use trundle_core::ops::{Flip, Indices, ReverseSubsequences, Roll, Take, Transpose};
+use trundle_core::{Layout, Move, Op, Shape};
+use trundle_gpu::{GpuMove, Launch, Windows};
+
+/// The bytes of a launch whose windows have all that it moves.
+fn moved_bytes(launch: &Launch) -> usize {
+    let grains = match launch.tile {
+        None => launch.rows as usize * launch.row as usize,
+        Some(tile) => {
+            let elements = tile.across as usize * tile.along as usize;
+            launch.rows as usize * elements * launch.width as usize
+        }
+    };
+    grains * launch.access.grain()
+}
+
+/// Launches of `op` on a tensor of these sizes, between windows of 128 MiB and of 2 GiB; how many there are.
+fn lead_where_the_map_says(op: &Op, sizes: &[usize], width: usize, is_table: bool) -> [usize; 2] {
+    let shape = Shape::new(sizes).unwrap();
+    let map = op.index_map(&shape).unwrap();
+    let [src, dst] =
+        [map.in_shape(), map.out_shape()].map(|shape| Layout::row_major(shape, width).unwrap());
+    let work = Move::new(&map, width, &src, &dst, 1 << 12).unwrap();
+    [128 << 20, (2 << 30) - 1].map(|bytes| {
+        let launches = GpuMove::of(&work).launches(&Windows { bytes, alignment: 256 });
+        let mut places = 0;
+        for launch in &launches {
+            for window in [launch.src, launch.dst] {
+                assert!(window.bytes <= bytes && window.offset % 256 == 0, "{window:?}");
+            }
+            for [from, to] in some_places(launch) {
+                let mut rest = to / width;
+                let mut index = vec![0; map.out_shape().rank()];
+                for (axis, size) in map.out_shape().sizes().iter().enumerate().rev() {
+                    (index[axis], rest) = (rest % size, rest / size);
+                }
+                let expected = src.offset_of(&map.source_of(&index)) + to % width;
+                assert_eq!(from, expected, "{op} of {shape}, place {to}");
+                places += 1;
+            }
+        }
+        assert!(places > 0, "{op} of {shape}");
+        if !is_table {
+            let all: usize = launches.iter().map(moved_bytes).sum();
+            assert_eq!(all, work.moved_bytes(), "{op} of {shape}");
+        }
+        launches.len()
+    })
+}
+
+#[test]
+fn a_transpose_of_64_gib_is_moved_in_squares() {
+    let op = Transpose::new(&[]).into();
+    let launches = lead_where_the_map_says(&op, &[1 << 17, 1 << 17], 4, false);
+    // As many for each window of the destination as of the source.
+    assert!(launches[1] <= 128 * 128 && launches[0] <= 1024 * 1024, "{launches:?}");
+}
+
+#[test]
+fn runs_and_bytes_of_many_gib_are_moved_window_by_window() {
+    let sizes = [5, (1 << 31) + 7];
+    for op in [
+        Roll::new(&[3, 12_345_678_901], &[0, 1]).into(),
+        Flip::new(&[0]).into(),
+        Flip::new(&[1]).into(),
+        Roll::new(&[0], &[0]).into(),
+    ] {
+        let launches = lead_where_the_map_says(&op, &sizes, 1, false);
+        assert!(launches[0] < 1000, "{op}: {launches:?}");
+    }
+}
+
+#[test]
+fn what_tables_say_of_many_gib_is_found() {
+    let indices: Vec<i64> = (0..300).map(|at| at * 7919 * 104_729 % (1 << 21)).collect();
+    let take = Take::new(0, Indices::list(indices)).into();
+    lead_where_the_map_says(&take, &[1 << 21, 1 << 13], 1, true);
+    let lengths: Vec<u64> = (0..6).map(|lane| lane * 800_000_000).collect();
+    let reverse = ReverseSubsequences::new(1, lengths).into();
+    lead_where_the_map_says(&reverse, &[2, 2_500_000_000, 3], 1, true);
+}
