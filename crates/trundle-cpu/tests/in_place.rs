@@ -111,7 +111,7 @@ fn expected(work: &Move, src: &[u8]) -> Vec<u8> {
 
 #[test]
 fn random_moves_within_a_buffer_are_those_between_two() {
-    let count = if everything() { 100_000 } else { 6_000 };
+    let count = if everything() { 125_000 } else { 6_000 };
     let (mut planned, mut possible) = (0, 0);
     for case in 0..count {
         let mut numbers = Numbers(case);
