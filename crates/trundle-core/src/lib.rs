@@ -38,7 +38,7 @@ pub use index_map::{AxisMap, IndexMap, Layer, Line, Piece, Regions, Table};
 pub use layout::Layout;
 pub use moves::{
     Along, Block, CellMove, Cut, CutAt, InPlace, InPlaceAxis, IndexTable, LengthTable, Loop, Move,
-    Run, Source,
+    Run, Slabs, Source,
 };
 pub use ops::Op;
 pub use packing::{BitOrder, Packing, Width};

@@ -3,7 +3,7 @@
 #![allow(clippy::cast_possible_wrap, reason = "axes and small shifts")]
 
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose};
-use trundle_core::{IndexMap, Layout, Move, Op, Shape};
+use trundle_core::{BitOrder, IndexMap, Layout, Move, Op, Packing, Shape};
 use trundle_cpu::{CATALOGUE, Machine, Planner, Simd};
 use trundle_testing::{Flush, Guarded, MOST_BOXES, everything, noise};
 
@@ -141,6 +141,45 @@ fn random_moves_within_a_buffer_are_those_between_two() {
     }
     println!("{planned} of {possible}");
     assert!(planned * 10 > possible * 7, "{planned} of {possible}");
+}
+
+#[test]
+fn packed_elements_are_moved_within_rows_through_scratch() {
+    let count = if everything() { 20_000 } else { 1_000 };
+    let (mut planned, mut through_scratch) = (0, 0);
+    for case in 0..count {
+        let mut numbers = Numbers(case);
+        let numbers = &mut numbers;
+        let sizes = shape(numbers);
+        let bits = numbers.one_of(&[1, 2, 3, 4, 6]);
+        let packing = Packing::new(bits as u8, BitOrder::LowFirst).unwrap();
+        let op = op(numbers, &sizes);
+        let layout = Layout::row_major(&Shape::new(&sizes[..]).unwrap(), 1).unwrap();
+        let map = op.index_map(&Shape::new(&sizes[..]).unwrap()).unwrap();
+        let Ok(work) = Move::new(&map, packing, &layout, &layout, MOST_BOXES) else { continue };
+        let most = work.dst_bytes() / numbers.one_of(&[1, 3]);
+        let Some(plan) = Planner::new(machine(numbers)).plan_in_place(&work, most) else {
+            continue;
+        };
+        assert!(plan.scratch_bytes() <= most);
+        planned += 1;
+        through_scratch += usize::from(work.packing().is_some());
+        let src = noise(work.dst_bytes());
+        let (mut expected, bytes) = (src.clone(), work.packing().is_none());
+        work.for_each_pair(|from, to| {
+            for at in 0..work.width() {
+                match bytes {
+                    true => expected[to + at] = src[from + at],
+                    false => packing.set(&mut expected, to + at, packing.get(&src, from + at)),
+                }
+            }
+        });
+        let mut buffer = Guarded::holding(&src, Flush::End, format!("case {case}"));
+        plan.run_slice(&mut buffer[..]).unwrap();
+        assert!(buffer[..] == expected, "case {case}: {op:?} of {sizes:?}\n{work}\n{plan}");
+    }
+    println!("{planned} of {count}, {through_scratch} of elements that share bytes");
+    assert!(through_scratch * 5 > count as usize, "{through_scratch}");
 }
 
 #[test]

@@ -118,7 +118,7 @@ impl Loop {
 
     /// How far from the first element of its block step `i` is read, where the loops of the block are at
     /// `index`.
-    fn src_of(&self, i: usize, index: &[usize]) -> isize {
+    pub(super) fn src_of(&self, i: usize, index: &[usize]) -> isize {
         let step = i.cast_signed();
         match &self.src {
             Source::Affine { stride } => step * stride,

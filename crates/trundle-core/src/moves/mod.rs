@@ -6,6 +6,7 @@ mod canonicalize;
 mod cut;
 mod in_place;
 mod index_table;
+mod slabs;
 
 use std::fmt;
 
@@ -13,6 +14,7 @@ pub use block::{Block, Loop, Source};
 pub use cut::{Cut, CutAt, LengthTable, Run};
 pub use in_place::{Along, CellMove, InPlace, InPlaceAxis};
 pub use index_table::IndexTable;
+pub use slabs::Slabs;
 
 use crate::{IndexMap, Layout, Packing, Regions, Result, Width};
 

@@ -31,7 +31,12 @@ pub(super) struct Around(Vec<(usize, usize)>);
 impl Around {
     /// Those along axes.
     pub(super) fn axes<'a>(axes: impl Iterator<Item = &'a InPlaceAxis>) -> Around {
-        Around(axes.map(|axis| (axis.len, axis.stride.unsigned_abs())).collect())
+        Around::new(axes.map(|axis| (axis.len, axis.stride.unsigned_abs())).collect())
+    }
+
+    /// So many along each axis, so many bytes apart.
+    pub(super) fn new(axes: Vec<(usize, usize)>) -> Around {
+        Around(axes)
     }
 
     pub(super) fn count(&self) -> usize {

@@ -4,7 +4,8 @@
 //! bytes is a [`rotation`](rotation::Rotation), pairs of elements are [exchanged](exchange::Exchange), two axes of one size are
 //! [squares](square::Squares). All else is moved as [cells](cells::Cells), boxes of the tensor that take each other's places in
 //! cycles: the first of a cycle is saved, the next takes its place, and so on, by the same kernels as a move between two buffers.
-//! Axes of sizes that differ take several [passes](rectangular), and so do rolls of short rows along several axes.
+//! Axes of sizes that differ take several [passes](rectangular), and so do rolls of short rows along several axes. What none of these is
+//! made for goes through the scratch in [slabs](slabs::Slabs) that stay where they are, if they are small enough.
 
 mod cells;
 mod cycles;
@@ -14,6 +15,7 @@ mod memory;
 mod pass;
 mod rectangular;
 mod rotation;
+mod slabs;
 mod square;
 
 use std::fmt;
@@ -28,6 +30,7 @@ use cells::Cells;
 use grid::CellSize;
 use memory::Memory;
 use pass::Pass;
+use slabs::Slabs;
 
 /// How a tensor is moved within its own buffer. [`Planner::plan_in_place`](crate::Planner::plan_in_place) makes it.
 #[derive(Clone, Debug)]
@@ -107,17 +110,24 @@ impl Planner {
         };
         let mut limits = Limits { threads, scratch: most_scratch, cells };
         limits.cells.most = cells.most.min(limits.cell_bytes());
-        let passes = match work.in_place() {
-            _ if moved_bytes == 0 => Vec::new(),
-            Some(within) if within.is_identity() => Vec::new(),
-            Some(within) => match rolls(&within, limits, self) {
-                Some(passes) => passes,
-                None => vec![Pass::of(&within, limits, self)?],
-            },
-            None => rectangular::passes_of(work, &self.on_one_thread(), limits)?,
-        };
+        let passes = self.passes_of(work, limits)?;
         let plan = InPlacePlan { bytes, moved_bytes, grain_bytes, threads, passes };
         (plan.scratch_bytes() <= most_scratch).then_some(plan)
+    }
+
+    /// One pass after another, none where every element stays where it is.
+    fn passes_of(&self, work: &Move, limits: Limits) -> Option<Vec<Pass>> {
+        if work.moved_bytes() == 0 {
+            return Some(Vec::new());
+        }
+        let one = self.on_one_thread();
+        let passes = match work.in_place() {
+            Some(within) if within.is_identity() => return Some(Vec::new()),
+            Some(within) => rolls(&within, limits, self)
+                .or_else(|| Some(vec![Pass::of(&within, limits, self)?])),
+            None => rectangular::passes_of(work, &one, limits),
+        };
+        passes.or_else(|| Some(vec![Pass::Slabs(Slabs::of(work, limits, &one)?)]))
     }
 }
 

@@ -8,8 +8,9 @@ use super::Limits;
 use super::cells::Cells;
 use super::exchange::Exchange;
 use super::memory::Memory;
-use super::rectangular::{Peeled, Runs, Slabs};
+use super::rectangular::{Peeled, Runs};
 use super::rotation::Rotation;
+use super::slabs::Slabs;
 use super::square::Squares;
 use crate::Planner;
 

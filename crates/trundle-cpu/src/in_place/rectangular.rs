@@ -12,9 +12,9 @@ use trundle_core::{IndexMap, Layout, Move, Op, Shape, Source};
 use trundle_kernels::simd::{LINE, prefetch};
 
 use super::Limits;
-use super::memory::{Memory, Scratch};
+use super::memory::{Around, Memory};
 use super::pass::Pass;
-use crate::plan::plural;
+use super::slabs::Slabs;
 use crate::threads::for_each_task;
 use crate::{Plan, Planner, execute};
 
@@ -34,15 +34,6 @@ struct Matrices {
     rows: usize,
     cols: usize,
     element: usize,
-}
-
-/// Matrices that are moved through the scratch, each by itself.
-#[derive(Clone, Debug)]
-pub(super) struct Slabs {
-    count: usize,
-    bytes: usize,
-    plan: Plan,
-    threads: usize,
 }
 
 /// Matrices whose elements are moved in cycles, as they are.
@@ -177,12 +168,13 @@ impl Matrices {
 
     fn slabs(&self, planner: &Planner, limits: Limits) -> Option<Slabs> {
         let plan = planner.plan(&self.transposed(1)?);
-        Some(Slabs {
-            count: self.count,
-            bytes: self.bytes(),
+        Some(Slabs::new(
+            0,
+            Around::new(vec![(self.count, self.bytes())]),
+            self.bytes(),
             plan,
-            threads: limits.threads.min(self.count),
-        })
+            limits,
+        ))
     }
 
     fn runs(self, limits: Limits) -> Runs {
@@ -203,38 +195,6 @@ impl Matrices {
             let plan = planner.plan(&Matrices { cols: self.cols - left, ..one }.transposed(1)?);
             Some(Peeled { matrices: self, left, passes, plan })
         })
-    }
-}
-
-impl Slabs {
-    /// The bytes beside the tensor that a run takes.
-    pub(super) fn scratch_bytes(&self) -> usize {
-        self.threads * self.bytes
-    }
-
-    /// # Safety
-    /// As [`Pass::run`].
-    pub(super) unsafe fn run(&self, memory: Memory) {
-        let scratch = Scratch::new(self.bytes);
-        for_each_task(self.threads, self.count, &|slab| {
-            let place = memory.at(slab * self.bytes);
-            scratch.with(|own| {
-                // SAFETY: slabs do not overlap, and the scratch has room for one.
-                unsafe {
-                    std::ptr::copy_nonoverlapping(place, own.as_mut_ptr(), self.bytes);
-                    execute::run_at(&self.plan, own.as_ptr(), place, 0);
-                }
-            });
-        });
-    }
-}
-
-impl fmt::Display for Slabs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Slabs { count, bytes, plan, .. } = self;
-        write!(f, "{count} slab{} of {bytes} bytes, each through scratch", plural(*count))?;
-        let step = plan.steps().first();
-        step.map_or(Ok(()), |step| write!(f, ", by {}", step.kernel.name))
     }
 }
 

@@ -1,0 +1,74 @@
+//! Boxes of a tensor that stay where they are, each moved through the scratch.
+
+use std::fmt;
+
+use trundle_core::Move;
+
+use super::Limits;
+use super::memory::{Around, Memory, Scratch};
+use crate::cancellation::Cancellation;
+use crate::plan::plural;
+use crate::threads::for_each_task;
+use crate::{Plan, Planner, execute};
+
+/// Slabs, all of which are moved alike.
+#[derive(Clone, Debug)]
+pub(super) struct Slabs {
+    offset: usize,
+    around: Around,
+    bytes: usize,
+    /// From the scratch to the place.
+    plan: Plan,
+    threads: usize,
+}
+
+impl Slabs {
+    /// Slabs of so many bytes, moved by a plan for one thread.
+    pub(super) fn new(
+        offset: usize,
+        around: Around,
+        bytes: usize,
+        plan: Plan,
+        limits: Limits,
+    ) -> Slabs {
+        let threads = limits.threads.min(around.count());
+        Slabs { offset, around, bytes, plan, threads }
+    }
+
+    /// The slabs of a move, if each thread has scratch for one.
+    pub(super) fn of(work: &Move, limits: Limits, planner: &Planner) -> Option<Slabs> {
+        let slabs = work.slabs(limits.slab())?;
+        let plan = planner.plan(&slabs.within);
+        Some(Slabs::new(slabs.offset, Around::new(slabs.around), slabs.bytes, plan, limits))
+    }
+
+    /// The bytes beside the tensor that a run takes.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        self.threads * self.bytes
+    }
+
+    /// # Safety
+    /// As [`Pass::run`](super::pass::Pass::run).
+    pub(super) unsafe fn run(&self, memory: Memory) {
+        let scratch = Scratch::new(self.bytes);
+        for_each_task(self.threads, self.around.count(), &|slab| {
+            let place = memory.at(self.offset + self.around.offset(slab));
+            scratch.with(|own| {
+                // SAFETY: slabs do not overlap, and the scratch has room for one.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(place, own.as_mut_ptr(), self.bytes);
+                    execute::run(&self.plan, own.as_ptr(), place, &Cancellation::never());
+                }
+            });
+        });
+    }
+}
+
+impl fmt::Display for Slabs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (count, bytes) = (self.around.count(), self.bytes);
+        write!(f, "{count} slab{} of {bytes} bytes, each through scratch", plural(count))?;
+        let step = self.plan.steps().first();
+        step.map_or(Ok(()), |step| write!(f, ", by {}", step.kernel.name))
+    }
+}
