@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Compiles the kernels to PTX, or checks that what is checked in is what they compile to.
+
+    python3 -m venv .venv && .venv/bin/pip install nvidia-cuda-nvrtc-cu12==12.9.86 nvidia-cuda-nvcc-cu12==12.9.86
+    .venv/bin/python crates/trundle-cuda/kernels/build.py           # writes compute_*.ptx
+    .venv/bin/python crates/trundle-cuda/kernels/build.py --check   # compares them, and asks ptxas about registers
+
+No GPU and no driver is needed. Without the compiler it says so and ends with 77, which means skipped.
+"""
+
+import argparse
+import ctypes
+import importlib.util
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+
+# Exactly this compiler: another one makes other PTX of the same text.
+PACKAGE = "nvidia-cuda-nvrtc-cu12"
+VERSION = "12.9.86"
+SKIPPED = 77
+
+# The PTX of a compute capability runs on all that have a greater one too. Turing is the least; 9.0 has what is H100's and newer.
+CAPABILITIES = ["75", "90"]
+
+# A driver refuses PTX that is newer than itself, whatever is in it. The compiler names its own version; that of CUDA 11.8 is
+# the least that knows compute capability 9.0, and has all that the kernels use, which ptxas confirms.
+PTX_VERSION = "7.8"
+
+# The most registers of a thread, by the beginning of a kernel's name. With 64 a multiprocessor, which has 65536, holds four
+# blocks of 256 threads.
+REGISTERS = {"gather": 64, "runs": 64, "tiles": 56}
+
+
+def package_folder(name):
+    """The folder of one of NVIDIA's wheels, which are parts of one package."""
+    nvidia = importlib.util.find_spec("nvidia")
+    places = list(nvidia.submodule_search_locations) if nvidia else []
+    for place in places:
+        if (folder := pathlib.Path(place) / name).is_dir():
+            return folder
+    return None
+
+
+def version_of(package):
+    from importlib import metadata
+
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+class Compiler:
+    """NVRTC, by its functions of C."""
+
+    def __init__(self, library):
+        self.library = ctypes.CDLL(str(library))
+        self.library.nvrtcGetErrorString.restype = ctypes.c_char_p
+
+    def check(self, status):
+        if status != 0:
+            raise RuntimeError(self.library.nvrtcGetErrorString(status).decode())
+
+    def text(self, program, function):
+        size = ctypes.c_size_t()
+        self.check(getattr(self.library, f"nvrtcGet{function}Size")(program, ctypes.byref(size)))
+        text = ctypes.create_string_buffer(size.value)
+        self.check(getattr(self.library, f"nvrtcGet{function}")(program, text))
+        return text.value.decode()
+
+    def ptx(self, files, capability):
+        program = ctypes.c_void_p()
+        headers = [name for name in files if name != "kernels.cu"]
+        strings = ctypes.c_char_p * len(headers)
+        self.check(
+            self.library.nvrtcCreateProgram(
+                ctypes.byref(program),
+                files["kernels.cu"].encode(),
+                b"kernels.cu",
+                len(headers),
+                strings(*(files[name].encode() for name in headers)),
+                strings(*(name.encode() for name in headers)),
+            )
+        )
+        options = [f"--gpu-architecture=compute_{capability}".encode(), b"--std=c++17"]
+        status = self.library.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
+        log = self.text(program, "ProgramLog")
+        if log:
+            print(log, file=sys.stderr)
+        self.check(status)
+        return tidied(self.text(program, "PTX"))
+
+
+def tidied(ptx):
+    """The PTX without the numbers of one compiler's build, and with a version that older drivers know."""
+    body = ptx[ptx.index(".version") :]
+    body = re.sub(r"^\.version .*$", f".version {PTX_VERSION}", body, count=1, flags=re.M)
+    # Which bytes of what is loaded are used: a hint, which older versions do not know.
+    body = re.sub(r'^\s*\.pragma "used_bytes_mask.*\n', "", body, flags=re.M)
+    lines = (line.strip() for line in body.splitlines())
+    return "// Made by build.py of kernels.cu. Do not edit.\n" + "\n".join(line for line in lines if line) + "\n"
+
+
+def files():
+    return {path.name: path.read_text() for path in sorted(FOLDER.iterdir()) if path.suffix in (".h", ".cu")}
+
+
+def check_registers(ptxas, path, capability):
+    """That no kernel has more registers than it may, or spills any."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [ptxas, "--verbose", f"--gpu-name=sm_{capability}", "-o", f"{folder}/kernels.cubin", path]
+        said = subprocess.run(command, capture_output=True, text=True, check=False)
+    if said.returncode != 0:
+        sys.exit(f"ptxas refuses {path.name}: {said.stderr}")
+    kernels = re.findall(
+        r"Function properties for (\w+)\n\s*(\d+) bytes stack frame, (\d+) bytes spill stores.*\n.*Used (\d+) registers", said.stderr
+    )
+    if not kernels:
+        sys.exit(f"ptxas says nothing of registers: {said.stderr}")
+    for name, stack, spilled, registers in kernels:
+        most = next(most for begin, most in REGISTERS.items() if name.startswith(begin))
+        print(f"sm_{capability} {name}: {registers} registers of {most}, {stack} bytes of stack, {spilled} spilled")
+        if int(registers) > most or int(stack) or int(spilled):
+            sys.exit(f"{name} for sm_{capability} takes {registers} registers, {stack} bytes of stack and spills {spilled}")
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--check", action="store_true", help="write nothing, and fail where something differs")
+    check = arguments.parse_args().check
+    folder = package_folder("cuda_nvrtc")
+    if version_of(PACKAGE) != VERSION or folder is None:
+        print(f"skipped: the kernels are compiled by {PACKAGE} {VERSION}, and there is {version_of(PACKAGE) or 'none'}")
+        sys.exit(SKIPPED)
+    library = next(path for path in sorted((folder / "lib").iterdir()) if path.name.startswith("libnvrtc.so"))
+    compiler, texts = Compiler(library), files()
+    nvcc = package_folder("cuda_nvcc")
+    for capability in CAPABILITIES:
+        path = FOLDER / f"compute_{capability}.ptx"
+        ptx = compiler.ptx(texts, capability)
+        if not check:
+            path.write_text(ptx)
+        elif not path.exists() or path.read_text() != ptx:
+            sys.exit(f"{path.name} is not what the kernels compile to: run {pathlib.Path(__file__).name} without --check")
+        if nvcc is not None and (ptxas := nvcc / "bin" / "ptxas").exists():
+            check_registers(ptxas, path, capability)
+        else:
+            print("skipped: no ptxas to ask about registers (nvidia-cuda-nvcc-cu12)")
+
+
+if __name__ == "__main__":
+    main()

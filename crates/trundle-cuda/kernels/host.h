@@ -1,0 +1,137 @@
+// What kernels are made of, on the host: threads one after another, and memory that is checked. For tests only.
+#pragma once
+
+#include "types.h"
+
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+
+#define INLINE static inline
+#define NOT_INLINE static
+#define UNROLLED
+#define NOT_UNROLLED
+
+// Threads of blocks with an odd number go downwards: who reads in a phase what another one writes in it gets something
+// else there.
+#define EACH_THREAD(thread)                                                                                           \
+    for (u32 turn = 0, thread = backwards ? WORKGROUP - 1 : 0; turn < WORKGROUP; ++turn, thread += backwards ? -1 : 1)
+#define BARRIER
+// What shared memory has before is something.
+#define SHARED(type, name, count)                                                                                     \
+    type name[count];                                                                                                 \
+    std::memset(name, 0xa5, sizeof(name))
+
+#define KERNEL(name, body)                                                                                            \
+    static void run_##name(const Launch& launch, u64 block) { body(launch, block); }                                  \
+    static const Named named_##name(#name, run_##name);
+
+struct Vector {
+    u32 words[4];
+};
+
+template <u32 BYTES> struct Unit;
+template <> struct Unit<1> { typedef u8 type; };
+template <> struct Unit<2> { typedef u16 type; };
+template <> struct Unit<4> { typedef u32 type; };
+template <> struct Unit<8> { typedef u64 type; };
+template <> struct Unit<16> { typedef Vector type; };
+
+// What a launch may touch, and which bits of the destination it has written.
+struct Memory {
+    u64 src, src_bytes;
+    u64 dst, dst_bytes;
+    u64 numbers, numbers_bytes;
+    u8* written;
+};
+
+static thread_local Memory memory;
+static thread_local bool backwards;
+static thread_local char fault[200];
+
+static bool is_fault(const char* what, u64 at, u64 bytes, u64 begin, u64 size) {
+    const bool within = at >= begin && at - begin <= size && size - (at - begin) >= bytes;
+    if (within && at % bytes == 0)
+        return false;
+    if (!fault[0])
+        std::snprintf(fault, sizeof(fault), "%s of %llu bytes at %lld of %llu, %s", what, bytes, i64(at - begin), size,
+                      within ? "which is not aligned" : "which is outside");
+    return true;
+}
+
+static void cover(u64 at, u32 bits) {
+    u8& written = memory.written[at - memory.dst];
+    if (written & bits && !fault[0])
+        std::snprintf(fault, sizeof(fault), "byte %lld is written twice", i64(at - memory.dst));
+    written |= u8(bits);
+}
+
+template <u32 BYTES> INLINE typename Unit<BYTES>::type load(u64 at) {
+    typename Unit<BYTES>::type value{};
+    if (!is_fault("a read", at, BYTES, memory.src, memory.src_bytes))
+        std::memcpy(&value, reinterpret_cast<const void*>(at), BYTES);
+    return value;
+}
+
+INLINE i64 load_number(u64 at) {
+    i64 value = 0;
+    if (!is_fault("a number", at, 8, memory.numbers, memory.numbers_bytes))
+        std::memcpy(&value, reinterpret_cast<const void*>(at), 8);
+    return value;
+}
+
+template <u32 BYTES> INLINE void store(u64 at, typename Unit<BYTES>::type value) {
+    if (is_fault("a write", at, BYTES, memory.dst, memory.dst_bytes))
+        return;
+    std::memcpy(reinterpret_cast<void*>(at), &value, BYTES);
+    for (u32 byte = 0; byte < BYTES; ++byte)
+        cover(at + byte, 0xff);
+}
+
+INLINE void store_bits(u64 at, u32 made, u32 covered) {
+    if (is_fault("a write", at, 1, memory.dst, memory.dst_bytes))
+        return;
+    if (made & ~covered && !fault[0])
+        std::snprintf(fault, sizeof(fault), "more bits are made than covered");
+    u8* byte = reinterpret_cast<u8*>(at);
+    *byte = u8((*byte & ~covered) | made);
+    cover(at, covered);
+}
+
+INLINE u64 high_half(u64 a, u64 b) {
+    __extension__ typedef unsigned __int128 u128;
+    return u64(u128(a) * b >> 64);
+}
+
+struct Launch;
+
+// A kernel by its name.
+struct Named {
+    const char* name;
+    void (*run)(const Launch& launch, u64 block);
+    const Named* next;
+
+    static const Named*& first() {
+        static const Named* first = nullptr;
+        return first;
+    }
+
+    Named(const char* name, void (*run)(const Launch&, u64)) : name(name), run(run), next(first()) {
+        first() = this;
+    }
+};
+
+// Runs all blocks of a launch, one after another. Gives what went wrong, which nothing is written after.
+extern "C" const char* run(const char* name, const Launch* launch, u64 blocks, const Memory* given) {
+    memory = *given;
+    fault[0] = 0;
+    for (const Named* each = Named::first(); each; each = each->next)
+        if (!std::strcmp(each->name, name)) {
+            for (u64 block = 0; block < blocks && !fault[0]; ++block) {
+                backwards = block % 2;
+                each->run(*launch, block);
+            }
+            return fault[0] ? fault : nullptr;
+        }
+    return "there is no such kernel";
+}

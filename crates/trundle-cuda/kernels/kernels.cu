@@ -1,0 +1,50 @@
+// The kernels, of which src/kernel.rs has the names. On the host they are functions that the tests call.
+
+#ifdef __CUDACC__
+#include "device.h"
+#else
+#include "host.h"
+#endif
+
+#include "launch.h"
+#include "stores.h"
+#include "gather.h"
+#include "runs.h"
+#include "sub_byte.h"
+#include "tiles.h"
+
+KERNEL(gather_1, gather<1>)
+KERNEL(gather_2, gather<2>)
+KERNEL(gather_4, gather<4>)
+KERNEL(gather_8, gather<8>)
+KERNEL(gather_16, gather<16>)
+KERNEL(gather_sub_byte, gather_sub_byte)
+KERNEL(runs_1, runs<1>)
+KERNEL(runs_2, runs<2>)
+KERNEL(runs_4, runs<4>)
+KERNEL(runs_8, runs<8>)
+KERNEL(runs_16, runs<16>)
+KERNEL(tiles_1, narrow_tiles<1>)
+KERNEL(tiles_2, narrow_tiles<2>)
+KERNEL(tiles_4, (tiles<4, 1>))
+KERNEL(tiles_8, (tiles<8, 1>))
+KERNEL(tiles_16, (tiles<16, 1>))
+KERNEL(tiles_4_x2, (tiles<4, 2>))
+KERNEL(tiles_4_x3, (tiles<4, 3>))
+KERNEL(tiles_4_x4, (tiles<4, 4>))
+
+#ifndef __CUDACC__
+// What src/tests/layout.rs holds against the same struct in Rust.
+#define EXPORTED(name, value)                                                                                         \
+    extern "C" {                                                                                                      \
+    extern const u64 name;                                                                                            \
+    const u64 name = value;                                                                                           \
+    }
+EXPORTED(launch_bytes, sizeof(Launch))
+EXPORTED(most_loops, MOST_LOOPS)
+EXPORTED(offset_of_stores, offsetof(Launch, stores))
+EXPORTED(offset_of_cut_at, offsetof(Launch, cut_at))
+EXPORTED(offset_of_across, offsetof(Launch, across))
+EXPORTED(offset_of_reversed, offsetof(Launch, reversed))
+EXPORTED(offset_of_each, offsetof(Launch, each))
+#endif

@@ -1,0 +1,100 @@
+//! What a kernel is launched with.
+
+use trundle_core::{Error, Result};
+use trundle_gpu::{GpuBlock, Pattern};
+
+use crate::kernel::Kernel;
+use crate::numbers::Sums;
+use crate::parameters::{MOST_LOOPS, Parameters};
+use crate::rows::Rows;
+
+/// The groups of one store of packed elements.
+const GROUPS: usize = 4;
+
+/// A launch, of buffers that begin anywhere: what is added to a run is their addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Launch {
+    pub(crate) kernel: Kernel,
+    pub(crate) blocks: u32,
+    pub(crate) parameters: Parameters,
+}
+
+/// How far buffers begin behind a multiple of 16 bytes, which decides what can be read and written at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Misaligned {
+    pub(crate) src: usize,
+    pub(crate) dst: usize,
+}
+
+impl Misaligned {
+    /// Of buffers at these addresses.
+    pub(crate) fn of(src: u64, dst: u64) -> Misaligned {
+        Misaligned { src: (src % 16) as usize, dst: (dst % 16) as usize }
+    }
+
+    /// The greatest power of two, 16 at most, of which all is a multiple.
+    fn grain(self, grain: usize) -> usize {
+        let all = grain | self.src | self.dst | 16;
+        1 << all.trailing_zeros()
+    }
+}
+
+impl Launch {
+    /// The launch of a block whose distances are all multiples of `grain` bytes.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if it is more than a launch can do.
+    pub(crate) fn of(
+        block: &GpuBlock,
+        grain: usize,
+        misaligned: Misaligned,
+        sums: Sums,
+    ) -> Result<Launch> {
+        let grain = misaligned.grain(grain.max(block.access.grain()));
+        let kernel = kernel(block, grain);
+        let tile = match (kernel, block.pattern) {
+            (Kernel::Tiles { .. }, Pattern::Tiles { across, along }) => Some([across, along]),
+            _ => None,
+        };
+        let rows = Rows::of(block, tile);
+        let too_large = |what: String| Err(Error::TooLarge { what });
+        if rows.kept.len() > MOST_LOOPS {
+            return too_large(format!("a block of {} loops for one launch", rows.kept.len()));
+        }
+        let mut parameters = Parameters::of(block, &rows, sums);
+        let begin = block.block.dst_offset.unsigned_abs();
+        let blocks = match (kernel, tile) {
+            (Kernel::Tiles { .. }, Some(tile)) => parameters.tile(block, tile),
+            (Kernel::GatherSubByte(packing), _) => {
+                parameters.pack(packing);
+                parameters.store(&rows, GROUPS * packing.group(), begin, false)
+            }
+            _ => {
+                let is_runs = matches!(kernel, Kernel::Runs { .. });
+                parameters.store(&rows, grain.max(4), begin + misaligned.dst, is_runs)
+            }
+        };
+        // A grid has 2^31 - 1 blocks at most.
+        match i32::try_from(blocks) {
+            Ok(blocks) => Ok(Launch { kernel, blocks: blocks.cast_unsigned(), parameters }),
+            Err(_) => too_large(format!("{blocks} blocks of threads for one launch")),
+        }
+    }
+}
+
+/// The kernel for a block, where `grain` bytes can be read and written at once.
+fn kernel(block: &GpuBlock, grain: usize) -> Kernel {
+    if let Some(packing) = block.access.packing() {
+        return Kernel::GatherSubByte(packing);
+    }
+    match (block.pattern, block.width) {
+        (Pattern::Tiles { .. }, width) if width.is_power_of_two() && grain >= width => {
+            Kernel::Tiles { unit: width, count: 1 }
+        }
+        (Pattern::Tiles { .. }, width @ (8 | 12 | 16)) if grain >= 4 => {
+            Kernel::Tiles { unit: 4, count: width / 4 }
+        }
+        (Pattern::Runs, _) => Kernel::Runs { grain },
+        _ => Kernel::Gather { grain },
+    }
+}

@@ -1,0 +1,213 @@
+//! The numbers that every thread of a launch is given.
+
+use trundle_core::{BitOrder, Block, CutAt, Packing, Source};
+use trundle_gpu::{GpuBlock, STORES_OF_RUNS, WORKGROUP, tile_edge};
+
+use crate::divisor::Divisor;
+use crate::numbers::Sums;
+use crate::rows::Rows;
+
+/// The most loops of a launch: blocks of more have thousands of millions of elements.
+pub(crate) const MOST_LOOPS: usize = 32;
+
+/// Which loop of none.
+const NONE: u32 = u32::MAX;
+
+/// A loop, as the struct of the same name in `kernels/launch.h`: what is negative wraps around.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LaunchLoop {
+    len: Divisor,
+    dst_stride: u64,
+    cut: u64,
+    first_stride: u64,
+    second_offset: u64,
+    second_stride: u64,
+}
+
+/// What every thread of a launch is given, as the struct `Launch` in `kernels/launch.h`, which says what its numbers are.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Parameters {
+    pub(crate) src: u64,
+    pub(crate) dst: u64,
+    pub(crate) numbers: u64,
+    pub(crate) src_bytes: u64,
+    pub(crate) src_offset: u64,
+    pub(crate) dst_offset: u64,
+    pub(crate) rows: u64,
+    pub(crate) row: u64,
+    pub(crate) stores: Divisor,
+    pub(crate) width: Divisor,
+    pub(crate) outer: u32,
+    pub(crate) loops: u32,
+    pub(crate) cut_at: u32,
+    pub(crate) indices: u32,
+    pub(crate) cut_start: u64,
+    pub(crate) cut_per_length: u64,
+    pub(crate) cut_first_per_length: u64,
+    pub(crate) cut_second_per_length: u64,
+    pub(crate) cut_sum: u64,
+    pub(crate) index_sums: u64,
+    pub(crate) across: u64,
+    pub(crate) across_dst_stride: u64,
+    pub(crate) along: u64,
+    pub(crate) along_src_stride: u64,
+    pub(crate) tiles_across: Divisor,
+    pub(crate) tiles_along: Divisor,
+    pub(crate) reversed: u32,
+    pub(crate) bits: u32,
+    pub(crate) group: u32,
+    pub(crate) group_bytes: u32,
+    pub(crate) order: u32,
+    pub(crate) unused: u32,
+    pub(crate) each: [LaunchLoop; MOST_LOOPS],
+}
+
+// The same numbers stand in kernels/launch.h.
+const _: () = assert!(size_of::<Divisor>() == 24);
+const _: () = assert!(size_of::<LaunchLoop>() == 64);
+const _: () = assert!(size_of::<Parameters>() == 280 + 64 * MOST_LOOPS);
+const _: () = assert!(size_of::<Parameters>() <= 4096);
+
+impl Parameters {
+    /// Those of a block, but for what depends on how its stores are made.
+    pub(crate) fn of(block: &GpuBlock, rows: &Rows, sums: Sums) -> Parameters {
+        let Block { src_offset, dst_offset, loops, indices } = &block.block;
+        let mut parameters = Parameters {
+            src_offset: wrapped(src_offset + first_runs(&block.block)),
+            dst_offset: wrapped(*dst_offset),
+            rows: rows.rows as u64,
+            row: rows.row as u64,
+            width: Divisor::new(block.width as u64, rows.row as u64),
+            outer: rows.outer as u32,
+            loops: rows.kept.len() as u32,
+            cut_at: NONE,
+            cut_sum: sums.cut,
+            indices: indices.len() as u32,
+            index_sums: sums.indices,
+            ..Parameters::default()
+        };
+        for (each, at) in parameters.each.iter_mut().zip(&rows.kept) {
+            *each = LaunchLoop::of(&loops[*at], rows.steps(*at, block), rows.end(*at, block));
+        }
+        if let Some(at) = block.block.ragged()
+            && let Some((cut, table)) = loops[at].cut_by_table()
+        {
+            let kept = rows.kept.iter().position(|kept| *kept == at);
+            parameters.cut_at = kept.map_or(NONE, |at| at as u32);
+            parameters.cut_start = wrapped(table.start);
+            parameters.cut_per_length = wrapped(table.per_length);
+            parameters.cut_first_per_length = wrapped(cut.first.src_per_length);
+            parameters.cut_second_per_length = wrapped(cut.second.src_per_length);
+        }
+        parameters
+    }
+
+    /// The loops of tiles; gives how many blocks of threads there are.
+    pub(crate) fn tile(&mut self, block: &GpuBlock, [across, along]: [usize; 2]) -> usize {
+        let matrices = self.rows as usize;
+        let [across, along] = [across, along].map(|at| &block.block.loops[at]);
+        let src_stride = |each: &trundle_core::Loop| each.affine_stride().unwrap_or(0);
+        let edge = tile_edge(block.width);
+        let tiles = [across, along].map(|each| each.len.div_ceil(edge));
+        let blocks = matrices * tiles[0] * tiles[1];
+        [self.tiles_across, self.tiles_along] =
+            tiles.map(|tiles| Divisor::new(tiles as u64, blocks as u64));
+        self.across = across.len as u64;
+        self.across_dst_stride = wrapped(across.dst_stride);
+        self.reversed = u32::from(src_stride(across) < 0);
+        self.along = along.len as u64;
+        self.along_src_stride = wrapped(src_stride(along));
+        blocks
+    }
+
+    /// How elements share bytes.
+    pub(crate) fn pack(&mut self, packing: Packing) {
+        self.bits = packing.bits() as u32;
+        self.group = packing.group() as u32;
+        self.group_bytes = packing.group_bytes() as u32;
+        self.order = match packing.order() {
+            BitOrder::LowFirst => 0,
+            BitOrder::HighFirst => 1,
+            BitOrder::Split => 2,
+        };
+    }
+
+    /// The stores of rows of which the first begins at `begin`; gives how many blocks of threads there are.
+    pub(crate) fn store(
+        &mut self,
+        rows: &Rows,
+        store: usize,
+        begin: usize,
+        is_runs: bool,
+    ) -> usize {
+        let strides = self.each[..rows.outer].iter().map(|each| each.dst_stride as usize);
+        let stores = rows.stores(store, begin, strides);
+        if is_runs {
+            let stretches = stores.div_ceil(WORKGROUP * STORES_OF_RUNS);
+            let blocks = rows.rows * stretches;
+            self.stores = Divisor::new(stretches as u64, blocks as u64);
+            return blocks;
+        }
+        let blocks = (rows.rows * stores).div_ceil(WORKGROUP);
+        // Threads of the last block that have no store divide their number, too.
+        self.stores = Divisor::new(stores as u64, (blocks * WORKGROUP) as u64);
+        blocks
+    }
+}
+
+#[cfg(test)]
+impl Parameters {
+    /// The same with the divisions of larger moves.
+    pub(crate) fn widened(mut self) -> Parameters {
+        let of_all =
+            [&mut self.stores, &mut self.width, &mut self.tiles_across, &mut self.tiles_along];
+        let of_loops = self.each.iter_mut().map(|each| &mut each.len);
+        of_all.into_iter().chain(of_loops).for_each(|divisor| *divisor = divisor.widened());
+        self
+    }
+}
+
+impl LaunchLoop {
+    /// Of so many steps, where the positions that are divided by them are below `end`.
+    fn of(each: &trundle_core::Loop, steps: usize, end: usize) -> LaunchLoop {
+        let len = Divisor::new(steps as u64, end as u64);
+        let dst_stride = wrapped(each.dst_stride);
+        match &each.src {
+            Source::Affine { stride } => LaunchLoop {
+                len,
+                dst_stride,
+                cut: each.len as u64,
+                first_stride: wrapped(*stride),
+                second_offset: 0,
+                second_stride: 0,
+            },
+            Source::Cut(cut) => LaunchLoop {
+                len,
+                dst_stride,
+                cut: match cut.at {
+                    CutAt::Constant(step) => step as u64,
+                    CutAt::Table(_) => each.len as u64,
+                },
+                first_stride: wrapped(cut.first.src_stride),
+                second_offset: wrapped(cut.second.src_offset.wrapping_sub(cut.first.src_offset)),
+                second_stride: wrapped(cut.second.src_stride),
+            },
+        }
+    }
+}
+
+/// A distance, of which what is negative wraps around.
+fn wrapped(distance: isize) -> u64 {
+    (distance as i64).cast_unsigned()
+}
+
+/// Where the first runs of all cuts begin, together.
+fn first_runs(block: &Block) -> isize {
+    let of_loop = |each: &trundle_core::Loop| match &each.src {
+        Source::Affine { .. } => 0,
+        Source::Cut(cut) => cut.first.src_offset,
+    };
+    block.loops.iter().map(of_loop).sum()
+}

@@ -1,0 +1,34 @@
+//! The structs of Rust and of C++ are the same.
+
+use std::mem::offset_of;
+
+use crate::host::Host;
+use crate::kernel::NAMES;
+use crate::parameters::{MOST_LOOPS, Parameters};
+
+#[test]
+fn parameters_are_where_the_kernels_look_for_them() {
+    let Some(host) = Host::new() else { return };
+    for (name, here) in [
+        ("launch_bytes", size_of::<Parameters>()),
+        ("most_loops", MOST_LOOPS),
+        ("offset_of_stores", offset_of!(Parameters, stores)),
+        ("offset_of_cut_at", offset_of!(Parameters, cut_at)),
+        ("offset_of_across", offset_of!(Parameters, across)),
+        ("offset_of_reversed", offset_of!(Parameters, reversed)),
+        ("offset_of_each", offset_of!(Parameters, each)),
+    ] {
+        assert_eq!(host.size(name), here as u64, "{name}");
+    }
+}
+
+/// What is checked in was made of these kernels: `kernels/build.py --check` says more, where its compiler is.
+#[test]
+fn ptx_has_every_kernel() {
+    for ptx in crate::ptx::ALL {
+        for name in NAMES {
+            assert!(ptx.text.contains(&format!(".entry {name}(")), "{name} of {}", ptx.capability);
+        }
+        assert!(ptx.text.contains(&format!(".target sm_{}\n", ptx.capability)));
+    }
+}
