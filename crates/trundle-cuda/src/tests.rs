@@ -2,5 +2,7 @@
 
 mod chains;
 mod conformance;
+mod device;
 mod layout;
+mod refusals;
 mod wide;
