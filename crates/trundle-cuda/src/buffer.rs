@@ -45,6 +45,27 @@ impl CudaBuffer {
 }
 
 impl Cuda {
+    /// Copies all bytes of a buffer to another of as many, in the order of the default stream: [`Cuda::wait`] waits for it.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`] if it has more or less of them; nothing is begun then. [`Error::DeviceFailed`], also if one of
+    /// them is another device's.
+    pub fn copy(&self, src: &CudaBuffer, dst: &mut CudaBuffer) -> Result<()> {
+        let [left_size, right_size] = [src.memory.bytes, dst.memory.bytes];
+        if left_size != right_size {
+            return Err(Error::SizesDiffer { left: "data", right: "out", left_size, right_size });
+        }
+        if ![src.context(), dst.context()].iter().all(|it| it.is(&self.context)) {
+            let message = format!("a buffer is not of {}", self.name());
+            return Err(Error::DeviceFailed { message });
+        }
+        match left_size {
+            0 => Ok(()),
+            // SAFETY: so many are at both, one of which is borrowed for this alone. Memory is given back when the default stream is done.
+            bytes => unsafe { self.context.copy(src.memory.address, dst.memory.address, bytes) },
+        }
+    }
+
     /// The bytes of a buffer, when all is done that was begun on the default stream.
     ///
     /// # Errors

@@ -148,6 +148,16 @@ impl Context {
         unsafe { result::memcpy_dtoh_sync(bytes, pointer) }.map_err(failed)
     }
 
+    /// Copies within the device, in the order of the default stream, and does not wait for it.
+    ///
+    /// # Safety
+    /// So many bytes are at both, which do not overlap, and stay until it is done.
+    pub(crate) unsafe fn copy(&self, src: u64, dst: u64, bytes: usize) -> Result<()> {
+        let _current = self.current().map_err(failed)?;
+        // SAFETY: the caller says so; the default stream is always there.
+        unsafe { result::memcpy_dtod_async(dst, src, bytes, null_mut()) }.map_err(failed)
+    }
+
     /// Waits for the default stream.
     pub(crate) fn wait(&self) -> Result<()> {
         let _current = self.current().map_err(failed)?;

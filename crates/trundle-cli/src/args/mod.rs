@@ -473,6 +473,8 @@ pub(crate) enum DeviceName {
     Cpu,
     /// A GPU, by Vulkan, DirectX 12 or Metal, between buffers in its memory
     Wgpu,
+    /// NVIDIA's first GPU, by CUDA, between buffers in its memory
+    Cuda,
 }
 
 /// What every command that plans operators takes.
@@ -484,7 +486,7 @@ pub(crate) struct PlannedArgs {
     pub dry: DryRunArgs,
     #[command(flatten)]
     pub numbering: NumberingArgs,
-    /// What would move: cpu, or wgpu for a GPU, between buffers in its memory
+    /// What would move: cpu, or wgpu or cuda for a GPU, between buffers in its memory
     #[arg(
         long,
         value_name = "DEVICE",
@@ -768,7 +770,7 @@ pub(crate) struct BenchArgs {
     /// How many times each case is timed in turn with a copy
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = crate::numbers::count)]
     pub rounds: usize,
-    /// What moves: cpu, or wgpu for a GPU, between buffers in its memory
+    /// What moves: cpu, or wgpu or cuda for a GPU, between buffers in its memory
     #[arg(
         long,
         value_name = "DEVICE",

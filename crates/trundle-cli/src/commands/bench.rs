@@ -7,7 +7,7 @@ use trundle_bench::{Record, Selection, Settings, Suite, list};
 use trundle_formats::Output;
 
 use crate::args::BenchArgs;
-use crate::device::Device;
+use crate::device;
 use crate::failure::Failure;
 use crate::job::write_with;
 use crate::memory;
@@ -23,9 +23,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     if args.list {
         return print(&list(&suites));
     }
-    if let Some(device) = Device::open(args.device)? {
+    if let Some(device) = device::open(args.device)? {
         if args.svg.is_some() || args.json.is_some() {
-            return Err(Failure::usage("--device wgpu has no record for --svg and --json yet"));
+            return Err(Failure::usage("--svg and --json are for --device cpu"));
         }
         memory::check(trundle_bench::needed_bytes(&suites) as u64, None)?;
         return device.timed(&suites, args.rounds, &mut |text| print(text));

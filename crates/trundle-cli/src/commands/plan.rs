@@ -13,7 +13,7 @@ use super::info::described;
 use super::{join, relayout, split};
 use crate::args::{DryRunArgs, MeansArgs, PlanCommand, PlannedArgs};
 use crate::axes;
-use crate::device::Device;
+use crate::device::{self, Device};
 use crate::failure::Failure;
 use crate::forecast::{counted, destination, first_lines, sentence, tensors};
 use crate::input::Input;
@@ -46,9 +46,9 @@ pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
 fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failure> {
     let PlannedArgs { planning, dry, numbering, device } = planned;
     let means = &planning.means;
-    let device = Device::open(*device)?;
+    let device = device::open(*device)?;
     if device.is_some() && (numbering.tasks.is_some() || means.json) {
-        return Err(Failure::usage("--device wgpu is for --tasks and --json not there yet"));
+        return Err(Failure::usage("--tasks and --json are for --device cpu"));
     }
     let format = dry.format(operation.input.path())?;
     dry.check_output(format)?;
@@ -63,7 +63,7 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
         return Ok(());
     }
     let headers: Vec<&Header> = wanted.iter().map(|each| &file.headers()[each.index]).collect();
-    if let Some(device) = &device {
+    if let Some(device) = device.as_deref() {
         let is_moved = |(number, _): &(usize, &TensorJob)| choice.is_moved(wanted[*number].index);
         for (number, tensor) in job.tensors().iter().enumerate().filter(is_moved) {
             let Some(moved) = choice.moved(wanted[number].index) else { continue };
@@ -112,7 +112,7 @@ fn inputs<'a>(
 
 /// How one tensor would be moved on a device: from row-major to row-major, in its memory.
 fn planned_on(
-    device: &Device,
+    device: &dyn Device,
     chain: &Chain,
     inputs: &[&Header],
     tensor: &TensorJob,

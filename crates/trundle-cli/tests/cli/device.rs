@@ -15,21 +15,35 @@ fn the_cpu_is_what_plans_are_for() {
     assert_eq!((of_cpu.code, of_cpu.stdout), (Some(0), plain.stdout));
     let unknown = place.run(&["plan", "transpose", "x.npy", "--device", "gpu"]);
     assert_eq!(unknown.code, Some(2));
-    assert!(unknown.stderr.contains("cpu, wgpu"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("cpu, wgpu, cuda"), "{}", unknown.stderr);
 }
 
-#[cfg(not(feature = "wgpu"))]
 #[test]
 fn a_program_without_gpus_says_how_to_build_one_with_them() {
     let place = place();
-    for command in [&["plan", "transpose", "x.npy"][..], &["bench", "nothing-of-this-name"]] {
-        let run = place.run(&[command, &["--device", "wgpu"]].concat());
-        if command[0] == "plan" {
+    let built = [("wgpu", cfg!(feature = "wgpu")), ("cuda", cfg!(feature = "cuda"))];
+    for (device, _) in built.into_iter().filter(|(_, is_built)| !is_built) {
+        for command in [&["plan", "transpose", "x.npy"][..], &["bench", "rolls"]] {
+            let run = place.run(&[command, &["--device", device]].concat());
             assert_eq!((run.code, &run.stdout[..]), (Some(1), &b""[..]), "{}", run.stderr);
-            assert!(run.stderr.contains("--features wgpu"), "{}", run.stderr);
-        } else {
-            assert_ne!(run.code, Some(0));
+            assert!(run.stderr.contains(&format!("--features {device}")), "{}", run.stderr);
         }
+    }
+}
+
+/// Where there is no such GPU, nothing is planned for the CPU instead.
+#[cfg(feature = "cuda")]
+#[test]
+fn without_a_driver_of_cuda_it_is_said_what_was_looked_for() {
+    let place = place();
+    for command in [&["plan", "transpose", "x.npy"][..], &["bench", "rolls"]] {
+        let run = place.run(&[command, &["--device", "cuda"]].concat());
+        if run.code == Some(0) {
+            println!("skipped: there is a GPU");
+            return;
+        }
+        assert_eq!((run.code, &run.stdout[..]), (Some(1), &b""[..]), "{}", run.stderr);
+        assert!(run.stderr.contains("libcuda.so"), "{}", run.stderr);
     }
 }
 
