@@ -280,6 +280,18 @@ pub(crate) fn check_sizes(
     }
 }
 
+/// Checks that a buffer has the bytes that are read or written there.
+///
+/// # Errors
+/// [`Error::OutOfBounds`].
+#[inline]
+pub fn check_buffer(argument: &'static str, needed: usize, buffer: usize) -> Result<()> {
+    if buffer >= needed {
+        return Ok(());
+    }
+    Err(Error::OutOfBounds { argument, first: 0, end: needed.cast_signed(), buffer })
+}
+
 /// Checks that a tensor has the shape that it must have.
 pub(crate) fn check_shape(argument: &'static str, expected: &Shape, got: &Shape) -> Result<()> {
     match expected == got {

@@ -32,7 +32,7 @@ mod tensor;
 
 pub use backend::Backend;
 pub use dtype::DType;
-pub use error::{Error, Result};
+pub use error::{Error, Result, check_buffer};
 pub use fingerprint::{Digest, Fingerprint};
 pub use index_map::{AxisMap, IndexMap, Layer, Line, Piece, Regions, Table};
 pub use layout::Layout;

@@ -4,12 +4,12 @@
 
 use std::fmt;
 
-use trundle_core::Result;
+use trundle_core::{Result, check_buffer};
 use trundle_kernels::{AffineLoop, Call, FilledTile, Filling, Kernel, Tuning, simd};
 
 use crate::cancellation::Cancellation;
 use crate::plan::{plural, write_size};
-use crate::slices::{check_buffer, check_whole, raw, raw_mut};
+use crate::slices::{check_whole, raw, raw_mut};
 use crate::threads::for_each_task;
 
 /// A tensor that is rows of another one and an element around them, decided down to tiles and tasks.

@@ -4,7 +4,7 @@
 //! tensor is there already, or has been copied, it is enough to know where the updates go: that is an entry for each of
 //! them, however large the tensor is, and whatever layouts both have.
 
-use trundle_core::{Error, IndexMap, Layout, Move, Result};
+use trundle_core::{Error, IndexMap, Layout, Move, Result, check_buffer};
 
 /// Where each element of a tensor, the updates, is put in another one, for layouts of both.
 ///
@@ -132,10 +132,7 @@ impl ScatterPlan {
     pub fn put(&self, updates: &[u8], out: &mut [u8]) -> Result<()> {
         let buffers = [("updates", updates.len()), ("out", out.len())];
         for ((argument, buffer), needed) in buffers.into_iter().zip(self.bytes) {
-            if buffer < needed {
-                let end = needed.cast_signed();
-                return Err(Error::OutOfBounds { argument, first: 0, end, buffer });
-            }
+            check_buffer(argument, needed, buffer)?;
         }
         match self.piece {
             1 => self.each_piece(updates, |place, piece| put::<1>(out, place, piece)),

@@ -4,7 +4,7 @@ use std::any::TypeId;
 use std::mem::MaybeUninit;
 use std::ptr::{slice_from_raw_parts, slice_from_raw_parts_mut};
 
-use trundle_core::{Error, Result};
+use trundle_core::{Error, Result, check_buffer};
 
 use crate::cancellation::Cancellation;
 use crate::large_pages::prefer_large_pages;
@@ -209,13 +209,4 @@ pub(crate) fn check_whole<T>(moved: usize) -> Result<()> {
         return Err(Error::WidthMismatch { moved, got });
     }
     Ok(())
-}
-
-/// Checks that a buffer holds what a plan reaches.
-#[inline]
-pub(crate) fn check_buffer(argument: &'static str, needed: usize, buffer: usize) -> Result<()> {
-    if buffer >= needed {
-        return Ok(());
-    }
-    Err(Error::OutOfBounds { argument, first: 0, end: needed.cast_signed(), buffer })
 }

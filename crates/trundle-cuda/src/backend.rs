@@ -23,7 +23,7 @@ impl Backend for Cuda {
     }
 
     fn budget(&self) -> Budget {
-        budget()
+        trundle_gpu::budget()
     }
 
     fn buffer(&self, bytes: usize) -> Result<Box<CudaBuffer>> {
@@ -58,22 +58,5 @@ impl Backend for Cuda {
             self.run_some(plan, first..launches.min(first + LAUNCHES), src, dst)?;
         }
         Ok(())
-    }
-}
-
-/// Each box is a launch, which costs some microseconds: as much as many elements.
-pub(crate) fn budget() -> Budget {
-    Budget {
-        elements: 1 << 16,
-        few: 64,
-        most: 1 << 10,
-        directly: 1 << 12,
-        composed: 1024,
-        layers: 16,
-        pieces: 64,
-        steps: 1 << 22,
-        steps_each: 1024,
-        kept: 1 << 20,
-        kept_each: 16,
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use trundle_core::{Error, Result};
+use trundle_core::{Error, Result, check_buffer};
 
 use crate::driver::Context;
 use crate::{Cuda, DeviceBytes};
@@ -81,7 +81,7 @@ impl Cuda {
     /// # Errors
     /// [`Error::OutOfBounds`] if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`].
     pub fn read_into(&self, buffer: &CudaBuffer, bytes: &mut [u8]) -> Result<()> {
-        check("data", bytes.len(), buffer)?;
+        check_buffer("data", bytes.len(), buffer.memory.bytes)?;
         match bytes {
             [] => self.wait(),
             // SAFETY: so many are there.
@@ -94,21 +94,12 @@ impl Cuda {
     /// # Errors
     /// [`Error::OutOfBounds`] if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`].
     pub fn write(&self, buffer: &mut CudaBuffer, bytes: &[u8]) -> Result<()> {
-        check("out", bytes.len(), buffer)?;
+        check_buffer("out", bytes.len(), buffer.memory.bytes)?;
         match bytes {
             [] => Ok(()),
             // SAFETY: so many are there, and nobody else has them.
             bytes => unsafe { buffer.context.write(buffer.memory.address, bytes) },
         }
-    }
-}
-
-/// Whether a buffer has so many bytes.
-fn check(argument: &'static str, bytes: usize, buffer: &CudaBuffer) -> Result<()> {
-    let (end, buffer) = (bytes.cast_signed(), buffer.memory.bytes);
-    match bytes <= buffer {
-        true => Ok(()),
-        false => Err(Error::OutOfBounds { argument, first: 0, end, buffer }),
     }
 }
 

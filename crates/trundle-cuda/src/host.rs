@@ -119,7 +119,7 @@ impl Backend for Host {
     }
 
     fn budget(&self) -> Budget {
-        crate::backend::budget()
+        trundle_gpu::budget()
     }
 
     fn buffer(&self, bytes: usize) -> Result<Box<[u8]>> {
@@ -141,7 +141,7 @@ impl Backend for Host {
         dst: &mut [u8],
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
-        plan.prepared.check(src.len(), dst.len())?;
+        plan.prepared.work.check(src.len(), dst.len())?;
         let mut written = vec![0; dst.len()];
         let memory = Memory {
             src: src.as_ptr().expose_provenance() as u64,

@@ -1,7 +1,9 @@
 //! The numbers that every thread of a launch is given.
 
-use trundle_core::{BitOrder, Block, CutAt, Packing, Source};
-use trundle_gpu::{GpuBlock, STORES_OF_RUNS, WORKGROUP, tile_edge};
+use trundle_core::{BitOrder, Block, Packing};
+use trundle_gpu::{
+    GpuBlock, LoopSource, STORES_OF_RUNS, WORKGROUP, src_begin, stores_of_row, tile_edge,
+};
 
 use crate::divisor::Divisor;
 use crate::numbers::Sums;
@@ -73,9 +75,9 @@ const _: () = assert!(size_of::<Parameters>() <= 4096);
 impl Parameters {
     /// Those of a block, but for what depends on how its stores are made.
     pub(crate) fn of(block: &GpuBlock, rows: &Rows, sums: Sums) -> Parameters {
-        let Block { src_offset, dst_offset, loops, indices } = &block.block;
+        let Block { dst_offset, loops, indices, .. } = &block.block;
         let mut parameters = Parameters {
-            src_offset: wrapped(src_offset + first_runs(&block.block)),
+            src_offset: wrapped(src_begin(&block.block)),
             dst_offset: wrapped(*dst_offset),
             rows: rows.rows as u64,
             row: rows.row as u64,
@@ -143,7 +145,7 @@ impl Parameters {
         is_runs: bool,
     ) -> usize {
         let strides = self.each[..rows.outer].iter().map(|each| each.dst_stride as usize);
-        let stores = rows.stores(store, begin, strides);
+        let stores = stores_of_row(rows.row, store, begin, strides);
         if is_runs {
             let stretches = stores.div_ceil(WORKGROUP * STORES_OF_RUNS);
             let blocks = rows.rows * stretches;
@@ -172,28 +174,14 @@ impl Parameters {
 impl LaunchLoop {
     /// Of so many steps, where the positions that are divided by them are below `end`.
     fn of(each: &trundle_core::Loop, steps: usize, end: usize) -> LaunchLoop {
-        let len = Divisor::new(steps as u64, end as u64);
-        let dst_stride = wrapped(each.dst_stride);
-        match &each.src {
-            Source::Affine { stride } => LaunchLoop {
-                len,
-                dst_stride,
-                cut: each.len as u64,
-                first_stride: wrapped(*stride),
-                second_offset: 0,
-                second_stride: 0,
-            },
-            Source::Cut(cut) => LaunchLoop {
-                len,
-                dst_stride,
-                cut: match cut.at {
-                    CutAt::Constant(step) => step as u64,
-                    CutAt::Table(_) => each.len as u64,
-                },
-                first_stride: wrapped(cut.first.src_stride),
-                second_offset: wrapped(cut.second.src_offset.wrapping_sub(cut.first.src_offset)),
-                second_stride: wrapped(cut.second.src_stride),
-            },
+        let source = LoopSource::of(each);
+        LaunchLoop {
+            len: Divisor::new(steps as u64, end as u64),
+            dst_stride: wrapped(each.dst_stride),
+            cut: source.cut as u64,
+            first_stride: wrapped(source.first_stride),
+            second_offset: wrapped(source.second_offset),
+            second_stride: wrapped(source.second_stride),
         }
     }
 }
@@ -201,13 +189,4 @@ impl LaunchLoop {
 /// A distance, of which what is negative wraps around.
 fn wrapped(distance: isize) -> u64 {
     (distance as i64).cast_unsigned()
-}
-
-/// Where the first runs of all cuts begin, together.
-fn first_runs(block: &Block) -> isize {
-    let of_loop = |each: &trundle_core::Loop| match &each.src {
-        Source::Affine { .. } => 0,
-        Source::Cut(cut) => cut.first.src_offset,
-    };
-    block.loops.iter().map(of_loop).sum()
 }

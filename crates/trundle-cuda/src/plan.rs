@@ -43,7 +43,7 @@ impl CudaPlan {
     /// What is launched between buffers of so many bytes.
     pub(crate) fn prepared(&self, src: usize, dst: usize) -> Result<&Prepared> {
         let (prepared, _) = self.prepared.as_ref().map_err(Error::clone)?;
-        prepared.check(src, dst).map(|()| prepared)
+        prepared.work.check(src, dst).map(|()| prepared)
     }
 
     /// One of its launches.

@@ -1,6 +1,6 @@
 //! What is decided about a move before its buffers are known.
 
-use trundle_core::{Error, Move, Result};
+use trundle_core::{Move, Result};
 use trundle_gpu::GpuMove;
 
 use crate::launch::{Launch, Misaligned};
@@ -32,22 +32,6 @@ impl Prepared {
     /// How many launches there are, one for each block.
     pub(crate) fn launches(&self) -> usize {
         self.work.blocks().len()
-    }
-
-    /// Whether buffers of so many bytes have room for what is moved.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`] if one has not.
-    pub(crate) fn check(&self, src: usize, dst: usize) -> Result<()> {
-        for (argument, needed, buffer) in
-            [("data", self.work.src_bytes(), src), ("out", self.work.dst_bytes(), dst)]
-        {
-            if buffer < needed {
-                let end = needed.cast_signed();
-                return Err(Error::OutOfBounds { argument, first: 0, end, buffer });
-            }
-        }
-        Ok(())
     }
 
     /// One of them.

@@ -45,19 +45,6 @@ impl Rows {
             false => self.row / block.width,
         }
     }
-
-    /// How many stores of so many bytes or packed elements a row takes, wherever it begins: the first at `begin`, the others
-    /// at these distances.
-    pub(crate) fn stores(
-        &self,
-        store: usize,
-        begin: usize,
-        mut strides: impl Iterator<Item = usize>,
-    ) -> usize {
-        let aligned = strides.all(|stride| stride.is_multiple_of(store));
-        let before = if aligned { begin % store } else { store - 1 };
-        (before + self.row).div_ceil(store)
-    }
 }
 
 /// See [`Rows::kept`].

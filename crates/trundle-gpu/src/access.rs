@@ -94,6 +94,18 @@ impl Access {
     }
 }
 
+/// How many stores of some size a row takes, wherever it begins: the first row at `begin`, the others at these distances.
+pub fn stores_of_row(
+    row: usize,
+    store: usize,
+    begin: usize,
+    mut strides: impl Iterator<Item = usize>,
+) -> usize {
+    let aligned = strides.all(|stride| stride.is_multiple_of(store));
+    let before = if aligned { begin % store } else { store - 1 };
+    (before + row).div_ceil(store)
+}
+
 impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

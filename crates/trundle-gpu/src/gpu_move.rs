@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use trundle_core::{Block, Move, Packing};
+use trundle_core::{Block, Move, Packing, Result, check_buffer};
 
 use crate::part::{Part, without_long_lengths};
 use crate::pattern::tile_loops;
@@ -80,6 +80,15 @@ impl GpuMove {
     /// The least size of the destination buffer, in bytes.
     pub fn dst_bytes(&self) -> usize {
         self.dst_bytes
+    }
+
+    /// Checks that buffers of so many bytes have room for what is moved.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`](trundle_core::Error::OutOfBounds) if one has not.
+    pub fn check(&self, src: usize, dst: usize) -> Result<()> {
+        check_buffer("data", self.src_bytes, src)?;
+        check_buffer("out", self.dst_bytes, dst)
     }
 
     /// The number of bytes that are written.

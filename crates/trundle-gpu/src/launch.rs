@@ -3,8 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use trundle_core::{Block, CutAt, Source};
+use trundle_core::Block;
 
+use crate::access::stores_of_row;
+use crate::loop_source::{LoopSource, src_begin};
 use crate::part::{Part, cut_by_table};
 use crate::span::{dst_span, entries, src_span};
 use crate::{Access, GpuBlock, Pattern, STORES_OF_RUNS, WORKGROUP, Window, Windows, tile_edge};
@@ -157,7 +159,7 @@ impl Launch {
         let access = block.access;
         let dst = windows.of_dst(access, &dst_span(part), dst);
         let whole = Numbers { part, access }.launch(block, dst);
-        let first = part.block.src_offset + first_runs(&part.block);
+        let first = src_begin(&part.block);
         for (src, moved) in windows.of_src(access, &src_span(part), src) {
             let begin = access.units_of(src.offset).cast_signed();
             let src_offset = grains(first - begin, access);
@@ -176,15 +178,6 @@ impl Launch {
 /// A distance in bytes or packed elements, as kernels add it.
 fn grains(distance: isize, access: Access) -> u32 {
     (distance / access.grain().cast_signed()) as u32
-}
-
-/// Where the first runs of all cuts begin, together.
-fn first_runs(block: &Block) -> isize {
-    let of_loop = |each: &trundle_core::Loop| match &each.src {
-        Source::Affine { .. } => 0,
-        Source::Cut(cut) => cut.first.src_offset,
-    };
-    block.loops.iter().map(of_loop).sum()
 }
 
 /// A part whose numbers are made those of a launch.
@@ -255,37 +248,21 @@ impl Numbers<'_> {
 
     /// How many stores a row takes: one more where rows begin anywhere within the first.
     fn stores(&self, row: usize, dst_offset: u32, outer: &[usize]) -> usize {
-        let store = self.access.store();
         let strides = outer.iter().map(|at| self.part.block.loops[*at].dst_stride);
-        let aligned =
-            strides.map(|stride| self.grains(stride) as usize).all(|stride| stride % store == 0);
-        let before = if aligned { dst_offset as usize % store } else { store - 1 };
-        (before + row).div_ceil(store)
+        let strides = strides.map(|stride| self.grains(stride) as usize);
+        stores_of_row(row, self.access.store(), dst_offset as usize, strides)
     }
 
     fn launch_loop(&self, at: usize) -> LaunchLoop {
         let each = &self.part.block.loops[at];
-        let (len, dst_stride) = (each.len as u32, self.grains(each.dst_stride));
-        match &each.src {
-            Source::Affine { stride } => LaunchLoop {
-                len,
-                dst_stride,
-                cut: len,
-                first_stride: self.grains(*stride),
-                second_offset: 0,
-                second_stride: 0,
-            },
-            Source::Cut(cut) => LaunchLoop {
-                len,
-                dst_stride,
-                cut: match cut.at {
-                    CutAt::Constant(step) => step as u32,
-                    CutAt::Table(_) => len,
-                },
-                first_stride: self.grains(cut.first.src_stride),
-                second_offset: self.grains(cut.second.src_offset - cut.first.src_offset),
-                second_stride: self.grains(cut.second.src_stride),
-            },
+        let source = LoopSource::of(each);
+        LaunchLoop {
+            len: each.len as u32,
+            dst_stride: self.grains(each.dst_stride),
+            cut: source.cut as u32,
+            first_stride: self.grains(source.first_stride),
+            second_offset: self.grains(source.second_offset),
+            second_stride: self.grains(source.second_stride),
         }
     }
 

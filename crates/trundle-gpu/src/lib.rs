@@ -12,16 +12,20 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod budget;
 mod gpu_move;
 mod launch;
+mod loop_source;
 mod part;
 mod pattern;
 mod span;
 mod windows;
 
-pub use access::Access;
+pub use access::{Access, stores_of_row};
+pub use budget::budget;
 pub use gpu_move::{GpuBlock, GpuMove};
 pub use launch::{IndexSum, Kernel, Launch, LaunchLoop, LengthCut, TableSlice, TileLoops};
+pub use loop_source::{LoopSource, src_begin};
 pub use pattern::{Pattern, TILE_BYTES, tile_edge};
 pub use windows::{Window, Windows};
 

@@ -30,7 +30,7 @@ pub use jumps::{Jump, Jumps};
 pub use lanes::ragged::{LaneTile, Ragged, Run};
 pub use lanes::sub_line::SLABS_BYTES;
 pub use pattern::{Pattern, Roles, Space};
-pub use rows::climbed::{FloorTile, MOST_TOGETHER_BYTES};
+pub use rows::climbed::{FloorOrder, FloorTile, MOST_TOGETHER_BYTES};
 pub use rows::exchanged::ExchangeTile;
 pub use rows::filled::{FilledTile, Filling, MOST_FILLED_BYTES};
 pub use simd::Simd;

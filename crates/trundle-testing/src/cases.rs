@@ -9,7 +9,7 @@ use proptest::array::uniform6;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
-use trundle_core::{Layout, Shape};
+use trundle_core::{BitOrder, Layout, Packing, Shape, Width};
 
 use crate::{Naive, PlainOp};
 
@@ -233,6 +233,17 @@ pub fn widths() -> impl Strategy<Value = usize> {
     let named = prop_oneof![Just(1usize), Just(2), Just(4), Just(8), Just(16)];
     let others = prop_oneof![Just(3usize), Just(5), Just(6), Just(7), Just(12), Just(24), Just(33)];
     prop_oneof![4 => named, 1 => others]
+}
+
+/// Sizes of elements in [bytes](widths), and packed ones.
+pub fn any_widths() -> impl Strategy<Value = Width> {
+    let packings: Vec<Packing> = (1..8)
+        .flat_map(|bits| BitOrder::ALL.map(|order| Packing::new(bits, order)))
+        .flatten()
+        .collect();
+    (widths(), 0..5 * packings.len()).prop_map(move |(bytes, packing)| {
+        packings.get(packing).map_or(Width::Bytes(bytes), |packing| Width::SubByte(*packing))
+    })
 }
 
 /// The numbers of a layout that is yet to meet its shape.

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 
 use trundle_core::program::Budget;
-use trundle_core::{Backend, Error, Move, Packing, Result};
+use trundle_core::{Backend, Error, Move, Packing, Result, check_buffer};
 
 use crate::{Flush, TestBuffer};
 
@@ -241,10 +241,7 @@ impl<Buffer: Bytewise + ?Sized> Backend for PairByPair<Buffer> {
             if buffer < needed && self.fault == Fault::AcceptsShortBuffers {
                 return Ok(());
             }
-            if buffer < needed {
-                let end = needed.cast_signed();
-                return Err(Error::OutOfBounds { argument, first: 0, end, buffer });
-            }
+            check_buffer(argument, needed, buffer)?;
         }
         if is_early {
             dst.set(0, dst.get(0) ^ 1);

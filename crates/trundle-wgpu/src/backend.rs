@@ -19,21 +19,8 @@ impl Backend for Wgpu {
         self.planned(work)
     }
 
-    /// Each box is a launch, which costs some microseconds: as much as many elements.
     fn budget(&self) -> Budget {
-        Budget {
-            elements: 1 << 16,
-            few: 64,
-            most: 1 << 10,
-            directly: 1 << 12,
-            composed: 1024,
-            layers: 16,
-            pieces: 64,
-            steps: 1 << 22,
-            steps_each: 1024,
-            kept: 1 << 20,
-            kept_each: 16,
-        }
+        trundle_gpu::budget()
     }
 
     fn buffer(&self, bytes: usize) -> Result<Box<DeviceBuffer>> {

@@ -1,6 +1,6 @@
 //! Buffers of a device.
 
-use trundle_core::{Error, Result};
+use trundle_core::{Error, Result, check_buffer};
 use wgpu::{BufferDescriptor, BufferUsages, ErrorFilter, MapMode};
 
 use crate::Wgpu;
@@ -57,15 +57,7 @@ impl Wgpu {
     /// # Errors
     /// [`Error::OutOfBounds`] if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`].
     pub fn write(&self, buffer: &mut DeviceBuffer, bytes: &[u8]) -> Result<()> {
-        if bytes.len() > buffer.bytes {
-            let end = bytes.len().cast_signed();
-            return Err(Error::OutOfBounds {
-                argument: "out",
-                first: 0,
-                end,
-                buffer: buffer.bytes,
-            });
-        }
+        check_buffer("out", bytes.len(), buffer.bytes)?;
         self.written(&buffer.buffer, bytes)
     }
 
@@ -122,15 +114,7 @@ impl Wgpu {
     /// # Errors
     /// [`Error::OutOfBounds`] if the buffer is shorter; nothing has been written then. Else as [`Wgpu::read`].
     pub fn read_into(&self, buffer: &DeviceBuffer, bytes: &mut [u8]) -> Result<()> {
-        if bytes.len() > buffer.bytes {
-            let end = bytes.len().cast_signed();
-            return Err(Error::OutOfBounds {
-                argument: "data",
-                first: 0,
-                end,
-                buffer: buffer.bytes,
-            });
-        }
+        check_buffer("data", bytes.len(), buffer.bytes)?;
         if bytes.is_empty() {
             return self.wait();
         }

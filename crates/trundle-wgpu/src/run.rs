@@ -21,13 +21,7 @@ impl Wgpu {
         dst: &DeviceBuffer,
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
-        let buffers = [("data", plan.work.src_bytes(), src), ("out", plan.work.dst_bytes(), dst)];
-        for (argument, needed, buffer) in buffers {
-            if buffer.bytes() < needed {
-                let (end, buffer) = (needed.cast_signed(), buffer.bytes());
-                return Err(Error::OutOfBounds { argument, first: 0, end, buffer });
-            }
-        }
+        plan.work.check(src.bytes(), dst.bytes())?;
         let prepared = plan.prepared.as_ref().map_err(Clone::clone)?;
         for steps in prepared.steps.chunks(LAUNCHES) {
             if !go_on() {

@@ -1,11 +1,13 @@
 //! The command line.
 
+mod bench;
+mod device;
 mod models;
 
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use trundle::BitOrder;
 use trundle_disk::{ChunkSizes, Storage};
 use trundle_formats::{Codecs, FORMATS, Format, StoredDType, is_url};
@@ -15,6 +17,8 @@ use crate::help;
 use crate::numbers::{Bytes, Range, Sizes};
 use crate::operator::OperatorCommand;
 
+pub(crate) use bench::BenchArgs;
+pub(crate) use device::{DeviceArgs, DeviceName};
 pub(crate) use models::{FuseArgs, ModelArgs, RunArgs};
 
 /// Moves the elements of tensors: rolls, transposes and reverses them exactly, at the speed of
@@ -465,18 +469,6 @@ pub(crate) struct DryRunArgs {
     pub verbose: bool,
 }
 
-/// What moves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DeviceName {
-    /// This machine's CPU
-    #[default]
-    Cpu,
-    /// A GPU, by Vulkan, DirectX 12 or Metal, between buffers in its memory
-    Wgpu,
-    /// NVIDIA's first GPU, by CUDA, between buffers in its memory
-    Cuda,
-}
-
 /// What every command that plans operators takes.
 #[derive(Debug, Args)]
 pub(crate) struct PlannedArgs {
@@ -486,16 +478,8 @@ pub(crate) struct PlannedArgs {
     pub dry: DryRunArgs,
     #[command(flatten)]
     pub numbering: NumberingArgs,
-    /// What would move: cpu, or wgpu or cuda for a GPU, between buffers in its memory
-    #[arg(
-        long,
-        value_name = "DEVICE",
-        value_enum,
-        hide_possible_values = true,
-        default_value_t,
-        hide_default_value = true
-    )]
-    pub device: DeviceName,
+    #[command(flatten)]
+    pub device: DeviceArgs,
 }
 
 /// How a plan becomes numbered tasks.
@@ -738,46 +722,4 @@ pub(crate) struct TuneArgs {
     /// Show no progress
     #[arg(short, long)]
     pub quiet: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BenchArgs {
-    /// Only cases whose `suite/name type sizes` holds one of these words; without words, a few of
-    /// each suite
-    #[arg(value_name = "WORDS")]
-    pub words: Vec<String>,
-    /// Every case of every suite: some minutes
-    #[arg(long, conflicts_with = "words")]
-    pub all: bool,
-    /// Only print which cases there are
-    #[arg(long)]
-    pub list: bool,
-    /// Draw the results as a picture; - is stdout
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
-    /// Write the record as JSON; - is stdout
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// Overwrite these files if they exist
-    #[arg(long)]
-    pub force: bool,
-    /// How many threads to use
-    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
-    pub threads: Option<usize>,
-    /// Put the tensors on large pages, as numpy's and trundle's own results are
-    #[arg(long)]
-    pub large_pages: bool,
-    /// How many times each case is timed in turn with a copy
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = crate::numbers::count)]
-    pub rounds: usize,
-    /// What moves: cpu, or wgpu or cuda for a GPU, between buffers in its memory
-    #[arg(
-        long,
-        value_name = "DEVICE",
-        value_enum,
-        hide_possible_values = true,
-        default_value_t,
-        hide_default_value = true
-    )]
-    pub device: DeviceName,
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     if args.list {
         return print(&list(&suites));
     }
-    if let Some(device) = device::open(args.device)? {
+    if let Some(device) = device::open(args.device.device)? {
         if args.svg.is_some() || args.json.is_some() {
             return Err(Failure::usage("--svg and --json are for --device cpu"));
         }

@@ -46,7 +46,7 @@ pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
 fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failure> {
     let PlannedArgs { planning, dry, numbering, device } = planned;
     let means = &planning.means;
-    let device = device::open(*device)?;
+    let device = device::open(device.device)?;
     if device.is_some() && (numbering.tasks.is_some() || means.json) {
         return Err(Failure::usage("--tasks and --json are for --device cpu"));
     }

@@ -49,15 +49,15 @@ impl Move {
         let begin = first.div_euclid(group) * group;
         // The last group of the last slab need not be whole, nor all there.
         let bytes = self.in_bytes((last - begin).cast_unsigned() + self.width);
+        let place = |each: &Loop| (each.len, self.in_bytes(each.dst_stride.unsigned_abs()));
+        let around: Vec<(usize, usize)> = around.iter().map(place).collect();
         let mut extent = bytes;
-        for each in around.iter().rev() {
-            let stride = self.in_bytes(each.dst_stride.unsigned_abs());
-            if stride < extent {
+        for (len, stride) in around.iter().rev() {
+            if *stride < extent {
                 return None;
             }
-            extent += (each.len - 1) * stride;
+            extent += (len - 1) * stride;
         }
-        let place = |each: &Loop| (each.len, self.in_bytes(each.dst_stride.unsigned_abs()));
         let within = Block {
             src_offset: block.src_offset - begin,
             dst_offset: block.dst_offset - begin,
@@ -67,7 +67,7 @@ impl Move {
         let (width, packing) = (self.width, self.packing);
         Some(Slabs {
             offset: self.in_bytes(usize::try_from(begin).ok()?),
-            around: around.iter().map(place).collect(),
+            around,
             bytes,
             within: canonicalize(Move {
                 width,

@@ -20,12 +20,12 @@ mod square;
 
 use std::fmt;
 
-use trundle_core::{InPlace, Move, Result};
+use trundle_core::{InPlace, Move, Result, check_buffer};
 use trundle_kernels::simd::LINE;
 
 use crate::Planner;
 use crate::plan::plural;
-use crate::slices::{check_buffer, check_whole};
+use crate::slices::check_whole;
 use cells::Cells;
 use grid::CellSize;
 use memory::Memory;

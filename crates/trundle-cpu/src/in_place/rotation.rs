@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::ptr;
 
 use trundle_core::{Along, InPlace, InPlaceAxis};
-use trundle_kernels::{Call, FloorTile, Kernel, MOST_TOGETHER_BYTES, Roles, simd};
+use trundle_kernels::{Call, FloorOrder, FloorTile, Kernel, MOST_TOGETHER_BYTES, Roles, simd};
 
 use super::Limits;
 use super::memory::{Around, Memory};
@@ -221,20 +221,20 @@ impl Towers {
             let mut start = Saved::new(Memory::new(place(circles.start)), 0..b);
             for circle in circles.clone() {
                 let memory = place(circle);
-                let is_last = circle + 1 == circles.end;
-                let tile = |foot, last, bytes, refill| FloorTile {
+                let tile = |foot, last, bytes, order| FloorTile {
                     memory,
                     floors: &self.a_floors,
                     foot,
                     last,
                     bytes,
-                    is_cached: true,
-                    refill,
-                    is_backwards: false,
+                    order,
                 };
-                let next = if is_last { ptr::null() } else { place(circle + 1).cast_const() };
-                climb(&tile(0, memory.wrapping_add(b), a, ptr::null()));
-                climb(&tile(a, start.bytes.as_mut_ptr(), b, next));
+                let rest = match circle + 1 == circles.end {
+                    true => FloorOrder::Cached,
+                    false => FloorOrder::Refilled(place(circle + 1)),
+                };
+                climb(&tile(0, memory.wrapping_add(b), a, FloorOrder::Cached));
+                climb(&tile(a, start.bytes.as_mut_ptr(), b, rest));
             }
         }
     }
@@ -332,9 +332,7 @@ impl Towers {
             foot: feet.start,
             last,
             bytes: feet.len(),
-            is_cached: false,
-            refill: ptr::null(),
-            is_backwards: !rises,
+            order: if rises { FloorOrder::Forwards } else { FloorOrder::Backwards },
         };
         // SAFETY: by the caller; the saved bytes are apart from the circle.
         unsafe {
@@ -373,9 +371,7 @@ impl Towers {
             foot: first + part.start,
             last: saved.bytes[part.start..].as_ptr(),
             bytes: part.len(),
-            is_cached: false,
-            refill: ptr::null(),
-            is_backwards: false,
+            order: FloorOrder::Forwards,
         };
         // SAFETY: by the caller.
         unsafe { climb(&tile) };

@@ -4,23 +4,11 @@ use proptest::strategy::Strategy;
 use proptest::test_runner::TestCaseError;
 use trundle::lowering::Runner;
 use trundle::{Chain, Plan, Shape, Width};
-use trundle_core::{BitOrder, Packing};
-use trundle_testing::cases::widths;
+use trundle_testing::cases::any_widths;
 use trundle_testing::shapings::{ShapingChain, shaping_chains};
 use trundle_testing::{everything, holds, noise};
 
 use crate::host::Host;
-
-/// The width of elements: bytes, or packed.
-fn any_width() -> impl Strategy<Value = Width> {
-    let packings: Vec<Packing> = (1..8)
-        .flat_map(|bits| BitOrder::ALL.map(|order| Packing::new(bits, order)))
-        .flatten()
-        .collect();
-    (widths(), 0..5 * packings.len()).prop_map(move |(bytes, packing)| {
-        packings.get(packing).map_or(Width::Bytes(bytes), |packing| Width::SubByte(*packing))
-    })
-}
 
 /// Buffers begin `shift` bytes behind a multiple of 16, the source and the destination.
 fn is_as_on_the_cpu(
@@ -74,7 +62,7 @@ fn random_chains_are_as_on_the_cpu() {
     let cases = if everything() { 10_000 } else { 500 };
     let shift =
         || (0..4usize, 0..16usize).prop_map(|(turn, shift)| if turn == 0 { shift } else { 0 });
-    let given = (shaping_chains(3000, 5), any_width(), shift(), shift());
+    let given = (shaping_chains(3000, 5), any_widths(), shift(), shift());
     holds(cases, &given, |(chain, width, src, dst)| {
         is_as_on_the_cpu(host, &chain, width, [src, dst]).map_err(TestCaseError::fail)
     });

@@ -63,18 +63,7 @@ impl Backend for Invocations {
         dst: &mut [u8],
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
-        let needed =
-            [("data", plan.work.src_bytes(), src.len()), ("out", plan.work.dst_bytes(), dst.len())];
-        for (argument, needed, buffer) in needed {
-            if buffer < needed {
-                return Err(Error::OutOfBounds {
-                    argument,
-                    first: 0,
-                    end: needed.cast_signed(),
-                    buffer,
-                });
-            }
-        }
+        plan.work.check(src.len(), dst.len())?;
         // What lies behind the bytes of a buffer in its last words is random.
         let (src, mut words) = (words(src), words(dst));
         let mut written = vec![0; words.len()];

@@ -24,12 +24,21 @@ pub struct FloorTile<'a> {
     pub last: *const u8,
     /// The bytes of each run.
     pub bytes: usize,
-    /// Of a single floor that is gone through from its start: whether it is in the caches, where ordinary stores leave it.
-    pub is_cached: bool,
-    /// Of one in the caches that is not overlapped: what takes the place of each byte of `last` once that is moved, or null.
-    pub refill: *const u8,
-    /// Whether they are gone through from the end, where what becomes of the last floor is before it.
-    pub is_backwards: bool,
+    /// How they are gone through.
+    pub order: FloorOrder,
+}
+
+/// How floors are gone through.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum FloorOrder {
+    /// From the start.
+    Forwards,
+    /// From the end, where what becomes of the last floor is before it.
+    Backwards,
+    /// A single one from the start, in the caches, where ordinary stores leave it.
+    Cached,
+    /// The same, which is not overlapped: as each byte of `last` has been moved, one from here takes its place.
+    Refilled(*const u8),
 }
 
 /// Of so many floors some lines are moved at a time.
@@ -52,15 +61,20 @@ pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
 /// As [`Call::FloorTile`](crate::Call::FloorTile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FloorTile<'_>) {
-    let FloorTile { memory, floors, foot, last, bytes, is_backwards, .. } = *tile;
+    let FloorTile { memory, floors, foot, last, bytes, order } = *tile;
+    let is_backwards = order == FloorOrder::Backwards;
     // SAFETY: by the caller.
     unsafe {
         if let [only] = floors {
             let dst = memory.add(foot + only);
-            return match (tile.is_cached, tile.refill.is_null()) {
-                (true, true) => copy_down(token, last, dst, bytes),
-                (true, false) => copy_and_refill(token, (last.cast_mut(), tile.refill), dst, bytes),
-                (false, _) => shift(token, last, dst, bytes, is_backwards),
+            return match order {
+                FloorOrder::Cached => copy_down(token, last, dst, bytes),
+                FloorOrder::Refilled(refill) => {
+                    copy_and_refill(token, (last.cast_mut(), refill), dst, bytes);
+                }
+                FloorOrder::Forwards | FloorOrder::Backwards => {
+                    shift(token, last, dst, bytes, is_backwards);
+                }
             };
         }
         let is_few = floors.len() <= FEW_FLOORS;

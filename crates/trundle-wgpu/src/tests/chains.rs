@@ -1,27 +1,15 @@
 //! Random chains, beside the CPU.
 
-use proptest::strategy::Strategy;
 use proptest::test_runner::TestCaseError;
 use trundle::lowering::{Device, PlannedProgram, Runner};
 use trundle::{Chain, DType, Plan, Shape, Width};
-use trundle_core::{Backend, BitOrder, Packing};
-use trundle_testing::cases::widths;
+use trundle_core::Backend;
+use trundle_testing::cases::any_widths;
 use trundle_testing::shapings::{ShapingChain, shaping_chains};
 use trundle_testing::{everything, holds, noise};
 
 use super::device;
 use crate::{DeviceBuffer, Wgpu};
-
-/// The width of elements: bytes, or packed.
-fn any_width() -> impl Strategy<Value = Width> {
-    let packings: Vec<Packing> = (1..8)
-        .flat_map(|bits| BitOrder::ALL.map(|order| Packing::new(bits, order)))
-        .flatten()
-        .collect();
-    (widths(), 0..5 * packings.len()).prop_map(move |(bytes, packing)| {
-        packings.get(packing).map_or(Width::Bytes(bytes), |packing| Width::SubByte(*packing))
-    })
-}
 
 fn is_as_on_the_cpu(device: &Wgpu, given: &ShapingChain, width: Width) -> Result<(), String> {
     let refused = |refusal: &dyn std::fmt::Display| format!("refused: {refusal}");
@@ -76,7 +64,7 @@ fn random_chains_are_as_on_the_cpu() {
     let Some(device) = device() else { return };
     let cases = if everything() { 10_000 } else { 500 };
     let small = device.clone().with_windows(1);
-    holds(cases, &(shaping_chains(3000, 5), any_width(), 0..4u8), |(chain, width, turn)| {
+    holds(cases, &(shaping_chains(3000, 5), any_widths(), 0..4u8), |(chain, width, turn)| {
         let device = if turn == 0 { &small } else { &device };
         is_as_on_the_cpu(device, &chain, width).map_err(TestCaseError::fail)
     });

@@ -1,0 +1,29 @@
+//! `--device`.
+
+use clap::{Args, ValueEnum};
+
+/// What moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeviceName {
+    /// This machine's CPU
+    #[default]
+    Cpu,
+    /// A GPU, by Vulkan, DirectX 12 or Metal, between buffers in its memory
+    Wgpu,
+    /// NVIDIA's first GPU, by CUDA, between buffers in its memory
+    Cuda,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DeviceArgs {
+    /// What moves: cpu, or wgpu or cuda for a GPU, between buffers in its memory
+    #[arg(
+        long,
+        value_name = "DEVICE",
+        value_enum,
+        hide_possible_values = true,
+        default_value_t,
+        hide_default_value = true
+    )]
+    pub device: DeviceName,
+}
