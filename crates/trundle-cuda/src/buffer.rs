@@ -1,41 +1,53 @@
 //! Memory of a device.
 
 use std::fmt;
-use std::sync::Arc;
 
 use trundle_core::{Error, Result, check_buffer};
 
-use crate::driver::Context;
-use crate::{Cuda, DeviceBytes};
+use crate::Cuda;
+use crate::stream::Stream;
 
-/// Bytes in a device's memory, which are given back with it.
+/// Memory of a device: an address, and how many bytes there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceBytes {
+    /// The address, as `CUdeviceptr`. It need not be aligned, though kernels are faster where it is.
+    pub address: u64,
+    /// The bytes from there on.
+    pub bytes: usize,
+}
+
+/// Bytes in a device's memory, for what is done on one stream: the caller's ([`Cuda::borrowed`]), or its own, which are given
+/// back with it, when the stream has done all that was begun before.
 pub struct CudaBuffer {
-    context: Arc<Context>,
+    stream: Stream,
     memory: DeviceBytes,
+    is_borrowed: bool,
 }
 
 impl CudaBuffer {
     /// New memory of so many bytes, all of them 0.
-    pub(crate) fn new(cuda: &Cuda, bytes: usize) -> Result<CudaBuffer> {
-        let address = cuda.context.allocate(bytes)?;
-        Ok(CudaBuffer {
-            context: Arc::clone(&cuda.context),
-            memory: DeviceBytes { address, bytes },
-        })
-    }
-
-    /// New memory with these values.
-    pub(crate) fn of<T: Copy>(cuda: &Cuda, values: &[T]) -> Result<CudaBuffer> {
-        let buffer = CudaBuffer::new(cuda, size_of_val(values))?;
-        if !values.is_empty() {
-            // SAFETY: it has just been allocated for them.
-            unsafe { cuda.context.write(buffer.memory.address, values)? };
+    pub(crate) fn zeros(stream: Stream, bytes: usize) -> Result<CudaBuffer> {
+        let buffer = CudaBuffer::allocated(stream, bytes)?;
+        if bytes > 0 {
+            // SAFETY: they have just been allocated, and are given back in the order of the stream.
+            unsafe { stream.zero(buffer.memory.address, bytes)? };
         }
         Ok(buffer)
     }
 
-    pub(crate) fn context(&self) -> &Context {
-        &self.context
+    /// New memory with these values.
+    pub(crate) fn of<T: Copy>(stream: Stream, values: &[T]) -> Result<CudaBuffer> {
+        let buffer = CudaBuffer::allocated(stream, size_of_val(values))?;
+        if !values.is_empty() {
+            // SAFETY: it has just been allocated for them.
+            unsafe { stream.write(buffer.memory.address, values)? };
+        }
+        Ok(buffer)
+    }
+
+    fn allocated(stream: Stream, bytes: usize) -> Result<CudaBuffer> {
+        let address = stream.allocate(bytes)?;
+        Ok(CudaBuffer { stream, memory: DeviceBytes { address, bytes }, is_borrowed: false })
     }
 
     /// Where it is, for whoever uses the device too.
@@ -45,73 +57,103 @@ impl CudaBuffer {
 }
 
 impl Cuda {
-    /// Copies all bytes of a buffer to another of as many, in the order of the default stream: [`Cuda::wait`] waits for it.
+    /// The caller's memory as a buffer, which is never given back here.
+    ///
+    /// # Safety
+    /// Until the stream has done all that was begun with the buffer: the device can read so many bytes there, and nobody else
+    /// writes to them; where the buffer is written to, the device can write them, and nobody else reads them. Two buffers
+    /// that something is moved between do not overlap. A graph that the stream is captured into is replayed under the same
+    /// conditions.
+    pub unsafe fn borrowed(&self, memory: DeviceBytes) -> CudaBuffer {
+        CudaBuffer { stream: self.stream, memory, is_borrowed: true }
+    }
+
+    /// Copies all bytes of a buffer to another of as many: [`Cuda::wait`] waits for it.
     ///
     /// # Errors
     /// [`Error::SizesDiffer`] if it has more or less of them; nothing is begun then. [`Error::DeviceFailed`], also if one of
-    /// them is another device's.
+    /// them is another stream's.
     pub fn copy(&self, src: &CudaBuffer, dst: &mut CudaBuffer) -> Result<()> {
         let [left_size, right_size] = [src.memory.bytes, dst.memory.bytes];
         if left_size != right_size {
             return Err(Error::SizesDiffer { left: "data", right: "out", left_size, right_size });
         }
-        if ![src.context(), dst.context()].iter().all(|it| it.is(&self.context)) {
-            let message = format!("a buffer is not of {}", self.name());
-            return Err(Error::DeviceFailed { message });
-        }
+        self.check_buffers(&[src, dst])?;
         match left_size {
             0 => Ok(()),
-            // SAFETY: so many are at both, one of which is borrowed for this alone. Memory is given back when the default stream is done.
-            bytes => unsafe { self.context.copy(src.memory.address, dst.memory.address, bytes) },
+            // SAFETY: so many are at both, one of which is borrowed for this alone. Memory of their own is given back in the
+            // order of the stream, and that of the caller is there until it has done this.
+            bytes => unsafe { self.stream.copy(src.memory.address, dst.memory.address, bytes) },
         }
     }
 
-    /// The bytes of a buffer, when all is done that was begun on the default stream.
+    /// The bytes of a buffer, when all is done that was begun on the stream.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`].
+    /// [`Error::DeviceFailed`], also if the buffer is another stream's.
     pub fn read(&self, buffer: &CudaBuffer) -> Result<Vec<u8>> {
         let mut bytes = vec![0; buffer.memory.bytes];
         self.read_into(buffer, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Copies the first bytes of a buffer to the host's memory, when all is done that was begun on the default stream.
+    /// Copies the first bytes of a buffer to the host's memory, when all is done that was begun on the stream.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`].
+    /// [`Error::OutOfBounds`] if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`], also if the
+    /// buffer is another stream's.
     pub fn read_into(&self, buffer: &CudaBuffer, bytes: &mut [u8]) -> Result<()> {
         check_buffer("data", bytes.len(), buffer.memory.bytes)?;
+        self.check_buffers(&[buffer])?;
         match bytes {
             [] => self.wait(),
             // SAFETY: so many are there.
-            bytes => unsafe { buffer.context.read(buffer.memory.address, bytes) },
+            bytes => unsafe { self.stream.read(buffer.memory.address, bytes) },
         }
     }
 
-    /// Copies bytes of the host to the beginning of a buffer, in the order of the default stream.
+    /// Copies bytes of the host to the beginning of a buffer, when all is done that was begun on the stream.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`].
+    /// [`Error::OutOfBounds`] if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`], also if the
+    /// buffer is another stream's.
     pub fn write(&self, buffer: &mut CudaBuffer, bytes: &[u8]) -> Result<()> {
         check_buffer("out", bytes.len(), buffer.memory.bytes)?;
+        self.check_buffers(&[buffer])?;
         match bytes {
             [] => Ok(()),
             // SAFETY: so many are there, and nobody else has them.
-            bytes => unsafe { buffer.context.write(buffer.memory.address, bytes) },
+            bytes => unsafe { self.stream.write(buffer.memory.address, bytes) },
+        }
+    }
+
+    /// Refuses buffers of other streams, and memory that would be gone when a graph is replayed.
+    pub(crate) fn check_buffers(&self, buffers: &[&CudaBuffer]) -> Result<()> {
+        if let Some(other) = buffers.iter().find(|buffer| !buffer.stream.is(self.stream)) {
+            let message = format!("{other:?} is of another stream than {self:?}");
+            return Err(Error::DeviceFailed { message });
+        }
+        match buffers.iter().all(|buffer| buffer.is_borrowed) {
+            true => Ok(()),
+            false => self
+                .stream
+                .check_no_capture("a buffer of its own may be gone when that is replayed"),
         }
     }
 }
 
 impl Drop for CudaBuffer {
     fn drop(&mut self) {
-        // SAFETY: it was allocated there, and is nobody else's: what the default stream still does with it is done before.
-        unsafe { self.context.free(self.memory.address) };
+        if !self.is_borrowed {
+            // SAFETY: it was allocated there, and is nobody else's: only what has been begun still uses it.
+            unsafe { self.stream.free(self.memory.address) };
+        }
     }
 }
 
 impl fmt::Debug for CudaBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CudaBuffer({:?} on {})", self.memory, self.context.name)
+        let DeviceBytes { address, bytes } = self.memory;
+        write!(f, "CudaBuffer({bytes} bytes at {address:#x} on {:?})", self.stream)
     }
 }

@@ -10,7 +10,8 @@ use libloading::Library;
 use trundle_core::program::Budget;
 use trundle_core::{Backend, Error, Move, Result};
 
-use crate::launch::{Launch, Misaligned};
+use crate::DeviceBytes;
+use crate::launch::{Ends, Launch, Misaligned};
 use crate::parameters::Parameters;
 use crate::prepared::Prepared;
 
@@ -114,7 +115,7 @@ impl Backend for Host {
     type InPlacePlan = Infallible;
 
     fn plan(&self, work: &Move) -> HostPlan {
-        let (prepared, numbers) = Prepared::of(work).expect("no test is too large");
+        let (prepared, numbers) = Prepared::of(work);
         HostPlan { prepared, numbers: numbers.all().to_vec() }
     }
 
@@ -152,15 +153,16 @@ impl Backend for Host {
             numbers_bytes: 8 * plan.numbers.len() as u64,
             written: written.as_mut_ptr(),
         };
-        for at in 0..plan.prepared.launches() {
+        let ends = Ends {
+            src: DeviceBytes { address: memory.src, bytes: src.len() },
+            dst: DeviceBytes { address: memory.dst, bytes: dst.len() },
+            numbers: memory.numbers,
+        };
+        for launch in plan.prepared.launches(Misaligned::of(memory.src, memory.dst))?.iter() {
             if !go_on() {
                 return Err(Error::Stopped);
             }
-            let mut launch = plan.prepared.launch(at, Misaligned::of(memory.src, memory.dst))?;
-            launch.parameters.src = memory.src;
-            launch.parameters.dst = memory.dst;
-            launch.parameters.numbers = memory.numbers;
-            launch.parameters.src_bytes = memory.src_bytes;
+            let mut launch = Launch { parameters: launch.between(&ends), ..*launch };
             if self.wide {
                 launch.parameters = launch.parameters.widened();
             }

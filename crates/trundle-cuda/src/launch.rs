@@ -3,6 +3,7 @@
 use trundle_core::{Error, Result};
 use trundle_gpu::{GpuBlock, Pattern};
 
+use crate::DeviceBytes;
 use crate::kernel::Kernel;
 use crate::numbers::Sums;
 use crate::parameters::{MOST_LOOPS, Parameters};
@@ -17,6 +18,15 @@ pub(crate) struct Launch {
     pub(crate) kernel: Kernel,
     pub(crate) blocks: u32,
     pub(crate) parameters: Parameters,
+}
+
+/// What a run moves between: buffers, and the tables that its kernels read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    pub(crate) src: DeviceBytes,
+    pub(crate) dst: DeviceBytes,
+    /// The address of the tables.
+    pub(crate) numbers: u64,
 }
 
 /// How far buffers begin behind a multiple of 16 bytes, which decides what can be read and written at once.
@@ -78,6 +88,17 @@ impl Launch {
         match i32::try_from(blocks) {
             Ok(blocks) => Ok(Launch { kernel, blocks: blocks.cast_unsigned(), parameters }),
             Err(_) => too_large(format!("{blocks} blocks of threads for one launch")),
+        }
+    }
+
+    /// What every thread is given.
+    pub(crate) fn between(&self, ends: &Ends) -> Parameters {
+        Parameters {
+            src: ends.src.address,
+            src_bytes: ends.src.bytes as u64,
+            dst: ends.dst.address,
+            numbers: ends.numbers,
+            ..self.parameters
         }
     }
 }

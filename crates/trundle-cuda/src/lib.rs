@@ -1,5 +1,5 @@
-//! Moves on NVIDIA's GPUs, by CUDA: between the caller's pointers and on the caller's streams, or as a
-//! [`Backend`](trundle_core::Backend) with buffers of its own. How a move is done is decided by the crate trundle-gpu.
+//! Moves on NVIDIA's GPUs, by CUDA, as a [`Backend`](trundle_core::Backend): on the caller's streams and between the caller's
+//! pointers, or buffers of its own. How a move is done is decided by the crate trundle-gpu.
 //!
 //! The driver is loaded when a device is opened, and nothing else of CUDA is needed: the kernels, `kernels/*.h`, are
 //! compiled to PTX that is checked in, which `kernels/build.py` makes. The tests compile the same text for the host, where a
@@ -24,13 +24,30 @@
 //! let rolled: Vec<u8> = gpu.read(&dst)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Between memory that is there, on a stream that is there, nothing is copied, allocated or waited for:
+//!
+//! ```no_run
+//! # use trundle_core::{Backend, Move, Result};
+//! # use trundle_cuda::{Cuda, CudaPlan, DeviceBytes};
+//! # fn moved(gpu: &Cuda, plan: &CudaPlan, stream: *mut std::ffi::c_void, [src, dst]: [DeviceBytes; 2]) -> Result<()> {
+//! // SAFETY: the stream is of this device, and lives; both are there until it has done this, and do not overlap.
+//! let (gpu, src, mut dst) = unsafe {
+//!     let gpu = gpu.on(stream);
+//!     let [src, dst] = [src, dst].map(|memory| gpu.borrowed(memory));
+//!     (gpu, src, dst)
+//! };
+//! gpu.run(plan, &src, &mut dst)
+//! # }
+//! ```
 #![allow(unsafe_code)]
 
 mod backend;
 mod buffer;
+mod context;
 mod device;
 mod divisor;
-mod driver;
+mod failure;
 #[cfg(test)]
 mod host;
 mod kernel;
@@ -42,10 +59,11 @@ mod plan;
 mod prepared;
 mod ptx;
 mod rows;
+mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use buffer::CudaBuffer;
-pub use device::{Cuda, DeviceBytes};
+pub use buffer::{CudaBuffer, DeviceBytes};
+pub use device::Cuda;
 pub use no_device::NoDevice;
 pub use plan::CudaPlan;

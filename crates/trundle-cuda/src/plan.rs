@@ -1,63 +1,80 @@
 //! How a move is done on a device.
 
+use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
 
 use trundle_core::{Error, Move, Result};
 use trundle_gpu::GpuMove;
 
-use crate::driver::Context;
-use crate::launch::{Launch, Misaligned};
+use crate::CudaBuffer;
+use crate::launch::{Ends, Launch, Misaligned};
 use crate::prepared::Prepared;
-use crate::{Cuda, CudaBuffer, DeviceBytes};
+use crate::stream::Stream;
 
 /// How a move is done on a device: it prints itself. What its kernels read beside the source is in the device's memory.
 pub struct CudaPlan {
-    /// What is launched, or why that cannot be.
-    prepared: Result<(Prepared, Option<CudaBuffer>)>,
-    work: GpuMove,
-    context: Arc<Context>,
+    prepared: Prepared,
+    /// None, where the kernels read nothing but the source, or why they cannot be had.
+    tables: Result<Option<CudaBuffer>>,
+    stream: Stream,
 }
 
 impl CudaPlan {
-    pub(crate) fn new(cuda: &Cuda, work: &Move) -> CudaPlan {
-        let prepared = Prepared::of(work).and_then(|(prepared, numbers)| {
-            let numbers = match numbers.all() {
-                [] => None,
-                numbers => Some(CudaBuffer::of(cuda, numbers)?),
-            };
-            Ok((prepared, numbers))
-        });
-        CudaPlan { prepared, work: GpuMove::of(work), context: Arc::clone(&cuda.context) }
+    pub(crate) fn new(stream: Stream, work: &Move) -> CudaPlan {
+        let (prepared, numbers) = Prepared::of(work);
+        let tables = match numbers.all() {
+            [] => Ok(None),
+            numbers => CudaBuffer::of(stream, numbers).map(Some),
+        };
+        CudaPlan { prepared, tables, stream }
     }
 
     /// How the move is done, whatever the device is.
     pub fn gpu_move(&self) -> &GpuMove {
-        &self.work
+        &self.prepared.work
     }
 
-    pub(crate) fn context(&self) -> &Context {
-        &self.context
+    /// Whether its kernels read anything beside the source: lengths, indices. Such a plan is of the stream that it was made
+    /// on, and others are of all streams of their device.
+    pub fn has_tables(&self) -> bool {
+        !matches!(self.tables, Ok(None))
     }
 
-    /// What is launched between buffers of so many bytes.
-    pub(crate) fn prepared(&self, src: usize, dst: usize) -> Result<&Prepared> {
-        let (prepared, _) = self.prepared.as_ref().map_err(Error::clone)?;
-        prepared.work.check(src, dst).map(|()| prepared)
+    /// Refuses to be run on a stream that it is not of, or where a graph would need its tables.
+    pub(crate) fn check_stream(&self, stream: Stream) -> Result<()> {
+        if !self.has_tables() {
+            return match self.stream.is_of(stream.context) {
+                true => Ok(()),
+                false => Err(misplaced("", self.stream, stream)),
+            };
+        }
+        if !self.stream.is(stream) {
+            return Err(misplaced(" has tables and", self.stream, stream));
+        }
+        stream.check_no_capture("the tables of a plan may be gone when that is replayed")
     }
 
-    /// One of its launches.
-    pub(crate) fn launch(&self, at: usize, src: DeviceBytes, dst: DeviceBytes) -> Result<Launch> {
-        let (prepared, numbers) = self.prepared.as_ref().map_err(Error::clone)?;
-        let numbers = numbers.as_ref().map_or(0, |numbers| numbers.device_bytes().address);
-        let launch = prepared.launch(at, Misaligned::between(src, dst))?;
-        Ok(launch.between(src, dst, numbers))
+    /// All that is launched between the ends, none of which is too short.
+    pub(crate) fn launches(&self, ends: &Ends) -> Result<Cow<'_, [Launch]>> {
+        self.prepared.work.check(ends.src.bytes, ends.dst.bytes)?;
+        self.prepared.launches(Misaligned::of(ends.src.address, ends.dst.address))
     }
+
+    /// Where its tables are, or 0.
+    pub(crate) fn numbers(&self) -> Result<u64> {
+        let tables = self.tables.as_ref().map_err(Error::clone)?;
+        Ok(tables.as_ref().map_or(0, |tables| tables.device_bytes().address))
+    }
+}
+
+fn misplaced(has: &str, planned: Stream, run: Stream) -> Error {
+    let message = format!("the plan{has} was made on {planned:?}, and is run on {run:?}");
+    Error::DeviceFailed { message }
 }
 
 impl fmt::Display for CudaPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (work, device) = (&self.work, &self.context.name);
+        let (work, device) = (self.gpu_move(), &self.stream.context.name);
         let launches = work.blocks().len();
         let plural = if launches == 1 { "" } else { "es" };
         write!(f, "{launches} launch{plural} on {device}: {work}")

@@ -1,6 +1,8 @@
 //! What is decided about a move before its buffers are known.
 
-use trundle_core::{Move, Result};
+use std::borrow::Cow;
+
+use trundle_core::{Error, Move, Result};
 use trundle_gpu::GpuMove;
 
 use crate::launch::{Launch, Misaligned};
@@ -13,36 +15,33 @@ pub(crate) struct Prepared {
     grain: usize,
     sums: Vec<Sums>,
     /// The launches where both buffers begin at multiples of 16 bytes, as whole allocations do.
-    aligned: Vec<Launch>,
+    aligned: Result<Vec<Launch>>,
 }
 
 impl Prepared {
     /// Prepares a move; gives what its kernels read beside the source, too.
-    pub(crate) fn of(work: &Move) -> Result<(Prepared, Numbers)> {
+    pub(crate) fn of(work: &Move) -> (Prepared, Numbers) {
         let (grain, work) = (work.grain_bytes(), GpuMove::of(work));
         let mut numbers = Numbers::default();
         let sums = work.blocks().iter().map(|block| numbers.sums(block)).collect();
-        let mut prepared = Prepared { work, grain, sums, aligned: Vec::new() };
-        prepared.aligned = (0..prepared.launches())
-            .map(|at| prepared.made(at, Misaligned::default()))
-            .collect::<Result<_>>()?;
-        Ok((prepared, numbers))
+        let mut prepared = Prepared { work, grain, sums, aligned: Ok(Vec::new()) };
+        prepared.aligned = prepared.made(Misaligned::default());
+        (prepared, numbers)
     }
 
-    /// How many launches there are, one for each block.
-    pub(crate) fn launches(&self) -> usize {
-        self.work.blocks().len()
-    }
-
-    /// One of them.
-    pub(crate) fn launch(&self, at: usize, misaligned: Misaligned) -> Result<Launch> {
+    /// The launches, one for each block. Those of whole allocations are there already.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if one is more than a launch can do.
+    pub(crate) fn launches(&self, misaligned: Misaligned) -> Result<Cow<'_, [Launch]>> {
         match misaligned == Misaligned::default() {
-            true => Ok(self.aligned[at].clone()),
-            false => self.made(at, misaligned),
+            true => self.aligned.as_deref().map(Cow::Borrowed).map_err(Error::clone),
+            false => self.made(misaligned).map(Cow::Owned),
         }
     }
 
-    fn made(&self, at: usize, misaligned: Misaligned) -> Result<Launch> {
-        Launch::of(&self.work.blocks()[at], self.grain, misaligned, self.sums[at])
+    fn made(&self, misaligned: Misaligned) -> Result<Vec<Launch>> {
+        let blocks = self.work.blocks().iter().zip(&self.sums);
+        blocks.map(|(block, sums)| Launch::of(block, self.grain, misaligned, *sums)).collect()
     }
 }

@@ -68,12 +68,12 @@ fn the_callers_pointers_are_moved_between_wherever_they_begin() {
                 .copy_from_slice(&some[shift + from..shift + from + work.width()]);
         });
         let dst = device.buffer(8016).unwrap();
-        let [from, to] = [&*src, &*dst].map(|buffer| DeviceBytes {
-            address: buffer.device_bytes().address + shift as u64,
-            bytes: 8000,
-        });
         // SAFETY: both are within their buffers, which live until what is read has been done.
-        unsafe { device.run_on(&plan, std::ptr::null_mut(), from, to) }.unwrap();
+        let [from, mut to] = [&*src, &*dst].map(|buffer| unsafe {
+            let address = buffer.device_bytes().address + shift as u64;
+            device.borrowed(DeviceBytes { address, bytes: 8000 })
+        });
+        device.run(&plan, &from, &mut to).unwrap();
         let made = device.read(&dst).unwrap();
         assert_eq!(made[shift..shift + 8000], expected);
         assert!(made[..shift].iter().chain(&made[shift + 8000..]).all(|byte| *byte == 0));

@@ -1,0 +1,159 @@
+//! The primary context of a device, with the kernels.
+//!
+//! It is the one that other libraries use too, so that their pointers and streams are its own. A thread's current context is as
+//! before when a function returns.
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_void};
+use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys;
+
+use crate::NoDevice;
+use crate::failure::said;
+use crate::kernel::{Kernel, NAMES};
+use crate::ptx::{Ptx, for_capability};
+
+/// The primary context of a device, with the kernels.
+pub(crate) struct Context {
+    /// Which device it is: the first is 0.
+    pub(crate) ordinal: usize,
+    /// What the device is called.
+    pub(crate) name: String,
+    /// Whether memory can be allocated and given back in the order of a stream.
+    pub(crate) has_pools: bool,
+    context: sys::CUcontext,
+    /// As [`NAMES`].
+    functions: Vec<sys::CUfunction>,
+    dropped: Mutex<Vec<(sys::CUstream, u64)>>,
+}
+
+// SAFETY: the driver's handles may be used by any thread, by several at once: its documentation says so of all functions that
+// are called with them.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+/// The names that NVIDIA gives the driver's library: others that are tried, too, are of no account.
+const LIBRARIES: &[&str] =
+    if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
+
+impl Context {
+    /// That of a device. Each is opened once and stays until the process ends: streams and graphs of the caller's may have
+    /// launches of its kernels for longer than anybody here knows.
+    pub(crate) fn of_device(ordinal: usize) -> Result<&'static Context, NoDevice> {
+        static OPENED: Mutex<BTreeMap<usize, &'static Context>> = Mutex::new(BTreeMap::new());
+        let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(context) = opened.get(&ordinal) {
+            return Ok(context);
+        }
+        let context = Box::leak(Box::new(Context::open(ordinal)?));
+        opened.insert(ordinal, context);
+        Ok(context)
+    }
+
+    fn open(ordinal: usize) -> Result<Context, NoDevice> {
+        let no_device = |found: String| NoDevice { ordinal, libraries: LIBRARIES, found };
+        // SAFETY: to load the driver is to run what the system has installed as such.
+        if !unsafe { sys::is_culib_present() } {
+            return Err(no_device("there is no such library".to_owned()));
+        }
+        let refused = |error: DriverError| no_device(format!("the driver says {}", said(error)));
+        result::init().map_err(refused)?;
+        let count = result::device::get_count().map_err(refused)?;
+        let at = i32::try_from(ordinal).ok().filter(|at| *at < count);
+        let at = at
+            .ok_or_else(|| no_device(format!("the driver has {count}, the first of which is 0")))?;
+        let device = result::device::get(at).map_err(refused)?;
+        let name = result::device::get_name(device).map_err(refused)?;
+        let capability = capability(device).map_err(refused)?;
+        let ptx = for_capability(capability).ok_or_else(|| {
+            let has = format!("{}.{}", capability / 10, capability % 10);
+            no_device(format!("{name} has compute capability {has}, which is less than 7.5"))
+        })?;
+        let mut opened = Context {
+            ordinal,
+            name,
+            has_pools: has_pools(device).map_err(refused)?,
+            // SAFETY: the driver has given the device.
+            context: unsafe { result::primary_ctx::retain(device) }.map_err(refused)?,
+            functions: Vec::new(),
+            dropped: Mutex::new(Vec::new()),
+        };
+        opened.load(ptx).map_err(|error| {
+            // SAFETY: it was retained once.
+            let _ = unsafe { result::primary_ctx::release(device) };
+            refused(error)
+        })?;
+        Ok(opened)
+    }
+
+    fn load(&mut self, ptx: &Ptx) -> Result<(), DriverError> {
+        let _current = self.current()?;
+        // SAFETY: the text ends with a zero, and a context is current.
+        let module = unsafe { result::module::load_data(ptx.text.as_ptr().cast::<c_void>())? };
+        for name in NAMES {
+            let name = CString::new(name).unwrap_or_default();
+            // SAFETY: the module has just been loaded.
+            self.functions.push(unsafe { result::module::get_function(module, name)? });
+        }
+        Ok(())
+    }
+
+    /// Makes the context the thread's current one, unless it is, for as long as what is given lives.
+    pub(crate) fn current(&self) -> Result<Current, DriverError> {
+        let mut current = null_mut();
+        // SAFETY: there is room for it.
+        unsafe { sys::cuCtxGetCurrent(&raw mut current) }.result()?;
+        let is_pushed = current != self.context;
+        if is_pushed {
+            // SAFETY: the context is retained.
+            unsafe { sys::cuCtxPushCurrent_v2(self.context) }.result()?;
+        }
+        Ok(Current { is_pushed })
+    }
+
+    pub(crate) fn function(&self, kernel: Kernel) -> sys::CUfunction {
+        self.functions[kernel.number()]
+    }
+
+    /// Memory that nobody has any more, by its stream, and that is not given back yet.
+    pub(crate) fn dropped(&self) -> MutexGuard<'_, Vec<(sys::CUstream, u64)>> {
+        self.dropped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A context that is the thread's current one.
+pub(crate) struct Current {
+    is_pushed: bool,
+}
+
+impl Drop for Current {
+    fn drop(&mut self) {
+        if self.is_pushed {
+            let mut popped = null_mut();
+            // SAFETY: this thread has pushed it.
+            let _ = unsafe { sys::cuCtxPopCurrent_v2(&raw mut popped) };
+        }
+    }
+}
+
+/// Ten times the compute capability.
+fn capability(device: sys::CUdevice) -> Result<u32, DriverError> {
+    use sys::CUdevice_attribute as Attribute;
+    let [major, minor] = [
+        Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+        Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+    ]
+    // SAFETY: the driver has given the device.
+    .map(|attribute| unsafe { result::device::get_attribute(device, attribute) });
+    Ok(10 * major?.unsigned_abs() + minor?.unsigned_abs())
+}
+
+fn has_pools(device: sys::CUdevice) -> Result<bool, DriverError> {
+    let pools = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
+    // SAFETY: the driver has given the device.
+    Ok(unsafe { result::device::get_attribute(device, pools) }? != 0)
+}

@@ -1,0 +1,16 @@
+//! What the driver says that has failed.
+
+use cudarc::driver::result::DriverError;
+use trundle_core::Error;
+
+/// What the driver says of an error.
+pub(crate) fn said(error: DriverError) -> String {
+    match error.error_string() {
+        Ok(text) => text.to_string_lossy().into_owned(),
+        Err(_) => format!("error {}", error.0 as u32),
+    }
+}
+
+pub(crate) fn failed(error: DriverError) -> Error {
+    Error::DeviceFailed { message: said(error) }
+}
