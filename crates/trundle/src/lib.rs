@@ -125,6 +125,7 @@ mod plan;
 pub mod plan_cache;
 mod planned;
 mod planned_program;
+mod program_moves;
 mod program_plan;
 pub mod programs;
 mod runner;

@@ -8,6 +8,7 @@
 //! | [`CpuPlan`] | how [`Device`] does it: kernels, tiles, tasks |
 //! | [`Runner`] | several moves, each a [`Step`] between buffers, on any [`Backend`] |
 //! | [`PlannedProgram`] | the passes of a [`Program`](crate::Program), as a runner |
+//! | [`ProgramMoves`] | the same between any layouts, before a backend is chosen |
 //!
 //! [`Plan::passes`](crate::Plan::passes), [`Plan::moves`](crate::Plan::moves) and
 //! [`Plan::cpu_plans`](crate::Plan::cpu_plans) have those of a chain, and each prints itself.
@@ -34,6 +35,7 @@ pub use trundle_core::{
 
 pub use crate::chain_pass::ChainPass;
 pub use crate::planned_program::{PlannedPart, PlannedPass, PlannedProgram};
+pub use crate::program_moves::ProgramMoves;
 pub use crate::runner::{BufferId, Moves, Plans, Runner, Step};
 
 pub use trundle_cpu::{Planner, give_freed_memory_back, prefer_large_pages};

@@ -1,12 +1,13 @@
 //! A program of several tensors, planned between the layouts that they have.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
-use trundle_core::program::{Made, Pass, Program, TensorId};
-use trundle_core::{Backend, Error, IndexMap, Layout, Move, Result};
+use trundle_core::program::{Made, Program, TensorId};
+use trundle_core::{Backend, Error, Layout, Result};
 
-use crate::lowering::{BufferId, Device, Moves, Plans, Runner, Step};
+use crate::lowering::{BufferId, Device, Plans, ProgramMoves, Runner, Step};
+use crate::program_moves::only_output;
 
 /// A [`Program`] with one output, decided for the layouts of its inputs and of what it makes: what joins several
 /// tensors, or puts a constant around one. It runs on bytes, as often as one likes.
@@ -30,28 +31,10 @@ use crate::lowering::{BufferId, Device, Moves, Plans, Runner, Step};
 #[derive(Debug)]
 pub struct ProgramPlan {
     runner: Runner<Device>,
+    passes: usize,
     moved_bytes: usize,
     /// The least bytes of what each step writes to.
     written: Vec<usize>,
-}
-
-/// The moves of a plan, with the buffers between which they are.
-struct Steps<'a> {
-    program: &'a Program,
-    output: TensorId,
-    inputs: &'a [Layout],
-    out: &'a Layout,
-    device: &'a Device,
-    /// The inputs that are made contiguous first.
-    contiguous: BTreeSet<TensorId>,
-    moves: Vec<(BufferId, BufferId, Work)>,
-    constants: Vec<&'a [u8]>,
-}
-
-enum Work {
-    One(Move),
-    /// All of a tensor in tiles.
-    Tiles(TensorId),
 }
 
 impl ProgramPlan {
@@ -68,41 +51,13 @@ impl ProgramPlan {
         out: &Layout,
         threads: Option<usize>,
     ) -> Result<ProgramPlan> {
-        let output = only_output(program)?;
-        check(program, output, inputs, out)?;
         let device = Device::new(threads);
-        let simplified = program.clone().simplified(&device.budget());
-        let mut steps = Steps::new(&simplified, output, inputs, out, &device);
-        if !steps.put_passes(true)? {
-            // Axes are split or merged across gaps of `out`: what is made is put there by a move of its own.
-            steps = Steps::new(&simplified, output, inputs, out, &device);
-            steps.put_passes(false)?;
-            steps.put_copy_to_out()?;
-        }
-        let moved_bytes = steps.moves.iter().map(|(_, _, work)| match work {
-            Work::One(work) => work.moved_bytes(),
-            Work::Tiles(target) => simplified.tensor(*target).bytes(),
-        });
+        let moves = ProgramMoves::new(program, inputs, out, &device.budget())?;
+        let written: Vec<usize> = moves.steps().map(|step| step.work.bytes()[1]).collect();
+        let moved_bytes = moves.steps().map(|step| step.work.moved_bytes());
         let moved_bytes = moved_bytes.fold(0, usize::saturating_add);
-        let few = device.budget().few;
-        let mut planned = Vec::with_capacity(steps.moves.len());
-        for (source, target, work) in &steps.moves {
-            let work = match work {
-                Work::One(work) => Moves::One(work),
-                Work::Tiles(tensor) => Moves::Tiles(
-                    simplified
-                        .tiles(*tensor, few)
-                        .unwrap_or_else(|| unreachable!("only moved tensors are in tiles")),
-                ),
-            };
-            planned.push(Step { source: *source, target: *target, work });
-        }
-        let runner = Runner::new(device.clone(), &planned, &steps.constants)?;
-        let written = steps.moves.iter().map(|(_, _, work)| match work {
-            Work::One(work) => work.dst_bytes(),
-            Work::Tiles(target) => simplified.tensor(*target).bytes(),
-        });
-        Ok(ProgramPlan { runner, moved_bytes, written: written.collect() })
+        let passes = moves.passes();
+        Ok(ProgramPlan { runner: moves.runner(device)?, passes, moved_bytes, written })
     }
 
     /// [`ProgramPlan::new`] from and to row-major tensors without gaps.
@@ -204,13 +159,7 @@ impl ProgramPlan {
 
     /// How many passes over memory the moves are: those to one tensor are one, each of which writes a part of it.
     pub fn passes(&self) -> usize {
-        let mut targets: Vec<BufferId> = Vec::new();
-        for step in self.runner.steps() {
-            if !targets.contains(&step.target) {
-                targets.push(step.target);
-            }
-        }
-        targets.len()
+        self.passes
     }
 
     /// The bytes that are written by all moves together.
@@ -221,148 +170,6 @@ impl ProgramPlan {
     /// The bytes that are held between passes.
     pub fn scratch_bytes(&self) -> usize {
         self.runner.temporary_bytes()
-    }
-}
-
-fn only_output(program: &Program) -> Result<TensorId> {
-    let [output] = program.outputs() else {
-        let number = i64::try_from(program.outputs().len()).unwrap_or(i64::MAX);
-        let argument = "the number of outputs";
-        return Err(Error::NumberOutOfRange { argument, number, expected: "1" });
-    };
-    Ok(*output)
-}
-
-fn check(program: &Program, output: TensorId, inputs: &[Layout], out: &Layout) -> Result<()> {
-    if inputs.len() != program.inputs() {
-        let (left, right) = ("the layouts of the inputs", "the inputs of the program");
-        let (left_size, right_size) = (inputs.len(), program.inputs());
-        return Err(Error::SizesDiffer { left, right, left_size, right_size });
-    }
-    let given = program.tensors().iter().filter_map(|tensor| match tensor.made {
-        Made::Given(input) => Some(("data", &tensor.shape, &inputs[input])),
-        _ => None,
-    });
-    for (argument, shape, layout) in given.chain([("out", &program.tensor(output).shape, out)]) {
-        if layout.shape() != shape {
-            let (expected, got) = (shape.clone(), layout.shape().clone());
-            return Err(Error::ShapeMismatch { argument, expected, got });
-        }
-    }
-    Ok(())
-}
-
-impl<'a> Steps<'a> {
-    fn new(
-        program: &'a Program,
-        output: TensorId,
-        inputs: &'a [Layout],
-        out: &'a Layout,
-        device: &'a Device,
-    ) -> Steps<'a> {
-        let contiguous = BTreeSet::new();
-        let (moves, constants) = (Vec::new(), Vec::new());
-        Steps { program, output, inputs, out, device, contiguous, moves, constants }
-    }
-
-    /// The passes of the program, the last to `out` if it `is_direct`, else to a contiguous buffer. Whether it is done:
-    /// not every program can be written to every layout.
-    fn put_passes(&mut self, is_direct: bool) -> Result<bool> {
-        let layouts = match is_direct {
-            true => BTreeMap::from([(self.output, self.out.clone())]),
-            false => BTreeMap::new(),
-        };
-        for Pass { target, reads, .. } in
-            self.program.passes_to(&layouts, &mut self.device.budget())
-        {
-            let is_last = target == self.output;
-            let to = match is_last && is_direct {
-                true => BufferId::Output(0),
-                false => BufferId::Temporary(target.0),
-            };
-            for read in reads {
-                let from = self.source(read.from);
-                let Some(regions) = &read.regions else {
-                    if is_last && is_direct && !self.is_contiguous(self.out) {
-                        return Ok(false);
-                    }
-                    let from = self.contiguous_source(read.from)?;
-                    self.moves.push((from, to, Work::Tiles(target)));
-                    continue;
-                };
-                let width = self.program.tensor(read.from).width;
-                let own = self.layout(read.from)?;
-                let counted = match own.shape() == regions.shape() {
-                    true => Some(own),
-                    false => own.reshaped(regions.shape()),
-                };
-                let (from, layout) = match counted {
-                    Some(layout) => (from, layout),
-                    None => {
-                        let from = self.contiguous_source(read.from)?;
-                        (from, Layout::row_major(regions.shape(), width.units())?)
-                    }
-                };
-                match Move::of_regions(regions, width, &layout) {
-                    Err(Error::NotOnePass { .. }) if is_direct => return Ok(false),
-                    work => self.moves.push((from, to, Work::One(work?))),
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    /// What stands in a contiguous buffer is put to `out`.
-    fn put_copy_to_out(&mut self) -> Result<()> {
-        let tensor = self.program.tensor(self.output);
-        let from = Layout::row_major(&tensor.shape, tensor.width.units())?;
-        let map = IndexMap::identity(&tensor.shape);
-        let work = Move::new(&map, tensor.width, &from, self.out, 1)?;
-        let source = BufferId::Temporary(self.output.0);
-        self.moves.push((source, BufferId::Output(0), Work::One(work)));
-        Ok(())
-    }
-
-    /// Where a tensor is read.
-    fn source(&mut self, id: TensorId) -> BufferId {
-        match &self.program.tensor(id).made {
-            Made::Given(_) if self.contiguous.contains(&id) => BufferId::Temporary(id.0),
-            Made::Given(input) => BufferId::Input(*input),
-            Made::Fill(element) => {
-                self.constants.push(element);
-                BufferId::Constant(self.constants.len() - 1)
-            }
-            Made::Moved { .. } | Made::Joined { .. } => BufferId::Temporary(id.0),
-        }
-    }
-
-    /// The same, made contiguous first if it is not.
-    fn contiguous_source(&mut self, id: TensorId) -> Result<BufferId> {
-        let layout = self.layout(id)?;
-        if !self.is_contiguous(&layout) {
-            let tensor = self.program.tensor(id);
-            let map = IndexMap::identity(&tensor.shape);
-            let to = Layout::row_major(&tensor.shape, tensor.width.units())?;
-            let work = Move::new(&map, tensor.width, &layout, &to, 1)?;
-            let from = self.source(id);
-            self.moves.push((from, BufferId::Temporary(id.0), Work::One(work)));
-            self.contiguous.insert(id);
-        }
-        Ok(self.source(id))
-    }
-
-    /// How the elements of a tensor that is read lie.
-    fn layout(&self, id: TensorId) -> Result<Layout> {
-        let tensor = self.program.tensor(id);
-        match &tensor.made {
-            Made::Given(input) if !self.contiguous.contains(&id) => Ok(self.inputs[*input].clone()),
-            _ => Layout::row_major(&tensor.shape, tensor.width.units()),
-        }
-    }
-
-    fn is_contiguous(&self, layout: &Layout) -> bool {
-        let width = self.program.tensor(self.output).width;
-        Layout::row_major(layout.shape(), width.units()).is_ok_and(|packed| packed == *layout)
     }
 }
 

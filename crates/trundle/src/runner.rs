@@ -54,14 +54,14 @@ pub enum Moves<'a> {
 
 impl Moves<'_> {
     /// The bytes that the source and the target have at least.
-    fn bytes(&self) -> [usize; 2] {
+    pub(crate) fn bytes(&self) -> [usize; 2] {
         match self {
             Moves::One(work) => [work.src_bytes(), work.dst_bytes()],
             Moves::Tiles(tiles) => [tiles.src_bytes(), tiles.dst_bytes()],
         }
     }
 
-    fn moved_bytes(&self) -> usize {
+    pub(crate) fn moved_bytes(&self) -> usize {
         match self {
             Moves::One(work) => work.moved_bytes(),
             Moves::Tiles(tiles) => tiles.dst_bytes(),
@@ -101,6 +101,11 @@ impl<P: fmt::Display, F: fmt::Display> fmt::Display for Plans<P, F> {
             Plans::Along => f.write_str("together with what it is around"),
         }
     }
+}
+
+/// The bytes of the temporary buffers that a runner of these steps has.
+pub(crate) fn temporary_bytes(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> usize {
+    slots(steps, &uses(steps, constants)).1.iter().sum()
 }
 
 /// How the steps of a runner are done.

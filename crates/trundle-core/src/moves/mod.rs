@@ -100,6 +100,11 @@ impl Move {
         &self.blocks
     }
 
+    /// Whether tables of lengths or indices say where elements are read.
+    pub fn has_tables(&self) -> bool {
+        self.blocks.iter().any(|block| block.ragged().is_some() || !block.indices.is_empty())
+    }
+
     /// The least size of the source buffer, in bytes.
     pub fn src_bytes(&self) -> usize {
         self.src_bytes
