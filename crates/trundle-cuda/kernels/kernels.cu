@@ -1,4 +1,4 @@
-// The kernels, of which src/kernel.rs has the names. On the host they are functions that the tests call.
+// The kernels, of which src/kernel.rs has the names. On the host they are functions that the emulated driver calls.
 
 #ifdef __CUDACC__
 #include "device.h"

@@ -2,8 +2,8 @@
 //! pointers, or buffers of its own. How a move is done is decided by the crate trundle-gpu.
 //!
 //! The driver is loaded when a device is opened, and nothing else of CUDA is needed: the kernels, `kernels/*.h`, are
-//! compiled to PTX that is checked in, which `kernels/build.py` makes. The tests compile the same text for the host, where a
-//! block's threads are a loop and every access to memory is checked.
+//! compiled to PTX that is checked in, which `kernels/build.py` makes. The tests run on an emulated driver, `emulated/`, which
+//! has the same text compiled for the host, where a block's threads are a loop and every access to memory is checked.
 //!
 //! **No part of it has been run on a device yet**: what the tests say of the kernels they say of their text.
 //!
@@ -48,8 +48,6 @@ mod context;
 mod device;
 mod divisor;
 mod failure;
-#[cfg(test)]
-mod host;
 mod kernel;
 mod launch;
 mod no_device;

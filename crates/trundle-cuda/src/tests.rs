@@ -1,8 +1,15 @@
-//! Tests of the kernels' own text, which the host's C++ compiler compiles, and of what can be said without a device.
+//! Tests on devices: the machine's where `TRUNDLE_CUDA=required` says that there are some, else emulated ones, which run the
+//! kernels' own text.
 
+mod capture;
 mod chains;
 mod conformance;
-mod device;
+mod devices;
+mod faults;
 mod layout;
+mod memory;
+mod moves;
 mod refusals;
+mod streams;
+mod threads;
 mod wide;

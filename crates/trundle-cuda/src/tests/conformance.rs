@@ -1,25 +1,73 @@
-//! The suite of all backends, on the kernels as functions of the host.
+//! The suite of all backends.
 
+use std::borrow::{Borrow, BorrowMut, Cow};
 use std::collections::BTreeSet;
 
-use trundle_core::Move;
-use trundle_testing::{MOST_BOXES, everything, sub_byte, suite};
+use trundle_core::{Backend, Move};
+use trundle_testing::{Flush, MOST_BOXES, TestBuffer, everything, sub_byte, suite};
 
-use crate::host::Host;
+use super::devices::{FIRST, WITHOUT_POOLS, device};
+use super::moves::part;
 use crate::kernel::NAMES;
 use crate::launch::Misaligned;
 use crate::prepared::Prepared;
+use crate::{Cuda, CudaBuffer};
+
+/// The last bytes of an allocation, so that what is beyond them is a fault of an emulated device.
+pub struct LastBytes {
+    part: CudaBuffer,
+    _whole: Box<CudaBuffer>,
+}
+
+impl LastBytes {
+    pub(crate) fn holding(gpu: &Cuda, bytes: &[u8]) -> LastBytes {
+        // They begin anywhere, as views of a tensor do.
+        let before = bytes.len().next_multiple_of(16) - bytes.len();
+        let whole = gpu.buffer_of(&[&vec![0; before], bytes].concat()).expect("there is memory");
+        LastBytes { part: part(gpu, &whole, before, bytes.len()), _whole: whole }
+    }
+}
+
+impl Borrow<CudaBuffer> for LastBytes {
+    fn borrow(&self) -> &CudaBuffer {
+        &self.part
+    }
+}
+
+impl BorrowMut<CudaBuffer> for LastBytes {
+    fn borrow_mut(&mut self) -> &mut CudaBuffer {
+        &mut self.part
+    }
+}
+
+impl TestBuffer<Cuda> for CudaBuffer {
+    type Held = LastBytes;
+
+    fn holding(gpu: &Cuda, bytes: &[u8], _: Flush, _: &dyn Fn() -> String) -> LastBytes {
+        LastBytes::holding(gpu, bytes)
+    }
+
+    fn bytes(&self, gpu: &Cuda) -> Cow<'_, [u8]> {
+        Cow::Owned(gpu.read(self).expect("the device works"))
+    }
+}
 
 #[test]
 fn moves_are_what_the_oracle_says() {
-    let Some(host) = Host::new() else { return };
-    suite::share_of_conformance(&host, 0, if everything() { 1 } else { 48 });
+    let Some(gpu) = device(FIRST) else { return };
+    suite::share_of_conformance(&gpu, 0, if everything() { 1 } else { 48 });
 }
 
 #[test]
 fn packed_elements_are_what_the_oracle_says() {
-    let Some(host) = Host::new() else { return };
-    sub_byte::conformance(&host);
+    let Some(gpu) = device(FIRST) else { return };
+    sub_byte::conformance(&gpu);
+}
+
+#[test]
+fn moves_are_what_the_oracle_says_without_pools() {
+    let Some(gpu) = device(WITHOUT_POOLS) else { return };
+    suite::share_of_conformance(&gpu, 2, if everything() { 16 } else { 192 });
 }
 
 /// Buffers begin anywhere, so that grains are less than a move's own.

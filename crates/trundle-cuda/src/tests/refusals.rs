@@ -1,6 +1,17 @@
-//! What is refused, and how.
+//! What is refused, and how, before anything is begun.
 
-use crate::{Cuda, NoDevice};
+use trundle_core::{Backend, Error};
+
+use super::devices::{FIRST, OnStream, WITHOUT_POOLS, device};
+use super::moves::{part, reverse, roll};
+use crate::{Cuda, CudaBuffer, NoDevice};
+
+fn message_of<T: std::fmt::Debug>(refusal: Result<T, Error>) -> String {
+    match refusal {
+        Err(Error::DeviceFailed { message }) => message,
+        other => panic!("{other:?}"),
+    }
+}
 
 #[test]
 fn it_is_said_what_was_looked_for() {
@@ -18,10 +29,91 @@ fn it_is_said_what_was_looked_for() {
 /// Whatever the machine has, no device has this number.
 #[test]
 fn a_device_that_is_not_there_is_an_error() {
+    let _ = device(FIRST);
     let refusal = Cuda::new(usize::MAX).unwrap_err();
     println!("{refusal}");
     assert_eq!(refusal.ordinal, usize::MAX);
     assert!(!refusal.found.is_empty());
     #[cfg(target_os = "linux")]
     assert!(refusal.libraries.contains(&"libcuda.so.1"), "{refusal}");
+}
+
+#[test]
+fn buffers_that_are_too_short_are_refused() {
+    let Some(gpu) = device(FIRST) else { return };
+    let plan = gpu.plan(&roll());
+    let [short, long] = [gpu.buffer_of(&[7; 7999]), gpu.buffer_of(&[7; 8000])].map(Result::unwrap);
+    let mut dst = gpu.buffer(8000).unwrap();
+    let refusal =
+        |argument| Err(Error::OutOfBounds { argument, first: 0, end: 8000, buffer: 7999 });
+    assert_eq!(gpu.run(&plan, &short, &mut dst), refusal("data"));
+    assert_eq!(gpu.run(&plan, &long, &mut part(&gpu, &dst, 0, 7999)), refusal("out"));
+    assert_eq!(gpu.read(&dst).unwrap(), [0; 8000]);
+    let sizes = gpu.copy(&short, &mut dst);
+    assert!(matches!(sizes, Err(Error::SizesDiffer { left_size: 7999, right_size: 8000, .. })));
+    assert!(matches!(gpu.write(&mut dst, &[0; 8001]), Err(Error::OutOfBounds { end: 8001, .. })));
+    assert!(matches!(gpu.read_into(&dst, &mut [0; 8001]), Err(Error::OutOfBounds { .. })));
+}
+
+/// Whatever is asked of a device, with a buffer that is not of its stream.
+fn refuses_buffer(gpu: &Cuda, other: &mut CudaBuffer) {
+    let plan = gpu.plan(&roll());
+    let mut own = gpu.buffer(8000).unwrap();
+    let messages = [
+        message_of(gpu.run(&plan, other, &mut own)),
+        message_of(gpu.run(&plan, &own, other)),
+        message_of(gpu.copy(other, &mut own)),
+        message_of(gpu.copy(&own, other)),
+        message_of(gpu.read(other)),
+        message_of(gpu.write(other, &[7])),
+    ];
+    for message in messages {
+        assert!(message.contains(" is of another stream than Cuda("), "{message}");
+    }
+    assert_eq!(gpu.read(&own).unwrap(), [0; 8000]);
+}
+
+#[test]
+fn buffers_of_another_stream_are_refused() {
+    let Some(gpu) = device(FIRST) else { return };
+    let other = OnStream::new(&gpu);
+    refuses_buffer(&gpu, &mut other.gpu.buffer(8000).unwrap());
+    refuses_buffer(&other.gpu, &mut gpu.buffer(8000).unwrap());
+    refuses_buffer(&other.gpu, &mut part(&gpu, &gpu.buffer(8000).unwrap(), 0, 8000));
+}
+
+#[test]
+fn a_plan_with_tables_is_refused_on_another_stream() {
+    let Some(gpu) = device(FIRST) else { return };
+    let other = OnStream::new(&gpu);
+    let [src, mut dst] = [other.gpu.buffer(8000), other.gpu.buffer(8000)].map(Result::unwrap);
+    let (with, without) = (gpu.plan(&reverse()), gpu.plan(&roll()));
+    assert_eq!([&with, &without].map(crate::CudaPlan::has_tables), [true, false]);
+    let message = message_of(other.gpu.run(&with, &src, &mut dst));
+    let begin = "the plan has tables and was made on the default stream of device 0, ";
+    assert!(message.starts_with(begin), "{message}");
+    assert!(message.contains(", and is run on stream 0x"), "{message}");
+    other.gpu.run(&without, &src, &mut dst).unwrap();
+    other.gpu.wait().unwrap();
+    // The same stream by another clone, or by the name that it has as an integer, is no other one.
+    let [src, mut dst] = [gpu.buffer(8000), gpu.buffer(8000)].map(Result::unwrap);
+    for default in [std::ptr::null_mut(), std::ptr::without_provenance_mut(1)] {
+        // SAFETY: it is the default stream, which is always there.
+        let same = unsafe { other.gpu.on(default) };
+        same.run(&with, &src, &mut dst).unwrap();
+    }
+    gpu.wait().unwrap();
+}
+
+#[test]
+fn plans_and_buffers_of_another_device_are_refused() {
+    let (Some(first), Some(second)) = (device(FIRST), device(WITHOUT_POOLS)) else { return };
+    assert_eq!([first.ordinal(), second.ordinal()], [FIRST, WITHOUT_POOLS]);
+    refuses_buffer(&first, &mut second.buffer(8000).unwrap());
+    refuses_buffer(&second, &mut first.buffer(8000).unwrap());
+    let [src, mut dst] = [second.buffer(8000), second.buffer(8000)].map(Result::unwrap);
+    for plan in [first.plan(&roll()), first.plan(&reverse())] {
+        let message = message_of(second.run(&plan, &src, &mut dst));
+        assert!(message.contains("is run on the default stream of device 1, "), "{message}");
+    }
 }

@@ -1,23 +1,94 @@
 //! What larger moves take: divisions of 64 bits, and offsets beyond 32.
 
-use trundle_core::ops::Transpose;
-use trundle_core::{Backend, Layout, Move, Op, Shape};
-use trundle_testing::{everything, noise, suite};
+use std::borrow::Cow;
+use std::convert::Infallible;
 
-use crate::host::Host;
+use trundle_core::ops::Transpose;
+use trundle_core::program::Budget;
+use trundle_core::{Backend, Error, Layout, Move, Op, Result, Shape};
+use trundle_testing::{Flush, TestBuffer, everything, noise, suite};
+
+use super::conformance::LastBytes;
+use super::devices::{FIRST, device};
+use super::moves::part;
+use crate::launch::{Ends, Launch};
+use crate::{Cuda, CudaBuffer, CudaPlan};
+
+/// A device that divides as in moves of more than 2 GiB.
+struct Wide(Cuda);
+
+impl Backend for Wide {
+    type Buffer = CudaBuffer;
+    type Plan = CudaPlan;
+    type FilledPlan = Infallible;
+    type InPlacePlan = Infallible;
+
+    fn plan(&self, work: &Move) -> CudaPlan {
+        self.0.plan(work)
+    }
+
+    fn budget(&self) -> Budget {
+        self.0.budget()
+    }
+
+    fn buffer(&self, bytes: usize) -> Result<Box<CudaBuffer>> {
+        self.0.buffer(bytes)
+    }
+
+    fn buffer_of(&self, bytes: &[u8]) -> Result<Box<CudaBuffer>> {
+        self.0.buffer_of(bytes)
+    }
+
+    fn bytes_of(&self, buffer: &CudaBuffer) -> usize {
+        self.0.bytes_of(buffer)
+    }
+
+    fn run_while(
+        &self,
+        plan: &CudaPlan,
+        src: &CudaBuffer,
+        dst: &mut CudaBuffer,
+        go_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<()> {
+        if !go_on() {
+            return Err(Error::Stopped);
+        }
+        let (src, dst) = (src.device_bytes(), dst.device_bytes());
+        let ends = Ends { src, dst, numbers: plan.numbers()? };
+        let launches: Vec<Launch> = plan
+            .launches(&ends)?
+            .iter()
+            .map(|launch| Launch { parameters: launch.parameters.widened(), ..*launch })
+            .collect();
+        // SAFETY: the buffers have the bytes that are needed, and all is of one stream.
+        unsafe { self.0.stream.launch(&launches, &ends) }
+    }
+}
+
+impl TestBuffer<Wide> for CudaBuffer {
+    type Held = LastBytes;
+
+    fn holding(gpu: &Wide, bytes: &[u8], _: Flush, _: &dyn Fn() -> String) -> LastBytes {
+        LastBytes::holding(&gpu.0, bytes)
+    }
+
+    fn bytes(&self, gpu: &Wide) -> Cow<'_, [u8]> {
+        Cow::Owned(gpu.0.read(self).expect("the device works"))
+    }
+}
 
 #[test]
 fn wide_divisions_move_what_the_oracle_says() {
-    let Some(host) = Host::new() else { return };
-    suite::share_of_conformance(&host.widened(), 1, if everything() { 1 } else { 96 });
+    let Some(gpu) = device(FIRST) else { return };
+    suite::share_of_conformance(&Wide(gpu), 1, if everything() { 1 } else { 96 });
 }
 
 /// Rows so far apart that the last one begins behind 4 GiB, in the source and in the destination. Pages that nobody touches
-/// take no memory.
+/// take no memory of an emulated device.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn offsets_have_64_bits() {
-    let Some(host) = Host::new() else { return };
+    let Some(gpu) = device(FIRST) else { return };
     let far = (2 << 30) + (1 << 26);
     for (rows, columns, width) in [(3, 5000, 4), (40, 70, 1), (40, 70, 8usize)] {
         let shape = Shape::new([rows, columns]).unwrap();
@@ -30,17 +101,18 @@ fn offsets_have_64_bits() {
             .unwrap();
         let work = Move::new(&map, width, &src, &dst, 64).unwrap();
         assert!(work.src_bytes() > 1 << 32 && work.dst_bytes() > 1 << 32);
-        let (mut from, mut to) = (vec![0; work.src_bytes()], vec![0; work.dst_bytes()]);
+        let from = gpu.buffer(work.src_bytes()).unwrap();
+        let mut to = gpu.buffer(work.dst_bytes()).unwrap();
         let some = noise(rows * columns * width);
         for (row, bytes) in some.chunks(columns * width).enumerate() {
-            from[row * stride..][..bytes.len()].copy_from_slice(bytes);
+            gpu.write(&mut part(&gpu, &from, row * stride, bytes.len()), bytes).unwrap();
         }
-        host.run(&host.plan(&work), &from, &mut to).unwrap();
-        for row in 0..rows {
-            for column in 0..columns {
-                let [from, to] =
-                    [&from[row * stride + column * width..], &to[column * across + row * width..]];
-                assert_eq!(from[..width], to[..width], "row {row}, column {column}");
+        gpu.run(&gpu.plan(&work), &from, &mut to).unwrap();
+        for column in 0..columns {
+            let made = gpu.read(&part(&gpu, &to, column * across, rows * width)).unwrap();
+            for (row, made) in made.chunks(width).enumerate() {
+                let from = &some[(row * columns + column) * width..][..width];
+                assert_eq!(from, made, "row {row}, column {column}");
             }
         }
     }

@@ -1,0 +1,105 @@
+//! Streams that are captured into a graph.
+
+use cudarc::driver::{result, sys};
+use trundle_core::{Backend, Error};
+use trundle_testing::noise;
+
+use super::devices::{CAPTURED, FIRST, MEMORY, OnStream, WITHOUT_POOLS, device, emulated};
+use super::moves::{moved, part, reverse, roll};
+
+/// Captures what is begun on a stream, which is not changed by what was refused meanwhile.
+fn captured(on: &OnStream, begin: impl FnOnce()) -> sys::CUgraph {
+    let _current = on.gpu.stream.context.current().unwrap();
+    let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+    // SAFETY: the stream lives.
+    unsafe { result::stream::begin_capture(on.stream, mode) }.unwrap();
+    begin();
+    // SAFETY: as above.
+    unsafe { result::stream::end_capture(on.stream) }.unwrap()
+}
+
+fn is_refused<T>(refusal: Result<T, Error>) {
+    let Err(Error::DeviceFailed { message }) = refusal else { panic!("it is not refused") };
+    assert!(
+        message.starts_with("the stream is captured into a graph meanwhile, and "),
+        "{message}"
+    );
+}
+
+/// A run of borrowed buffers is replayed, with what is in them then.
+#[test]
+fn a_plan_without_tables_is_captured() {
+    let Some(gpu) = device(FIRST) else { return };
+    let on = OnStream::new(&gpu);
+    let (roll, gpu) = (roll(), &on.gpu);
+    let plan = gpu.plan(&roll);
+    let [mut src, dst] = [gpu.buffer(8000), gpu.buffer(8000)].map(Result::unwrap);
+    let [from, mut to] = [&src, &dst].map(|buffer| part(gpu, buffer, 0, 8000));
+    gpu.wait().unwrap();
+    let graph = captured(&on, || gpu.run(&plan, &from, &mut to).unwrap());
+    // What was captured was not done.
+    assert_eq!(gpu.read(&dst).unwrap(), [0; 8000]);
+    let _current = gpu.stream.context.current().unwrap();
+    // SAFETY: the graph was made here, of launches between buffers that live.
+    unsafe {
+        let mut replayed = std::ptr::null_mut();
+        sys::cuGraphInstantiateWithFlags(&raw mut replayed, graph, 0).result().unwrap();
+        for turn in 0..3 {
+            let bytes = noise(8000 + turn)[turn..].to_vec();
+            gpu.write(&mut src, &bytes).unwrap();
+            result::graph::launch(replayed, on.stream).unwrap();
+            assert_eq!(gpu.read(&dst).unwrap(), moved(&roll, &bytes));
+        }
+        result::graph::exec_destroy(replayed).unwrap();
+        result::graph::destroy(graph).unwrap();
+    }
+}
+
+/// Nothing of it comes to the driver, so that the capture goes on.
+#[test]
+fn what_would_be_gone_is_refused() {
+    for ordinal in [FIRST, WITHOUT_POOLS] {
+        let Some(gpu) = device(ordinal) else { return };
+        let on = OnStream::new(&gpu);
+        let gpu = &on.gpu;
+        let (with, without) = (gpu.plan(&reverse()), gpu.plan(&roll()));
+        let [src, mut dst, mut copy] = [(); 3].map(|()| gpu.buffer(8000).unwrap());
+        let [from, mut to] = [&src, &dst].map(|buffer| part(gpu, buffer, 0, 8000));
+        let mut planned_meanwhile = None;
+        let graph = captured(&on, || {
+            is_refused(gpu.run(&with, &from, &mut to));
+            is_refused(gpu.run(&without, &src, &mut to));
+            is_refused(gpu.run(&without, &from, &mut dst));
+            is_refused(gpu.copy(&src, &mut copy));
+            is_refused(gpu.buffer(8000));
+            is_refused(gpu.buffer_of(&[7]));
+            is_refused(gpu.write(&mut to, &[7]));
+            is_refused(gpu.read(&from));
+            is_refused(gpu.wait());
+            planned_meanwhile = Some(gpu.plan(&reverse()));
+            gpu.copy(&from, &mut to).unwrap();
+        });
+        is_refused(gpu.run(&planned_meanwhile.unwrap(), &src, &mut dst));
+        let _current = gpu.stream.context.current().unwrap();
+        // SAFETY: it was made here.
+        unsafe { result::graph::destroy(graph) }.unwrap();
+        gpu.run(&with, &src, &mut dst).unwrap();
+        gpu.wait().unwrap();
+    }
+}
+
+/// Memory that is dropped during a capture is given back with what is dropped next.
+#[test]
+fn memory_that_is_dropped_meanwhile_is_given_back_later() {
+    let Some(gpu) = emulated(CAPTURED) else { return };
+    let on = OnStream::new(&gpu);
+    let [large, other] = [MEMORY / 4 * 3, 1].map(|bytes| on.gpu.buffer(bytes).unwrap());
+    let graph = captured(&on, || drop(large));
+    let too_large = on.gpu.buffer(MEMORY / 4 * 3);
+    assert!(matches!(too_large, Err(Error::TooLarge { .. })), "{too_large:?}");
+    drop(other);
+    on.gpu.buffer(MEMORY / 4 * 3).unwrap();
+    let _current = on.gpu.stream.context.current().unwrap();
+    // SAFETY: it was made here.
+    unsafe { result::graph::destroy(graph) }.unwrap();
+}

@@ -1,0 +1,52 @@
+//! What a device finds to be wrong is told to whoever waits, and an emulated one finds it.
+
+use trundle_core::{Backend, Error, Result};
+
+use super::devices::{FAILING, OnStream, emulated};
+use super::moves::{part, roll};
+use crate::{Cuda, CudaBuffer, DeviceBytes};
+
+fn has_failed<T: std::fmt::Debug>(outcome: Result<T>) {
+    let message = "an illegal memory access was encountered".to_owned();
+    assert_eq!(outcome.unwrap_err(), Error::DeviceFailed { message });
+}
+
+/// A buffer that is said to be longer than it is.
+fn lengthened(gpu: &Cuda, buffer: &CudaBuffer) -> CudaBuffer {
+    // SAFETY: none, which is what an emulated device finds.
+    unsafe { gpu.borrowed(DeviceBytes { bytes: 8000, ..buffer.device_bytes() }) }
+}
+
+/// One test, since whoever waits next is told.
+#[test]
+fn memory_that_is_not_there_is_found() {
+    let Some(gpu) = emulated(FAILING) else { return };
+    let plan = gpu.plan(&roll());
+    let [short, mut whole] = [gpu.buffer(7996), gpu.buffer(8000)].map(Result::unwrap);
+
+    let mut long = lengthened(&gpu, &short);
+    gpu.run(&plan, &long, &mut whole).unwrap();
+    has_failed(gpu.wait());
+    gpu.run(&plan, &whole, &mut long).unwrap();
+    has_failed(gpu.read(&whole));
+    // It is told once.
+    gpu.wait().unwrap();
+
+    let dropped = gpu.buffer(8000).unwrap();
+    let stale = part(&gpu, &dropped, 0, 8000);
+    gpu.run(&plan, &stale, &mut whole).unwrap();
+    drop(dropped);
+    gpu.wait().unwrap();
+    gpu.run(&plan, &stale, &mut whole).unwrap();
+    has_failed(gpu.wait());
+
+    // Memory that another stream has not come to yet.
+    let other = OnStream::new(&gpu);
+    let early = other.gpu.buffer(8000).unwrap();
+    let here = part(&gpu, &early, 0, 8000);
+    gpu.run(&plan, &here, &mut whole).unwrap();
+    has_failed(gpu.wait());
+    other.gpu.wait().unwrap();
+    gpu.run(&plan, &here, &mut whole).unwrap();
+    gpu.wait().unwrap();
+}

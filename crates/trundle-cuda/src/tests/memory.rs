@@ -1,0 +1,72 @@
+//! Memory of a device's own.
+
+use trundle_core::{Backend, Error};
+
+use super::devices::{FIRST, FULL, MEMORY, OnStream, WITHOUT_POOLS, device, emulated};
+use super::moves::{moved, reverse};
+
+#[test]
+fn new_buffers_are_zeros_or_what_is_given() {
+    for ordinal in [FIRST, WITHOUT_POOLS] {
+        let Some(gpu) = device(ordinal) else { return };
+        for OnStream { gpu, .. } in [&OnStream::new(&gpu), &OnStream::blocking(&gpu)] {
+            for bytes in [0, 1, 7, 4096, 100_000] {
+                let given: Vec<u8> = (0..bytes).map(|at| at as u8 | 1).collect();
+                assert_eq!(gpu.read(&gpu.buffer(bytes).unwrap()).unwrap(), vec![0; bytes]);
+                let mut buffer = gpu.buffer_of(&given).unwrap();
+                assert_eq!(gpu.read(&buffer).unwrap(), given);
+                gpu.write(&mut buffer, &given[bytes / 2..]).unwrap();
+                let mut first = vec![0; bytes.div_ceil(2)];
+                gpu.read_into(&buffer, &mut first).unwrap();
+                assert_eq!(first, given[bytes / 2..]);
+            }
+        }
+    }
+}
+
+/// What the host has is copied when a function returns, whatever becomes of it then.
+#[test]
+fn the_hosts_memory_may_change_at_once() {
+    for ordinal in [FIRST, WITHOUT_POOLS] {
+        let Some(gpu) = device(ordinal) else { return };
+        let gpu = &OnStream::new(&gpu).gpu;
+        let mut given = vec![1; 8000];
+        let [first, mut second] = [(); 2].map(|()| gpu.buffer_of(&given).unwrap());
+        given.fill(2);
+        gpu.write(&mut second, &given).unwrap();
+        given.fill(3);
+        assert_eq!(gpu.read(&first).unwrap(), [1; 8000]);
+        assert_eq!(gpu.read(&second).unwrap(), [2; 8000]);
+    }
+}
+
+#[test]
+fn more_memory_than_there_is_is_refused() {
+    for ordinal in [FIRST, WITHOUT_POOLS] {
+        let Some(gpu) = device(ordinal) else { return };
+        for bytes in [1 << 46, usize::MAX] {
+            let Err(Error::TooLarge { what }) = gpu.buffer(bytes) else { panic!("{bytes}") };
+            assert_eq!(what, format!("a buffer of {bytes} bytes on {}", gpu.name()));
+        }
+        // It works as before.
+        assert_eq!(gpu.read(&gpu.buffer_of(&[7; 9]).unwrap()).unwrap(), [7; 9]);
+    }
+}
+
+/// Where there is no memory for tables, runs say so, and the next plan is another one.
+#[test]
+fn a_plan_without_memory_for_its_tables_says_so_when_it_is_run() {
+    let Some(gpu) = emulated(FULL) else { return };
+    let gpu = &OnStream::new(&gpu).gpu;
+    let (work, bytes) = (reverse(), vec![7; 8000]);
+    let src = gpu.buffer_of(&bytes).unwrap();
+    let mut dst = gpu.buffer(8000).unwrap();
+    let rest = gpu.buffer(MEMORY - 16_000).unwrap();
+    let without = gpu.plan(&work);
+    assert!(without.has_tables());
+    let refusal = gpu.run(&without, &src, &mut dst);
+    assert!(matches!(refusal, Err(Error::TooLarge { .. })), "{refusal:?}");
+    drop(rest);
+    gpu.run(&gpu.plan(&work), &src, &mut dst).unwrap();
+    assert_eq!(gpu.read(&dst).unwrap(), moved(&work, &bytes));
+}

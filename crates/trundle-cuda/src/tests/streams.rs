@@ -1,0 +1,107 @@
+//! What is begun on a stream is done in its order, and nobody waits for it.
+
+use trundle_core::Backend;
+use trundle_testing::noise;
+
+use super::devices::{FIRST, OnStream, WITHOUT_POOLS, device, emulated};
+use super::moves::{moved, part, reverse, roll};
+use crate::Cuda;
+
+/// All that a run reads is dropped before anybody waits: buffers and the plan's tables.
+fn is_given_back_in_order(gpu: &Cuda) {
+    let (reverse, roll, bytes) = (reverse(), roll(), noise(8000));
+    let expected = moved(&roll, &moved(&reverse, &bytes));
+    for _ in 0..3 {
+        let mut dst = gpu.buffer(8000).unwrap();
+        {
+            let src = gpu.buffer_of(&bytes).unwrap();
+            let mut reversed = gpu.buffer(8000).unwrap();
+            let plan = gpu.plan(&reverse);
+            assert!(plan.has_tables());
+            gpu.run(&plan, &src, &mut reversed).unwrap();
+            gpu.run(&gpu.plan(&roll), &reversed, &mut dst).unwrap();
+        }
+        let mut copied = gpu.buffer(8000).unwrap();
+        gpu.copy(&dst, &mut copied).unwrap();
+        drop(dst);
+        assert_eq!(gpu.read(&copied).unwrap(), expected);
+    }
+}
+
+#[test]
+fn what_a_run_reads_is_given_back_after_it() {
+    let Some(gpu) = device(FIRST) else { return };
+    is_given_back_in_order(&gpu);
+    is_given_back_in_order(&OnStream::new(&gpu).gpu);
+    is_given_back_in_order(&OnStream::blocking(&gpu).gpu);
+}
+
+#[test]
+fn what_a_run_reads_is_given_back_after_it_without_pools() {
+    let Some(gpu) = emulated(WITHOUT_POOLS) else { return };
+    is_given_back_in_order(&gpu);
+    is_given_back_in_order(&OnStream::new(&gpu).gpu);
+}
+
+/// Another stream sees a destination as it was, until somebody waits.
+#[test]
+fn a_run_waits_for_nothing() {
+    let Some(gpu) = emulated(FIRST) else { return };
+    let (roll, bytes) = (roll(), noise(8000));
+    let [src, dst] = [gpu.buffer_of(&bytes), gpu.buffer(8000)].map(Result::unwrap);
+    gpu.wait().unwrap();
+    let [here, there] = [OnStream::new(&gpu), OnStream::new(&gpu)];
+    let plan = here.gpu.plan(&roll);
+    let [from, mut to] = [&src, &dst].map(|buffer| part(&here.gpu, buffer, 0, 8000));
+    here.gpu.run(&plan, &from, &mut to).unwrap();
+    let seen = || there.gpu.read(&part(&there.gpu, &dst, 0, 8000)).unwrap();
+    assert_eq!(seen(), [0; 8000]);
+    here.gpu.wait().unwrap();
+    assert_eq!(seen(), moved(&roll, &bytes));
+}
+
+/// It is asked before each part of a run whether that goes on, and not behind the last.
+#[test]
+fn a_run_is_stopped() {
+    let Some(gpu) = device(FIRST) else { return };
+    let bytes = noise(8000);
+    let src = gpu.buffer_of(&bytes).unwrap();
+    let mut dst = gpu.buffer(8000).unwrap();
+    let stopped = gpu.run_while(&gpu.plan(&roll()), &src, &mut dst, &|| false);
+    assert_eq!(stopped, Err(trundle_core::Error::Stopped));
+    assert_eq!(gpu.read(&dst).unwrap(), [0; 8000]);
+}
+
+#[test]
+fn the_default_stream_and_blocking_ones_wait_for_each_other() {
+    let Some(gpu) = device(FIRST) else { return };
+    let (roll, bytes) = (roll(), noise(8000));
+    let other = OnStream::blocking(&gpu);
+    let src = gpu.buffer_of(&bytes).unwrap();
+    let [once, twice] = [gpu.buffer(8000), gpu.buffer(8000)].map(Result::unwrap);
+    let plan = gpu.plan(&roll);
+    gpu.run(&plan, &src, &mut part(&gpu, &once, 0, 8000)).unwrap();
+    let [from, mut to] = [&once, &twice].map(|buffer| part(&other.gpu, buffer, 0, 8000));
+    other.gpu.run(&plan, &from, &mut to).unwrap();
+    assert_eq!(gpu.read(&twice).unwrap(), moved(&roll, &moved(&roll, &bytes)));
+}
+
+/// Buffers of the caller's, wherever they begin, and what is beside them stays.
+#[test]
+fn the_callers_memory_is_moved_between_wherever_it_begins() {
+    let Some(gpu) = device(FIRST) else { return };
+    let OnStream { gpu, .. } = &OnStream::new(&gpu);
+    for work in [roll(), reverse()] {
+        let (plan, some) = (gpu.plan(&work), noise(8016));
+        let src = gpu.buffer_of(&some).unwrap();
+        for shift in 0..16 {
+            let dst = gpu.buffer(8016).unwrap();
+            let [from, mut to] = [&src, &dst].map(|buffer| part(gpu, buffer, shift, 8000));
+            gpu.run(&plan, &from, &mut to).unwrap();
+            let made = gpu.read(&dst).unwrap();
+            assert_eq!(made[shift..shift + 8000], moved(&work, &some[shift..shift + 8000]));
+            let mut beside = made[..shift].iter().chain(&made[shift + 8000..]);
+            assert!(beside.all(|byte| *byte == 0));
+        }
+    }
+}
