@@ -34,6 +34,7 @@ enum Result {
     INVALID_CONTEXT = 201,
     INVALID_HANDLE = 400,
     NOT_FOUND = 500,
+    NOT_READY = 600,
     ILLEGAL_ADDRESS = 700,
     NOT_SUPPORTED = 801,
     CAPTURE_UNSUPPORTED = 900,
@@ -397,6 +398,13 @@ int cuMemFreeAsync(u64 address, void* handle) {
     return refusal;
 }
 
+int cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
+    if (bytes == 0)
+        return INVALID_VALUE;
+    *memory = std::malloc(bytes);
+    return *memory ? SUCCESS : OUT_OF_MEMORY;
+}
+
 int cuMemsetD8Async(u64 at, unsigned char value, size_t bytes, void* handle) {
     const Call call;
     const Stream* stream = call.stream(handle);
@@ -547,6 +555,14 @@ int cuEventRecord(Event* event, void* handle) {
     const Result refusal = begin_uncaptured(call.stream(handle), [] { return std::string(); });
     *event = Event{call.stream(handle), driver().begun + 1};
     return refusal;
+}
+
+int cuEventQuery(const Event* event) {
+    const Call call;
+    if (!event->stream)
+        return SUCCESS;
+    const std::deque<Begun>& queue = event->stream->queue;
+    return queue.empty() || queue.front().number >= event->end ? SUCCESS : NOT_READY;
 }
 
 int cuEventSynchronize(const Event* event) {

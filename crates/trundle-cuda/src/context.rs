@@ -15,6 +15,7 @@ use crate::NoDevice;
 use crate::failure::said;
 use crate::kernel::{Kernel, NAMES};
 use crate::ptx::{Ptx, for_capability};
+use crate::staging::Staging;
 
 /// The primary context of a device, with the kernels.
 pub(crate) struct Context {
@@ -28,6 +29,7 @@ pub(crate) struct Context {
     /// As [`NAMES`].
     functions: Vec<sys::CUfunction>,
     dropped: Mutex<Vec<(sys::CUstream, u64)>>,
+    pub(crate) staging: Staging,
 }
 
 // SAFETY: the driver's handles may be used by any thread, by several at once: its documentation says so of all functions that
@@ -81,6 +83,7 @@ impl Context {
             context: unsafe { result::primary_ctx::retain(device) }.map_err(refused)?,
             functions: Vec::new(),
             dropped: Mutex::new(Vec::new()),
+            staging: Staging::new(),
         };
         opened.load(ptx).map_err(|error| {
             // SAFETY: it was retained once.

@@ -57,6 +57,7 @@ mod plan;
 mod prepared;
 mod ptx;
 mod rows;
+mod staging;
 mod stream;
 #[cfg(test)]
 mod tests;

@@ -133,15 +133,21 @@ impl Stream {
         unsafe { result::memset_d8_async(address, 0, bytes, self.handle) }.map_err(failed)
     }
 
-    /// Copies from the host, and waits until that is done. NVIDIA promises of no copy by `cuMemcpyHtoDAsync` that the host's
-    /// memory is free when it returns: what is pageable the driver *may* stage, and what is pinned, which a slice does not
-    /// say, it never does ("API synchronization behavior" in its documentation of the driver).
+    /// Copies from the host: what is small without waiting, from memory that is kept for that. Else it waits: NVIDIA promises
+    /// of no copy by `cuMemcpyHtoDAsync` that the host's memory is free when it returns. What is pageable the driver *may*
+    /// stage, and what is pinned, which a slice does not say, it never does ("API synchronization behavior" in its
+    /// documentation of the driver).
     ///
     /// # Safety
     /// So many bytes are there, and nobody else uses them.
     pub(crate) unsafe fn write<T: Copy>(self, address: u64, values: &[T]) -> Result<()> {
         self.check_no_capture("what the host has now would be gone when that is replayed")?;
         let _current = self.context.current().map_err(failed)?;
+        if let Some(piece) = self.context.staging.piece(size_of_val(values)) {
+            // SAFETY: the caller says so; the stream lives, and its context is current.
+            let copied = unsafe { self.context.staging.copy(piece, values, address, self.handle) };
+            return copied.map_err(failed);
+        }
         // SAFETY: the caller says so, and the values are borrowed until the copy is done.
         unsafe { result::memcpy_htod_async(address, values, self.handle) }.map_err(failed)?;
         self.wait()

@@ -40,6 +40,22 @@ fn the_hosts_memory_may_change_at_once() {
     }
 }
 
+/// More than are staged at once, small ones and large ones.
+#[test]
+fn many_copies_are_on_their_way_at_once() {
+    let Some(gpu) = device(FIRST) else { return };
+    let gpu = &OnStream::new(&gpu).gpu;
+    for bytes in [100, 5000, 1 << 20, (1 << 20) + 1] {
+        let count = if bytes > 5000 { 5 } else { 150 };
+        let given = |number: u8| vec![number; bytes];
+        let buffers: Vec<_> =
+            (0..count).map(|number| gpu.buffer_of(&given(number)).unwrap()).collect();
+        for (buffer, number) in buffers.iter().zip(0..) {
+            assert_eq!(gpu.read(buffer).unwrap(), given(number));
+        }
+    }
+}
+
 #[test]
 fn more_memory_than_there_is_is_refused() {
     for ordinal in [FIRST, WITHOUT_POOLS] {

@@ -60,6 +60,28 @@ fn a_run_waits_for_nothing() {
     assert_eq!(seen(), moved(&roll, &bytes));
 }
 
+/// Nor does a plan whose tables go to the device.
+#[test]
+fn a_plan_waits_for_nothing() {
+    let Some(gpu) = emulated(FIRST) else { return };
+    let (roll, reverse, bytes) = (roll(), reverse(), noise(8000));
+    let [src, rolled, reversed] =
+        [gpu.buffer_of(&bytes), gpu.buffer(8000), gpu.buffer(8000)].map(Result::unwrap);
+    gpu.wait().unwrap();
+    let [here, there] = [OnStream::new(&gpu), OnStream::new(&gpu)];
+    let from = part(&here.gpu, &src, 0, 8000);
+    here.gpu.run(&here.gpu.plan(&roll), &from, &mut part(&here.gpu, &rolled, 0, 8000)).unwrap();
+    for _ in 0..3 {
+        let plan = here.gpu.plan(&reverse);
+        assert!(plan.has_tables());
+        here.gpu.run(&plan, &from, &mut part(&here.gpu, &reversed, 0, 8000)).unwrap();
+    }
+    let seen = |buffer| there.gpu.read(&part(&there.gpu, buffer, 0, 8000)).unwrap();
+    assert_eq!([seen(&rolled), seen(&reversed)], [[0; 8000], [0; 8000]]);
+    here.gpu.wait().unwrap();
+    assert_eq!([seen(&rolled), seen(&reversed)], [moved(&roll, &bytes), moved(&reverse, &bytes)]);
+}
+
 /// It is asked before each part of a run whether that goes on, and not behind the last.
 #[test]
 fn a_run_is_stopped() {
