@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 use crate::handler;
 use crate::lazy::Lazy;
 use crate::memory::{Extent, Memory, contiguous_bytes};
+use crate::place::Place;
 use crate::recycled;
 
 /// What of an array's class a result has.
@@ -118,6 +119,7 @@ impl<'py> Array<'py> {
             sizes: SmallVec::from_slice(sizes),
             strides: SmallVec::from_slice(strides),
             width: width.unsigned_abs(),
+            place: Place::Cpu,
         })
     }
 
@@ -194,7 +196,7 @@ impl<'py> Array<'py> {
         };
         array.check_made(width, bytes)?;
         let start = array.fields().data.cast();
-        Ok((array, Extent { start, bytes }))
+        Ok((array, Extent { start, bytes, place: Place::Cpu }))
     }
 
     /// Checks that a new array has the bytes that it was made for: `__array_finalize__` of a

@@ -3,10 +3,12 @@
 use pyo3::prelude::*;
 use trundle::{Error, Layout, Program, ProgramPlan, Result, TensorId};
 
-use crate::error::{out_of_memory, refused};
-use crate::memory::{Extent, Memory, PerAxis, contiguous_bytes};
+use crate::apart::Apart;
+use crate::error::refused;
+use crate::gpu::GpuPlan;
+use crate::memory::{Extent, Memory, PerAxis};
 use crate::moved::copied;
-use crate::recycled::Block;
+use crate::plan_on::PlanOn;
 use crate::run::run_program;
 use crate::tensor::{Output, Tensor};
 
@@ -50,25 +52,35 @@ impl<'a, 'py> Assembly<'a, 'py> {
         threads: Option<usize>,
     ) -> PyResult<PlannedAssembly> {
         let (sizes, first) = (self.sizes(), &self.inputs[0].memory);
-        let made = Memory::contiguous(first.extent().start, &sizes, first.width);
+        let made = Memory::contiguous(first.extent(), &sizes, first.width);
         Ok(PlannedAssembly { plan: self.plan(py, &made, threads)?, sizes })
     }
 
     /// How it is made where an array has this layout.
-    fn plan(&self, py: Python<'_>, to: &Memory, threads: Option<usize>) -> PyResult<ProgramPlan> {
-        let plan = || ProgramPlan::new(&self.program, &self.layouts, &to.layout()?, threads);
-        plan().map_err(|error| refused(py, &error))
+    fn plan(
+        &self,
+        py: Python<'_>,
+        to: &Memory,
+        threads: Option<usize>,
+    ) -> PyResult<PlanOn<ProgramPlan>> {
+        let layout = to.layout().map_err(|error| refused(py, &error))?;
+        if let Some(ordinal) = to.place.ordinal() {
+            let plan = GpuPlan::new(py, ordinal, &self.program, &self.layouts, &layout)?;
+            return Ok(PlanOn::Gpu(Box::new(plan)));
+        }
+        let plan = ProgramPlan::new(&self.program, &self.layouts, &layout, threads);
+        plan.map(PlanOn::Cpu).map_err(|error| refused(py, &error))
     }
 
     /// Makes it in memory that none of the arrays overlaps.
-    fn run(&self, py: Python<'_>, plan: &ProgramPlan, to: Extent) -> PyResult<()> {
+    fn run(&self, py: Python<'_>, plan: &PlanOn<ProgramPlan>, to: Extent) -> PyResult<()> {
         run(py, plan, self.inputs, to)
     }
 }
 
 /// How something is made in a new array.
 pub(crate) struct PlannedAssembly {
-    pub(crate) plan: ProgramPlan,
+    pub(crate) plan: PlanOn<ProgramPlan>,
     /// The sizes of the array.
     pub(crate) sizes: PerAxis<isize>,
 }
@@ -80,9 +92,17 @@ impl PlannedAssembly {
     }
 }
 
-fn run(py: Python<'_>, plan: &ProgramPlan, inputs: &[Tensor<'_>], to: Extent) -> PyResult<()> {
+fn run(
+    py: Python<'_>,
+    plan: &PlanOn<ProgramPlan>,
+    inputs: &[Tensor<'_>],
+    to: Extent,
+) -> PyResult<()> {
     let extents: Vec<Extent> = inputs.iter().map(|each| each.memory.extent()).collect();
-    run_program(py, plan, &extents, to)
+    match plan {
+        PlanOn::Cpu(plan) => run_program(py, plan, &extents, to),
+        PlanOn::Gpu(plan) => plan.run(py, &extents, to),
+    }
 }
 
 /// What is made: in `out`, or in a new array of the kind of the first.
@@ -96,7 +116,7 @@ pub(crate) fn assembled<'py>(
     let width = first.memory.width;
     let Some(out) = out else {
         let (output, extent) = Output::like(first, &sizes)?;
-        let made = Memory::contiguous(extent.start, &sizes, width);
+        let made = Memory::contiguous(extent, &sizes, width);
         assembly.run(py, &assembly.plan(py, &made, threads)?, extent)?;
         return output.finish(py);
     };
@@ -107,10 +127,9 @@ pub(crate) fn assembled<'py>(
         return Ok(out.clone());
     }
     // All is read before anything is written.
-    let bytes = contiguous_bytes(&sizes, width);
-    let block = Block::new(bytes).ok_or_else(|| out_of_memory(bytes))?;
-    let apart = Memory::contiguous(block.start(), &sizes, width);
-    assembly.run(py, &assembly.plan(py, &apart, threads)?, apart.extent())?;
-    copied(py, &apart, &target, threads)?;
+    let apart = Apart::new(py, target.place, &sizes, width)?;
+    let memory = apart.memory();
+    assembly.run(py, &assembly.plan(py, memory, threads)?, memory.extent())?;
+    copied(py, memory, &target, threads)?;
     Ok(out.clone())
 }

@@ -283,7 +283,7 @@ impl Chain {
         let planned = steps.get().planned(py, &x.memory, dst, threads)?;
         let bytes = x.memory.contiguous_bytes();
         let overlap = dst.filter(|dst| x.memory.may_overlap(dst)).map(|dst| {
-            let within = x.memory.is_in_place(dst).then(|| in_place(&planned.plan, bytes));
+            let within = x.memory.is_in_place(dst).then(|| in_place(&planned, bytes));
             within.flatten().map_or(Overlap::Copied(bytes), Overlap::InPlace)
         });
         Ok(Plan { planned: OfPlan::Chain(planned), overlap })

@@ -50,7 +50,7 @@ impl Plan {
             return plan.passes();
         }
         match &self.planned {
-            OfPlan::Chain(planned) => planned.plan.passes().len(),
+            OfPlan::Chain(planned) => planned.plan.passes(),
             OfPlan::Program(planned) => planned.plan.passes(),
         }
     }

@@ -4,19 +4,22 @@
 //! as they lie in memory, also where a library has put off what is to be done with them. Of PyTorch it
 //! is known what that may be (`torch.rs`). Results go back through the table where there is one.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use dlpark::allocation::dynamic::Allocation;
-use dlpark::ffi::{DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned};
+use dlpark::ffi::{DLDataType, DLDevice, DLDeviceType, DLManagedTensor, DLManagedTensorVersioned};
 use dlpark::python::consumer::exchange::ExchangeApi;
 use dlpark::python::{DlpackExporter, ExportRequest, ImportedDlpack, export_dlpack, from_dlpack};
 use dlpark::{DlpackFlags, Managed, ManagedTensorBase};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{IntoPyDict, PyType};
+use pyo3::types::{PyDict, PyType};
 
+use crate::library::Library;
 use crate::memory::{Memory, PerAxis};
+use crate::place::{Gpu, Place, ordinal};
 use crate::recycled::Block;
 use crate::torch::Torch;
 
@@ -47,15 +50,18 @@ impl std::fmt::Debug for Foreign<'_> {
 
 impl<'py> Foreign<'py> {
     /// # Errors
-    /// ValueError for an array that is not on the CPU, TypeError for elements that are no whole
-    /// bytes, and what the other library raises.
+    /// ValueError for an array that is neither on the CPU nor on a GPU where it is moved, TypeError for elements that are no
+    /// whole bytes, and what the other library raises.
     pub(crate) fn import(
         argument: &str,
         object: &Bound<'py, PyAny>,
     ) -> PyResult<(Foreign<'py>, Memory)> {
         let torch = Torch::of(object);
         let plain = torch.and_then(|torch| torch.import(object));
-        let imported = plain.map_or_else(|| shared(argument, object), Ok)?;
+        let (imported, stream) = match plain {
+            Some(plain) => plain,
+            None => (shared(argument, object)?, None),
+        };
         let invalid = |error: dlpark::tensor::Error| PyBufferError::new_err(error.to_string());
         let tensor = imported.validate().map_err(invalid)?;
         let dtype = tensor.dtype();
@@ -70,7 +76,8 @@ impl<'py> Foreign<'py> {
             .collect();
         // SAFETY: the pointer is not followed here.
         let first = unsafe { tensor.offset_bytes_ptr() }.map_err(invalid)?.cast_mut();
-        let memory = Memory { first, sizes, strides, width };
+        let place = place(argument, object, tensor.device(), stream)?;
+        let memory = Memory { first, sizes, strides, width, place };
         Ok((Foreign { object: object.clone(), imported, dtype, torch }, memory))
     }
 
@@ -133,17 +140,43 @@ impl<'py> Foreign<'py> {
 /// As [`Foreign::import`].
 fn shared(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<ImportedDlpack> {
     refuse_references(argument, object)?;
-    let device: (i32, i32) =
-        object.call_method0(intern!(object.py(), "__dlpack_device__"))?.extract()?;
-    if device != CPU {
-        let message = format!(
-            "{argument} is on a device of DLPack's type {}: trundle moves what is in the \
-             memory of the CPU",
-            device.0
-        );
-        return Err(PyValueError::new_err(message));
+    let device = object.call_method0(intern!(object.py(), "__dlpack_device__"))?;
+    let (kind, device_id): (i32, i32) = device.extract()?;
+    let device = DLDevice { device_type: DLDeviceType(kind.cast_unsigned()), device_id };
+    check_reached(argument, object, device)?;
+    from_dlpack(capsule(object, device != DLDevice::CPU)?.as_borrowed(), None, None)
+}
+
+/// # Errors
+/// ValueError for a device whose memory is not reached, or not for arrays of this library.
+fn check_reached(argument: &str, object: &Bound<'_, PyAny>, device: DLDevice) -> PyResult<()> {
+    let is_reached =
+        device == DLDevice::CPU || ordinal(device).is_some() && Library::of(object).is_some();
+    if is_reached {
+        return Ok(());
     }
-    from_dlpack(capsule(object)?.as_borrowed(), None, None)
+    Err(PyValueError::new_err(format!(
+        "{argument} is on a device of DLPack's type {}: trundle moves what is in the memory of the CPU, and tensors of \
+         PyTorch and arrays of CuPy on GPUs of NVIDIA's",
+        device.device_type.0
+    )))
+}
+
+/// Where an array of a device is, whose library works on `stream` there, if that is known.
+///
+/// # Errors
+/// As [`check_reached`], and what the library raises when it is asked for its stream.
+fn place(
+    argument: &str,
+    object: &Bound<'_, PyAny>,
+    device: DLDevice,
+    stream: Option<*mut c_void>,
+) -> PyResult<Place> {
+    let (Some(ordinal), Some(library)) = (ordinal(device), Library::of(object)) else {
+        return check_reached(argument, object, device).map(|()| Place::Cpu);
+    };
+    let stream = stream.map_or_else(|| library.stream(object.py(), ordinal), Ok)?;
+    Ok(Place::Gpu(Gpu { ordinal, stream }))
 }
 
 /// # Errors
@@ -176,11 +209,12 @@ fn width(dtype: DLDataType) -> Option<usize> {
     bits.is_multiple_of(8).then_some(bits / 8)
 }
 
-/// What an array's `__dlpack__` gives.
+/// What an array's `__dlpack__` gives: of a GPU, without waiting for anything, since it is moved on the library's own
+/// stream.
 ///
 /// # Errors
 /// BufferError for such elements, and what the other library raises.
-fn capsule<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+fn capsule<'py>(object: &Bound<'py, PyAny>, is_on_gpu: bool) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     // What PyTorch's `__dlpack__` does not ask for.
     let special = [
@@ -197,11 +231,16 @@ fn capsule<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
             return Err(PyBufferError::new_err(message));
         }
     }
-    let named = [("max_version", (1, 1))].into_py_dict(py)?;
+    let older = PyDict::new(py);
+    if is_on_gpu {
+        older.set_item("stream", -1)?;
+    }
+    let named = older.copy()?;
+    named.set_item("max_version", (1, 1))?;
     match object.call_method(intern!(py, "__dlpack__"), (), Some(&named)) {
         // Older ones know no versions.
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-            object.call_method0(intern!(py, "__dlpack__"))
+            object.call_method(intern!(py, "__dlpack__"), (), Some(&older))
         }
         given => given,
     }

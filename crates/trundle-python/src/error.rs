@@ -1,7 +1,7 @@
 //! What trundle refuses, as Python and numpy say it.
 
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::{PyIndexError, PyMemoryError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyMemoryError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use trundle::notation::NotationError;
 use trundle::{Error, PlanError};
@@ -42,6 +42,7 @@ pub(crate) fn refused(py: Python<'_>, error: &Error) -> PyErr {
         Error::IndexOutOfRange { .. } => PyIndexError::new_err(error.to_string()),
         Error::DTypeMismatch { .. } => PyTypeError::new_err(error.to_string()),
         Error::TooLarge { .. } => PyMemoryError::new_err(error.to_string()),
+        Error::DeviceFailed { .. } => PyRuntimeError::new_err(error.to_string()),
         _ => PyValueError::new_err(error.to_string()),
     }
 }

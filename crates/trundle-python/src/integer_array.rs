@@ -14,6 +14,7 @@ use trundle::{Op, Shape};
 use crate::array::Array;
 use crate::dlpack;
 use crate::error::refused;
+use crate::library;
 use crate::numbers::no_count;
 use crate::traced;
 
@@ -215,6 +216,12 @@ fn as_array<'py>(name: &str, lengths: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
         // Masked ones are refused.
         array.memory(name)?;
         return Ok(array.into_object());
+    }
+    if library::is_on_gpu(lengths)? {
+        return Err(PyTypeError::new_err(format!(
+            "{name} must be on the CPU, since they decide what is launched: to copy them from a GPU waits for all that it \
+             was given, so that is for the caller to do, as by {name}.cpu() of PyTorch or {name}.get() of CuPy"
+        )));
     }
     let numpy = lengths.py().import("numpy")?;
     let only_shared = dlpack::is_foreign(lengths)? && !lengths.hasattr("__array__")?;

@@ -12,6 +12,7 @@ use crate::array::Class;
 use crate::error::refused;
 use crate::memory::{Extent, Memory, PerAxis};
 use crate::moved::copied;
+use crate::place::Place;
 use crate::run::run_of;
 use crate::tensor::{Output, Tensor};
 
@@ -63,7 +64,10 @@ impl<'a, 'py> Lent<'a, 'py> {
         indices: &Bound<'py, PyAny>,
     ) -> Option<Lent<'a, 'py>> {
         let axis = usize::try_from(axis).ok()?;
-        let fits = |read: &Tensor<'py>| !read.memory.is_empty() && read.memory.is_contiguous();
+        let fits = |read: &Tensor<'py>| {
+            let Memory { place, .. } = read.memory;
+            matches!(place, Place::Cpu) && !read.memory.is_empty() && read.memory.is_contiguous()
+        };
         if !fits(x) {
             return None;
         }
@@ -179,7 +183,9 @@ impl<'a, 'py> Lent<'a, 'py> {
     }
 
     fn ends(&self, read: Extent, written: Extent) -> Ends {
-        Ends { read, indices: self.indices.memory.extent(), written }
+        let [read, indices, written] =
+            [read, self.indices.memory.extent(), written].map(Extent::on_cpu);
+        Ends { read, indices, written }
     }
 
     /// An array of these sizes, which is `out` if there is one: `None` if it does not fit, or overlaps what is read.

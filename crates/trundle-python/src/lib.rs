@@ -1,12 +1,13 @@
 //! The Python package `trundle`: arguments as numpy takes them become operations, arrays become
 //! memory with sizes and strides, and the crate `trundle` does the rest.
 //!
-//! What calls numpy, libraries behind DLPack or the system, what follows their pointers, and what
+//! What calls numpy, libraries behind DLPack, a GPU's driver or the system, what follows their pointers, and what
 //! stands before the functions that PyO3 makes, is in the modules that allow `unsafe`; no other does.
 
 // Documentation of what Python sees is Python's, not Markdown.
 #![allow(clippy::doc_markdown)]
 
+mod apart;
 #[allow(unsafe_code)]
 mod array;
 mod array_like;
@@ -18,6 +19,8 @@ mod dlpack;
 mod error;
 mod functions;
 #[allow(unsafe_code)]
+mod gpu;
+#[allow(unsafe_code)]
 mod handler;
 #[allow(unsafe_code)]
 mod hinted;
@@ -26,6 +29,7 @@ mod keywords;
 mod lazy;
 #[allow(unsafe_code)]
 mod lent;
+mod library;
 mod memory;
 mod model;
 mod moved;
@@ -33,6 +37,9 @@ mod numbers;
 #[allow(unsafe_code)]
 mod onnxruntime;
 mod operation;
+#[allow(unsafe_code)]
+mod place;
+mod plan_on;
 #[allow(unsafe_code)]
 mod recycled;
 #[allow(unsafe_code)]

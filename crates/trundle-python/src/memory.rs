@@ -5,6 +5,8 @@ use std::ops::Range;
 use smallvec::SmallVec;
 use trundle::{Layout, Result, Shape};
 
+use crate::place::Place;
+
 /// Numbers for each axis; few tensors have more axes than fit without an allocation.
 pub(crate) type PerAxis<T> = SmallVec<[T; 5]>;
 
@@ -14,6 +16,18 @@ pub(crate) type PerAxis<T> = SmallVec<[T; 5]>;
 pub(crate) struct Extent {
     pub(crate) start: *mut u8,
     pub(crate) bytes: usize,
+    pub(crate) place: Place,
+}
+
+impl Extent {
+    /// The same, which the CPU is about to follow.
+    ///
+    /// # Panics
+    /// If it is on a GPU, for which nothing of the CPU is ever planned.
+    pub(crate) fn on_cpu(self) -> Extent {
+        assert!(matches!(self.place, Place::Cpu), "the CPU cannot read what is on {}", self.place);
+        self
+    }
 }
 
 /// Where the elements of a tensor lie.
@@ -26,6 +40,7 @@ pub(crate) struct Memory {
     pub(crate) strides: PerAxis<isize>,
     /// The bytes of an element.
     pub(crate) width: usize,
+    pub(crate) place: Place,
 }
 
 /// All of a memory that a plan depends on: by it and what else a call is given, calls are known again.
@@ -34,17 +49,19 @@ pub(crate) struct Form<'a> {
     sizes: &'a [isize],
     strides: &'a [isize],
     width: usize,
+    /// The GPU that it is on; `None` for the CPU.
+    ordinal: Option<usize>,
 }
 
 impl Memory {
     /// All of it but where it begins.
     pub(crate) fn form(&self) -> Form<'_> {
-        let Memory { first: _, sizes, strides, width } = self;
-        Form { sizes, strides, width: *width }
+        let Memory { first: _, sizes, strides, width, place } = self;
+        Form { sizes, strides, width: *width, ordinal: place.ordinal() }
     }
 
-    /// Elements one after another, the last axis fastest.
-    pub(crate) fn contiguous(first: *mut u8, sizes: &[isize], width: usize) -> Memory {
+    /// Elements one after another from the beginning of an extent on, the last axis fastest.
+    pub(crate) fn contiguous(at: Extent, sizes: &[isize], width: usize) -> Memory {
         let mut strides: PerAxis<isize> = SmallVec::from_elem(0, sizes.len());
         let mut stride = width.cast_signed();
         for (axis, size) in sizes.iter().enumerate().rev() {
@@ -52,7 +69,8 @@ impl Memory {
             // Strides of a tensor without elements are never used.
             stride = stride.wrapping_mul(*size);
         }
-        Memory { first, sizes: SmallVec::from_slice(sizes), strides, width }
+        let Extent { start: first, place, .. } = at;
+        Memory { first, sizes: SmallVec::from_slice(sizes), strides, width, place }
     }
 
     /// An array without axes as one of an axis, as numpy's functions that need one take it.
@@ -108,6 +126,7 @@ impl Memory {
         Extent {
             start: self.first.wrapping_offset(reach.start),
             bytes: (reach.end - reach.start).cast_unsigned(),
+            place: self.place,
         }
     }
 

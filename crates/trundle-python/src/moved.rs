@@ -8,12 +8,14 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use trundle::plan_cache::{self, PlanCache};
-use trundle::{Chain, InPlacePlan, Plan};
+use trundle::{Chain, InPlacePlan, Layout, Plan, PlanError, Program};
 
-use crate::error::{not_parsed, not_planned, out_of_memory};
-use crate::memory::{Form, Memory, PerAxis};
+use crate::apart::Apart;
+use crate::error::{not_parsed, not_planned};
+use crate::gpu::GpuPlan;
+use crate::memory::{Extent, Form, Memory, PerAxis};
 use crate::operation::Operation;
-use crate::recycled::Block;
+use crate::plan_on::PlanOn;
 use crate::run::{run, run_in_place};
 use crate::tensor::{Output, Tensor};
 
@@ -24,7 +26,7 @@ thread_local! {
 /// How a call is done.
 #[derive(Debug)]
 pub(crate) struct Planned {
-    pub(crate) plan: Plan,
+    pub(crate) plan: PlanOn<Plan>,
     /// The sizes of the result.
     pub(crate) sizes: PerAxis<isize>,
 }
@@ -40,6 +42,9 @@ impl Planned {
         threads: Option<usize>,
         is_written: bool,
     ) -> PyResult<Planned> {
+        if let Some(ordinal) = src.place.ordinal() {
+            return Planned::on_gpu(py, ordinal, chain, (src, dst), is_written);
+        }
         let plan = || {
             let from = src.layout()?;
             match dst {
@@ -49,7 +54,50 @@ impl Planned {
         };
         let plan = plan().map_err(|error| not_planned(py, &error, is_written))?;
         let sizes = plan.out_shape().iter().map(|size| size.cast_signed()).collect();
-        Ok(Planned { plan, sizes })
+        Ok(Planned { plan: PlanOn::Cpu(plan), sizes })
+    }
+
+    /// The same on a GPU, where it is a program.
+    fn on_gpu(
+        py: Python<'_>,
+        ordinal: usize,
+        chain: &Chain,
+        (src, dst): (&Memory, Option<&Memory>),
+        is_written: bool,
+    ) -> PyResult<Planned> {
+        let program = || -> Result<_, PlanError> {
+            let (mut program, from) = (Program::new(), src.layout()?);
+            let given = program.given(from.shape().clone(), src.width)?;
+            let made =
+                chain.add_to(&mut program, &[given], |_| unreachable!("no number is filled in"))?;
+            let shape = program.tensor(made).shape.clone();
+            let to = match dst {
+                Some(dst) => dst.layout()?,
+                None => Layout::row_major(&shape, src.width)?,
+            };
+            Ok((program.with_output(made)?, from, to, shape))
+        };
+        let (program, from, to, shape) =
+            program().map_err(|error| not_planned(py, &error, is_written))?;
+        let plan = GpuPlan::new(py, ordinal, &program, &[from], &to)?;
+        let sizes = shape.iter().map(|size| size.cast_signed()).collect();
+        Ok(Planned { plan: PlanOn::Gpu(Box::new(plan)), sizes })
+    }
+
+    /// Moves the elements of `src` to `dst`, which do not overlap.
+    ///
+    /// # Errors
+    /// As [`run`]; what the GPU fails with.
+    pub(crate) fn run(&self, py: Python<'_>, src: Extent, dst: Extent) -> PyResult<()> {
+        match &self.plan {
+            PlanOn::Cpu(plan) => run(py, plan, src, dst),
+            PlanOn::Gpu(plan) => plan.run(py, &[src], dst),
+        }
+    }
+
+    /// About the bytes that the plan fills.
+    fn own_bytes(&self) -> usize {
+        self.plan.cpu().map_or(GpuPlan::OWN_BYTES, Plan::own_bytes)
     }
 }
 
@@ -81,7 +129,7 @@ fn planned(
         return plan();
     }
     let call = Call { what: operation, src: src.form(), dst: dst.map(Memory::form), threads };
-    plan_cache::planned(&PLANS, &call, plan, |planned| planned.plan.own_bytes())
+    plan_cache::planned(&PLANS, &call, plan, |planned| planned.own_bytes())
 }
 
 /// What `operation` makes of `x`: in `out`, or in a new array of the same kind.
@@ -106,7 +154,7 @@ pub(crate) fn moved_by<'py>(
     let Some(out) = out else {
         let planned = plan(&x.memory, None)?;
         let (output, extent) = Output::like(x, &planned.sizes)?;
-        run(py, &planned.plan, x.memory.extent(), extent)?;
+        planned.run(py, x.memory.extent(), extent)?;
         return output.finish(py);
     };
     let target = Tensor::to_write("out", out, x)?;
@@ -127,24 +175,24 @@ pub(crate) fn moved_into(
     plan: impl Fn(&Memory, Option<&Memory>) -> PyResult<Arc<Planned>>,
 ) -> PyResult<()> {
     if !src.may_overlap(dst) {
-        return run(py, &plan(src, Some(dst))?.plan, src.extent(), dst.extent());
+        return plan(src, Some(dst))?.run(py, src.extent(), dst.extent());
     }
     let bytes = src.contiguous_bytes();
     if src.is_in_place(dst)
-        && let Some(within) = in_place(&plan(src, Some(dst))?.plan, bytes)
+        && let Some(within) = in_place(&*plan(src, Some(dst))?, bytes)
     {
         return run_in_place(py, &within, dst.extent());
     }
-    let block = Block::new(bytes).ok_or_else(|| out_of_memory(bytes))?;
-    let apart = Memory::contiguous(block.start(), &src.sizes, src.width);
-    let planned_move = plan(&apart, Some(dst))?;
+    let apart = Apart::new(py, src.place, &src.sizes, src.width)?;
+    let planned_move = plan(apart.memory(), Some(dst))?;
     let copy = planned(py, &Operation::Copy, src, None, threads)?;
-    run(py, &copy.plan, src.extent(), apart.extent())?;
-    run(py, &planned_move.plan, apart.extent(), dst.extent())
+    copy.run(py, src.extent(), apart.memory().extent())?;
+    planned_move.run(py, apart.memory().extent(), dst.extent())
 }
 
 /// How a plan of so many bytes is carried out where both memories are the same; `None` where it is through a copy.
-pub(crate) fn in_place(plan: &Plan, bytes: usize) -> Option<InPlacePlan> {
+pub(crate) fn in_place(planned: &Planned, bytes: usize) -> Option<InPlacePlan> {
+    let plan = planned.plan.cpu()?;
     (bytes >= LEAST_BYTES_IN_PLACE).then(|| plan.in_place(None).ok())?
 }
 

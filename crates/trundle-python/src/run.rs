@@ -46,13 +46,13 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, src: Extent, dst: Extent) -> PyRe
     if src.bytes == 0 || dst.bytes == 0 {
         return Ok(());
     }
-    let ends = Ends { src, dst };
+    let ends = Ends { src: src.on_cpu(), dst: dst.on_cpu() };
     run_of(py, dst.bytes.max(plan.scratch_bytes()), move |go_on| ends.run(plan, go_on))
 }
 
 /// Moves the elements of one memory within it. This is not stopped: Ctrl-C waits for its end.
 pub(crate) fn run_in_place(py: Python<'_>, plan: &InPlacePlan, memory: Extent) -> PyResult<()> {
-    let within = Within(memory);
+    let within = Within(memory.on_cpu());
     run_of(py, MOST_BYTES_WITH_LOCK + 1, move |_| within.run(plan))
 }
 
@@ -64,7 +64,7 @@ unsafe impl Send for Within {}
 
 impl Within {
     fn run(self, plan: &InPlacePlan) -> Result<(), Error> {
-        let Extent { start, bytes } = self.0;
+        let Extent { start, bytes, .. } = self.0;
         // SAFETY: as of `Ends::run`; there is only one array.
         plan.run(unsafe { std::slice::from_raw_parts_mut(start, bytes) })
     }
@@ -83,7 +83,8 @@ pub(crate) fn run_program(
     if dst.bytes == 0 {
         return Ok(());
     }
-    let ends = Ends { src: SmallVec::<[Extent; 4]>::from_slice(src), dst };
+    let src: SmallVec<[Extent; 4]> = src.iter().map(|extent| extent.on_cpu()).collect();
+    let ends = Ends { src, dst: dst.on_cpu() };
     run_of(py, dst.bytes.max(plan.scratch_bytes()), move |go_on| ends.run_program(plan, go_on))
 }
 

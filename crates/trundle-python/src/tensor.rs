@@ -2,7 +2,7 @@
 
 use dlpark::ffi::{DLDataType, DLDataTypeCode};
 use numpy::PyArrayDescr;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use trundle::DType;
 use trundle::ops::Scalar;
@@ -11,7 +11,9 @@ use crate::array::{Array, Class};
 use crate::array_like::array_of;
 use crate::dlpack::{self, Foreign, Maker};
 use crate::error::out_of_memory;
+use crate::library::Library;
 use crate::memory::{Extent, Memory, PerAxis, contiguous_bytes};
+use crate::place::Place;
 use crate::recycled::Block;
 use crate::traced;
 
@@ -30,7 +32,7 @@ enum Kind<'py> {
 
 impl<'py> Tensor<'py> {
     /// An argument to read: an array of numpy's, one of any other library on the CPU that has
-    /// `__dlpack__`, or what an array can be made of. `class` is that of results.
+    /// `__dlpack__`, one on a GPU of those that are known there, or what an array can be made of. `class` is that of results.
     ///
     /// # Errors
     /// TypeError or ValueError, as its kind has it.
@@ -182,10 +184,23 @@ impl<'py> Tensor<'py> {
             (Kind::Foreign(own), Kind::Foreign(foreign))
                 if own.object().get_type().is(foreign.object().get_type()) =>
             {
+                self.check_place(argument, other)?;
                 foreign.check_dtype(argument, own)
             }
             _ => Err(PyTypeError::new_err(format!(
                 "{argument} must be an array of the kind of the first one"
+            ))),
+        }
+    }
+
+    /// # Errors
+    /// ValueError if another argument is not where this one is.
+    fn check_place(&self, argument: &str, other: &Tensor<'py>) -> PyResult<()> {
+        let (own, others) = (self.memory.place, other.memory.place);
+        match own.ordinal() == others.ordinal() {
+            true => Ok(()),
+            false => Err(PyValueError::new_err(format!(
+                "{argument} is on {others}, and what is moved is on {own}: nothing is copied between devices"
             ))),
         }
     }
@@ -211,7 +226,9 @@ impl<'py> Tensor<'py> {
                     .map_err(|error| traced::refusal(argument, object).unwrap_or(error))?;
                 foreign.check_dtype(argument, read)?;
                 foreign.check_writable(argument)?;
-                Ok(Tensor { memory, kind: Kind::Foreign(foreign) })
+                let target = Tensor { memory, kind: Kind::Foreign(foreign) };
+                x.check_place(argument, &target)?;
+                Ok(target)
             }
             _ => Err(PyTypeError::new_err(format!(
                 "{argument} must be an array of the kind that is moved, not {}",
@@ -302,9 +319,10 @@ fn numpy_name(dtype: DLDataType) -> Option<String> {
 }
 
 /// A new array for a result. Other libraries are given the memory once it is filled, since some
-/// of them copy it.
+/// of them copy it; on a GPU it is their own from the beginning.
 pub(crate) enum Output<'py> {
     Array(Array<'py>),
+    OnGpu(Bound<'py, PyAny>),
     Block { block: Block, sizes: PerAxis<isize>, dtype: DLDataType, maker: Maker<'py> },
 }
 
@@ -321,15 +339,40 @@ impl<'py> Output<'py> {
                 let (array, extent) = array.new_like(sizes, width, *class)?;
                 Ok((Output::Array(array), extent))
             }
+            Kind::Foreign(foreign) if x.memory.place.gpu().is_some() => {
+                Output::on_gpu(foreign, &x.memory, sizes)
+            }
             Kind::Foreign(foreign) => {
                 let maker = Maker::of(foreign)?;
                 let bytes = contiguous_bytes(sizes, width);
                 let block = Block::new(bytes).ok_or_else(|| out_of_memory(bytes))?;
-                let extent = Extent { start: block.start(), bytes };
+                let extent = Extent { start: block.start(), bytes, place: Place::Cpu };
                 let (sizes, dtype) = (sizes.into(), foreign.dtype());
                 Ok((Output::Block { block, sizes, dtype, maker }, extent))
             }
         }
+    }
+
+    /// One that the library of an array makes on its GPU.
+    ///
+    /// # Errors
+    /// What it raises; ValueError if it made another array than it was asked for.
+    fn on_gpu(
+        like: &Foreign<'py>,
+        read: &Memory,
+        sizes: &[isize],
+    ) -> PyResult<(Output<'py>, Extent)> {
+        let wrong = || PyValueError::new_err("the array's library made another one for the result");
+        let library = Library::of(like.object()).ok_or_else(wrong)?;
+        let made = library.new_like(like.object(), sizes)?;
+        let (foreign, memory) = Foreign::import("the result", &made)?;
+        let is_alike = memory.place.ordinal() == read.place.ordinal()
+            && foreign.dtype() == like.dtype()
+            && memory.sizes[..] == *sizes
+            && (memory.is_empty() || memory.is_contiguous());
+        // On the stream of the call.
+        let extent = Extent { place: read.place, ..memory.extent() };
+        is_alike.then_some((Output::OnGpu(made), extent)).ok_or_else(wrong)
     }
 
     /// The result as an object.
@@ -340,6 +383,7 @@ impl<'py> Output<'py> {
     pub(crate) fn finish(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Output::Array(array) => Ok(array.into_object()),
+            Output::OnGpu(made) => Ok(made),
             Output::Block { block, sizes, dtype, maker } => maker.make(py, block, &sizes, dtype),
         }
     }

@@ -5,6 +5,8 @@
 //! conjugates, negatives or parts of a gradient, so that is asked here. Whatever is not as plain as most
 //! tensors are is left to `__dlpack__`, and so is saying what is wrong with it.
 
+use std::ffi::c_void;
+
 use dlpark::ffi::{DLDataTypeCode, DLDevice};
 use dlpark::python::consumer::exchange::ExchangeApi;
 use dlpark::python::{ImportedDlpack, from_dlpack};
@@ -15,6 +17,7 @@ use pyo3::types::PyType;
 
 use crate::dlpack::{Maker, package};
 use crate::lazy::Lazy;
+use crate::place::ordinal;
 
 /// What of PyTorch is needed, found once.
 pub(crate) struct Torch {
@@ -76,8 +79,12 @@ impl Torch {
         Ok(Torch { tensor: class.unbind(), strided, modes, functions })
     }
 
-    /// The elements of a tensor; `None` for one that `__dlpack__` is to be asked for.
-    pub(crate) fn import(&self, tensor: &Bound<'_, PyAny>) -> Option<ImportedDlpack> {
+    /// The elements of a tensor, and of one on a GPU the stream on which PyTorch works there; `None` for one that `__dlpack__`
+    /// is to be asked for.
+    pub(crate) fn import(
+        &self,
+        tensor: &Bound<'_, PyAny>,
+    ) -> Option<(ImportedDlpack, Option<*mut c_void>)> {
         let py = tensor.py();
         let is = |name| tensor.call_method0(name)?.is_truthy();
         let is_special = self.modes.bind(py).call0().ok()?.is_truthy().ok()?
@@ -88,21 +95,23 @@ impl Torch {
         if is_special {
             return None;
         }
-        let imported = match &self.functions {
+        let (imported, stream) = match &self.functions {
             Functions::Table(Table(table)) => {
                 let shared = table.import_managed_no_sync(tensor.as_borrowed()).ok()?;
-                ImportedDlpack::Versioned(shared.into_parts().0)
+                let (shared, stream) = shared.into_parts();
+                (ImportedDlpack::Versioned(shared), Some(stream))
             }
             Functions::Capsules { to_dlpack, .. } => {
                 let capsule = to_dlpack.bind(py).call1((tensor,)).ok()?;
-                from_dlpack(capsule.as_borrowed(), None, None).ok()?
+                (from_dlpack(capsule.as_borrowed(), None, None).ok()?, None)
             }
         };
         let shared = imported.validate().ok()?;
-        let (is_here, dtype) = (shared.device() == DLDevice::CPU, shared.dtype());
+        let (device, dtype) = (shared.device(), shared.dtype());
+        let is_reached = device == DLDevice::CPU || ordinal(device).is_some();
         let is_conj =
             || dtype.code == DLDataTypeCode::COMPLEX && is(intern!(py, "is_conj")).unwrap_or(true);
-        (is_here && !is_conj()).then_some(imported)
+        (is_reached && !is_conj()).then_some((imported, stream))
     }
 
     /// What makes a tensor of a result.

@@ -1,8 +1,8 @@
 """Moves the elements of arrays: rolls, transposes and reverses them, exactly, at the speed of memory, and in one pass
 however many steps are chained.
 
-numpy arrays in, numpy arrays out. Tensors of torch on the CPU, and any array with ``__dlpack__``, in and the same kind
-out. Results are new and C-contiguous, unless ``out`` is given. Elements are moved and never looked at: every bit
+numpy arrays in, numpy arrays out. Tensors of torch, and any array with ``__dlpack__`` on the CPU, in and the same kind
+out. Tensors of torch and arrays of CuPy on a GPU of NVIDIA's are moved there, on the stream on which their library works. Results are new and C-contiguous, unless ``out`` is given. Elements are moved and never looked at: every bit
 pattern of every dtype but object stays as it is.
 
 >>> import numpy as np, trundle
@@ -24,7 +24,7 @@ out
     returned. It may overlap ``x``: the result is then as if ``x`` had been copied first. If it is ``x`` itself, large
     arrays are moved in place where that can be, without a copy.
 threads
-    How many threads may move at once, 1 or more. None: as many as the process has cores.
+    How many threads may move at once, 1 or more. None: as many as the process has cores. On a GPU it says nothing.
 
 ``axis`` and ``axes`` are the same argument, whichever of them a function has.
 

@@ -170,7 +170,13 @@ fn broadcast(src: &Memory, sizes: &[isize]) -> PyResult<Memory> {
     let mut strides: PerAxis<isize> = SmallVec::from_elem(0, new);
     let spread = kept.iter().zip(&src.strides[extra..]).zip(&sizes[new..]);
     strides.extend(spread.map(|((own, stride), size)| if own == size { *stride } else { 0 }));
-    Ok(Memory { first: src.first, sizes: sizes.into(), strides, width: src.width })
+    Ok(Memory {
+        first: src.first,
+        sizes: sizes.into(),
+        strides,
+        width: src.width,
+        place: src.place,
+    })
 }
 
 /// Axes split, reordered and merged, as a pattern says in the notation of einops.

@@ -1,0 +1,53 @@
+//! Where the elements of an array are.
+
+use std::ffi::c_void;
+use std::fmt;
+
+use dlpark::ffi::{DLDevice, DLDeviceType};
+
+/// The memory of the CPU, or that of a GPU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    Cpu,
+    Gpu(Gpu),
+}
+
+/// One of NVIDIA's GPUs, and the stream on which the library of an array works there now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gpu {
+    pub(crate) ordinal: usize,
+    /// A `CUstream`; null for the default one.
+    pub(crate) stream: *mut c_void,
+}
+
+// SAFETY: a stream is a handle, which any thread may give to the driver.
+unsafe impl Send for Gpu {}
+
+impl Place {
+    /// The number of the GPU; `None` for the CPU.
+    pub(crate) fn ordinal(self) -> Option<usize> {
+        self.gpu().map(|gpu| gpu.ordinal)
+    }
+
+    pub(crate) fn gpu(self) -> Option<Gpu> {
+        match self {
+            Place::Cpu => None,
+            Place::Gpu(gpu) => Some(gpu),
+        }
+    }
+}
+
+/// The number of a GPU that a device of DLPack's is.
+pub(crate) fn ordinal(device: DLDevice) -> Option<usize> {
+    let is_gpu = [DLDeviceType::CUDA, DLDeviceType::CUDAMANAGED].contains(&device.device_type);
+    usize::try_from(device.device_id).ok().filter(|_| is_gpu)
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Cpu => f.write_str("the CPU"),
+            Place::Gpu(gpu) => write!(f, "GPU {}", gpu.ordinal),
+        }
+    }
+}
