@@ -48,7 +48,7 @@ def is_plain(x: Any) -> bool:
     """
     return (
         type(x) is Tensor
-        and x.is_cpu
+        and (x.is_cpu or x.is_cuda)
         and not x.requires_grad
         and not x.is_conj()
         and not x.is_neg()
@@ -347,7 +347,8 @@ def _define(
     name = schema.partition("(")[0]
     packet, _, overload = name.partition(".")
     operator = getattr(getattr(_ops, packet), overload or "default")
-    _library.impl(name, moves, "CPU")
+    for key in ("CPU", "CUDA"):
+        _library.impl(name, moves, key)
     differentiated = _differentiated(operator, moves, gradients, keeps, checks)
     _library.impl(name, differentiated, "Autograd", with_keyset=True)
     torch.library.register_fake(f"trundle::{name}", fakes, lib=_library)

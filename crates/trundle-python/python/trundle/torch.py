@@ -3,8 +3,8 @@
 
 ``import trundle.torch`` makes them known to PyTorch as operators, ``torch.ops.trundle.roll`` and others. The functions
 here are those to call: they take what the functions of the same names in ``trundle`` take, but for ``out`` and
-``threads``; `repeat` is that of einops. Where nothing is traced and no gradient is asked for, they are those functions. Tensors are on the CPU;
-results are new and contiguous. PyTorch 2.5 or newer.
+``threads``; `repeat` is that of einops. Where nothing is traced and no gradient is asked for, they are those functions. Tensors are on
+the CPU or on a GPU of NVIDIA's, lengths and indices on the CPU; results are new and contiguous. PyTorch 2.5 or newer.
 
 >>> import torch, trundle.torch
 >>> x = torch.arange(4.0, requires_grad=True)
