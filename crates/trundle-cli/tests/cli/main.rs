@@ -59,6 +59,11 @@ use std::time::Duration;
 use npy::Tensor;
 use tempfile::TempDir;
 
+/// Says why a check could not be made here, also where the test's own output is captured.
+fn skip(why: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+}
+
 /// A folder with its files, in which the program runs.
 struct Place {
     folder: TempDir,

@@ -403,7 +403,6 @@ fn numbers_beyond_every_axis_are_moved_exactly_or_refused() {
 #[cfg(unix)]
 pub(crate) mod unix {
     use std::fs::File;
-    use std::io::Write;
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::os::unix::process::ExitStatusExt;
@@ -411,11 +410,7 @@ pub(crate) mod unix {
     use std::process::{Command, Stdio};
 
     use super::*;
-
-    /// Says why a check could not be made here, also where the test's own output is captured.
-    pub(crate) fn skip(why: &str) {
-        let _ = writeln!(std::io::stderr(), "skipped: {why}");
-    }
+    use crate::skip;
 
     #[test]
     fn what_does_not_fit_on_stdout_is_a_failure() {

@@ -10,7 +10,8 @@ use rustix::process::Signal;
 use trundle_testing::everything;
 
 use crate::Run;
-use crate::refusals::unix::{is_ignored, skip};
+use crate::refusals::unix::is_ignored;
+use crate::skip;
 use crate::work::{ONE_PASS, TWO_PASSES, Work, signal};
 
 /// The movements to interrupt: both, or where not everything is tested the one of two passes, which has

@@ -413,7 +413,8 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
 
     use rustix::process::{Pid, Signal, kill_process};
 
-    use crate::refusals::unix::{is_ignored, skip};
+    use crate::refusals::unix::is_ignored;
+    use crate::skip;
 
     let place = Place::new();
     place.write("x.npy", &Tensor::noise("'<u2'", 2, &[3000, 3000]).file(npy::PLAIN));
