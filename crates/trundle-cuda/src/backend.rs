@@ -58,7 +58,7 @@ impl Backend for Cuda {
         plan.check_stream(self.stream)?;
         let (src, dst) = (src.device_bytes(), dst.device_bytes());
         let ends = Ends { src, dst, numbers: plan.numbers()? };
-        for some in plan.launches(&ends)?.chunks(LAUNCHES) {
+        for some in plan.launches_between(&ends)?.chunks(LAUNCHES) {
             if !go_on() {
                 // What was begun ends.
                 self.wait()?;

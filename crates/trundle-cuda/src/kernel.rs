@@ -52,7 +52,6 @@ impl Kernel {
     }
 
     /// What it is called.
-    #[cfg(test)]
     pub(crate) fn name(self) -> &'static str {
         NAMES[self.number()]
     }

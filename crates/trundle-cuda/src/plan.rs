@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use trundle_core::{Error, Move, Result};
-use trundle_gpu::GpuMove;
+use trundle_gpu::{GpuMove, LaunchSummary, PlanText};
 
 use crate::CudaBuffer;
 use crate::launch::{Ends, Launch, Misaligned};
@@ -40,6 +40,15 @@ impl CudaPlan {
         !matches!(self.tables, Ok(None))
     }
 
+    /// What is launched, one after another, between buffers that begin at multiples of 16 bytes.
+    ///
+    /// # Errors
+    /// Why it cannot be, which runs say, too.
+    pub fn launches(&self) -> Result<Vec<LaunchSummary>> {
+        self.numbers()?;
+        self.prepared.summaries()
+    }
+
     /// Refuses to be run on a stream that it is not of, or where a graph would need its tables.
     pub(crate) fn check_stream(&self, stream: Stream) -> Result<()> {
         if !self.has_tables() {
@@ -55,7 +64,7 @@ impl CudaPlan {
     }
 
     /// All that is launched between the ends, none of which is too short.
-    pub(crate) fn launches(&self, ends: &Ends) -> Result<Cow<'_, [Launch]>> {
+    pub(crate) fn launches_between(&self, ends: &Ends) -> Result<Cow<'_, [Launch]>> {
         self.prepared.work.check(ends.src.bytes, ends.dst.bytes)?;
         self.prepared.launches(Misaligned::of(ends.src.address, ends.dst.address))
     }
@@ -75,9 +84,7 @@ fn misplaced(has: &str, planned: Stream, run: Stream) -> Error {
 impl fmt::Display for CudaPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (work, device) = (self.gpu_move(), &self.stream.context.name);
-        let launches = work.blocks().len();
-        let plural = if launches == 1 { "" } else { "es" };
-        write!(f, "{launches} launch{plural} on {device}: {work}")
+        PlanText { device, work, launches: self.launches() }.fmt(f)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use trundle_core::{Error, Move, Result};
-use trundle_gpu::GpuMove;
+use trundle_gpu::{GpuBlock, GpuMove, LaunchSummary};
 
 use crate::launch::{Launch, Misaligned};
 use crate::numbers::{Numbers, Sums};
@@ -27,6 +27,24 @@ impl Prepared {
         let mut prepared = Prepared { work, grain, sums, aligned: Ok(Vec::new()) };
         prepared.aligned = prepared.made(Misaligned::default());
         (prepared, numbers)
+    }
+
+    /// What is said of each launch, where both buffers begin at multiples of 16 bytes.
+    ///
+    /// # Errors
+    /// As [`Prepared::launches`].
+    pub(crate) fn summaries(&self) -> Result<Vec<LaunchSummary>> {
+        let launches = self.launches(Misaligned::default())?;
+        let blocks = self.work.blocks().iter().enumerate().zip(&*launches);
+        let summary = |((block, of), launch): ((usize, &GpuBlock), &Launch)| LaunchSummary {
+            block,
+            kernel: launch.kernel.name().to_owned(),
+            workgroups: launch.blocks,
+            reads: self.work.reads(of),
+            writes: self.work.writes(of),
+            windows: None,
+        };
+        Ok(blocks.map(summary).collect())
     }
 
     /// The launches, one for each block. Those of whole allocations are there already.

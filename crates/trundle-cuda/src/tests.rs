@@ -9,6 +9,7 @@ mod faults;
 mod layout;
 mod memory;
 mod moves;
+mod plan;
 mod refusals;
 mod streams;
 mod threads;

@@ -1,14 +1,15 @@
 //! A move as a GPU does it.
 
 use std::fmt;
+use std::ops::Range;
 
 use trundle_core::{Block, Move, Packing, Result, check_buffer};
 
 use crate::part::{Part, without_long_lengths};
 use crate::pattern::tile_loops;
-use crate::span::dst_span;
+use crate::span::{bytes_read, bytes_written};
 use crate::windows::pieces;
-use crate::{Access, Launch, Pattern, STORES_OF_RUNS, WORKGROUP, Windows, tile_edge};
+use crate::{Access, Launch, Pattern, Windows, tile_edge};
 
 /// How a [`Move`] is done on a GPU: its blocks, each with what one access reads and a pattern. Offsets and strides are of 64
 /// bits and count bytes, or packed elements; a device with pointers takes them as they are. [`GpuMove::launches`] are for
@@ -91,6 +92,16 @@ impl GpuMove {
         check_buffer("out", self.dst_bytes, dst)
     }
 
+    /// Where a block reads in the buffer of the source, in bytes: where a table says what is read, not all that lies there.
+    pub fn reads(&self, block: &GpuBlock) -> Range<usize> {
+        bytes_read(&block.part(), block.access, self.src_bytes)
+    }
+
+    /// Where a block writes in the buffer of the destination, in bytes.
+    pub fn writes(&self, block: &GpuBlock) -> Range<usize> {
+        bytes_written(&block.part(), block.access)
+    }
+
     /// The number of bytes that are written.
     pub fn moved_bytes(&self) -> usize {
         self.moved_bytes
@@ -103,9 +114,9 @@ impl GpuMove {
     pub fn launches(&self, windows: &Windows) -> Vec<Launch> {
         let buffers = [self.src_bytes, self.dst_bytes];
         let mut launches = Vec::new();
-        for block in &self.blocks {
+        for (at, block) in self.blocks.iter().enumerate() {
             for piece in pieces(block, windows, buffers) {
-                Launch::push_all(block, &piece, windows, buffers, &mut launches);
+                Launch::push_all((at, block), &piece, windows, buffers, &mut launches);
             }
         }
         launches
@@ -152,30 +163,6 @@ impl GpuBlock {
     pub fn row_loops(&self) -> usize {
         self.part().row_loops()
     }
-
-    /// The workgroups of one launch that does all of it.
-    pub fn workgroups(&self) -> usize {
-        let part = self.part();
-        let (outer, row) = (part.row_loops(), part.row());
-        match self.pattern {
-            Pattern::Tiles { across, along } => {
-                let edge = tile_edge(self.width);
-                let loops = self.block.loops.iter().enumerate();
-                let of_loop = |(at, each): (usize, &trundle_core::Loop)| {
-                    if at == across || at == along { each.len.div_ceil(edge) } else { each.len }
-                };
-                loops.map(of_loop).product()
-            }
-            _ => {
-                let rows: usize = self.block.loops[..outer].iter().map(|each| each.len).product();
-                let stores = (row / self.access.grain()).div_ceil(self.access.store());
-                match self.pattern {
-                    Pattern::Runs => rows * stores.div_ceil(WORKGROUP * STORES_OF_RUNS),
-                    _ => (rows * stores).div_ceil(WORKGROUP),
-                }
-            }
-        }
-    }
 }
 
 impl fmt::Display for GpuMove {
@@ -193,14 +180,10 @@ impl fmt::Display for GpuMove {
 impl fmt::Display for GpuBlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let GpuBlock { block, width, access, pattern } = self;
-        let groups = self.workgroups();
         match access.packing() {
             None => write!(f, "{pattern}, {width}-byte elements by {access}")?,
             Some(packing) => write!(f, "{pattern}, {width} x {}-bit elements", packing.bits())?,
         }
-        let plural = if groups == 1 { "" } else { "s" };
-        write!(f, ", {groups} workgroup{plural} of {WORKGROUP} invocations")?;
-        let span = dst_span(&self.part());
-        write!(f, "\n    {block}; writes {}..{}", span.start, span.end)
+        write!(f, "\n    {block}")
     }
 }

@@ -1,5 +1,6 @@
 //! What a kernel of 32-bit offsets is launched with.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,8 +9,10 @@ use trundle_core::Block;
 use crate::access::stores_of_row;
 use crate::loop_source::{LoopSource, src_begin};
 use crate::part::{Part, cut_by_table};
-use crate::span::{dst_span, entries, src_span};
-use crate::{Access, GpuBlock, Pattern, STORES_OF_RUNS, WORKGROUP, Window, Windows, tile_edge};
+use crate::span::{bytes_read, bytes_written, dst_span, entries, src_span};
+use crate::{
+    Access, GpuBlock, LaunchSummary, Pattern, STORES_OF_RUNS, WORKGROUP, Window, Windows, tile_edge,
+};
 
 /// Which kernel: those of one kind differ in nothing but what they are launched with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,10 +28,29 @@ pub enum Kernel {
     },
 }
 
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (pattern, access) = match self {
+            Kernel::Tiles { width } => return write!(f, "tiles_{width}"),
+            Kernel::Gather(access) => ("gather", access),
+            Kernel::Runs(access) => ("runs", access),
+        };
+        let access = match access {
+            Access::SubByte(_) => "sub_byte",
+            Access::Bytes => "bytes",
+            Access::Words => "words",
+            Access::Vectors => "vectors",
+        };
+        write!(f, "{pattern}_{access}")
+    }
+}
+
 /// A launch of a kernel, which moves a block or a part of it between two windows. All numbers but these are of 32 bits and
 /// count grains of the [`Access`], and what is negative wraps around: so do the sums of kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
+    /// Which block of the [`GpuMove`](crate::GpuMove).
+    pub block: usize,
     /// Which kernel.
     pub kernel: Kernel,
     /// What the grains are.
@@ -37,6 +59,10 @@ pub struct Launch {
     pub src: Window,
     /// What is bound of the destination.
     pub dst: Window,
+    /// Where it reads in the buffer of the source, in bytes: where a table says what is read, not all that lies there.
+    pub reads: Range<usize>,
+    /// Where it writes in the buffer of the destination, in bytes.
+    pub writes: Range<usize>,
     /// How many workgroups there are.
     pub workgroups: u32,
     /// Where the first element begins in the window of the source.
@@ -150,7 +176,7 @@ impl Eq for TableSlice {}
 impl Launch {
     /// Appends the launches of a part, one for each window of the source.
     pub(crate) fn push_all(
-        block: &GpuBlock,
+        (at, block): (usize, &GpuBlock),
         part: &Part,
         windows: &Windows,
         [src, dst]: [usize; 2],
@@ -158,13 +184,28 @@ impl Launch {
     ) {
         let access = block.access;
         let dst = windows.of_dst(access, &dst_span(part), dst);
-        let whole = Numbers { part, access }.launch(block, dst);
+        let whole = Launch { block: at, ..Numbers { part, access }.launch(block, dst) };
+        let reads = bytes_read(part, access, src);
         let first = src_begin(&part.block);
         for (src, moved) in windows.of_src(access, &src_span(part), src) {
             let begin = access.units_of(src.offset).cast_signed();
             let src_offset = grains(first - begin, access);
             let src_end = moved.map_or(u32::MAX, |moved| grains(moved.cast_signed(), access));
-            launches.push(Launch { src, src_offset, src_end, ..whole.clone() });
+            // What begins in a window may end in what is bound behind it.
+            let reads = reads.start.max(src.offset)..reads.end.min(src.offset + src.bytes);
+            launches.push(Launch { src, reads, src_offset, src_end, ..whole.clone() });
+        }
+    }
+
+    /// What is said of it.
+    pub fn summary(&self) -> LaunchSummary {
+        LaunchSummary {
+            block: self.block,
+            kernel: self.kernel.to_string(),
+            workgroups: self.workgroups,
+            reads: self.reads.clone(),
+            writes: self.writes.clone(),
+            windows: Some([self.src, self.dst]),
         }
     }
 
@@ -210,6 +251,7 @@ impl Numbers<'_> {
         let length_cut = self.length_cut(&kept, &mut tables);
         let indices = self.indices(&kept, &mut tables);
         Launch {
+            block: 0,
             kernel: match block.pattern {
                 Pattern::Gather => Kernel::Gather(*access),
                 Pattern::Runs => Kernel::Runs(*access),
@@ -218,6 +260,8 @@ impl Numbers<'_> {
             access: *access,
             src: dst,
             dst,
+            reads: 0..0,
+            writes: bytes_written(part, *access),
             workgroups: match (block.pattern, tile) {
                 (Pattern::Tiles { .. }, Some(tile)) => {
                     let edge = tile_edge(part.width) as u32;

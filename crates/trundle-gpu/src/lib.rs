@@ -19,6 +19,7 @@ mod loop_source;
 mod part;
 mod pattern;
 mod span;
+mod summary;
 mod windows;
 
 pub use access::{Access, stores_of_row};
@@ -27,6 +28,7 @@ pub use gpu_move::{GpuBlock, GpuMove};
 pub use launch::{IndexSum, Kernel, Launch, LaunchLoop, LengthCut, TableSlice, TileLoops};
 pub use loop_source::{LoopSource, src_begin};
 pub use pattern::{Pattern, TILE_BYTES, tile_edge};
+pub use summary::{LaunchSummary, PlanText};
 pub use windows::{Window, Windows};
 
 /// The invocations of a workgroup: as many as every device has.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use trundle_core::{Cut, CutAt, Loop, Run, Source};
 
+use crate::Access;
 use crate::part::{Part, cut_by_table};
 
 /// From the first place that a part writes to behind the last, in bytes or packed elements.
@@ -11,6 +12,19 @@ pub(crate) fn dst_span(part: &Part) -> Range<usize> {
     let steps = part.block.loops.iter().map(dst_reach).sum::<usize>();
     let first = part.block.dst_offset.unsigned_abs();
     first..first + steps + part.width
+}
+
+/// The bytes of a buffer that a part writes to, and what lies between them.
+pub(crate) fn bytes_written(part: &Part, access: Access) -> Range<usize> {
+    let span = dst_span(part);
+    access.bytes_before(span.start)..access.bytes_through(span.end)
+}
+
+/// The bytes of a buffer of so many that a part reads, and what lies between them.
+pub(crate) fn bytes_read(part: &Part, access: Access, buffer: usize) -> Range<usize> {
+    let span = src_span(part);
+    let [start, end] = [span.start, span.end].map(|place| place.max(0).unsigned_abs());
+    access.bytes_before(start).min(buffer)..access.bytes_through(end).min(buffer)
 }
 
 /// How far a loop leads in the destination.

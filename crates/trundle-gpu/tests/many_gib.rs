@@ -29,13 +29,27 @@ fn lead_where_the_map_says(op: &Op, sizes: &[usize], width: usize, is_table: boo
         [map.in_shape(), map.out_shape()].map(|shape| Layout::row_major(shape, width).unwrap());
     let work = Move::new(&map, width, &src, &dst, 1 << 12).unwrap();
     [128 << 20, (2 << 30) - 1].map(|bytes| {
-        let launches = GpuMove::of(&work).launches(&Windows { bytes, alignment: 256 });
+        let gpu_move = GpuMove::of(&work);
+        let launches = gpu_move.launches(&Windows { bytes, alignment: 256 });
         let mut places = 0;
         for launch in &launches {
-            for window in [launch.src, launch.dst] {
+            let (reads, writes) = (&launch.reads, &launch.writes);
+            for (window, reached) in [(launch.src, reads), (launch.dst, writes)] {
                 assert!(window.bytes <= bytes && window.offset % 256 == 0, "{window:?}");
+                let is_bound =
+                    window.offset <= reached.start && reached.end <= window.offset + window.bytes;
+                assert!(is_bound, "{reached:?} within {window:?}");
+            }
+            let block = &gpu_move.blocks()[launch.block];
+            for (part, whole) in [(reads, gpu_move.reads(block)), (writes, gpu_move.writes(block))]
+            {
+                assert!(
+                    whole.start <= part.start && part.end <= whole.end,
+                    "{part:?} of {whole:?}"
+                );
             }
             for [from, to] in some_places(launch) {
+                assert!(reads.contains(&from) && writes.contains(&to), "{}", launch.summary());
                 let mut rest = to / width;
                 let mut index = vec![0; map.out_shape().rank()];
                 for (axis, size) in map.out_shape().sizes().iter().enumerate().rev() {

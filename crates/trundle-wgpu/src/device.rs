@@ -31,6 +31,7 @@ pub struct Wgpu {
     pub(crate) pipelines: Arc<Pipelines>,
     pub(crate) faults: Faults,
     name: String,
+    is_emulated: bool,
 }
 
 impl Wgpu {
@@ -61,9 +62,10 @@ impl Wgpu {
         adapters.sort_by_key(|adapter| rank(adapter.get_info().device_type));
         let mut found = Vec::new();
         for adapter in &adapters {
-            let device_type = adapter.get_info().device_type;
-            let opened = match (choice, device_type) {
-                (Choice::Gpu, DeviceType::Cpu) => Err("which the CPU only emulates".to_owned()),
+            let opened = match choice {
+                Choice::Gpu if is_emulated(adapter) => {
+                    Err("which the CPU only emulates".to_owned())
+                }
                 _ => Wgpu::of(adapter),
             };
             match opened {
@@ -99,13 +101,22 @@ impl Wgpu {
             device,
             queue,
             limits,
-            name: name(adapter),
+            name: match is_emulated(adapter) {
+                true => format!("{}, emulated", name(adapter)),
+                false => name(adapter),
+            },
+            is_emulated: is_emulated(adapter),
         })
     }
 
-    /// What the device is called, and by which interface it is used.
+    /// What the device is called, by which interface it is used, and whether the CPU only emulates it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether the CPU only emulates it: how long something takes there says nothing of a GPU.
+    pub fn is_emulated(&self) -> bool {
+        self.is_emulated
     }
 
     /// What of a buffer is bound at once: what the device allows, unless it was [made less](Wgpu::with_windows).
@@ -151,6 +162,10 @@ fn rank(device_type: DeviceType) -> u8 {
 fn name(adapter: &Adapter) -> String {
     let info = adapter.get_info();
     format!("{} ({})", info.name, info.backend)
+}
+
+fn is_emulated(adapter: &Adapter) -> bool {
+    adapter.get_info().device_type == DeviceType::Cpu
 }
 
 /// What nearly every device has, and the sizes of buffers that this one has.

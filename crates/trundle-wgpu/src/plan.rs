@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::num::NonZeroU64;
 
-use trundle_core::{Move, Result};
-use trundle_gpu::{GpuMove, Launch, Window};
+use trundle_core::{Error, Move, Result};
+use trundle_gpu::{GpuMove, Launch, LaunchSummary, PlanText, Window, Windows};
 use wgpu::{BufferUsages, ComputePipeline};
 
 use crate::Wgpu;
@@ -17,7 +17,7 @@ pub struct WgpuPlan {
     /// What is launched, or why that cannot be.
     pub(crate) prepared: Result<Prepared>,
     device: String,
-    launches: usize,
+    windows: Windows,
 }
 
 /// What is launched.
@@ -54,9 +54,13 @@ impl WgpuPlan {
         &self.work
     }
 
-    /// How many kernels are launched, one after another.
-    pub fn launches(&self) -> usize {
-        self.launches
+    /// What is launched, one after another.
+    ///
+    /// # Errors
+    /// Why it cannot be, which runs say, too.
+    pub fn launches(&self) -> Result<Vec<LaunchSummary>> {
+        self.prepared.as_ref().map_err(Error::clone)?;
+        Ok(self.work.launches(&self.windows).iter().map(Launch::summary).collect())
     }
 }
 
@@ -66,7 +70,7 @@ impl Wgpu {
         let launches = work.launches(&self.windows);
         WgpuPlan {
             prepared: self.prepared(&launches),
-            launches: launches.len(),
+            windows: self.windows,
             device: self.name().to_owned(),
             work,
         }
@@ -147,9 +151,8 @@ impl Tables {
 
 impl fmt::Display for WgpuPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let WgpuPlan { work, launches, device, .. } = self;
-        let plural = if *launches == 1 { "" } else { "es" };
-        write!(f, "{launches} launch{plural} on {device}: {work}")
+        let WgpuPlan { device, work, .. } = self;
+        PlanText { device, work, launches: self.launches() }.fmt(f)
     }
 }
 

@@ -5,6 +5,7 @@ mod chains;
 mod conformance;
 mod examples;
 mod large;
+mod plan;
 mod refusals;
 mod translations;
 

@@ -56,7 +56,7 @@ impl Backend for Wide {
         let (src, dst) = (src.device_bytes(), dst.device_bytes());
         let ends = Ends { src, dst, numbers: plan.numbers()? };
         let launches: Vec<Launch> = plan
-            .launches(&ends)?
+            .launches_between(&ends)?
             .iter()
             .map(|launch| Launch { parameters: launch.parameters.widened(), ..*launch })
             .collect();

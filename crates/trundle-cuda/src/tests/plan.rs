@@ -1,0 +1,22 @@
+//! What a plan says of itself.
+
+use trundle_core::ops::Flip;
+use trundle_core::{Layout, Move, Op, Shape};
+
+use crate::prepared::Prepared;
+
+/// Of 8 bytes at once: half as many workgroups as where words are.
+#[test]
+fn a_plan_says_what_is_launched() {
+    let shape = Shape::new([1000]).unwrap();
+    let map = Op::from(Flip::new(&[0])).index_map(&shape).unwrap();
+    let layout = Layout::row_major(&shape, 8).unwrap();
+    let work = Move::new(&map, 8, &layout, &layout, 64).unwrap();
+    let (prepared, _) = Prepared::of(&work);
+    let launches: Vec<String> =
+        prepared.summaries().unwrap().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        launches,
+        ["block 0 by gather_8, 4 workgroups of 256 invocations; reads 0..8000, writes 0..8000"]
+    );
+}
