@@ -6,6 +6,7 @@
 mod beside;
 mod case;
 mod copy;
+mod device;
 mod error;
 mod machine;
 mod measure;
@@ -19,6 +20,7 @@ mod table;
 
 pub use beside::{Beside, beside_copies};
 pub use case::{Against, Bars, Call, Case, Suite};
+pub use device::{DeviceRecord, in_turn, run_on};
 pub use error::Error;
 pub use machine::MachineRecord;
 pub use record::{CaseRecord, Record, RivalRecord, SuiteRecord};
@@ -81,5 +83,12 @@ pub fn run(
         }
         records.push(SuiteRecord::new(suite.name, suite.about, suite.bars, cases));
     }
-    Ok(Record { machine: MachineRecord::detect(), threads, rounds, large_pages, suites: records })
+    Ok(Record {
+        machine: MachineRecord::detect(),
+        device: None,
+        threads: Some(threads),
+        rounds,
+        large_pages,
+        suites: records,
+    })
 }

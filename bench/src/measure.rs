@@ -107,7 +107,7 @@ pub(crate) fn timed(times: usize, mut work: impl FnMut() -> Result<()>) -> Resul
 }
 
 /// How often to repeat what `time` times to make a time that is worth reading.
-fn repetitions(mut time: impl FnMut(usize) -> Result<Duration>) -> Result<usize> {
+pub(crate) fn repetitions(mut time: impl FnMut(usize) -> Result<Duration>) -> Result<usize> {
     let mut times = 1;
     loop {
         let took = time(times)?;
@@ -145,21 +145,39 @@ pub(crate) fn measure(
 
     let times = time_in_turn(&subject, rival.as_ref(), &copy, src, dst, rounds);
     let times = times.map_err(run_error)?;
-    let [movement, ours, system, _] = times.each_ref().map(|times| median(times.clone()));
+    let [movement, ours, system, single] = &times;
     Ok(CaseRecord {
-        name: case.name.clone(),
-        dtype: case.dtype.to_string(),
-        sizes: case.sizes.clone(),
-        chain: format!("{:#}", case.chain),
-        bytes,
-        of_copy: fraction(&times[0], &times[1]).min(fraction(&times[0], &times[2])),
-        of_single: rival.map(|_| fraction(&times[0], &times[3])),
-        seconds: rounded_time(movement),
-        copy_seconds: rounded_time(ours.min(system)),
+        of_single: rival.map(|_| fraction(movement, single)),
         most_ns: case.most_ns,
-        kernels: kernels(&subject.plan),
-        rivals: Vec::new(),
+        ..CaseRecord::of(case, movement, &[ours, system], kernels(&subject.plan))
     })
+}
+
+impl CaseRecord {
+    /// What a movement took in each round, held against the better of the copies of the same rounds.
+    pub(crate) fn of(
+        case: &Case,
+        movement: &[f64],
+        copies: &[&[f64]],
+        kernels: String,
+    ) -> CaseRecord {
+        let fractions = copies.iter().map(|copy| fraction(movement, copy));
+        let copy_seconds = copies.iter().map(|copy| median(copy.to_vec()));
+        CaseRecord {
+            name: case.name.clone(),
+            dtype: case.dtype.to_string(),
+            sizes: case.sizes.clone(),
+            chain: format!("{:#}", case.chain),
+            bytes: case.bytes(),
+            of_copy: fractions.fold(f64::INFINITY, f64::min),
+            of_single: None,
+            seconds: rounded_time(median(movement.to_vec())),
+            copy_seconds: rounded_time(copy_seconds.fold(f64::INFINITY, f64::min)),
+            most_ns: None,
+            kernels,
+            rivals: Vec::new(),
+        }
+    }
 }
 
 /// Seconds of the movement, our fastest copy, the system's copy and the rival, if there is one,

@@ -50,16 +50,26 @@ impl Record {
              width=\"{WIDTH}\" height=\"{height}\" role=\"img\">\n\
              <title>Speed as a fraction of a copy's</title>\n<style>\n{STYLE}</style>\n"
         );
-        let threads =
-            if self.threads == 1 { "1 thread" } else { &format!("{} threads", self.threads) };
         text(&mut svg, (16.0, 26.0), "title", "Speed as a fraction of a copy of the same bytes");
-        text(&mut svg, (16.0, 45.0), "soft", &format!("{}; {threads}", self.machine));
+        text(&mut svg, (16.0, 45.0), "soft", &self.place());
         grid(&mut svg, end);
         for (number, suite) in suites.into_iter().enumerate() {
             strip(&mut svg, TOP + STRIP * number as f64, suite);
         }
         legend(&mut svg, end + 44.0);
         svg + "</svg>\n"
+    }
+}
+
+impl Record {
+    /// What moved, in a line.
+    fn place(&self) -> String {
+        match (&self.device, self.threads) {
+            (Some(device), _) => format!("{}: {}", device.by, device.name),
+            (None, Some(1)) => format!("{}; 1 thread", self.machine),
+            (None, Some(threads)) => format!("{}; {threads} threads", self.machine),
+            (None, None) => self.machine.to_string(),
+        }
     }
 }
 
@@ -171,6 +181,7 @@ fn escaped(content: impl Display) -> String {
 mod tests {
     use super::*;
     use crate::case::Bars;
+    use crate::device::DeviceRecord;
     use crate::machine::MachineRecord;
     use crate::record::tests::case;
 
@@ -182,7 +193,8 @@ mod tests {
             SuiteRecord::new("timed", "about", bars, vec![case(0.1, None, Some(100.0))]),
         ];
         let machine = MachineRecord { cpu: Some("A&B <C>".to_owned()), ..MachineRecord::detect() };
-        Record { machine, threads: 1, rounds: 1, large_pages: false, suites }
+        let (device, threads) = (None, Some(1));
+        Record { machine, device, threads, rounds: 1, large_pages: false, suites }
     }
 
     #[test]
@@ -191,8 +203,16 @@ mod tests {
         let dots = svg.matches("class=\"dot\"").count();
         assert_eq!(dots, 3 + 1, "those of the cases and of the legend");
         assert!(svg.contains(">some<") && !svg.contains(">timed<"));
-        assert!(svg.contains("A&amp;B &lt;C&gt;, "));
+        assert!(svg.contains("A&amp;B &lt;C&gt;, ") && svg.contains("; 1 thread<"));
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn a_picture_of_a_device_names_it() {
+        let (by, name) = ("wgpu".to_owned(), "some, emulated".to_owned());
+        let device = Some(DeviceRecord { by, name, emulated: true });
+        let svg = Record { device, threads: None, ..record(&[0.5]) }.svg();
+        assert!(svg.contains(">wgpu: some, emulated<") && !svg.contains("A&amp;B"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Bars, shape_text};
+use crate::device::DeviceRecord;
 use crate::error::Error;
 use crate::machine::MachineRecord;
 
@@ -11,8 +12,12 @@ use crate::machine::MachineRecord;
 pub struct Record {
     /// Where it ran.
     pub machine: MachineRecord,
-    /// On how many threads, the copy too.
-    pub threads: usize,
+    /// The device that moved, where it was not the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceRecord>,
+    /// On how many threads, the copy too, where the CPU moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<usize>,
     /// How many times each case was timed in turn with a copy.
     pub rounds: usize,
     /// Whether the tensors were on large pages.
@@ -212,7 +217,8 @@ pub(crate) mod tests {
         let bars = Bars { mean: Some(0.9), least: None };
         let machine = MachineRecord::detect();
         let suites = vec![suite(bars, cases.clone()), suite(Bars::default(), cases)];
-        let record = Record { machine, threads: 2, rounds: 5, large_pages: false, suites };
+        let (device, threads) = (None, Some(2));
+        let record = Record { machine, device, threads, rounds: 5, large_pages: false, suites };
         let text = record.to_json().unwrap();
         assert_eq!(Record::from_json(&text).unwrap(), record);
         assert_eq!(text.lines().filter(|line| line.starts_with("{\"name\":\"tr")).count(), 4);

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::Settings;
+use crate::device::DeviceRecord;
 use crate::machine::MachineRecord;
 use crate::record::{CaseRecord, Record, SuiteRecord};
 
@@ -14,10 +15,14 @@ const IF_BELOW: &str = "\n\
 impl Record {
     /// Every suite with its cases, then the suites together.
     pub fn table(&self) -> String {
-        let mut text = head(
-            &self.machine,
-            &Settings { threads: self.threads, rounds: self.rounds, large_pages: self.large_pages },
-        );
+        let Record { machine, device, rounds, large_pages, .. } = self;
+        let mut text = match (device, self.threads) {
+            (Some(device), _) => head_of_device(device, *rounds),
+            (None, threads) => {
+                let threads = threads.unwrap_or_default();
+                head(machine, &Settings { threads, rounds: *rounds, large_pages: *large_pages })
+            }
+        };
         for suite in &self.suites {
             text.push_str(&suite_head(&suite.name, &suite.about));
             for case in &suite.cases {
@@ -151,6 +156,21 @@ pub fn head(machine: &MachineRecord, settings: &Settings) -> String {
          {threads} thread{}, medians of {rounds} round{}{pages}. Fractions are of the speed of the fastest\n\
          parallel copy of the same bytes, timed in turn; GB/s are read and written.\n",
         if threads == 1 { "" } else { "s" },
+        if rounds == 1 { "" } else { "s" },
+    )
+}
+
+/// The same of a device.
+fn head_of_device(device: &DeviceRecord, rounds: usize) -> String {
+    let DeviceRecord { by, name, emulated } = device;
+    let emulated = match emulated {
+        true => "The CPU emulates this device: no number says anything of a GPU.\n",
+        false => "",
+    };
+    format!(
+        "{by}: {name}\n{emulated}\
+         Medians of {rounds} round{}. Fractions are of the speed of the device's own copy of the\n\
+         same bytes, timed in turn; GB/s are read and written.\n",
         if rounds == 1 { "" } else { "s" },
     )
 }
