@@ -14,6 +14,7 @@ mod job;
 mod memory;
 mod model_input;
 mod model_job;
+mod moves;
 mod numbered_name;
 mod numbers;
 mod operation;

@@ -7,7 +7,7 @@ use trundle_bench::{Record, Selection, Settings, Suite, list};
 use trundle_formats::Output;
 
 use crate::args::BenchArgs;
-use crate::device;
+use crate::device::{self, Device};
 use crate::failure::Failure;
 use crate::job::write_with;
 use crate::memory;
@@ -23,12 +23,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     if args.list {
         return print(&list(&suites));
     }
-    if let Some(device) = device::open(args.device.device)? {
-        if args.svg.is_some() || args.json.is_some() {
-            return Err(Failure::usage("--svg and --json are for --device cpu"));
-        }
-        memory::check(trundle_bench::needed_bytes(&suites) as u64, None)?;
-        return device.timed(&suites, args.rounds, &mut |text| print(text));
+    let device = device::open(args.device.device)?;
+    if device.is_some() && (args.threads.is_some() || args.large_pages) {
+        return Err(Failure::usage("--threads and --large-pages are for --device cpu"));
     }
     let files = [&args.svg, &args.json].map(Option::as_deref);
     let streamed = files.iter().flatten().filter(|path| **path == Path::new("-")).count();
@@ -39,9 +36,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         Output::check(path, args.force)?;
     }
     memory::check(trundle_bench::needed_bytes(&suites) as u64, None)?;
-    let settings =
-        Settings { large_pages: args.large_pages, ..Settings::new(args.threads, args.rounds) };
-    let record = measure(&suites, settings)?;
+    let record = measure(&suites, device.as_deref(), args)?;
     if streamed == 0 {
         print(&record.table())?;
     }
@@ -55,14 +50,27 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn measure(suites: &[Suite], settings: Settings) -> Result<Record, Failure> {
+/// Times the cases on the device, or else on the CPU.
+fn measure(
+    suites: &[Suite],
+    device: Option<&dyn Device>,
+    args: &BenchArgs,
+) -> Result<Record, Failure> {
     let progress = Progress::counting(false);
     progress.phase("timing", suites.iter().map(|suite| suite.cases.len()).sum());
-    let mut done = 0;
-    let record = trundle_bench::run(suites, settings, &mut |_, _| {
-        done += 1;
-        progress.at(done);
-    })?;
+    let mut cases = 0;
+    let mut done = || {
+        cases += 1;
+        progress.at(cases);
+    };
+    let record = match device {
+        Some(device) => device.timed(suites, args.rounds, &mut done)?,
+        None => {
+            let settings = Settings::new(args.threads, args.rounds);
+            let settings = Settings { large_pages: args.large_pages, ..settings };
+            trundle_bench::run(suites, settings, &mut |_, _| done())?
+        }
+    };
     progress.finish();
     Ok(record)
 }

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use trundle::lowering::{AxisMap, Block, Cut, CutAt, Layer, Loop, Move, Run, Source};
+use trundle::lowering::{AxisMap, Layer, Move};
 use trundle::tuning::{self, Used};
-use trundle::{Chain, Layout, Plan, PlanError, ProgramPlan, Shape};
+use trundle::{Chain, Layout, Plan, PlanError, Program, ProgramPlan, Shape};
 use trundle_disk::{Job, TensorJob};
-use trundle_formats::{Format, Header, Order, Output, Shown, TensorFile};
+use trundle_formats::{Format, Header, Order, Output, Shown, StoredDType, TensorFile};
 
 use super::info::described;
 use super::{join, relayout, split};
@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::forecast::{counted, destination, first_lines, sentence, tensors};
 use crate::input::Input;
 use crate::job::{self, not_kept};
+use crate::moves::move_report;
 use crate::numbers::readable;
 use crate::operation::Operation;
 use crate::say::{print, print_json};
@@ -47,8 +48,10 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
     let PlannedArgs { planning, dry, numbering, device } = planned;
     let means = &planning.means;
     let device = device::open(device.device)?;
-    if device.is_some() && (numbering.tasks.is_some() || means.json) {
-        return Err(Failure::usage("--tasks and --json are for --device cpu"));
+    if device.is_some() && numbering.tasks.is_some() {
+        return Err(Failure::usage(
+            "--tasks is for --device cpu: what a device does are launches, which --json lists",
+        ));
     }
     let format = dry.format(operation.input.path())?;
     dry.check_output(format)?;
@@ -68,7 +71,11 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
         for (number, tensor) in job.tensors().iter().enumerate().filter(is_moved) {
             let Some(moved) = choice.moved(wanted[number].index) else { continue };
             let inputs = inputs(&wanted[number], headers[number], &opened);
-            print(&planned_on(device, &moved.chain, &inputs, tensor)?)?;
+            let planned = OnDevice { inputs, tensor, chain: &moved.chain, device };
+            match means.json {
+                true => print_json(&planned.report(operation)?)?,
+                false => print(&planned.text()?)?,
+            }
         }
         return Ok(());
     }
@@ -110,21 +117,83 @@ fn inputs<'a>(
     std::iter::once(header).chain(others).collect()
 }
 
-/// How one tensor would be moved on a device: from row-major to row-major, in its memory.
-fn planned_on(
-    device: &dyn Device,
-    chain: &Chain,
-    inputs: &[&Header],
-    tensor: &TensorJob,
-) -> Result<String, Failure> {
-    let (header, element) = (inputs[0], tensor.element());
-    let named = |failure: Failure| failure.within(&header.name);
+/// One tensor of a file, and what would move it: from row-major to row-major, in a device's memory.
+struct OnDevice<'a> {
+    /// As those of a [`PlannedTensor`].
+    inputs: Vec<&'a Header>,
+    tensor: &'a TensorJob,
+    chain: &'a Chain,
+    device: &'a dyn Device,
+}
+
+impl OnDevice<'_> {
+    fn text(&self) -> Result<String, Failure> {
+        let title = title(&self.inputs, self.tensor);
+        let plan = self.device.planned(&self.program()?).map_err(|failure| self.named(failure))?;
+        Ok(format!("{title}, {plan}\n"))
+    }
+
+    fn report(&self, operation: &Operation) -> Result<Value, Failure> {
+        let OnDevice { inputs, tensor, chain, device } = self;
+        let mut report = tensor_report(operation, inputs, chain, tensor.out_shape());
+        let plan = device.report(&self.program()?).map_err(|failure| self.named(failure))?;
+        add(&mut report, plan);
+        Ok(report)
+    }
+
+    fn program(&self) -> Result<Program, Failure> {
+        let OnDevice { inputs, tensor, chain, .. } = self;
+        program(chain, inputs, tensor.element()).map_err(|failure| self.named(failure))
+    }
+
+    fn named(&self, failure: Failure) -> Failure {
+        failure.within(&self.inputs[0].name)
+    }
+}
+
+/// The program of a chain, for tensors of these shapes.
+fn program(chain: &Chain, inputs: &[&Header], element: &StoredDType) -> Result<Program, Failure> {
     let shapes: Vec<Shape> = inputs.iter().map(|input| input.shape.clone()).collect();
     let program = chain.program_with(&shapes, element.width(), |number| element.of_number(number));
-    let program = program.map_err(|error| named(Failure::from(PlanError::from(error))))?;
-    let (name, dtype, to) = (Shown(&header.name), header.element.name(), tensor.out_shape());
-    let plan = device.planned(&program).map_err(named)?;
-    Ok(format!("{name}: {dtype} {} to {to}, {plan}\n", header.shape))
+    program.map_err(|error| Failure::from(PlanError::from(error)))
+}
+
+/// Which tensor becomes which.
+fn title(inputs: &[&Header], tensor: &TensorJob) -> String {
+    let (name, element) = (Shown(&inputs[0].name), inputs[0].element.name());
+    let from: Vec<String> = inputs.iter().map(|input| input.shape.to_string()).collect();
+    format!("{name}: {element} {} to {}", from.join(", "), tensor.out_shape())
+}
+
+/// What the reports of all plans of a tensor begin with.
+fn tensor_report(
+    operation: &Operation,
+    inputs: &[&Header],
+    chain: &Chain,
+    out_shape: &Shape,
+) -> Value {
+    let mut report = json!({
+        "file": operation.input.path().to_string_lossy(),
+        "tensor": described(inputs[0]),
+    });
+    if !chain.is_map() {
+        report["others"] = inputs[1..].iter().map(|other| described(other)).collect();
+    }
+    report["out_shape"] = json!(out_shape.sizes());
+    report["chain"] = operators(chain).into();
+    report
+}
+
+/// The operators of a chain, as a chain has them.
+fn operators(chain: &Chain) -> Vec<String> {
+    chain.ops().iter().map(|op| format!("{op:#}")).collect()
+}
+
+/// Adds the fields of one object to another.
+fn add(report: &mut Value, more: Value) {
+    if let (Some(report), Value::Object(more)) = (report.as_object_mut(), more) {
+        report.extend(more);
+    }
 }
 
 /// A job, and what it was decided by.
@@ -281,9 +350,7 @@ fn plan(
             .map(|plan| InMemory::Chain(Box::new(plan)))
             .map_err(|error| named(Failure::from(error)));
     }
-    let shapes: Vec<Shape> = inputs.iter().map(|input| input.shape.clone()).collect();
-    let program = chain.program_with(&shapes, width, |number| element.of_number(number));
-    let program = program.map_err(|error| named(Failure::from(PlanError::from(error))))?;
+    let program = program(chain, inputs, element).map_err(named)?;
     let plan = ProgramPlan::new(&program, &layouts, &dst, threads)?;
     Ok(InMemory::Program(Box::new(plan)))
 }
@@ -367,36 +434,29 @@ pub(super) fn cost_report(job: &Job) -> Value {
 
 impl PlannedTensor<'_> {
     fn text(&self) -> String {
-        let PlannedTensor { inputs, plan, tensor, .. } = self;
-        let (header, to) = (inputs[0], tensor.out_shape());
-        let (name, element) = (Shown(&header.name), header.element.name());
-        let from: Vec<String> = inputs.iter().map(|input| input.shape.to_string()).collect();
-        let from = from.join(", ");
-        match plan {
-            InMemory::Chain(plan) => format!("{name}: {element} {from} to {to}\n{plan}\n"),
-            InMemory::Program(plan) => format!("{name}: {element} {from} to {to}\n{plan}\n"),
+        let title = title(&self.inputs, self.tensor);
+        match &self.plan {
+            InMemory::Chain(plan) => format!("{title}\n{plan}\n"),
+            InMemory::Program(plan) => format!("{title}\n{plan}\n"),
         }
     }
 
     fn report(&self, operation: &Operation, job: &Job) -> Value {
         let PlannedTensor { inputs, tensor, chain, plan } = self;
-        let header = inputs[0];
-        let operators: Vec<String> = chain.ops().iter().map(|op| format!("{op:#}")).collect();
+        let mut report = tensor_report(operation, inputs, chain, tensor.out_shape());
+        let operators = operators(chain);
         let plan = match plan {
             InMemory::Chain(plan) => plan,
             InMemory::Program(plan) => {
-                return json!({
-                    "file": operation.input.path().to_string_lossy(),
-                    "tensor": described(header),
-                    "others": inputs[1..].iter().map(|other| described(other)).collect::<Vec<_>>(),
-                    "out_shape": tensor.out_shape().sizes(),
-                    "chain": operators,
+                let plan = json!({
                     "passes": tensor.passes(),
                     "bytes_read": plan.moved_bytes(),
                     "bytes_written": plan.moved_bytes(),
                     "scratch_bytes": plan.scratch_bytes(),
                     "files": files_report(tensor, job),
                 });
+                add(&mut report, plan);
+                return report;
             }
         };
         let stages = plan.passes().iter().zip(plan.moves()).zip(plan.cpu_plans()).map(
@@ -414,11 +474,7 @@ impl PlannedTensor<'_> {
             },
         );
         let bytes: usize = plan.moves().iter().map(Move::moved_bytes).sum();
-        json!({
-            "file": operation.input.path().to_string_lossy(),
-            "tensor": described(header),
-            "out_shape": plan.out_shape().sizes(),
-            "chain": operators,
+        let plan = json!({
             "passes": plan.passes().len(),
             "bytes_read": bytes,
             "bytes_written": bytes,
@@ -427,7 +483,9 @@ impl PlannedTensor<'_> {
             "tuning": tuning::used().tuning.to_string(),
             "tuning_source": tuning::used().source.to_string(),
             "files": files_report(tensor, job),
-        })
+        });
+        add(&mut report, plan);
+        report
     }
 }
 
@@ -438,48 +496,6 @@ fn layer_report(layer: &Layer) -> Value {
         "out_shape": layer.out_shape().sizes(),
         "in_shape": layer.in_shape().sizes(),
         "in_axes": axes,
-    })
-}
-
-fn move_report(work: &Move) -> Value {
-    json!({
-        "width": work.width(),
-        "bytes": work.moved_bytes(),
-        "blocks": work.blocks().iter().map(block_report).collect::<Vec<_>>(),
-    })
-}
-
-fn block_report(block: &Block) -> Value {
-    json!({
-        "src_offset": block.src_offset,
-        "dst_offset": block.dst_offset,
-        "loops": block.loops.iter().map(loop_report).collect::<Vec<_>>(),
-    })
-}
-
-fn loop_report(each: &Loop) -> Value {
-    let (len, dst_stride) = (each.len, each.dst_stride);
-    match &each.src {
-        Source::Affine { stride } => {
-            json!({"len": len, "src_stride": stride, "dst_stride": dst_stride})
-        }
-        Source::Cut(cut) => json!({"len": len, "dst_stride": dst_stride, "cut": cut_report(cut)}),
-    }
-}
-
-fn cut_report(cut: &Cut) -> Value {
-    let at = match &cut.at {
-        CutAt::Constant(at) => json!(at),
-        CutAt::Table(table) => json!({"start": table.start, "per_length": table.per_length}),
-    };
-    json!({"at": at, "runs": [run_report(&cut.first), run_report(&cut.second)]})
-}
-
-fn run_report(run: &Run) -> Value {
-    json!({
-        "src_offset": run.src_offset,
-        "src_per_length": run.src_per_length,
-        "src_stride": run.src_stride,
     })
 }
 

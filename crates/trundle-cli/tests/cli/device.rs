@@ -3,6 +3,14 @@
 use crate::Place;
 use crate::npy::Tensor;
 
+/// What can be asked of a device.
+const COMMANDS: [&[&str]; 4] = [
+    &["plan", "transpose", "x.npy"],
+    &["plan", "transpose", "x.npy", "--json"],
+    &["bench", "planned flip", "--rounds", "1"],
+    &["bench", "planned flip", "--rounds", "1", "--json", "-"],
+];
+
 fn place() -> Place {
     Place::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[64, 48]))])
 }
@@ -23,7 +31,7 @@ fn a_program_without_gpus_says_how_to_build_one_with_them() {
     let place = place();
     let built = [("wgpu", cfg!(feature = "wgpu")), ("cuda", cfg!(feature = "cuda"))];
     for (device, _) in built.into_iter().filter(|(_, is_built)| !is_built) {
-        for command in [&["plan", "transpose", "x.npy"][..], &["bench", "rolls"]] {
+        for command in COMMANDS {
             let run = place.run(&[command, &["--device", device]].concat());
             assert_eq!((run.code, &run.stdout[..]), (Some(1), &b""[..]), "{}", run.stderr);
             assert!(run.stderr.contains(&format!("--features {device}")), "{}", run.stderr);
@@ -36,11 +44,12 @@ fn a_program_without_gpus_says_how_to_build_one_with_them() {
 #[test]
 fn without_a_driver_of_cuda_it_is_said_what_was_looked_for() {
     let place = place();
-    for command in [&["plan", "transpose", "x.npy"][..], &["bench", "rolls"]] {
+    for command in COMMANDS {
         let run = place.run(&[command, &["--device", "cuda"]].concat());
         if run.code == Some(0) {
-            println!("skipped: there is a GPU");
-            return;
+            let of_device = ["launch", "cuda"].iter().any(|word| run.text().contains(word));
+            assert!(of_device, "{command:?} is the CPU's: {run:?}");
+            return crate::skip("there is a GPU");
         }
         assert_eq!((run.code, &run.stdout[..]), (Some(1), &b""[..]), "{}", run.stderr);
         assert!(run.stderr.contains("libcuda.so"), "{}", run.stderr);
@@ -49,7 +58,10 @@ fn without_a_driver_of_cuda_it_is_said_what_was_looked_for() {
 
 #[cfg(feature = "wgpu")]
 mod with_gpus {
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::{Run, skip};
 
     /// No driver of Vulkan is found: nothing is planned for the CPU instead.
     #[test]
@@ -60,25 +72,150 @@ mod with_gpus {
             let mut command = place.command(&command);
             command.env("VK_DRIVER_FILES", "/dev/null").env("VK_ICD_FILENAMES", "/dev/null");
             command.env(variable, "emulated");
-            let run = crate::Run::of(&mut command);
+            let run = Run::of(&mut command);
             assert_eq!((run.code, &run.stdout[..]), (Some(1), &b""[..]), "{}", run.stderr);
             assert!(run.stderr.contains("no GPU can be used: looked for one by"), "{}", run.stderr);
         }
     }
 
+    /// A run on a device that Mesa emulates; `None` where there is none, unless `TRUNDLE_GPU` says that there is one.
+    fn emulated(place: &Place, args: &[&str]) -> Option<Run> {
+        let command = [args, &["--device", "wgpu"]].concat();
+        let run = Run::of(place.command(&command).env("TRUNDLE_GPU", "emulated"));
+        if run.stderr.contains("no GPU can be used") && std::env::var_os("TRUNDLE_GPU").is_none() {
+            skip(&run.stderr);
+            return None;
+        }
+        Some(run)
+    }
+
+    const CHAIN: &str = "transpose() | roll(shift=1, axes=0)";
+
     #[test]
     fn a_plan_says_what_is_launched() {
-        let place = place();
-        let command =
-            ["plan", "apply", "x.npy", "transpose() | roll(shift=1, axes=0)", "--device", "wgpu"];
-        let run = crate::Run::of(place.command(&command).env("TRUNDLE_GPU", "emulated"));
-        let text = String::from_utf8(run.stdout).unwrap();
-        if run.code == Some(1) && std::env::var_os("TRUNDLE_GPU").is_none() {
-            println!("skipped: {}", run.stderr);
-            return;
-        }
-        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        let Some(run) = emulated(&place(), &["plan", "apply", "x.npy", CHAIN]) else { return };
+        let text = String::from_utf8(run.done().stdout).unwrap();
         assert!(text.starts_with("x: f32 [64, 48] to [48, 64], 1 pass over memory"), "{text}");
-        assert!(text.contains("launch") && text.contains("workgroups of 256"), "{text}");
+        let launch = "launch 0: block 0 by gather_words, 12 workgroups of 256 invocations; \
+                      reads 0..12288, writes 0..12288";
+        assert!(text.contains("from input 0 to output 0: 1 launch on "), "{text}");
+        assert!(text.contains(launch), "{text}");
+    }
+
+    /// The fields of a plan for the CPU where they mean the same, and launches.
+    #[test]
+    fn a_plan_is_json_too() {
+        let place = place();
+        let command = ["plan", "apply", "x.npy", CHAIN, "--json"];
+        let Some(run) = emulated(&place, &command) else { return };
+        let (plan, of_cpu) = (run.done().json(), place.run(&command).done().json());
+        for same in
+            ["file", "tensor", "out_shape", "chain", "passes", "bytes_read", "bytes_written"]
+        {
+            assert_eq!(plan[same], of_cpu[same], "{same}");
+        }
+        assert_eq!(plan["scratch_bytes"], 0);
+        assert_eq!((&plan["files"], &plan["tuning"]), (&Value::Null, &Value::Null));
+        assert_eq!(
+            (&plan["device"]["by"], plan["stages"][0]["bytes"].as_u64()),
+            (&json!("wgpu"), Some(12288))
+        );
+        let emulated = plan["device"]["emulated"].as_bool().unwrap();
+        assert_eq!(plan["device"]["name"].as_str().unwrap().ends_with("emulated"), emulated);
+        let step = &plan["stages"][0]["steps"][0];
+        assert_eq!((&step["from"], &step["to"]), (&json!("input 0"), &json!("output 0")));
+        assert_eq!(step["move"], of_cpu["stages"][0]["move"]);
+        let block = &step["plan"]["blocks"][0];
+        let expected = json!(["gather", "words", 4, 188]);
+        assert_eq!(
+            json!([block["pattern"], block["access"], block["width"], block["src_offset"]]),
+            expected
+        );
+        let all = json!({ "offset": 0, "bytes": 12288 });
+        let launch = json!({
+            "block": 0,
+            "kernel": "gather_words",
+            "workgroups": 12,
+            "invocations": 256,
+            "reads": all,
+            "writes": all,
+            "windows": { "src": all, "dst": all },
+        });
+        assert_eq!(step["plan"]["launches"], json!([launch]));
+    }
+
+    #[test]
+    fn a_plan_of_several_tensors_says_between_which_is_moved() {
+        let place = place();
+        let chain = "pad(width=[[1, 0], [0, 0]], mode=\"constant\", value=7) | transpose()";
+        let command = ["plan", "apply", "x.npy", chain, "--json"];
+        let Some(run) = emulated(&place, &command) else { return };
+        let (plan, of_cpu) = (run.done().json(), place.run(&command).done().json());
+        let steps = plan["stages"][0]["steps"].as_array().unwrap();
+        let from: Vec<&str> = steps.iter().map(|step| step["from"].as_str().unwrap()).collect();
+        assert_eq!(from, ["input 0", "constant 0"]);
+        assert_eq!(
+            (&plan["others"], &plan["bytes_written"]),
+            (&of_cpu["others"], &of_cpu["bytes_written"])
+        );
+        let tiles = &steps[0]["plan"]["blocks"][0];
+        assert_eq!(
+            json!([tiles["pattern"], tiles["across"], tiles["along"]]),
+            json!(["tiles", 0, 1])
+        );
+        assert_eq!(steps[0]["plan"]["launches"][0]["kernel"], "tiles_4");
+    }
+
+    #[test]
+    fn what_has_no_meaning_on_a_device_is_refused() {
+        let place = place();
+        let tasks = ["plan", "transpose", "x.npy", "-o", "y.npy", "--tasks", "tasks.json"];
+        let threads = ["bench", "planned flip", "--threads", "1"];
+        let pages = ["bench", "planned flip", "--large-pages"];
+        let before = place.contents();
+        for (command, said) in [
+            (&tasks[..], "what a device does are launches, which --json lists"),
+            (&threads, "--threads and --large-pages are for --device cpu"),
+            (&pages, "--threads and --large-pages are for --device cpu"),
+        ] {
+            let Some(run) = emulated(&place, command) else { return };
+            assert_eq!((run.code, &run.stdout[..]), (Some(2), &b""[..]), "{}", run.stderr);
+            assert!(run.stderr.contains(said), "{}", run.stderr);
+        }
+        assert_eq!(place.contents(), before);
+    }
+
+    /// The record has the fields of the CPU's, and says of what device it is.
+    #[test]
+    fn a_bench_is_a_record_of_the_device() {
+        let place = place();
+        let bench = ["bench", "planned flip", "--rounds", "1"];
+        let files = [&bench[..], &["--json", "record.json", "--svg", "picture.svg"]].concat();
+        let Some(run) = emulated(&place, &files) else { return };
+        let text = String::from_utf8(run.done().stdout).unwrap();
+        let record: Value = serde_json::from_slice(&place.read("record.json")).unwrap();
+        let device = &record["device"];
+        let emulated = device["emulated"].as_bool().unwrap();
+        let name = device["name"].as_str().unwrap();
+        assert_eq!(
+            (&device["by"], &record["rounds"], &record["threads"]),
+            (&json!("wgpu"), &json!(1), &Value::Null)
+        );
+        assert!(text.starts_with(&format!("wgpu: {name}\n")), "{text}");
+        assert_eq!(text.contains("The CPU emulates this device"), emulated, "{text}");
+        let picture = String::from_utf8(place.read("picture.svg")).unwrap();
+        assert!(picture.contains(&format!("wgpu: {name}")), "{picture}");
+        let case = &record["suites"][0]["cases"][0];
+        assert_eq!(
+            json!([case["name"], case["bytes"], case["kernels"]]),
+            json!(["planned flip", 1024, "gather_words"])
+        );
+
+        let of_cpu = place.run(&[&bench[..], &["--json", "-"]].concat()).done().text();
+        let of_cpu: Value = serde_json::from_str(&of_cpu).unwrap();
+        let of_cpu = of_cpu["suites"][0]["cases"][0].as_object().unwrap();
+        for field in of_cpu.keys().filter(|field| *field != "most_ns") {
+            assert!(!case[field].is_null(), "{field}");
+        }
     }
 }

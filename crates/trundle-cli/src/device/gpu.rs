@@ -1,0 +1,81 @@
+//! What the devices have in common.
+
+use serde_json::Value;
+use trundle::lowering::Backend;
+use trundle::{Program, Result as Moved};
+use trundle_bench::{DeviceRecord, Record, Suite, run_on};
+use trundle_gpu::{GpuMove, LaunchSummary};
+
+use super::planned::Planned;
+use super::{Device, case};
+use crate::failure::Failure;
+
+/// What backends for GPUs have beside that.
+pub(super) trait Gpu: Backend<Buffer: Sized> + Clone {
+    fn record(&self) -> DeviceRecord;
+    fn copy(&self, src: &Self::Buffer, dst: &mut Self::Buffer) -> Moved<()>;
+    fn read(&self, buffer: &Self::Buffer) -> Moved<Vec<u8>>;
+    fn wait(&self) -> Moved<()>;
+    fn gpu_move(plan: &Self::Plan) -> &GpuMove;
+    fn launches(plan: &Self::Plan) -> Moved<Vec<LaunchSummary>>;
+}
+
+/// A backend whose own functions have these names.
+macro_rules! gpu {
+    ($gpu:ty, $by:literal, $is_emulated:expr) => {
+        impl Gpu for $gpu {
+            fn record(&self) -> DeviceRecord {
+                let (by, name) = ($by.to_owned(), self.name().to_owned());
+                DeviceRecord { by, name, emulated: $is_emulated(self) }
+            }
+
+            fn copy(&self, src: &Self::Buffer, dst: &mut Self::Buffer) -> Moved<()> {
+                <$gpu>::copy(self, src, dst)
+            }
+
+            fn read(&self, buffer: &Self::Buffer) -> Moved<Vec<u8>> {
+                <$gpu>::read(self, buffer)
+            }
+
+            fn wait(&self) -> Moved<()> {
+                <$gpu>::wait(self)
+            }
+
+            fn gpu_move(plan: &Self::Plan) -> &GpuMove {
+                plan.gpu_move()
+            }
+
+            fn launches(plan: &Self::Plan) -> Moved<Vec<LaunchSummary>> {
+                plan.launches()
+            }
+        }
+    };
+}
+
+#[cfg(feature = "wgpu")]
+gpu!(trundle_wgpu::Wgpu, "wgpu", trundle_wgpu::Wgpu::is_emulated);
+#[cfg(feature = "cuda")]
+gpu!(trundle_cuda::Cuda, "cuda", |_| false);
+
+impl<G: Gpu> Device for G {
+    fn planned(&self, program: &Program) -> Result<String, Failure> {
+        Planned::on(self, program)?.text()
+    }
+
+    fn report(&self, program: &Program) -> Result<Value, Failure> {
+        Planned::on(self, program)?.report()
+    }
+
+    fn timed(
+        &self,
+        suites: &[Suite],
+        rounds: usize,
+        done: &mut dyn FnMut(),
+    ) -> Result<Record, Failure> {
+        run_on(self.record(), suites, rounds, &mut |case| {
+            let record = case::timed(self, case, rounds)?;
+            done();
+            Ok(record)
+        })
+    }
+}

@@ -1,0 +1,136 @@
+//! What would be moved on a device.
+
+use serde_json::{Value, json};
+use trundle::Program;
+use trundle::lowering::{PlannedPart, PlannedProgram, Plans};
+use trundle_gpu::{GpuBlock, LaunchSummary, Pattern, WORKGROUP, Window};
+
+use super::gpu::Gpu;
+use crate::failure::Failure;
+use crate::forecast::counted;
+use crate::moves::{block_report, move_report};
+
+/// A program as a device would move it.
+pub(super) struct Planned<'a, G: Gpu> {
+    gpu: &'a G,
+    program: PlannedProgram<G>,
+}
+
+impl<G: Gpu> Planned<'_, G> {
+    /// How `program` would be moved on a device.
+    ///
+    /// # Errors
+    /// If the device has no memory for what is filled in.
+    pub(super) fn on<'a>(gpu: &'a G, program: &Program) -> Result<Planned<'a, G>, Failure> {
+        let program = PlannedProgram::new(gpu.clone(), program).map_err(Failure::running)?;
+        Ok(Planned { gpu, program })
+    }
+
+    /// Every pass, down to launches.
+    ///
+    /// # Errors
+    /// If the device has no memory for what its kernels read beside the source.
+    pub(super) fn text(&self) -> Result<String, Failure> {
+        let passes = self.program.passes();
+        let mut text = format!("{} over memory", counted(passes.len(), "pass"));
+        for (number, pass) in passes.iter().enumerate() {
+            text.push_str(&format!("\npass {number}"));
+            for part in &pass.parts {
+                let step = &self.program.runner().steps()[part.step];
+                let plans = self.plans(part)?.to_string().replace('\n', "\n  ");
+                text.push_str(&format!("\n  from {} to {}: {plans}", step.source, step.target));
+            }
+        }
+        Ok(text)
+    }
+
+    /// The same for programs.
+    ///
+    /// # Errors
+    /// As [`Planned::text`].
+    pub(super) fn report(&self) -> Result<Value, Failure> {
+        let bytes = self.program.moved_bytes();
+        let mut stages = Vec::new();
+        for pass in self.program.passes() {
+            let steps = pass.parts.iter().map(|part| self.step_report(part));
+            let steps = steps.collect::<Result<Vec<_>, _>>()?;
+            stages.push(json!({ "bytes": self.program.bytes_of(pass), "steps": steps }));
+        }
+        Ok(json!({
+            "passes": self.program.passes().len(),
+            "bytes_read": bytes,
+            "bytes_written": bytes,
+            "scratch_bytes": self.program.runner().temporary_bytes(),
+            "device": self.gpu.record(),
+            "stages": stages,
+        }))
+    }
+
+    /// How a part is moved, if it can be.
+    fn plans(&self, part: &PlannedPart) -> Result<&Plans<G::Plan, G::FilledPlan>, Failure> {
+        let plans = self.program.plans_of(part);
+        plans.one().map_or(Ok(()), |plan| G::launches(plan).map(drop)).map_err(Failure::running)?;
+        Ok(plans)
+    }
+
+    /// One move. What is in tiles, each planned when it is moved, has no plan yet.
+    fn step_report(&self, part: &PlannedPart) -> Result<Value, Failure> {
+        let step = &self.program.runner().steps()[part.step];
+        let plan = step.work.one().map(plan_report::<G>).transpose()?;
+        Ok(json!({
+            "from": step.source.to_string(),
+            "to": step.target.to_string(),
+            "move": part.work.as_ref().map(move_report),
+            "plan": plan,
+        }))
+    }
+}
+
+fn plan_report<G: Gpu>(plan: &G::Plan) -> Result<Value, Failure> {
+    let launches = G::launches(plan).map_err(Failure::running)?;
+    let blocks = G::gpu_move(plan).blocks().iter().map(gpu_block_report);
+    Ok(json!({
+        "blocks": blocks.collect::<Vec<_>>(),
+        "launches": launches.iter().map(launch_report).collect::<Vec<_>>(),
+    }))
+}
+
+/// A block as a GPU takes it: its loops, and how they are shared among invocations.
+fn gpu_block_report(of: &GpuBlock) -> Value {
+    let mut report = block_report(&of.block);
+    report["width"] = of.width.into();
+    if let Some(packing) = of.access.packing() {
+        report["bits"] = packing.bits().into();
+    }
+    report["access"] = of.access.to_string().into();
+    match of.pattern {
+        Pattern::Runs => report["pattern"] = "runs".into(),
+        Pattern::Gather => report["pattern"] = "gather".into(),
+        Pattern::Tiles { across, along } => {
+            report["pattern"] = "tiles".into();
+            report["across"] = across.into();
+            report["along"] = along.into();
+        }
+    }
+    report
+}
+
+fn launch_report(launch: &LaunchSummary) -> Value {
+    let mut report = json!({
+        "block": launch.block,
+        "kernel": launch.kernel,
+        "workgroups": launch.workgroups,
+        "invocations": WORKGROUP,
+        "reads": span_report(launch.reads.start, launch.reads.len()),
+        "writes": span_report(launch.writes.start, launch.writes.len()),
+    });
+    if let Some(windows) = launch.windows {
+        let [src, dst] = windows.map(|Window { offset, bytes }| span_report(offset, bytes));
+        report["windows"] = json!({ "src": src, "dst": dst });
+    }
+    report
+}
+
+fn span_report(offset: usize, bytes: usize) -> Value {
+    json!({ "offset": offset, "bytes": bytes })
+}

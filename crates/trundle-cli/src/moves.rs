@@ -1,0 +1,48 @@
+//! Moves, as `--json` has them.
+
+use serde_json::{Value, json};
+use trundle::lowering::{Block, Cut, CutAt, Loop, Move, Run, Source};
+
+/// A move: its blocks, in bytes or packed elements.
+pub(crate) fn move_report(work: &Move) -> Value {
+    json!({
+        "width": work.width(),
+        "bytes": work.moved_bytes(),
+        "blocks": work.blocks().iter().map(block_report).collect::<Vec<_>>(),
+    })
+}
+
+/// A block: where it begins, and its loops.
+pub(crate) fn block_report(block: &Block) -> Value {
+    json!({
+        "src_offset": block.src_offset,
+        "dst_offset": block.dst_offset,
+        "loops": block.loops.iter().map(loop_report).collect::<Vec<_>>(),
+    })
+}
+
+fn loop_report(each: &Loop) -> Value {
+    let (len, dst_stride) = (each.len, each.dst_stride);
+    match &each.src {
+        Source::Affine { stride } => {
+            json!({"len": len, "src_stride": stride, "dst_stride": dst_stride})
+        }
+        Source::Cut(cut) => json!({"len": len, "dst_stride": dst_stride, "cut": cut_report(cut)}),
+    }
+}
+
+fn cut_report(cut: &Cut) -> Value {
+    let at = match &cut.at {
+        CutAt::Constant(at) => json!(at),
+        CutAt::Table(table) => json!({"start": table.start, "per_length": table.per_length}),
+    };
+    json!({"at": at, "runs": [run_report(&cut.first), run_report(&cut.second)]})
+}
+
+fn run_report(run: &Run) -> Value {
+    json!({
+        "src_offset": run.src_offset,
+        "src_per_length": run.src_per_length,
+        "src_stride": run.src_stride,
+    })
+}
