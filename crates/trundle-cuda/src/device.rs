@@ -47,6 +47,11 @@ impl Cuda {
         &self.stream.context.name
     }
 
+    /// Whether it is one of the driver that tests have in place of NVIDIA's: nothing that it takes says anything of a GPU.
+    pub fn is_emulated(&self) -> bool {
+        self.name() == "emulated"
+    }
+
     /// Waits until all is done that was begun on the stream.
     ///
     /// # Errors

@@ -22,11 +22,11 @@ pub(super) trait Gpu: Backend<Buffer: Sized> + Clone {
 
 /// A backend whose own functions have these names.
 macro_rules! gpu {
-    ($gpu:ty, $by:literal, $is_emulated:expr) => {
+    ($gpu:ty, $by:literal) => {
         impl Gpu for $gpu {
             fn record(&self) -> DeviceRecord {
                 let (by, name) = ($by.to_owned(), self.name().to_owned());
-                DeviceRecord { by, name, emulated: $is_emulated(self) }
+                DeviceRecord { by, name, emulated: self.is_emulated() }
             }
 
             fn copy(&self, src: &Self::Buffer, dst: &mut Self::Buffer) -> Moved<()> {
@@ -53,9 +53,9 @@ macro_rules! gpu {
 }
 
 #[cfg(feature = "wgpu")]
-gpu!(trundle_wgpu::Wgpu, "wgpu", trundle_wgpu::Wgpu::is_emulated);
+gpu!(trundle_wgpu::Wgpu, "wgpu");
 #[cfg(feature = "cuda")]
-gpu!(trundle_cuda::Cuda, "cuda", |_| false);
+gpu!(trundle_cuda::Cuda, "cuda");
 
 impl<G: Gpu> Device for G {
     fn planned(&self, program: &Program) -> Result<String, Failure> {
