@@ -50,7 +50,7 @@ impl CudaBuffer {
         Ok(CudaBuffer { stream, memory: DeviceBytes { address, bytes }, is_borrowed: false })
     }
 
-    /// Where it is, for whoever uses the device too.
+    /// Where it is, for whoever uses the device too: in the order of the stream.
     pub fn device_bytes(&self) -> DeviceBytes {
         self.memory
     }

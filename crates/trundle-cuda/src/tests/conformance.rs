@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use trundle_core::{Backend, Move};
 use trundle_testing::{Flush, MOST_BOXES, TestBuffer, everything, sub_byte, suite};
 
-use super::devices::{FIRST, WITHOUT_POOLS, device};
+use super::devices::{FIRST, OnStream, WITHOUT_POOLS, device};
 use super::moves::part;
 use crate::kernel::NAMES;
 use crate::launch::Misaligned;
@@ -65,9 +65,9 @@ fn packed_elements_are_what_the_oracle_says() {
 }
 
 #[test]
-fn moves_are_what_the_oracle_says_without_pools() {
+fn moves_on_a_stream_are_what_the_oracle_says_without_pools() {
     let Some(gpu) = device(WITHOUT_POOLS) else { return };
-    suite::share_of_conformance(&gpu, 2, if everything() { 16 } else { 192 });
+    suite::share_of_conformance(&OnStream::new(&gpu).gpu, 2, if everything() { 16 } else { 192 });
 }
 
 /// Buffers begin anywhere, so that grains are less than a move's own.

@@ -42,8 +42,11 @@ fn driver() -> &'static Driver {
     })
 }
 
-/// The emulated driver, which is found by its name once it is loaded; `None` without a compiler.
+/// The emulated driver, which is found by its name once it is loaded; `None` without a compiler, and but on Linux.
 fn built() -> Option<Library> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
     let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
     if Command::new(compiler).arg("--version").output().is_err() {
         return None;
@@ -83,7 +86,7 @@ pub(crate) fn library() -> Option<&'static Library> {
 pub(crate) fn device(ordinal: usize) -> Option<Cuda> {
     match driver() {
         Driver::None => {
-            println!("skipped: devices are emulated by a C++ compiler, and there is none");
+            println!("skipped: devices are emulated on Linux, by a C++ compiler");
             None
         }
         Driver::Emulated(_) => {
