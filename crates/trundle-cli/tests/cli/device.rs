@@ -56,6 +56,67 @@ fn without_a_driver_of_cuda_it_is_said_what_was_looked_for() {
     }
 }
 
+/// On the emulated driver, which is found by the name of NVIDIA's.
+#[cfg(all(feature = "cuda", target_os = "linux"))]
+mod with_cuda {
+    use std::path::Path;
+    use std::process::Command;
+    use std::sync::OnceLock;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::Run;
+
+    /// Where the driver is, which is built once; `None` without a compiler.
+    fn driver() -> Option<&'static Path> {
+        static FOLDER: OnceLock<Option<TempDir>> = OnceLock::new();
+        let built = || {
+            let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+            Command::new(compiler).arg("--version").output().ok()?;
+            let folder = tempfile::tempdir().unwrap();
+            let build =
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("../trundle-cuda/emulated/build.sh");
+            let output = Command::new(build).arg(folder.path()).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            Some(folder)
+        };
+        FOLDER.get_or_init(built).as_ref().map(TempDir::path)
+    }
+
+    fn run(folder: &Path, args: &[&str]) -> String {
+        let place = place();
+        let run = Run::of(place.command(args).env("LD_LIBRARY_PATH", folder));
+        assert_eq!(run.code, Some(0), "{}", run.stderr);
+        String::from_utf8(run.stdout).unwrap()
+    }
+
+    #[test]
+    fn a_plan_says_what_is_launched() {
+        let Some(folder) = driver() else {
+            println!("skipped: there is no C++ compiler");
+            return;
+        };
+        let chain = "transpose() | roll(shift=1, axes=0)";
+        let text = run(folder, &["plan", "apply", "x.npy", chain, "--device", "cuda"]);
+        assert!(text.starts_with("x: f32 [64, 48] to [48, 64], 1 pass over memory"), "{text}");
+        assert!(text.contains(" on emulated: "), "{text}");
+    }
+
+    /// Each result is held against the CPU's before it is timed.
+    #[test]
+    fn cases_are_moved_as_on_the_cpu() {
+        let Some(folder) = driver() else {
+            println!("skipped: there is no C++ compiler");
+            return;
+        };
+        let case = "small moves/planned roll";
+        let text = run(folder, &["bench", "--device", "cuda", "--rounds", "1", case]);
+        assert!(text.starts_with("on emulated, in turn with a copy there"), "{text}");
+        assert!(text.contains(case), "{text}");
+    }
+}
+
 #[cfg(feature = "wgpu")]
 mod with_gpus {
     use serde_json::{Value, json};
