@@ -143,37 +143,37 @@ fn shared(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<ImportedDlpack>
     let device = object.call_method0(intern!(object.py(), "__dlpack_device__"))?;
     let (kind, device_id): (i32, i32) = device.extract()?;
     let device = DLDevice { device_type: DLDeviceType(kind.cast_unsigned()), device_id };
-    check_reached(argument, object, device)?;
-    from_dlpack(capsule(object, device != DLDevice::CPU)?.as_borrowed(), None, None)
+    let is_on_gpu = ordinal(device).is_some() && Library::of(object).is_some();
+    if device != DLDevice::CPU && !is_on_gpu {
+        return Err(not_reached(argument, device));
+    }
+    from_dlpack(capsule(object, is_on_gpu)?.as_borrowed(), None, None)
 }
 
-/// # Errors
-/// ValueError for a device whose memory is not reached, or not for arrays of this library.
-fn check_reached(argument: &str, object: &Bound<'_, PyAny>, device: DLDevice) -> PyResult<()> {
-    let is_reached =
-        device == DLDevice::CPU || ordinal(device).is_some() && Library::of(object).is_some();
-    if is_reached {
-        return Ok(());
-    }
-    Err(PyValueError::new_err(format!(
+/// That the memory of a device is not reached, or not for arrays of this library.
+fn not_reached(argument: &str, device: DLDevice) -> PyErr {
+    PyValueError::new_err(format!(
         "{argument} is on a device of DLPack's type {}: trundle moves what is in the memory of the CPU, and tensors of \
          PyTorch and arrays of CuPy on GPUs of NVIDIA's",
         device.device_type.0
-    )))
+    ))
 }
 
 /// Where an array of a device is, whose library works on `stream` there, if that is known.
 ///
 /// # Errors
-/// As [`check_reached`], and what the library raises when it is asked for its stream.
+/// ValueError for a device that is not reached; what the library raises when it is asked for its stream.
 fn place(
     argument: &str,
     object: &Bound<'_, PyAny>,
     device: DLDevice,
     stream: Option<*mut c_void>,
 ) -> PyResult<Place> {
+    if device == DLDevice::CPU {
+        return Ok(Place::Cpu);
+    }
     let (Some(ordinal), Some(library)) = (ordinal(device), Library::of(object)) else {
-        return check_reached(argument, object, device).map(|()| Place::Cpu);
+        return Err(not_reached(argument, device));
     };
     let stream = stream.map_or_else(|| library.stream(object.py(), ordinal), Ok)?;
     Ok(Place::Gpu(Gpu { ordinal, stream }))

@@ -17,8 +17,9 @@ use crate::place::{Gpu, Place};
 ///
 /// # Errors
 /// RuntimeError with what was looked for.
-fn opened(py: Python<'_>, ordinal: usize) -> PyResult<Cuda> {
-    py.detach(|| Cuda::new(ordinal)).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+fn opened(py: Python<'_>, ordinal: u32) -> PyResult<Cuda> {
+    py.detach(|| Cuda::new(ordinal as usize))
+        .map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
 /// A GPU on the stream of a call.
@@ -47,7 +48,7 @@ impl GpuPlan {
     /// What is refused; RuntimeError if the GPU cannot be used.
     pub(crate) fn new(
         py: Python<'_>,
-        ordinal: usize,
+        ordinal: u32,
         program: &Program,
         inputs: &[Layout],
         out: &Layout,

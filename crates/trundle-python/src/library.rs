@@ -40,7 +40,7 @@ impl Library {
     ///
     /// # Errors
     /// What it raises.
-    pub(crate) fn stream(self, py: Python<'_>, ordinal: usize) -> PyResult<*mut c_void> {
+    pub(crate) fn stream(self, py: Python<'_>, ordinal: u32) -> PyResult<*mut c_void> {
         let (cuda, current, address) = match self {
             Library::Torch => ("torch.cuda", "current_stream", "cuda_stream"),
             Library::CuPy => ("cupy.cuda", "get_current_stream", "ptr"),

@@ -50,7 +50,7 @@ pub(crate) struct Form<'a> {
     strides: &'a [isize],
     width: usize,
     /// The GPU that it is on; `None` for the CPU.
-    ordinal: Option<usize>,
+    ordinal: Option<u32>,
 }
 
 impl Memory {

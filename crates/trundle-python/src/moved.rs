@@ -60,7 +60,7 @@ impl Planned {
     /// The same on a GPU, where it is a program.
     fn on_gpu(
         py: Python<'_>,
-        ordinal: usize,
+        ordinal: u32,
         chain: &Chain,
         (src, dst): (&Memory, Option<&Memory>),
         is_written: bool,

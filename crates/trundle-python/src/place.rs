@@ -15,7 +15,7 @@ pub(crate) enum Place {
 /// One of NVIDIA's GPUs, and the stream on which the library of an array works there now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gpu {
-    pub(crate) ordinal: usize,
+    pub(crate) ordinal: u32,
     /// A `CUstream`; null for the default one.
     pub(crate) stream: *mut c_void,
 }
@@ -25,7 +25,7 @@ unsafe impl Send for Gpu {}
 
 impl Place {
     /// The number of the GPU; `None` for the CPU.
-    pub(crate) fn ordinal(self) -> Option<usize> {
+    pub(crate) fn ordinal(self) -> Option<u32> {
         self.gpu().map(|gpu| gpu.ordinal)
     }
 
@@ -38,9 +38,9 @@ impl Place {
 }
 
 /// The number of a GPU that a device of DLPack's is.
-pub(crate) fn ordinal(device: DLDevice) -> Option<usize> {
+pub(crate) fn ordinal(device: DLDevice) -> Option<u32> {
     let is_gpu = [DLDeviceType::CUDA, DLDeviceType::CUDAMANAGED].contains(&device.device_type);
-    usize::try_from(device.device_id).ok().filter(|_| is_gpu)
+    u32::try_from(device.device_id).ok().filter(|_| is_gpu)
 }
 
 impl fmt::Display for Place {
