@@ -20,8 +20,8 @@ def parse(chain):
     operators = []
     for stage in chain.split(" | "):
         name, arguments = re.fullmatch(r"(\w+)\((.*)\)", stage).groups()
-        # Lengths are cut off there; the bench makes them by a rule.
-        arguments = re.sub(r"lengths=\[.*\]", "lengths=None", arguments)
+        # Lengths are cut off there, or a name; the bench makes them by a rule.
+        arguments = re.sub(r"lengths=(\[.*\]|lengths)", "lengths=None", arguments)
         call = ast.parse(f"f({arguments})", mode="eval").body
         operators.append(
             (
@@ -49,7 +49,8 @@ def run_shape(operators, shape):
         if name == "transpose":
             shape = tuple(shape[i] for i in arguments) if arguments else shape[::-1]
         elif name == "reshape":
-            shape = tuple(arguments)
+            elements, known = math.prod(shape), math.prod(each for each in arguments if each != -1)
+            shape = tuple(elements // known if each == -1 else each for each in arguments)
     return shape
 
 

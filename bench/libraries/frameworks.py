@@ -36,7 +36,7 @@ class Numpy:
         if name == "reshape":
             return y.reshape(arguments)
         if name == "flip":
-            return np.flip(y, named["axes"])
+            return np.flip(y, tuple(named["axes"]))
         if name == "roll":
             shift = broadcast_shift(named["shift"], named["axes"])
             return np.roll(y, shift, tuple(named["axes"]))
@@ -72,20 +72,22 @@ class Torch:
         def run():
             y = data
             for name, arguments, named in operators:
-                if name == "transpose":
-                    y = y.permute(arguments or tuple(range(y.ndim))[::-1])
-                elif name == "reshape":
-                    y = y.reshape(arguments)
-                elif name == "flip":
-                    y = torch.flip(y, named["axes"])
-                elif name == "roll":
-                    shift = broadcast_shift(named["shift"], named["axes"])
-                    y = torch.roll(y, shift, tuple(named["axes"]))
-                else:
-                    raise Unsupported
+                y = self.step(y, name, arguments, named)
             return y if y.is_contiguous() else out.copy_(y)
 
         return run
+
+    def step(self, y, name, arguments, named):
+        if name == "transpose":
+            return y.permute(arguments or tuple(range(y.ndim))[::-1])
+        if name == "reshape":
+            return y.reshape(arguments)
+        if name == "flip":
+            return self.torch.flip(y, named["axes"])
+        if name == "roll":
+            shift = broadcast_shift(named["shift"], named["axes"])
+            return self.torch.roll(y, shift, tuple(named["axes"]))
+        raise Unsupported
 
 
 class OpenVINO:
