@@ -24,6 +24,7 @@ impl Extent {
     ///
     /// # Panics
     /// If it is on a GPU, for which nothing of the CPU is ever planned.
+    #[inline]
     pub(crate) fn on_cpu(self) -> Extent {
         assert!(matches!(self.place, Place::Cpu), "the CPU cannot read what is on {}", self.place);
         self

@@ -88,6 +88,7 @@ impl Planned {
     ///
     /// # Errors
     /// As [`run`]; what the GPU fails with.
+    #[inline]
     pub(crate) fn run(&self, py: Python<'_>, src: Extent, dst: Extent) -> PyResult<()> {
         match &self.plan {
             PlanOn::Cpu(plan) => run(py, plan, src, dst),
