@@ -15,12 +15,10 @@
 // Threads of blocks with an odd number go downwards: who reads in a phase what another one writes in it gets something
 // else there.
 #define EACH_THREAD(thread)                                                                                           \
-    for (u32 turn = 0, thread = backwards ? WORKGROUP - 1 : 0; turn < WORKGROUP; ++turn, thread += backwards ? -1 : 1)
-#define BARRIER
-// What shared memory has before is something.
-#define SHARED(type, name, count)                                                                                     \
-    type name[count];                                                                                                 \
-    std::memset(name, 0xa5, sizeof(name))
+    for (u32 turn = 0, thread; turn < WORKGROUP; ++turn)                                                              \
+        if (thread = now = backwards ? WORKGROUP - 1 - turn : turn; true)
+#define BARRIER pass_barrier()
+#define SHARED(type, name, count) Shared<type, count> name
 
 #define KERNEL(name, body)                                                                                            \
     static void run_##name(const Launch& launch, u64 block) { body(launch, block); }                                  \
@@ -49,6 +47,14 @@ static thread_local Memory memory;
 static thread_local bool backwards;
 static thread_local char fault[200];
 
+#include "shared.h"
+#include "counts.h"
+
+static void pass_barrier() {
+    count_phase();
+    ++phase;
+}
+
 static bool is_fault(const char* what, u64 at, u64 bytes, u64 begin, u64 size) {
     const bool within = at >= begin && at - begin <= size && size - (at - begin) >= bytes;
     if (within && at % bytes == 0)
@@ -70,6 +76,7 @@ template <u32 BYTES> INLINE typename Unit<BYTES>::type load(u64 at) {
     typename Unit<BYTES>::type value{};
     if (!is_fault("a read", at, BYTES, memory.src, memory.src_bytes))
         std::memcpy(&value, reinterpret_cast<const void*>(at), BYTES);
+    count_global(READ, at, BYTES);
     return value;
 }
 
@@ -77,6 +84,7 @@ INLINE i64 load_number(u64 at) {
     i64 value = 0;
     if (!is_fault("a number", at, 8, memory.numbers, memory.numbers_bytes))
         std::memcpy(&value, reinterpret_cast<const void*>(at), 8);
+    count_global(NUMBERS, at, 8);
     return value;
 }
 
@@ -86,6 +94,7 @@ template <u32 BYTES> INLINE void store(u64 at, typename Unit<BYTES>::type value)
     std::memcpy(reinterpret_cast<void*>(at), &value, BYTES);
     for (u32 byte = 0; byte < BYTES; ++byte)
         cover(at + byte, 0xff);
+    count_global(WRITTEN, at, BYTES);
 }
 
 INLINE void store_bits(u64 at, u32 made, u32 covered) {
@@ -96,6 +105,7 @@ INLINE void store_bits(u64 at, u32 made, u32 covered) {
     u8* byte = reinterpret_cast<u8*>(at);
     *byte = u8((*byte & ~covered) | made);
     cover(at, covered);
+    count_global(WRITTEN, at, 1);
 }
 
 INLINE u64 high_half(u64 a, u64 b) {
@@ -105,7 +115,8 @@ INLINE u64 high_half(u64 a, u64 b) {
 
 struct Launch;
 
-// A kernel by its name.
+// A kernel by its name. Two libraries of kernels in one process know nothing of each other.
+namespace {
 struct Named {
     const char* name;
     void (*run)(const Launch& launch, u64 block);
@@ -120,6 +131,7 @@ struct Named {
         first() = this;
     }
 };
+} // namespace
 
 // Runs all blocks of a launch, one after another. Gives what went wrong, which nothing is written after.
 extern "C" const char* run(const char* name, const Launch* launch, u64 blocks, const Memory* given) {
@@ -129,9 +141,19 @@ extern "C" const char* run(const char* name, const Launch* launch, u64 blocks, c
         if (!std::strcmp(each->name, name)) {
             for (u64 block = 0; block < blocks && !fault[0]; ++block) {
                 backwards = block % 2;
+                phase = 1;
                 each->run(*launch, block);
+                count_phase();
+                count_block();
             }
             return fault[0] ? fault : nullptr;
         }
     return "there is no such kernel";
+}
+
+// From now on what this thread's launches ask of memory is added to these counts; of null, to none.
+extern "C" void count_into(Counts* counts) {
+    static thread_local Recorder all;
+    all.counts = counts;
+    recorder = counts ? &all : nullptr;
 }

@@ -34,6 +34,22 @@ KERNEL(tiles_4_x3, (tiles<4, 3>))
 KERNEL(tiles_4_x4, (tiles<4, 4>))
 
 #ifndef __CUDACC__
+// Breaks the rule of barriers, for the test that it is seen: of an element that one thread writes, another one reads it (0 rows),
+// has read it (1), or writes it (2), and nobody has waited.
+static void without_barrier(const Launch& launch, u64) {
+    SHARED(u32, shared, WORKGROUP);
+    u32 seen = 0;
+    if (launch.rows == 1)
+        EACH_THREAD(thread) seen += shared[thread];
+    EACH_THREAD(thread) shared[WORKGROUP - 1 - thread] = seen;
+    if (launch.rows == 0)
+        EACH_THREAD(thread) seen += shared[thread];
+    if (launch.rows == 2)
+        EACH_THREAD(thread) shared[thread] = seen;
+}
+
+KERNEL(without_barrier, without_barrier)
+
 // What src/tests/layout.rs holds against the same struct in Rust.
 #define EXPORTED(name, value)                                                                                         \
     extern "C" {                                                                                                      \

@@ -1,0 +1,183 @@
+// What the warps of a launch ask of memory, for the tests that count it: nothing here is a time.
+//
+// A warp is 32 neighbouring threads, which go in step: what each does as its n-th access of a kind and size between two
+// barriers is one request. Where threads skip an access and others do not, later ones are taken for it, so that what is
+// counted is exact only where all of a warp go the same way.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+constexpr u32 WARP = 32;
+constexpr u64 SECTOR = 32;
+constexpr u64 LINE = 128;
+
+// Of global memory.
+struct Traffic {
+    // What threads ask for, and in how many requests of warps.
+    u64 bytes;
+    u64 requests;
+    // The sectors of each request, and its lines.
+    u64 sectors;
+    u64 lines;
+    // The sectors of each block, and those of which it touches a part alone.
+    u64 distinct;
+    u64 partial;
+};
+
+// Of shared memory: a request takes a wavefront for each word that it needs of the bank that is asked most. The least is
+// what it takes without conflicts.
+struct Wavefronts {
+    u64 taken;
+    u64 least;
+};
+
+struct Counts {
+    Traffic read;
+    Traffic written;
+    Traffic numbers;
+    Wavefronts shared_read;
+    Wavefronts shared_written;
+};
+
+enum Kind : u32 { READ, WRITTEN, NUMBERS, SHARED_READ, SHARED_WRITTEN, KINDS };
+
+struct Access {
+    u32 warp;
+    Kind kind;
+    u32 bytes;
+    u32 turn;
+    u64 at;
+
+    bool is_with(const Access& other) const {
+        return warp == other.warp && kind == other.kind && bytes == other.bytes && turn == other.turn;
+    }
+    bool operator<(const Access& other) const {
+        if (warp != other.warp)
+            return warp < other.warp;
+        if (kind != other.kind)
+            return kind < other.kind;
+        if (bytes != other.bytes)
+            return bytes < other.bytes;
+        return turn < other.turn;
+    }
+};
+
+// Those of one phase, and the bytes of global memory that a block touches.
+struct Recorder {
+    Counts* counts;
+    std::vector<Access> accesses;
+    // Of each kind sectors, with a bit for each byte.
+    std::vector<std::pair<u64, u32>> touched[NUMBERS + 1];
+    u32 thread = ~u32(0);
+    u32 turns[KINDS][5];
+};
+
+static thread_local Recorder* recorder;
+
+static void record(Kind kind, u64 at, u32 bytes) {
+    if (recorder->thread != now) {
+        std::memset(recorder->turns, 0, sizeof(recorder->turns));
+        recorder->thread = now;
+    }
+    u32 size = 0;
+    while (bytes >> (size + 1))
+        ++size;
+    recorder->accesses.push_back({now / WARP, kind, bytes, recorder->turns[kind][size]++, at});
+    if (kind <= NUMBERS)
+        recorder->touched[kind].push_back({at / SECTOR, ((1u << bytes) - 1) << at % SECTOR});
+}
+
+static void count_global(Kind kind, u64 at, u32 bytes) {
+    if (recorder)
+        record(kind, at, bytes);
+}
+
+static void count_shared(u32 at, u32 bytes, bool written) {
+    if (recorder)
+        record(written ? SHARED_WRITTEN : SHARED_READ, at, bytes);
+}
+
+static Traffic& traffic_of(Kind kind) {
+    Counts& counts = *recorder->counts;
+    return kind == READ ? counts.read : kind == WRITTEN ? counts.written : counts.numbers;
+}
+
+static void keep_different(std::vector<u64>& numbers) {
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+}
+
+// The parts of memory of a size that accesses are to.
+static std::vector<u64> parts_of(const Access* first, const Access* end, u64 size) {
+    std::vector<u64> parts;
+    for (; first < end; ++first)
+        for (u64 part = first->at / size; part * size < first->at + first->bytes; ++part)
+            parts.push_back(part);
+    keep_different(parts);
+    return parts;
+}
+
+// Of 8 bytes half of a warp is served at once, of 16 a quarter. Each bank is 4 bytes wide.
+static void count_wavefronts(Wavefronts& wavefronts, const Access* first, const Access* end) {
+    const u32 at_once = WARP * 4 / (first->bytes < 4 ? 4 : first->bytes);
+    for (; first < end; first += at_once) {
+        u64 banks[WARP] = {};
+        for (const u64 word : parts_of(first, std::min(end, first + at_once), 4))
+            ++banks[word % WARP];
+        wavefronts.taken += *std::max_element(banks, banks + WARP);
+        wavefronts.least += 1;
+    }
+}
+
+static void count_request(const Access* first, const Access* end) {
+    Counts& counts = *recorder->counts;
+    if (first->kind == SHARED_READ || first->kind == SHARED_WRITTEN) {
+        count_wavefronts(first->kind == SHARED_READ ? counts.shared_read : counts.shared_written, first, end);
+        return;
+    }
+    Traffic& traffic = traffic_of(first->kind);
+    traffic.bytes += u64(end - first) * first->bytes;
+    traffic.requests += 1;
+    traffic.sectors += parts_of(first, end, SECTOR).size();
+    traffic.lines += parts_of(first, end, LINE).size();
+}
+
+// Counts what was done since the last barrier.
+static void count_phase() {
+    if (!recorder)
+        return;
+    std::vector<Access>& accesses = recorder->accesses;
+    std::stable_sort(accesses.begin(), accesses.end());
+    const Access* end = accesses.data() + accesses.size();
+    for (const Access* first = accesses.data(); first < end;) {
+        const Access* next = first;
+        while (next < end && next->is_with(*first))
+            ++next;
+        count_request(first, next);
+        first = next;
+    }
+    accesses.clear();
+    recorder->thread = ~u32(0);
+}
+
+// Counts the sectors of a block.
+static void count_block() {
+    if (!recorder)
+        return;
+    for (u32 kind = READ; kind <= NUMBERS; ++kind) {
+        std::vector<std::pair<u64, u32>>& touched = recorder->touched[kind];
+        std::sort(touched.begin(), touched.end());
+        Traffic& traffic = traffic_of(Kind(kind));
+        u32 bytes = 0;
+        for (size_t each = 0; each < touched.size(); ++each) {
+            bytes |= touched[each].second;
+            if (each + 1 == touched.size() || touched[each + 1].first != touched[each].first) {
+                traffic.distinct += 1;
+                traffic.partial += bytes != ~u32(0);
+                bytes = 0;
+            }
+        }
+        touched.clear();
+    }
+}

@@ -1,0 +1,70 @@
+// Shared memory on the host, of which it is known who touched what since the last barrier. For tests only.
+#pragma once
+
+// Which thread of a block is running, and how many barriers it has passed, counted from 1.
+static thread_local u32 now;
+static thread_local u32 phase;
+
+static void count_shared(u32 at, u32 bytes, bool written);
+
+// In which phase an element was written and read last, and by whom: by several threads, if that is what MANY says.
+struct Touched {
+    u32 written_in = 0;
+    u32 read_in = 0;
+    u32 writer = 0;
+    u32 reader = 0;
+};
+
+constexpr u32 MANY = 0xffffffff;
+
+static void race(const char* what, u32 at) {
+    if (!fault[0])
+        std::snprintf(fault, sizeof(fault), "thread %u %s shared element %u, and another one has it without a barrier",
+                      now, what, at);
+}
+
+// What shared memory has before is something. A write and whatever else another thread does to an element have a barrier
+// between them.
+template <class T, u32 COUNT> class Shared {
+    T values[COUNT];
+    Touched touched[COUNT];
+
+    T read(u32 at) {
+        Touched& known = touched[at];
+        if (known.written_in == phase && known.writer != now)
+            race("reads", at);
+        known.reader = known.read_in == phase && known.reader != now ? MANY : now;
+        known.read_in = phase;
+        count_shared(at * sizeof(T), sizeof(T), false);
+        return values[at];
+    }
+
+    void write(u32 at, T value) {
+        Touched& known = touched[at];
+        if ((known.written_in == phase && known.writer != now) || (known.read_in == phase && known.reader != now))
+            race("writes", at);
+        known.writer = now;
+        known.written_in = phase;
+        count_shared(at * sizeof(T), sizeof(T), true);
+        values[at] = value;
+    }
+
+    struct Place {
+        Shared& of;
+        u32 at;
+
+        operator T() const { return of.read(at); }
+        void operator=(T value) const { of.write(at, value); }
+    };
+
+public:
+    Shared() { std::memset(values, 0xa5, sizeof(values)); }
+
+    Place operator[](u32 at) {
+        if (at < COUNT)
+            return {*this, at};
+        if (!fault[0])
+            std::snprintf(fault, sizeof(fault), "shared element %u of %u", at, COUNT);
+        return {*this, 0};
+    }
+};

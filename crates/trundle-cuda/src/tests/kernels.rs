@@ -1,0 +1,159 @@
+//! The kernels as functions of the host, for tests of what they ask of memory and of every edge of a tile.
+
+use std::ffi::{CStr, CString, c_char};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use libloading::Library;
+use trundle_core::Move;
+use trundle_gpu::GpuMove;
+
+use crate::launch::{Launch, Misaligned};
+use crate::numbers::Numbers;
+use crate::parameters::Parameters;
+
+/// What a launch may touch, as the struct of the same name in `kernels/host.h`.
+#[repr(C)]
+struct Memory {
+    src: u64,
+    src_bytes: u64,
+    dst: u64,
+    dst_bytes: u64,
+    numbers: u64,
+    numbers_bytes: u64,
+    written: *mut u8,
+}
+
+type Run =
+    unsafe extern "C" fn(*const c_char, *const Parameters, u64, *const Memory) -> *const c_char;
+
+/// What the host's compiler has made of them.
+#[derive(Clone, Copy)]
+pub(super) struct Kernels(&'static Library);
+
+impl Kernels {
+    /// Compiled once for all tests; `None`, and a line that says so, without a compiler.
+    pub(super) fn new() -> Option<Kernels> {
+        static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
+        let library = LIBRARY.get_or_init(compiled).as_ref();
+        if library.is_none() {
+            println!("skipped: the kernels are counted by a C++ compiler, and there is none");
+        }
+        library.map(Kernels)
+    }
+
+    /// Moves between two buffers; gives the names of the kernels.
+    ///
+    /// # Errors
+    /// What a kernel did wrong.
+    pub(super) fn run(
+        self,
+        work: &Move,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> Result<Vec<&'static str>, String> {
+        let mut numbers = Numbers::default();
+        let (grain, work) = (work.grain_bytes(), GpuMove::of(work));
+        let sums: Vec<_> = work.blocks().iter().map(|block| numbers.sums(block)).collect();
+        let mut written = vec![0; dst.len()];
+        let memory = Memory {
+            src: src.as_ptr().expose_provenance() as u64,
+            src_bytes: src.len() as u64,
+            dst: dst.as_mut_ptr().expose_provenance() as u64,
+            dst_bytes: dst.len() as u64,
+            numbers: numbers.all().as_ptr().expose_provenance() as u64,
+            numbers_bytes: 8 * numbers.all().len() as u64,
+            written: written.as_mut_ptr(),
+        };
+        let misaligned = Misaligned::of(memory.src, memory.dst);
+        let mut names = Vec::new();
+        for (block, sums) in work.blocks().iter().zip(sums) {
+            let launch = Launch::of(block, grain, misaligned, sums).expect("no test is too large");
+            names.push(launch.kernel.name());
+            self.launch(&launch, &memory)?;
+        }
+        names.dedup();
+        Ok(names)
+    }
+
+    fn launch(self, launch: &Launch, memory: &Memory) -> Result<(), String> {
+        let parameters = Parameters {
+            src: memory.src,
+            dst: memory.dst,
+            numbers: memory.numbers,
+            src_bytes: memory.src_bytes,
+            ..launch.parameters
+        };
+        self.call(launch.kernel.name(), &parameters, launch.blocks, memory)
+    }
+
+    /// Runs a block of a kernel that touches shared memory alone.
+    pub(super) fn run_shared(self, name: &str, rows: u64) -> Result<(), String> {
+        let memory = Memory {
+            src: 0,
+            src_bytes: 0,
+            dst: 0,
+            dst_bytes: 0,
+            numbers: 0,
+            numbers_bytes: 0,
+            written: std::ptr::null_mut(),
+        };
+        self.call(name, &Parameters { rows, ..Parameters::default() }, 1, &memory)
+    }
+
+    fn call(
+        self,
+        kernel: &str,
+        parameters: &Parameters,
+        blocks: u32,
+        memory: &Memory,
+    ) -> Result<(), String> {
+        let name = CString::new(kernel).expect("names have no zeros");
+        // SAFETY: this is the type of the function of this name, which touches nothing but what `memory` says, and that is
+        // borrowed until it returns. What it gives is null or a text that stays until the next call of this thread.
+        let fault = unsafe {
+            let run = self.0.get::<Run>("run").expect("the library has it");
+            let fault = run(name.as_ptr(), parameters, u64::from(blocks), memory);
+            (!fault.is_null()).then(|| CStr::from_ptr(fault).to_string_lossy().into_owned())
+        };
+        fault.map_or(Ok(()), |fault| Err(format!("{kernel}: {fault}")))
+    }
+}
+
+/// The compiler that is asked for, where `CXX` names no other.
+const COMPILER: &str = "c++";
+
+fn compiled() -> Option<Library> {
+    let compiler = std::env::var_os("CXX").unwrap_or_else(|| COMPILER.into());
+    let folder = tempfile::tempdir().expect("there is room for a library");
+    let library = folder.path().join("kernels.so");
+    let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels/kernels.cu");
+    let flags =
+        ["-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-x", "c++"];
+    let run = Command::new(compiler).args(flags).arg(kernels).arg("-o").arg(&library).output();
+    let output = run.ok()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // SAFETY: nothing runs when it is loaded but what its own names are kept by.
+    Some(unsafe { Library::new(&library) }.expect("it can be loaded"))
+}
+
+/// Bytes that begin so many behind a multiple of 256, as allocations of a device do.
+pub(super) struct Shifted {
+    around: Vec<u8>,
+    begin: usize,
+    len: usize,
+}
+
+impl Shifted {
+    pub(super) fn new(bytes: &[u8], shift: usize) -> Shifted {
+        let mut around = vec![0; bytes.len() + 512];
+        let begin =
+            around.as_ptr().addr().next_multiple_of(256) - around.as_ptr().addr() + shift % 256;
+        around[begin..begin + bytes.len()].copy_from_slice(bytes);
+        Shifted { around, begin, len: bytes.len() }
+    }
+
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
+        &mut self.around[self.begin..self.begin + self.len]
+    }
+}
