@@ -8,7 +8,6 @@
 #include <cstring>
 
 #define INLINE static inline
-#define NOT_INLINE static
 #define UNROLLED
 #define NOT_UNROLLED
 
@@ -20,11 +19,11 @@
 #define BARRIER pass_barrier()
 #define SHARED(type, name, count) Shared<type, count> name
 
-#define KERNEL(name, body)                                                                                            \
+#define KERNEL(name, blocks, body)                                                                                    \
     static void run_##name(const Launch& launch, u64 block) { body(launch, block); }                                  \
     static const Named named_##name(#name, run_##name);
 
-struct Vector {
+struct alignas(16) Vector {
     u32 words[4];
 };
 
@@ -106,6 +105,22 @@ INLINE void store_bits(u64 at, u32 made, u32 covered) {
     *byte = u8((*byte & ~covered) | made);
     cover(at, covered);
     count_global(WRITTEN, at, 1);
+}
+
+INLINE u32 bytes_of(u32 a, u32 b, u32 which) {
+    const u64 both = u64(b) << 32 | a;
+    u32 bytes = 0;
+    for (u32 byte = 0; byte < 4; ++byte)
+        bytes |= u32(both >> 8 * (which >> 4 * byte & 7) & 0xff) << 8 * byte;
+    return bytes;
+}
+
+INLINE u32 upper_of(u32 low, u32 high, u32 bit) {
+    return u32((u64(high) << 32 | low) >> bit);
+}
+
+INLINE u64 summand(u64 product) {
+    return product;
 }
 
 INLINE u64 high_half(u64 a, u64 b) {

@@ -12,26 +12,28 @@
 #include "runs.h"
 #include "sub_byte.h"
 #include "tiles.h"
+#include "micro_tile.h"
+#include "narrow_tiles.h"
 
-KERNEL(gather_1, gather<1>)
-KERNEL(gather_2, gather<2>)
-KERNEL(gather_4, gather<4>)
-KERNEL(gather_8, gather<8>)
-KERNEL(gather_16, gather<16>)
-KERNEL(gather_sub_byte, gather_sub_byte)
-KERNEL(runs_1, runs<1>)
-KERNEL(runs_2, runs<2>)
-KERNEL(runs_4, runs<4>)
-KERNEL(runs_8, runs<8>)
-KERNEL(runs_16, runs<16>)
-KERNEL(tiles_1, narrow_tiles<1>)
-KERNEL(tiles_2, narrow_tiles<2>)
-KERNEL(tiles_4, (tiles<4, 1>))
-KERNEL(tiles_8, (tiles<8, 1>))
-KERNEL(tiles_16, (tiles<16, 1>))
-KERNEL(tiles_4_x2, (tiles<4, 2>))
-KERNEL(tiles_4_x3, (tiles<4, 3>))
-KERNEL(tiles_4_x4, (tiles<4, 4>))
+KERNEL(gather_1, 3, gather<1>)
+KERNEL(gather_2, 3, gather<2>)
+KERNEL(gather_4, 4, gather<4>)
+KERNEL(gather_8, 4, gather<8>)
+KERNEL(gather_16, 4, gather<16>)
+KERNEL(gather_sub_byte, 4, gather_sub_byte)
+KERNEL(runs_1, 3, runs<1>)
+KERNEL(runs_2, 3, runs<2>)
+KERNEL(runs_4, 4, runs<4>)
+KERNEL(runs_8, 4, runs<8>)
+KERNEL(runs_16, 4, runs<16>)
+KERNEL(tiles_1, 5, narrow_tiles<1>)
+KERNEL(tiles_2, 5, narrow_tiles<2>)
+KERNEL(tiles_4, 5, (tiles<4, 1, 12>))
+KERNEL(tiles_8, 5, (tiles<8, 1, 11>))
+KERNEL(tiles_16, 5, (tiles<16, 1, 10>))
+KERNEL(tiles_4_x2, 5, (tiles<4, 2, 11>))
+KERNEL(tiles_4_x3, 5, (tiles<4, 3, 10>))
+KERNEL(tiles_4_x4, 5, (tiles<4, 4, 10>))
 
 #ifndef __CUDACC__
 // Breaks the rule of barriers, for the test that it is seen: of an element that one thread writes, another one reads it (0 rows),
@@ -48,7 +50,7 @@ static void without_barrier(const Launch& launch, u64) {
         EACH_THREAD(thread) shared[thread] = seen;
 }
 
-KERNEL(without_barrier, without_barrier)
+KERNEL(without_barrier, 1, without_barrier)
 
 // What src/tests/layout.rs holds against the same struct in Rust.
 #define EXPORTED(name, value)                                                                                         \
@@ -58,9 +60,13 @@ KERNEL(without_barrier, without_barrier)
     }
 EXPORTED(launch_bytes, sizeof(Launch))
 EXPORTED(most_loops, MOST_LOOPS)
+EXPORTED(stores_of_thread, STORES)
 EXPORTED(offset_of_stores, offsetof(Launch, stores))
 EXPORTED(offset_of_cut_at, offsetof(Launch, cut_at))
 EXPORTED(offset_of_across, offsetof(Launch, across))
 EXPORTED(offset_of_reversed, offsetof(Launch, reversed))
+EXPORTED(offset_of_index_scale, offsetof(Launch, index_scale))
+EXPORTED(offset_of_across_shift, offsetof(Launch, across_shift))
+EXPORTED(offset_of_varied, offsetof(Launch, varied))
 EXPORTED(offset_of_each, offsetof(Launch, each))
 #endif

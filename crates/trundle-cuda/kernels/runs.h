@@ -1,32 +1,144 @@
-// A block makes a stretch of one row, its threads neighbouring stores of it in each turn.
+// Each thread makes some vectors, of elements that follow each other in the source, too, upwards or downwards.
 #pragma once
 
-template <u32 GRAIN> INLINE void runs(const Launch& launch, u64 block) {
+constexpr u32 VECTOR = 16;
+
+// Where a vector is read: `src` is 0 if it is not of neighbours, or not all that is read with it is within the source.
+struct Run {
+    u64 src;
+    bool reversed;
+    // Whether all vectors of the thread are read on from there.
+    bool goes_on;
+};
+
+// From a place on.
+template <u32 GRAIN> INLINE Run run_at(const Launch& launch, const Place& place, const Stretch& stretch) {
+    const u64 width = launch.width.by;
+    const bool upwards = stretch.stride == width;
+    const bool downwards = stretch.stride == 0 - width && width <= 8 && place.within_element == 0;
+    const bool within_element = place.within_element + VECTOR <= width;
+    if (!within_element && (place.within + VECTOR > stretch.size || !(upwards || downwards)))
+        return {0, false, false};
+    Run run{launch.src + place.src, !within_element && !upwards, false};
+    if (run.reversed)
+        run.src -= VECTOR - width;
+    run.goes_on = place.within_element + span(VECTOR) <= width
+                  || (place.within + span(VECTOR) <= stretch.size && (upwards || run.reversed));
+    if constexpr (GRAIN < VECTOR) {
+        // What is read is whole vectors.
+        const u64 first = run.src / VECTOR * VECTOR;
+        const u64 end = first + (run.src == first ? VECTOR : 2 * VECTOR);
+        if (first < launch.src || end > launch.src + launch.src_bytes)
+            return {0, false, false};
+        const u64 reach = span(VECTOR) - VECTOR;
+        run.goes_on &= run.reversed ? first - launch.src >= reach : launch.src + launch.src_bytes - end >= reach;
+    }
+    return run;
+}
+
+// The vector at an address, or what of it is of a row that begins at another one. Gives where it is read; what is not all of
+// one run is written here, by words where these are.
+template <u32 GRAIN> INLINE Run make_vector(const Launch& launch, u64 row, u64 begin, u64 at, Stretch& last) {
     constexpr u32 SIZE = Made<GRAIN>::SIZE;
-    constexpr u32 TURN = WORKGROUP * SIZE;
-    u64 row = block;
-    const u64 stretch = divide(row, launch.stores) * (WORKGROUP * STORES_OF_RUNS);
-    const u64 begin = launch.dst + dst_of(launch, row);
-    EACH_THREAD(thread) {
-        Element last{};
-        const u64 number = stretch + thread;
-        const u64 at = begin / SIZE * SIZE + number * SIZE;
-        const u64 end = at + (STORES_OF_RUNS - 1) * TURN + SIZE;
-        const bool within_row = at >= begin && end <= begin + launch.row;
-        const u64 src = within_row ? launch.src + source(launch, row, at - begin, last) : 0;
-        if (within_row && end - begin - last.begin <= last.size) {
-            // All are of one element, and read before any is written, so that they are on their way together.
-            typename Unit<SIZE>::type values[STORES_OF_RUNS];
-            UNROLLED
-            for (u32 turn = 0; turn < STORES_OF_RUNS; ++turn)
-                values[turn] = load_store<GRAIN>(src + turn * TURN);
-            UNROLLED
-            for (u32 turn = 0; turn < STORES_OF_RUNS; ++turn)
-                store<SIZE>(at + turn * TURN, values[turn]);
+    const u64 end = least(begin + launch.row, at + VECTOR);
+    u64 to = greatest(begin, at);
+    NOT_UNROLLED
+    while (to < end) {
+        const Place place = place_of(launch, row, to - begin, last);
+        if (to + VECTOR <= end) {
+            const Run run = run_at<GRAIN>(launch, place, last);
+            if (run.src)
+                return run;
+        }
+        const bool is_even = place.within_element + SIZE <= launch.width.by
+                             || (last.stride == launch.width.by && place.within + SIZE <= last.size);
+        if (GRAIN == SIZE || (is_even && to % SIZE == 0 && to + SIZE <= end)) {
+            store<SIZE>(to, load_even<GRAIN>(launch.src + place.src, GRAIN));
+            to += SIZE;
         } else {
-            NOT_UNROLLED
-            for (u32 turn = 0; turn < STORES_OF_RUNS; ++turn)
-                put(make<GRAIN>(launch, row, begin, number + turn * WORKGROUP, last));
+            store<GRAIN>(to, load<GRAIN>(launch.src + place.src));
+            to += GRAIN;
+        }
+    }
+    return {0, false, false};
+}
+
+// The vector that begins some bytes behind the first of two.
+INLINE Vector vector_of(const Vector& first, const Vector& second, u32 shift) {
+    u32 words[8];
+    UNROLLED
+    for (u32 i = 0; i < 4; ++i) {
+        words[i] = first.words[i];
+        words[4 + i] = second.words[i];
+    }
+    UNROLLED
+    for (u32 i = 0; i < 6; ++i)
+        words[i] = shift & 8 ? words[i + 2] : words[i];
+    UNROLLED
+    for (u32 i = 0; i < 5; ++i)
+        words[i] = shift & 4 ? words[i + 1] : words[i];
+    Vector made;
+    UNROLLED
+    for (u32 i = 0; i < 4; ++i)
+        made.words[i] = upper_of(words[i], words[i + 1], 8 * (shift % 4));
+    return made;
+}
+
+// The elements of a vector in the opposite order, of 1, 2, 4 or 8 bytes.
+INLINE Vector reversed_vector(const Vector& vector, u32 width) {
+    const u32 which = width == 1 ? 0x0123 : width == 2 ? 0x1032 : 0x3210;
+    Vector made;
+    UNROLLED
+    for (u32 i = 0; i < 4; ++i)
+        made.words[i] = bytes_of(width == 8 ? vector.words[(i + 2) % 4] : vector.words[3 - i], 0, which);
+    return made;
+}
+
+// Moves the vectors of a thread: `run` says where one is read, if it is, and `at` where it is written. All are read before any
+// is written, so that they are on their way together.
+template <u32 GRAIN, class RunOf, class PlaceOf>
+INLINE void move_vectors(const Launch& launch, const RunOf& run, const PlaceOf& at) {
+    Vector values[STORES];
+    Vector behind[STORES];
+    UNROLLED
+    for (u32 turn = 0; turn < STORES; ++turn)
+        if (const u64 src = run(turn).src) {
+            values[turn] = load<VECTOR>(src / VECTOR * VECTOR);
+            if (GRAIN < VECTOR && src % VECTOR)
+                behind[turn] = load<VECTOR>(src / VECTOR * VECTOR + VECTOR);
+        }
+    UNROLLED
+    for (u32 turn = 0; turn < STORES; ++turn)
+        if (const u64 src = run(turn).src) {
+            if (GRAIN < VECTOR && src % VECTOR)
+                values[turn] = vector_of(values[turn], behind[turn], u32(src % VECTOR));
+            if (GRAIN < VECTOR && run(turn).reversed)
+                values[turn] = reversed_vector(values[turn], u32(launch.width.by));
+            store<VECTOR>(at(turn), values[turn]);
+        }
+}
+
+template <u32 GRAIN> INLINE void runs(const Launch& launch, u64 block) {
+    EACH_THREAD(thread) {
+        u64 places[STORES] = {};
+        Run found[STORES] = {};
+        each_store(launch, block, thread, [&](u32 turn, u64 number, u64 row, u64 begin, Stretch& last) {
+            const u64 at = begin / VECTOR * VECTOR + number * VECTOR;
+            const Run run = make_vector<GRAIN>(launch, row, begin, at, last);
+            set(places, turn, at);
+            set(found, turn, run);
+            return turn == 0 && run.goes_on;
+        });
+        if (found[0].goes_on) {
+            const u64 first = places[0];
+            const Run run = found[0];
+            const u64 step = run.reversed ? 0 - u64(apart(VECTOR)) : apart(VECTOR);
+            move_vectors<GRAIN>(
+                launch, [&](u32 turn) { return Run{run.src + turn * step, run.reversed, true}; },
+                [&](u32 turn) { return first + turn * apart(VECTOR); });
+        } else {
+            move_vectors<GRAIN>(
+                launch, [&](u32 turn) { return found[turn]; }, [&](u32 turn) { return places[turn]; });
         }
     }
 }

@@ -1,4 +1,4 @@
-// What one store writes: a grain, or a word of 4 bytes that is made of smaller ones.
+// What one store writes, a grain or a word of 4 bytes that is made of smaller ones, and the stores of a thread.
 #pragma once
 
 template <u32 GRAIN> struct Made {
@@ -10,44 +10,17 @@ template <u32 GRAIN> struct Made {
     u32 to;
 };
 
-// What a store writes that is all of one element.
-template <u32 GRAIN> INLINE typename Unit<Made<GRAIN>::SIZE>::type load_store(u64 src) {
+// Grains at even distances.
+template <u32 GRAIN> INLINE typename Unit<Made<GRAIN>::SIZE>::type load_even(u64 src, u64 stride) {
     if constexpr (GRAIN == Made<GRAIN>::SIZE) {
         return load<GRAIN>(src);
     } else {
         u32 value = 0;
         UNROLLED
-        for (u32 within = 0; within < Made<GRAIN>::SIZE; within += GRAIN)
-            value |= u32(load<GRAIN>(src + within)) << 8 * within;
+        for (u32 within = 0; within < Made<GRAIN>::SIZE; within += GRAIN, src += stride)
+            value |= u32(load<GRAIN>(src)) << 8 * within;
         return value;
     }
-}
-
-// Makes a store of a row that begins at an address.
-template <u32 GRAIN> INLINE Made<GRAIN> make(const Launch& launch, u64 row, u64 begin, u64 number, Element& last) {
-    constexpr u32 SIZE = Made<GRAIN>::SIZE;
-    Made<GRAIN> made{};
-    made.at = begin / SIZE * SIZE + number * SIZE;
-    const u64 first = greatest(begin, made.at);
-    const u64 end = least(begin + launch.row, made.at + SIZE);
-    if (first >= end)
-        return made;
-    made.from = u32(first - made.at);
-    made.to = u32(end - made.at);
-    u32 within = made.from;
-    NOT_UNROLLED
-    do {
-        const u64 place = made.at + within - begin;
-        const u64 src = launch.src + source(launch, row, place, last);
-        if (made.to - made.from == SIZE && within == 0 && place - last.begin + SIZE <= last.size) {
-            made.value = load_store<GRAIN>(src);
-            break;
-        }
-        if constexpr (GRAIN < SIZE)
-            made.value |= u32(load<GRAIN>(src)) << 8 * within;
-        within += GRAIN;
-    } while (within < made.to);
-    return made;
 }
 
 // Writes what is made, and nothing beside it.
@@ -63,4 +36,45 @@ template <u32 GRAIN> INLINE void put(const Made<GRAIN>& made) {
             if (within >= made.from && within < made.to)
                 store<GRAIN>(made.at + within, typename Unit<GRAIN>::type(made.value >> 8 * within));
     }
+}
+
+// How far a thread's stores of a size are apart, and from where the first begins to where the last ends.
+INLINE constexpr u32 apart(u32 size) {
+    return 32 * size;
+}
+
+INLINE constexpr u32 span(u32 size) {
+    return (STORES - 1) * apart(size) + size;
+}
+
+// Calls `one` for each store of a thread, with its number, its row, where that begins in memory and what is known of it,
+// until it says that the others are known as well. They are 32 apart, so that those of neighbouring threads are neighbours,
+// and mostly of one row: what is worked out about one is known of the next.
+template <class One> INLINE void each_store(const Launch& launch, u64 block, u32 thread, const One& one) {
+    const u64 first = (block * WORKGROUP + thread / 32 * 32) * STORES + thread % 32;
+    u64 known = ~u64(0);
+    u64 begin = 0;
+    Stretch last{};
+    NOT_UNROLLED
+    for (u32 turn = 0; turn < STORES; ++turn) {
+        u64 row = first + 32 * turn;
+        const u64 number = divide(row, launch.stores);
+        if (row >= launch.rows)
+            break;
+        if (row != known) {
+            known = row;
+            begin = launch.dst + dst_of(launch, row);
+            last.size = 0;
+        }
+        if (one(turn, number, row, begin, last))
+            break;
+    }
+}
+
+// Puts one of several into its place: an array that a loop indexes would not be in registers.
+template <class Value, u32 COUNT> INLINE void set(Value (&values)[COUNT], u32 at, Value value) {
+    UNROLLED
+    for (u32 i = 0; i < COUNT; ++i)
+        if (i == at)
+            values[i] = value;
 }

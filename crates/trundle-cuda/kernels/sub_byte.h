@@ -43,7 +43,7 @@ INLINE void gather_sub_byte(const Launch& launch, u64 block) {
             const u64 begin = dst_of(launch, row);
             const u64 first = (begin / size + number) * size;
             const u64 end = least(begin + launch.row, first + size);
-            Element last{};
+            Stretch last{};
             NOT_UNROLLED
             for (u32 group = 0; group < GROUPS; ++group) {
                 u32 made = 0;
@@ -52,7 +52,7 @@ INLINE void gather_sub_byte(const Launch& launch, u64 block) {
                 for (u32 within = 0; within < launch.group; ++within) {
                     const u64 at = first + group * launch.group + within;
                     if (at >= begin && at < end)
-                        made |= moved_bits(launch, source(launch, row, at - begin, last), within, covered);
+                        made |= moved_bits(launch, place_of(launch, row, at - begin, last).src, within, covered);
                 }
                 const u64 byte = launch.dst + (first / launch.group + group) * launch.group_bytes;
                 NOT_UNROLLED

@@ -7,6 +7,8 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 
-// The threads of a block, and the stores of each where long runs are moved: as the crate trundle-gpu has them.
+// The threads of a block: as the crate trundle-gpu has them.
 constexpr u32 WORKGROUP = 256;
-constexpr u32 STORES_OF_RUNS = 4;
+
+// The stores of a thread: src/parameters.rs has the same.
+constexpr u32 STORES = 4;

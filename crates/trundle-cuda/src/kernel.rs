@@ -5,11 +5,11 @@ use trundle_core::Packing;
 /// A kernel of `kernels/kernels.cu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kernel {
-    /// Each thread makes one store, of elements that grains of so many bytes make up.
+    /// Each thread makes some stores, of elements that grains of so many bytes make up.
     Gather { grain: usize },
-    /// The same of packed elements.
+    /// One store each, of packed elements.
     GatherSubByte(Packing),
-    /// Long runs, by grains of so many bytes.
+    /// Vectors of what follows each other in the source, too, whose ends are made by grains of so many bytes.
     Runs { grain: usize },
     /// Tiles of elements of so many units of so many bytes.
     Tiles { unit: usize, count: usize },

@@ -1,16 +1,22 @@
 //! What a kernel is launched with.
 
-use trundle_core::{Error, Result};
+use trundle_core::{Error, Result, Source};
 use trundle_gpu::{GpuBlock, Pattern};
 
 use crate::DeviceBytes;
 use crate::kernel::Kernel;
 use crate::numbers::Sums;
-use crate::parameters::{MOST_LOOPS, Parameters};
-use crate::rows::Rows;
+use crate::parameters::{MOST_LOOPS, Parameters, STORES};
+use crate::rows::{Rows, is_varied, kept};
 
 /// The groups of one store of packed elements.
 const GROUPS: usize = 4;
+
+/// The bytes of one store of runs.
+const VECTOR: usize = 16;
+
+/// What is read in one piece is runs from so many bytes on: vectors that are not all of one are made word by word.
+const RUN_BYTES: usize = 64;
 
 /// A launch, of buffers that begin anywhere: what is added to a run is their addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,18 +77,24 @@ impl Launch {
         if rows.kept.len() > MOST_LOOPS {
             return too_large(format!("a block of {} loops for one launch", rows.kept.len()));
         }
+        // Kernels count entries with 32 bits.
+        if u32::try_from(sums.further).is_err() {
+            return too_large(format!("tables of {} entries for one launch", sums.further));
+        }
         let mut parameters = Parameters::of(block, &rows, sums);
         let begin = block.block.dst_offset.unsigned_abs();
         let blocks = match (kernel, tile) {
-            (Kernel::Tiles { .. }, Some(tile)) => parameters.tile(block, tile),
+            (Kernel::Tiles { unit, count }, Some(tile)) => {
+                parameters.tile(block, tile, [unit, count])
+            }
             (Kernel::GatherSubByte(packing), _) => {
                 parameters.pack(packing);
-                parameters.store(&rows, GROUPS * packing.group(), begin, false)
+                parameters.store(&rows, GROUPS * packing.group(), begin, 1)
             }
-            _ => {
-                let is_runs = matches!(kernel, Kernel::Runs { .. });
-                parameters.store(&rows, grain.max(4), begin + misaligned.dst, is_runs)
+            (Kernel::Runs { .. }, _) => {
+                parameters.store(&rows, VECTOR, begin + misaligned.dst, STORES)
             }
+            _ => parameters.store(&rows, grain.max(4), begin + misaligned.dst, STORES),
         };
         // A grid has 2^31 - 1 blocks at most.
         match i32::try_from(blocks) {
@@ -115,7 +127,50 @@ fn kernel(block: &GpuBlock, grain: usize) -> Kernel {
         (Pattern::Tiles { .. }, width @ (8 | 12 | 16)) if grain >= 4 => {
             Kernel::Tiles { unit: 4, count: width / 4 }
         }
-        (Pattern::Runs, _) => Kernel::Runs { grain },
+        _ if is_of_runs(block) => Kernel::Runs { grain },
         _ => Kernel::Gather { grain },
+    }
+}
+
+/// Whether elements are long, or follow each other in the source as they do in the destination, or in the opposite order.
+fn is_of_runs(block: &GpuBlock) -> bool {
+    if block.width >= RUN_BYTES {
+        return true;
+    }
+    let Some(at) = kept(block).pop().filter(|at| *at >= block.row_loops()) else { return false };
+    let each = &block.block.loops[at];
+    let strides = match &each.src {
+        Source::Affine { stride } => [*stride; 2],
+        Source::Cut(cut) => [cut.first.src_stride, cut.second.src_stride],
+    };
+    let width = block.width.cast_signed();
+    let is_neighbour =
+        |stride| stride == width || (stride == -width && [1, 2, 4, 8].contains(&width));
+    strides.into_iter().all(is_neighbour)
+        && each.len * block.width >= RUN_BYTES
+        && !is_varied(&block.block, at)
+}
+
+#[cfg(test)]
+mod tests {
+    use trundle_core::ops::Flip;
+    use trundle_core::{Layout, Move, Op, Shape};
+    use trundle_gpu::GpuMove;
+
+    use super::*;
+
+    #[test]
+    fn tables_of_more_entries_than_kernels_count_are_refused() {
+        let shape = Shape::new([40, 50]).unwrap();
+        let layout = Layout::row_major(&shape, 4).unwrap();
+        let map = Op::from(Flip::new(&[0])).index_map(&shape).unwrap();
+        let work = GpuMove::of(&Move::new(&map, 4, &layout, &layout, 64).unwrap());
+        let launch = |further| {
+            let sums = Sums { further, ..Sums::default() };
+            Launch::of(&work.blocks()[0], 4, Misaligned::default(), sums)
+        };
+        assert!(launch(u64::from(u32::MAX)).is_ok());
+        let what = "tables of 4294967296 entries for one launch".into();
+        assert_eq!(launch(1 << 32), Err(Error::TooLarge { what }));
     }
 }

@@ -61,6 +61,7 @@ mod staging;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod tile_shape;
 
 pub use buffer::{CudaBuffer, DeviceBytes};
 pub use device::Cuda;

@@ -13,14 +13,16 @@ pub(crate) struct Numbers {
     known: Vec<(Arc<[usize]>, u64)>,
 }
 
-/// Where the sums of a block are among the numbers: an entry of a table where all loops are at step 0, what entries are
-/// multiplied by, and for each loop the distance in entries between neighbours.
+/// Where a block reads among the numbers, where all loops are at step 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
-    /// That of the lengths by which a loop is cut.
-    pub(crate) cut: u64,
-    /// Those of indices, one behind another.
-    pub(crate) indices: u64,
+    /// The entry of the table of lengths by which a loop is cut.
+    pub(crate) length_entry: u32,
+    /// That of the first table of indices.
+    pub(crate) index_entry: u32,
+    /// Sums of the others, one behind another: an entry, what entries are multiplied by, and for each loop the distance in
+    /// entries between neighbours.
+    pub(crate) further: u64,
 }
 
 impl Numbers {
@@ -28,25 +30,22 @@ impl Numbers {
     pub(crate) fn sums(&mut self, block: &GpuBlock) -> Sums {
         let (indices, kept) = (&block.block.indices, kept(block));
         let cut = block.block.loops.iter().find_map(trundle_core::Loop::cut_by_table);
-        let cut = cut.map_or(0, |(_, table)| {
-            let entry = self.table(&table.lengths) + table.offset as u64;
-            self.sum(entry, 1, kept.iter().map(|at| table.strides[*at]))
-        });
+        let length_entry =
+            cut.map_or(0, |(_, table)| self.table(&table.lengths) + table.offset as u64);
         // The tables first, so that nothing is between the sums.
         let entries: Vec<u64> =
             indices.iter().map(|table| self.table(&table.indices) + table.offset as u64).collect();
-        let sums = Sums { cut, indices: self.all.len() as u64 };
-        for (table, entry) in indices.iter().zip(entries) {
-            self.sum(entry, table.scale, kept.iter().map(|at| table.strides[*at]));
+        let further = self.all.len() as u64;
+        for (table, entry) in indices.iter().zip(&entries).skip(1) {
+            self.sum(*entry, table.scale, kept.iter().map(|at| table.strides[*at]));
         }
-        sums
+        let index_entry = entries.first().copied().unwrap_or(0);
+        Sums { length_entry: length_entry as u32, index_entry: index_entry as u32, further }
     }
 
-    fn sum(&mut self, entry: u64, scale: isize, strides: impl Iterator<Item = isize>) -> u64 {
-        let begin = self.all.len() as u64;
+    fn sum(&mut self, entry: u64, scale: isize, strides: impl Iterator<Item = isize>) {
         self.all.extend([entry.cast_signed(), scale as i64]);
         self.all.extend(strides.map(|stride| stride as i64));
-        begin
     }
 
     /// Where a table begins.

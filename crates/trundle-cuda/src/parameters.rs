@@ -1,16 +1,18 @@
 //! The numbers that every thread of a launch is given.
 
 use trundle_core::{BitOrder, Block, Packing};
-use trundle_gpu::{
-    GpuBlock, LoopSource, STORES_OF_RUNS, WORKGROUP, src_begin, stores_of_row, tile_edge,
-};
+use trundle_gpu::{GpuBlock, LoopSource, WORKGROUP, src_begin, stores_of_row};
 
 use crate::divisor::Divisor;
 use crate::numbers::Sums;
-use crate::rows::Rows;
+use crate::rows::{Rows, is_varied};
+use crate::tile_shape::TileShape;
 
 /// The most loops of a launch: blocks of more have thousands of millions of elements.
 pub(crate) const MOST_LOOPS: usize = 32;
+
+/// The stores of a thread of gather and runs.
+pub(crate) const STORES: usize = 4;
 
 /// Which loop of none.
 const NONE: u32 = u32::MAX;
@@ -25,6 +27,8 @@ pub(crate) struct LaunchLoop {
     first_stride: u64,
     second_offset: u64,
     second_stride: u64,
+    length_entries: u32,
+    index_entries: u32,
 }
 
 /// What every thread of a launch is given, as the struct `Launch` in `kernels/launch.h`, which says what its numbers are.
@@ -45,12 +49,14 @@ pub(crate) struct Parameters {
     pub(crate) loops: u32,
     pub(crate) cut_at: u32,
     pub(crate) indices: u32,
+    pub(crate) index_sums: u64,
     pub(crate) cut_start: u64,
     pub(crate) cut_per_length: u64,
     pub(crate) cut_first_per_length: u64,
     pub(crate) cut_second_per_length: u64,
-    pub(crate) cut_sum: u64,
-    pub(crate) index_sums: u64,
+    pub(crate) length_entry: u32,
+    pub(crate) index_entry: u32,
+    pub(crate) index_scale: u64,
     pub(crate) across: u64,
     pub(crate) across_dst_stride: u64,
     pub(crate) along: u64,
@@ -62,14 +68,16 @@ pub(crate) struct Parameters {
     pub(crate) group: u32,
     pub(crate) group_bytes: u32,
     pub(crate) order: u32,
+    pub(crate) across_shift: u32,
+    pub(crate) varied: u32,
     pub(crate) unused: u32,
     pub(crate) each: [LaunchLoop; MOST_LOOPS],
 }
 
 // The same numbers stand in kernels/launch.h.
 const _: () = assert!(size_of::<Divisor>() == 24);
-const _: () = assert!(size_of::<LaunchLoop>() == 64);
-const _: () = assert!(size_of::<Parameters>() == 280 + 64 * MOST_LOOPS);
+const _: () = assert!(size_of::<LaunchLoop>() == 72);
+const _: () = assert!(size_of::<Parameters>() == 296 + 72 * MOST_LOOPS);
 const _: () = assert!(size_of::<Parameters>() <= 4096);
 
 impl Parameters {
@@ -85,17 +93,24 @@ impl Parameters {
             outer: rows.outer as u32,
             loops: rows.kept.len() as u32,
             cut_at: NONE,
-            cut_sum: sums.cut,
-            indices: indices.len() as u32,
-            index_sums: sums.indices,
+            length_entry: sums.length_entry,
+            indices: indices.len().saturating_sub(1) as u32,
+            index_sums: sums.further,
+            index_entry: sums.index_entry,
+            index_scale: indices.first().map_or(0, |table| wrapped(table.scale)),
+            varied: u32::from(rows.kept.last().is_some_and(|at| is_varied(&block.block, *at))),
             ..Parameters::default()
         };
         for (each, at) in parameters.each.iter_mut().zip(&rows.kept) {
             *each = LaunchLoop::of(&loops[*at], rows.steps(*at, block), rows.end(*at, block));
+            each.index_entries = indices.first().map_or(0, |table| entries(table.strides[*at]));
         }
         if let Some(at) = block.block.ragged()
             && let Some((cut, table)) = loops[at].cut_by_table()
         {
+            for (each, at) in parameters.each.iter_mut().zip(&rows.kept) {
+                each.length_entries = entries(table.strides[*at]);
+            }
             let kept = rows.kept.iter().position(|kept| *kept == at);
             parameters.cut_at = kept.map_or(NONE, |at| at as u32);
             parameters.cut_start = wrapped(table.start);
@@ -106,16 +121,22 @@ impl Parameters {
         parameters
     }
 
-    /// The loops of tiles; gives how many blocks of threads there are.
-    pub(crate) fn tile(&mut self, block: &GpuBlock, [across, along]: [usize; 2]) -> usize {
+    /// The loops of tiles, of elements of `count` units of `unit` bytes; gives how many blocks of threads there are.
+    pub(crate) fn tile(
+        &mut self,
+        block: &GpuBlock,
+        [across, along]: [usize; 2],
+        [unit, count]: [usize; 2],
+    ) -> usize {
         let matrices = self.rows as usize;
         let [across, along] = [across, along].map(|at| &block.block.loops[at]);
         let src_stride = |each: &trundle_core::Loop| each.affine_stride().unwrap_or(0);
-        let edge = tile_edge(block.width);
-        let tiles = [across, along].map(|each| each.len.div_ceil(edge));
+        let shape = TileShape::of(unit, count, across.len, along.len);
+        let tiles = [across.len.div_ceil(shape.across), along.len.div_ceil(shape.along)];
         let blocks = matrices * tiles[0] * tiles[1];
         [self.tiles_across, self.tiles_along] =
             tiles.map(|tiles| Divisor::new(tiles as u64, blocks as u64));
+        self.across_shift = shape.across_shift();
         self.across = across.len as u64;
         self.across_dst_stride = wrapped(across.dst_stride);
         self.reversed = u32::from(src_stride(across) < 0);
@@ -136,25 +157,14 @@ impl Parameters {
         };
     }
 
-    /// The stores of rows of which the first begins at `begin`; gives how many blocks of threads there are.
-    pub(crate) fn store(
-        &mut self,
-        rows: &Rows,
-        store: usize,
-        begin: usize,
-        is_runs: bool,
-    ) -> usize {
+    /// The stores of rows of which the first begins at `begin`, so many of each thread; gives how many blocks of threads there
+    /// are.
+    pub(crate) fn store(&mut self, rows: &Rows, store: usize, begin: usize, each: usize) -> usize {
         let strides = self.each[..rows.outer].iter().map(|each| each.dst_stride as usize);
         let stores = stores_of_row(rows.row, store, begin, strides);
-        if is_runs {
-            let stretches = stores.div_ceil(WORKGROUP * STORES_OF_RUNS);
-            let blocks = rows.rows * stretches;
-            self.stores = Divisor::new(stretches as u64, blocks as u64);
-            return blocks;
-        }
-        let blocks = (rows.rows * stores).div_ceil(WORKGROUP);
+        let blocks = (rows.rows * stores).div_ceil(WORKGROUP * each);
         // Threads of the last block that have no store divide their number, too.
-        self.stores = Divisor::new(stores as u64, (blocks * WORKGROUP) as u64);
+        self.stores = Divisor::new(stores as u64, (blocks * WORKGROUP * each) as u64);
         blocks
     }
 }
@@ -182,6 +192,7 @@ impl LaunchLoop {
             first_stride: wrapped(source.first_stride),
             second_offset: wrapped(source.second_offset),
             second_stride: wrapped(source.second_stride),
+            ..LaunchLoop::default()
         }
     }
 }
@@ -189,4 +200,9 @@ impl LaunchLoop {
 /// A distance, of which what is negative wraps around.
 fn wrapped(distance: isize) -> u64 {
     (distance as i64).cast_unsigned()
+}
+
+/// A distance in entries of a table, of which there are fewer than 2^32: what is negative wraps around.
+fn entries(distance: isize) -> u32 {
+    distance as u32
 }

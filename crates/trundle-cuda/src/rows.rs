@@ -1,5 +1,6 @@
 //! The rows of a block.
 
+use trundle_core::{Block, Loop};
 use trundle_gpu::GpuBlock;
 
 /// The rows of a block, which are elements that follow each other in the destination without gaps. Of tiles, each matrix is
@@ -23,7 +24,10 @@ impl Rows {
         let loops = &block.block.loops;
         let inner = if tile.is_some() { loops.len() } else { block.row_loops() };
         let row = block.width * loops[inner..].iter().map(|each| each.len).product::<usize>();
-        let kept = kept(block);
+        // Those of tiles lead nowhere then. Sums have a distance for each, and only second tables have sums.
+        let has_sums = block.block.indices.len() > 1;
+        let is_left_out = |at: &usize| !has_sums && tile.is_some_and(|tile| tile.contains(at));
+        let kept: Vec<usize> = kept(block).into_iter().filter(|at| !is_left_out(at)).collect();
         let outer = kept.iter().filter(|at| **at < inner).count();
         let mut rows = Rows { kept, outer, rows: 0, row, tile };
         rows.rows = rows.kept[..outer].iter().map(|at| rows.steps(*at, block)).product();
@@ -52,4 +56,11 @@ pub(crate) fn kept(block: &GpuBlock) -> Vec<usize> {
     let loops = &block.block.loops;
     let is_kept = |at: &usize| loops[*at].len > 1 || loops[*at].cut_by_table().is_some();
     (0..loops.len()).filter(is_kept).collect()
+}
+
+/// Whether a table has an entry of its own for each step of a loop.
+pub(crate) fn is_varied(block: &Block, at: usize) -> bool {
+    let lengths = block.loops.iter().find_map(Loop::cut_by_table);
+    let lengths = lengths.iter().map(|(_, table)| &table.strides);
+    lengths.chain(block.indices.iter().map(|table| &table.strides)).any(|strides| strides[at] != 0)
 }

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use super::devices::library;
 use crate::kernel::NAMES;
-use crate::parameters::{MOST_LOOPS, Parameters};
+use crate::parameters::{MOST_LOOPS, Parameters, STORES};
 
 #[test]
 fn parameters_are_where_the_kernels_look_for_them() {
@@ -16,6 +16,10 @@ fn parameters_are_where_the_kernels_look_for_them() {
         ("offset_of_cut_at", offset_of!(Parameters, cut_at)),
         ("offset_of_across", offset_of!(Parameters, across)),
         ("offset_of_reversed", offset_of!(Parameters, reversed)),
+        ("stores_of_thread", STORES),
+        ("offset_of_index_scale", offset_of!(Parameters, index_scale)),
+        ("offset_of_varied", offset_of!(Parameters, varied)),
+        ("offset_of_across_shift", offset_of!(Parameters, across_shift)),
         ("offset_of_each", offset_of!(Parameters, each)),
     ] {
         // SAFETY: the numbers that kernels.cu exports are of this type.

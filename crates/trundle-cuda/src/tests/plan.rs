@@ -5,7 +5,7 @@ use trundle_core::{Layout, Move, Op, Shape};
 
 use crate::prepared::Prepared;
 
-/// Of 8 bytes at once: half as many workgroups as where words are.
+/// What follows each other in the opposite order is vectors here, of which a thread makes four: a workgroup for eight by words.
 #[test]
 fn a_plan_says_what_is_launched() {
     let shape = Shape::new([1000]).unwrap();
@@ -17,6 +17,6 @@ fn a_plan_says_what_is_launched() {
         prepared.summaries().unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(
         launches,
-        ["block 0 by gather_8, 4 workgroups of 256 invocations; reads 0..8000, writes 0..8000"]
+        ["block 0 by runs_8, 1 workgroup of 256 invocations; reads 0..8000, writes 0..8000"]
     );
 }

@@ -1,0 +1,75 @@
+//! How many steps a tile has in both directions.
+
+/// The steps of a whole tile, powers of two: a thread of a workgroup has one place in a line of either direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TileShape {
+    pub(crate) across: usize,
+    pub(crate) along: usize,
+}
+
+/// The bytes of a tile, of which a multiprocessor has shared memory for several; those of 12 bytes have fewer.
+const TILE_BYTES: usize = 16 << 10;
+
+/// The most units of a line of a tile, one for each thread: words of narrow elements.
+const LONGEST_LINE: usize = trundle_gpu::WORKGROUP;
+
+impl TileShape {
+    /// Of elements of `count` units of `unit` bytes, for loops of so many steps. Where one is short, the tile is longer in the
+    /// other direction.
+    pub(crate) fn of(unit: usize, count: usize, across: usize, along: usize) -> TileShape {
+        let width = unit * count;
+        let elements = TILE_BYTES / width.next_power_of_two();
+        let longest = 1 << (LONGEST_LINE * unit.max(4) / width).ilog2();
+        let fitting = |steps: usize| steps.next_power_of_two().clamp(elements / longest, longest);
+        // Where both are long, what is written at once is no less than what is read.
+        let square = 1 << (elements.ilog2() / 2);
+        let across = fitting(across).min(square.max(elements / fitting(along)));
+        TileShape { across, along: elements / across }
+    }
+
+    /// Which power of two the steps across are.
+    pub(crate) fn across_shift(self) -> u32 {
+        self.across.ilog2()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn is_shaped(unit: usize, count: usize, steps: [usize; 2], expected: [usize; 2]) {
+        let TileShape { across, along } = TileShape::of(unit, count, steps[0], steps[1]);
+        assert_eq!([across, along], expected, "{count} units of {unit} bytes, {steps:?} steps");
+    }
+
+    #[test]
+    fn tiles_are_as_square_as_they_can_be() {
+        for (unit, count, expected) in [
+            (1, 1, [128, 128]),
+            (2, 1, [64, 128]),
+            (4, 1, [64, 64]),
+            (8, 1, [32, 64]),
+            (4, 2, [32, 64]),
+            (4, 3, [32, 32]),
+            (16, 1, [32, 32]),
+            (4, 4, [32, 32]),
+        ] {
+            is_shaped(unit, count, [5000, 5000], expected);
+        }
+    }
+
+    #[test]
+    fn where_one_side_is_short_the_other_one_is_long() {
+        is_shaped(4, 1, [5000, 17], [128, 32]);
+        is_shaped(4, 1, [17, 5000], [32, 128]);
+        is_shaped(4, 1, [1, 5000], [16, 256]);
+        is_shaped(4, 1, [5000, 1], [256, 16]);
+        is_shaped(1, 1, [5000, 16], [1024, 16]);
+        is_shaped(1, 1, [16, 5000], [16, 1024]);
+        is_shaped(2, 1, [16, 5000], [16, 512]);
+        is_shaped(16, 1, [4, 5000], [4, 256]);
+        is_shaped(4, 3, [4, 5000], [16, 64]);
+        is_shaped(4, 1, [20, 20], [32, 128]);
+    }
+}
