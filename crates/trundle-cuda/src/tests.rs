@@ -4,6 +4,7 @@
 mod capture;
 mod chains;
 mod conformance;
+mod counted;
 mod devices;
 mod faults;
 mod kernels;

@@ -24,8 +24,38 @@ struct Memory {
     written: *mut u8,
 }
 
+/// As the structs of the same names in `kernels/counts.h`, which says what the numbers are.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Traffic {
+    pub(super) bytes: u64,
+    pub(super) requests: u64,
+    pub(super) sectors: u64,
+    pub(super) lines: u64,
+    pub(super) distinct: u64,
+    pub(super) partial: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wavefronts {
+    pub(super) taken: u64,
+    pub(super) least: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) read: Traffic,
+    pub(super) written: Traffic,
+    pub(super) numbers: Traffic,
+    pub(super) shared_read: Wavefronts,
+    pub(super) shared_written: Wavefronts,
+}
+
 type Run =
     unsafe extern "C" fn(*const c_char, *const Parameters, u64, *const Memory) -> *const c_char;
+type CountInto = unsafe extern "C" fn(*mut Counts);
 
 /// What the host's compiler has made of them.
 #[derive(Clone, Copy)]
@@ -117,6 +147,19 @@ impl Kernels {
             (!fault.is_null()).then(|| CStr::from_ptr(fault).to_string_lossy().into_owned())
         };
         fault.map_or(Ok(()), |fault| Err(format!("{kernel}: {fault}")))
+    }
+
+    /// What is asked of memory meanwhile.
+    pub(super) fn counted<T>(self, work: impl FnOnce() -> T) -> (T, Counts) {
+        let mut counts = Counts::default();
+        // SAFETY: this is the type of the function of this name. The counts are there until it is told of no others.
+        unsafe {
+            let count_into = self.0.get::<CountInto>("count_into").expect("the library has it");
+            count_into(&raw mut counts);
+            let done = work();
+            count_into(std::ptr::null_mut());
+            (done, counts)
+        }
     }
 }
 
