@@ -2,7 +2,7 @@
 """Compiles the kernels to PTX, or checks that what is checked in is what they compile to.
 
     python3 -m venv .venv && .venv/bin/pip install nvidia-cuda-nvrtc-cu12==12.9.86 nvidia-cuda-nvcc-cu12==12.9.86
-    .venv/bin/python crates/trundle-cuda/kernels/build.py           # writes compute_*.ptx
+    .venv/bin/python crates/trundle-cuda/kernels/build.py           # writes kernels.ptx
     .venv/bin/python crates/trundle-cuda/kernels/build.py --check   # compares them, and asks ptxas about registers
 
 No GPU and no driver is needed. Without the compiler it says so and ends with 77, which means skipped.
@@ -24,8 +24,12 @@ PACKAGE = "nvidia-cuda-nvrtc-cu12"
 VERSION = "12.9.86"
 SKIPPED = 77
 
-# The PTX of a compute capability runs on all that have a greater one too. Turing is the least; 9.0 has what is H100's and newer.
-CAPABILITIES = ["75", "90"]
+# The PTX of a compute capability runs on all that have a greater one too. Turing is the least. That of 9.0 would be the same
+# text: no kernel has anything that is newer.
+CAPABILITY = "75"
+
+# Those whose code ptxas is asked about: the least, and H100's.
+CODE_OF = ["75", "90"]
 
 # A driver refuses PTX that is newer than itself, whatever is in it. The compiler names its own version; that of CUDA 11.8 is
 # the least that knows compute capability 9.0, and has all that the kernels use, which ptxas confirms.
@@ -154,17 +158,16 @@ def main():
     library = next(path for path in sorted((folder / "lib").iterdir()) if path.name.startswith("libnvrtc.so"))
     compiler, texts = Compiler(library), files()
     nvcc = package_folder("cuda_nvcc")
-    for capability in CAPABILITIES:
-        path = FOLDER / f"compute_{capability}.ptx"
-        ptx = compiler.ptx(texts, capability)
-        if not check:
-            path.write_text(ptx)
-        elif not path.exists() or path.read_text() != ptx:
-            sys.exit(f"{path.name} is not what the kernels compile to: run {pathlib.Path(__file__).name} without --check")
-        if nvcc is not None and (ptxas := nvcc / "bin" / "ptxas").exists():
-            check_registers(ptxas, path, capability)
-        else:
-            print("skipped: no ptxas to ask about registers (nvidia-cuda-nvcc-cu12)")
+    path, ptx = FOLDER / "kernels.ptx", compiler.ptx(texts, CAPABILITY)
+    if not check:
+        path.write_text(ptx)
+    elif not path.exists() or path.read_text() != ptx:
+        sys.exit(f"{path.name} is not what the kernels compile to: run {pathlib.Path(__file__).name} without --check")
+    if nvcc is None or not (ptxas := nvcc / "bin" / "ptxas").exists():
+        print("skipped: no ptxas to ask about registers (nvidia-cuda-nvcc-cu12)")
+        return
+    for capability in CODE_OF:
+        check_registers(ptxas, path, capability)
 
 
 if __name__ == "__main__":

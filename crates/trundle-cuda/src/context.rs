@@ -14,7 +14,7 @@ use cudarc::driver::sys;
 use crate::NoDevice;
 use crate::failure::said;
 use crate::kernel::{Kernel, NAMES};
-use crate::ptx::{Ptx, for_capability};
+use crate::ptx;
 use crate::staging::Staging;
 
 /// The primary context of a device, with the kernels.
@@ -71,10 +71,12 @@ impl Context {
         let device = result::device::get(at).map_err(refused)?;
         let name = result::device::get_name(device).map_err(refused)?;
         let capability = capability(device).map_err(refused)?;
-        let ptx = for_capability(capability).ok_or_else(|| {
-            let has = format!("{}.{}", capability / 10, capability % 10);
-            no_device(format!("{name} has compute capability {has}, which is less than 7.5"))
-        })?;
+        if capability < ptx::LEAST_CAPABILITY {
+            let [has, least] = [capability, ptx::LEAST_CAPABILITY]
+                .map(|capability| format!("{}.{}", capability / 10, capability % 10));
+            let found = format!("{name} has compute capability {has}, which is less than {least}");
+            return Err(no_device(found));
+        }
         let mut opened = Context {
             ordinal,
             name,
@@ -85,7 +87,7 @@ impl Context {
             dropped: Mutex::new(Vec::new()),
             staging: Staging::new(),
         };
-        opened.load(ptx).map_err(|error| {
+        opened.load().map_err(|error| {
             // SAFETY: it was retained once.
             let _ = unsafe { result::primary_ctx::release(device) };
             refused(error)
@@ -93,10 +95,10 @@ impl Context {
         Ok(opened)
     }
 
-    fn load(&mut self, ptx: &Ptx) -> Result<(), DriverError> {
+    fn load(&mut self) -> Result<(), DriverError> {
         let _current = self.current()?;
         // SAFETY: the text ends with a zero, and a context is current.
-        let module = unsafe { result::module::load_data(ptx.text.as_ptr().cast::<c_void>())? };
+        let module = unsafe { result::module::load_data(ptx::TEXT.as_ptr().cast::<c_void>())? };
         for name in NAMES {
             let name = CString::new(name).unwrap_or_default();
             // SAFETY: the module has just been loaded.
