@@ -62,7 +62,8 @@ impl Cuda {
     /// # Safety
     /// Until the stream has done all that was begun with the buffer: the device can read so many bytes there, and nobody else
     /// writes to them; where the buffer is written to, the device can write them, and nobody else reads them. Two buffers
-    /// that something is moved between do not overlap. A graph that the stream is captured into is replayed under the same
+    /// that something is moved between do not overlap. Packed elements are written by atomic operations on whole words, of
+    /// which what is beside the memory stays as it is, but has to be there. A graph that the stream is captured into is replayed under the same
     /// conditions.
     pub unsafe fn borrowed(&self, memory: DeviceBytes) -> CudaBuffer {
         CudaBuffer { stream: self.stream, memory, is_borrowed: true }

@@ -27,6 +27,9 @@ unsafe impl Send for Stream {}
 // SAFETY: as above.
 unsafe impl Sync for Stream {}
 
+/// The bytes of a word.
+const WORD: usize = 4;
+
 /// The default stream by a name that is no pointer, as others have it in an integer.
 const LEGACY: usize = 1;
 
@@ -78,8 +81,8 @@ impl Stream {
         }
         self.check_no_capture("memory of its own would be gone when that is replayed")?;
         let _current = self.context.current().map_err(failed)?;
-        // Memory of no bytes is none.
-        let bytes = bytes.max(1);
+        // Memory of no bytes is none, and bits of a byte are written by operations on the word that it is in.
+        let bytes = bytes.max(1).next_multiple_of(WORD);
         match self.context.has_pools {
             // SAFETY: the stream lives, and its context is current.
             true => unsafe { result::malloc_async(self.handle, bytes) },
