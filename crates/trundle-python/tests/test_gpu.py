@@ -11,10 +11,11 @@ import pytest
 import emulated_cupy
 import trundle
 
+pytest.importorskip("numpy", "2.1", reason="older ones share no versions of DLPack")
+
 
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory):
-    pytest.importorskip("numpy", "2.1", reason="older ones share no versions of DLPack")
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("TRUNDLE_EMULATED_DEVICES", "2")
         library, without = emulated_cupy.driver(tmp_path_factory.mktemp("driver"))
