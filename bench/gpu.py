@@ -46,6 +46,7 @@ import torch
 import trundle
 from libraries import gpu
 from libraries.chain import Unsupported, parse
+from libraries.tables import heading, row
 
 # A turn takes about so long, or one call.
 TURN_SECONDS = {"cuda": 20e-3, "cpu": 1e-3}
@@ -448,16 +449,6 @@ def in_turn(calls, rounds, seconds):
 
 def median_of_ratios(above, below):
     return statistics.median(one / other for one, other in zip(above, below))
-
-
-def row(cells):
-    print(f"| {' | '.join(cells)} |", flush=True)
-
-
-def heading(cells):
-    print()
-    row(cells)
-    row(["---"] * len(cells))
 
 
 def cache_bytes(device):

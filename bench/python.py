@@ -39,6 +39,7 @@ import rivals
 import trundle
 from libraries.chain import Unsupported, lengths
 from libraries.frameworks import Numpy, OnnxRuntime, OpenVINO, Torch
+from libraries.tables import heading, row
 
 try:
     import einops
@@ -332,16 +333,6 @@ def times_as_long(others, own):
 
 def as_record(turns):
     return {name: [asdict(each) for each in all] for name, all in turns.items()}
-
-
-def row(cells):
-    print(f"| {' | '.join(cells)} |", flush=True)
-
-
-def heading(cells):
-    print()
-    row(cells)
-    row(["---"] * len(cells))
 
 
 def large(args):

@@ -50,6 +50,7 @@ import libraries as classes
 import numpy as np
 from libraries.chain import Unsupported, parse
 from libraries.frameworks import Numpy, OnnxRuntime, OpenVINO, Torch
+from libraries.tables import heading, row
 
 BENCH = (
     Path(os.environ.get("CARGO_TARGET_DIR", Path(__file__).parent.parent / "target"))
@@ -196,18 +197,8 @@ def timed(run, times):
     return (time.perf_counter() - start) / times
 
 
-def row(cells):
-    print(f"| {' | '.join(cells)} |", flush=True)
-
-
-def heading(cells):
-    row(cells)
-    row(["---"] * len(cells))
-
-
 def summary(found, ratios):
     """How long each took beside trundle, over all cases."""
-    print()
     heading(["library", "cases", "times as long as trundle, geometric mean", "ahead in"])
     for library in found:
         of_cases = ratios[library.name]
