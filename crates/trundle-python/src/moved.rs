@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use trundle::plan_cache::{self, PlanCache};
-use trundle::{Chain, InPlacePlan, Layout, Plan, PlanError, Program};
+use trundle::{Chain, InPlacePlan, Layout, Plan, PlanError};
 
 use crate::apart::Apart;
 use crate::error::{not_parsed, not_planned};
@@ -66,16 +66,17 @@ impl Planned {
         is_written: bool,
     ) -> PyResult<Planned> {
         let program = || -> Result<_, PlanError> {
-            let (mut program, from) = (Program::new(), src.layout()?);
-            let given = program.given(from.shape().clone(), src.width)?;
-            let made =
-                chain.add_to(&mut program, &[given], |_| unreachable!("no number is filled in"))?;
-            let shape = program.tensor(made).shape.clone();
+            let from = src.layout()?;
+            let shapes = [from.shape().clone()];
+            let program = chain.program_with(&shapes, src.width.into(), |_| {
+                unreachable!("no number is filled in")
+            })?;
+            let shape = program.tensor(program.outputs()[0]).shape.clone();
             let to = match dst {
                 Some(dst) => dst.layout()?,
                 None => Layout::row_major(&shape, src.width)?,
             };
-            Ok((program.with_output(made)?, from, to, shape))
+            Ok((program, from, to, shape))
         };
         let (program, from, to, shape) =
             program().map_err(|error| not_planned(py, &error, is_written))?;
