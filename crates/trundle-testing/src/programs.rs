@@ -1,11 +1,12 @@
-//! Random programs: chains, joins of joins, fills, slices, reshapes, broadcasts, rows reversed in part;
-//! tensors without elements and of rank 0 among them.
+//! Random programs: chains, joins, scatters, pads, fills, slices, reshapes, broadcasts, rows reversed in part.
+//! Some tensors have no elements, and some have rank 0.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "what is chosen fits")]
 
 use std::ops::Range;
 
 use trundle_core::ops::{
-    Flip, Indices, ReverseSubsequences, Roll, Take, TakeAlongAxis, Tile, Transpose, Windows,
+    Flip, GatherNd, Indices, Pad, PadMode, ReverseSubsequences, Roll, Slice, Take, TakeAlongAxis,
+    Tile, Transpose, Windows,
 };
 use trundle_core::program::{Budget, Program, TensorId};
 use trundle_core::{IndexMap, Op, Shape, Width};
@@ -46,7 +47,7 @@ fn map_of(choices: &mut Choices, of: &Shape) -> IndexMap {
         return IndexMap::broadcast(&shape(&choices.sizes(elements)));
     }
     let axis = choices.below(of.rank());
-    let op: Op = match choices.below(12) {
+    let op: Op = match choices.below(13) {
         0 | 1 => {
             let to = match of.elements() {
                 0 => vec![choices.below(3), 0],
@@ -90,7 +91,13 @@ fn map_of(choices: &mut Choices, of: &Shape) -> IndexMap {
             let indices = Indices::new(shape(&sizes), values).unwrap();
             TakeAlongAxis::new(signed(axis), indices).into()
         }
-        10 if of[axis] > 1 && of.elements() < 100 && of.rank() < 6 => {
+        10 if of[axis] > 0 && of.elements() < 100 => {
+            let mut width = vec![0; 2 * of.rank()];
+            width[2 * axis] = signed(choices.below(3));
+            width[2 * axis + 1] = signed(choices.below(3));
+            Pad::new(&width, [PadMode::Edge, PadMode::Symmetric][choices.below(2)]).into()
+        }
+        11 if of[axis] > 1 && of.elements() < 100 && of.rank() < 6 => {
             let step = 1 + choices.below(2);
             Windows::new(&[2], &[signed(step)], &[signed(axis)], &[]).into()
         }
@@ -125,8 +132,75 @@ fn joined(choices: &mut Choices, program: &mut Program, first: TensorId) -> Tens
     program.joined(axis, &parts).unwrap()
 }
 
-/// Two inputs and a fill of such elements, and tensors made of them; of three outputs two are one
-/// tensor.
+/// The elements of a tensor of this shape that others replace: at indices along one axis, along one or two axes
+/// together, or within a slice. `None` if the tensor has no elements.
+fn places(choices: &mut Choices, of: &Shape) -> Option<IndexMap> {
+    if of.elements() == 0 || of.rank() == 0 {
+        return None;
+    }
+    let axis = choices.below(of.rank());
+    let index = |choices: &mut Choices, size: usize| signed(choices.below(2 * size)) - signed(size);
+    let op: Op = match choices.below(4) {
+        0 | 1 => {
+            let (count, together) = (1 + choices.below(3), 1 + choices.below(of.rank().min(2)));
+            let mut values = Vec::new();
+            for _ in 0..count {
+                values.extend((0..together).map(|axis| index(choices, of[axis])));
+            }
+            GatherNd::new(0, Indices::new(shape(&[count, together]), values).unwrap()).into()
+        }
+        2 => {
+            let mut sizes = of.to_vec();
+            sizes[axis] = 1 + choices.below(of[axis].min(3));
+            let count = sizes.iter().product();
+            let values: Vec<i64> = (0..count).map(|_| index(choices, of[axis])).collect();
+            TakeAlongAxis::new(signed(axis), Indices::new(shape(&sizes), values).unwrap()).into()
+        }
+        _ => {
+            let start = choices.below(of[axis]);
+            let (stop, step) = (start + 1 + choices.below(4), 1 + choices.below(2));
+            let [start, stop, axis, step] = [start, stop, axis, step].map(signed);
+            Slice::new(&[start], &[stop], &[axis], &[step]).into()
+        }
+    };
+    Some(op.index_map(of).unwrap())
+}
+
+/// This tensor with elements of another, or of the fill, in some places.
+fn updated(choices: &mut Choices, program: &mut Program, base: TensorId) -> Option<TensorId> {
+    let places = places(choices, &program.tensor(base).shape)?;
+    let part = places.out_shape();
+    let from = TensorId(choices.below(program.tensors().len()));
+    let of = program.tensor(from).shape.clone();
+    let updates = match of.elements() {
+        0 | 1 => program.broadcast(FILL, part).unwrap(),
+        elements => {
+            let flat = IndexMap::reshape(&of, &shape(&[elements])).unwrap();
+            let flat = program.moved(from, flat).unwrap();
+            let first = choices.below(elements);
+            let indices = (0..part.elements()).map(|at| signed((first + at) % elements));
+            let indices = Indices::new(part.clone(), indices.collect::<Vec<_>>()).unwrap();
+            program.moved_by(flat, Take::new(0, indices)).unwrap()
+        }
+    };
+    Some(program.updated(base, updates, &places).unwrap())
+}
+
+/// The tensor of a random program that is a fill.
+const FILL: TensorId = TensorId(2);
+
+/// This tensor with the fill around it along one axis.
+fn padded(choices: &mut Choices, program: &mut Program, from: TensorId) -> TensorId {
+    let of = program.tensor(from).shape.clone();
+    let mut widths = vec![[0; 2]; of.rank()];
+    if of.rank() > 0 && of.elements() < 200 {
+        widths[choices.below(of.rank())] = [choices.below(4), choices.below(3)];
+    }
+    program.padded(from, &widths, FILL).unwrap()
+}
+
+/// Makes a program of two inputs, a fill of such elements, and tensors made of them. Two of its three outputs are the
+/// same tensor.
 pub fn any_program(choices: &mut Choices, width: Width) -> Program {
     let mut program = Program::new();
     for _ in 0..2 {
@@ -138,11 +212,18 @@ pub fn any_program(choices: &mut Choices, width: Width) -> Program {
     for _ in 0..1 + choices.below(10) {
         let from = TensorId(choices.below(program.tensors().len()));
         let of = program.tensor(from).shape.clone();
-        if of.rank() > 0 && choices.below(3) == 0 {
-            joined(choices, &mut program, from);
-        } else {
-            let map = map_of(choices, &of);
-            program.moved(from, map).unwrap();
+        match choices.below(8) {
+            0 | 1 if of.rank() > 0 => {
+                joined(choices, &mut program, from);
+            }
+            2 => {
+                padded(choices, &mut program, from);
+            }
+            3 if updated(choices, &mut program, from).is_some() => {}
+            _ => {
+                let map = map_of(choices, &of);
+                program.moved(from, map).unwrap();
+            }
         }
     }
     let last = program.tensors().len() - 1;

@@ -133,7 +133,7 @@ impl AxisMap {
     }
 
     /// The source coordinate for an output index that lies within the output's shape.
-    pub fn source_of(&self, index: &[usize]) -> usize {
+    pub(crate) fn source_of(&self, index: &[usize]) -> usize {
         let coordinate = match self {
             AxisMap::Affine { axis, line } => line.at(index[*axis].cast_signed()),
             AxisMap::Segments { axis, pieces } => {
@@ -353,7 +353,7 @@ fn joined(first: &Piece, begin: usize, second: &Piece) -> Option<Line> {
     None
 }
 
-/// The pieces of `first` at the coordinates that the pieces of `second` give.
+/// The pieces of `first` at the coordinates that the pieces of `second` give. All of them are coordinates of `second`.
 ///
 /// Law: the result at i is `second` at `first` at i, for every i.
 pub(super) fn follow(first: &[Piece], second: &[Piece]) -> Vec<Piece> {

@@ -75,22 +75,36 @@ impl IndexMap {
         Ok(shifted(self.in_shape().clone(), &shape_of(bounds)?, starts).followed(self))
     }
 
-    /// Checks that no layer reads outside of its source, anywhere in its output. Operators make no
-    /// other maps; [`IndexMap::within_source`] can.
+    /// Checks that no layer reads outside its source at any index of its output. Operators make only such maps;
+    /// [`IndexMap::within_source`] can make others.
     ///
     /// # Errors
     /// [`Error::CoordinateOutOfBounds`].
     pub(crate) fn check_layers(&self) -> Result<()> {
-        if self.out_shape().elements() == 0 {
+        self.layers.iter().try_for_each(Layer::check)
+    }
+
+    /// Checks that the layer at the source reads within it at every index, also at those for which the other layers
+    /// never ask. Maps compose over whole layers, so a map can follow another one only if this holds.
+    ///
+    /// # Errors
+    /// [`Error::CoordinateOutOfBounds`].
+    pub(crate) fn check_source(&self) -> Result<()> {
+        self.layers.first().map_or(Ok(()), Layer::check)
+    }
+}
+
+impl Layer {
+    /// Checks that it reads within its source at every index of its output.
+    fn check(&self) -> Result<()> {
+        if self.out_shape.elements() == 0 {
             return Ok(());
         }
-        for layer in &self.layers {
-            for (axis, size) in layer.axes.iter().flatten().zip(layer.in_shape.iter()) {
-                // What cannot be told is not within it.
-                let reached = axis.reached(&layer.out_shape).unwrap_or(isize::MIN..isize::MAX);
-                if reached.start < 0 || reached.end.unsigned_abs() > *size {
-                    return Err(Error::CoordinateOutOfBounds { range: reached, size: *size });
-                }
+        for (axis, size) in self.axes.iter().flatten().zip(self.in_shape.iter()) {
+            // A coordinate without known bounds is refused.
+            let reached = axis.reached(&self.out_shape).unwrap_or(isize::MIN..isize::MAX);
+            if reached.start < 0 || reached.end.unsigned_abs() > *size {
+                return Err(Error::CoordinateOutOfBounds { range: reached, size: *size });
             }
         }
         Ok(())

@@ -12,13 +12,16 @@ impl IndexMap {
     /// Law: `self.then(next).source_of(i) == self.source_of(next.source_of(i))`.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`](crate::Error::ShapeMismatch) if `next` does not read the shape that `self` gives.
+    /// [`Error::ShapeMismatch`](crate::Error::ShapeMismatch) if `next` does not read the shape that `self` gives,
+    /// [`Error::CoordinateOutOfBounds`](crate::Error::CoordinateOutOfBounds) if it reads outside that shape, as a map
+    /// [within](IndexMap::within_source) a part of its source can.
     pub fn then(&self, next: &IndexMap) -> Result<IndexMap> {
         check_shape("the input of the next map", self.out_shape(), next.in_shape())?;
+        next.check_source()?;
         Ok(self.followed(next))
     }
 
-    /// [`IndexMap::then`] with a map that reads the shape which this one gives.
+    /// [`IndexMap::then`] with a map that reads within the shape that this one gives, or this one is affine.
     pub(crate) fn followed(&self, next: &IndexMap) -> IndexMap {
         if next.out_shape().elements() == 0 {
             return IndexMap::empty(next.out_shape().clone(), self.in_shape().clone());
@@ -95,12 +98,18 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
                 after,
             })
         }
-        (AxisMap::Affine { .. } | AxisMap::Segments { .. }, AxisMap::Affine { .. })
-        | (AxisMap::Affine { .. } | AxisMap::Segments { .. }, AxisMap::Segments { .. }) => {
-            let axis = inner.axis()?;
-            let outer = first.pieces(next.in_shape[middle])?;
-            Some(AxisMap::from_pieces(axis, follow(&inner.pieces(sizes[axis])?, &outer)))
+        (
+            AxisMap::Affine { line, .. },
+            AxisMap::Affine { axis, .. } | AxisMap::Segments { axis, .. },
+        ) => {
+            let through = |Piece { end, line: own }| Piece { end, line: own.then(*line) };
+            let pieces = inner.pieces(sizes[*axis])?.into_iter().map(through);
+            Some(AxisMap::from_pieces(*axis, pieces))
         }
+        (
+            AxisMap::Segments { pieces, .. },
+            AxisMap::Affine { axis, .. } | AxisMap::Segments { axis, .. },
+        ) => Some(AxisMap::from_pieces(*axis, follow(&inner.pieces(sizes[*axis])?, pieces))),
         (AxisMap::Affine { line, .. }, AxisMap::Sum { start, steps }) => {
             let steps = steps.iter().map(|step| step.wrapping_mul(line.step)).collect();
             Some(AxisMap::Sum { start: line.at(*start), steps })

@@ -4,14 +4,11 @@ use super::{AxisMap, IndexMap, Line, Piece};
 use crate::Shape;
 
 impl IndexMap {
-    /// The map of several outputs of one source, one after another along `axis`, if a single layer
-    /// says it. So the slices into which a roll is written are the roll again.
+    /// The map of several outputs of one source, one after another along `axis`. So the slices into which a roll is
+    /// written are the roll again. `None` if it takes several layers, or if the maps have no such axis.
     ///
     /// Law: the index whose coordinate on `axis` is i has the source that `maps[k]` gives for
     /// i less the sizes of those before it, where k is the part that holds i.
-    ///
-    /// # Panics
-    /// If `maps` is empty, or one has no such axis.
     pub fn joined(axis: usize, maps: &[&IndexMap]) -> Option<IndexMap> {
         let out_shape = joined_shape(axis, maps)?;
         let in_shape = maps[0].in_shape().clone();
@@ -51,9 +48,12 @@ impl IndexMap {
 
 /// The shape of parts that are alike but for their sizes along `axis`; `None` if they are not.
 fn joined_shape(axis: usize, maps: &[&IndexMap]) -> Option<Shape> {
-    let mut sizes = maps[0].out_shape().sizes().to_vec();
-    for map in &maps[1..] {
-        let (size, others) = (map.out_shape()[axis], map.out_shape().sizes());
+    let (first, others) = maps.split_first()?;
+    let mut sizes = first.out_shape().sizes().to_vec();
+    sizes.get(axis)?;
+    for map in others {
+        let others = map.out_shape().sizes();
+        let size = *others.get(axis)?;
         let alike = others.len() == sizes.len()
             && others.iter().zip(&sizes).enumerate().all(|(k, (a, b))| k == axis || a == b);
         if !alike {

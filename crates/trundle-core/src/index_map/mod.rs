@@ -175,12 +175,7 @@ impl IndexMap {
     /// # Panics
     /// If `index` lies outside the output's shape, or `source` has another length.
     pub fn source_into(&self, index: &[usize], source: &mut [usize]) {
-        let out_shape = self.out_shape();
-        assert!(
-            index.len() == out_shape.rank()
-                && index.iter().zip(out_shape.iter()).all(|(i, size)| i < size),
-            "index {index:?} lies outside shape {out_shape}"
-        );
+        self.assert_within(index);
         assert_eq!(source.len(), self.in_shape().rank(), "one coordinate for each source axis");
         let (first, rest) = self.layers.split_first().unwrap_or_else(|| unreachable!("a layer"));
         if rest.is_empty() {
@@ -193,6 +188,16 @@ impl IndexMap {
             between = found;
         }
         first.source_into(&between, source);
+    }
+
+    /// The precondition of what is asked at an index of the output.
+    fn assert_within(&self, index: &[usize]) {
+        let out_shape = self.out_shape();
+        assert!(
+            index.len() == out_shape.rank()
+                && index.iter().zip(out_shape.iter()).all(|(i, size)| i < size),
+            "index {index:?} lies outside shape {out_shape}"
+        );
     }
 
     /// Whether every element stays where it is.

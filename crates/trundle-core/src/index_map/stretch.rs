@@ -15,6 +15,8 @@ impl IndexMap {
     /// for each source axis.
     pub fn stretch(&self, index: &[usize], along: usize, steps: &mut [isize]) -> usize {
         assert_eq!(steps.len(), self.in_shape().rank(), "one step for each source axis");
+        self.assert_within(index);
+        assert!(along < index.len(), "an axis of the output, not {along}");
         steps.fill(0);
         let [layer] = self.layers() else { return 1 };
         let Some(axes) = layer.axes() else { return 1 };

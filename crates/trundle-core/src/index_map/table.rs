@@ -19,11 +19,13 @@ pub struct Table {
 crate::fingerprint!(struct Table { values, offset, strides });
 
 impl Table {
-    /// A table read with one stride, in entries, for each output axis.
-    ///
-    /// # Panics
-    /// Reading panics if the strides lead outside `values`; operators check before they build one.
-    pub fn new(values: impl Into<Arc<[usize]>>, offset: usize, strides: Vec<isize>) -> Table {
+    /// A table read with one stride, in entries, for each output axis. The strides stay within `values`: operators
+    /// check this before they build one.
+    pub(crate) fn new(
+        values: impl Into<Arc<[usize]>>,
+        offset: usize,
+        strides: Vec<isize>,
+    ) -> Table {
         Table { values: values.into(), offset, strides }
     }
 
@@ -43,7 +45,7 @@ impl Table {
     }
 
     /// The number at an output index.
-    pub fn at(&self, index: &[usize]) -> usize {
+    pub(crate) fn at(&self, index: &[usize]) -> usize {
         self.values[self.entry(index)]
     }
 

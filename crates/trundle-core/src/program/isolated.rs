@@ -80,6 +80,7 @@ impl Program {
             while let Made::Moved { from, map } = &made
                 && is_within(*from)
                 && let Made::Moved { from: first, map: before } = &self.tensor(*from).made
+                && map.check_source().is_ok()
             {
                 made = Made::Moved { from: *first, map: before.followed(map) };
             }

@@ -67,8 +67,7 @@ impl Program {
     /// # Panics
     /// If the tensor has no such element.
     pub fn origin(&self, tensor: TensorId, element: usize) -> (TensorId, usize) {
-        let mut row = Row::default();
-        row.begin(tensor, &self.tensor(tensor).shape.unravel(element), 1);
+        let mut row = self.row_of(tensor, element);
         while self.follow(&mut row) {}
         (row.tensor, self.tensor(row.tensor).shape.ravel(&row.index))
     }
@@ -79,10 +78,18 @@ impl Program {
     /// # Panics
     /// If the tensor has no such element.
     pub fn source_of(&self, tensor: TensorId, element: usize) -> Option<(TensorId, usize)> {
-        let mut row = Row::default();
-        row.begin(tensor, &self.tensor(tensor).shape.unravel(element), 1);
+        let mut row = self.row_of(tensor, element);
         let is_made = self.follow(&mut row);
         is_made.then(|| (row.tensor, self.tensor(row.tensor).shape.ravel(&row.index)))
+    }
+
+    /// One element of a tensor as a row.
+    fn row_of(&self, tensor: TensorId, element: usize) -> Row {
+        let shape = &self.tensor(tensor).shape;
+        assert!(element < shape.elements(), "element {element} lies outside shape {shape}");
+        let mut row = Row::default();
+        row.begin(tensor, &shape.unravel(element), 1);
+        row
     }
 
     /// The same step of a row of elements, with as many of them as stay evenly spaced.

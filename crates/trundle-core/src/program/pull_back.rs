@@ -151,6 +151,7 @@ impl<'a> PullBack<'a> {
             && let Made::Moved { from: next, map } = &program.tensor(from).made
             && map.boxes().saturating_mul(composed.boxes()) <= self.budget.composed
             && composed.layers().len() + map.layers().len() <= self.budget.layers
+            && composed.check_source().is_ok()
         {
             self.spend(map.in_shape(), composed.layers().len() * composed.boxes())?;
             let layers = map.layers().len() + composed.layers().len();

@@ -118,16 +118,8 @@ impl Program {
                 Made::Given(_) | Made::Fill(_) => {}
                 Made::Moved { from, map } => {
                     let part = map.restrict(&own)?;
-                    let mut read = part.source_bounds(budget.most(part.out_shape()));
+                    let read = part.source_bounds(budget.most(part.out_shape()));
                     told &= read.is_some();
-                    // Maps compose over all of their shapes, and before some reshapes less than all
-                    // would be asked for what lies outside.
-                    if matches!(self.tensor(*from).made, Made::Moved { .. })
-                        && let Some(bounds) = &read
-                        && part.within_source(bounds)?.check_layers().is_err()
-                    {
-                        read = None;
-                    }
                     let whole = || map.in_shape().iter().map(|size| 0..*size).collect();
                     add(&mut boxes[from.0], read.unwrap_or_else(whole));
                 }
@@ -166,8 +158,10 @@ impl Program {
         within
     }
 
-    /// A tensor of which only the box `there` exists, moved by a map from all of it. The map is not
-    /// checked: it reads within that box.
+    /// A tensor of which only the box `there` exists, moved by a map from all of it.
+    ///
+    /// Every element that the map asks for is in that box. Its first layer may lead outside at indices for which the
+    /// layers behind it never ask, so it is not composed with the map of `from`: see [`IndexMap::check_source`].
     fn moved_within(
         &mut self,
         from: TensorId,

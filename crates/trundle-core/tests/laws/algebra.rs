@@ -125,6 +125,36 @@ fn source_bounds_are_the_least_box_that_is_read() {
     });
 }
 
+/// Of a source that is too small for it a map leads outside. Nothing of the algebra panics on such a map.
+#[test]
+fn maps_that_lead_outside_their_source_are_refused_or_composed() {
+    let refused = Cell::new(0);
+    holds(2000, &(single_maps(3), windows(), windows()), |((_, map), window, source)| {
+        let map = map.restrict(&window.fit(map.out_shape())).unwrap();
+        let bounds = source.fit(map.in_shape());
+        let part = map.within_source(&bounds).unwrap();
+        let own = part.in_shape();
+        let mut befores = vec![IndexMap::identity(own)];
+        if own.rank() > 0 {
+            befores.push(map_of(Roll::new(&[1], &[0]), own));
+            befores
+                .push(IndexMap::reshape(own, &shape(&[own.elements()])).unwrap().invert().unwrap());
+        }
+        for before in befores {
+            refused.set(refused.get() + usize::from(before.then(&part).is_err()));
+        }
+        let _ = part.invert();
+        let _ = part.source_bounds(MOST_BOXES);
+        let _ = IndexMap::joined(0, &[&part, &part]);
+        let half: Vec<_> = part.out_shape().iter().map(|size| size / 2..*size).collect();
+        let half = part.restrict(&half).unwrap();
+        let again: Vec<_> = own.iter().map(|size| size / 2..*size).collect();
+        let _ = half.within_source(&again).unwrap();
+        Ok(())
+    });
+    assert!(refused.get() > 500, "{refused:?}");
+}
+
 #[test]
 fn a_stretch_has_evenly_spaced_sources() {
     let longest = Cell::new(0);
