@@ -50,6 +50,13 @@ fn tensor(storage: &[u8], offset: i32, sizes: &[i32], strides: &[i32]) -> Vec<u8
     [b"ctorch._utils\n_rebuild_tensor_v2\n(", storage, &numbers, hooks, b"tR"].concat()
 }
 
+/// The same tensor with `more` behind the arguments of the function that makes it.
+fn tensor_with(more: &[u8]) -> Vec<u8> {
+    let mut plain = bytes_of("0");
+    plain.truncate(plain.len() - 2);
+    [&plain[..], more, b"tR"].concat()
+}
+
 /// Bytes of shape [2, 3] from the third on.
 fn bytes_of(key: &str) -> Vec<u8> {
     tensor(&storage("ByteStorage", key), 2, &[2, 3], &[3, 1])
@@ -205,6 +212,44 @@ fn what_stands_otherwise_or_is_made_otherwise_cannot_be_read() {
     assert_eq!(fault(b"cos\nsystem\n".to_vec()), "is no tensor");
     let new = [b"cmodels\nNet\n)\x81}", &text("w")[..], &bytes_of("0"), b"sb"].concat();
     assert_eq!(fault(new), "is made by models.Net, and nothing of a pickle is run");
+    let marks = |pairs: &[(&str, &[u8])]| {
+        let pairs = pairs.iter().flat_map(|(key, value)| [&text(key)[..], value].concat());
+        [b"}(".to_vec(), pairs.collect(), b"u".to_vec()].concat()
+    };
+    let parameter =
+        |arguments: &[u8]| [b"ctorch._utils\n_rebuild_parameter\n(", arguments, b"tR"].concat();
+    let conjugated = tensor_with(&marks(&[("conj", b"\x88")]));
+    for (entry, expected) in [
+        (
+            conjugated.clone(),
+            "is a conjugated view, which is not read: save x.resolve_conj() instead of x",
+        ),
+        (
+            parameter(&[&conjugated[..], b"\x88N"].concat()),
+            "is a conjugated view, which is not read: save x.resolve_conj() instead of x",
+        ),
+        (
+            tensor_with(&marks(&[("conj", b"\x89"), ("neg", b"\x88")])),
+            "is a negated view, which is not read: save x.resolve_neg() instead of x",
+        ),
+        (tensor_with(&marks(&[("conj", b"K\x01")])), "has metadata \"conj\", which are not read"),
+        (tensor_with(&marks(&[("scale", b"\x89")])), "has metadata \"scale\", which are not read"),
+        (tensor_with(b"}(NNu"), "has metadata \"\", which are not read"),
+        (tensor_with(b"]"), "has metadata that are not a dict"),
+        (tensor_with(b"NN"), "is made by torch._utils._rebuild_tensor_v2 with 8 arguments"),
+        (parameter(&bytes_of("0")), "is made by torch._utils._rebuild_parameter with 1 arguments"),
+        ([&bytes_of("0")[..], b"}b"].concat(), "is changed after it is made, which is not read"),
+        (
+            [&bytes_of("0")[..], b"K\0K\0s"].concat(),
+            "is changed after it is made, which is not read",
+        ),
+        ([&bytes_of("0")[..], b"K\0a"].concat(), "is changed after it is made, which is not read"),
+    ] {
+        assert_eq!(fault(entry), expected);
+    }
+    for same in [&b"N"[..], b"}", &marks(&[("conj", b"\x89"), ("neg", b"\x89")])] {
+        open(file(&dict(&[("t", tensor_with(same))]))).unwrap();
+    }
     let other = tensor(&[&text("0")[..], b"Q"].concat(), 0, &[2], &[1]);
     assert_eq!(fault(other), "has a storage of another form than torch.save's");
     let long = tensor(&storage("ByteStorage", &"0".repeat(21)), 0, &[2], &[1]);
@@ -229,6 +274,12 @@ fn data_that_is_not_in_its_storage_is_refused() {
         format!("{start}[15] from element 1 on has 60 bytes, but its storage has 60")
     );
     assert!(said(&[0], &[1], 16).contains("from element 16 on has 0 bytes"));
+    // The member may be longer than the storage.
+    let mut shorter = storage("ByteStorage", "0");
+    let at = shorter.len() - 6;
+    shorter[at..at + 4].copy_from_slice(&7i32.to_le_bytes());
+    let refused = refusal(file(&dict(&[("t", tensor(&shorter, 2, &[2, 3], &[3, 1]))])));
+    assert!(refused.ends_with("from element 2 on has 6 bytes, but its storage has 7"), "{refused}");
     let missing = refusal(file(&dict(&[("t", bytes_of("2"))])));
     assert_eq!(missing, "member \"t\": the archive has no member data/2");
     // No name leads to another member.

@@ -7,6 +7,9 @@
 //! kinds, are told apart: they cannot be read. Numbers, texts and booleans are kept as texts. Several
 //! tensors may share a storage; each is read from there. CRC-32 are not compared.
 //!
+//! The reader ignores what says nothing of the elements: devices, `requires_grad`, hooks of gradients, the
+//! attributes of dicts (`_metadata` of a state dict), and the archive's `version`.
+//!
 //! <https://docs.pytorch.org/docs/main/notes/serialization.html>
 
 mod dtype;
@@ -225,14 +228,15 @@ impl Archive {
         let shape = Shape::new(sizes)?;
         let data_bytes = shape.bytes(element.width())?;
         let storage = self.stored(&format!("data/{}", stated.storage))?;
-        let begin = stated.offset.checked_mul(stated.dtype.width() as u64);
+        let width = stated.dtype.width() as u64;
+        let storage_bytes = storage.bytes.min(stated.storage_elements.saturating_mul(width));
+        let begin = stated.offset.checked_mul(width);
         let end = begin.and_then(|begin| begin.checked_add(data_bytes as u64));
-        let (Some(begin), Some(_)) = (begin, end.filter(|end| *end <= storage.bytes)) else {
+        let (Some(begin), Some(_)) = (begin, end.filter(|end| *end <= storage_bytes)) else {
             return Err(Problem::Malformed(format!(
-                "{} {shape} from element {} on has {data_bytes} bytes, but its storage has {}",
+                "{} {shape} from element {} on has {data_bytes} bytes, but its storage has {storage_bytes}",
                 element.name(),
                 stated.offset,
-                storage.bytes
             )));
         };
         let data_offset = storage.place_of(begin);

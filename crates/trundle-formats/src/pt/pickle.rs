@@ -37,6 +37,8 @@ pub(super) enum Object {
     Call {
         function: Id,
         arguments: Id,
+        /// Whether the pickle puts a state or items into it afterwards.
+        is_changed: bool,
     },
 }
 
@@ -175,8 +177,7 @@ impl Machine<'_> {
         self.stack.push(id);
         match &mut self.objects[id] {
             Object::List(list) => list.extend(items),
-            // What a call gives is not known, nor what is in it.
-            Object::Call { .. } => {}
+            Object::Call { is_changed, .. } => *is_changed = true,
             _ => return Err(self.malformed("items of what is no list")),
         }
         Ok(())
@@ -191,8 +192,20 @@ impl Machine<'_> {
             Object::Dict(dict) if left.is_empty() => {
                 dict.extend(pairs.iter().map(|[key, value]| (*key, *value)));
             }
-            Object::Call { .. } => {}
+            Object::Call { is_changed, .. } => *is_changed = true,
             _ => return Err(self.malformed("items of what is no dict")),
+        }
+        Ok(())
+    }
+
+    /// Gives the object below the top of the stack the state on top. PyTorch gives dicts a state that holds no
+    /// tensors, which is ignored.
+    fn set_state(&mut self) -> Result<(), Problem> {
+        self.pop()?;
+        let id = self.pop()?;
+        self.stack.push(id);
+        if let Object::Call { is_changed, .. } = &mut self.objects[id] {
+            *is_changed = true;
         }
         Ok(())
     }
@@ -204,7 +217,7 @@ impl Machine<'_> {
         let is_empty = matches!(&self.objects[arguments], Object::Tuple(items) if items.is_empty());
         self.push(match is_ordered && is_empty {
             true => Object::Dict(Vec::new()),
-            false => Object::Call { function, arguments },
+            false => Object::Call { function, arguments, is_changed: false },
         });
         Ok(())
     }
@@ -279,8 +292,7 @@ impl Machine<'_> {
                 self.push(Object::Persistent(id));
             }
             b'R' | b'\x81' => self.call()?,
-            // What is put into an object that is there already: what PyTorch adds to a dict is no tensor.
-            b'b' => drop(self.pop()?),
+            b'b' => self.set_state()?,
             other => {
                 let other = [other].escape_ascii().to_string();
                 let (what, at) = ("is not read", self.at - 1);

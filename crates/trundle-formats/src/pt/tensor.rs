@@ -17,6 +17,8 @@ pub(super) struct Stated {
     pub dtype: DType,
     /// The number of its storage's member of the archive.
     pub storage: String,
+    /// The elements of its storage.
+    pub storage_elements: u64,
     /// Where it begins there, in elements.
     pub offset: u64,
     pub sizes: Vec<u64>,
@@ -36,13 +38,26 @@ const PARAMETER: &str = "torch._utils._rebuild_parameter";
 pub(super) fn stated(pickle: &Pickle, id: Id) -> Result<Stated, Problem> {
     let (function, arguments) = call(pickle, id)?;
     let (function, arguments) = match (function, arguments) {
-        (PARAMETER, [tensor, ..]) => call(pickle, *tensor)?,
+        // Whether gradients are computed, and hooks for them, say nothing of the elements.
+        (PARAMETER, [tensor, _, _]) => call(pickle, *tensor)?,
         other => other,
     };
-    let (TENSOR, [storage, offset, sizes, strides, ..]) = (function, arguments) else {
-        return Err(unsupported(format!("is made by {function}, and nothing of a pickle is run")));
+    let (storage, offset, sizes, strides) = match (function, arguments) {
+        (TENSOR, [storage, offset, sizes, strides, _, _]) => (storage, offset, sizes, strides),
+        (TENSOR, [storage, offset, sizes, strides, _, _, metadata]) => {
+            check_metadata(pickle, *metadata)?;
+            (storage, offset, sizes, strides)
+        }
+        (TENSOR | PARAMETER, arguments) => {
+            let count = arguments.len();
+            return Err(unsupported(format!("is made by {function} with {count} arguments")));
+        }
+        _ => {
+            let why = format!("is made by {function}, and nothing of a pickle is run");
+            return Err(unsupported(why));
+        }
     };
-    let (dtype, storage) = stated_storage(pickle, *storage)?;
+    let Storage { dtype, member, elements } = stated_storage(pickle, *storage)?;
     let Object::Int(offset) = pickle.object(*offset) else {
         return Err(unsupported("has an offset that is no integer"));
     };
@@ -58,7 +73,38 @@ pub(super) fn stated(pickle: &Pickle, id: Id) -> Result<Stated, Problem> {
         let (strides, sizes) = (strides.len(), sizes.len());
         return Err(unsupported(format!("has {strides} strides, but {sizes} sizes")));
     }
-    Ok(Stated { dtype, storage, offset, sizes, strides })
+    Ok(Stated { dtype, storage: member, storage_elements: elements, offset, sizes, strides })
+}
+
+/// Checks that a tensor's metadata do not change its elements.
+///
+/// PyTorch marks a view as conjugated or negated there, and writes the elements of the storage as they are.
+fn check_metadata(pickle: &Pickle, id: Id) -> Result<(), Problem> {
+    let pairs = match pickle.object(id) {
+        Object::None => return Ok(()),
+        Object::Dict(pairs) => pairs,
+        _ => return Err(unsupported("has metadata that are not a dict")),
+    };
+    for (key, value) in pairs {
+        let key = match pickle.object(*key) {
+            Object::Text(key) => &key[..],
+            _ => "",
+        };
+        match (key, pickle.object(*value)) {
+            ("conj" | "neg", Object::Bool(false)) => {}
+            ("conj" | "neg", Object::Bool(true)) => {
+                let what = if key == "conj" { "conjugated" } else { "negated" };
+                return Err(unsupported(format!(
+                    "is a {what} view, which is not read: save x.resolve_{key}() instead of x"
+                )));
+            }
+            _ => {
+                let key = key.escape_debug();
+                return Err(unsupported(format!("has metadata \"{key}\", which are not read")));
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Stated {
@@ -87,35 +133,46 @@ fn unsupported(what: impl std::fmt::Display) -> Problem {
 
 /// The name of the function that is called, and what with.
 fn call(pickle: &Pickle, id: Id) -> Result<(&str, &[Id]), Problem> {
-    let Object::Call { function, arguments } = pickle.object(id) else {
+    let Object::Call { function, arguments, is_changed } = pickle.object(id) else {
         return Err(unsupported("is no tensor"));
     };
     match (pickle.object(*function), pickle.object(*arguments)) {
+        (Object::Global(function), _)
+            if *is_changed && [TENSOR, PARAMETER].contains(&&function[..]) =>
+        {
+            Err(unsupported("is changed after it is made, which is not read"))
+        }
         (Object::Global(function), Object::Tuple(arguments)) => Ok((function, arguments)),
         _ => Err(unsupported("is made by what has no name")),
     }
 }
 
-/// The type of the elements of a storage, and the number of its member.
-fn stated_storage(pickle: &Pickle, id: Id) -> Result<(DType, String), Problem> {
+/// A storage as it is stated.
+struct Storage {
+    dtype: DType,
+    /// The number of its member of the archive.
+    member: String,
+    elements: u64,
+}
+
+/// The storage that the object `id` states. The device that it was on is ignored.
+fn stated_storage(pickle: &Pickle, id: Id) -> Result<Storage, Problem> {
     let not = || unsupported("has a storage of another form than torch.save's");
     let Object::Persistent(named) = pickle.object(id) else { return Err(not()) };
     let Object::Tuple(parts) = pickle.object(*named) else { return Err(not()) };
-    let [kind, class, key, _, _] = parts[..] else { return Err(not()) };
-    let (Object::Text(kind), Object::Global(class), Object::Text(key)) =
-        (pickle.object(kind), pickle.object(class), pickle.object(key))
+    let [kind, class, key, _, elements] = parts[..] else { return Err(not()) };
+    let (Object::Text(kind), Object::Global(class), Object::Text(key), Object::Int(elements)) =
+        (pickle.object(kind), pickle.object(class), pickle.object(key), pickle.object(elements))
     else {
         return Err(not());
     };
-    if kind != "storage" {
+    if kind != "storage" || key.len() > MAX_KEY_BYTES {
         return Err(not());
     }
-    if key.len() > MAX_KEY_BYTES {
-        return Err(not());
-    }
+    let elements = u64::try_from(*elements).map_err(|_| not())?;
     let dtype = dtype::of_storage(class)
         .ok_or_else(|| unsupported(format!("has elements of {class}, which are not read")))?;
-    Ok((dtype, key.clone()))
+    Ok(Storage { dtype, member: key.clone(), elements })
 }
 
 /// The integers of a tuple.
