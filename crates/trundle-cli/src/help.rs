@@ -37,7 +37,8 @@ Examples:
   trundle transpose weights.bin --dtype i4 --shape 4096,4096 -o turned.bin
   trundle bench --svg speed.svg                         as fast as a copy?
 
-Exit codes: 0 done, 1 failed while running (cmp: something differs), 2 wrong usage, 3 input refused.
+Exit codes: 0 done, 1 failed while running (cmp: something differs), 2 wrong usage, 3 input refused,
+101 a bug in trundle, which stderr asks to report.
 TRUNDLE_NUM_THREADS says how many threads to use where --threads does not.
 TRUNDLE_SIMD forces a set of instructions: portable, neon, avx2, avx512 or avx512vbmi.
 TRUNDLE_TUNING names the file of a tuning record; with `off`, what `tune` kept is not used.";

@@ -19,6 +19,7 @@ mod numbered_name;
 mod numbers;
 mod operation;
 mod operator;
+mod panics;
 mod progress;
 mod rule;
 mod say;
@@ -38,6 +39,7 @@ use trundle_formats::{Shown, is_steering};
 
 use crate::args::{Cli, Command};
 use crate::failure::Failure;
+pub use crate::panics::report_panics;
 
 /// The arguments of this process, the first of which is the program's name.
 static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();

@@ -1,0 +1,88 @@
+//! What the program says if it panics.
+
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::panic::PanicHookInfo;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trundle_formats::Shown;
+
+use crate::say;
+
+/// Makes the first panic of this process one line on stderr, which asks for a report. A panic of a worker thread that
+/// reaches the main thread again adds nothing. The backtrace follows if `RUST_BACKTRACE` asks for it.
+///
+/// The program `trundle` calls this; a library leaves the hook to its process.
+pub fn report_panics() {
+    static IS_SAID: AtomicBool = AtomicBool::new(false);
+    std::panic::set_hook(Box::new(|panic| {
+        if IS_SAID.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        say::say(&report(&place(panic), panic.payload_as_str().unwrap_or("no message")));
+        let backtrace = Backtrace::capture();
+        if backtrace.status() == BacktraceStatus::Captured {
+            say::say(&backtrace.to_string());
+        }
+    }));
+}
+
+/// Where in the source code it panicked.
+fn place(panic: &PanicHookInfo<'_>) -> String {
+    panic.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string)
+}
+
+/// The line that says so.
+fn report(place: &str, message: &str) -> String {
+    format!(
+        "error: bug in trundle {} at {place}: {}; please report it with this line and the command",
+        env!("CARGO_PKG_VERSION"),
+        Shown(message),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_report_is_one_line_with_version_and_place() {
+        let line = report("src/a.rs:3:5", "no\n\u{1b}[0m entry");
+        let version = env!("CARGO_PKG_VERSION");
+        assert!(line.starts_with(&format!("error: bug in trundle {version} at src/a.rs:3:5: no")));
+        assert!(line.ends_with("; please report it with this line and the command"), "{line}");
+        assert!(!line.contains(['\n', '\u{1b}']), "{line}");
+    }
+
+    /// Set in the process that panics.
+    const PANICS: &str = "TRUNDLE_TESTS_PANIC";
+
+    fn has_panics() -> bool {
+        std::env::var_os(PANICS).is_some()
+    }
+
+    #[test]
+    fn panics_of_several_threads_are_reported_once() {
+        if has_panics() {
+            report_panics();
+            let outcome = std::thread::spawn(|| assert!(!has_panics(), "the first")).join();
+            assert!(outcome.is_ok(), "the second");
+        }
+        let name = "panics::tests::panics_of_several_threads_are_reported_once";
+        let run = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "--nocapture", name])
+            .env(PANICS, "1")
+            .env_remove("RUST_BACKTRACE")
+            .output()
+            .unwrap();
+        let said = String::from_utf8(run.stderr).unwrap();
+        let lines: Vec<&str> =
+            said.lines().filter(|line| line.contains("bug in trundle")).collect();
+        assert!(
+            matches!(lines[..], [line] if line.contains("panics.rs") && line.contains("the first"))
+        );
+        assert!(!said.contains("the second") && !said.contains("panicked"), "{said}");
+        assert_eq!(run.status.code(), Some(101));
+    }
+}
