@@ -1,23 +1,25 @@
 //! An array of a store.
 
-use std::fmt;
 use std::io;
+use std::num::NonZeroU64;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use zarrs::array::{
-    Array, ArrayBytes, ArrayMetadata, ArrayShardedExt, ArrayShardedReadableExt,
-    ArrayShardedReadableExtCache, ArrayToBytesCodecTraits, BytesRepresentation, CodecOptions,
+    Array, ArrayBytes, ArrayMetadata, ArrayShardedExt, ArrayToBytesCodecTraits,
+    BytesRepresentation, CodecOptions,
 };
-use zarrs::convert::array_metadata_v2_to_v3;
 use zarrs::metadata::v3::{ArrayMetadataV3, MetadataV3};
 use zarrs::storage::StoreKey;
 
 use crate::bounded;
 use crate::cores::on_a_core;
 use crate::error::Error;
+use crate::metadata;
 use crate::object_store::{Object, ObjectStore, Part, Stat};
 use crate::reader::Reader;
+use crate::shards::Shards;
 use crate::store::Attributes;
 
 /// Metadata of more bytes is refused.
@@ -28,9 +30,6 @@ pub(crate) const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
 
 /// The most chunks of a shard: its index, of 16 bytes for each, is in memory beside them.
 pub(crate) const MOST_CHUNKS_OF_SHARD: u64 = 1 << 18;
-
-/// The indices of so many shards are kept.
-const MOST_SHARDS: usize = 4;
 
 /// What codecs may add to the bytes of a chunk that does not become shorter, and its checksum.
 const MOST_ADDED_BYTES: u64 = 64 << 10;
@@ -75,16 +74,7 @@ pub struct ZarrArray {
     metadata: String,
     in_place: Option<InPlace>,
     array: Inner,
-    indices: Indices,
-}
-
-/// The indices of the shards that were read last.
-struct Indices(ArrayShardedReadableExtCache);
-
-impl fmt::Debug for Indices {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Indices").finish_non_exhaustive()
-    }
+    shards: Option<Shards>,
 }
 
 impl ZarrArray {
@@ -96,15 +86,7 @@ impl ZarrArray {
         bounded::register();
         let reader = Arc::new(Reader::new(Arc::clone(objects), MOST_METADATA_BYTES));
         let node = format!("/{path}");
-        let stored = Array::open(Arc::clone(&reader), &node).map_err(Error::unsupported)?;
-        let metadata = match stored.metadata() {
-            // Of version 2, zarrs does not take Blosc from those that were registered.
-            ArrayMetadata::V2(metadata) => {
-                array_metadata_v2_to_v3(metadata).map_err(Error::unsupported)?
-            }
-            ArrayMetadata::V3(metadata) => metadata.clone(),
-        };
-        let text = serde_json::to_string(stored.metadata()).unwrap_or_default();
+        let (metadata, text) = metadata::of_array(&**objects, path)?;
         let (metadata, order) = as_stored(metadata);
         let array = Array::new_with_metadata(Arc::clone(&reader), &node, metadata.into())
             .map_err(Error::unsupported)?;
@@ -138,6 +120,7 @@ impl ZarrArray {
             }
         };
         reader.expect(most);
+        let shards = shards(&array, &chunk, shard.as_deref())?;
         let shape = array.shape().to_vec();
         let mut attributes = array.attributes().clone();
         let dimension_names = dimension_names(&array, &mut attributes);
@@ -159,7 +142,7 @@ impl ZarrArray {
             fill: array.fill_value().as_ne_bytes().to_vec(),
             metadata: text,
             in_place,
-            indices: Indices(ArrayShardedReadableExtCache::new(&array)),
+            shards,
             array,
         })
     }
@@ -170,26 +153,44 @@ impl ZarrArray {
     /// # Errors
     /// [`Error`] if it cannot be read or decoded.
     pub fn read_chunk(&self, index: &[u64]) -> Result<Vec<u8>, Error> {
-        // One chunk at a time on this thread: whoever asks has threads of their own.
+        let key = self.key(index);
+        let wrong = |why: String| Error::Chunk { key: key.as_str().to_owned(), why };
+        // One chunk at a time on this thread: the caller has threads of its own.
         let options = CodecOptions::default().with_concurrent_target(1);
-        let read = on_a_core(|| match &self.shard {
-            None => self.array.retrieve_chunk_opt::<ArrayBytes<'_>>(index, &options),
-            Some(_) => {
-                let Indices(indices) = &self.indices;
-                if indices.len() >= MOST_SHARDS {
-                    indices.clear();
-                }
-                self.array.retrieve_subchunk_opt(indices, index, &options)
+        let read = match &self.shards {
+            None => guarded(|| {
+                let read = self.array.retrieve_chunk_opt::<ArrayBytes<'_>>(index, &options);
+                read.map_err(|error| error.to_string())
+            }),
+            Some(shards) => {
+                let encoded = shards.read(&self.array.storage(), key.as_str(), index);
+                let Some(encoded) = encoded.map_err(wrong)? else {
+                    return Ok(self.fill.repeat(self.chunk_bytes / self.fill.len().max(1)));
+                };
+                guarded(|| self.decoded(shards, encoded, &options))
             }
-        });
-        let wrong = |why: String| Error::Chunk { key: self.key(index).as_str().to_owned(), why };
-        let bytes = read.map_err(|error| wrong(error.to_string()))?;
-        let bytes = bytes.into_fixed().map_err(|error| wrong(error.to_string()))?;
+        };
+        let bytes = read.map_err(wrong)?.into_fixed();
+        let bytes = bytes.map_err(|error| wrong(error.to_string()))?;
         if bytes.len() != self.chunk_bytes {
             let (got, expected) = (bytes.len(), self.chunk_bytes);
             return Err(wrong(format!("has {got} bytes, not {expected}")));
         }
         Ok(bytes.into_owned())
+    }
+
+    /// A chunk of a shard, from its encoded bytes.
+    fn decoded(
+        &self,
+        shards: &Shards,
+        encoded: Vec<u8>,
+        options: &CodecOptions,
+    ) -> Result<ArrayBytes<'static>, String> {
+        let sizes = self.chunk.iter().map(|size| NonZeroU64::try_from(*size));
+        let sizes = sizes.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
+        let (dtype, fill) = (self.array.data_type(), self.array.fill_value());
+        let decoded = shards.inner.decode(encoded.into(), &sizes, dtype, fill, options);
+        decoded.map_err(|error| error.to_string())
     }
 
     /// The same elements, where `out` has room for all of them.
@@ -236,6 +237,23 @@ impl ZarrArray {
         let of: Vec<u64> = axes.map(|((i, shard), chunk)| i / (shard / chunk)).collect();
         self.array.chunk_key(&of)
     }
+}
+
+/// The result of `decode` on a core of its own. Where shards are within others, zarrs adds up offsets and lengths
+/// that the store states, and panics if their sum overflows.
+fn guarded<T>(decode: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(|| on_a_core(decode)))
+        .unwrap_or_else(|_| Err("contradicts itself, and could not be decoded".to_owned()))
+}
+
+/// The shards of an array, if its chunks are in shards.
+fn shards(array: &Inner, chunk: &[u64], shard: Option<&[u64]>) -> Result<Option<Shards>, Error> {
+    let (ArrayMetadata::V3(metadata), Some(shard)) = (array.metadata(), shard) else {
+        return Ok(None);
+    };
+    let sharding = metadata.codecs.first().and_then(MetadataV3::configuration);
+    let counts = shard.iter().zip(chunk).map(|(shard, chunk)| shard / chunk).collect();
+    sharding.map(|sharding| Shards::new(sharding, counts)).transpose()
 }
 
 /// The codecs of a chunk, those within where chunks are in shards, and whether the index of these is the usual

@@ -16,10 +16,12 @@ mod cores;
 mod error;
 mod folder;
 mod lz4;
+mod metadata;
 mod new_array;
 mod new_group;
 mod object_store;
 mod reader;
+mod shards;
 mod store;
 mod zstd_encoders;
 

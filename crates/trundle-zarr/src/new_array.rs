@@ -17,9 +17,10 @@ use crate::array::{
 use crate::bounded;
 use crate::cores::on_a_core;
 use crate::error::Error;
+use crate::metadata::V3;
 use crate::object_store::{Object, ObjectStore};
 use crate::reader::Reader;
-use crate::store::{Attributes, MOST_DEPTH, V3, key_of};
+use crate::store::{Attributes, MOST_DEPTH, key_of};
 use crate::zstd_encoders::ZstdEncoders;
 
 /// An array to be written: of version 3, little-endian.

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::error::Error;
+use crate::metadata::V3;
 use crate::new_array::NewArray;
 use crate::object_store::{Object, ObjectStore};
-use crate::store::{Attributes, V3, key_of};
+use crate::store::{Attributes, key_of};
 
 /// A list of more bytes is left out: whoever opened the store would have to read all of it first.
 const MOST_LIST_BYTES: usize = 8 << 20;

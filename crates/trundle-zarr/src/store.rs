@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::array::{MOST_METADATA_BYTES, ZarrArray};
+use crate::array::ZarrArray;
 use crate::error::Error;
-use crate::object_store::{Below, ObjectStore, Part};
+use crate::metadata::{self, V2_ARRAY, V2_ATTRIBUTES, V2_GROUP, V3};
+use crate::object_store::{Below, ObjectStore};
 
 /// So many arrays are read of a store, and folders, so deep: more is taken for a mistake.
 pub const MOST_ARRAYS: usize = 1 << 16;
@@ -48,12 +49,6 @@ enum Node {
     Group,
     Neither,
 }
-
-/// What the files of metadata are called: of version 3, and of arrays and groups of version 2.
-pub(crate) const V3: &str = "zarr.json";
-const V2_ARRAY: &str = ".zarray";
-const V2_GROUP: &str = ".zgroup";
-const V2_ATTRIBUTES: &str = ".zattrs";
 
 impl Store {
     /// Whether the folder at `path` is a store: whether it has one of the files of metadata.
@@ -168,14 +163,16 @@ pub(crate) fn key_of(path: &str, name: &str) -> String {
 
 /// What is at a path.
 fn node(objects: &dyn ObjectStore, path: &str) -> Result<Node, Error> {
-    if let Some(bytes) = metadata(objects, path, V3)? {
-        let read: Value = serde_json::from_slice(&bytes)
-            .map_err(|error| Error::Unsupported(format!("{V3}: {error}")))?;
-        return match read.get("node_type").and_then(Value::as_str) {
-            Some("array") => Ok(Node::Array),
-            Some("group") => Ok(Node::Group),
-            _ => Err(Error::Unsupported(format!("{V3}: says of no array and no group"))),
+    if let Some(stated) = metadata::read(objects, path, V3)? {
+        let node = match stated.get("node_type").and_then(Value::as_str) {
+            Some("array") => Node::Array,
+            Some("group") => Node::Group,
+            _ => {
+                let why = "node_type is neither \"array\" nor \"group\"";
+                return Err(Error::Unsupported(format!("{V3}: {why}")));
+            }
         };
+        return metadata::check_fields(&stated).map(|()| node);
     }
     let has = |name: &str| is_there(objects, &key_of(path, name));
     Ok(match (has(V2_ARRAY)?, has(V2_GROUP)?) {
@@ -195,29 +192,13 @@ fn is_there(objects: &dyn ObjectStore, key: &str) -> Result<bool, Error> {
 
 /// What is said of the group at a path.
 fn attributes_of_group(objects: &dyn ObjectStore, path: &str) -> Result<Attributes, Error> {
-    let read = |name: &str| -> Result<Option<Value>, Error> {
-        let Some(bytes) = metadata(objects, path, name)? else { return Ok(None) };
-        let read = serde_json::from_slice(&bytes);
-        read.map(Some).map_err(|error| Error::Unsupported(format!("{name}: {error}")))
-    };
-    let attributes = match read(V3)? {
+    let attributes = match metadata::read(objects, path, V3)? {
         Some(mut group) => group.get_mut("attributes").map(Value::take),
-        None => read(V2_ATTRIBUTES)?,
+        None => metadata::read(objects, path, V2_ATTRIBUTES)?,
     };
     match attributes {
         Some(Value::Object(attributes)) => Ok(attributes),
         _ => Ok(Attributes::new()),
-    }
-}
-
-/// An object of metadata, if it is there.
-fn metadata(objects: &dyn ObjectStore, path: &str, name: &str) -> Result<Option<Vec<u8>>, Error> {
-    match objects.read(&key_of(path, name), Part::All, MOST_METADATA_BYTES) {
-        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            Err(Error::Unsupported(format!("{name}: {error}")))
-        }
-        other => Ok(other?),
     }
 }
 

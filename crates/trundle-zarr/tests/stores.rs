@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use trundle_zarr::{Folder, ObjectStore, Store, ZarrArray};
 
 /// The objects in the folder at `path`.
@@ -161,6 +162,251 @@ fn a_shard_whose_index_leads_elsewhere_is_refused() {
         let copy = changed("v3-sharded", "c/0/0/0", &shard[..cut]);
         let error = only(copy.path()).read_chunk(&[0, 0, 0]).unwrap_err().to_string();
         assert!(error.starts_with("chunk c/0/0/0: "), "{error}");
+    }
+}
+
+/// A store of one array of four bytes, with this metadata changed.
+fn four_bytes(name: &str, changes: &Value, chunk: &[u8]) -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    let mut stated = match name {
+        "zarr.json" => json!({
+            "zarr_format": 3, "node_type": "array", "shape": [4], "data_type": "uint8", "fill_value": 9,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+            "codecs": [{"name": "bytes"}],
+        }),
+        _ => json!({
+            "zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "|u1", "compressor": null,
+            "fill_value": 9, "order": "C", "filters": null,
+        }),
+    };
+    for (key, value) in changes.as_object().unwrap() {
+        stated[key] = value.clone();
+    }
+    fs::write(place.path().join(name), stated.to_string()).unwrap();
+    if !chunk.is_empty() {
+        fs::create_dir(place.path().join("c")).unwrap();
+        fs::write(place.path().join("c/0"), chunk).unwrap();
+    }
+    place
+}
+
+#[test]
+fn an_entry_of_a_shard_s_index_is_a_place_within_the_shard_or_says_that_a_chunk_is_missing() {
+    let bytes = json!([{"name": "bytes", "configuration": {"endian": "little"}}]);
+    let sharding = |codecs: Value, chunk: usize| {
+        json!([{"name": "sharding_indexed", "configuration": {
+            "chunk_shape": [chunk], "codecs": codecs, "index_codecs": bytes, "index_location": "end",
+        }}])
+    };
+    let read = |codecs: &Value, shard: &[u8]| {
+        let store = four_bytes("zarr.json", &json!({"codecs": codecs}), shard);
+        let array = only(store.path());
+        let count = 4 / array.chunk[0];
+        (0..count).map(|i| array.read_chunk(&[i])).collect::<Result<Vec<_>, _>>()
+    };
+    let index = |entries: [[u64; 2]; 2]| -> Vec<u8> {
+        entries.iter().flatten().flat_map(|number| number.to_le_bytes()).collect()
+    };
+    const NONE: u64 = u64::MAX;
+    let flat = sharding(bytes.clone(), 2);
+    for (entry, expected) in [
+        ([2, 2], Ok(vec![3, 4])),
+        ([NONE, NONE], Ok(vec![9, 9])),
+        ([0, NONE], Err("leads out of its 36 bytes")),
+        ([NONE, 2], Err("leads out of its 36 bytes")),
+        ([5, NONE], Err("leads out of its 36 bytes")),
+        ([35, 2], Err("leads out of its 36 bytes")),
+        ([0, 1], Err("")),
+        ([0, 3], Err("")),
+        ([0, 0], Err("")),
+    ] {
+        let shard = [&[1, 2, 3, 4][..], &index([[0, 2], entry])].concat();
+        match (read(&flat, &shard), expected) {
+            (Ok(read), Ok(expected)) => assert_eq!(read, [vec![1, 2], expected]),
+            (Err(error), Err(word)) => assert!(error.to_string().contains(word), "{error}"),
+            (read, _) => panic!("{entry:?}: {read:?}"),
+        }
+    }
+    // Of shards within a shard too.
+    let nested = sharding(sharding(bytes.clone(), 2), 4);
+    for (entry, is_read) in [([2, 2], true), ([0, NONE], false), ([5, NONE], false)] {
+        let inner = [&[1, 2, 3, 4][..], &index([[0, 2], entry])].concat();
+        let outer = [0, inner.len() as u64].map(u64::to_le_bytes).concat();
+        let read = read(&nested, &[&inner[..], &outer].concat());
+        assert_eq!(read.is_ok(), is_read, "{entry:?}: {read:?}");
+    }
+}
+
+#[test]
+fn fill_values_of_version_2_have_all_the_forms_that_zarr_python_reads() {
+    let one = |value: f32| value.to_le_bytes().to_vec();
+    let text = |text: &str| text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    for (dtype, fill, expected) in [
+        ("|b1", json!(null), vec![0]),
+        ("|b1", json!(1.0), vec![1]),
+        ("|i1", json!(null), vec![0]),
+        ("|i1", json!(true), vec![1]),
+        ("|i1", json!(-3.0), vec![253]),
+        ("|i1", json!("-3"), vec![253]),
+        ("<u8", json!(u64::MAX), vec![255; 8]),
+        ("<u8", json!(u64::MAX.to_string()), vec![255; 8]),
+        ("<f4", json!(null), one(0.0)),
+        ("<f4", json!(false), one(0.0)),
+        ("<f4", json!("1.5"), one(1.5)),
+        ("<f4", json!("-Infinity"), one(f32::NEG_INFINITY)),
+        ("<f4", json!("NaN"), one(f32::NAN)),
+        (">f4", json!(7), one(7.0)),
+        ("<c8", json!(null), [one(0.0), one(0.0)].concat()),
+        ("<c8", json!(["NaN", 1.5]), [one(f32::NAN), one(1.5)].concat()),
+        ("<U3", json!(null), vec![0; 12]),
+        ("<U3", json!(0), vec![0; 12]),
+        ("<U3", json!("abcd"), text("abc")),
+        ("|V3", json!(null), vec![0; 3]),
+        ("|V3", json!(""), vec![0; 3]),
+        ("|V3", json!("AQID"), vec![1, 2, 3]),
+    ] {
+        let store = four_bytes(".zarray", &json!({"dtype": dtype, "fill_value": fill}), &[]);
+        assert_eq!(only(store.path()).fill, expected, "{dtype} {fill}");
+    }
+}
+
+#[test]
+fn an_array_of_no_axes_is_read_whatever_the_order_of_its_axes() {
+    let shuffle = json!([{"id": "shuffle", "elementsize": 1}]);
+    let scalar = json!({"shape": [], "chunks": [], "order": "F", "filters": shuffle});
+    let store = four_bytes(".zarray", &scalar, &[]);
+    assert_eq!(only(store.path()).read_chunk(&[]).unwrap(), [9]);
+    let codecs = json!([{"name": "transpose", "configuration": {"order": []}}, {"name": "bytes"}]);
+    let grid = json!({"name": "regular", "configuration": {"chunk_shape": []}});
+    let scalar = json!({"shape": [], "chunk_grid": grid, "codecs": codecs});
+    let store = four_bytes("zarr.json", &scalar, &[]);
+    assert_eq!(only(store.path()).read_chunk(&[]).unwrap(), [9]);
+}
+
+#[test]
+fn metadata_that_are_not_understood_are_refused_with_the_value_and_the_limit() {
+    let codec = |name: &str, configuration: Value| {
+        let codec = json!({"name": name, "configuration": configuration});
+        let inner = json!([{"name": "bytes"}, codec]);
+        let shard =
+            json!({"chunk_shape": [2], "codecs": inner, "index_codecs": [{"name": "bytes"}]});
+        let within = json!([{"name": "sharding_indexed", "configuration": shard}]);
+        [json!({"codecs": inner}), json!({"codecs": within})]
+    };
+    let of_v2 =
+        |name: &str, key: &str, value: Value| json!({"compressor": {"id": name, key: value}});
+    let blosc = |key: &str, value: Value| {
+        let mut stated = json!({"typesize": 1, "cname": "lz4", "clevel": 5, "shuffle": "noshuffle", "blocksize": 0});
+        stated[key] = value;
+        stated
+    };
+    let mut cases = Vec::new();
+    for (changes, word) in [
+        (
+            codec("zstd", json!({"level": 99, "checksum": false})),
+            "the codec zstd has the level 99, expected -131072 to 22",
+        ),
+        (codec("gzip", json!({"level": 10})), "the codec gzip has the level 10, expected 0 to 9"),
+        (
+            codec("gzip", json!({"level": "6"})),
+            "the codec gzip has the level \"6\", expected 0 to 9",
+        ),
+        (
+            codec("gzip", json!({"depth": 6})),
+            "the codec gzip is not read with the configuration {\"depth\":6}",
+        ),
+        (
+            codec("blosc", blosc("clevel", json!(10))),
+            "the codec blosc has the clevel 10, expected 0 to 9",
+        ),
+        (
+            codec("blosc", blosc("cname", json!("lz5"))),
+            "the codec blosc is not read with the configuration {",
+        ),
+        (codec("lzma", json!({})), "the codec lzma is not read"),
+    ] {
+        cases.extend(changes.map(|changes| ("zarr.json", changes, word)));
+    }
+    cases.extend([
+        (
+            "zarr.json",
+            json!({"codecs": [{"name": "lzma", "must_understand": false}, {"name": "bytes"}]}),
+            "the codec lzma is not read",
+        ),
+        ("zarr.json", json!({"codecs": [7]}), "a codec is 7, expected an object with a name"),
+        (
+            "zarr.json",
+            json!({"scale": {"name": "x"}}),
+            "zarr.json: the field \"scale\" is not understood",
+        ),
+        ("zarr.json", json!({"scale": 2}), "zarr.json: the field \"scale\" is not understood"),
+        ("zarr.json", json!({"zarr_format": 4}), "zarr.json: zarr_format is 4, expected 3"),
+        ("zarr.json", json!({"storage_transformers": [{"name": "x"}]}), "x"),
+        ("zarr.json", json!({"data_type": {"name": "uint8", "configuration": {"x": 1}}}), ""),
+        (
+            "zarr.json",
+            json!({"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": "x"}}}),
+            "",
+        ),
+        (
+            "zarr.json",
+            json!({"chunk_key_encoding": {"name": "default", "configuration": {"separator": "-"}}}),
+            "",
+        ),
+        ("zarr.json", json!({"chunk_key_encoding": 7}), ""),
+        ("zarr.json", json!({"fill_value": {"x": 1}}), ""),
+        ("zarr.json", json!({"dimension_names": [7]}), ""),
+        ("zarr.json", json!({"shape": "x"}), ""),
+        (
+            ".zarray",
+            of_v2("zstd", "level", json!(99)),
+            "the codec zstd has the level 99, expected -131072 to 22",
+        ),
+        (
+            ".zarray",
+            of_v2("gzip", "level", json!(-1)),
+            "the codec gzip has the level -1, expected 0 to 9",
+        ),
+        (".zarray", of_v2("lzma", "level", json!(1)), "the codec lzma is not read"),
+        (
+            ".zarray",
+            of_v2("blosc", "clevel", json!(10)),
+            "the codec blosc has the clevel 10, expected 0 to 9",
+        ),
+        (".zarray", of_v2("blosc", "cname", json!("lz5")), ".zarray: "),
+        (".zarray", json!({"compressor": 7}), "expected an object with an id"),
+        (
+            ".zarray",
+            json!({"filters": [{"id": "delta", "dtype": "|u1"}]}),
+            "the codec delta is not read",
+        ),
+        (
+            ".zarray",
+            json!({"dtype": [["a", "<i4"], ["b", "<f4"]]}),
+            "elements of the structured type [[\"a\",\"<i4\"],[\"b\",\"<f4\"]] are not read",
+        ),
+        (".zarray", json!({"dtype": 7}), ""),
+        (".zarray", json!({"order": "A"}), ""),
+        (".zarray", json!({"dimension_separator": "-"}), ""),
+        (".zarray", json!({"fill_value": {"x": 1}}), ""),
+        (".zarray", json!({"fill_value": 300}), ""),
+        (".zarray", json!({"fill_value": 1.5}), ""),
+    ]);
+    for (name, changes, word) in cases {
+        let store = four_bytes(name, &changes, &[]);
+        let error = match Store::open(&at(store.path())) {
+            Ok(mut read) if read.unreadable.len() == 1 => read.unreadable.remove(0).error,
+            Ok(read) => panic!("{changes}: {read:?}"),
+            Err(error) => error,
+        };
+        let error = error.to_string();
+        assert!(error.contains(word) && !error.contains("untagged"), "{changes}: {error}");
+    }
+    for extra in
+        [json!({"scale": {"must_understand": false}}), json!({"consolidated_metadata": null})]
+    {
+        only(four_bytes("zarr.json", &extra, &[]).path());
     }
 }
 

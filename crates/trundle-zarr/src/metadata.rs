@@ -1,0 +1,244 @@
+//! The metadata of an array as zarrs understands them.
+//!
+//! zarrs refuses some metadata that zarr-python writes, and the messages of its JSON library name Rust types.
+//! So the metadata are read here: forms that version 2 allows are replaced by those that zarrs knows, and
+//! configurations of codecs are checked. The fields of a `zarr.json` that are not in the specification are
+//! refused unless they say `"must_understand": false`; those of a `.zarray` are ignored, as version 2 asks.
+
+use serde_json::{Value, json};
+use zarrs::array::codec::api::Codec;
+use zarrs::convert::array_metadata_v2_to_v3;
+use zarrs::metadata::v2::MetadataV2;
+use zarrs::metadata::v3::{ArrayMetadataV3, MetadataV3};
+
+use crate::array::MOST_METADATA_BYTES;
+use crate::error::Error;
+use crate::object_store::{ObjectStore, Part};
+use crate::store::key_of;
+
+/// The object with the metadata of an array or a group of version 3, and those of version 2.
+pub(crate) const V3: &str = "zarr.json";
+pub(crate) const V2_ARRAY: &str = ".zarray";
+pub(crate) const V2_GROUP: &str = ".zgroup";
+pub(crate) const V2_ATTRIBUTES: &str = ".zattrs";
+
+/// The fields that a `zarr.json` may have. zarr-python repeats the metadata of a group's arrays in
+/// `consolidated_metadata`, which is ignored: it may be older than the arrays.
+const FIELDS: [&str; 12] = [
+    "zarr_format",
+    "node_type",
+    "attributes",
+    "consolidated_metadata",
+    "shape",
+    "data_type",
+    "chunk_grid",
+    "chunk_key_encoding",
+    "fill_value",
+    "codecs",
+    "storage_transformers",
+    "dimension_names",
+];
+
+/// The least and the most of numbers in the configurations of codecs.
+const LIMITS: [(&str, &str, i64, i64); 7] = [
+    ("zstd", "level", -131_072, 22),
+    ("gzip", "level", 0, 9),
+    ("zlib", "level", 0, 9),
+    ("bz2", "level", 1, 9),
+    ("blosc", "clevel", 0, 9),
+    ("blosc", "typesize", 0, 255),
+    ("blosc", "blocksize", 0, (1 << 31) - 1),
+];
+
+/// Reads one of the objects of metadata at a path, if it is there.
+///
+/// # Errors
+/// [`Error`] if it cannot be read or is not JSON.
+pub(crate) fn read(
+    objects: &dyn ObjectStore,
+    path: &str,
+    name: &str,
+) -> Result<Option<Value>, Error> {
+    match objects.read(&key_of(path, name), Part::All, MOST_METADATA_BYTES) {
+        Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => Err(wrong(name, error)),
+        Err(error) => Err(error.into()),
+        Ok(None) => Ok(None),
+        Ok(Some(bytes)) => {
+            serde_json::from_slice(&bytes).map(Some).map_err(|error| wrong(name, error))
+        }
+    }
+}
+
+/// Checks that a `zarr.json` has no fields but those of the specification.
+///
+/// # Errors
+/// [`Error::Unsupported`] for a field that must be understood.
+pub(crate) fn check_fields(stated: &Value) -> Result<(), Error> {
+    if stated["zarr_format"] != 3 {
+        let format = &stated["zarr_format"];
+        return Err(Error::Unsupported(format!("{V3}: zarr_format is {format}, expected 3")));
+    }
+    let fields = stated.as_object().into_iter().flatten();
+    for (name, value) in fields.filter(|(name, _)| !FIELDS.contains(&&name[..])) {
+        if value.get("must_understand") != Some(&Value::Bool(false)) {
+            return Err(Error::Unsupported(format!(
+                "{V3}: the field \"{name}\" is not understood"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Reads the metadata of the array at a path, as version 3 has them, and as they are stated.
+///
+/// # Errors
+/// [`Error`] if they cannot be read, or are not understood.
+pub(crate) fn of_array(
+    objects: &dyn ObjectStore,
+    path: &str,
+) -> Result<(ArrayMetadataV3, String), Error> {
+    if let Some(stated) = read(objects, path, V3)? {
+        let text = stated.to_string();
+        return Ok((of_v3(stated)?, text));
+    }
+    let stated = read(objects, path, V2_ARRAY)?;
+    let mut stated = stated.ok_or_else(|| Error::unsupported("is no array"))?;
+    if let Some(attributes) = read(objects, path, V2_ATTRIBUTES)? {
+        stated["attributes"] = attributes;
+    }
+    let text = stated.to_string();
+    Ok((of_v2(stated)?, text))
+}
+
+fn of_v3(mut stated: Value) -> Result<ArrayMetadataV3, Error> {
+    without_empty_transposes(&mut stated["codecs"]);
+    check_codecs(&stated["codecs"])?;
+    serde_json::from_value(stated).map_err(|error| wrong(V3, error))
+}
+
+fn of_v2(mut stated: Value) -> Result<ArrayMetadataV3, Error> {
+    if !stated.is_object() {
+        return Err(Error::Unsupported(format!("{V2_ARRAY}: is not an object")));
+    }
+    let dtype = &stated["dtype"];
+    let dtype = dtype.as_str().ok_or_else(|| {
+        Error::Unsupported(format!("elements of the structured type {dtype} are not read"))
+    })?;
+    if let Some(fill) = fill_of_v2(dtype, &stated["fill_value"]) {
+        stated["fill_value"] = fill;
+    }
+    // Both orders are the same then, and zarrs has no transposition of no axes.
+    if stated["shape"].as_array().is_some_and(|shape| shape.len() < 2) && stated["order"] == "F" {
+        stated["order"] = json!("C");
+    }
+    let filters = stated["filters"].as_array().into_iter().flatten();
+    for codec in filters.chain(Some(&stated["compressor"]).filter(|codec| !codec.is_null())) {
+        let name = codec["id"].as_str().ok_or_else(|| {
+            wrong(V2_ARRAY, format!("a codec is {codec}, expected an object with an id"))
+        })?;
+        let read = serde_json::from_value::<MetadataV2>(codec.clone());
+        // Blosc has another configuration in version 3; zarrs only translates it.
+        let is_understood =
+            read.is_ok_and(|read| name == "blosc" || Codec::from_metadata(&read).is_ok());
+        check_codec(name, codec, is_understood)?;
+    }
+    let stated = serde_json::from_value(stated).map_err(|error| wrong(V2_ARRAY, error))?;
+    array_metadata_v2_to_v3(&stated).map_err(|error| wrong(V2_ARRAY, error))
+}
+
+/// The fill value in the form that zarrs knows, where it knows another than version 2 allows: null, which says
+/// that elements which were never written are undefined, stands for zero, and numbers may be texts, booleans or
+/// whole numbers with a fraction of 0.
+fn fill_of_v2(dtype: &str, fill: &Value) -> Option<Value> {
+    let number = match fill {
+        Value::Null => Some(0.0),
+        Value::Bool(value) => Some(f64::from(u8::from(*value))),
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.parse().ok().filter(|number: &f64| number.is_finite()),
+        _ => None,
+    };
+    match dtype.get(1..2)? {
+        "b" => match number? {
+            0.0 => Some(json!(false)),
+            1.0 => Some(json!(true)),
+            _ => None,
+        },
+        "i" | "u" => match fill {
+            Value::String(text) => text.parse().ok().and_then(integer),
+            Value::Number(number) if !number.is_f64() => None,
+            // Floats hold integers exactly below this.
+            _ => number
+                .filter(|number| number.fract() == 0.0 && number.abs() < 2f64.powi(53))
+                .and_then(|number| integer(number as i128)),
+        },
+        "f" => number.map(Value::from),
+        "c" => number.map(|number| json!([number, 0.0])),
+        "U" => match fill {
+            Value::String(text) => {
+                let most = dtype.get(2..)?.parse().ok()?;
+                Some(text.chars().take(most).collect::<String>().into())
+            }
+            _ => number.filter(|number| *number == 0.0).map(|_| json!("")),
+        },
+        "S" | "V" if fill == "" || fill == 0 => Some(Value::Null),
+        _ => None,
+    }
+}
+
+fn integer(number: i128) -> Option<Value> {
+    i64::try_from(number).map(Value::from).or_else(|_| u64::try_from(number).map(Value::from)).ok()
+}
+
+/// Removes transpositions of no axes, which zarrs does not know, also from the codecs within shards.
+fn without_empty_transposes(codecs: &mut Value) {
+    let Some(codecs) = codecs.as_array_mut() else { return };
+    let is_empty = |codec: &Value| {
+        codec["name"] == "transpose" && codec["configuration"]["order"] == json!([])
+    };
+    codecs.retain(|codec| !is_empty(codec));
+    for codec in codecs.iter_mut().filter(|codec| codec["name"] == "sharding_indexed") {
+        without_empty_transposes(&mut codec["configuration"]["codecs"]);
+    }
+}
+
+/// Checks that codecs are known and have configurations that are understood, also those within shards.
+fn check_codecs(codecs: &Value) -> Result<(), Error> {
+    for codec in codecs.as_array().into_iter().flatten() {
+        let read = serde_json::from_value::<MetadataV3>(codec.clone());
+        let read = read.map_err(|_| {
+            Error::Unsupported(format!("a codec is {codec}, expected an object with a name"))
+        })?;
+        let configuration = &codec["configuration"];
+        if read.name() == "sharding_indexed" {
+            check_codecs(&configuration["codecs"])?;
+            check_codecs(&configuration["index_codecs"])?;
+        }
+        check_codec(read.name(), configuration, Codec::from_metadata(&read).is_ok())?;
+    }
+    Ok(())
+}
+
+fn check_codec(name: &str, configuration: &Value, is_understood: bool) -> Result<(), Error> {
+    let wrong = |why: String| Err(Error::Unsupported(format!("the codec {name} {why}")));
+    let bare = name.strip_prefix("numcodecs.").unwrap_or(name);
+    for (_, key, least, most) in LIMITS.iter().filter(|(codec, ..)| *codec == bare) {
+        let Some(stated) = configuration.get(key).filter(|stated| !stated.is_null()) else {
+            continue;
+        };
+        if !stated.as_i64().is_some_and(|stated| (*least..=*most).contains(&stated)) {
+            return wrong(format!("has the {key} {stated}, expected {least} to {most}"));
+        }
+    }
+    match is_understood {
+        true => Ok(()),
+        false if configuration.as_object().is_none_or(serde_json::Map::is_empty) => {
+            wrong("is not read".to_owned())
+        }
+        false => wrong(format!("is not read with the configuration {configuration}")),
+    }
+}
+
+fn wrong(name: &str, why: impl std::fmt::Display) -> Error {
+    Error::Unsupported(format!("{name}: {why}"))
+}

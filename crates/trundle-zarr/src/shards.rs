@@ -1,0 +1,128 @@
+//! The shards of an array: where each chunk is in its shard.
+
+use std::collections::VecDeque;
+use std::num::NonZeroU64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+use zarrs::array::{
+    ArrayToBytesCodecTraits, BytesRepresentation, CodecChain, CodecOptions, FillValue, data_type,
+};
+use zarrs::metadata::v3::MetadataV3;
+
+use crate::cores::{off_the_core, on_a_core};
+use crate::error::Error;
+use crate::object_store::Part;
+use crate::reader::Reader;
+
+/// The indices of so many shards are kept.
+const MOST_SHARDS: usize = 4;
+
+/// What an index says of a chunk that was never written, for both its offset and its length.
+const MISSING: u64 = u64::MAX;
+
+/// The offset and the length of each chunk of a shard, in row-major order.
+type Index = Arc<[[u64; 2]]>;
+
+/// How chunks stand in shards, and the indices of the shards that were read last.
+#[derive(Debug)]
+pub(crate) struct Shards {
+    /// The codecs of a chunk, and of an index.
+    pub(crate) inner: CodecChain,
+    index: CodecChain,
+    /// The chunks of a shard along each axis.
+    counts: Vec<u64>,
+    index_part: Part,
+    /// By keys; none of a shard that was never written.
+    kept: Mutex<VecDeque<(String, Option<Index>)>>,
+}
+
+impl Shards {
+    /// Reads the configuration of the codec `sharding_indexed` for shards of so many chunks along each axis.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if a codec is not understood, or an index has no fixed size.
+    pub(crate) fn new(
+        configuration: &serde_json::Map<String, Value>,
+        counts: Vec<u64>,
+    ) -> Result<Shards, Error> {
+        let chain = |key: &str| {
+            let stated = configuration.get(key).cloned().unwrap_or_default();
+            let codecs = serde_json::from_value::<Vec<MetadataV3>>(stated);
+            CodecChain::from_metadata(&codecs.map_err(Error::unsupported)?)
+                .map_err(Error::unsupported)
+        };
+        let (inner, index) = (chain("codecs")?, chain("index_codecs")?);
+        let shape = index_shape(&counts)?;
+        let bytes = index
+            .encoded_representation(&shape, &data_type::uint64(), &FillValue::from(MISSING))
+            .map_err(Error::unsupported)?;
+        let BytesRepresentation::FixedSize(bytes) = bytes else {
+            return Err(Error::unsupported("indices of shards that are compressed"));
+        };
+        let is_at_start = configuration.get("index_location").is_some_and(|at| at == "start");
+        let index_part = if is_at_start { Part::Range(0, bytes) } else { Part::Last(bytes) };
+        Ok(Shards { inner, index, counts, index_part, kept: Mutex::default() })
+    }
+
+    /// Reads the encoded bytes of the chunk at `index` of the shard at `key`; none if it was never written.
+    ///
+    /// # Errors
+    /// Says why if it cannot be read, or the index leads out of the shard.
+    pub(crate) fn read(
+        &self,
+        reader: &Reader,
+        key: &str,
+        index: &[u64],
+    ) -> Result<Option<Vec<u8>>, String> {
+        let Some(entries) = self.index_of(reader, key)? else { return Ok(None) };
+        let axes = index.iter().zip(&self.counts);
+        let number = axes.fold(0, |number, (index, count)| number * count + index % count);
+        match entries.get(number as usize) {
+            None => Err("has an index with too few entries".to_owned()),
+            Some([MISSING, MISSING]) => Ok(None),
+            Some(&[offset, bytes]) => self.part(reader, key, Part::Range(offset, bytes)),
+        }
+    }
+
+    fn part(&self, reader: &Reader, key: &str, part: Part) -> Result<Option<Vec<u8>>, String> {
+        off_the_core(|| reader.objects.read(key, part, reader.most()))
+            .map_err(|error| error.to_string())
+    }
+
+    /// The index of the shard at `key`; none if it was never written.
+    fn index_of(&self, reader: &Reader, key: &str) -> Result<Option<Index>, String> {
+        let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, index)) = kept().iter().find(|(of, _)| of == key) {
+            return Ok(index.clone());
+        }
+        let index = match self.part(reader, key, self.index_part)? {
+            None => None,
+            Some(encoded) => Some(on_a_core(|| self.decoded(encoded))?),
+        };
+        let mut kept = kept();
+        kept.push_back((key.to_owned(), index.clone()));
+        if kept.len() > MOST_SHARDS {
+            kept.pop_front();
+        }
+        Ok(index)
+    }
+
+    fn decoded(&self, encoded: Vec<u8>) -> Result<Index, String> {
+        let shape = index_shape(&self.counts).map_err(|error| error.to_string())?;
+        let options = CodecOptions::default().with_concurrent_target(1);
+        let (dtype, fill) = (data_type::uint64(), FillValue::from(MISSING));
+        let decoded = self.index.decode(encoded.into(), &shape, &dtype, &fill, &options);
+        let decoded = decoded.and_then(|decoded| Ok(decoded.into_fixed()?));
+        let decoded = decoded.map_err(|error| format!("its index: {error}"))?;
+        let (numbers, _) = decoded.as_chunks();
+        let (entries, _) = numbers.as_chunks();
+        Ok(entries.iter().map(|entry: &[[u8; 8]; 2]| entry.map(u64::from_ne_bytes)).collect())
+    }
+}
+
+/// The sizes of an index: of the axes, and of the pairs of an offset and a length.
+fn index_shape(counts: &[u64]) -> Result<Vec<NonZeroU64>, Error> {
+    let sizes = counts.iter().chain(&[2]).map(|size| NonZeroU64::try_from(*size));
+    sizes.collect::<Result<_, _>>().map_err(Error::unsupported)
+}
