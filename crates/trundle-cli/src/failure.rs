@@ -1,26 +1,65 @@
 //! Why a command ends otherwise than well, and the exit code that says so.
 
 use std::fmt::{self, Display};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
 use trundle::{ParseError, PlanError};
 use trundle_formats::{ExitClass, Problem, Shown};
 
 use crate::memory;
 
-/// A message and an exit code.
-#[derive(Clone, Debug)]
+/// A message, hints, and an exit code.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Failure {
     code: u8,
     message: String,
+    hints: Vec<Hint>,
+    /// What the system said, where it refused something.
+    system: Option<SystemError>,
     /// Whether all that is wrong is that nobody reads stdout any longer.
     is_unread: bool,
+}
+
+/// What the user can do. Each front end prints it in its own words.
+#[derive(Clone, Debug)]
+pub(crate) struct Hint {
+    /// The option of the command line that the text goes on from, as `--tensor NAME`; `None` if the text is a sentence
+    /// of its own.
+    pub option: Option<&'static str>,
+    pub text: String,
+}
+
+impl Display for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.option {
+            Some(option) => write!(f, "{option} {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+/// An error of the system, and the file that it is about.
+#[derive(Clone, Debug)]
+pub struct SystemError {
+    /// The system's number of the error (`errno`), if it has one.
+    pub number: Option<i32>,
+    /// What kind of error it is.
+    pub kind: ErrorKind,
+    /// The path of the file.
+    pub file: String,
+}
+
+impl SystemError {
+    fn of(error: &io::Error, file: impl Display) -> Option<SystemError> {
+        let file = file.to_string();
+        Some(SystemError { number: error.raw_os_error(), kind: error.kind(), file })
+    }
 }
 
 impl Failure {
     /// Failed while running: I/O, no space, a verification that differs.
     pub(crate) fn running(message: impl Display) -> Failure {
-        Failure { code: 1, message: message.to_string(), is_unread: false }
+        Failure { code: 1, message: message.to_string(), ..Failure::default() }
     }
 
     /// What was compared differs, which has been said.
@@ -36,12 +75,12 @@ impl Failure {
 
     /// The command was used wrongly.
     pub(crate) fn usage(message: impl Display) -> Failure {
-        Failure { code: 2, message: message.to_string(), is_unread: false }
+        Failure { code: 2, ..Failure::running(message) }
     }
 
     /// The input is malformed, unsupported, or against an operator's rules.
     pub(crate) fn refused(message: impl Display) -> Failure {
-        Failure { code: 3, message: message.to_string(), is_unread: false }
+        Failure { code: 3, ..Failure::running(message) }
     }
 
     /// That a worker ended with this code, or by a signal.
@@ -72,10 +111,23 @@ impl Failure {
         Failure { message: format!("{}: {}", Shown(name), self.message), ..self }
     }
 
-    /// The same, with what the user could do.
+    /// Adds what the user can do, in words that hold for every front end.
     #[must_use]
-    pub(crate) fn with_hint(self, hint: &str) -> Failure {
-        Failure { message: format!("{}; {hint}", self.message), ..self }
+    pub(crate) fn with_hint(mut self, text: impl Into<String>) -> Failure {
+        self.hints.push(Hint { option: None, text: text.into() });
+        self
+    }
+
+    /// Adds what an option of the command line does about it. The hint reads `OPTION TEXT`; a front end that has no
+    /// such option leaves it out.
+    #[must_use]
+    pub(crate) fn with_option(mut self, option: &'static str, text: impl Into<String>) -> Failure {
+        self.hints.push(Hint { option: Some(option), text: text.into() });
+        self
+    }
+
+    fn with_system(self, system: Option<SystemError>) -> Failure {
+        Failure { system, ..self }
     }
 
     /// Whether all that is wrong is that whoever was to read the output has stopped (`| head`).
@@ -92,11 +144,17 @@ impl Failure {
     pub(crate) fn code(&self) -> u8 {
         self.code
     }
+
+    /// The message, the hints, and what the system said.
+    pub(crate) fn into_parts(self) -> (String, Vec<Hint>, Option<SystemError>) {
+        (self.message, self.hints, self.system)
+    }
 }
 
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.message)?;
+        self.hints.iter().try_for_each(|hint| write!(f, "\nhint: {hint}"))
     }
 }
 
@@ -107,22 +165,23 @@ impl From<trundle_formats::Error> for Failure {
         {
             return Failure { is_unread: true, ..Failure::running(error) };
         }
-        let class = error.exit_class();
+        let system = match &error.problem {
+            Problem::Io { source, .. } => SystemError::of(source, &error.file),
+            Problem::Exists => SystemError::of(&ErrorKind::AlreadyExists.into(), &error.file),
+            Problem::Folder => SystemError::of(&ErrorKind::IsADirectory.into(), &error.file),
+            Problem::NoFolder(folder) => {
+                SystemError::of(&ErrorKind::NotFound.into(), folder.display())
+            }
+            _ => None,
+        };
+        let failure = Failure::of(error.exit_class(), &error).with_system(system);
         match &error.problem {
-            Problem::Exists => {
-                let file = Shown(&error.file);
-                Failure::usage(format!("{file}: already exists; --force overwrites it"))
-            }
-            Problem::HintMissing(_) => {
-                Failure::usage(format!("{error}: --dtype and --shape are needed"))
-            }
-            Problem::OneTensor { .. } => {
-                Failure::of(class, error).with_hint("--tensor NAME picks one")
-            }
-            Problem::DataLeft { .. } => {
-                Failure::of(class, error).with_hint("with --offset 0, the rest is ignored")
-            }
-            _ => Failure::of(class, error),
+            Problem::Exists => failure.with_option("--force", "overwrites it"),
+            Problem::Unfinished => failure.with_option("--force", "removes that and begins anew"),
+            Problem::HintMissing(_) => failure.with_option("--dtype", "and --shape are needed"),
+            Problem::OneTensor { .. } => failure.with_option("--tensor NAME", "picks one"),
+            Problem::DataLeft { .. } => failure.with_option("--offset 0", "ignores the rest"),
+            _ => failure,
         }
     }
 }
@@ -137,6 +196,17 @@ impl From<trundle_disk::Error> for Failure {
                 if source.kind() == ErrorKind::BrokenPipe =>
             {
                 Failure { is_unread: true, ..Failure::running(format!("{subject}{problem}")) }
+            }
+            trundle_disk::Problem::Io { ref source, .. } => {
+                let system = SystemError::of(source, subject.trim_end_matches(": "));
+                Failure::of(class, format!("{subject}{problem}")).with_system(system)
+            }
+            trundle_disk::Problem::Space { needed, available } => {
+                let [needed, available] = [needed, available].map(memory::exact);
+                Failure::of(
+                    class,
+                    format!("{subject}{needed} are needed on the disk, {available} are free"),
+                )
             }
             problem => Failure::of(class, format!("{subject}{problem}")),
         }
@@ -154,7 +224,7 @@ impl From<trundle_models::Error> for Failure {
         match error {
             trundle_models::Error::Io { .. } => Failure::running(error),
             trundle_models::Error::Link(_) => {
-                Failure::refused(format!("{error}; --follow-links reads it"))
+                Failure::refused(error).with_option("--follow-links", "reads it")
             }
             _ => Failure::refused(error),
         }
@@ -189,10 +259,10 @@ impl From<trundle::Error> for Failure {
 
 impl From<ParseError<Failure>> for Failure {
     fn from(error: ParseError<Failure>) -> Failure {
-        let code = match &error {
-            ParseError::Read { error, .. } => error.code,
-            _ => 2,
-        };
-        Failure { code, message: error.to_string(), is_unread: false }
+        let message = error.to_string();
+        match error {
+            ParseError::Read { error, .. } => Failure { message, ..error },
+            _ => Failure::usage(message),
+        }
     }
 }

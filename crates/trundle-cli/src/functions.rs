@@ -1,18 +1,23 @@
 //! Commands as functions, for programs that this one is a part of: nothing is said on stdout or stderr, no signal
 //! is handled, and the current folder stays as it is, so that all paths have to be absolute.
 
+use std::error::Error;
 use std::path::PathBuf;
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
+use trundle_formats::Shown;
 
 use crate::args::{Cli, Command, PlanCommand, PlannedArgs};
 use crate::commands::plan::{Decided, decided};
-use crate::failure::Failure;
+use crate::failure::{Failure, Hint};
 use crate::input::sources;
 use crate::operation::Operation;
 use crate::progress::Progress;
 use crate::tasks::{Joined, PlanFile, task_options};
 use crate::workers::share;
+
+pub use crate::failure::SystemError;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -21,11 +26,42 @@ pub struct Failed {
     pub code: u8,
     /// The message.
     pub message: String,
+    /// What the system said, where it refused something.
+    pub system: Option<SystemError>,
 }
 
+/// The options of the program that functions have as keyword arguments, and how these are written.
+const KEYWORDS: [(&str, &str); 8] = [
+    ("--tensor NAME", "tensor=NAME"),
+    ("--force", "overwrite=True"),
+    ("--max-mem SIZE", "max_mem=SIZE"),
+    ("--chunks SIZES", "chunks=SIZES"),
+    ("--shards SIZES", "shards=SIZES"),
+    ("--codec CODEC", "codec=CODEC"),
+    ("--workers N", "workers=N"),
+    ("--task-size SIZE", "task_size=SIZE"),
+];
+
+/// The keyword argument that is this option of the program, if there is one.
+fn keyword(option: &str) -> Option<&'static str> {
+    let name = |option: &str| option.split(' ').next().map(str::to_owned);
+    KEYWORDS.iter().find(|(known, _)| name(known) == name(option)).map(|(_, keyword)| *keyword)
+}
+
+/// The message and its hints, with keyword arguments in place of options. A hint on an option that functions do not have
+/// is left out.
 impl From<Failure> for Failed {
     fn from(failure: Failure) -> Failed {
-        Failed { code: failure.code(), message: failure.to_string() }
+        let code = failure.code();
+        let (mut message, hints, system) = failure.into_parts();
+        for Hint { option, text } in hints {
+            match option.map(keyword) {
+                None => message.push_str(&format!("; {text}")),
+                Some(Some(keyword)) => message.push_str(&format!("; {keyword} {text}")),
+                Some(None) => {}
+            }
+        }
+        Failed { code, message, system }
     }
 }
 
@@ -49,17 +85,31 @@ pub fn plan(arguments: &[String]) -> Result<String, Failed> {
     Ok(job.begin_tasks(&sources, output, options, text)?)
 }
 
+/// Why the arguments of a function, or of a plan, are not understood: the value of an option that a function has as a
+/// keyword argument is named as that.
+fn not_understood(error: &clap::Error) -> Failure {
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text),
+        _ => None,
+    };
+    let argument = context(ContextKind::InvalidArg).and_then(|option| keyword(option));
+    let argument = argument.and_then(|keyword| keyword.split('=').next());
+    let value = context(ContextKind::InvalidValue);
+    if let (Some(argument), Some(value), Some(why)) = (argument, value, error.source()) {
+        return Failure::usage(format!("{argument} is \"{}\": {}", Shown(value), Shown(why)));
+    }
+    let text = error.to_string();
+    let said = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    Failure::usage(format!("the command is not understood: {said}"))
+}
+
 /// What a command of a plan asks for.
 ///
 /// # Errors
 /// If it is not understood.
 pub(crate) fn parsed(command: &[String]) -> Result<(Operation, PlannedArgs), Failure> {
     let arguments = ["trundle"].into_iter().chain(command.iter().map(String::as_str));
-    let cli = Cli::try_parse_from(arguments).map_err(|error| {
-        let text = error.to_string();
-        let said = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        Failure::usage(format!("the command is not understood: {said}"))
-    })?;
+    let cli = Cli::try_parse_from(arguments).map_err(|error| not_understood(&error))?;
     let Command::Plan { operation: Some(command), .. } = cli.command else {
         return Err(Failure::refused("the command of the plan plans nothing"));
     };

@@ -31,7 +31,7 @@ Examples:
   trundle concat january.npy february.npy -o both.npy --axis 0
   trundle plan apply im.npy \"flip(axes=[2]) | h w c -> c h w\"
   trundle run model.onnx --input x=x.npy --out-dir outputs
-  trundle plan model.onnx
+  trundle plan model.onnx --input x=x.npy
   trundle cmp model.safetensors model.npz               equal, or what differs?
   trundle view volume.npy --slice 12,:,:
   trundle transpose weights.bin --dtype i4 --shape 4096,4096 -o turned.bin

@@ -39,7 +39,7 @@ impl Input {
             let is_unknown = matches!(error.problem, Problem::UnknownEnding { .. });
             let failure = Failure::from(error);
             if is_unknown {
-                failure.with_hint("--from FORMAT, or --dtype and --shape, say what it holds")
+                failure.with_option("--from FORMAT", "or --dtype and --shape say what it holds")
             } else {
                 failure
             }

@@ -11,6 +11,7 @@ use trundle_formats::{FORMATS, Format, Output, Shown, TensorFile, is_url};
 
 use crate::args::{ChunkArgs, MeansArgs, MoveArgs, StorageArg, WriteArgs};
 use crate::axes;
+use crate::coordinates;
 use crate::failure::Failure;
 use crate::forecast::{counted, first_lines};
 use crate::input::{Input, sources};
@@ -110,6 +111,7 @@ pub(crate) fn report(
     } else if tensors != 1 {
         let kept = match tensors - moved {
             0 => String::new(),
+            1 => ", 1 of them kept as it is,".to_owned(),
             kept => format!(", {kept} of them kept as they are,"),
         };
         say(&format!("{file}: {tensors} tensors{kept}{}", how(outcome, seconds)));
@@ -280,6 +282,7 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     }
     let format = format.unwrap_or(opened[0].format());
     let choice = Choice::of(operation, &opened, planning, format)?;
+    coordinates::warn(operation, opened[0].headers(), &choice, planning, writing.quiet);
     let (metadata, untrue) = axes::still_true(&opened[0], &choice);
     let wanted = choice.wanted();
     let means = &planning.means;
@@ -295,7 +298,7 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     let job = job.map_err(|failure| {
         match planning.tensor.is_none() || wanted.iter().all(|each| choice.is_moved(each.index)) {
             true => failure,
-            false => failure.with_hint("--only leaves out what --tensor does not name"),
+            false => failure.with_option("--only", "leaves out what --tensor does not name"),
         }
     })?;
     let kept: Vec<bool> = wanted.iter().map(|each| !choice.is_moved(each.index)).collect();
@@ -361,8 +364,9 @@ pub(crate) fn output_format(
     if path.extension().is_some() && path.extension() == input.extension() {
         return Ok(None);
     }
-    let hint = "--to FORMAT says what is to be written";
-    Format::of(path).map(Some).map_err(|error| Failure::from(error).with_hint(hint))
+    let failure =
+        |error| Failure::from(error).with_option("--to FORMAT", "says what is to be written");
+    Format::of(path).map(Some).map_err(failure)
 }
 
 /// The format of an output of which nothing is said: the input's, or one that holds several tensors too

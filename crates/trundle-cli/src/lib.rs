@@ -5,6 +5,7 @@
 mod args;
 mod axes;
 mod commands;
+mod coordinates;
 mod device;
 mod failure;
 mod forecast;
@@ -102,7 +103,14 @@ fn refuse(mut error: clap::Error, arguments: &[OsString]) -> u8 {
     if let Some(argument) = unexpected
         && arguments.get(1).is_some_and(|command| moves.any(|name| name == command))
     {
-        let tip = format!("the result goes to -o: '-o {}'", Shown(argument));
+        let is_output = |argument: &OsString| {
+            let text = argument.to_string_lossy();
+            text == "--output" || text.starts_with("--output=") || text.starts_with("-o")
+        };
+        let tip = match arguments.iter().any(is_output) {
+            true => "this command takes one input at a time".to_owned(),
+            false => format!("the result goes to -o: '-o {}'", Shown(argument)),
+        };
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     // Arguments may be names of files, and clap shows them as they are.

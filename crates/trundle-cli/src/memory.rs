@@ -41,7 +41,7 @@ fn refused_by(needed: u64, whose: &str, limit: u64) -> Failure {
 }
 
 /// So many bytes, to the last one.
-fn exact(bytes: u64) -> String {
+pub(crate) fn exact(bytes: u64) -> String {
     match bytes {
         0..1024 => readable(bytes),
         _ => format!("{bytes} bytes ({})", readable(bytes)),

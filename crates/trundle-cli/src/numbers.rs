@@ -22,10 +22,17 @@ impl FromStr for Numbers {
         let number = |entry: &str| {
             let entry = entry.trim();
             entry.parse().map_err(|_| {
-                let is_word = entry.chars().any(char::is_alphabetic);
-                let names =
-                    if is_word { "; axes with names are moved by `trundle apply`" } else { "" };
-                format!("\"{}\" is not a 64-bit integer{names}", Shown(entry))
+                let words: Vec<&str> = entry.split_whitespace().collect();
+                let hint = if words.len() > 1
+                    && words.iter().all(|word| word.parse::<i64>().is_ok())
+                {
+                    format!("; separate numbers by commas: {}", words.join(","))
+                } else if entry.chars().any(char::is_alphabetic) {
+                    "; axes with names are given by --dims, or moved by `trundle apply`".to_owned()
+                } else {
+                    String::new()
+                };
+                format!("\"{}\" is not a 64-bit integer{hint}", Shown(entry))
             })
         };
         text.split(',').map(number).collect::<Result<_, _>>().map(Numbers)
@@ -106,6 +113,9 @@ impl FromStr for Bytes {
 
     fn from_str(text: &str) -> Result<Bytes, String> {
         let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        if digits.is_empty() {
+            return Err(format!("\"{}\" is not a number of bytes, as 512M or 4G", Shown(text)));
+        }
         let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
             "" | "B" => 0,
             "K" | "KB" | "KIB" => 10,
@@ -114,8 +124,16 @@ impl FromStr for Bytes {
             "T" | "TB" | "TIB" => 40,
             unit => return Err(format!("unknown unit \"{unit}\": expected K, M, G or T")),
         };
-        let count: u64 =
-            digits.parse().map_err(|_| format!("\"{digits}\" is not a whole number"))?;
+        let not_whole = |_| {
+            let fraction: Option<f64> = digits.parse().ok().filter(|_| shift >= 20);
+            let smaller =
+                fraction.filter(|fraction| (0.0..1e9).contains(fraction)).map(|fraction| {
+                    format!("; {}M is", (fraction * f64::from(1 << (shift - 20))).round())
+                });
+            let smaller = smaller.unwrap_or_default();
+            format!("\"{}\" is not a whole number{smaller}", Shown(digits))
+        };
+        let count: u64 = digits.parse().map_err(not_whole)?;
         count.checked_mul(1 << shift).map(Bytes).ok_or_else(|| format!("{text} is too large"))
     }
 }
@@ -133,8 +151,10 @@ const MOST_THREADS: usize = 4096;
 pub(crate) fn memory(text: &str) -> Result<Bytes, String> {
     let bytes: Bytes = text.parse()?;
     if bytes.0 < LEAST_MEMORY {
-        let got = readable(bytes.0);
-        return Err(format!("at least {} (4K) are needed, got {got}", readable(LEAST_MEMORY)));
+        let (least, got) = (readable(LEAST_MEMORY), readable(bytes.0));
+        let is_bare = text.chars().all(|digit| digit.is_ascii_digit()) && bytes.0 > 0;
+        let meant = if is_bare { format!("; did you mean {text}M?") } else { String::new() };
+        return Err(format!("at least {least} (4K) are needed, got {got}{meant}"));
     }
     Ok(bytes)
 }
@@ -253,6 +273,28 @@ mod tests {
         assert_eq!(" 2.5 , -1e3".parse(), Ok(Range(2.5, -1000.0)));
         for wrong in ["", "1", "1,1", "0,nan", "0,inf", "0,1,2", "0;1", "a,b"] {
             assert!(wrong.parse::<Range>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused_with_what_may_be_meant() {
+        let numbers = |text: &str| text.parse::<Numbers>().unwrap_err();
+        assert_eq!(
+            numbers("2 0 1"),
+            "\"2 0 1\" is not a 64-bit integer; separate numbers by commas: 2,0,1"
+        );
+        assert!(
+            numbers("lat,lon")
+                .ends_with("axes with names are given by --dims, or moved by `trundle apply`")
+        );
+        for (text, expected) in [
+            ("1.5G", "\"1.5\" is not a whole number; 1536M is"),
+            ("1.5K", "\"1.5\" is not a whole number"),
+            ("lots", "\"lots\" is not a number of bytes, as 512M or 4G"),
+            ("48", "at least 4.0 KiB (4K) are needed, got 48 bytes; did you mean 48M?"),
+            ("1K", "at least 4.0 KiB (4K) are needed, got 1.0 KiB"),
+        ] {
+            assert_eq!(memory(text).unwrap_err(), expected, "{text}");
         }
     }
 

@@ -282,7 +282,7 @@ fn named_files(chain: &Chain, input: &Path) -> Result<Vec<String>, Failure> {
     if !takes_input {
         let (input, file) = (Shown(input.display()), files.first().map_or("", String::as_str));
         return Err(Failure::usage(format!("{input}: the chain does not use it"))
-            .with_hint(&format!("\"_\" stands for it, as in concat(_, {}, axis=0)", Shown(file))));
+            .with_hint(format!("\"_\" stands for it, as in concat(_, {}, axis=0)", Shown(file))));
     }
     if input == Path::new("-") && files.iter().any(|file| file == "-") {
         return Err(Failure::usage("stdin holds one of the tensors, not two"));

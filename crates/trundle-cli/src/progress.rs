@@ -118,7 +118,7 @@ impl Progress {
     pub(crate) fn failure(&self, error: trundle_disk::Error) -> Failure {
         let failure = Failure::from(error);
         match self.resumable.load(Ordering::Relaxed) {
-            true => failure.with_hint("--resume continues it"),
+            true => failure.with_option("--resume", "continues it"),
             false => failure,
         }
     }

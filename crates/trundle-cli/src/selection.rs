@@ -64,9 +64,8 @@ impl<'a> Choice<'a> {
         let others_stay = !planning.only && !format.holds_one();
         if let Some(tensor) = file.unreadable().first().filter(|_| others_stay) {
             let failure = cannot_keep(operation.input.path(), tensor);
-            return Err(
-                failure.with_hint("--tensor NAME --only leaves it out, where NAME may be '*'")
-            );
+            return Err(failure
+                .with_option("--only", "with --tensor NAME leaves it out, where NAME may be '*'"));
         }
         let (headers, name) = (file.headers(), planning.tensor.as_deref());
         if let Some(tensor) = file.unreadable().iter().find(|each| Some(&each.name[..]) == name) {
@@ -227,11 +226,29 @@ fn fitting<'a>(
     let header = |(index, _): &(usize, Moved<'_>)| {
         format!("{} {}", headers[*index].name, headers[*index].shape)
     };
-    let listed = match fit.is_empty() {
-        true => "none of the tensors".to_owned(),
-        false => listed(fit.iter().map(header)),
+    let named = fit.iter().find_map(|(index, _)| named_axes(&headers[*index]));
+    let fault = match named.filter(|_| !operation.is_by_name()) {
+        Some(names) => fault.with_option(
+            "--dims",
+            format!("takes axes by name ({names}) and moves every tensor that has them"),
+        ),
+        None => fault,
     };
-    Err(fault.with_hint(&format!("the operation fits {listed}; --tensor NAME picks one")))
+    Err(match fit.is_empty() {
+        true => fault,
+        false => fault.with_option(
+            "--tensor NAME",
+            format!("picks one that the operation fits: {}", listed(fit.iter().map(header))),
+        ),
+    })
+}
+
+/// The names of the axes of a tensor, if all have one.
+fn named_axes(header: &Header) -> Option<String> {
+    let names = header.annotations.dimension_names.iter();
+    let shown = names.map(|name| Some(Shown(name.as_ref()?).to_string()));
+    let names = shown.collect::<Option<Vec<String>>>().filter(|names| !names.is_empty())?;
+    Some(names.join(", "))
 }
 
 /// The names of all axes of some tensors.
@@ -267,7 +284,8 @@ fn fitted<'a>(
         return Err(Failure::from(PlanError::from(error)).within(&header.name));
     }
     let (name, shape) = (Shown(&header.name), &header.shape);
-    let why = said_of(&error.source, shape);
+    let by_name = named_axes(header).filter(|_| operation.is_by_name());
+    let why = said_of(&error.source, shape, by_name);
     Err(Failure::refused(format!("{name} of shape {shape}: {why}")))
 }
 
@@ -294,7 +312,18 @@ fn counterpart(file: &TensorFile, path: &Path, name: &str) -> Result<usize, Fail
 }
 
 /// What is wrong with an operator, as someone who has given its options would say it.
-fn said_of(error: &Error, shape: &Shape) -> String {
+/// `by_name` has the names of the tensor's axes if the options name axes.
+fn said_of(error: &Error, shape: &Shape, by_name: Option<String>) -> String {
+    match (error, by_name) {
+        (Error::SizesDiffer { left: "order", left_size, .. }, Some(names)) => {
+            format!("--dims names {left_size} of its axes ({names}), and needs all of them")
+        }
+        (error, _) => said_of_numbers(error, shape),
+    }
+}
+
+/// The same where the options have axes by their numbers.
+fn said_of_numbers(error: &Error, shape: &Shape) -> String {
     match error {
         Error::SizesDiffer { left: "order", left_size, .. } => {
             let (entries, axes) = (counted(*left_size, "entry"), shape.rank());

@@ -214,7 +214,11 @@ impl PlanFile {
                 all => format!("stage {} of {all}: ", number + 1),
             };
             let bytes = readable(stage.bytes);
-            text.push_str(&format!("  {of_stages}tasks {} write {bytes}\n", shown_range(stage)));
+            let tasks = match stage.tasks {
+                1 => format!("task {} writes", stage.first),
+                _ => format!("tasks {}-{} write", stage.first, stage.numbers().end - 1),
+            };
+            text.push_str(&format!("  {of_stages}{tasks} {bytes}\n"));
         }
         if stages.len() > 1 {
             text.push_str("  a stage begins when all tasks of the one before are done\n");
@@ -259,14 +263,6 @@ pub(crate) fn task_options(dry: &DryRunArgs, numbering: &NumberingArgs) -> TaskO
 pub(crate) fn here() -> Result<PathBuf, Failure> {
     std::env::current_dir()
         .map_err(|error| Failure::running(format!("cannot find out the current folder: {error}")))
-}
-
-/// The numbers of a stage, as Slurm takes them.
-fn shown_range(stage: &Stage) -> String {
-    match stage.tasks {
-        1 => stage.first.to_string(),
-        _ => format!("{}-{}", stage.first, stage.numbers().end - 1),
-    }
 }
 
 /// A job whose tasks are done here, with what it reads and writes.

@@ -83,7 +83,7 @@ pub(crate) fn run(
         signals::tell_of_resume(false);
         done.map_err(|failure| {
             failure
-                .with_hint("what was done is kept, and the same command with --resume continues it")
+                .with_option("--resume", "with the same command continues: what was done is kept")
         })?;
         job.finish(&progress)?;
     }

@@ -1,5 +1,7 @@
 //! What a file says of a tensor beside its elements.
 
+use serde_json::{Map, Value};
+
 /// What a file says of a tensor beside its name, its type, its sizes and its elements: formats that can
 /// state it keep it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +16,19 @@ pub struct Annotations {
 
 trundle_core::fingerprint!(struct Annotations { dimension_names, attributes, fill });
 
+/// The attributes that say how to decode elements, or in which unit they are, by the conventions of CF and netCDF.
+const DECODING: [&str; 7] =
+    ["scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned", "units", "calendar"];
+
+/// An attribute that gives the same elements another meaning in one tensor than in another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The name of the attribute.
+    pub attribute: &'static str,
+    /// Its value in each of the two tensors, as JSON; `None` where it is missing.
+    pub values: [Option<String>; 2],
+}
+
 impl Annotations {
     /// The same of a tensor each of whose axes was an `axis` of this one: without the names if its axes are
     /// others.
@@ -24,11 +39,87 @@ impl Annotations {
         let dimension_names = named.map(|axes| axes.iter().map(name).collect());
         Annotations { dimension_names: dimension_names.unwrap_or_default(), ..self.clone() }
     }
+
+    /// Lists the attributes, such as `scale_factor` and `units`, by which equal elements of the two tensors mean
+    /// different things.
+    pub fn differences_of_meaning(&self, other: &Annotations) -> Vec<Difference> {
+        if self.attributes == other.attributes {
+            return Vec::new();
+        }
+        let parsed = |annotations: &Annotations| -> Map<String, Value> {
+            serde_json::from_str(&annotations.attributes).unwrap_or_default()
+        };
+        let both = [parsed(self), parsed(other)];
+        let difference = |attribute: &'static str| {
+            let values = both.each_ref().map(|attributes| attributes.get(attribute));
+            let is_same = match values {
+                [Some(one), Some(other)] => is_same(one, other),
+                [one, other] => one == other,
+            };
+            let values = values.map(|value| value.map(Value::to_string));
+            (!is_same).then_some(Difference { attribute, values })
+        };
+        DECODING.into_iter().filter_map(difference).collect()
+    }
+}
+
+/// Whether two values of an attribute are equal, whichever number type their formats store: `1` is `1.0`, and a list
+/// of one value is that value.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) if one.is_f64() != other.is_f64() => {
+            one.as_f64() == other.as_f64()
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len()
+                && one.iter().zip(other).all(|(one, other)| is_same(one, other))
+        }
+        (Value::Array(list), single) | (single, Value::Array(list)) => {
+            list.len() == 1 && is_same(&list[0], single)
+        }
+        _ => one == other,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn attributes_that_decode_elements_are_compared_by_value() {
+        let of = |attributes: &str| Annotations {
+            attributes: attributes.to_owned(),
+            ..Annotations::default()
+        };
+        for (one, other, expected) in [
+            ("", "", &[][..]),
+            ("", r#"{"title": "a"}"#, &[]),
+            (r#"{"scale_factor": 1}"#, r#"{"scale_factor": 1.0, "title": 2}"#, &[]),
+            (r#"{"_FillValue": [-5]}"#, r#"{"_FillValue": -5}"#, &[]),
+            (r#"{"missing_value": [1, 2.0]}"#, r#"{"missing_value": [1.0, 2]}"#, &[]),
+            (r#"{"missing_value": [1, 2]}"#, r#"{"missing_value": 1}"#, &["missing_value"]),
+            (
+                r#"{"_FillValue": 9223372036854775807}"#,
+                r#"{"_FillValue": 9223372036854775806}"#,
+                &["_FillValue"],
+            ),
+            (r#"{"_FillValue": "NaN"}"#, r#"{"_FillValue": 0}"#, &["_FillValue"]),
+            ("", r#"{"add_offset": 0.5, "_Unsigned": "true"}"#, &["add_offset", "_Unsigned"]),
+            (
+                r#"{"units": "K", "calendar": "noleap"}"#,
+                r#"{"units": "degC", "calendar": "standard"}"#,
+                &["units", "calendar"],
+            ),
+        ] {
+            for (one, other) in [(one, other), (other, one)] {
+                let found = of(one).differences_of_meaning(&of(other));
+                let found: Vec<&str> = found.iter().map(|each| each.attribute).collect();
+                assert_eq!(found, expected, "{one} {other}");
+            }
+        }
+        let found = of(r#"{"units": "K"}"#).differences_of_meaning(&of(""));
+        assert_eq!(found[0].values, [Some("\"K\"".to_owned()), None]);
+    }
 
     #[test]
     fn names_go_with_their_axes() {

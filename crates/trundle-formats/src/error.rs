@@ -81,9 +81,7 @@ pub enum Problem {
     )]
     NotReplaced,
     /// Another process writes to the same place in a bucket, or did not end well.
-    #[error(
-        "is being written by another process, or was left unfinished by one: --force removes that and begins anew"
-    )]
+    #[error("is being written by another process, or was left unfinished by one")]
     Unfinished,
     /// The output's folder is missing.
     #[error("the folder {} does not exist", .0.display())]

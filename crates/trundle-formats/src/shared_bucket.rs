@@ -73,7 +73,7 @@ impl Shared for SharedBucket {
 
     /// Tasks share no files beside a bucket.
     fn work_file(&self, _: &str) -> io::Result<File> {
-        let why = "tasks write to a bucket in one pass only: more memory (--max-mem) or larger chunks may make it one";
+        let why = "tasks write to a bucket in one pass only: more memory or larger chunks may make it one";
         Err(io::Error::new(io::ErrorKind::Unsupported, why))
     }
 

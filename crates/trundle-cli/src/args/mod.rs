@@ -7,7 +7,7 @@ mod models;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use trundle::BitOrder;
 use trundle_disk::{ChunkSizes, Storage};
 use trundle_formats::{Codecs, FORMATS, Format, StoredDType, is_url};
@@ -298,12 +298,12 @@ pub(crate) struct ConvertArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("joined axis").args(["axis", "dim"]).required(true))]
 pub(crate) struct ConcatArgs {
     #[command(flatten)]
     pub parts: PartArgs,
     /// The axis along which they follow each other; a negative one counts from the end
     #[arg(long, alias = "axes", value_name = "AXIS", allow_hyphen_values = true)]
-    #[arg(required_unless_present = "dim", conflicts_with = "dim")]
     pub axis: Option<i64>,
     /// The same axis by its name, where the files name axes; tensors that do not have it have to be equal in all
     /// files, and are those of the first
@@ -333,18 +333,22 @@ pub(crate) struct PartArgs {
     /// the others are left out. Without it, all of them, each with those of its name
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
+    /// Join tensors although these attributes differ (units,scale_factor); the values of the first file are written
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub ignore_attrs: Vec<String>,
     #[command(flatten)]
     pub described: DescriptionArgs,
 }
 
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("split axis").args(["axis", "dim"]).required(true))]
+#[command(group = ArgGroup::new("split sizes").args(["parts", "sizes"]).required(true))]
 pub(crate) struct SplitArgs {
     /// The file of tensors
     #[arg(value_name = "IN")]
     pub input: PathBuf,
     /// The axis along which they are cut; a negative one counts from the end
     #[arg(long, alias = "axes", value_name = "AXIS", allow_hyphen_values = true)]
-    #[arg(required_unless_present = "dim", conflicts_with = "dim")]
     pub axis: Option<i64>,
     /// The same axis by its name, where the file names axes; tensors that do not have it are in every output as
     /// they are
@@ -352,7 +356,6 @@ pub(crate) struct SplitArgs {
     pub dim: Option<String>,
     /// Into so many parts, of which the first are longer by one where the axis is no multiple of that
     #[arg(long, value_name = "N", value_parser = crate::numbers::count)]
-    #[arg(required_unless_present = "sizes", conflicts_with = "sizes")]
     pub parts: Option<usize>,
     /// Into parts of these sizes along the axis (2,3,-1), of which one may be -1: what the others leave
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]

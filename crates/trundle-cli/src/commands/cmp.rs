@@ -144,7 +144,7 @@ fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Result<
         Some(each) => {
             let (path, name, why) = (shown_path(path), Shown(&each.name), Shown(&each.problem));
             Err(Failure::refused(format!("{path}: \"{name}\" cannot be read: {why}"))
-                .with_hint("--tensor NAME leaves it out, where NAME may be '*'"))
+                .with_option("--tensor NAME", "leaves it out, where NAME may be '*'"))
         }
     }
 }

@@ -7,7 +7,9 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use trundle::{Shape, normalize_axis};
 use trundle_disk::{Assembled, Job, Program, Source, TensorId, compare};
-use trundle_formats::{Annotations, Encoding, Format, Header, Shown, StoredDType, TensorFile};
+use trundle_formats::{
+    Annotations, Difference, Encoding, Format, Header, Shown, StoredDType, TensorFile,
+};
 
 use super::plan::{cost_report, files_text, passes_report};
 use crate::args::{ChunkArgs, ConcatArgs, DryRunArgs, MeansArgs, PartArgs, StackArgs, WriteArgs};
@@ -179,6 +181,7 @@ impl Files {
             each.map(|((file, path), index)| (path, &file.headers()[*index])).collect()
         };
         let chosen = self.chosen(opened, asked.parts.tensor.as_deref())?;
+        self.check_meaning(opened, &chosen, &asked.parts.ignore_attrs)?;
         let mut tensors = Vec::with_capacity(chosen.len());
         for indices in chosen {
             let parts = named(&indices);
@@ -196,6 +199,60 @@ impl Files {
             return Err(Failure::refused(format!("{file}: no axis is called \"{name}\"")));
         }
         Ok(Joined { tensors })
+    }
+
+    /// Checks that no attribute gives the elements of one file another meaning than those of the first file. `chosen`
+    /// has the indices of each tensor in all files.
+    ///
+    /// # Errors
+    /// Lists all attributes that differ, except those in `ignored`, with their values.
+    fn check_meaning(
+        &self,
+        opened: &[TensorFile],
+        chosen: &[Vec<usize>],
+        ignored: &[String],
+    ) -> Result<(), Failure> {
+        let header = |file: usize, indices: &[usize]| &opened[file].headers()[indices[file]];
+        let said = |value: Option<String>| {
+            value.map_or("missing".to_owned(), |value| Shown(value).to_string())
+        };
+        let file = |number: usize| shown_path(self.inputs[number].path());
+        let (mut lines, mut attributes) = (Vec::new(), Vec::new());
+        for indices in chosen {
+            let first = header(0, indices);
+            let mut known: Vec<&str> = ignored.iter().map(String::as_str).collect();
+            for number in 1..opened.len() {
+                let own = &header(number, indices).annotations;
+                for Difference { attribute, values } in
+                    first.annotations.differences_of_meaning(own)
+                {
+                    if known.contains(&attribute) {
+                        continue;
+                    }
+                    known.push(attribute);
+                    let [one, other] = values.map(said);
+                    let (name, one_file, other_file) = (Shown(&first.name), file(0), file(number));
+                    lines.push(format!(
+                        "  {name}: {attribute} is {one} in {one_file}, {other} in {other_file}"
+                    ));
+                    if !attributes.contains(&attribute) {
+                        attributes.push(attribute);
+                    }
+                }
+            }
+        }
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let lines: Vec<String> = first_lines(lines).collect();
+        let refusal =
+            format!("attributes differ that say what elements mean:\n{}", lines.join("\n"));
+        let hint = format!(
+            "decode the files first, or pass --ignore-attrs {} to write the values of {}",
+            attributes.join(","),
+            file(0)
+        );
+        Err(Failure::refused(refusal).with_hint(hint))
     }
 
     /// The tensors that go together, each by its indices in all files: those of one name, or the only one of
@@ -218,7 +275,7 @@ impl Files {
                 return Err(match name {
                     Some(_) => Failure::refused(refusal),
                     None => Failure::refused(refusal)
-                        .with_hint("--tensor NAME leaves it out, where NAME may be '*'"),
+                        .with_option("--tensor NAME", "leaves it out, where NAME may be '*'"),
                 });
             }
             chosen.push(select(path, file.headers(), name)?);
@@ -235,7 +292,8 @@ impl Files {
                 let (file, other) = (shown_path(file.path()), shown_path(other.path()));
                 let refusal =
                     format!("{file}: no tensor is named \"{}\", as in {other}", Shown(name));
-                Failure::refused(refusal).with_hint("--tensor NAME picks those that all files have")
+                Failure::refused(refusal)
+                    .with_option("--tensor NAME", "picks those that all files have")
             };
             for tensor in &mut tensors {
                 let name = &opened[0].headers()[tensor[0]].name;

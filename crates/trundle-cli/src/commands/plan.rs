@@ -13,6 +13,7 @@ use super::info::described;
 use super::{join, relayout, split};
 use crate::args::{DryRunArgs, MeansArgs, PlanCommand, PlannedArgs};
 use crate::axes;
+use crate::coordinates;
 use crate::device::{self, Device};
 use crate::failure::Failure;
 use crate::forecast::{counted, destination, first_lines, sentence, tensors};
@@ -62,6 +63,7 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
     }
     let file = &opened[0];
     let wanted = choice.wanted();
+    coordinates::warn(operation, file.headers(), &choice, planning, dry.quiet);
     if dry.quiet {
         return Ok(());
     }

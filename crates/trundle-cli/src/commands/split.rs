@@ -230,7 +230,9 @@ impl Split {
             let failure = cannot_keep(path, tensor);
             return Err(match name {
                 Some(_) => failure,
-                None => failure.with_hint("--tensor NAME leaves it out, where NAME may be '*'"),
+                None => {
+                    failure.with_option("--tensor NAME", "leaves it out, where NAME may be '*'")
+                }
             });
         }
         let mut fates = vec![Fate::LeftOut; headers.len()];
@@ -240,7 +242,7 @@ impl Split {
                 let failure = failure.within(&header.name);
                 match headers.len() {
                     1 => failure,
-                    _ => failure.with_hint("--tensor NAME picks others"),
+                    _ => failure.with_option("--tensor NAME", "picks others"),
                 }
             })?;
         }

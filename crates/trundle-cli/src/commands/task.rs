@@ -36,7 +36,7 @@ pub(crate) fn run(args: &TaskArgs) -> Result<(), Failure> {
                 match job.run(*number, &mut sources, &progress) {
                     Err(error) if is_early(&error) && args.wait => sleep(WAIT),
                     Err(error) if is_early(&error) => {
-                        return Err(Failure::from(error).with_hint("--wait waits for them"));
+                        return Err(Failure::from(error).with_option("--wait", "waits for them"));
                     }
                     done => break done?,
                 }

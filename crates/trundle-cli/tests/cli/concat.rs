@@ -122,7 +122,7 @@ fn the_output_may_be_one_of_the_inputs_and_streams_go_in_and_out() {
     let place = Place::with(&[("a.npy", &one), ("b.npy", &other)]);
     let before = place.contents();
     let args = ["concat", "a.npy", "b.npy", "-o", "b.npy", "--axis", "0"];
-    refused(&place.run(&args), 2, &["b.npy: already exists; --force overwrites it"]);
+    refused(&place.run(&args), 2, &["b.npy: already exists\nhint: --force overwrites it"]);
     assert_eq!(place.contents(), before);
     place.run(&[&args[..], &["--force", "--verify"]].concat()).done();
     assert_eq!(Tensor::read(&place.read("b.npy"), 4), joined(&[&one, &other], 0));
@@ -188,7 +188,9 @@ fn tensors_of_one_name_go_together() {
         refused(
             &place.run(&args),
             3,
-            &["3.safetensors: no tensor is named \"b\", as in 1.safetensors; --tensor NAME picks"],
+            &[
+                "3.safetensors: no tensor is named \"b\", as in 1.safetensors\nhint: --tensor NAME picks",
+            ],
         );
     }
     assert!(!place.path("x.npz").exists());
@@ -328,13 +330,24 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     let mut time = written(&place, "b.zarr/time");
     time["attributes"] = serde_json::json!({ "units": "days since 2024-01-01" });
     std::fs::write(place.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
-    let run = concat("a.zarr b.zarr", "-o units.zarr -q").done();
+    for command in ["", "plan "] {
+        let words = format!("{command}concat a.zarr b.zarr --dim time -o units.zarr");
+        let run = place.run(&words.split(' ').collect::<Vec<_>>());
+        let line = "  time: units is missing in a.zarr, \"days since 2024-01-01\" in b.zarr\n";
+        let hint = "or pass --ignore-attrs units to write the values of a.zarr";
+        refused(&run, 3, &["attributes differ that say what elements mean:\n", line, hint]);
+    }
+    let ignoring = "--ignore-attrs scale_factor,units";
+    let run = concat("a.zarr b.zarr", &format!("-o units.zarr -q {ignoring}")).done();
     let words = "warning: units.zarr: attributes that are not the same in all files are those of the first: time";
     assert_eq!(run.stderr.trim(), words);
-    let report = concat("a.zarr b.zarr", "-o units.zarr --force --json").done().json();
+    let more = format!("-o units.zarr --force --json {ignoring}");
+    let report = concat("a.zarr b.zarr", &more).done().json();
     assert_eq!(report["attributes_differ"], serde_json::json!(["time"]));
 
     // Coordinates of other values, and an axis elsewhere.
+    time["attributes"] = serde_json::json!({});
+    std::fs::write(place.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
     write_array(&place.path("b.zarr"), "lat", &[5], &["lon"]);
     concat("a.zarr b.zarr", "-o names.zarr").done();
     assert_eq!(written(&place, "names.zarr/lat")["dimension_names"], serde_json::Value::Null);

@@ -121,7 +121,7 @@ fn an_order_is_kept_where_it_can_be_stated_and_not_asked_otherwise() {
             (
                 &["convert", "f.npy", "-o", "same.npy"],
                 2,
-                &["already exists; --force overwrites it"],
+                &["already exists\nhint: --force overwrites it"],
             ),
             (&["convert", "f.npy", "same.npy"], 2, &["the result goes to -o: '-o same.npy'"]),
             (&["convert", "none.npy", "-o", "none.npz"], 1, &["none.npy: cannot open"]),

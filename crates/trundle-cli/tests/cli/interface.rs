@@ -221,7 +221,7 @@ fn plan_takes_what_the_command_takes() {
     assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
     let refused = place.run(&["plan", "flip", "x.npy", "-q", "--axes", "0", "-o", "x.npy"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("x.npy: already exists; --force"), "{refused:?}");
+    assert!(refused.stderr.contains("x.npy: already exists\nhint: --force"), "{refused:?}");
 }
 
 #[test]
@@ -490,7 +490,7 @@ fn the_bench_keeps_and_draws_what_it_measured() {
     // Files are kept, and stdout takes one of them alone.
     let run = place.run(&args);
     assert_eq!(run.code, Some(2), "{run:?}");
-    assert!(run.stderr.contains("s.svg: already exists; --force overwrites it"), "{run:?}");
+    assert!(run.stderr.contains("s.svg: already exists\nhint: --force overwrites it"), "{run:?}");
     let flip = ["bench", "planned flip", "--rounds", "1", "--json", "-"];
     let record: Value = serde_json::from_str(&place.run(&flip).done().text()).unwrap();
     assert_eq!(record["suites"][0]["name"], "small moves");

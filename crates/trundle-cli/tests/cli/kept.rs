@@ -136,7 +136,7 @@ fn a_file_of_one_tensor_takes_the_one_that_is_named() {
     refused(
         &place,
         &[
-            (&to("[ab]", "x.npy"), 2, &["npy holds one tensor, got 2: b, a; --tensor NAME"]),
+            (&to("[ab]", "x.npy"), 2, &["npy holds one tensor, got 2: b, a\nhint: --tensor NAME"]),
             (&to("none", "x.npy"), 3, &["no tensor is named \"none\", there are: c, b, a"]),
             (&to("x*", "x.safetensors"), 3, &["no tensor is named \"x*\", there are: c, b, a"]),
         ],
@@ -198,7 +198,11 @@ fn a_member_that_cannot_be_read_hides_no_other_and_is_not_lost() {
             (
                 &["flip", "m.npz", "--axes", "0", "-o", "m.npz", "--force"],
                 3,
-                &["m.npz: \"o\" cannot be kept", "object", "--only leaves it out"],
+                &[
+                    "m.npz: \"o\" cannot be kept",
+                    "object",
+                    "hint: --only with --tensor NAME leaves it out",
+                ],
             ),
             (
                 &["flip", "m.npz", "--axes", "0", "--tensor", "a", "-o", "x.npz"],

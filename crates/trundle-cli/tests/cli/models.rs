@@ -194,7 +194,7 @@ fn outputs_that_exist_stay_unless_forced() {
     place.write("x.npy", &Tensor::noise("'<u2'", 2, &[2, 3]).file(PLAIN));
     let refused = run_with(&place, &[]);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("already exists; --force"), "{refused:?}");
+    assert!(refused.stderr.contains("already exists\nhint: --force"), "{refused:?}");
     assert_eq!(place.read("out/y.npy"), before);
     let into_a_file = place.run(&["run", "model.xml", "--input=x=x.npy", "--out-dir=x.npy"]);
     assert_eq!(into_a_file.code, Some(2));
@@ -501,7 +501,7 @@ fn weights_elsewhere_are_read_where_that_is_asked_for() {
     let refused = place.run(&args);
     assert_eq!(refused.code, Some(3), "{refused:?}");
     let message = "error: cache/model.xml: \"model.bin\" is a link that leads out of the model's \
-                   folder; --follow-links reads it";
+                   folder\nhint: --follow-links reads it";
     assert!(refused.stderr.contains(message), "{refused:?}");
     place.run(&[&args[..], &["--follow-links", "-q"]].concat()).done();
     assert_eq!(numbers(&place.read("out/y.npy")), [2, 5, 0, 3, 1, 4]);

@@ -27,7 +27,10 @@ fn what_is_missing_or_a_folder_is_called_so() {
             (
                 &["info", "text.dat"],
                 2,
-                &["text.dat: unknown ending \".dat\"", "--from FORMAT, or --dtype and --shape"],
+                &[
+                    "text.dat: unknown ending \".dat\"",
+                    "hint: --from FORMAT or --dtype and --shape",
+                ],
             ),
             (&["info", "text.dat", "--from", "tiff"], 2, &["tiff", "npy, npz, safetensors, "]),
             (&["info", "text.dat", "--from", "npy"], 3, &["text.dat: not an .npy file"]),
@@ -328,12 +331,28 @@ fn orders_are_read_and_refused_as_they_are_meant() {
             (&to("0,1"), 3, &["v of shape [2, 3, 4]: order has 2 entries, the tensor 3 axes"]),
             (&to("0"), 3, &["order has 1 entry, the tensor 3 axes"]),
             (&to("-1,0,1"), 3, &["order entry -1", "the axis that -1 counts from the end is 2"]),
-            (&to("zyx"), 2, &["\"zyx\" is not a 64-bit integer", "`trundle apply`"]),
+            (
+                &to("zyx"),
+                2,
+                &["\"zyx\" is not a 64-bit integer", "--dims, or moved by `trundle apply`"],
+            ),
             (
                 &["transpose", "v.npy", "y.npy"],
                 2,
                 &["'y.npy'", "the result goes to -o: '-o y.npy'"],
             ),
+            (
+                &["transpose", "v.npy", "y.npy", "-o", "out"],
+                2,
+                &["'y.npy'", "this command takes one input at a time"],
+            ),
+            (&to("2 0 1"), 2, &["separate numbers by commas: 2,0,1"]),
+            (
+                &["split", "v.npy", "-o", "p-{}.npy", "--axis", "2"],
+                2,
+                &["<--parts <N>|--sizes <SIZES>>"],
+            ),
+            (&["concat", "v.npy", "v.npy", "-o", "y.npy"], 2, &["<--axis <AXIS>|--dim <NAME>>"]),
             (&["apply", "v.npy", "a -> a", "y.npy"], 2, &["the result goes to -o: '-o y.npy'"]),
         ],
     );

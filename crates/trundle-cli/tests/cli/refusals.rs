@@ -494,7 +494,7 @@ pub(crate) mod unix {
         assert_eq!(run.code, Some(0), "{run:?}");
         assert_eq!(run.text(), "small.npy\n");
         assert_eq!(
-            run.stderr.matches("disk: 300128 bytes are needed on the disk").count(),
+            run.stderr.matches("disk: 300128 bytes (293.1 KiB) are needed on the disk").count(),
             2,
             "{run:?}"
         );

@@ -417,7 +417,11 @@ fn what_a_rule_may_not_be() {
                 ],
             ),
             (&[&to("-")[..], &[RULE]].concat(), 2, &["cannot store metadata"]),
-            (&[&to("there.safetensors")[..], &[RULE]].concat(), 2, &["already exists; --force"]),
+            (
+                &[&to("there.safetensors")[..], &[RULE]].concat(),
+                2,
+                &["already exists\nhint: --force"],
+            ),
             (&["relayout", "in.safetensors", "-o", "out.safetensors"], 2, &["--rule <RULE>"]),
             (&file("none.txt"), 2, &["none.txt: it contains no rule"]),
             (

@@ -56,7 +56,7 @@ fn the_input_may_be_one_of_the_parts() {
     let words = "split x-1.npy -o x-{}.npy --axis 0 --parts 2";
     let refused = run(&place, words);
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("x-1.npy: already exists; --force overwrites it"));
+    assert!(refused.stderr.contains("x-1.npy: already exists\nhint: --force overwrites it"));
     assert_eq!(place.contents().len(), 1);
     run(&place, &format!("{words} --force --verify")).done();
     for number in 0..2 {

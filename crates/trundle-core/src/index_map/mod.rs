@@ -119,6 +119,24 @@ impl IndexMap {
         kept.into_iter().collect::<Option<Vec<usize>>>().filter(|_| out.elements() > 0)
     }
 
+    /// For each axis of the source, which of its coordinates the output has, in which order. Two tensors that share an
+    /// axis still fit each other if these are equal. `None` for an axis whose coordinates depend on several axes of the
+    /// output or on a table, and `None` for all if axes are split or merged.
+    pub fn coordinates(&self) -> Option<Vec<Option<Vec<Piece>>>> {
+        let [only] = &self.layers[..] else { return None };
+        let of = |axis: &AxisMap| match axis {
+            AxisMap::Affine { axis, line } => {
+                let end = self.out_shape()[*axis];
+                // One coordinate is the same in both directions.
+                let step = if end == 1 { 1 } else { line.step };
+                Some(vec![Piece { end, line: Line { step, ..*line } }])
+            }
+            AxisMap::Segments { pieces, .. } => Some(pieces.clone()),
+            _ => None,
+        };
+        Some(only.axes()?.iter().map(of).collect())
+    }
+
     /// What is left of the map without a reshape at the source, if there is one: then
     /// a packed source can be read as one of the shape that is left.
     pub fn without_source_reshape(&self) -> Option<IndexMap> {

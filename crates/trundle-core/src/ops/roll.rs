@@ -48,6 +48,23 @@ impl Roll {
         Ok(IndexMap::new(shape.clone(), shape.clone(), axes))
     }
 
+    /// The shifts, other than 0, that move nothing in a tensor of this shape, each with the size of its axis: multiples
+    /// of that size. None if the operator does not fit the shape.
+    pub fn idle_shifts(&self, shape: &Shape) -> Vec<(i64, usize)> {
+        if self.total_shifts(shape).is_err() {
+            return Vec::new();
+        }
+        let sizes = self
+            .axes
+            .iter()
+            .filter_map(|axis| Some(shape[normalize_axis("axis", *axis, shape.rank()).ok()?]));
+        let each = self.shift.iter().copied().cycle().zip(sizes);
+        let is_idle = |(shift, size): &(i64, usize)| {
+            *shift != 0 && *size > 1 && i128::from(*shift) % (*size as i128) == 0
+        };
+        each.filter(is_idle).collect()
+    }
+
     /// The shift of each axis, reduced to `0..size`.
     fn total_shifts(&self, shape: &Shape) -> Result<Vec<usize>> {
         if self.shift.len() != 1 {

@@ -75,6 +75,22 @@ impl ChunkSizes {
         }
     }
 
+    /// The same sizes by the names of these axes, as `lat=24,lon=-1`, if all of them have names and the sizes are told for
+    /// as many axes in turn.
+    pub(crate) fn by_names(&self, names: &[Option<String>]) -> Option<String> {
+        let each = self.sizes.iter().zip(names).map(|((axis, size), name)| {
+            let name = name.as_ref().filter(|_| axis.is_none())?;
+            Some(format!("{name}={}", size.map_or("-1".to_owned(), |size| size.to_string())))
+        });
+        let each = each.collect::<Option<Vec<String>>>()?;
+        (self.sizes.len() == names.len()).then(|| each.join(","))
+    }
+
+    /// Whether sizes are told for other axes than all of a tensor with so many axes.
+    pub(crate) fn lacks_axes_of(&self, rank: usize) -> bool {
+        self.sizes.len() != rank && self.sizes.iter().all(|(axis, _)| axis.is_none())
+    }
+
     /// The sizes of what they are of, for a tensor of these whose axes have these names, if any has one; those
     /// of which nothing is said are `otherwise`. `None` if they are all of axes that other tensors have.
     ///
@@ -89,10 +105,10 @@ impl ChunkSizes {
     ) -> Result<Option<Vec<usize>>, String> {
         let rank = sizes.len();
         let all = |axis: usize| sizes[axis].max(1);
-        let in_turn = self.sizes.iter().all(|(axis, _)| axis.is_none());
-        if in_turn && self.sizes.len() != rank {
+        let axes = || format!("{rank} {}", if rank == 1 { "axis" } else { "axes" });
+        if self.lacks_axes_of(rank) {
             let got = self.sizes.len();
-            return Err(format!("{got} sizes of {what}, where the result has {rank} axes"));
+            return Err(format!("{got} sizes of {what}, where the result has {}", axes()));
         }
         let mut own: Vec<Option<usize>> = vec![None; rank];
         for (at, (axis, size)) in self.sizes.iter().enumerate() {
@@ -110,7 +126,7 @@ impl ChunkSizes {
                 }
             };
             if axis >= rank {
-                return Err(format!("a size for axis {axis}, where the result has {rank} axes"));
+                return Err(format!("a size for axis {axis}, where the result has {}", axes()));
             }
             if own[axis].replace(size.unwrap_or_else(|| all(axis))).is_some() {
                 return Err(format!("axis {axis} has two sizes"));
@@ -140,6 +156,17 @@ mod tests {
         assert_eq!(of("lon=7"), Ok(Some(vec![3, 7, 5])));
         assert_eq!(of("lon=-1,0=2,time=9"), Ok(Some(vec![2, 20, 5])));
         assert_eq!(of("time=9"), Ok(None));
+    }
+
+    #[test]
+    fn sizes_in_turn_are_told_by_names() {
+        let names = ["lat", "lon"].map(|name| Some(name.to_owned()));
+        let by_names = |text: &str| text.parse::<ChunkSizes>().unwrap().by_names(&names);
+        assert_eq!(by_names("24,-1"), Some("lat=24,lon=-1".to_owned()));
+        assert_eq!(
+            (by_names("24"), by_names("1,2,3"), by_names("lat=1,lon=2")),
+            (None, None, None)
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::thread::available_parallelism;
 use trundle::Chain;
 use trundle_core::program::{Program, TensorId};
 use trundle_formats::{
-    Annotations, ChunkedTensor, Codecs, Described, Encoding, FileSkeleton, Format, Order,
+    Annotations, ChunkedTensor, Codecs, Described, Encoding, FileSkeleton, Format, Order, Shown,
     StoredDType, TensorFile,
 };
 
@@ -429,9 +429,20 @@ impl Job {
 
 /// Checks that axes that have sizes of chunks by their names are axes of some result.
 fn check_axes_with_sizes(unplanned: &[Unplanned], options: &PlanOptions) -> Result<(), Error> {
-    let names = unplanned.iter().flat_map(Unplanned::axis_names).collect();
+    let results = || unplanned.iter().map(Unplanned::axes);
+    let names = results().flat_map(|(_, _, names)| names.iter().flatten());
+    let names = names.map(String::as_str).collect();
     for asked in [&options.chunks, &options.shards].into_iter().flatten() {
         asked.check_names(&names).map_err(|why| Error::from(Problem::Chunks(why)))?;
+        let by_names = || results().find_map(|(_, _, names)| asked.by_names(names));
+        if let Some((name, shape, _)) =
+            results().find(|(_, shape, _)| asked.lacks_axes_of(shape.rank()))
+            && let Some(by_names) = by_names()
+        {
+            let name = Shown(name);
+            let why = format!("{name} has shape {shape}: give sizes by name: {by_names}");
+            return Err(Error::from(Problem::Chunks(why)));
+        }
     }
     Ok(())
 }

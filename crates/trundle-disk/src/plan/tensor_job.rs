@@ -326,9 +326,9 @@ impl Unplanned {
         self.encoding.as_ref().map_or(&[], |encoding| &encoding.not_kept)
     }
 
-    /// The names of its axes in the output.
-    pub(crate) fn axis_names(&self) -> impl Iterator<Item = &str> {
-        self.annotations.dimension_names.iter().flatten().map(String::as_str)
+    /// Its name in the output, its shape, and the names of its axes.
+    pub(crate) fn axes(&self) -> (&str, &Shape, &[Option<String>]) {
+        (&self.name, &self.out_shape, &self.annotations.dimension_names)
     }
 
     /// The chunks, shards and codecs that are asked for, or else those of the source, where the operators

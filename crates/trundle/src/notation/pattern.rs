@@ -208,6 +208,23 @@ impl<'a> Pattern<'a> {
             .map(|(word, _)| word.span.clone())
     }
 
+    /// The pattern with spaces between letters, if both sides are one word of the same letters: `zyx -> xyz`.
+    fn with_spaces(&self) -> Option<String> {
+        let letters = |side: Side| -> Option<Vec<String>> {
+            let mut names = self.side(side).names();
+            let only = names.next().filter(|_| names.next().is_none())?;
+            Some(only.chars().map(String::from).collect())
+        };
+        let sides = [letters(Side::Left)?, letters(Side::Right)?];
+        let [left, right] = sides.each_ref().map(|letters| letters.join(" "));
+        let [same, other] = sides.map(|mut letters| {
+            letters.sort();
+            letters
+        });
+        (same == other && same.len() > 1)
+            .then(|| format!("separate axes by spaces: {left} -> {right}"))
+    }
+
     /// What to write instead.
     fn suggestion(&self, fault: &PatternFault) -> Option<String> {
         let did_you_mean = |name: &str, side: Side| {
@@ -216,9 +233,10 @@ impl<'a> Pattern<'a> {
         };
         Some(match fault {
             PatternFault::RepeatedAxis { .. } => ONLY_REARRANGES.to_owned(),
-            PatternFault::LoneAxis { name, side } => {
-                did_you_mean(name, side.other()).unwrap_or_else(|| ONLY_REARRANGES.to_owned())
-            }
+            PatternFault::LoneAxis { name, side } => self
+                .with_spaces()
+                .or_else(|| did_you_mean(name, side.other()))
+                .unwrap_or_else(|| ONLY_REARRANGES.to_owned()),
             PatternFault::RepeatedEllipsis { .. } => {
                 "one \"...\" is any number of axes: name the others".to_owned()
             }

@@ -1,0 +1,109 @@
+//! Tensors that share a named axis, such as a variable and its coordinate, and an operation that moves only some of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trundle::{IndexMap, Op};
+use trundle_formats::{Header, Shown};
+
+use crate::args::PlanArgs;
+use crate::operation::Operation;
+use crate::say::say;
+use crate::selection::Choice;
+
+/// Says what about the movement may not be meant: shifts that move nothing, and named axes along which tensors of the
+/// output no longer fit each other.
+pub(crate) fn warn(
+    operation: &Operation,
+    headers: &[Header],
+    choice: &Choice<'_>,
+    planning: &PlanArgs,
+    is_quiet: bool,
+) {
+    if planning.means.json {
+        return;
+    }
+    let notes = idle_shifts(headers, choice).into_iter().map(|(shift, size)| {
+        format!("note: a shift of {shift} on an axis of {size} moves nothing")
+    });
+    notes.filter(|_| !is_quiet).for_each(|note| say(&note));
+    for (axis, Apart { moved, other, is_kept }) in apart(operation, headers, choice) {
+        let (axis, moved, other) = (Shown(axis), Shown(moved), Shown(other));
+        let what = match is_kept {
+            true => format!("{moved} moved along {axis}, but {other} is kept as it is there"),
+            false => format!("{moved} and {other} moved along {axis} in different ways"),
+        };
+        let only = match (operation.is_by_name(), planning.tensor.is_some()) {
+            (true, _) => "leave out --tensor".to_owned(),
+            (false, true) => format!("use --dims {axis} without --tensor"),
+            (false, false) => format!("use --dims {axis}"),
+        };
+        say(&format!("warning: {what}\nhint: {only} to move both"));
+    }
+}
+
+/// The shifts that move nothing, each with the size of its axis.
+fn idle_shifts(headers: &[Header], choice: &Choice<'_>) -> BTreeSet<(i64, usize)> {
+    let mut idle = BTreeSet::new();
+    for moved in (0..headers.len()).filter_map(|index| choice.moved(index)) {
+        let Ok(steps) = moved.chain.steps(&moved.shapes[0]) else { continue };
+        for (op, step) in moved.chain.ops().iter().zip(steps) {
+            if let Op::Roll(roll) = op {
+                idle.extend(roll.idle_shifts(step.in_shape()));
+            }
+        }
+    }
+    idle
+}
+
+/// Two tensors of a group that share a named axis, and no longer fit each other along it.
+struct Apart<'a> {
+    /// The one that was moved along the axis.
+    moved: &'a str,
+    other: &'a str,
+    /// Whether the other one was not moved along the axis.
+    is_kept: bool,
+}
+
+/// For each named axis along which tensors of one group went through different movements, two of these tensors.
+fn apart<'a>(
+    operation: &Operation,
+    headers: &'a [Header],
+    choice: &Choice<'_>,
+) -> BTreeMap<&'a str, Apart<'a>> {
+    let mut apart = BTreeMap::new();
+    // Maps by lengths and indices are as large as these, and are what such operators are not asked for by name.
+    if operation.numbers_bytes > 0 {
+        return apart;
+    }
+    let mut first_of = BTreeMap::new();
+    let mut own: Vec<usize> =
+        (0..headers.len()).filter(|index| !choice.is_left_out(*index)).collect();
+    // Coordinates are named rather than others.
+    own.sort_by_key(|index| headers[*index].shape.rank() != 1);
+    for index in own {
+        let header = &headers[index];
+        let as_it_was = IndexMap::identity(&header.shape);
+        let map = match choice.moved(index) {
+            Some(moved) => moved.chain.index_map(&header.shape),
+            None => Some(as_it_was.clone()),
+        };
+        let coordinates = map.and_then(|map| map.coordinates()).zip(as_it_was.coordinates());
+        let Some((coordinates, as_it_was)) = coordinates else { continue };
+        let coordinates = coordinates.into_iter().zip(as_it_was);
+        let group = header.name.rsplit_once('/').map_or("", |(group, _)| group);
+        for (name, (pieces, as_it_was)) in
+            header.annotations.dimension_names.iter().zip(coordinates)
+        {
+            let (Some(name), Some(pieces)) = (name, pieces) else { continue };
+            let (own, is_kept) = (&*header.name, as_it_was.as_ref() == Some(&pieces));
+            let first = first_of.entry((group, &**name));
+            let (first, theirs, is_first_kept) = first.or_insert((own, pieces.clone(), is_kept));
+            if *theirs != pieces {
+                let [moved, other] = if is_kept { [*first, own] } else { [own, *first] };
+                let is_kept = is_kept || *is_first_kept;
+                apart.entry(&**name).or_insert(Apart { moved, other, is_kept });
+            }
+        }
+    }
+    apart
+}
