@@ -43,7 +43,7 @@ def main():
     figure, both = plt.subplots(1, 2, figsize=(7.6, 2.3))
     for axes, picture, title, ticks in [
         (both[0], before, "before: 0 to 360, the south first", ["0", "90", "180", "270", "360"]),
-        (both[1], after, "after: -180 to 180, the north first", ["-180", "-90", "0", "90", "180"]),
+        (both[1], after, "after: 180 to 360, 0 to 180, the north first", ["180", "270", "0", "90", "180"]),
     ]:
         axes.imshow(picture, cmap="viridis", aspect="auto", interpolation="nearest")
         axes.set_title(title, color=INK)

@@ -1,7 +1,11 @@
 //! What trundle refuses, as Python and numpy say it.
 
+use std::io::ErrorKind;
+
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::{PyIndexError, PyMemoryError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{
+    PyIndexError, PyMemoryError, PyOSError, PyRuntimeError, PyTypeError, PyValueError,
+};
 use pyo3::prelude::*;
 use trundle::notation::NotationError;
 use trundle::{Error, PlanError};
@@ -91,6 +95,29 @@ fn is_of_printed_lengths(error: &NotationError) -> bool {
     let has_no_comma = lengths.starts_with('[') && error.message.starts_with("expected \",\"");
     error.span.start >= lengths_start
         && (has_no_comma || PRINTED.iter().any(|printed| lengths.contains(printed)))
+}
+
+/// An OSError with `errno` and `filename`, which Python makes a FileNotFoundError, FileExistsError, IsADirectoryError or
+/// PermissionError where it is one.
+pub(crate) fn system_error(
+    number: Option<i32>,
+    kind: ErrorKind,
+    message: &str,
+    file: &str,
+) -> PyErr {
+    let number = match kind {
+        ErrorKind::NotFound => Some(2),
+        ErrorKind::PermissionDenied => Some(13),
+        ErrorKind::AlreadyExists => Some(17),
+        ErrorKind::IsADirectory => Some(21),
+        // On Windows, the numbers of the system are not those of `errno`.
+        _ => number.filter(|_| cfg!(unix)),
+    };
+    let Some(number) = number else { return PyOSError::new_err(message.to_owned()) };
+    // Python adds both the number and the file.
+    let why = message.strip_prefix(file).and_then(|rest| rest.strip_prefix(": "));
+    let why = why.unwrap_or(message).replace(&format!(" (os error {number})"), "");
+    PyOSError::new_err((number, why, file.to_owned()))
 }
 
 pub(crate) fn out_of_memory(bytes: usize) -> PyErr {

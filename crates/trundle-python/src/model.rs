@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadwriteArray1};
-use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -394,7 +394,10 @@ fn sizes_of<'py>(py: Python<'py>, shape: &PartialShape) -> PyResult<Bound<'py, P
 
 fn refused(error: &Error) -> PyErr {
     match error {
-        Error::Io { .. } => PyOSError::new_err(error.to_string()),
+        Error::Io { path, source } => {
+            let (number, kind) = (source.raw_os_error(), source.kind());
+            system_error(number, kind, &error.to_string(), &path.to_string_lossy())
+        }
         _ => PyValueError::new_err(error.to_string()),
     }
 }

@@ -4,12 +4,15 @@ use std::ffi::OsString;
 
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use trundle_cli::functions::{self, Failed};
+use trundle_cli::functions::{self, Failed, SystemError};
 
-fn raised(failed: Failed) -> PyErr {
-    match failed.code {
-        1 => PyOSError::new_err(failed.message),
-        _ => PyValueError::new_err(failed.message),
+use crate::error::system_error;
+
+fn raised(Failed { code, message, system }: Failed) -> PyErr {
+    match system {
+        Some(SystemError { number, kind, file }) => system_error(number, kind, &message, &file),
+        None if code == 1 => PyOSError::new_err(message),
+        None => PyValueError::new_err(message),
     }
 }
 

@@ -69,6 +69,39 @@ from ._trundle import (
     tune,
 )
 
+# What other libraries call a function of this package.
+_NAMED_HERE = {
+    "permute": "permute_dims",
+    "concat": "concatenate",
+    "cat": "concatenate",
+    "fliplr": "flip(x, axis=1)",
+    "flipud": "flip(x, axis=0)",
+    "copy": "ascontiguousarray",
+    "contiguous": "ascontiguousarray",
+    "gather": "take_along_axis",
+    "scatter": "put_along_axis",
+    "unfold": "sliding_window_view",
+    "expand": "broadcast_to",
+}
+
+
+def __getattr__(name: str) -> object:
+    """``trundle.torch``, which is imported when it is first used, and a hint for names of other libraries."""
+    hint = ""
+    if name == "torch":
+        import importlib
+
+        try:
+            return importlib.import_module(".torch", __name__)
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            hint = ": PyTorch is not installed"
+    elif name in _NAMED_HERE:
+        hint = f"; use trundle.{_NAMED_HERE[name]}"
+    raise AttributeError(f"module 'trundle' has no attribute {name!r}{hint}")
+
+
 __all__ = [
     "Chain",
     "Model",

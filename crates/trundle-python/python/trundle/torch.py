@@ -50,7 +50,9 @@ _ops = torch.ops.trundle
 # The functions.
 
 
-def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
+def roll(
+    x: Tensor, shift: Any = None, axis: Any = None, *, shifts: Any = None, dims: Any = None
+) -> Tensor:
     """Elements shifted along axes, in at one end what goes out at the other, as ``torch.roll`` and `trundle.roll`.
 
     Parameters
@@ -61,6 +63,8 @@ def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
         among them.
     axis : int or sequence of int, optional
         The axes; negative ones count from the end, repeated ones add. None: `x` is rolled as if it had one axis.
+    shifts, dims
+        PyTorch's names of `shift` and `axis`.
 
     Returns
     -------
@@ -80,6 +84,9 @@ def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
     >>> rolled(torch.arange(4))
     tensor([1, 2, 3, 0])
     """
+    shift, axis = _one_of("shift", shift, "shifts", shifts), _one_of("axis", axis, "dims", dims)
+    if shift is None:
+        raise TypeError("roll() missing required argument 'shift'")
     if not _is_compiling() and is_plain(x):
         return trundle.roll(x, shift, axis)
     shifts = _listed(shift)
@@ -96,7 +103,7 @@ def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
     return _ops.roll.default(x, shifts, axes)
 
 
-def flip(x: Tensor, axis: Any = None) -> Tensor:
+def flip(x: Tensor, axis: Any = None, *, dims: Any = None) -> Tensor:
     """Elements in the opposite order along axes, as ``torch.flip`` and `trundle.flip`.
 
     Parameters
@@ -104,6 +111,8 @@ def flip(x: Tensor, axis: Any = None) -> Tensor:
     x : Tensor
     axis : int or sequence of int, optional
         The axes; negative ones count from the end. None: all of them.
+    dims
+        PyTorch's name of `axis`.
 
     Returns
     -------
@@ -121,12 +130,13 @@ def flip(x: Tensor, axis: Any = None) -> Tensor:
     tensor([[2, 1, 0],
             [5, 4, 3]])
     """
+    axis = _one_of("axis", axis, "dims", dims)
     if not _is_compiling() and is_plain(x):
         return trundle.flip(x, axis)
     return _ops.flip.default(x, list(range(x.ndim)) if axis is None else _listed(axis))
 
 
-def permute_dims(x: Tensor, axes: Any) -> Tensor:
+def permute_dims(x: Tensor, axes: Any = None, *, dims: Any = None) -> Tensor:
     """The axes in another order, as ``x.permute(axes).contiguous()`` and `trundle.permute_dims`.
 
     Parameters
@@ -134,6 +144,8 @@ def permute_dims(x: Tensor, axes: Any) -> Tensor:
     x : Tensor
     axes : sequence of int
         Which axis of `x` stands where; negative ones count from the end.
+    dims
+        PyTorch's name of `axes`.
 
     Returns
     -------
@@ -150,6 +162,9 @@ def permute_dims(x: Tensor, axes: Any) -> Tensor:
     >>> trundle.torch.permute_dims(torch.zeros(2, 3, 4), (2, 0, 1)).shape
     torch.Size([4, 2, 3])
     """
+    axes = _one_of("axes", axes, "dims", dims)
+    if axes is None:
+        raise TypeError("permute_dims() missing required argument 'axes'")
     if not _is_compiling() and is_plain(x):
         return trundle.permute_dims(x, axes)
     return _ops.permute_dims.default(x, list(axes))
@@ -389,6 +404,13 @@ def chain(x: Tensor, text: str, /, **given: Any) -> Tensor:
     return _ops.chain.given(
         x, text, [], [_as_tensor(each) for each in given.values()], ",".join(given)
     )
+
+
+def _one_of(name: str, value: Any, synonym: str, other: Any) -> Any:
+    """An argument that has two names, whichever was given."""
+    if value is not None and other is not None:
+        raise TypeError(f"got both {name} and {synonym}: they are one argument")
+    return other if value is None else value
 
 
 def _listed(given: Any) -> list[Any]:

@@ -17,6 +17,7 @@ within a given amount of memory. They are done here, by an executor, or by any p
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -95,6 +96,7 @@ def apply(
     OSError
         If something cannot be read or written. Nothing is left of the result then.
     """
+    _check_progress(progress)
     if executor is not None:
         workers = _workers_of(executor) if max_mem is None else None
     planned = plan(
@@ -147,9 +149,9 @@ def plan(
     """
     source, target = _path(src), _path(dst)
     if not _is_url(source) and not os.path.exists(source):
-        raise FileNotFoundError(f"{source}: no such file or store")
+        raise FileNotFoundError(errno.ENOENT, "no such file or store", source)
     if os.path.exists(target) and not overwrite:
-        raise FileExistsError(f"{target}: already exists; overwrite=True replaces it")
+        raise FileExistsError(errno.EEXIST, "already exists; overwrite=True replaces it", target)
     arguments = ["apply", source, chain] if chain.strip() else ["convert", source]
     arguments += ["-o", target]
     options = {
@@ -218,6 +220,7 @@ class Plan:
         """
         from concurrent.futures import ThreadPoolExecutor
 
+        _check_progress(progress)
         left = set(self.missing())
         done = sum(self._share(number) for number in range(len(self)) if number not in left)
         for stage in self.stages:
@@ -291,6 +294,14 @@ def run_task(path: str | os.PathLike[str], number: int, *, threads: int | None =
 def finish(path: str | os.PathLike[str]) -> None:
     """Let the result of a plan that was saved appear. OSError names the tasks that are missing, if there are any."""
     Plan.load(path).finish()
+
+
+def _check_progress(progress: object) -> None:
+    """Check that `progress` can be called, before anything is written."""
+    if progress is not None and not callable(progress):
+        raise TypeError(
+            f"progress must be callable, as in progress=lambda done, total: print(done, total), not {progress!r}"
+        )
 
 
 def _run(text: str, number: int, threads: int | None) -> bool:
