@@ -11,6 +11,7 @@ use trundle_formats::{
     Annotations, Described, Format, NamedTensor, Order, StoredDType, TensorFile, TensorHint, stage,
 };
 use trundle_testing::choices::Choices;
+use trundle_testing::everything;
 use trundle_testing::programs::any_program;
 
 struct Nobody;
@@ -106,7 +107,7 @@ fn every_element_of_a_program_of_files_is_its_origin() {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     let mut count =
         |what: &'static str, is: bool| *seen.entry(what).or_default() += usize::from(is);
-    for seed in 0..1800 {
+    for seed in 0..if everything() { 20_000 } else { 1800 } {
         let mut choices = Choices::of(seed);
         let program = any_program(&mut choices, 4.into());
         let tensor = program.outputs()[choices.below(3)];
