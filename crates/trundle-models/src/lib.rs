@@ -64,8 +64,8 @@ pub use error::{Error, Result};
 pub use links::Links;
 pub use model::{Body, BodyValue, Dimension, Input, Model, Node, Output, PartialShape, ValueId};
 pub use operator::{
-    AspectRatio, BlockOrder, BroadcastRule, Coordinates, Floats, IndexRule, IntegerTypes, Integers,
-    LeastScale, Nearest, Operator, PadValue, Pads, Parts, PatchPadding, ScanAxis,
+    AspectRatio, BlockOrder, BroadcastRule, Coordinates, EyeSizes, Floats, IndexRule, IntegerTypes,
+    Integers, LeastScale, Nearest, Operator, PadValue, Pads, Parts, PatchPadding, ScanAxis,
     StridedSliceMasks, ZeroSize,
 };
 pub use plan_cache::{Lent, PlanCache};

@@ -259,6 +259,22 @@ pub enum Operator {
         /// The element, a tensor of one.
         value: Constant,
     },
+    /// Ones along a diagonal of matrices, and zeros elsewhere.
+    Eye {
+        /// The shape.
+        sizes: EyeSizes,
+        /// How many columns the diagonal lies right of the first element; one entry.
+        diagonal: Integers,
+        /// The type; that of input 0 if left out.
+        element: Option<DType>,
+    },
+    /// The data on one side of a diagonal of the last two axes, the diagonal included, and zeros on the other side.
+    Trilu {
+        /// How many columns the diagonal lies right of the first element; one entry, 0 if left out.
+        diagonal: Option<Integers>,
+        /// Whether the data stays right of the diagonal, and not left of it.
+        is_upper: bool,
+    },
     /// The numbers from input 0 on, before that of input 1, apart by that of input 2.
     Range {
         /// Their type; that of all three inputs if left out.
@@ -337,6 +353,22 @@ pub enum Operator {
         axis: i64,
         /// The number of groups.
         groups: usize,
+    },
+}
+
+/// The shape of [`Operator::Eye`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EyeSizes {
+    /// The shape of the data, a matrix.
+    OfData,
+    /// These sizes.
+    Given {
+        /// How many rows; one entry.
+        rows: Integers,
+        /// How many columns; one entry.
+        columns: Integers,
+        /// The sizes of the axes before; none if left out.
+        batch: Option<Integers>,
     },
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::hash::Hash;
 
-use crate::{Error, Model, Node, Operator, Result, ValueId};
+use crate::{Error, EyeSizes, Model, Node, Operator, Result, ValueId};
 
 /// Why an operator is not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -137,7 +137,10 @@ fn add_arithmetic(nodes: &[Node], depends: &mut Dependents<ValueId>, survey: &mu
             }
             add_arithmetic(&body.nodes, depends, survey);
         }
-        let says_shapes = matches!(node.operator, Operator::Shape { .. } | Operator::Size);
+        let says_shapes = matches!(
+            node.operator,
+            Operator::Shape { .. } | Operator::Size | Operator::Eye { sizes: EyeSizes::OfData, .. }
+        );
         if !says_shapes
             && depends.follow(node.reads(), node.outputs.iter().copied())
             && matches!(node.operator, Operator::Arithmetic(_))

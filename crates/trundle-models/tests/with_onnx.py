@@ -31,10 +31,10 @@ import onnx_loops
 
 # The tests of models that are made of these alone.
 OPERATORS = {
-    *("CenterCropPad", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Dropout", "Expand", "Flatten"),
+    *("CenterCropPad", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Dropout", "Expand", "EyeLike", "Flatten"),
     *("Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "TensorScatter"),
     *("Identity", "If", "Pad", "Range", "Reshape", "Resize", "ReverseSequence", "Shape", "Size", "Slice", "SpaceToDepth"),
-    *("Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Upsample"),
+    *("Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze", "Upsample"),
 }
 
 # The tests of these have their inputs as constants: numbers are reckoned with where they are known.
@@ -74,7 +74,7 @@ REFUSED = {
 
 # Attributes that change nothing where they are left out.
 NEUTRAL = {
-    *("allowzero", "antialias", "axes", "end", "keep_aspect_ratio_policy", "mode", "num_outputs", "start", "stash_type"),
+    *("allowzero", "dtype", "k", "upper", "antialias", "axes", "end", "keep_aspect_ratio_policy", "mode", "num_outputs", "start", "stash_type"),
 }
 
 # What a form has of these only from an opset on, though not in the names of its attributes.

@@ -10,14 +10,15 @@ use trundle_core::{DType, Shape};
 use super::arithmetic::ARITHMETIC;
 use super::bodies::HOLDERS;
 use super::call::{Call, missing};
+use super::element::element_type;
 use super::resize::{
     resize, resize_by_scales, upsample, upsample_by_attribute, upsample_by_height_and_width,
     upsample_withdrawn,
 };
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{
-    BlockOrder, BroadcastRule, Constant, Data, ElementType, IndexRule, IntegerTypes, Integers,
-    Operator, PadValue, Pads, Parts, ZeroSize,
+    BlockOrder, BroadcastRule, Constant, Data, ElementType, EyeSizes, IndexRule, IntegerTypes,
+    Integers, Operator, PadValue, Pads, Parts, ZeroSize,
 };
 
 /// A form of an operator: what the file calls it, the first opset that has it so, and how its
@@ -59,6 +60,7 @@ pub(super) const OPERATORS: &[Row] = &[
     },
     Row { inputs: None, ..row("Einsum", 12, &[], &[], einsum) },
     row("Expand", 8, &["input", "shape"], &[], expand),
+    row("EyeLike", 9, &["input"], &[], eye_like),
     row("Flatten", 1, &["input"], &[], flatten),
     row("Gather", 1, &["data", "indices"], &[], gather),
     row("GatherElements", 11, &["data", "indices"], &[], gather_elements),
@@ -92,6 +94,7 @@ pub(super) const OPERATORS: &[Row] = &[
     row("Tile", 1, &["input", "tiles", "axis"], &[], tile_axis),
     row("Tile", 6, &["input", "repeats"], &[], tile),
     row("Transpose", 1, &["data"], &[], transpose),
+    row("Trilu", 14, &["input"], &["k"], trilu),
     row("Unsqueeze", 1, &["data"], &[], unsqueeze_by_attribute),
     row("Unsqueeze", 13, &["data", "axes"], &[], unsqueeze),
     row("Upsample", 1, &["X"], &[], upsample_by_height_and_width),
@@ -258,6 +261,24 @@ pub(super) fn order_of(equation: &str) -> Option<Vec<i64>> {
         return None;
     }
     to.chars().map(|axis| i64::try_from(from.find(axis)?).ok()).collect()
+}
+
+/// EyeLike, which reads nothing but the shape and the type of its input.
+fn eye_like(call: &mut Call<'_, '_>) -> Checked<Operator> {
+    let element = match call.attributes.int("dtype")? {
+        None => None,
+        Some(number) => match element_type(i32::try_from(number).unwrap_or(-1), "its dtype")?.1 {
+            ElementType::Fixed(dtype) => Some(dtype),
+            ElementType::String => return wrong!("its dtype is text"),
+        },
+    };
+    let diagonal = Integers::Given(vec![call.attributes.int("k")?.unwrap_or(0)]);
+    Ok(Operator::Eye { sizes: EyeSizes::OfData, diagonal, element })
+}
+
+fn trilu(call: &mut Call<'_, '_>) -> Checked<Operator> {
+    let is_upper = call.attributes.int("upper")?.unwrap_or(1) != 0;
+    Ok(Operator::Trilu { diagonal: call.optional_list(1, IntegerTypes::I64), is_upper })
 }
 
 fn flatten(call: &mut Call<'_, '_>) -> Checked<Operator> {

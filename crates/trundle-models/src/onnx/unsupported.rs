@@ -14,7 +14,7 @@ use crate::Result;
 use crate::survey::{Dependents, Survey, Why};
 
 /// Operators that move elements and are not supported, or not in every form.
-const MOVES: [&str; 4] = ["BitCast", "Compress", "Trilu", "Unique"];
+const MOVES: [&str; 3] = ["BitCast", "Compress", "Unique"];
 
 /// Operators that give as much as the elements say.
 const SHAPES: [&str; 1] = ["NonZero"];
@@ -76,7 +76,7 @@ fn add_arithmetic<'a>(graph: &'a proto::Graph, survey: &mut Survey) {
     let mut depends = Dependents::of(inputs.filter(|name| !held.contains(name)));
     for node in &graph.node {
         let is_own = domain(&node.domain).is_empty();
-        let says_shapes = is_own && matches!(&node.op_type[..], "Shape" | "Size");
+        let says_shapes = is_own && matches!(&node.op_type[..], "EyeLike" | "Shape" | "Size");
         let names = |names: &'a [String]| names.iter().map(String::as_str);
         if !says_shapes
             && depends.follow(names(&node.input), names(&node.output))

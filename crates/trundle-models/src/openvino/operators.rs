@@ -16,8 +16,8 @@ use crate::arithmetic::Arithmetic;
 use crate::order;
 use crate::survey::{Dependents, Survey, Why};
 use crate::{
-    BlockOrder, BroadcastRule, ElementType, IndexRule, IntegerTypes, Integers, Operator, PadValue,
-    Pads, Parts, PatchPadding, Result, StridedSliceMasks, ZeroSize,
+    BlockOrder, BroadcastRule, ElementType, EyeSizes, IndexRule, IntegerTypes, Integers, Operator,
+    PadValue, Pads, Parts, PatchPadding, Result, StridedSliceMasks, ZeroSize,
 };
 
 /// What is known of a layer's input before anything runs.
@@ -62,7 +62,7 @@ use Role::Operator as Op;
 const ANY: RangeInclusive<usize> = 1..=usize::MAX;
 
 #[rustfmt::skip]
-const KINDS: [Kind; 37] = [
+const KINDS: [Kind; 38] = [
     Kind { name: "BatchToSpace",    since: 2,  inputs: 4..=4, outputs: 1..=1, role: Op(batch_to_space) },
     Kind { name: "Broadcast",       since: 1,  inputs: 2..=3, outputs: 1..=1, role: Op(broadcast) },
     Kind { name: "Concat",          since: 1,  inputs: ANY,   outputs: 1..=1, role: Op(concat) },
@@ -71,6 +71,7 @@ const KINDS: [Kind; 37] = [
     Kind { name: "Convert",         since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(convert) },
     Kind { name: "DepthToSpace",    since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(depth_to_space) },
     Kind { name: "ExtractImagePatches", since: 3, inputs: 1..=1, outputs: 1..=1, role: Op(patches) },
+    Kind { name: "Eye",             since: 9,  inputs: 3..=4, outputs: 1..=1, role: Op(eye) },
     Kind { name: "Gather",          since: 1,  inputs: 3..=3, outputs: 1..=1, role: Op(gather) },
     Kind { name: "GatherElements",  since: 6,  inputs: 2..=2, outputs: 1..=1, role: Op(gather_elements) },
     Kind { name: "GatherND",        since: 5,  inputs: 2..=2, outputs: 1..=1, role: Op(gather_nd) },
@@ -297,16 +298,31 @@ fn shape_of(layer: &Layer, _: &[Operand]) -> Result<Operator> {
 fn range(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     let element = match layer.opset()? {
         Some(..4) => None,
-        _ => {
-            let name = layer.required("output_type")?;
-            let element = element::parse(name).map_err(|problem| layer.malformed(problem))?;
-            let ElementType::Fixed(dtype) = element else {
-                return Err(layer.malformed(format!("output_type {name:?} is no type of numbers")));
-            };
-            Some(dtype)
-        }
+        _ => Some(output_type(layer)?),
     };
     Ok(Operator::Range { element, single: false })
+}
+
+/// The type of numbers that a layer states for its output.
+fn output_type(layer: &Layer) -> Result<DType> {
+    let name = layer.required("output_type")?;
+    match element::parse(name).map_err(|problem| layer.malformed(problem))? {
+        ElementType::Fixed(dtype) => Ok(dtype),
+        ElementType::String => {
+            Err(layer.malformed(format!("output_type {name:?} is no type of numbers")))
+        }
+    }
+}
+
+/// Eye, whose inputs are all sizes.
+fn eye(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
+    let list = |input| Integers::Input { input, types: IntegerTypes::I32OrI64 };
+    let batch = (operands.len() > 3).then(|| list(3));
+    Ok(Operator::Eye {
+        sizes: EyeSizes::Given { rows: list(0), columns: list(1), batch },
+        diagonal: list(2),
+        element: Some(output_type(layer)?),
+    })
 }
 
 fn pad(layer: &Layer, _: &[Operand]) -> Result<Operator> {

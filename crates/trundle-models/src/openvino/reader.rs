@@ -129,6 +129,7 @@ impl Reader<'_> {
         let element = match operator {
             Operator::Widen(dtype)
             | Operator::Shape { element: dtype, .. }
+            | Operator::Eye { element: Some(dtype), .. }
             | Operator::Range { element: Some(dtype), .. } => Some(ElementType::Fixed(dtype)),
             _ => operands[0].element,
         };

@@ -9,6 +9,7 @@ mod blocks;
 mod branches;
 mod broadcast;
 mod builder;
+mod diagonals;
 mod dropout;
 mod element;
 mod gathers;
@@ -162,6 +163,12 @@ fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
         Operator::Shape { start, end, element } => known::shape(site, *start, *end, *element)?,
         Operator::Size => known::size(site)?,
         Operator::Filled { sizes, value } => known::filled(site, sizes, value)?,
+        Operator::Eye { sizes, diagonal, element } => {
+            diagonals::eye(site, sizes, diagonal, *element)?
+        }
+        Operator::Trilu { diagonal, is_upper } => {
+            diagonals::triangle(site, diagonal.as_ref(), *is_upper)?
+        }
         Operator::Range { element, single } => range::range(site, *element, *single)?,
         Operator::Gather { axis, batch_axes, rule } => {
             gathers::gather(site, axis, *batch_axes, *rule)?

@@ -177,6 +177,10 @@ impl<'a> ElementTypes<'a> {
             ("ConstantOfShape", _) => Some(tensor("value").unwrap_or(FLOAT)),
             ("Cast", _) => i32::try_from(attribute("to")?.i?).ok(),
             ("CastLike" | "Where", _) => of_input(1),
+            ("EyeLike", _) => match attribute("dtype") {
+                Some(dtype) => i32::try_from(dtype.i?).ok(),
+                None => of_input(0),
+            },
             ("Range", _) => of_input(0),
             ("DequantizeLinear", _) if attribute("output_dtype").is_none() => of_input(1),
             ("QuantizeLinear", _) if attribute("output_dtype").is_none() => {

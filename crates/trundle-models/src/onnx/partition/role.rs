@@ -53,7 +53,9 @@ pub(super) fn role<'a>(
 /// For each input of an operator that moves its name, unless it is one of what it moves, as all are that follow; `None`
 /// for an operator that reckons with numbers.
 pub(super) fn moved_inputs(kind: &str) -> Option<Vec<Option<&'static str>>> {
-    if crate::onnx::arithmetic::is_arithmetic(kind) || matches!(kind, "ConstantOfShape" | "Range") {
+    if crate::onnx::arithmetic::is_arithmetic(kind)
+        || matches!(kind, "ConstantOfShape" | "EyeLike" | "Range")
+    {
         return None;
     }
     let form = forms(kind)

@@ -391,6 +391,28 @@ fn expand() {
     )]);
 }
 
+#[test]
+fn triangles_and_ones_along_a_diagonal() {
+    let trilu = |inputs: &[&str], attributes| node("Trilu", inputs, &["y"], attributes);
+    let eye = |attributes| node("EyeLike", &["x"], &["y"], attributes);
+    check(vec![
+        (14, 28, trilu(&["x"], vec![]), "Trilu { diagonal: None, is_upper: true }"),
+        (
+            14,
+            28,
+            trilu(&["x", "k"], vec![int("upper", 0)]),
+            "Trilu { diagonal: Some(Input { input: 1, types: I64 }), is_upper: false }",
+        ),
+        (9, 28, eye(vec![]), "Eye { sizes: OfData, diagonal: Given([0]), element: None }"),
+        (
+            9,
+            28,
+            eye(vec![int("k", -1), int("dtype", INT64.into())]),
+            "Eye { sizes: OfData, diagonal: Given([-1]), element: Some(I64) }",
+        ),
+    ]);
+}
+
 /// The value is stated as a float, and is of the data's type in the graph.
 #[test]
 fn the_value_of_an_old_pad_has_the_type_of_its_data() {
@@ -429,10 +451,10 @@ fn an_equation_that_only_orders_axes_is_a_transposition() {
 
 #[test]
 fn what_computes_is_refused_with_the_list_of_what_does_not() {
-    let all = "CenterCropPad, Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Einsum, Expand, Flatten, Gather, \
+    let all = "CenterCropPad, Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Einsum, Expand, EyeLike, Flatten, Gather, \
                GatherElements, GatherND, Identity, If, Loop, Pad, Range, Reshape, Resize, ReverseSequence, Scan, Scatter, \
                ScatterElements, ScatterND, Shape, Size, Slice, SpaceToDepth, Split, Squeeze, TensorScatter, Tile, \
-               Transpose, Unsqueeze, Upsample";
+               Transpose, Trilu, Unsqueeze, Upsample";
     let named = Node { name: "conv1".to_owned(), ..node("Conv", &["x"], &["y"], vec![]) };
     assert_eq!(
         read_as(17, named.clone()),

@@ -46,10 +46,10 @@ fn upsample() {
             9,
             of(&["x", "scales"], vec![text("mode", "linear")]),
             "Upsample \"y\": not supported: Upsample in mode linear (1 node), which computes; what is: \
-             CenterCropPad, Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Einsum, Expand, Flatten, \
+             CenterCropPad, Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Einsum, Expand, EyeLike, Flatten, \
              Gather, GatherElements, GatherND, Identity, If, Loop, Pad, Range, Reshape, Resize, ReverseSequence, \
              Scan, Scatter, ScatterElements, ScatterND, Shape, Size, Slice, SpaceToDepth, Split, Squeeze, \
-             TensorScatter, Tile, Transpose, Unsqueeze, Upsample",
+             TensorScatter, Tile, Transpose, Trilu, Unsqueeze, Upsample",
         ),
     ]);
 }

@@ -49,7 +49,7 @@ fn the_good_model_is_read() {
 #[test]
 fn what_computes_is_refused_with_what_does_not() {
     let names = "BatchToSpace, Broadcast, Concat, Const, Constant, Convert, DepthToSpace, \
-                 ExtractImagePatches, Gather, GatherElements, GatherND, Identity, Interpolate, Pad, \
+                 ExtractImagePatches, Eye, Gather, GatherElements, GatherND, Identity, Interpolate, Pad, \
                  Parameter, Range, Reshape, Result, Reverse, ReverseSequence, Roll, \
                  ScatterElementsUpdate, ScatterNDUpdate, ScatterUpdate, ShapeOf, ShuffleChannels, Slice, \
                  SliceScatter, SpaceToBatch, SpaceToDepth, Split, Squeeze, StridedSlice, Tile, Transpose, \

@@ -6,12 +6,12 @@ mod binary;
 mod cast;
 mod known;
 mod reduce;
+mod select;
 mod unary;
 
 use trundle_core::program::TensorId;
 use trundle_core::{DType, Shape};
 
-use super::element::Number;
 use super::site::Site;
 use crate::ElementType;
 use crate::arithmetic::{Arithmetic, Binary};
@@ -33,7 +33,7 @@ pub(super) fn arithmetic(site: &mut Site<'_, '_>, what: &Arithmetic) -> Checked<
             ElementType::String => wrong!("numbers are not made texts here"),
         },
         Arithmetic::Clip => clipped(site),
-        Arithmetic::Select => selected(site),
+        Arithmetic::Select => select::selected(site),
         Arithmetic::Reduce { by, axes, keeps_axes, empty_is_none } => {
             let axes = site.integers("axes", axes)?.entries;
             if *empty_is_none && axes.is_empty() {
@@ -105,20 +105,4 @@ fn clipped(site: &mut Site<'_, '_>) -> Checked<TensorId> {
         }
     }
     site.made(&known)
-}
-
-/// Input 1 or 2, as input 0 says.
-fn selected(site: &mut Site<'_, '_>) -> Checked<TensorId> {
-    let (condition, yes, no) = (site.known(0)?, site.known(1)?, site.known(2)?);
-    if condition.dtype != DType::Boolean {
-        return wrong!("its condition must be boolean, got {}", condition.dtype);
-    }
-    if yes.dtype != no.dtype {
-        return wrong!("its inputs are of types {} and {}, which must be one", yes.dtype, no.dtype);
-    }
-    let (sizes, shape) = shape_of_all(site, &[&condition, &yes, &no])?;
-    let branches = yes.broadcast(&sizes)?.into_iter().zip(no.broadcast(&sizes)?);
-    let all = condition.broadcast(&sizes)?.into_iter().zip(branches);
-    let number = |(is, (yes, no))| if is == Number::Integer(0) { no } else { yes };
-    site.made(&Known { dtype: yes.dtype, shape, numbers: all.map(number).collect() })
 }

@@ -3,6 +3,7 @@
 
 mod arithmetic;
 mod bodies;
+mod diagonals;
 mod gathers;
 mod known;
 mod lists;

@@ -1,0 +1,108 @@
+//! Select, and Where: elements of one tensor or of another, as a condition says.
+
+use std::ops::Range;
+
+use trundle_core::ops::Broadcast;
+use trundle_core::program::TensorId;
+use trundle_core::{DType, Shape};
+
+use super::super::broadcast::both_ways;
+use super::super::element::Number;
+use super::super::site::Site;
+use super::super::slices::cut;
+use super::known::Known;
+use super::shape_of_all;
+use crate::problem::{Checked, wrong};
+
+/// Input 1 where input 0 is true, and input 2 elsewhere. If the condition alone is known, both are moved.
+pub(super) fn selected(site: &mut Site<'_, '_>) -> Checked<TensorId> {
+    let condition = site.known(0)?;
+    if condition.dtype != DType::Boolean {
+        return wrong!("its condition must be boolean, got {}", condition.dtype);
+    }
+    let one = site.builder.element(site.input(1)?);
+    let other = site.builder.element(site.input(2)?);
+    if one != other {
+        return wrong!("its inputs are of types {one} and {other}, which must be one");
+    }
+    let (Ok(yes), Ok(no)) = (site.known(1), site.known(2)) else {
+        return chosen(site, &condition);
+    };
+    let (sizes, shape) = shape_of_all(site, &[&condition, &yes, &no])?;
+    let branches = yes.broadcast(&sizes)?.into_iter().zip(no.broadcast(&sizes)?);
+    let all = condition.broadcast(&sizes)?.into_iter().zip(branches);
+    let number = |(is, (yes, no))| if is == Number::Integer(0) { no } else { yes };
+    site.made(&Known { dtype: yes.dtype, shape, numbers: all.map(number).collect() })
+}
+
+/// The most boxes in which a condition may choose elements that are moved.
+const MOST_BOXES: usize = 1 << 15;
+
+/// Boxes of inputs 1 and 2, joined as a condition says: of a band, two or three in each row.
+fn chosen(site: &mut Site<'_, '_>, condition: &Known) -> Checked<TensorId> {
+    let inputs = [site.input(1)?, site.input(2)?];
+    let of_input = |sizes, input: &TensorId| both_ways(site.builder.shape(*input), sizes);
+    let sizes = inputs.iter().fold(condition.sizes(), of_input);
+    let shape = Broadcast::new(&sizes).index_map(&condition.shape)?.out_shape().clone();
+    let mut tensors = inputs;
+    for (tensor, input) in tensors.iter_mut().zip(inputs) {
+        *tensor = site.builder.moved_by(input, Broadcast::new(&sizes))?;
+    }
+    if shape.elements() == 0 {
+        return Ok(tensors[0]);
+    }
+    // The axes along which the condition may vary; there are few, since it has few elements.
+    let (mut axes, mut stride) = (Vec::new(), condition.numbers.len());
+    for (axis, size) in (shape.rank() - condition.shape.rank()..).zip(condition.shape.iter()) {
+        stride /= size;
+        if *size > 1 {
+            axes.push((axis, stride));
+        }
+    }
+    let ranges = shape.iter().map(|size| 0..*size).collect();
+    Boxes { shape, tensors, ranges, count: 0 }.joined(site, &axes, &condition.numbers)
+}
+
+/// The boxes as they are cut.
+struct Boxes {
+    shape: Shape,
+    tensors: [TensorId; 2],
+    /// The box that is reached.
+    ranges: Vec<Range<usize>>,
+    count: usize,
+}
+
+impl Boxes {
+    /// The part of the output that these entries of the condition choose, which vary along `axes`.
+    fn joined(
+        &mut self,
+        site: &mut Site<'_, '_>,
+        axes: &[(usize, usize)],
+        condition: &[Number],
+    ) -> Checked<TensorId> {
+        let [(axis, stride), rest @ ..] = axes else {
+            self.count += 1;
+            if self.count > MOST_BOXES {
+                return wrong!(
+                    "its condition cuts more than {MOST_BOXES} boxes, which is the limit"
+                );
+            }
+            let from = self.tensors[usize::from(condition[0] == Number::Integer(0))];
+            return site.builder.moved(from, cut(&self.shape, &self.ranges)?);
+        };
+        let whole = self.ranges[*axis].clone();
+        let (mut parts, mut begin) = (Vec::new(), 0);
+        let mut each = condition.chunks_exact(*stride).peekable();
+        while let Some(first) = each.next() {
+            let mut end = begin + 1;
+            while each.next_if(|next| *next == first).is_some() {
+                end += 1;
+            }
+            self.ranges[*axis] = begin..end;
+            parts.push(self.joined(site, rest, first)?);
+            begin = end;
+        }
+        self.ranges[*axis] = whole;
+        site.builder.joined(*axis, &parts)
+    }
+}

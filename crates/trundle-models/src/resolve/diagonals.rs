@@ -1,0 +1,132 @@
+//! Matrices along a diagonal: triangles of the data, and ones on zeros.
+
+use trundle_core::program::TensorId;
+use trundle_core::{DType, IndexMap, Shape};
+
+use super::element::Number;
+use super::numbers::MOST_ENTRIES;
+use super::pad::scalar_value;
+use super::site::Site;
+use super::slices::cut;
+use super::widen::push;
+use crate::problem::{Checked, wrong};
+use crate::{Constant, Data, ElementType, EyeSizes, Integers};
+
+/// The most rows that a triangle may cut, each into two parts.
+const MOST_ROWS: usize = 1 << 14;
+
+/// Trilu: the elements on one side of a diagonal, and zeros on the other.
+///
+/// It joins rows, each of which is a part of the data and a part of a fill. So nothing is held for an element, and one
+/// pass moves each row as two runs.
+///
+/// Source: ONNX's Trilu, opset 14.
+pub(super) fn triangle(
+    site: &mut Site<'_, '_>,
+    diagonal: Option<&Integers>,
+    is_upper: bool,
+) -> Checked<TensorId> {
+    let k = diagonal.map_or(Ok(0), |diagonal| site.single("k", diagonal))?;
+    let (data, shape) = (site.data()?, site.data_shape()?);
+    let [.., rows, columns] = shape[..] else {
+        return wrong!("it is of matrices, and shape {shape} has rank {}", shape.rank());
+    };
+    if shape.elements() == 0 {
+        return Ok(data);
+    }
+    let fill = scalar_value(site, None)?;
+    let fill = site.builder.moved(fill, IndexMap::broadcast(&shape))?;
+    // A row has so many elements of the first tensor, and then those of the second.
+    let (parts, more) = if is_upper { ([fill, data], 0) } else { ([data, fill], 1) };
+    let first_of = |row: usize| -> usize {
+        let count = row as i128 + i128::from(k) + more;
+        count.clamp(0, columns as i128).try_into().unwrap_or(columns)
+    };
+    // Rows that are all of one tensor: those before the first one that is cut, and those after the last one.
+    let within = |row: i128| -> usize { row.clamp(0, rows as i128).try_into().unwrap_or(rows) };
+    let from = within(-i128::from(k) - more + 1);
+    let to = within(columns as i128 - i128::from(k) - more).max(from);
+    if to - from > MOST_ROWS {
+        let cut = to - from;
+        return wrong!("it cuts {cut} rows, over the limit of {MOST_ROWS}");
+    }
+    let ends = (from..=to).chain([rows]);
+    let mut ranges: Vec<_> = shape.iter().map(|size| 0..*size).collect();
+    let axes = [shape.rank() - 2, shape.rank() - 1];
+    let (mut joined, mut begin) = (Vec::new(), 0);
+    for end in ends {
+        if end == begin {
+            continue;
+        }
+        ranges[axes[0]] = begin..end;
+        let at = first_of(begin);
+        let mut row = Vec::new();
+        for (part, range) in parts.into_iter().zip([0..at, at..columns]) {
+            if !range.is_empty() {
+                ranges[axes[1]] = range;
+                row.push(site.builder.moved(part, cut(&shape, &ranges)?)?);
+            }
+        }
+        joined.push(site.builder.joined(axes[1], &row)?);
+        begin = end;
+    }
+    site.builder.joined(axes[0], &joined)
+}
+
+/// Ones along a diagonal of matrices of zeros, made as a constant.
+///
+/// Source: ONNX's EyeLike, opset 9, and OpenVINO's Eye-9.
+pub(super) fn eye(
+    site: &mut Site<'_, '_>,
+    sizes: &EyeSizes,
+    diagonal: &Integers,
+    element: Option<DType>,
+) -> Checked<TensorId> {
+    let shape = match sizes {
+        EyeSizes::OfData => site.data_shape()?,
+        EyeSizes::Given { rows, columns, batch } => {
+            let mut sizes = site.list_or("batch_shape", batch.as_ref(), [])?;
+            sizes.push(site.single("num_rows", rows)?);
+            sizes.push(site.single("num_columns", columns)?);
+            let size = |size: &i64| {
+                usize::try_from(*size).map_err(|_| format!("sizes may not be negative, got {size}"))
+            };
+            Shape::new(sizes.iter().map(size).collect::<Result<Vec<_>, _>>()?)?
+        }
+    };
+    let [.., rows, columns] = shape[..] else {
+        return wrong!("it is a matrix, and shape {shape} has rank {}", shape.rank());
+    };
+    if matches!(sizes, EyeSizes::OfData) && shape.rank() != 2 {
+        return wrong!("it is a matrix, and shape {shape} has rank {}", shape.rank());
+    }
+    let k = site.single("the diagonal", diagonal)?;
+    let own = site.builder.element(site.data()?);
+    let dtype = match (element, own) {
+        (Some(dtype), _) | (None, ElementType::Fixed(dtype)) => dtype,
+        (None, ElementType::String) => return wrong!("there is no one of type {own}"),
+    };
+    let mut one = Vec::new();
+    let is_whole = dtype.packing().is_none();
+    if !is_whole || push(Number::Integer(1), dtype, &mut one).is_none() {
+        return wrong!("there is no one of type {dtype}");
+    }
+    let elements = shape.elements();
+    if elements > MOST_ENTRIES {
+        return wrong!("it has {elements} elements, over the limit of {MOST_ENTRIES}");
+    }
+    site.spend("elements of matrices", elements)?;
+    let mut bytes = vec![0; elements * one.len()];
+    let matrix = (rows * columns * one.len()).max(1);
+    for matrix in bytes.chunks_exact_mut(matrix) {
+        for row in 0..rows {
+            let column = usize::try_from(row as i128 + i128::from(k));
+            if let Some(column) = column.ok().filter(|column| *column < columns) {
+                let at = (row * columns + column) * one.len();
+                matrix[at..at + one.len()].copy_from_slice(&one);
+            }
+        }
+    }
+    let element = ElementType::Fixed(dtype);
+    site.builder.constant(&Constant { element, shape, data: Data::Bytes(bytes.into()) })
+}
