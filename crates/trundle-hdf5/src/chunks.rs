@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::OnceLock;
 
-use hdf5_reader::btree_v1::{BTreeV1Key, collect_btree_v1_leaves_storage};
 use hdf5_reader::chunk_index::{ChunkEntry, collect_v2_chunk_entries_storage};
 use hdf5_reader::extensible_array::collect_extensible_array_chunk_entries_storage;
 use hdf5_reader::fixed_array::collect_fixed_array_chunk_entries_storage;
 
+use crate::chunk_tree;
 use crate::error::{Error, guarded};
 use crate::filters::Filters;
 use crate::layout::{Dataspace, Index};
@@ -131,21 +131,7 @@ impl Chunked {
         // These two count chunks by what the dataset can become.
         let (shape, most) = (&self.shape, &self.space.most);
         let entries = match self.index {
-            Index::BTreeV1 => {
-                let leaves = collect_btree_v1_leaves_storage(
-                    storage,
-                    address,
-                    offset_size,
-                    length_size,
-                    Some(axes as u32),
-                    &chunk,
-                    None,
-                )?;
-                leaves
-                    .into_iter()
-                    .map(|(key, address)| entry_of(key, address, axes))
-                    .collect::<Result<_, _>>()?
-            }
+            Index::BTreeV1 => chunk_tree::entries(storage, address, axes)?,
             Index::Single { stored, mask } => {
                 let size = stored.unwrap_or(0);
                 vec![ChunkEntry { address, size, filter_mask: mask, offsets: vec![0; axes] }]
@@ -217,14 +203,6 @@ impl Chunked {
         let bytes = if entry.size == 0 { self.chunk_bytes as u64 } else { entry.size };
         Ok(Some(Stored { number, address: entry.address, bytes, mask: entry.filter_mask }))
     }
-}
-
-fn entry_of(key: BTreeV1Key, address: u64, axes: usize) -> Result<ChunkEntry, Error> {
-    let BTreeV1Key::RawData { chunk_size, filter_mask, mut offsets } = key else {
-        return Err(Error::malformed("a tree of links instead of chunks"));
-    };
-    offsets.truncate(axes);
-    Ok(ChunkEntry { address, size: chunk_size.into(), filter_mask, offsets })
 }
 
 /// Which chunk an index is in row-major order, if that can be counted.

@@ -97,7 +97,13 @@ impl Dataset {
             Layout::Contiguous(None) => Data::Filled(element),
             Layout::Contiguous(Some(_)) if bytes == 0 => Data::Filled(element),
             Layout::Contiguous(Some(address)) => Data::At(place(metadata, address, bytes)?),
-            Layout::Chunked { address, chunk, index, edges_are_plain } => {
+            Layout::Chunked { address, chunk, width, index, edges_are_plain } => {
+                if width != datatype.width as u64 {
+                    return Err(Error::malformed(format!(
+                        "chunks of elements of {width} bytes, but its type has {}",
+                        datatype.width
+                    )));
+                }
                 let chunk_bytes = chunk_bytes(&chunk, &space, datatype.width)?;
                 let filters = header.find(metadata, kind::FILTERS)?;
                 let filters = filters.map(|body| Filters::parse(&body)).transpose()?;

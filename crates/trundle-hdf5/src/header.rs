@@ -31,8 +31,12 @@ const MOST_BLOCKS: usize = 1 << 12;
 /// The bytes of a checksum.
 const CHECKSUM: usize = 4;
 
-/// Flags of a message: that it is elsewhere, and this only says where.
+/// Flags of a message: that it is elsewhere, and this only says where; that a reader must know its kind.
 const IS_SHARED: u8 = 0x02;
+const MUST_BE_KNOWN: u8 = 0x80;
+
+/// The last kind of messages in the specification.
+const LAST_KIND: u16 = 0x18;
 
 /// A message: what it is of, and its bytes.
 #[derive(Debug)]
@@ -99,6 +103,9 @@ impl ObjectHeader {
                 cursor.skip(2 * usize::from(style.has_creation_order))?;
             }
             let body = cursor.read_bytes(usize::from(bytes))?;
+            if kind > LAST_KIND && flags & MUST_BE_KNOWN != 0 {
+                return Err(Error::unsupported(format!("a message of kind {kind} is unknown")));
+            }
             if kind == kind::CONTINUATION {
                 let mut place = Cursor::new(body);
                 let address = place.read_offset(metadata.offset_size)?;

@@ -30,6 +30,9 @@ impl Dataspace {
                 return Err(Error::unsupported(format!("sizes of version {version} are unknown")));
             }
         }
+        if flags & !1 != 0 {
+            return Err(Error::unsupported(format!("sizes with the flags {flags:#x} are unknown")));
+        }
         let axes = usize::from(axes);
         if axes > MOST_AXES {
             return Err(Error::unsupported(format!("{axes} axes, where {MOST_AXES} are the most")));
@@ -66,6 +69,8 @@ pub(crate) enum Layout {
         address: Option<u64>,
         /// The sizes of a chunk, without the bytes of an element that stand behind them.
         chunk: Vec<u64>,
+        /// The bytes of an element.
+        width: u64,
         index: Index,
         /// Whether chunks that reach beyond the end are stored without filters.
         edges_are_plain: bool,
@@ -141,8 +146,8 @@ fn chunked_by_tree(
 ) -> Result<Layout, Error> {
     let sizes: Result<Vec<u64>, _> =
         (0..axes).map(|_| cursor.read_u32_le().map(u64::from)).collect();
-    let chunk = without_element(sizes?)?;
-    Ok(Layout::Chunked { address, chunk, index: Index::BTreeV1, edges_are_plain: false })
+    let (chunk, width) = without_element(sizes?)?;
+    Ok(Layout::Chunked { address, chunk, width, index: Index::BTreeV1, edges_are_plain: false })
 }
 
 /// Of version 4, and of version 5, whose sizes of stored chunks are longer.
@@ -150,7 +155,10 @@ fn chunked(cursor: &mut Cursor<'_>, metadata: &Metadata, version: u8) -> Result<
     let (flags, axes, size_bytes) = (cursor.read_u8()?, cursor.read_u8()?, cursor.read_u8()?);
     let sizes: Result<Vec<u64>, _> =
         (0..axes).map(|_| cursor.read_uvar(usize::from(size_bytes))).collect();
-    let chunk = without_element(sizes?)?;
+    let (chunk, width) = without_element(sizes?)?;
+    if flags & !3 != 0 {
+        return Err(Error::unsupported(format!("chunks with the flags {flags:#x} are unknown")));
+    }
     let index = match cursor.read_u8()? {
         1 if flags & 2 != 0 => {
             let length_size = if version == 4 { metadata.length_size } else { 8 };
@@ -178,16 +186,16 @@ fn chunked(cursor: &mut Cursor<'_>, metadata: &Metadata, version: u8) -> Result<
         }
     };
     let address = metadata.address(cursor)?;
-    Ok(Layout::Chunked { address, chunk, index, edges_are_plain: flags & 1 != 0 })
+    Ok(Layout::Chunked { address, chunk, width, index, edges_are_plain: flags & 1 != 0 })
 }
 
-/// Sizes of a chunk, without that of an element.
-fn without_element(mut sizes: Vec<u64>) -> Result<Vec<u64>, Error> {
-    sizes.pop();
+/// Sizes of a chunk, and the bytes of an element that stand behind them.
+fn without_element(mut sizes: Vec<u64>) -> Result<(Vec<u64>, u64), Error> {
+    let width = sizes.pop().unwrap_or(0);
     if sizes.is_empty() || sizes.len() > MOST_AXES || sizes.contains(&0) {
         return Err(Error::malformed(format!("chunks of sizes {sizes:?}")));
     }
-    Ok(sizes)
+    Ok((sizes, width))
 }
 
 /// The bytes of the element that stands for all that was never written, if the dataset says which.

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+mod chunk_tree;
 mod chunks;
 mod dataset;
 mod datatype;

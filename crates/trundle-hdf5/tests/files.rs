@@ -239,6 +239,27 @@ fn chance(seed: &mut u64, most: usize) -> usize {
 }
 
 #[test]
+fn a_tree_of_chunks_with_another_offset_in_a_key_is_refused() {
+    let bytes = bytes_of("old-chunked.h5");
+    let trees: Vec<usize> = (0..bytes.len() - 6)
+        .filter(|at| bytes[*at..].starts_with(b"TREE\x01") && bytes[*at + 6] > 0)
+        .collect();
+    assert!(trees.len() > 3);
+    for tree in trees {
+        // Of two axes: a length, a mask, two offsets, one within an element, and an address.
+        for key in 0..usize::from(bytes[tree + 6]) {
+            for at in (tree + 24 + 40 * key + 8..).take(24) {
+                let mut changed = bytes.clone();
+                changed[at] ^= 0x80;
+                let file = open(&changed).unwrap();
+                let read = file.datasets.iter().map(|each| elements(each, &changed));
+                assert!(read.filter(Result::is_err).count() == 1, "key {key}, byte {at}");
+            }
+        }
+    }
+}
+
+#[test]
 fn no_damaged_file_is_more_than_refused() {
     let mut seed = 5;
     for name in [
