@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 use zarrs::array::codec::api::Codec;
-use zarrs::convert::array_metadata_v2_to_v3;
+use zarrs::convert::{ArrayMetadataV2ToV3Error, array_metadata_v2_to_v3};
 use zarrs::metadata::v2::MetadataV2;
 use zarrs::metadata::v3::{ArrayMetadataV3, MetadataV3};
 
@@ -144,7 +144,12 @@ fn of_v2(mut stated: Value) -> Result<ArrayMetadataV3, Error> {
         check_codec(name, codec, is_understood)?;
     }
     let stated = serde_json::from_value(stated).map_err(|error| wrong(V2_ARRAY, error))?;
-    array_metadata_v2_to_v3(&stated).map_err(|error| wrong(V2_ARRAY, error))
+    array_metadata_v2_to_v3(&stated).map_err(|error| match error {
+        ArrayMetadataV2ToV3Error::UnsupportedDataType(dtype) => {
+            Error::Unsupported(format!("elements of type {dtype} are not read"))
+        }
+        error => wrong(V2_ARRAY, error),
+    })
 }
 
 /// The fill value in the form that zarrs knows, where it knows another than version 2 allows: null, which says

@@ -387,6 +387,7 @@ fn metadata_that_are_not_understood_are_refused_with_the_value_and_the_limit() {
             "elements of the structured type [[\"a\",\"<i4\"],[\"b\",\"<f4\"]] are not read",
         ),
         (".zarray", json!({"dtype": 7}), ""),
+        (".zarray", json!({"dtype": "|S3"}), "elements of type |S3 are not read"),
         (".zarray", json!({"order": "A"}), ""),
         (".zarray", json!({"dimension_separator": "-"}), ""),
         (".zarray", json!({"fill_value": {"x": 1}}), ""),

@@ -595,7 +595,7 @@ fn hostile_stores_are_refused_and_take_no_memory() {
         (metadata(&[huge, huge], &[4, 4], &plain()), b"", ""),
         (metadata(&[4; 40], &[4; 40], &plain()), b"", "40 axes"),
         (json!({ "zarr_format": 3, "node_type": "array" }), b"", ""),
-        (json!({ "zarr_format": 3 }), b"", "says of no array and no group"),
+        (json!({ "zarr_format": 3 }), b"", "neither \"array\" nor \"group\""),
     ] {
         let place = Place::new();
         write(&place, &all, first);
