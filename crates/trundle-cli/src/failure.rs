@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind};
+use std::path::Path;
 
 use trundle::{ParseError, PlanError};
 use trundle_formats::{ExitClass, Problem, Shown};
@@ -94,6 +95,13 @@ impl Failure {
     #[must_use]
     pub(crate) fn of_plan(self) -> Failure {
         Failure { code: if self.code == 2 { 3 } else { self.code }, ..self }
+    }
+
+    /// There is nothing to resume, and the output at `path` replaces an input.
+    pub(crate) fn maybe_done(path: &Path) -> Failure {
+        let subject = format!("{}: ", Shown(&path.to_string_lossy()));
+        let problem = Box::new(trundle_disk::Problem::MaybeDone);
+        Failure::from(trundle_disk::Error { subject, problem })
     }
 
     /// What the crates below say how bad it is.
@@ -207,6 +215,10 @@ impl From<trundle_disk::Error> for Failure {
                     class,
                     format!("{subject}{needed} are needed on the disk, {available} are free"),
                 )
+            }
+            problem @ trundle_disk::Problem::MaybeDone => {
+                Failure::of(class, format!("{subject}{problem}"))
+                    .with_hint("check the file, then run again without --resume")
             }
             problem => Failure::of(class, format!("{subject}{problem}")),
         }

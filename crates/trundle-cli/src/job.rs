@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::json;
-use trundle_disk::{Finished, Job, Observer, PlanOptions, RunOptions, Source, Storage, TensorJob};
-use trundle_formats::{FORMATS, Format, Output, Shown, TensorFile, is_url};
+use trundle_disk::{Finished, Job, PlanOptions, RunOptions, Source, Storage, TensorJob};
+use trundle_formats::{FORMATS, Format, Output, Problem, Shown, TensorFile, is_url};
 
 use crate::args::{ChunkArgs, MeansArgs, MoveArgs, StorageArg, WriteArgs};
 use crate::axes;
@@ -183,7 +183,9 @@ pub(crate) fn write_with(
 ) -> Result<(), Failure> {
     let mut output = Output::create(path, force)?;
     write(&mut output).map_err(|error| {
-        Failure::running(format!("{}: cannot write: {error}", shown_output(path)))
+        let file = if path == Path::new("-") { "stdout".into() } else { path.to_string_lossy() };
+        let problem = Problem::Io { doing: "write", source: error };
+        trundle_formats::Error { file: file.into_owned(), problem }
     })?;
     Ok(output.finish()?)
 }
@@ -275,12 +277,9 @@ fn is_special(path: &Path) -> bool {
 pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outcome, Failure> {
     let (writing, planning) = (&moving.writing, &moving.planning);
     let format = output_format(&writing.output, writing.to, operation.input.path())?;
-    format.map_or(Ok(()), |format| check_output(format, writing))?;
     let mut opened = operation.open()?;
-    if format.is_none() {
-        check_output(opened[0].format(), writing)?;
-    }
     let format = format.unwrap_or(opened[0].format());
+    check_output(format, writing)?;
     let choice = Choice::of(operation, &opened, planning, format)?;
     coordinates::warn(operation, opened[0].headers(), &choice, planning, writing.quiet);
     let (metadata, untrue) = axes::still_true(&opened[0], &choice);
@@ -464,15 +463,12 @@ pub(crate) fn run_jobs(
     let prepared =
         jobs.into_iter().map(|(job, path)| job.prepare(sources, &path, options, &progress));
     let prepared = prepared.collect::<Result<Vec<Finished>, _>>();
-    let done = prepared.and_then(|prepared| {
-        progress.resumable(false);
-        prepared.into_iter().map(Finished::finish).collect::<Result<Vec<_>, _>>()
-    });
+    let done = prepared.and_then(|prepared| Finished::finish(prepared, &progress));
     progress.finish();
     let done = done.map_err(|error| progress.failure(error))?;
-    outcome.move_seconds = Some(done.iter().map(|each| each.move_seconds).sum());
-    outcome.verified = done.iter().all(|each| each.verified);
-    outcome.resumed = done.iter().any(|each| each.resumed);
+    outcome.move_seconds = Some(done.move_seconds);
+    outcome.verified = done.verified;
+    outcome.resumed = done.resumed;
     Ok(outcome)
 }
 

@@ -69,24 +69,21 @@ pub(crate) fn run(
     };
     // All are decided before anything is written.
     let jobs = outputs.iter().map(job).collect::<Result<Vec<Job>, Failure>>()?;
-    let mut outcome = FileOutcome { passes: 0, move_seconds: 0.0, resumed: false };
+    let mut passes = 0;
     let mut sources: Vec<Source<'_>> = Vec::new();
     for ModelInput { file, path, .. } in inputs.iter_mut().filter(|input| input.data.is_none()) {
         sources.extend(file.as_mut().map(|file| Source { file, path }));
     }
     let mut prepared: Vec<Finished> = Vec::with_capacity(jobs.len());
     for (job, output) in jobs.into_iter().zip(outputs) {
-        outcome.passes += job.tensors().iter().map(TensorJob::passes).sum::<usize>();
+        passes += job.tensors().iter().map(TensorJob::passes).sum::<usize>();
         let options = RunOptions { overwrite: run.force, verify: run.verify, resume: run.resume };
         let done = job.prepare(&mut sources, &output.path, options, progress);
         prepared.push(done.map_err(|error| progress.failure(error))?);
     }
-    for each in prepared {
-        let Outcome { move_seconds, resumed, .. } = each.finish()?;
-        outcome.move_seconds += move_seconds;
-        outcome.resumed |= resumed;
-    }
-    Ok(outcome)
+    let done = Finished::finish(prepared, progress).map_err(|error| progress.failure(error))?;
+    let Outcome { move_seconds, resumed, .. } = done;
+    Ok(FileOutcome { passes, move_seconds, resumed })
 }
 
 /// What each input of a model's program is: one of the files that are not in memory, or what is.

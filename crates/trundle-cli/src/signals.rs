@@ -1,29 +1,34 @@
-//! What happens when the program is told to stop.
+//! Signals that stop the program.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(unix)]
 use crate::say::say;
 
-/// Whether a later run can go on with what is there beside temporary files.
+/// Whether `--resume` can continue from files that are not temporary files.
 static RESUMES: AtomicBool = AtomicBool::new(false);
 
-/// Says whether whoever stops the program is told that another run goes on with what is there.
+/// Sets whether the program says, when it is stopped, that `--resume` continues from here.
 pub(crate) fn tell_of_resume(is: bool) {
     RESUMES.store(is, Ordering::Relaxed);
 }
 
-/// Lets SIGINT, SIGTERM and SIGHUP remove what is not finished before they end the program as ever. What is in a
-/// bucket can take a while: a second signal ends it at once.
+/// Lets SIGINT, SIGTERM and SIGHUP remove unfinished outputs before they end the program. Removing from a
+/// bucket can take a while: a second signal ends the program at once. Once the outputs are being renamed,
+/// all of these signals are ignored, and the program finishes.
+///
+/// SIGXFSZ is ignored too, so that a write beyond `ulimit -f` fails with an error instead.
 #[cfg(unix)]
 pub(crate) fn clean_up_when_stopped() {
     use std::sync::{Arc, mpsc};
 
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
     use signal_hook::flag::register_conditional_default;
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
+    // A handler that does nothing but set a flag: the write returns EFBIG.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let (ready, is_ready) = mpsc::channel();
     let wait = move || {
         let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
@@ -34,21 +39,21 @@ pub(crate) fn clean_up_when_stopped() {
         let Ok(mut signals) = Signals::new(wanted) else { return };
         let _ = ready.send(());
         for signal in signals.forever() {
-            is_told.store(true, Ordering::Relaxed);
-            if trundle_formats::remove_temporary_files() || RESUMES.load(Ordering::Relaxed) {
+            let ending = || is_told.store(true, Ordering::Relaxed);
+            let Some(is_kept) = trundle_formats::remove_temporary_files(ending) else { continue };
+            if is_kept || RESUMES.load(Ordering::Relaxed) {
                 say("stopped; the same command with --resume continues from here");
             }
             let _ = emulate_default_handler(signal);
         }
     };
-    // Without the thread, the signals end the program at once: all that is lost is the cleaning.
+    // Without the thread, signals end the program at once and leave temporary files.
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
-    // There is nothing to clean up before this; it ends at once where nobody will listen.
+    // There is nothing to clean up before this. If the thread could not start, this returns at once.
     let _ = is_ready.recv();
 }
 
-/// Whether whoever started the program wants it to live through a signal, as `nohup` does; where
-/// Linux tells.
+/// Whether the program was started with a signal ignored, as `nohup` does. Always false except on Linux.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -57,16 +62,16 @@ fn is_ignored(signal: i32) -> bool {
     mask >> (signal - 1) & 1 == 1
 }
 
-/// Ends the program as one ends that writes to a pipe which nobody reads.
+/// Ends the program by SIGPIPE, as a write to a closed pipe ends other programs.
 #[cfg(unix)]
 pub(crate) fn end_unread() {
     let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
 }
 
-/// Elsewhere it ends with an exit code.
+/// On other systems the program ends with an exit code.
 #[cfg(not(unix))]
 pub(crate) fn end_unread() {}
 
-/// Elsewhere the system ends the program at once.
+/// On other systems the program ends at once.
 #[cfg(not(unix))]
 pub(crate) fn clean_up_when_stopped() {}

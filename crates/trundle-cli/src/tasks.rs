@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use trundle_disk::{Job, NumberedJob, Source, Stage, TaskOptions, TaskPlan};
-use trundle_formats::{Output, TensorFile};
+use trundle_formats::{Output, TensorFile, is_within};
 
 use crate::args::{DryRunArgs, MeansArgs, NumberingArgs, PlannedArgs, StorageArg};
 use crate::commands::plan::{Decided, decided};
@@ -236,18 +236,6 @@ impl PlanFile {
             "max_mem": self.max_mem,
         })
     }
-}
-
-/// Whether a path leads to a file or a folder, or into it.
-fn is_within(path: &Path, other: &Path) -> bool {
-    let whole = |path: &Path| -> Option<PathBuf> {
-        let path = std::path::absolute(path).ok()?;
-        path.canonicalize().ok().or_else(|| {
-            let folder = path.parent()?.canonicalize().ok()?;
-            Some(folder.join(path.file_name()?))
-        })
-    };
-    whole(path).zip(whole(other)).is_some_and(|(path, other)| path.starts_with(other))
 }
 
 /// What is said of tasks.

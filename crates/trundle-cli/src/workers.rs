@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use trundle_disk::{Job, NumberedJob, Observer, Source, Stage, TaskOptions, TaskPlan};
-use trundle_formats::{Leftover, Output, is_url, leftovers};
+use trundle_formats::{Leftover, Output, is_url, leftovers, overlaps};
 
 use crate::PROGRAM;
 use crate::args::{MeansArgs, WriteArgs};
@@ -63,6 +63,9 @@ pub(crate) fn run(
             ));
         }
         Some(plan) => plan,
+        None if writing.resume && sources.iter().any(|source| overlaps(output, source.path)) => {
+            return Err(Failure::maybe_done(output));
+        }
         None => {
             // Those of earlier workers, which nobody goes on with.
             if let Some(earlier) = earlier.filter(|_| is_url(output)) {

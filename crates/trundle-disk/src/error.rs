@@ -58,6 +58,11 @@ pub enum Problem {
     /// What an earlier run left cannot be gone on with.
     #[error("cannot resume: {0}")]
     Resume(String),
+    /// There is nothing to resume, and the output replaces a source: an earlier run may have moved it.
+    #[error(
+        "nothing to resume, and the output is the input, which an earlier run may have moved already"
+    )]
+    MaybeDone,
     /// Another process writes the same output.
     #[error("is being written by another process")]
     Busy,
@@ -135,9 +140,11 @@ impl Problem {
             | Problem::MissingTasks(_)
             | Problem::Different(_) => ExitClass::Failed,
             Problem::Chunks(_) => ExitClass::Usage,
-            Problem::Plan(_) | Problem::Memory { .. } | Problem::Resume(_) | Problem::Tasks(_) => {
-                ExitClass::Refused
-            }
+            Problem::Plan(_)
+            | Problem::Memory { .. }
+            | Problem::Resume(_)
+            | Problem::MaybeDone
+            | Problem::Tasks(_) => ExitClass::Refused,
         }
     }
 }

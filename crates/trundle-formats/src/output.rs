@@ -34,6 +34,8 @@ pub struct Output {
     path: PathBuf,
     overwrite: bool,
     target: Target,
+    /// Whether all that was written is on the disk.
+    is_synced: bool,
 }
 
 #[derive(Debug)]
@@ -128,7 +130,7 @@ impl Output {
             Ok(Target::Folder(temporary, place, folder))
         };
         let target = create().map_err(|problem| Error::at(path, "stdout", problem))?;
-        Ok(Output { path: path.to_owned(), overwrite, target })
+        Ok(Output { path: path.to_owned(), overwrite, target, is_synced: false })
     }
 
     /// Begins the output at `path`, or stdout for `-`.
@@ -139,7 +141,7 @@ impl Output {
     pub fn create(path: &Path, overwrite: bool) -> Result<Output, Error> {
         let target = Target::create(path, overwrite, None)
             .map_err(|problem| Error::at(path, "stdout", problem))?;
-        Ok(Output { path: path.to_owned(), overwrite, target })
+        Ok(Output { path: path.to_owned(), overwrite, target, is_synced: false })
     }
 
     /// [`Output::create`] under a name that a later run with the same `tag` finds again, should this
@@ -155,7 +157,7 @@ impl Output {
     ) -> Result<Output, Error> {
         let target = Target::create(path, overwrite, Some((tag, begin)))
             .map_err(|problem| Error::at(path, "stdout", problem))?;
-        Ok(Output { path: path.to_owned(), overwrite, target })
+        Ok(Output { path: path.to_owned(), overwrite, target, is_synced: false })
     }
 
     /// The folder that the output will be in, and what is written beside it; `None` for stdout, a pipe or a
@@ -226,14 +228,34 @@ impl Output {
         }
     }
 
+    /// Waits until all that was written would survive a power failure, so that
+    /// [`Output::finish`] has little to do. Of a stream, and of what is in a bucket, that does nothing.
+    ///
+    /// # Errors
+    /// [`Error`] if not all can be written to the disk.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        let synced = match &self.target {
+            _ if self.is_synced => Ok(()),
+            Target::Replace(file, _) => file.file().sync_all(),
+            Target::Folder(folder, ..) => folder.sync(),
+            #[cfg(feature = "s3")]
+            Target::Bucket(..) => Ok(()),
+            Target::Special(_) | Target::Stdout(_) => Ok(()),
+        };
+        synced.map_err(|error| Error::at(&self.path, "stdout", Problem::writing(error)))?;
+        self.is_synced = true;
+        Ok(())
+    }
+
     /// Makes all that was written appear at the path.
     ///
     /// # Errors
     /// [`Error`] if not all can be written out to the disk, or if a file has appeared at the path
     /// since and `overwrite` is not set. Nothing has changed there then. What was written out and
     /// cannot have its name stays under another, which the error tells: [`Problem::Kept`].
-    pub fn finish(self) -> Result<(), Error> {
-        let Output { path, overwrite, target } = self;
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.sync()?;
+        let Output { path, overwrite, target, .. } = self;
         target.finish(overwrite).map_err(|problem| Error::at(&path, "stdout", problem))
     }
 }
@@ -256,7 +278,6 @@ impl Target {
         let (file, place) = match self {
             Target::Replace(file, place) => (file, place),
             Target::Folder(folder, place, format) => {
-                folder.sync().map_err(Problem::writing)?;
                 folder.persist(&place, overwrite, format)?;
                 sync_folder(folder_of(&place));
                 return Ok(());
@@ -266,7 +287,6 @@ impl Target {
             Target::Special(mut file) => return file.flush().map_err(Problem::writing),
             Target::Stdout(mut stdout) => return stdout.flush().map_err(Problem::writing),
         };
-        file.file().sync_all().map_err(Problem::writing)?;
         let as_before = || match find(&place, overwrite)? {
             Found::Regular(metadata) => {
                 file.file().set_permissions(metadata.permissions()).map_err(Problem::writing)
@@ -433,6 +453,42 @@ fn find(place: &Path, overwrite: bool) -> Result<Found, Problem> {
 /// no paths to it.
 fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// Whether `path` leads to the file or the folder at `other`, or into it, by whatever links. Neither has
+/// to exist.
+pub fn is_within(path: &Path, other: &Path) -> bool {
+    real_path(path).starts_with(real_path(other))
+}
+
+/// Whether an output at one path replaces something that is read at the other: the paths lead to one
+/// file or folder, or one leads into the other. Nothing overlaps with stdin or stdout.
+pub fn overlaps(path: &Path, other: &Path) -> bool {
+    if is_stream(path) || is_stream(other) {
+        return false;
+    }
+    is_within(path, other) || is_within(other, path) || is_same_file(path, other)
+}
+
+/// The path without links and `..`, as far as it exists; that of something in a bucket stays as it is.
+fn real_path(path: &Path) -> PathBuf {
+    let of_folder = || Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(of_folder).unwrap_or_else(|| path.to_owned())
+}
+
+/// Whether two paths lead to one file, which can have two names: hard links, or a folder that is mounted
+/// at two places.
+#[cfg(unix)]
+fn is_same_file(path: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    identity(path).is_some_and(|own| identity(other) == Some(own))
+}
+
+#[cfg(not(unix))]
+fn is_same_file(_: &Path, _: &Path) -> bool {
+    false
 }
 
 /// Where the symbolic links at `path` lead, also if nothing is there.

@@ -12,7 +12,7 @@ use crate::blob::nanoseconds;
 use crate::format::{FolderFormat, NewFolder};
 use crate::output::{find_folder_place, find_place, folder_of, sync_folder};
 use crate::shared_output::{Shared, WrittenFiles, work_folder};
-use crate::temporary_file::{LOCK_TRIES, LOCK_WAIT, creating, is_at, lock};
+use crate::temporary_file::{LOCK_TRIES, LOCK_WAIT, begin_finishing, creating, is_at, lock};
 use crate::temporary_folder::{remove, rename_to_place, sync_below};
 use crate::{Blob, FileSkeleton, Format, Problem};
 
@@ -63,10 +63,12 @@ impl SharedFolder {
         // Whether it may be overwritten was asked when it was begun.
         let mut shared = SharedFolder::at(format, path, true, tag)?;
         shared.overwrite = overwrite;
-        let is_begun = shared.take()? && shared.part.exists();
-        match is_begun {
+        // A folder that was replaced has the name of the part until it is removed, and the process that
+        // exchanged the two may have ended before that.
+        let is_finished = id.is_some() && id == id_of(&shared.place).as_deref();
+        match !is_finished && shared.take()? && shared.part.exists() {
             true => Ok(Ok(shared)),
-            false => Ok(Err(id.is_some() && id == id_of(&shared.place).as_deref())),
+            false => Ok(Err(is_finished)),
         }
     }
 
@@ -233,6 +235,7 @@ impl Shared for SharedFolder {
             return Err(Problem::Busy);
         }
         self.sync().map_err(Problem::writing)?;
+        begin_finishing().map_err(Problem::writing)?;
         let replaced = match self.format {
             Some(format) => rename_to_place(&self.part, &self.place, self.overwrite, format)?,
             None => rename_file(&self.part, &self.place, self.overwrite).map(|()| None)?,

@@ -24,32 +24,66 @@ const FINISHED_NAMES: u32 = 100;
 
 /// The temporary files there are.
 static TEMPORARY_FILES: Mutex<Registry> =
-    Mutex::new(Registry { files: BTreeMap::new(), removed: false });
+    Mutex::new(Registry { files: BTreeMap::new(), stage: Stage::Writing });
 
 struct Registry {
     /// Each file, and whether a later run can go on with it.
     files: BTreeMap<PathBuf, bool>,
-    /// Set for good by [`remove_temporary_files`]: no file may follow those that it removed.
-    removed: bool,
+    stage: Stage,
+}
+
+/// What this process does with its temporary files.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Writing,
+    /// Renames whole files: see [`begin_finishing`].
+    Finishing,
+    /// Is about to end: see [`remove_temporary_files`]. No file may follow those that were removed.
+    Removed,
 }
 
 fn registry() -> MutexGuard<'static, Registry> {
     TEMPORARY_FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the temporary files of all outputs that are not finished: for a program that is about
-/// to end by a signal, which drops nothing. Those outputs can no longer be finished, and none can
-/// be begun any more. Files that are [kept](TemporaryFile::keep) stay; whether there are any is the
-/// answer.
-pub fn remove_temporary_files() -> bool {
+/// Removes the temporary files of all outputs that are not finished, for a program that is about to
+/// end by a signal, which drops nothing. Those outputs can no longer be finished, and no output can
+/// be begun any more. Returns whether [kept](TemporaryFile::keep) files stay.
+///
+/// Returns `None` and removes nothing if outputs are [being renamed](begin_finishing): the program
+/// must go on then. Calls `ending` before the first removal.
+pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
     let mut registry = registry();
-    registry.removed = true;
+    if registry.stage == Stage::Finishing {
+        return None;
+    }
+    registry.stage = Stage::Removed;
+    ending();
     for (file, _) in registry.files.iter().filter(|(_, kept)| !**kept) {
         remove(file);
     }
     #[cfg(feature = "s3")]
     crate::bucket_output::remove_begun();
-    registry.files.values().any(|kept| *kept)
+    Some(registry.files.values().any(|kept| *kept))
+}
+
+/// Makes it too late for [`remove_temporary_files`]: the outputs are whole, and the next step renames
+/// the first of them. If the program ended between two renames, some outputs would be new and some
+/// old; if it ended after the last, a finished job would look like an interrupted one.
+///
+/// This lasts until the process makes another temporary file.
+///
+/// # Errors
+/// If the files are removed already.
+pub fn begin_finishing() -> io::Result<()> {
+    let mut registry = registry();
+    if registry.stage == Stage::Removed {
+        drop(registry);
+        wait_for_end();
+        return Err(io::ErrorKind::Interrupted.into());
+    }
+    registry.stage = Stage::Finishing;
+    Ok(())
 }
 
 /// How long a thread waits for the end of a program that is about to end.
@@ -58,7 +92,7 @@ const END_WAIT: Duration = Duration::from_secs(10);
 /// Lets the thread wait for the end of a program that has [removed](remove_temporary_files) what it writes
 /// to: nothing is to be said of what fails because of that.
 pub(crate) fn wait_for_end() {
-    if registry().removed {
+    if registry().stage == Stage::Removed {
         std::thread::sleep(END_WAIT);
     }
 }
@@ -82,9 +116,10 @@ impl Entry {
         make: impl FnOnce() -> Result<T, Problem>,
     ) -> Result<(T, Entry), Problem> {
         let mut registry = registry();
-        if registry.removed {
+        if registry.stage == Stage::Removed {
             return Err(creating(io::ErrorKind::Interrupted.into()));
         }
+        registry.stage = Stage::Writing;
         let made = make()?;
         // Wherever the program goes meanwhile.
         let path = std::path::absolute(path).map_err(creating)?;
@@ -96,7 +131,7 @@ impl Entry {
     /// one of them.
     pub(crate) fn ended<T>(&self, last: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
         let mut registry = registry();
-        if registry.removed {
+        if registry.stage == Stage::Removed {
             drop(registry);
             wait_for_end();
             return Err(creating(io::ErrorKind::Interrupted.into()));

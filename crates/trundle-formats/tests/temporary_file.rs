@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::Write;
 
-use trundle_formats::{Output, remove_temporary_files};
+use trundle_formats::{Output, begin_finishing, remove_temporary_files};
 
 #[test]
 fn what_is_unfinished_can_be_removed_before_the_process_ends() {
@@ -19,7 +19,14 @@ fn what_is_unfinished_can_be_removed_before_the_process_ends() {
     let mut output = Output::create(&folder.path().join("out.npy"), false).unwrap();
     output.write_all(b"half").unwrap();
     assert_eq!(names().len(), 2);
-    remove_temporary_files();
+    // While outputs are renamed, it is too late; another output can be stopped again.
+    begin_finishing().unwrap();
+    assert_eq!(remove_temporary_files(|| unreachable!()), None);
+    assert_eq!(names().len(), 2);
+    Output::check(&folder.path().join("other.npy"), false).unwrap();
+    let mut is_told = false;
+    assert_eq!(remove_temporary_files(|| is_told = true), Some(false));
+    assert!(is_told && begin_finishing().is_err());
     assert_eq!(names(), ["finished.npy"]);
     assert!(output.finish().is_err());
     // Nothing may be left by what goes on until the process has ended.

@@ -78,8 +78,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let [volume, moved, before, after] = files.paths();
 
     make_volume(&shape, &volume, args.json)?;
-    let outcome = move_volume(&volume, &moved, args)?;
     let times = time_beside_copy(&shape, args.threads)?;
+    let outcome = move_volume(&volume, &moved, args)?;
     draw_middle(&volume, &before)?;
     draw_middle(&moved, &after)?;
 

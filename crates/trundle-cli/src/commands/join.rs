@@ -66,12 +66,9 @@ pub(crate) fn run(asked: &Join<'_>, writing: &WriteArgs, means: &MeansArgs) -> R
     job::check_streams(writing, means.json)?;
     let files = Files::of(asked.parts)?;
     let format = job::output_format(&writing.output, writing.to, files.first())?;
-    format.map_or(Ok(()), |format| job::check_output(format, writing))?;
     let mut opened = files.open()?;
-    if format.is_none() {
-        job::check_output(opened[0].format(), writing)?;
-    }
     let format = format.unwrap_or(opened[0].format());
+    job::check_output(format, writing)?;
     let means = &means.among(files.paths().chain([&*writing.output]));
     let joined = files.joined(&opened, asked, format)?;
     let (metadata, untrue) = joined.metadata(&opened[0]);
@@ -98,8 +95,8 @@ pub(crate) fn run(asked: &Join<'_>, writing: &WriteArgs, means: &MeansArgs) -> R
 pub(crate) fn plan(asked: &Join<'_>, means: &MeansArgs, dry: &DryRunArgs) -> Result<(), Failure> {
     let files = Files::of(asked.parts)?;
     let format = dry.format(files.first())?;
-    dry.check_output(format)?;
     let mut opened = files.open()?;
+    dry.check_output(format)?;
     opened.iter_mut().try_for_each(TensorFile::read_on)?;
     let format = format.unwrap_or(job::format_like(&opened[0]));
     let means = &means.among(files.paths().chain(dry.output.as_deref()));

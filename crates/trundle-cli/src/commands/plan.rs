@@ -54,9 +54,8 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
             "--tasks is for --device cpu: what a device does are launches, which --json lists",
         ));
     }
-    let format = dry.format(operation.input.path())?;
-    dry.check_output(format)?;
     let Decided { mut opened, format, choice, job } = decided(operation, planned, means)?;
+    dry.check_output(Some(format))?;
     opened.iter_mut().try_for_each(TensorFile::read_on)?;
     if let Some(plan) = &numbering.tasks {
         return tasks::begin(plan, &mut opened, &job, operation, planned);

@@ -52,14 +52,10 @@ pub(crate) fn run(
     let format = job::output_format(&writing.output, writing.to, input.path())?;
     format.map_or(Ok(()), |format| keeps_record(format, &writing.output))?;
     job::check_streams(writing, means.json)?;
-    let check = |format: &Format| Output::check_as(format, &writing.output, writing.force);
-    format.map_or(Ok(()), check)?;
     let mut file = input.open()?;
-    if format.is_none() {
-        check(file.format())?;
-    }
     let format = format.unwrap_or(file.format());
     keeps_record(format, &writing.output)?;
+    Output::check_as(format, &writing.output, writing.force)?;
     check_all_is_kept(&file, input.path())?;
     let relayout = Relayout::of(&file, &rules).map_err(|failure| within(input.path(), failure))?;
     let between = means.between(input.path(), Some(&writing.output));
@@ -91,11 +87,11 @@ pub(crate) fn plan(
     let rules = rules(asked)?;
     let input = asked.described.of(&asked.input)?;
     let format = dry.format(input.path())?;
-    dry.check_output(format)?;
     if let (Some(format), Some(output)) = (format, &dry.output) {
         keeps_record(format, output)?;
     }
     let mut file = input.open()?;
+    dry.check_output(format)?;
     file.read_on()?;
     check_all_is_kept(&file, input.path())?;
     let relayout = Relayout::of(&file, &rules).map_err(|failure| within(input.path(), failure))?;

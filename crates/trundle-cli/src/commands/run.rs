@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use trundle::Shape;
 use trundle::lowering::Move;
 use trundle_formats::{
-    NamedTensor, Output, Shown, StoredDType, TensorHint, check_output, is_steering, stage,
+    NamedTensor, Output, Shown, StoredDType, TensorHint, begin_finishing, check_output,
+    is_steering, overlaps, stage,
 };
 use trundle_models::{Data, ElementType, Given, Model, PlannedModel, ResolvedModel, Verifier};
 
@@ -43,8 +44,8 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     let start = Instant::now();
     let model = open(&run.model)?;
     let paths = out_paths(&model, &run.out_dir);
-    check_outputs(&paths, &run.out_dir, run.force)?;
     let mut inputs = given(&model.inputs, &run.model.inputs, true, run.max_mem)?;
+    check_outputs(&paths, &run.out_dir, run.force)?;
     let bytes: usize = inputs.iter().map(|input| input.bytes).sum();
     if memory::fits(bytes as u64, run.max_mem) {
         load(&model, &mut inputs)?;
@@ -95,6 +96,7 @@ impl Ran<'_> {
         planned: &PlannedModel,
     ) -> Result<Made, Failure> {
         let Ran { resolved, run, progress } = self;
+        self.check_resume(inputs, &outputs)?;
         progress.phase("moving", planned.moved_bytes());
         let data: Vec<Data> = inputs.iter().filter_map(|input| input.data.clone()).collect();
         let moving = Instant::now();
@@ -123,11 +125,24 @@ impl Ran<'_> {
     ) -> Result<Made, Failure> {
         let Ran { resolved, run, progress } = self;
         inputs.iter_mut().for_each(ModelInput::unload);
+        self.check_resume(inputs, &outputs)?;
         let outcome =
             in_folder(&run.out_dir, || model_job::run(resolved, inputs, &outputs, run, progress))?;
         let bytes = |output: &FileOutput| resolved.program().tensor(output.tensor).bytes();
         let bytes: Vec<usize> = outputs.iter().map(bytes).collect();
         Ok((outputs.into_iter().zip(bytes).collect(), outcome))
+    }
+
+    /// Refuses to resume if an output replaces an input that is in memory, of which no journal says whether
+    /// an earlier run has replaced it.
+    fn check_resume(&self, inputs: &[ModelInput], outputs: &[FileOutput]) -> Result<(), Failure> {
+        let is_read = |path: &Path| {
+            let mut inputs = inputs.iter().filter(|input| input.data.is_some());
+            inputs.any(|input| overlaps(path, &input.path))
+        };
+        let mut outputs = outputs.iter().filter(|_| self.run.resume);
+        let replaced = outputs.find(|output| is_read(&output.path));
+        replaced.map_or(Ok(()), |output| Err(Failure::maybe_done(&output.path)))
     }
 
     /// What the run came to.
@@ -445,6 +460,8 @@ fn write_all(
             before += each.bytes.len() as u64;
         }
     }
+    staged.iter_mut().try_for_each(Output::sync)?;
+    begin_finishing().map_err(Failure::running)?;
     staged.into_iter().try_for_each(|output| Ok(output.finish()?))
 }
 

@@ -35,15 +35,9 @@ pub(crate) fn run(
     let input = asked.input()?;
     let paths = numbered(&writing.output, asked.count())?;
     let format = job::output_format(&paths[0], writing.to, input.path())?;
-    let check = |format: &Format| {
-        paths.iter().try_for_each(|path| job::check_output_at(path, format, writing))
-    };
-    format.map_or(Ok(()), check)?;
     let mut file = input.open()?;
-    if format.is_none() {
-        check(file.format())?;
-    }
     let format = format.unwrap_or(file.format());
+    paths.iter().try_for_each(|path| job::check_output_at(path, format, writing))?;
     let means = &means.among(paths.iter().map(PathBuf::as_path).chain([input.path()]));
     let split = Split::of(&file, input.path(), asked)?;
     let (metadata, untrue) = split.metadata(&file);
@@ -69,8 +63,8 @@ pub(crate) fn plan(asked: &SplitArgs, means: &MeansArgs, dry: &DryRunArgs) -> Re
         _ => dry.to,
     };
     let paths = paths.unwrap_or_default();
-    paths.iter().try_for_each(|path| dry.check_output_at(path, format))?;
     let mut file = input.open()?;
+    paths.iter().try_for_each(|path| dry.check_output_at(path, format))?;
     file.read_on()?;
     let format = format.unwrap_or(job::format_like(&file));
     let means = &means.among(paths.iter().map(PathBuf::as_path).chain([input.path()]));

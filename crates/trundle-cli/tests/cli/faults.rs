@@ -13,20 +13,37 @@ use crate::{Place, Run};
 
 #[test]
 fn a_file_that_may_not_grow_leaves_nothing() {
-    for (args, blocks) in [(ONE_PASS, 1000), (TWO_PASSES, 1000), (ONE_PASS, 100_000)] {
-        let work = Work::new(args);
-        let before = work.state();
-        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+    const STORE: &[&str] =
+        &["convert", "x.npy", "-o", "y.zarr", "--chunks", "4001,4500", "--codec", "none"];
+    let zarr = if cfg!(feature = "zarr") { STORE } else { ONE_PASS };
+    // Whether the program was started with the signal ignored or not, which ends it by itself.
+    for (args, blocks, trap) in [
+        (ONE_PASS, 1000, "trap '' XFSZ;"),
+        (ONE_PASS, 1000, ""),
+        (TWO_PASSES, 1000, ""),
+        (ONE_PASS, 100_000, ""),
+        (zarr, 1000, ""),
+    ] {
+        let source = Tensor::noise("'<f4'", 4, &[4001, 4500]);
+        let (place, more) = match args == STORE {
+            true => (Place::with(&[("x.npy", &source)]), &[][..]),
+            false => {
+                let work = Work::new(args);
+                (work.place, &work.args[args.len()..].to_vec()[..])
+            }
+        };
+        let before = place.contents();
+        let script = format!("{trap} ulimit -f {blocks}; exec \"$0\" \"$@\"");
         let mut command = Command::new("sh");
-        command.args(["-c", &script, env!("CARGO_BIN_EXE_trundle")]).args(&work.args);
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_trundle")]).args(args).args(more);
         command.env("TRUNDLE_OWN_MEMORY", "0");
-        let run = Run::from(command.current_dir(work.place.path("")).output().unwrap());
+        let run = Run::from(command.current_dir(place.path("")).output().unwrap());
         assert_eq!(run.code, Some(1), "{run:?}");
         assert!(
             run.stderr.contains("cannot write") && run.stderr.contains("File too large"),
             "{run:?}"
         );
-        assert_eq!(work.state(), before);
+        assert_eq!(place.contents(), before);
     }
 }
 

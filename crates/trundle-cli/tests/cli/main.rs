@@ -19,6 +19,8 @@ mod groups;
 mod hdf5;
 mod headers;
 mod hostile;
+#[cfg(unix)]
+mod in_place;
 mod interface;
 mod kept;
 #[cfg(unix)]

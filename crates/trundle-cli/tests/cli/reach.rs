@@ -15,6 +15,7 @@ fn model(tensor: &Tensor) -> Vec<u8> {
 fn what_is_missing_or_a_folder_is_called_so() {
     let place = Place::new();
     place.write("text.dat", b"some text, and no tensor");
+    place.write("old.npy", b"an output that exists");
     let missing = "No such file or directory";
     refused(
         &place,
@@ -22,6 +23,28 @@ fn what_is_missing_or_a_folder_is_called_so() {
             (&["info", "none"], 1, &["none: cannot open: ", missing]),
             (&["info", "none.dat"], 1, &["none.dat: cannot open: ", missing]),
             (&["transpose", "none", "-o", "x.npy"], 1, &["none: cannot open: ", missing]),
+            // Of a missing input and an output that exists, the input is named.
+            (&["transpose", "none.npy", "-o", "old.npy"], 1, &["none.npy: cannot open: ", missing]),
+            (
+                &["plan", "transpose", "none.npy", "-o", "old.npy"],
+                1,
+                &["none.npy: cannot", missing],
+            ),
+            (&["concat", "none.npy", "--axis", "0", "-o", "old.npy"], 1, &["none.npy: ", missing]),
+            (
+                &[
+                    "relayout",
+                    "none.npy",
+                    "--rule",
+                    "*: a b -> b a",
+                    "-o",
+                    "old.npy",
+                    "--to",
+                    "safetensors",
+                ],
+                1,
+                &["none.npy: cannot open: ", missing],
+            ),
             (&["info", "."], 2, &[".: is a folder"]),
             (&["info", "/"], 2, &["/: is a folder"]),
             (
@@ -145,9 +168,10 @@ fn an_output_that_nobody_reads_on_ends_the_program_without_a_word() {
 
     const SIGPIPE: i32 = 13;
     let place = Place::with(&[("t.npy", &Tensor::noise("'<u2'", 2, &[1000, 1000]))]);
-    for to in [&["-o", "-"][..], &["-o", "-", "--to", "raw"]] {
-        let args = ["flip", "t.npy", "--axes", "0"];
-        let mut child = place.command(&[&args[..], to].concat()).spawn().unwrap();
+    for args in ["flip t.npy --axes 0 -o -", "flip t.npy --axes 0 -o - --to raw", "view t.npy -o -"]
+    {
+        let args: Vec<&str> = args.split(' ').collect();
+        let mut child = place.command(&args).spawn().unwrap();
         // As `head -c 1` does.
         child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
         let output = child.wait_with_output().unwrap();

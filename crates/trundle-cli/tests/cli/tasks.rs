@@ -112,6 +112,37 @@ fn chance(state: &mut u64, most: usize) -> usize {
 }
 
 #[test]
+fn a_process_that_ends_right_after_the_renaming_has_finished() {
+    let place = Place::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 90]))]);
+    let args = "in.npy -o out.zarr --chunks 20,30 --codec none --force --shift 1 --axes";
+    let roll = |before: &[&'static str], axis: &'static str| {
+        let own: Vec<&str> = args.split(' ').chain([axis]).collect();
+        let command = if before.is_empty() { &["roll"][..] } else { before };
+        place.run(&[command, &own].concat())
+    };
+    roll(&[], "0").done();
+    let expected = tree(&place.path("out.zarr"));
+    // An older output, whose files have the same names and sizes.
+    roll(&[], "1").done();
+    let planned = roll(&["plan", "roll", "--tasks", "plan.json", "--json"], "0").done().json();
+    for number in 0..planned["tasks"].as_u64().unwrap() {
+        place.run(&["task", "plan.json", &number.to_string()]).done();
+    }
+    // What `finish` does, up to the removal of the older output.
+    let contents = place.contents();
+    let part = contents.iter().find(|(name, _)| name.ends_with(".part")).unwrap();
+    let (part, out, aside) = (place.path(&part.0), place.path("out.zarr"), place.path("aside"));
+    fs::rename(&out, &aside).unwrap();
+    fs::rename(&part, &out).unwrap();
+    fs::rename(&aside, &part).unwrap();
+    let finished = place.run(&["finish", "plan.json"]).done();
+    assert!(finished.stderr.contains("was finished before"), "{finished:?}");
+    assert!(tree(&out) == expected, "the older output came back");
+    let names: Vec<String> = place.contents().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["in.npy", "out.zarr", "plan.json"]);
+}
+
+#[test]
 fn tasks_make_what_one_run_makes_in_any_order_and_twice() {
     for (job, stages) in JOBS.into_iter().zip([1, 2, 1]) {
         let planned = Planned::new(job);

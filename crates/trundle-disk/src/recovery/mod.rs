@@ -21,14 +21,15 @@ pub(crate) fn tag(job: &JobIdentity, output_tag: &str, budget: usize) -> String 
 }
 
 impl JobIdentity {
-    /// What an earlier run of the same job left; `None` if none did.
+    /// The journal of an earlier run of the same job, from the same sources; `None` if there is none. Its
+    /// progress is the default if nothing is noted that would have to be done again.
     pub(crate) fn found(
         &self,
         folder: &Path,
         output_tag: &str,
         sources: Option<&[SourceIdentity]>,
     ) -> Result<Option<(Opening, Progress)>, Error> {
-        let mut other = None;
+        let (mut other, mut begun) = (None, None);
         for (path, found) in journal::find(folder, output_tag) {
             let refused = |why: &str| Error::of(path.display(), Problem::Resume(why.to_owned()));
             let Some(found) = found else {
@@ -49,12 +50,12 @@ impl JobIdentity {
             } else if found.tag != tag(self, output_tag, opening.budget) {
                 other = Some(refused("its name does not match its content"));
             } else if found.progress == Progress::default() {
-                // Nothing is noted that would have to be done again.
+                begun = Some((opening, found.progress));
             } else {
                 return Ok(Some((opening, found.progress)));
             }
         }
-        other.map_or(Ok(None), Err)
+        other.map_or(Ok(begun), Err)
     }
 }
 

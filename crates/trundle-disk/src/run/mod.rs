@@ -25,7 +25,7 @@ mod verify;
 use std::io;
 use std::path::Path;
 
-use trundle_formats::{Begin, Output, Sequential};
+use trundle_formats::{Begin, Output, Sequential, begin_finishing, overlaps};
 
 use crate::error::{Error, Problem, reading, temporary, writing};
 use crate::plan::job::Job;
@@ -66,12 +66,11 @@ impl Job {
         observer: &dyn Observer,
     ) -> Result<Outcome, Error> {
         let finished = self.prepare(sources, path, options, observer)?;
-        observer.resumable(false);
-        finished.finish()
+        Finished::finish(vec![finished], observer)
     }
 
-    /// [`Job::run`] but for the last step: the output is whole, and appears when it is
-    /// [finished](Finished::finish). Until then another run can go on with it, if it is resumable.
+    /// [`Job::run`] without the last step: the output is whole, and appears when it is
+    /// [finished](Finished::finish). Until then another run can resume it, if it is resumable.
     ///
     /// # Errors
     /// As [`Job::run`].
@@ -105,6 +104,11 @@ impl Job {
             true => asked.found(folder, &output_tag, identity.as_deref())?,
             false => None,
         };
+        let is_in_place = sources.iter().any(|source| overlaps(path, source.path));
+        if options.resume && found.is_none() && is_in_place {
+            return Err(Error::of(path.display(), Problem::MaybeDone));
+        }
+        let found = found.filter(|(_, progress)| *progress != Progress::default());
         let (job, progress) = match &found {
             Some((opening, progress)) => {
                 (self.with_resources(opening.budget, opening.rates)?, *progress)
@@ -166,7 +170,7 @@ impl Job {
             forget(folder, &output_tag, is_check);
         }
         let outcome = Outcome { move_seconds, verified: options.verify, resumed };
-        Ok(Finished { output, store, outcome })
+        Ok(Finished { output, store, outcome, is_in_place })
     }
 
     /// To something that is written from front to back: by way of a file without a name.
@@ -195,7 +199,7 @@ impl Job {
         let move_seconds = executor.into_move_seconds();
         io::copy(&mut Sequential::new(target), &mut output).map_err(writing(path))?;
         let outcome = Outcome { move_seconds, verified: options.verify, resumed: false };
-        Ok(Finished { output, store, outcome })
+        Ok(Finished { output, store, outcome, is_in_place: false })
     }
 
     /// The bytes of all that it writes and keeps until the end.
@@ -219,20 +223,49 @@ pub struct Finished {
     /// With the journal, which stays as long as the output has no name of its own.
     store: RunFiles,
     outcome: Outcome,
+    /// Whether the output replaces a source.
+    is_in_place: bool,
 }
 
 impl Finished {
-    /// Gives the output its name.
+    /// Gives each output its name, and returns what all of them came to.
+    ///
+    /// A signal that comes after this has begun is too late. A kill or a power failure can come between
+    /// any two steps, and a later run with [`RunOptions::resume`] must never move twice what was moved
+    /// in place. So the order of the steps is:
+    ///
+    /// 1. All outputs are synced, so that no step after this takes long. A kill leaves the journals, and
+    ///    all sources are as they were: a later run resumes every output.
+    /// 2. For one output after the other, the journal is removed, then the output renamed. Those that
+    ///    replace a source come last. A kill before the first of these leaves all sources as they were:
+    ///    a later run resumes the outputs that have a journal and makes the others anew.
+    /// 3. An output that replaces a source has no journal when it is renamed. If a kill comes between the
+    ///    removal of its journal and the end of the process, a later run cannot know whether the source
+    ///    was moved, and [refuses](Problem::MaybeDone). So a journal that is there says that its
+    ///    output was not renamed, and the source can be read again. If a power failure undoes the
+    ///    removal, but not the renaming, the source is not the one that the journal names, and the later
+    ///    run refuses too.
     ///
     /// # Errors
-    /// [`Error`] if it cannot have it. It is left under another then, which the error tells.
-    pub fn finish(self) -> Result<Outcome, Error> {
-        let Finished { mut output, store, outcome } = self;
-        output.keep(false);
-        store.keep(false);
-        drop(store);
-        output.finish()?;
-        Ok(outcome)
+    /// [`Error`] if an output cannot have its name. It is left under another then, which the error tells.
+    pub fn finish(mut all: Vec<Finished>, observer: &dyn Observer) -> Result<Outcome, Error> {
+        all.iter_mut().try_for_each(|each| each.output.sync())?;
+        begin_finishing().map_err(|source| {
+            Error::from(Problem::Io { doing: "rename the finished files", source })
+        })?;
+        observer.resumable(false);
+        all.sort_by_key(|each| each.is_in_place);
+        let mut joint = Outcome { move_seconds: 0.0, verified: true, resumed: false };
+        for Finished { mut output, store, outcome, .. } in all {
+            output.keep(false);
+            store.keep(false);
+            drop(store);
+            output.finish()?;
+            joint.move_seconds += outcome.move_seconds;
+            joint.verified &= outcome.verified;
+            joint.resumed |= outcome.resumed;
+        }
+        Ok(joint)
     }
 }
 

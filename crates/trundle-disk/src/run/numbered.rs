@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use trundle::Width;
-use trundle_formats::{Begin, Blob, Joined, Output, Problem as FileProblem, SharedOutput};
+use trundle_formats::{
+    Begin, Blob, Joined, Output, Problem as FileProblem, SharedOutput, overlaps,
+};
 
 use crate::Storage;
 use crate::error::{Error, Problem, writing};
@@ -205,9 +207,10 @@ impl Job {
                 let _ = plan.discard(path);
                 return Ok(None);
             }
-            Joined::Gone => {
-                return Err(refused(GONE.to_owned()));
+            Joined::Gone if sources.iter().any(|source| overlaps(path, source.path)) => {
+                return Err(refused(GONE_IN_PLACE.to_owned()));
             }
+            Joined::Gone => return Err(refused(GONE.to_owned())),
         };
         let Opening { version, job: asked, sources: before, budget, rates, tiles } = &plan.opening;
         if version != env!("CARGO_PKG_VERSION") {
@@ -403,6 +406,10 @@ impl NumberedJob {
 
 /// That there is nothing left of what was begun.
 const GONE: &str = "what the tasks had done is gone: plan them again";
+
+/// The same of an output that replaces a source.
+const GONE_IN_PLACE: &str = "what the tasks had done is gone, and the output is the input, which they may \
+                             have moved already: check the file before you plan them again";
 
 /// Makes the file that a pass writes for the next one, if it does.
 fn reserve(group: &TaskGroup, job: &Job, output: &SharedOutput) -> io::Result<()> {

@@ -1,0 +1,329 @@
+//! Jobs whose output replaces their input. However they end, a run with `--resume` never moves twice.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Child;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use trundle_testing::everything;
+
+use crate::npy::{PLAIN, Tensor};
+use crate::refusals::unix::is_ignored;
+use crate::safetensors::{self, Named};
+use crate::work::signal;
+use crate::{Place, Run, skip};
+
+/// The content of each file of a folder by its path, and the target of each symbolic link.
+type Tree = BTreeMap<String, Vec<u8>>;
+
+/// A command that moves in place.
+struct Case {
+    /// Makes the inputs in a folder.
+    make: fn(&Place, &[usize]),
+    words: &'static str,
+    /// The file or folder that the command replaces.
+    replaced: &'static str,
+}
+
+fn one_file(place: &Place, shape: &[usize]) {
+    place.write("p0.npy", &Tensor::noise("'<f4'", 4, shape).file(PLAIN));
+}
+
+fn a_link(place: &Place, shape: &[usize]) {
+    one_file(place, shape);
+    std::os::unix::fs::symlink("p0.npy", place.path("link.npy")).unwrap();
+}
+
+fn two_files(place: &Place, shape: &[usize]) {
+    one_file(place, shape);
+    let halved = [&[shape[0] / 2], &shape[1..]].concat();
+    place.write("other.npy", &Tensor::noise("'<f4'", 4, &halved).file(PLAIN));
+}
+
+fn a_model(place: &Place, shape: &[usize]) {
+    let tensor = Tensor::noise("'<f4'", 4, shape);
+    place.write("p.safetensors", &safetensors::file(&[], &[Named::new("t", "F32", &tensor)]));
+}
+
+#[cfg(feature = "zarr")]
+fn a_store(place: &Place, shape: &[usize]) {
+    one_file(place, shape);
+    place.run(&["convert", "p0.npy", "-o", "p.zarr", "--chunks", "400,500"]).done();
+    fs::remove_file(place.path("p0.npy")).unwrap();
+}
+
+const CASES: &[Case] = &[
+    Case {
+        make: one_file,
+        words: "roll p0.npy -o p0.npy --shift 1 --axes 0 --max-mem 64K",
+        replaced: "p0.npy",
+    },
+    Case {
+        make: one_file,
+        words: "apply ./p0.npy flip(axes=[1])|roll(shift=[1],axes=[0])|transpose(order=[1,0]) -o p0.npy --max-mem 8M",
+        replaced: "p0.npy",
+    },
+    Case {
+        make: a_link,
+        words: "roll p0.npy -o link.npy --shift 1 --axes 1 --max-mem 1M --verify",
+        replaced: "p0.npy",
+    },
+    Case {
+        make: one_file,
+        words: "split p0.npy -o p{}.npy --axis 0 --sizes -1,1 --max-mem 1M",
+        replaced: "p0.npy",
+    },
+    Case {
+        make: two_files,
+        words: "concat p0.npy other.npy -o p0.npy --axis 0 --max-mem 1M",
+        replaced: "p0.npy",
+    },
+    Case {
+        make: a_model,
+        words: "roll p.safetensors -o p.safetensors --shift 1 --axes 0 --max-mem 1M",
+        replaced: "p.safetensors",
+    },
+    #[cfg(feature = "zarr")]
+    Case {
+        make: a_store,
+        words: "roll p.zarr -o p.zarr --shift 1 --axes 0 --max-mem 16M",
+        replaced: "p.zarr",
+    },
+    #[cfg(feature = "zarr")]
+    Case {
+        make: a_store,
+        words: "roll p.zarr -o p.zarr --shift 1 --axes 0 --max-mem 32M --workers 2",
+        replaced: "p.zarr",
+    },
+    Case {
+        make: one_file,
+        words: "roll p0.npy -o p0.npy --shift 1 --axes 0 --max-mem 32M --workers 2",
+        replaced: "p0.npy",
+    },
+];
+
+/// A case in a folder, with the content of the folder before the command and after it.
+struct InPlace {
+    case: &'static Case,
+    place: Place,
+    before: Tree,
+    after: Tree,
+    /// The duration of the command.
+    takes: Duration,
+}
+
+impl InPlace {
+    fn new(case: &'static Case, shape: &[usize]) -> InPlace {
+        let place = Place::new();
+        (case.make)(&place, shape);
+        let before = tree(&place.path(""));
+        let mut made =
+            InPlace { case, place, before, after: Tree::new(), takes: Duration::default() };
+        let begin = Instant::now();
+        made.run(&[]).done();
+        made.takes = begin.elapsed();
+        made.after = tree(&made.place.path(""));
+        assert!(made.before != made.after, "{}", case.words);
+        made
+    }
+
+    fn args(&self, more: &[&'static str]) -> Vec<&'static str> {
+        let how = ["--force", "--storage", "hdd", "--threads", "1"];
+        self.case.words.split(' ').chain(how).chain(more.iter().copied()).collect()
+    }
+
+    fn run(&self, more: &[&'static str]) -> Run {
+        self.place.run(&self.args(more))
+    }
+
+    /// Makes the folder as it was before the command.
+    fn restore(&self) {
+        for entry in fs::read_dir(self.place.path("")).unwrap().map(Result::unwrap) {
+            match entry.file_type().unwrap().is_dir() {
+                true => fs::remove_dir_all(entry.path()).unwrap(),
+                false => fs::remove_file(entry.path()).unwrap(),
+            }
+        }
+        for (name, bytes) in &self.before {
+            let path = self.place.path(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            match bytes.strip_prefix(b"-> ") {
+                Some(_) => std::os::unix::fs::symlink("p0.npy", path).unwrap(),
+                None => fs::write(path, bytes).unwrap(),
+            }
+        }
+    }
+
+    /// The inode of the replaced file or folder, which another one has after the command.
+    fn inode(&self) -> Option<u64> {
+        Some(fs::metadata(self.place.path(self.case.replaced)).ok()?.ino())
+    }
+
+    fn is_refused(&self, run: &Run) -> bool {
+        let said = "nothing to resume, and the output is the input, which an earlier run may have \
+                    moved already; check the file, then run again without --resume";
+        let is_changed = run.stderr.contains("cannot resume: a source has changed since");
+        run.code == Some(3) && (run.stderr.contains(said) || is_changed)
+    }
+
+    /// Whether the replaced file or folder is the same in two trees.
+    fn is_as_in(&self, now: &Tree, other: &Tree) -> bool {
+        let own = |tree: &Tree| -> Tree {
+            let files = tree.iter().filter(|(name, _)| name.starts_with(self.case.replaced));
+            files.map(|(name, bytes)| (name.clone(), bytes.clone())).collect()
+        };
+        own(now) == own(other)
+    }
+}
+
+/// All files of a folder except temporary files of the program.
+fn tree(folder: &Path) -> Tree {
+    let mut files = Tree::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let (name, path) = (entry.file_name().into_string().unwrap(), entry.path());
+        let kind = entry.file_type().unwrap();
+        if name.starts_with(".trundle") {
+            continue;
+        } else if kind.is_symlink() {
+            files.insert(name, format!("-> {:?}", fs::read_link(path).unwrap()).into_bytes());
+        } else if kind.is_dir() {
+            let below = tree(&path).into_iter();
+            files.extend(below.map(|(below, bytes)| (format!("{name}/{below}"), bytes)));
+        } else {
+            files.insert(name, fs::read(path).unwrap());
+        }
+    }
+    files
+}
+
+#[test]
+fn what_may_be_moved_already_is_not_moved_again() {
+    for case in CASES {
+        let work = InPlace::new(case, &[12, 40]);
+        let run = work.run(&["--resume"]);
+        assert!(work.is_refused(&run), "{}: {run:?}", case.words);
+        assert!(tree(&work.place.path("")) == work.after, "{}", case.words);
+    }
+    // If the output does not replace the input, `--resume` may begin anew.
+    let place = Place::with(&[("p.npy", &Tensor::counting(&[4, 5]))]);
+    let words = "flip p.npy -o q.npy --axes 0 --force --resume".split(' ').collect::<Vec<_>>();
+    (0..2).for_each(|_| drop(place.run(&words).done()));
+}
+
+/// The shape of inputs of more than 64 MiB, which is the least that can be resumed.
+const SHAPE: [usize; 2] = [4001, 4500];
+
+/// How many processes a signal did not end, and what a run with `--resume` did after the others.
+#[derive(Debug, Default)]
+struct Counts {
+    /// The process had ended, or the signal came too late.
+    ended: u32,
+    resumed: u32,
+    /// A journal without progress says that the source is unchanged, so the work began anew.
+    anew: u32,
+    /// Refused, and the input is unchanged.
+    refused_before: u32,
+    /// Refused, and the input is moved.
+    refused_after: u32,
+}
+
+/// Waits for a moment in the life of a process, by number: 0 for a random moment, 1 for the first note in
+/// the journal, 2 for the renaming of the output, 3 for a random moment after that, 4 for one near the end.
+fn wait(work: &InPlace, child: &mut Child, moment: u32, chance: f64) {
+    let (begin, inode) = (Instant::now(), work.inode());
+    let is_noted = || {
+        let hidden = fs::read_dir(work.place.path("")).unwrap().map(Result::unwrap);
+        hidden.filter(|entry| entry.file_name().to_string_lossy().ends_with(".journal")).any(
+            |entry| {
+                fs::read(entry.path()).is_ok_and(|text| text.split(|b| *b == b'\n').count() > 2)
+            },
+        )
+    };
+    let mut until = |reached: &dyn Fn() -> bool| {
+        while !reached() && child.try_wait().unwrap().is_none() {
+            assert!(begin.elapsed() < Duration::from_secs(120), "waited for too long");
+            sleep(Duration::from_micros(200));
+        }
+    };
+    match moment {
+        0 => sleep(work.takes.mul_f64(chance)),
+        1 => until(&is_noted),
+        2 => until(&|| work.inode() != inode),
+        3 => {
+            until(&|| work.inode() != inode);
+            sleep(Duration::from_secs_f64(0.1 * chance));
+        }
+        _ => sleep(work.takes.mul_f64(0.8 + 0.3 * chance)),
+    }
+}
+
+#[test]
+fn killed_at_any_moment_it_is_moved_once_or_refused() {
+    let kills = if everything() { 200 } else { 14 };
+    let signals: Vec<Signal> = [Signal::KILL, Signal::TERM, Signal::INT]
+        .into_iter()
+        .filter(|signal| !is_ignored(signal.as_raw()))
+        .collect();
+    if signals.len() < 3 {
+        skip("the tests were started with a signal ignored, and so is the program");
+    }
+    let (mut counts, mut seed) = (Counts::default(), 1u32);
+    let mut works: Vec<InPlace> = Vec::new();
+    for number in 0..kills {
+        let index = (number * CASES.len() as u32 / kills) as usize;
+        if works.last().is_none_or(|work| work.case.words != CASES[index].words) {
+            works.clear();
+            works.push(InPlace::new(&CASES[index], &SHAPE));
+        }
+        let work = &works[0];
+        work.restore();
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let chance = f64::from(seed >> 16) / 65536.0;
+        let name = signals[number as usize % signals.len()];
+        let inode = work.inode();
+        let mut child = work.place.command(&work.args(&[])).spawn().unwrap();
+        wait(work, &mut child, number / 3 % 5, chance);
+        let is_renamed = work.inode() != inode;
+        signal(name, &child);
+        let ended = Run::from(child.wait_with_output().unwrap());
+        let told = format!("{}: {name:?} after {chance}: {ended:?}", work.case.words);
+
+        let left = tree(&work.place.path(""));
+        if ended.code.is_some() {
+            // A signal after the first renaming is too late.
+            assert_eq!(ended.code, Some(0), "{told}");
+            assert!(left == work.after, "{told}");
+            counts.ended += 1;
+        } else {
+            assert!(!is_renamed || name == Signal::KILL, "{told}");
+        }
+        let again = work.run(&["--resume", "--json"]);
+        let now = tree(&work.place.path(""));
+        let told = format!("{told}\nthen {again:?}");
+        if again.code == Some(0) {
+            assert!(now == work.after, "{told}");
+            assert!(ended.code.is_none(), "{told}");
+            match again.json()["resumed"] == true {
+                true => counts.resumed += 1,
+                false => counts.anew += 1,
+            }
+        } else {
+            assert!(work.is_refused(&again), "{told}");
+            assert!(now == left, "{told}");
+            if work.is_as_in(&now, &work.before) {
+                counts.refused_before += 1;
+                work.run(&[]).done();
+            } else {
+                counts.refused_after += u32::from(ended.code.is_none());
+            }
+            // If the input is replaced, all other outputs are there.
+            assert!(tree(&work.place.path("")) == work.after, "{told}");
+        }
+    }
+    let _ = writeln!(std::io::stderr(), "{kills} kills in place: {counts:?}");
+}
