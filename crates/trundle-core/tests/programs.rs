@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use trundle_core::ops::{Flip, ReverseSubsequences, Roll};
+use trundle_core::ops::{Flip, Reshape, ReverseSubsequences, Roll, Slice, Transpose};
 use trundle_core::program::{
-    Budget, Definition, Isolated, Made, Pass, Program, Restricted, Row, TensorId,
+    Budget, Definition, Grid, Isolated, Made, Pass, Program, Restricted, TensorId,
 };
 use trundle_core::{
-    BitOrder, DType, Error, Fingerprint, IndexMap, Layout, Move, Packing, Shape, Width,
+    BitOrder, DType, Error, Fingerprint, IndexMap, Layout, Move, Op, Packing, Shape, Width,
 };
 use trundle_testing::choices::Choices;
 use trundle_testing::everything;
@@ -200,33 +200,115 @@ fn what_is_moved_and_moved_back_takes_no_pass() {
     assert_eq!(passes(&[&first, &second, &second, &second, &first]), 3);
 }
 
+/// What a grid comes to where its elements come from.
+fn grids_at_origins(program: &Program, grid: Grid) -> Vec<Grid> {
+    let (mut rest, mut found) = (vec![grid], Vec::new());
+    while let Some(mut grid) = rest.pop() {
+        while program.follow(&mut grid, &mut rest) {}
+        found.push(grid);
+    }
+    found
+}
+
+/// The position of each element of a grid, and its index.
+fn elements_of(grid: &Grid) -> Vec<(usize, Vec<usize>)> {
+    let first = vec![(grid.position, grid.index.clone())];
+    grid.directions.iter().fold(first, |elements, direction| {
+        let along = |(position, index): &(usize, Vec<usize>)| -> Vec<(usize, Vec<usize>)> {
+            let (position, index) = (*position, index.clone());
+            let element = |k: usize| {
+                let moved = index.iter().zip(&direction.steps);
+                let index =
+                    moved.map(|(i, step)| i.wrapping_add_signed(step * k.cast_signed())).collect();
+                (position + k * direction.distance, index)
+            };
+            (0..direction.count).map(element).collect()
+        };
+        elements.iter().flat_map(along).collect()
+    })
+}
+
 #[test]
-fn rows_are_followed_to_the_origins_of_their_elements() {
-    let (mut row, mut together) = (Row::default(), 0);
+fn grids_are_followed_to_the_origins_of_their_elements() {
+    let (mut grids, mut together) = (0, 0);
     for seed in 0..4000 {
-        let program = any_program(&mut Choices::of(seed), WIDTH.into());
+        let choices = &mut Choices::of(seed);
+        let program = any_program(choices, WIDTH.into());
         for (id, tensor) in program.tensors().iter().enumerate() {
             let id = TensorId(id);
-            tensor.shape.for_each_index(|index| {
-                let left = tensor.shape.last().zip(index.last()).map_or(1, |(size, i)| size - i);
-                row.begin(id, index, left);
-                while program.follow(&mut row) {}
-                assert!((1..=left).contains(&row.count), "seed {seed}");
-                let own = program.tensor(row.tensor).shape.clone();
-                let mut index = index.to_vec();
-                for _ in 0..row.count {
-                    let found = (row.tensor, own.ravel(&row.index));
-                    assert_eq!(found, naive(&program, id, &index), "seed {seed}");
-                    index.last_mut().into_iter().for_each(|i| *i += 1);
-                    for (i, step) in row.index.iter_mut().zip(&row.steps) {
-                        *i = i.wrapping_add_signed(*step);
-                    }
+            if tensor.shape.elements() == 0 {
+                continue;
+            }
+            let bounds: Vec<Range<usize>> = tensor
+                .shape
+                .iter()
+                .map(|size| {
+                    let start = choices.below(*size);
+                    start..start + 1 + choices.below(size - start)
+                })
+                .collect();
+            let distances: Vec<usize> =
+                (0..bounds.len()).map(|axis| tensor.shape[axis + 1..].iter().product()).collect();
+            let start: Vec<usize> = bounds.iter().map(|range| range.start).collect();
+            let grid = Grid::of_box(id, &bounds, tensor.shape.ravel(&start), &distances);
+            let (mut all, mut left) = (elements_of(&grid), BTreeMap::new());
+            assert_eq!(all.len(), grid.count());
+            for (position, index) in all.drain(..) {
+                assert_eq!(left.insert(position, index), None);
+            }
+            for found in grids_at_origins(&program, grid) {
+                let of = found.tensor().unwrap();
+                for (position, index) in elements_of(&found) {
+                    let asked = left.remove(&position).unwrap();
+                    let found = (of, program.tensor(of).shape.ravel(&index));
+                    assert_eq!(found, naive(&program, id, &asked), "seed {seed}");
                 }
-                together += usize::from(row.count > 1 && row.tensor != id);
-            });
+                together += found.count();
+                grids += 1;
+            }
+            assert!(left.is_empty(), "seed {seed}");
         }
     }
-    assert!(together > 10_000, "{together}");
+    assert!(together > 3 * grids, "{together} elements in {grids} grids");
+}
+
+/// A tensor of rows by columns in chunks of a file, one after another.
+fn in_chunks(program: &mut Program, counts: [usize; 2], chunk: [usize; 2]) -> TensorId {
+    let sizes = [counts[0], counts[1], chunk[0], chunk[1]];
+    let given = program.given(shape(&sizes), WIDTH).unwrap();
+    let side_by_side = program.moved_by(given, Transpose::new(&[0, 2, 1, 3])).unwrap();
+    let whole = [counts[0] * chunk[0], counts[1] * chunk[1]].map(|size| size.cast_signed() as i64);
+    program.moved_by(side_by_side, Reshape::new(&whole)).unwrap()
+}
+
+#[test]
+fn chunks_are_followed_as_few_grids() {
+    let (counts, chunk) = ([5, 7], [8, 9]);
+    let (chunks, parts) = (35, |op: Option<Op>| {
+        let mut program = Program::new();
+        let mut last = in_chunks(&mut program, counts, chunk);
+        if let Some(op) = op {
+            last = program.moved_by(last, op).unwrap();
+        }
+        let sizes = program.tensor(last).shape.clone();
+        let bounds: Vec<Range<usize>> = sizes.iter().map(|size| 0..*size).collect();
+        let distances: Vec<usize> =
+            (0..sizes.rank()).map(|axis| sizes[axis + 1..].iter().product()).collect();
+        grids_at_origins(&program, Grid::of_box(last, &bounds, 0, &distances)).len()
+    });
+    // Axes that are split or merged evenly need no cut: one grid has all chunks.
+    assert_eq!(parts(None), 1);
+    assert_eq!(parts(Some(Transpose::new(&[1, 0]).into())), 1);
+    assert_eq!(parts(Some(Flip::new(&[0, 1]).into())), 1);
+    assert_eq!(parts(Some(Reshape::new(&[-1]).into())), 1);
+    // A roll cuts its axis once, and the chunks where it does.
+    assert!(parts(Some(Roll::new(&[3], &[1]).into())) <= 6);
+    assert!(parts(Some(Roll::new(&[3, 10], &[0, 1]).into())) <= 36);
+    // A box that begins within a chunk.
+    let part = Slice::new(&[3, 4], &[37, 60], &[0, 1], &[1, 1]);
+    assert!(parts(Some(part.into())) <= 9);
+    // At the worst, a few grids for each chunk.
+    assert!(parts(Some(Reshape::new(&[63, 40]).into())) <= 8 * chunks);
 }
 
 #[test]

@@ -52,6 +52,9 @@ pub enum Problem {
         /// The bytes that are free.
         available: u64,
     },
+    /// The observer stopped the run.
+    #[error("stopped")]
+    Stopped,
     /// The source is not what it was when the movement began.
     #[error("changed while it was read: {0}")]
     SourceChanged(&'static str),
@@ -136,6 +139,7 @@ impl Problem {
             Problem::Io { .. }
             | Problem::Space { .. }
             | Problem::SourceChanged(_)
+            | Problem::Stopped
             | Problem::Busy
             | Problem::MissingTasks(_)
             | Problem::Different(_) => ExitClass::Failed,

@@ -6,6 +6,7 @@ mod support;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use support::{hint, moved, read_tensor, write_tensors};
@@ -244,6 +245,58 @@ fn a_source_that_changes_meanwhile_is_found() {
             assert!(text.contains("in.npy: changed while it was read: "), "{name}: {text}");
             assert!(text.contains(said) || phase == "pass 2 of 2", "{name}: {text}");
             assert_eq!(sandbox.names(), ["in.npy"], "{name}");
+        }
+    }
+}
+
+/// Counts the bytes of each phase, and stops the run at so many bytes of the phase of a name.
+#[derive(Default)]
+struct Counter<'a> {
+    /// The name, the bytes and the bytes done of each phase.
+    phases: Mutex<Vec<(String, u64, u64)>>,
+    stops: Option<(&'a str, u64)>,
+}
+
+impl Counter<'_> {
+    fn phases(&self) -> Vec<(String, u64, u64)> {
+        self.phases.lock().unwrap().clone()
+    }
+}
+
+impl Observer for Counter<'_> {
+    fn phase(&self, name: &str, bytes: u64) {
+        self.phases.lock().unwrap().push((name.to_owned(), bytes, 0));
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.phases.lock().unwrap().last_mut().unwrap().2 += bytes;
+    }
+
+    fn is_stopped(&self) -> bool {
+        let phases = self.phases();
+        let reached = |(name, bytes)| phases.iter().any(|at| at.0 == name && at.2 >= bytes);
+        self.stops.is_some_and(reached)
+    }
+}
+
+#[test]
+fn the_progress_of_a_phase_ends_at_all_of_its_bytes_and_a_run_is_stopped_in_any_phase() {
+    for storage in [ONE_PASS, TWO_PASSES] {
+        for verify in [false, true] {
+            let sandbox = Sandbox::two_passes();
+            let options = RunOptions { verify, ..RunOptions::default() };
+            let counter = Counter::default();
+            sandbox.run(storage, options, &counter).unwrap();
+            for (name, bytes, done) in counter.phases() {
+                assert_eq!((bytes, done), (600_000, 600_000), "{name}");
+                let stops = Some((&name[..], bytes / 2));
+                let stopped = Counter { stops, ..Counter::default() };
+                let options = RunOptions { overwrite: true, ..options };
+                let error = sandbox.run(storage, options, &stopped).unwrap_err();
+                assert!(matches!(*error.problem, Problem::Stopped), "{name}: {error}");
+                assert_eq!(stopped.phases().pop().unwrap().0, name);
+            }
+            assert_eq!(sandbox.names(), ["in.npy", "out.npy"]);
         }
     }
 }

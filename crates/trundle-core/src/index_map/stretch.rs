@@ -1,65 +1,69 @@
-//! Neighbours of an output whose sources are evenly spaced.
+//! Where the sources of evenly spaced elements stay evenly spaced.
 
-use super::{AxisMap, IndexMap};
+use std::ops::Range;
 
-impl IndexMap {
-    /// How many elements of the output, from `index` on along the axis `along`, have sources that are
-    /// evenly spaced, and into `steps` how far apart two of them are along each source axis. One
-    /// at least; of a map of several layers one.
-    ///
-    /// Law: for each `k` below the result, `source_of(index + k)` is `source_of(index) + k · steps`,
-    /// with `k` counted along that axis.
-    ///
-    /// # Panics
-    /// If `index` lies outside the output's shape, there is no such axis, or `steps` has not one entry
-    /// for each source axis.
-    pub fn stretch(&self, index: &[usize], along: usize, steps: &mut [isize]) -> usize {
-        assert_eq!(steps.len(), self.in_shape().rank(), "one step for each source axis");
-        self.assert_within(index);
-        assert!(along < index.len(), "an axis of the output, not {along}");
-        steps.fill(0);
-        let [layer] = self.layers() else { return 1 };
-        let Some(axes) = layer.axes() else { return 1 };
-        let mut elements = self.out_shape()[along] - index[along];
-        for (axis, step) in axes.iter().zip(steps) {
-            let own;
-            (own, *step) = axis.stretch(index, along);
-            elements = elements.min(own);
+use super::{AxisMap, Table};
+
+impl AxisMap {
+    /// The output axis that the map cuts into pieces, and the piece around `index`: a range of that axis's
+    /// coordinates. `None` if the map is one piece.
+    pub(crate) fn piece_around(&self, index: &[usize]) -> Option<(usize, Range<usize>)> {
+        match self {
+            AxisMap::Segments { axis, pieces } => {
+                let number = pieces.partition_point(|piece| piece.end <= index[*axis]);
+                let begin = number.checked_sub(1).map_or(0, |before| pieces[before].end);
+                Some((*axis, begin..pieces[number].end))
+            }
+            AxisMap::Ragged { axis, before, lengths, .. } => {
+                let (i, length) = (index[*axis].cast_signed(), lengths.at(index).cast_signed());
+                // Where the reversed coordinates end.
+                let bound = match before.step {
+                    1.. => length - before.start,
+                    _ => before.start - length + 1,
+                };
+                let bound = bound.max(0).unsigned_abs();
+                Some((*axis, if i.unsigned_abs() < bound { 0..bound } else { bound..usize::MAX }))
+            }
+            AxisMap::Affine { .. } | AxisMap::Sum { .. } | AxisMap::Indexed { .. } => None,
         }
-        elements
+    }
+
+    /// The table that the map reads, if it reads one: elements with different entries are in different pieces.
+    pub(crate) fn table(&self) -> Option<&Table> {
+        match self {
+            AxisMap::Ragged { lengths: table, .. } | AxisMap::Indexed { indices: table, .. } => {
+                Some(table)
+            }
+            AxisMap::Affine { .. } | AxisMap::Segments { .. } | AxisMap::Sum { .. } => None,
+        }
+    }
+
+    /// How far apart the sources of two elements of the piece around `index` are, if the elements are `steps` apart.
+    ///
+    /// Law: if `index` and `index + steps` are in one piece, and have one entry of the table,
+    /// `source_of(index + steps)` is `source_of(index) + step_of(index, steps)`.
+    pub(crate) fn step_of(&self, index: &[usize], steps: &[isize]) -> isize {
+        match self {
+            AxisMap::Affine { axis, line } => line.step * steps[*axis],
+            AxisMap::Segments { axis, pieces } => {
+                let number = pieces.partition_point(|piece| piece.end <= index[*axis]);
+                pieces[number].line.step * steps[*axis]
+            }
+            AxisMap::Ragged { axis, before, lengths, after } => {
+                let j = before.at(index[*axis].cast_signed());
+                let is_reversed = j < lengths.at(index).cast_signed();
+                let step = before.step * after.step * steps[*axis];
+                if is_reversed { -step } else { step }
+            }
+            AxisMap::Sum { steps: own, .. } => own.iter().zip(steps).map(|(a, b)| a * b).sum(),
+            AxisMap::Indexed { .. } => 0,
+        }
     }
 }
 
-impl AxisMap {
-    /// The same of the coordinate on one source axis; the elements may be more than there are.
-    fn stretch(&self, index: &[usize], along: usize) -> (usize, isize) {
-        let i = index[along];
-        match self {
-            AxisMap::Ragged { axis, lengths, .. } if *axis != along => {
-                let varies = lengths.varying_axes().any(|axis| axis == along);
-                (if varies { 1 } else { usize::MAX }, 0)
-            }
-            AxisMap::Sum { steps, .. } => (usize::MAX, steps[along]),
-            AxisMap::Indexed { indices, .. } => {
-                let varies = indices.varying_axes().any(|axis| axis == along);
-                (if varies { 1 } else { usize::MAX }, 0)
-            }
-            _ if self.axis() != Some(along) => (usize::MAX, 0),
-            AxisMap::Affine { line, .. } => (usize::MAX, line.step),
-            AxisMap::Segments { pieces, .. } => match pieces.iter().find(|piece| i < piece.end) {
-                Some(piece) => (piece.end - i, piece.line.step),
-                None => (1, 0),
-            },
-            AxisMap::Ragged { before, lengths, after, .. } => {
-                let (j, length) = (before.at(i.cast_signed()), lengths.at(index).cast_signed());
-                let step = before.step * after.step;
-                match (j < length, before.step > 0) {
-                    (true, true) => ((length - j).unsigned_abs(), -step),
-                    (true, false) => (usize::MAX, -step),
-                    (false, true) => (usize::MAX, step),
-                    (false, false) => ((j - length + 1).unsigned_abs(), step),
-                }
-            }
-        }
+impl Table {
+    /// How far apart the entries of two indices are that are `steps` apart.
+    pub(crate) fn step_of(&self, steps: &[isize]) -> isize {
+        self.strides().iter().zip(steps).map(|(stride, step)| stride * step).sum()
     }
 }

@@ -3,6 +3,7 @@
 //! docs/index-maps.md has its laws and the test of each.
 
 mod budget;
+mod grid;
 mod isolated;
 mod origin;
 mod partition;
@@ -17,8 +18,8 @@ mod updated_axes;
 use std::collections::BTreeMap;
 
 pub use budget::Budget;
+pub use grid::{Direction, Grid};
 pub use isolated::Isolated;
-pub use origin::Row;
 pub use passes::{Pass, Read};
 pub use restrict::{Bounds, Restricted};
 pub use tiles::Tiles;

@@ -13,6 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::{prop_assert, prop_assert_eq};
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Slice, Tile, Transpose};
+use trundle_core::program::{Grid, Program};
 use trundle_core::{
     AxisMap, BitOrder, Block, DType, IndexMap, Layout, Loop, Move, Op, Packing, Shape, TensorView,
 };

@@ -385,6 +385,11 @@ impl Job {
         self.skeleton.bytes()
     }
 
+    /// Whether the output is a store, a folder of files.
+    pub fn writes_store(&self) -> bool {
+        self.format.is_folder()
+    }
+
     /// The storage that it was decided for.
     pub fn storage(&self) -> &Storage {
         &self.rates.storage

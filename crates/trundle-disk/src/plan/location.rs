@@ -148,6 +148,15 @@ impl Location {
         }
     }
 
+    /// How far apart the elements of `bounds` are that are neighbours along each axis. Of chunks, `bounds` lie within one.
+    pub(crate) fn strides(&self, bounds: &[Range<usize>]) -> Vec<usize> {
+        let sizes = match self {
+            Location::RowMajor { sizes, .. } => sizes.clone(),
+            Location::Chunks(chunks) => chunks.around(bounds).1.iter().map(Range::len).collect(),
+        };
+        (0..sizes.len()).map(|axis| sizes[axis + 1..].iter().product()).collect()
+    }
+
     /// The index of the first element of the chunk around `bounds`, and how many it has; of what has no chunks,
     /// that of all.
     pub(crate) fn chunk_around(&self, bounds: &[Range<usize>]) -> (usize, usize) {

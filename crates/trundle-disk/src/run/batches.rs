@@ -36,11 +36,6 @@ impl<'a> Batch<'a> {
     pub(crate) fn is_copy(&self) -> bool {
         self.tasks.iter().all(PreparedTask::is_copy)
     }
-
-    /// The bytes of files that its tasks write.
-    pub(crate) fn written_bytes(&self, job: &Job) -> u64 {
-        self.tasks.iter().map(|task| task.task.written_bytes(job)).sum()
-    }
 }
 
 /// Prepares one batch of a group after another.

@@ -187,7 +187,13 @@ struct Comparing<'a>(&'a dyn Observer);
 
 impl Observer for Comparing<'_> {
     fn phase(&self, name: &str, bytes: u64) {
-        self.0.phase(if name == "moving" { "comparing" } else { name }, bytes);
+        self.0.phase(
+            match name {
+                "moving" | "copying" => "comparing",
+                name => name,
+            },
+            bytes,
+        );
     }
 
     fn advance(&self, bytes: u64) {

@@ -53,6 +53,7 @@ impl Executor<'_> {
                     copied.map_err(|error| self.context.writing(error))?;
                 }
                 observer.advance(bytes(number..number + 1));
+                self.check_stopped()?;
             }
         };
         together(threads, work)

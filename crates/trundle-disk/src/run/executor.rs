@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use trundle::Width;
@@ -35,6 +36,10 @@ pub(crate) struct Executor<'a> {
     /// The checksum of what the current group read of each tensor, if checksums are asked for.
     pub(super) checksums: Vec<Checksum>,
     move_seconds: f64,
+    /// The bytes that are done of the phase, each counted as often as it is handled.
+    done: AtomicU64,
+    /// How often the phase handles each byte.
+    handled: u64,
 }
 
 /// A task group on its way.
@@ -63,12 +68,35 @@ impl<'a> Executor<'a> {
             intermediates: Vec::new(),
             checksums: Vec::new(),
             move_seconds: 0.0,
+            done: AtomicU64::new(0),
+            handled: 1,
         }
     }
 
     /// The seconds that moving in memory took.
     pub(crate) fn into_move_seconds(self) -> f64 {
         self.move_seconds
+    }
+
+    /// Begins a phase of so many bytes, each of which is handled so many times.
+    pub(super) fn begin_phase(&mut self, name: &str, bytes: u64, handled: u64) {
+        (self.done, self.handled) = (AtomicU64::new(0), handled);
+        self.context.observer.phase(name, bytes);
+    }
+
+    /// So many more bytes of the phase have been handled once.
+    pub(super) fn advance(&self, bytes: u64) {
+        let before = self.done.fetch_add(bytes, Ordering::Relaxed);
+        self.context.observer.advance((before + bytes) / self.handled - before / self.handled);
+    }
+
+    /// # Errors
+    /// [`Problem::Stopped`] if the observer stops the run.
+    pub(super) fn check_stopped(&self) -> Result<(), Error> {
+        match self.context.observer.is_stopped() {
+            true => Err(Error::from(Problem::Stopped)),
+            false => Ok(()),
+        }
     }
 
     /// Whether the files stay if the run ends early.
@@ -225,7 +253,7 @@ impl<'a> Executor<'a> {
 
     /// Moves the batches of a group but the first `done`, which an earlier run has written.
     fn run_group(&mut self, run: GroupRun<'_>, done: usize) -> Result<(), Error> {
-        let Context { job, options, observer, .. } = self.context;
+        let Context { job, options, .. } = self.context;
         let GroupRun { group, batches, .. } = run;
         let (pass, passes) = group.pass;
         self.checksums = vec![Checksum::default(); job.tensors.len()];
@@ -234,14 +262,22 @@ impl<'a> Executor<'a> {
         }
         if done < batches.len() {
             let name = match passes {
+                1 if self.is_copied(group) => "copying".to_owned(),
                 1 => "moving".to_owned(),
                 _ => format!("pass {} of {passes}", pass + 1),
             };
-            observer.phase(&name, group.written_bytes(0..group.tasks.len(), job));
-            observer.advance(group.written_bytes(0..batches[done].start, job));
+            // Each byte is summed and written.
+            let handled = if options.verify { 2 } else { 1 };
+            self.begin_phase(&name, group.written_bytes(0..group.tasks.len(), job), handled);
+            self.advance(handled * group.written_bytes(0..batches[done].start, job));
         }
         self.move_batches(run, done)?;
         if options.verify { self.compare(group) } else { Ok(()) }
+    }
+
+    /// Whether a group writes what it reads, byte for byte.
+    fn is_copied(&self, group: &TaskGroup) -> bool {
+        group.tasks.iter().all(|task| self.context.job.tensors[task.tensor].movement.is_copy())
     }
 
     fn move_batches(&mut self, run: GroupRun<'_>, done: usize) -> Result<(), Error> {
@@ -255,6 +291,7 @@ impl<'a> Executor<'a> {
         };
         let mut batches = Batches { job, group, ranges, left: done..ranges.len(), budget };
         loop {
+            self.check_stopped()?;
             let mut arriving = batches.next().transpose()?;
             if arriving.is_none() && ring.is_empty() {
                 return Ok(());
@@ -319,7 +356,7 @@ impl<'a> Executor<'a> {
         buffer: &mut Buffer,
         run: GroupRun<'_>,
     ) -> Result<(), Error> {
-        let Context { job, observer, .. } = self.context;
+        let job = self.context.job;
         let (pass, passes) = run.group.pass;
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         let forget = job.skeleton.bytes() >= LARGE_BYTES;
@@ -344,7 +381,7 @@ impl<'a> Executor<'a> {
             }
         }
         let transfer = Transfer { reads, writes };
-        let advance = |bytes: u64| observer.advance(bytes);
+        let advance = |bytes: u64| self.advance(bytes);
         let in_flight = (job.readers(), job.writers());
         transfer.run(in_flight, &advance).map_err(|fault| match fault {
             Fault::Reading(Some(source), error) => reading(run.sources[source].path)(error),
@@ -397,7 +434,7 @@ impl<'a> Executor<'a> {
     fn move_elements(&self, buffer: &mut Buffer, batch: &mut Batch<'_>) -> Result<f64, Error> {
         buffer.swap_bytes(batch);
         if self.context.options.verify {
-            self.checksum(buffer, batch);
+            self.checksum(buffer, batch)?;
         }
         let start = Instant::now();
         buffer.grow_moved(batch).map_err(|bytes| self.context.no_memory(bytes))?;

@@ -14,6 +14,7 @@ mod files;
 pub(crate) mod memory;
 mod numbered;
 mod options;
+mod origin;
 mod prepared_task;
 mod read_back;
 mod ring;

@@ -11,13 +11,19 @@ pub struct RunOptions {
     pub resume: bool,
 }
 
-/// Whoever observes a run.
+/// Observes a run, and may stop it.
 pub trait Observer: Sync {
     /// A phase begins, of so many bytes.
     fn phase(&self, name: &str, bytes: u64);
 
     /// So many more bytes of it are done.
     fn advance(&self, bytes: u64);
+
+    /// Whether the run shall stop. Asked by any of its threads, several times a second; the run then fails with
+    /// [`Problem::Stopped`](crate::Problem::Stopped), as after an error of reading or writing.
+    fn is_stopped(&self) -> bool {
+        false
+    }
 
     /// Whether from here on an early end loses no more than the work since the last call, or all.
     fn resumable(&self, _is: bool) {}

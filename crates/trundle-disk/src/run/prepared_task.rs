@@ -15,7 +15,8 @@ use crate::plan::movement::{self, made_of_output};
 use crate::plan::tasks::Task;
 use crate::plan::tensor_job::TensorJob;
 use crate::plan::tiling::Tile;
-use crate::run::checksums::{Checksum, Elements, Origin, Source};
+use crate::run::checksums::{Checksum, Elements};
+use crate::run::origin::{Origin, Source};
 
 /// A task with its plans, and the bytes that it takes in memory.
 pub(crate) struct PreparedTask<'a> {
@@ -188,8 +189,13 @@ impl<'a> PreparedTask<'a> {
     }
 
     /// The checksum of what it read, with each element at the position to which the operators bring
-    /// it.
-    pub(crate) fn checksum(&self, memory: &[u8], threads: usize) -> Checksum {
+    /// it. `goes_on` is as of [`Origin::checksum`].
+    pub(crate) fn checksum(
+        &self,
+        memory: &[u8],
+        threads: usize,
+        goes_on: &(dyn Fn(usize) -> bool + Sync),
+    ) -> Checksum {
         let movement = &self.tensor.movement;
         let all = |sizes: &[usize]| -> Bounds { sizes.iter().map(|size| 0..*size).collect() };
         let mut sources = Vec::with_capacity(self.reads.len());
@@ -205,7 +211,7 @@ impl<'a> PreparedTask<'a> {
                 let to = &Location::row_major(out_shape);
                 let (program, target) = (&movement.program, Some(movement.output()));
                 let origin = Origin { program, target, out_shape, sources, to };
-                origin.checksum(&all(out_shape.sizes()), threads)
+                origin.checksum(&all(out_shape.sizes()), threads, goes_on)
             }
             IoPlan::Tiled(passes) => {
                 let (pass, tile) = self.task.pass_and_tile(passes);
@@ -218,7 +224,7 @@ impl<'a> PreparedTask<'a> {
                 let out_shape = &pass.program.tensor(pass.program.outputs()[0]).shape;
                 let (program, target) = (&movement.program, pass.target);
                 let origin = Origin { program, target, out_shape, sources, to: &pass.to };
-                origin.checksum(&tile.out, threads)
+                origin.checksum(&tile.out, threads, goes_on)
             }
         }
     }

@@ -24,12 +24,13 @@ pub(crate) struct Found {
     pub(crate) crc: u32,
 }
 
-/// Reads these elements, by several threads; `advance` is told the bytes of each part.
+/// Reads these elements, by several threads. `goes_on` is told the bytes of each part, and says whether to go on; if not,
+/// the error is [`io::ErrorKind::Interrupted`].
 pub(crate) fn read_back(
     data: Data<'_>,
     elements: &[Range<usize>],
     threads: usize,
-    advance: &(dyn Fn(u64) + Sync),
+    goes_on: &(dyn Fn(u64) -> bool + Sync),
 ) -> io::Result<Found> {
     let width = data.width;
     let bytes_of = |elements: usize| file_bytes(width, elements);
@@ -63,7 +64,9 @@ pub(crate) fn read_back(
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.0.add(checksum);
             found.1.add(part, crc, bytes as u64);
-            advance(bytes as u64);
+            if !goes_on(bytes as u64) {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
         }
     };
     together(threads.clamp(1, parts.max(1)), work)?;
@@ -114,7 +117,7 @@ mod tests {
             let length = width.bytes(elements * width.units());
             for threads in [1, 4] {
                 let data = Data { blob: &file, offset: 6, width, forget: true, source: None };
-                let found = read_back(data, from_ref(&(0..elements)), threads, &|_| ()).unwrap();
+                let found = read_back(data, from_ref(&(0..elements)), threads, &|_| true).unwrap();
                 let checksum = Elements::of_file(&bytes[..length], width).checksum(0, elements);
                 let crc = trundle_formats::crc32(&bytes[..length]);
                 assert_eq!(found, Found { checksum, crc }, "{dtype:?}");
@@ -127,9 +130,9 @@ mod tests {
         let file = Memory::new(&[0; 99], Faults::default());
         let width = Width::Bytes(1);
         let data = Data { blob: &file, offset: 0, width, forget: false, source: None };
-        assert!(read_back(data, from_ref(&(0..99)), 3, &|_| ()).is_ok());
+        assert!(read_back(data, from_ref(&(0..99)), 3, &|_| true).is_ok());
         assert_eq!(
-            read_back(data, from_ref(&(0..100)), 3, &|_| ()).unwrap_err().kind(),
+            read_back(data, from_ref(&(0..100)), 3, &|_| true).unwrap_err().kind(),
             io::ErrorKind::UnexpectedEof
         );
     }

@@ -19,32 +19,38 @@ impl Executor<'_> {
     /// Adds the checksums of the source of the first `done` batches, which an earlier run has
     /// written, and reads them again for it: nothing that it noted is believed.
     pub(super) fn checksum_again(&mut self, run: GroupRun<'_>, done: usize) -> Result<(), Error> {
-        let Context { job, observer, .. } = self.context;
+        let job = self.context.job;
         let GroupRun { group, batches: ranges, .. } = run;
         let end = ranges[..done].last().map_or(0, |range| range.end);
-        observer.phase("reading again", group.written_bytes(0..end, job));
+        self.begin_phase("reading again", group.written_bytes(0..end, job), 1);
         let mut buffer = Buffer::default();
         for batch in (Batches { job, group, ranges, left: 0..done, budget: job.budget }) {
             let mut batch = batch?;
             buffer.grow_source(&batch).map_err(|bytes| self.context.no_memory(bytes))?;
             self.transfer(Some(&batch), None, &mut buffer, run)?;
             buffer.swap_bytes(&batch);
-            self.checksum(&buffer, &mut batch);
+            self.checksum(&buffer, &mut batch)?;
             self.add_checksums(&batch);
-            observer.advance(batch.written_bytes(job));
         }
         Ok(())
     }
 
     /// Takes the checksums of what was read of a batch.
-    pub(super) fn checksum(&self, buffer: &Buffer, batch: &mut Batch<'_>) {
+    pub(super) fn checksum(&self, buffer: &Buffer, batch: &mut Batch<'_>) -> Result<(), Error> {
         let threads = self.context.job.threads.unwrap_or(Machine::detect().threads);
         let mut memory = &buffer.source[..];
         for task in &batch.tasks {
             let (own, rest) = memory.split_at(task.source_bytes());
             memory = rest;
-            batch.checksums.push(task.checksum(own, threads));
+            let width = task.tensor.movement.width();
+            let goes_on = |elements: usize| {
+                self.advance(file_bytes(width, elements) as u64);
+                !self.context.observer.is_stopped()
+            };
+            batch.checksums.push(task.checksum(own, threads, &goes_on));
+            self.check_stopped()?;
         }
+        Ok(())
     }
 
     /// Adds the checksums of a batch to those of its tensors.
@@ -107,10 +113,15 @@ impl Executor<'_> {
 
     fn read_back(&self, data: Data<'_>, elements: &[Range<usize>]) -> Result<Found, Error> {
         let Context { job, path, observer, .. } = self.context;
-        let advance = |bytes: u64| observer.advance(bytes);
+        let goes_on = |bytes: u64| {
+            observer.advance(bytes);
+            !observer.is_stopped()
+        };
         // What is decoded for it has memory for as many.
         let threads =
             if data.blob.takes_whole() { job.writers() } else { job.rates.storage.in_flight };
-        read_back(data, elements, threads, &advance).map_err(reading(path))
+        let found = read_back(data, elements, threads, &goes_on);
+        self.check_stopped()?;
+        found.map_err(reading(path))
     }
 }

@@ -1,0 +1,290 @@
+//! Evenly spaced elements of a tensor, followed together to where they come from.
+
+use std::ops::Range;
+
+use super::{Made, Program, TensorId};
+use crate::Shape;
+use crate::index_map::Layer;
+use crate::shape::row_major_strides;
+
+/// Elements of a tensor that are evenly spaced along some directions. [`Program::follow`] brings them to the tensors
+/// that they come from; where their spacing ends, it cuts the grid in two.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grid {
+    tensor: TensorId,
+    /// How many layers of the tensor's map have been followed.
+    layers: usize,
+    /// The index of the first element.
+    pub index: Vec<usize>,
+    /// The position of the first element where the caller counts them.
+    pub position: usize,
+    /// No direction has fewer than two elements.
+    pub directions: Vec<Direction>,
+}
+
+/// A direction of a [`Grid`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Direction {
+    /// How many elements there are along it.
+    pub count: usize,
+    /// How far apart the positions of two neighbours are.
+    pub distance: usize,
+    /// How far apart the indices of two neighbours are.
+    pub steps: Vec<isize>,
+}
+
+impl Direction {
+    /// How far apart two neighbours are in a box of these strides.
+    pub fn stride(&self, strides: &[isize]) -> isize {
+        self.steps.iter().zip(strides).map(|(step, stride)| step * stride).sum()
+    }
+}
+
+impl Grid {
+    /// The elements of a box of a tensor, one at least. `distances` says how far apart the positions of two neighbours are along
+    /// each axis, and `position` is that of the first element.
+    pub fn of_box(
+        tensor: TensorId,
+        bounds: &[Range<usize>],
+        position: usize,
+        distances: &[usize],
+    ) -> Grid {
+        let direction = |(axis, (range, distance)): (usize, (&Range<usize>, &usize))| {
+            let mut steps = vec![0; bounds.len()];
+            steps[axis] = 1;
+            Direction { count: range.len(), distance: *distance, steps }
+        };
+        let directions = bounds.iter().zip(distances).enumerate().map(direction);
+        let directions = directions.filter(|direction| direction.count > 1).collect();
+        let index = bounds.iter().map(|range| range.start).collect();
+        Grid { tensor, layers: 0, index, position, directions }
+    }
+
+    /// The tensor that the elements belong to; `None` between two layers of a map.
+    pub fn tensor(&self) -> Option<TensorId> {
+        (self.layers == 0).then_some(self.tensor)
+    }
+
+    /// How many elements there are.
+    pub fn count(&self) -> usize {
+        self.directions.iter().map(|direction| direction.count).product()
+    }
+
+    /// Keeps a part of the elements that lies within `bounds`, the first element among it, and adds the others to
+    /// `rest`. False if the first element lies outside: then the grid keeps all.
+    pub fn keep_within(&mut self, bounds: &[Range<usize>], rest: &mut Vec<Grid>) -> bool {
+        if self.index.iter().zip(bounds).any(|(i, range)| !range.contains(i)) {
+            return false;
+        }
+        let mut counts = self.counts();
+        for (axis, range) in bounds.iter().enumerate() {
+            self.limit(axis, range, &mut counts);
+        }
+        self.cut(&counts, rest);
+        self.directions.retain(|direction| direction.count > 1);
+        true
+    }
+
+    /// Gives the elements the indices that they have in another shape of as many elements, in row-major order. The
+    /// grid keeps a part that is evenly spaced there, and adds the others to `rest`.
+    pub fn reshape(&mut self, from: &Shape, to: &Shape, rest: &mut Vec<Grid>) {
+        if from == to {
+            return;
+        }
+        let strides = row_major_strides(from.sizes());
+        let (index, to) = (to.unravel(from.ravel(&self.index)), RowMajor::of(to));
+        let mut at = 0;
+        while at < self.directions.len() {
+            self.part_at(at, &strides, &index, &to, rest);
+            at += 1;
+        }
+        let mut counts = self.counts();
+        for (axis, size) in to.sizes.iter().enumerate() {
+            let steps =
+                self.directions.iter().map(|direction| match to.step(direction.stride(&strides)) {
+                    Some((own, step)) if own == axis => step,
+                    _ => 0,
+                });
+            limit(index[axis], steps, &(0..*size), &mut counts);
+        }
+        self.cut(&counts, rest);
+        self.go_on(index, |direction| {
+            let mut steps = vec![0; to.sizes.len()];
+            if let Some((axis, step)) = to.step(direction.stride(&strides)) {
+                steps[axis] = step;
+            }
+            steps
+        });
+    }
+
+    /// Cuts the direction `at` where it reaches the end of an axis of a box of other sizes, in which the first element
+    /// has the index `index`. A direction that fills the axis several times becomes two.
+    fn part_at(
+        &mut self,
+        at: usize,
+        strides: &[isize],
+        index: &[usize],
+        to: &RowMajor<'_>,
+        rest: &mut Vec<Grid>,
+    ) {
+        let Some((axis, step)) = to.step(self.directions[at].stride(strides)) else { return };
+        let room = room(index[axis], step, &(0..to.sizes[axis]));
+        let count = self.directions[at].count;
+        let fills = room > 1 && room * step.unsigned_abs() == to.sizes[axis];
+        if count <= room || !fills {
+            return self.cut_along(at, count.min(room), rest);
+        }
+        let rounds = count / room;
+        self.cut_along(at, rounds * room, rest);
+        let inner = &mut self.directions[at];
+        inner.count = room;
+        if rounds > 1 {
+            let distance = inner.distance * room;
+            let steps = inner.steps.iter().map(|step| step * room.cast_signed()).collect();
+            self.directions.push(Direction { count: rounds, distance, steps });
+        }
+    }
+
+    /// Follows a layer of a map to what it is made of.
+    fn follow(&mut self, layer: &Layer, rest: &mut Vec<Grid>) {
+        let Some(axes) = layer.axes() else {
+            return self.reshape(layer.out_shape(), layer.in_shape(), rest);
+        };
+        let mut counts = self.counts();
+        for map in axes {
+            if let Some((axis, range)) = map.piece_around(&self.index) {
+                self.limit(axis, &range, &mut counts);
+            }
+            if let Some(table) = map.table() {
+                let parts = self.directions.iter().map(|each| table.step_of(&each.steps) != 0);
+                counts
+                    .iter_mut()
+                    .zip(parts)
+                    .filter(|(_, parts)| *parts)
+                    .for_each(|(count, _)| *count = 1);
+            }
+        }
+        self.cut(&counts, rest);
+        let before = std::mem::take(&mut self.index);
+        let index = axes.iter().map(|map| map.source_of(&before)).collect();
+        self.go_on(index, |direction| {
+            axes.iter().map(|map| map.step_of(&before, &direction.steps)).collect()
+        });
+    }
+
+    fn counts(&self) -> Vec<usize> {
+        self.directions.iter().map(|direction| direction.count).collect()
+    }
+
+    /// Limits the counts to elements whose index along `axis` is in `range`.
+    fn limit(&self, axis: usize, range: &Range<usize>, counts: &mut [usize]) {
+        let steps = self.directions.iter().map(|direction| direction.steps[axis]);
+        limit(self.index[axis], steps, range, counts);
+    }
+
+    /// Keeps so many elements along each direction, from the first one on, and adds the others to `rest`.
+    fn cut(&mut self, counts: &[usize], rest: &mut Vec<Grid>) {
+        for (at, count) in counts.iter().enumerate() {
+            self.cut_along(at, *count, rest);
+        }
+    }
+
+    fn cut_along(&mut self, at: usize, count: usize, rest: &mut Vec<Grid>) {
+        if count == self.directions[at].count {
+            return;
+        }
+        let mut other = self.clone();
+        let direction = &mut other.directions[at];
+        direction.count -= count;
+        other.position += direction.distance * count;
+        for (i, step) in other.index.iter_mut().zip(&direction.steps) {
+            *i = i.wrapping_add_signed(step * count.cast_signed());
+        }
+        other.directions.retain(|direction| direction.count > 1);
+        rest.push(other);
+        self.directions[at].count = count;
+    }
+
+    /// Puts the indices of another tensor in place of those before.
+    fn go_on(&mut self, index: Vec<usize>, steps: impl Fn(&Direction) -> Vec<isize>) {
+        self.index = index;
+        self.directions.retain(|direction| direction.count > 1);
+        self.directions.iter_mut().for_each(|direction| direction.steps = steps(direction));
+    }
+}
+
+/// A box whose elements are counted in row-major order.
+struct RowMajor<'a> {
+    sizes: &'a [usize],
+    strides: Vec<isize>,
+}
+
+impl RowMajor<'_> {
+    fn of(shape: &Shape) -> RowMajor<'_> {
+        RowMajor { sizes: shape.sizes(), strides: row_major_strides(shape.sizes()) }
+    }
+
+    /// The axis along which elements this far apart are neighbours, and the steps along it: of several, the outermost.
+    fn step(&self, stride: isize) -> Option<(usize, isize)> {
+        let fits = |own: &isize| *own != 0 && stride % own == 0;
+        let axis = self.strides.iter().position(fits).filter(|_| stride != 0)?;
+        Some((axis, stride / self.strides[axis]))
+    }
+}
+
+/// How many elements, `step` apart, lie in `range`, from one in it on.
+fn room(first: usize, step: isize, range: &Range<usize>) -> usize {
+    let left = if step > 0 { range.end - 1 - first } else { first - range.start };
+    left / step.unsigned_abs() + 1
+}
+
+/// Limits the counts of directions to elements that lie in `range`. The first element, at `first`, does; `steps` says how
+/// far apart two neighbours are along each direction. Short steps keep their counts at the cost of long ones.
+fn limit(
+    first: usize,
+    steps: impl Iterator<Item = isize> + Clone,
+    range: &Range<usize>,
+    counts: &mut [usize],
+) {
+    let mut order: Vec<(usize, isize)> = steps.enumerate().filter(|(_, step)| *step != 0).collect();
+    order.sort_by_key(|(_, step)| step.unsigned_abs());
+    let (mut least, mut most) = (first, first);
+    for (at, step) in order {
+        let end = if step > 0 { &mut most } else { &mut least };
+        counts[at] = counts[at].min(room(*end, step, range));
+        *end = end.wrapping_add_signed(step * (counts[at] - 1).cast_signed());
+    }
+}
+
+impl Program {
+    /// One step of a grid towards where its elements come from. The grid keeps a part that stays evenly spaced, and adds
+    /// the others to `rest`: they are followed later. False if the elements are given or filled.
+    ///
+    /// Law: the origin of each element is that of the element which it is made of.
+    ///
+    /// # Panics
+    /// If the tensor has no such elements.
+    pub fn follow(&self, grid: &mut Grid, rest: &mut Vec<Grid>) -> bool {
+        match &self.tensor(grid.tensor).made {
+            Made::Given(_) | Made::Fill(_) => return false,
+            Made::Moved { from, map } => {
+                let left = map.layers().len() - grid.layers;
+                grid.follow(&map.layers()[left - 1], rest);
+                grid.layers += 1;
+                if left == 1 {
+                    (grid.tensor, grid.layers) = (*from, 0);
+                }
+            }
+            Made::Joined { axis, .. } => {
+                let (part, along) = self.part_at(grid.tensor, grid.index[*axis]);
+                let mut counts = grid.counts();
+                grid.limit(*axis, &along, &mut counts);
+                grid.cut(&counts, rest);
+                grid.directions.retain(|direction| direction.count > 1);
+                grid.index[*axis] -= along.start;
+                grid.tensor = part;
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,374 @@
+//! Checksums of source elements at their positions in the output.
+//!
+//! The elements are followed through the operators one by one ([`Program::follow`]). Composing, binding, planning and
+//! kernels have no part in that, so the checksums verify their work.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use trundle::Shape;
+use trundle_core::program::{Grid, Made, Program, TensorId};
+
+use crate::plan::location::{Bounds, Location, elements};
+use crate::run::checksums::{Checksum, Elements, Spacing};
+use crate::run::together::together;
+
+/// What a box of a pass's output is made from.
+pub(crate) struct Origin<'a> {
+    /// The operators, one by one.
+    pub(crate) program: &'a Program,
+    /// Which tensor of it is written; none if everything stays in place.
+    pub(crate) target: Option<TensorId>,
+    /// The shape in which the box is one, with as many elements as the target.
+    pub(crate) out_shape: &'a Shape,
+    /// The boxes of its sources that were read.
+    pub(crate) sources: Vec<Source<'a>>,
+    /// Where the pass writes to.
+    pub(crate) to: &'a Location,
+}
+
+/// A box of a tensor that is in memory.
+pub(crate) struct Source<'a> {
+    /// Which tensor of the program it is.
+    pub(crate) of: TensorId,
+    /// The shape in which it is read, with as many elements.
+    pub(crate) shape: &'a Shape,
+    /// The box.
+    pub(crate) bounds: Bounds,
+    /// Its elements.
+    pub(crate) elements: Elements<'a>,
+}
+
+impl Origin<'_> {
+    /// The checksum of the elements that the operators bring to the box `out`, by `threads`. `goes_on` is told how many
+    /// elements were summed, and says whether to go on; if not, the checksum is of a part of them.
+    pub(crate) fn checksum(
+        &self,
+        out: &[Range<usize>],
+        threads: usize,
+        goes_on: &(dyn Fn(usize) -> bool + Sync),
+    ) -> Checksum {
+        let spans = self.to.spans(out);
+        let blocks = spans.iter().flat_map(|span| Blocks::of(span).all());
+        let (next, all) = (Mutex::new(blocks), Mutex::new(Checksum::default()));
+        let work = || {
+            let mut own = Checksum::default();
+            loop {
+                let block = next.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some(block) = block else { break };
+                own.add(self.checksum_of_block(&block));
+                if !goes_on(elements(&block)) {
+                    break;
+                }
+            }
+            all.lock().unwrap_or_else(PoisonError::into_inner).add(own);
+            Ok::<(), std::convert::Infallible>(())
+        };
+        let Ok(()) = together(threads.min(elements(out) / FEW_ELEMENTS).max(1), work);
+        all.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn checksum_of_block(&self, block: &[Range<usize>]) -> Checksum {
+        let mut checksum = Checksum::default();
+        let (position, distances) = (self.to.runs(block).start(0), self.to.strides(block));
+        let whole = Grid::of_box(self.target.unwrap_or_default(), block, position, &distances);
+        let Some(target) = self.target else {
+            // If everything stays in place, one tensor is read.
+            checksum.add(self.sources[0].checksum(&whole));
+            return checksum;
+        };
+        let shape = &self.program.tensor(target).shape;
+        let (mut parts, mut rest) = (vec![whole], Vec::new());
+        while let Some(mut grid) = parts.pop() {
+            grid.reshape(self.out_shape, shape, &mut parts);
+            rest.push(grid);
+            while let Some(grid) = rest.pop() {
+                checksum.add(self.checksum_of_grid(grid, &mut rest));
+            }
+        }
+        checksum
+    }
+
+    /// The checksum of a part of the grid, which is followed to where it comes from; the others are added to `rest`.
+    fn checksum_of_grid(&self, mut grid: Grid, rest: &mut Vec<Grid>) -> Checksum {
+        loop {
+            if let Some(tensor) = grid.tensor() {
+                let shape = &self.program.tensor(tensor).shape;
+                for source in self.sources.iter().filter(|source| source.of == tensor) {
+                    if let Some(own) = source.part(&grid, shape, rest) {
+                        return source.checksum(&own);
+                    }
+                }
+            }
+            if self.program.follow(&mut grid, rest) {
+                continue;
+            }
+            let of = grid.tensor().map(|tensor| self.program.tensor(tensor));
+            return match of.map(|of| (&of.made, of.width)) {
+                Some((Made::Fill(element), width)) => {
+                    let spacings = spacings(&grid, &[]);
+                    Elements::of_file(element, width).spaced_checksum(0, grid.position, spacings)
+                }
+                _ => Checksum::not_read(grid.position),
+            };
+        }
+    }
+}
+
+impl Source<'_> {
+    /// A part of a grid of the tensor, of this `shape`, that is within the box, with indices of the source's own shape.
+    /// The others are added to `rest`. `None` if the first element is outside the box.
+    fn part(&self, grid: &Grid, shape: &Shape, rest: &mut Vec<Grid>) -> Option<Grid> {
+        let (mut own, mut others, mut outside) = (grid.clone(), Vec::new(), Vec::new());
+        own.reshape(shape, self.shape, &mut others);
+        if !own.keep_within(&self.bounds, &mut outside) {
+            return None;
+        }
+        while let Some(mut other) = outside.pop() {
+            other.reshape(self.shape, shape, &mut outside);
+            others.push(other);
+        }
+        rest.append(&mut others);
+        Some(own)
+    }
+
+    /// The checksum of a grid that is within the box.
+    fn checksum(&self, grid: &Grid) -> Checksum {
+        let (mut from, mut stride) = (0, 1);
+        let mut strides = vec![0; self.bounds.len()];
+        for (axis, range) in self.bounds.iter().enumerate().rev() {
+            from += (grid.index[axis] - range.start) * stride;
+            strides[axis] = stride.cast_signed();
+            stride *= range.len();
+        }
+        self.elements.spaced_checksum(from, grid.position, spacings(grid, &strides))
+    }
+}
+
+/// How the elements of a grid are spaced in a box of these strides.
+fn spacings(grid: &Grid, strides: &[isize]) -> Vec<Spacing> {
+    let spacing = |direction: &trundle_core::program::Direction| Spacing {
+        count: direction.count,
+        distance: direction.distance,
+        stride: direction.stride(strides),
+    };
+    grid.directions.iter().map(spacing).collect()
+}
+
+/// A box cut into blocks, so small that the source of one stays in the caches in whichever order it is read.
+struct Blocks<'a> {
+    whole: &'a [Range<usize>],
+    /// The most indices of a block along each axis.
+    sides: Vec<usize>,
+}
+
+impl<'a> Blocks<'a> {
+    fn of(whole: &'a [Range<usize>]) -> Blocks<'a> {
+        let mut sides = vec![1; whole.len()];
+        if let (Some(last), Some(range)) = (sides.last_mut(), whole.last()) {
+            *last = range.len().clamp(1, ROW_ELEMENTS);
+        }
+        // The shortest side gets longer, as long as there is one.
+        while sides.iter().product::<usize>() < BLOCK_ELEMENTS {
+            let short = (0..whole.len()).rev().filter(|axis| sides[*axis] < whole[*axis].len());
+            let Some(axis) = short.min_by_key(|axis| sides[*axis]) else { break };
+            sides[axis] = (2 * sides[axis]).min(whole[axis].len());
+        }
+        Blocks { whole, sides }
+    }
+
+    fn all(self) -> impl Iterator<Item = Bounds> + use<'a> {
+        (0..self.count()).map(move |block| self.block(block))
+    }
+
+    fn along(&self, axis: usize) -> usize {
+        self.whole[axis].len().div_ceil(self.sides[axis])
+    }
+
+    fn count(&self) -> usize {
+        (0..self.whole.len()).map(|axis| self.along(axis)).product()
+    }
+
+    fn block(&self, mut left: usize) -> Bounds {
+        let mut block = self.whole.to_vec();
+        for axis in (0..block.len()).rev() {
+            let start = block[axis].start + left % self.along(axis) * self.sides[axis];
+            block[axis] = start..block[axis].end.min(start + self.sides[axis]);
+            left /= self.along(axis);
+        }
+        block
+    }
+}
+
+/// A thread sums at least so many elements.
+const FEW_ELEMENTS: usize = 1 << 17;
+
+/// About the elements of a block.
+const BLOCK_ELEMENTS: usize = 1 << 16;
+
+/// The elements of a row of a block, if the last axis has so many.
+const ROW_ELEMENTS: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use trundle::{Chain, Width};
+    use trundle_testing::choices::Choices;
+    use trundle_testing::programs::any_program;
+
+    use super::*;
+    use crate::plan::location::Chunks;
+
+    #[test]
+    fn what_the_operators_move_has_the_checksum_of_what_they_make() {
+        for text in [
+            "a b c -> c a b",
+            "roll(shift=[2,1], axes=[0,2]) | flip(axes=[1])",
+            "(a p) b c -> a (b p) c, p=2 | reverse(axis=1, batch_axis=0, lengths=[3, 1])",
+        ] {
+            let chain: Chain = text.parse().unwrap_or_else(|error| panic!("{error}"));
+            let shape = Shape::new([4, 3, 5]).unwrap();
+            let program = chain.program(&shape, trundle::DType::U8).unwrap();
+            let bytes: Vec<u8> = (0..60).map(|n: u8| n.wrapping_mul(7)).collect();
+            let moved = trundle::Plan::row_major(&chain, 1, &shape, None)
+                .unwrap()
+                .run_slice(&bytes)
+                .unwrap();
+            let target = program.outputs()[0];
+            let out_shape = &program.tensor(target).shape;
+            let whole: Bounds = shape.iter().map(|size| 0..*size).collect();
+            let elements = Elements::Bytes(&bytes, 1);
+            let origin = Origin {
+                program: &program,
+                target: Some(target),
+                out_shape,
+                sources: vec![Source { of: TensorId(0), shape: &shape, bounds: whole, elements }],
+                to: &Location::row_major(out_shape),
+            };
+            let out: Bounds = out_shape.iter().map(|size| 0..*size).collect();
+            assert_eq!(
+                origin.checksum(&out, 3, &|_| true),
+                Elements::Bytes(&moved, 1).checksum(0, 60),
+                "{text}"
+            );
+        }
+    }
+
+    /// Elements of a source, as many of a width as there are places.
+    fn noise(count: usize, unit: usize, choices: &mut Choices) -> Vec<u8> {
+        (0..count * unit).map(|_| choices.below(256) as u8).collect()
+    }
+
+    /// A shape of as many elements: the same, all axes as one, or one axis more.
+    fn alike(shape: &Shape, choices: &mut Choices) -> Shape {
+        match choices.below(3) {
+            0 => shape.clone(),
+            1 => Shape::new([shape.elements()]).unwrap(),
+            _ => {
+                let mut sizes = shape.sizes().to_vec();
+                if let Some(axis) = sizes.iter().position(|size| *size > 1 && size % 2 == 0) {
+                    sizes[axis] /= 2;
+                    sizes.insert(axis, 2);
+                }
+                Shape::new(sizes).unwrap()
+            }
+        }
+    }
+
+    fn some_box(shape: &Shape, choices: &mut Choices) -> Bounds {
+        let range = |size: &usize| {
+            let start = choices.below(*size);
+            start..start + 1 + choices.below(size - start)
+        };
+        shape.iter().map(range).collect()
+    }
+
+    /// Chunks of random sizes, or none.
+    fn some_location(shape: &Shape, choices: &mut Choices) -> Location {
+        if choices.below(3) == 0 {
+            return Location::row_major(shape.sizes());
+        }
+        let chunk: Vec<usize> = shape.iter().map(|size| 1 + choices.below(*size)).collect();
+        Location::Chunks(Chunks::packed(shape.sizes(), &chunk))
+    }
+
+    /// The indices of a box, in row-major order.
+    fn indices(bounds: &[Range<usize>]) -> Vec<Vec<usize>> {
+        bounds.iter().fold(vec![Vec::new()], |indices, range| {
+            let longer =
+                indices.iter().flat_map(|index| range.clone().map(|i| [&index[..], &[i]].concat()));
+            longer.collect()
+        })
+    }
+
+    #[test]
+    fn a_checksum_is_that_of_each_element_at_its_position() {
+        let widths = [1, 2, 3, 4, 6, 8, 16].map(Width::Bytes);
+        let packed = Width::SubByte(trundle::DType::U4.packing().unwrap());
+        for seed in 0..3000 {
+            let choices = &mut Choices::of(seed);
+            let width = *widths.get(choices.below(8)).unwrap_or(&packed);
+            let unit = crate::plan::location::unit(width);
+            let program = any_program(choices, width);
+            let target = program.outputs()[choices.below(program.outputs().len())];
+            let of = program.tensor(target);
+            if of.shape.elements() == 0 {
+                continue;
+            }
+            // All that is given is there, in two boxes.
+            let mut given = Vec::new();
+            for (at, tensor) in program.tensors().iter().enumerate() {
+                if matches!(tensor.made, Made::Given(_)) && tensor.shape.elements() > 0 {
+                    let bytes = noise(tensor.shape.elements(), unit, choices);
+                    given.push((TensorId(at), alike(&tensor.shape, choices), bytes));
+                }
+            }
+            let mut sources = Vec::new();
+            for (id, shape, bytes) in &given {
+                let mut halves =
+                    [shape.iter().map(|size| 0..*size).collect::<Bounds>(), Vec::new()];
+                if let Some(size) = shape.first().filter(|size| **size > 1) {
+                    let at = 1 + choices.below(size - 1);
+                    halves[1] = halves[0].clone();
+                    (halves[0][0].end, halves[1][0].start) = (at, at);
+                }
+                let inner: usize = shape.iter().skip(1).product::<usize>() * unit;
+                for bounds in halves.into_iter().filter(|half| half.len() == shape.rank()) {
+                    let range = bounds
+                        .first()
+                        .map_or(0..bytes.len(), |range| range.start * inner..range.end * inner);
+                    let elements = Elements::Bytes(&bytes[range], unit);
+                    sources.push(Source { of: *id, shape, bounds, elements });
+                }
+            }
+            let out_shape = &alike(&of.shape, choices);
+            let to = &some_location(out_shape, choices);
+            let target = Some(target);
+            let origin = Origin { program: &program, target, out_shape, sources, to };
+            let out = some_box(out_shape, choices);
+            let mut expected = Checksum::default();
+            for span in to.spans(&out) {
+                let runs = to.runs(&span);
+                let positions =
+                    (0..runs.count()).flat_map(|run| (0..runs.len).map(move |i| (run, i)));
+                for (index, (run, i)) in indices(&span).iter().zip(positions) {
+                    let (from, at) = program.origin(target.unwrap(), out_shape.ravel(index));
+                    let element = match &program.tensor(from).made {
+                        Made::Fill(element) => Elements::of_file(element, width),
+                        _ => {
+                            let (_, _, bytes) = given.iter().find(|given| given.0 == from).unwrap();
+                            Elements::Bytes(&bytes[at * unit..][..unit], unit)
+                        }
+                    };
+                    expected.add(element.checksum(runs.start(run) + i, 1));
+                }
+            }
+            let summed = Mutex::new(0);
+            let found = origin.checksum(&out, 1, &|elements| {
+                *summed.lock().unwrap() += elements;
+                true
+            });
+            assert_eq!(found, expected, "seed {seed}");
+            assert_eq!(summed.into_inner().unwrap(), elements(&out), "seed {seed}");
+        }
+    }
+}
