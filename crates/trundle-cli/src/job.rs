@@ -21,7 +21,7 @@ use crate::operation::Operation;
 use crate::progress::Progress;
 use crate::say::{print_json, say};
 use crate::selection::{Choice, listed, shown_path};
-use crate::workers;
+use crate::{signals, workers};
 
 /// What a movement came to.
 pub(crate) struct Outcome {
@@ -460,6 +460,8 @@ pub(crate) fn run_jobs(
         true => Progress::events(*quiet),
         false => Progress::new(*quiet),
     };
+    let is_store = all.iter().any(|(job, _)| job.writes_store());
+    signals::when_stopped(is_store.then_some(signals::STORE));
     let prepared =
         jobs.into_iter().map(|(job, path)| job.prepare(sources, &path, options, &progress));
     let prepared = prepared.collect::<Result<Vec<Finished>, _>>();

@@ -1,14 +1,16 @@
 //! A bar on stderr, for work that takes long enough to wonder; or lines for programs.
 
+use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde_json::json;
 use trundle_disk::Observer;
 
 use crate::failure::Failure;
+use crate::numbers::readable;
 use crate::say::{json_line, say};
 
 /// Work shorter than this shows no bar: it would only flicker.
@@ -37,14 +39,15 @@ enum Shown {
 impl Progress {
     /// A bar that is drawn on a terminal only, and not if `quiet`.
     pub(crate) fn new(quiet: bool) -> Progress {
-        let template = "{msg:>11} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+        let template =
+            "{msg:>11} {wide_bar} {percent:>3}% {done}/{all} {rate}/s {elapsed} {eta} left";
         Progress::with(template, if quiet { Shown::Nothing } else { Shown::Bar })
     }
 
     /// The same, for what is no bytes.
     pub(crate) fn counting(quiet: bool) -> Progress {
         let shown = if quiet { Shown::Nothing } else { Shown::Bar };
-        Progress::with("{msg:>11} {wide_bar} {pos}/{len} {eta}", shown)
+        Progress::with("{msg:>11} {wide_bar} {percent:>3}% {pos}/{len} {elapsed} {eta} left", shown)
     }
 
     /// Lines for programs instead of a bar, unless `quiet`.
@@ -59,7 +62,18 @@ impl Progress {
     fn with(template: &str, shown: Shown) -> Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            bar.set_style(
+                style
+                    .with_key("done", |state: &ProgressState, to: &mut dyn Write| {
+                        show_bytes(to, state.pos());
+                    })
+                    .with_key("all", |state: &ProgressState, to: &mut dyn Write| {
+                        show_bytes(to, state.len().unwrap_or_default());
+                    })
+                    .with_key("rate", |state: &ProgressState, to: &mut dyn Write| {
+                        show_bytes(to, state.per_sec() as u64);
+                    }),
+            );
         }
         Progress { bar, start: Instant::now(), shown, resumable: AtomicBool::new(false) }
     }
@@ -127,6 +141,11 @@ impl Progress {
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Bytes as the other messages show them. The bar cannot fail.
+fn show_bytes(to: &mut dyn Write, bytes: u64) {
+    let _ = to.write_str(&readable(bytes));
 }
 
 impl Observer for Progress {

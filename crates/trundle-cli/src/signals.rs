@@ -1,16 +1,22 @@
 //! Signals that stop the program.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 #[cfg(unix)]
 use crate::say::say;
 
-/// Whether `--resume` can continue from files that are not temporary files.
-static RESUMES: AtomicBool = AtomicBool::new(false);
+/// The message when a signal stops a run that can be resumed.
+pub(crate) const RESUMABLE: &str = "stopped; the same command with --resume continues from here";
 
-/// Sets whether the program says, when it is stopped, that `--resume` continues from here.
-pub(crate) fn tell_of_resume(is: bool) {
-    RESUMES.store(is, Ordering::Relaxed);
+/// The message when a signal stops one process that writes a store.
+pub(crate) const STORE: &str = "stopped; the unfinished store was removed (with --workers N, --resume continues a stopped run)";
+
+/// The message when a signal stops the program, if there is one.
+static SAID: Mutex<Option<&str>> = Mutex::new(None);
+
+/// Sets the message of a signal from here on.
+pub(crate) fn when_stopped(said: Option<&'static str>) {
+    *SAID.lock().unwrap_or_else(PoisonError::into_inner) = said;
 }
 
 /// Lets SIGINT, SIGTERM and SIGHUP remove unfinished outputs before they end the program. Removing from a
@@ -20,6 +26,7 @@ pub(crate) fn tell_of_resume(is: bool) {
 /// SIGXFSZ is ignored too, so that a write beyond `ulimit -f` fails with an error instead.
 #[cfg(unix)]
 pub(crate) fn clean_up_when_stopped() {
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, mpsc};
 
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
@@ -41,8 +48,9 @@ pub(crate) fn clean_up_when_stopped() {
         for signal in signals.forever() {
             let ending = || is_told.store(true, Ordering::Relaxed);
             let Some(is_kept) = trundle_formats::remove_temporary_files(ending) else { continue };
-            if is_kept || RESUMES.load(Ordering::Relaxed) {
-                say("stopped; the same command with --resume continues from here");
+            let said = *SAID.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(said) = if is_kept { Some(RESUMABLE) } else { said } {
+                say(said);
             }
             let _ = emulate_default_handler(signal);
         }

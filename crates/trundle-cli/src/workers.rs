@@ -81,9 +81,9 @@ pub(crate) fn run(
     if let Some(job) = job.join_tasks(tasks, sources, output)? {
         outcome = Outcome { verified, resumed, ..Outcome::of(job.job(), output) };
         let workers = Workers { count, plan: tasks, output, means };
-        signals::tell_of_resume(true);
+        signals::when_stopped(Some(signals::RESUMABLE));
         let done = workers.run(&job, &progress);
-        signals::tell_of_resume(false);
+        signals::when_stopped(None);
         done.map_err(|failure| {
             failure
                 .with_option("--resume", "with the same command continues: what was done is kept")

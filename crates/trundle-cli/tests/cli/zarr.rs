@@ -410,6 +410,7 @@ fn a_store_takes_the_place_of_another_whole_or_not_at_all() {
 #[test]
 fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
     use std::os::unix::process::ExitStatusExt;
+    use std::process::Stdio;
 
     use rustix::process::{Pid, Signal, kill_process};
 
@@ -428,7 +429,7 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
             skip("the tests were started with a signal ignored, and so is the program");
             continue;
         }
-        let mut child = place.command(&args).spawn().unwrap();
+        let mut child = place.command(&args).stderr(Stdio::piped()).spawn().unwrap();
         // It has more than ten thousand files to write.
         while left().first().is_none_or(|left| left["bytes"].as_u64() < Some(1000)) {
             assert!(child.try_wait().unwrap().is_none(), "it is over too early");
@@ -438,9 +439,12 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
         assert_eq!(left()[0]["state"], "in use");
         kill_process(Pid::from_child(&child), signal).unwrap();
         kill_process(Pid::from_child(&child), Signal::CONT).unwrap();
-        assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()));
+        let ended = child.wait_with_output().unwrap();
+        assert_eq!(ended.status.signal(), Some(signal.as_raw()));
         let left = left();
         if signal == Signal::INT {
+            let said = String::from_utf8(ended.stderr).unwrap();
+            assert!(said.starts_with("stopped; the unfinished store was removed"), "{said}");
             assert_eq!(left, [Value::Null; 0]);
             assert_eq!(place.contents().len(), 1);
             continue;
