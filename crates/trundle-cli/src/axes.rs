@@ -5,14 +5,14 @@ use std::fmt;
 
 use serde_json::Value;
 use trundle::{Chain, Shape};
-use trundle_formats::{Header, Shown, TensorFile, ngff};
+use trundle_formats::{AXES_KEY, Header, Shown, TensorFile, ngff};
 
 use crate::failure::Failure;
 use crate::selection::Choice;
 
 /// The key of the record among the metadata. Its value is an object in JSON: what the axes are, by
 /// the names of tensors.
-pub(crate) const KEY: &str = "trundle.axes";
+pub(crate) const KEY: &str = AXES_KEY;
 
 /// The axes of a tensor as one side of an axis pattern names them, and the sizes that were given
 /// for some: `h w (p q c), p=2, q=2`.

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::json;
-use trundle_disk::{Finished, Job, PlanOptions, RunOptions, Source, Storage, TensorJob};
+use trundle_disk::{
+    Finished, Job, LeftOut, PlanOptions, RunOptions, Source, Storage, TensorJob,
+};
 use trundle_formats::{FORMATS, Format, Output, Problem, Shown, TensorFile, is_url};
 
 use crate::args::{ChunkArgs, MeansArgs, MoveArgs, StorageArg, WriteArgs};
@@ -15,6 +17,7 @@ use crate::coordinates;
 use crate::failure::Failure;
 use crate::forecast::{counted, first_lines};
 use crate::input::{Input, sources};
+use crate::left_out;
 use crate::memory;
 use crate::numbers::{Bytes, readable};
 use crate::operation::Operation;
@@ -43,11 +46,10 @@ pub(crate) struct Outcome {
     pub outputs: Vec<serde_json::Value>,
     /// How many tensors of the input are not in the output.
     pub left_out: usize,
-    /// Whether the output's format keeps metadata.
-    pub keeps_metadata: bool,
-    /// The keys of the metadata that the output does not have: since its format keeps none, or since they
-    /// would be false.
-    pub metadata_left_out: Vec<String>,
+    /// The metadata that the output's format has no place for.
+    pub lost: LeftOut,
+    /// The keys of metadata that would be false in the output, which does not have them.
+    pub untrue: Vec<String>,
     /// The codecs of the source that the output does not have, each with what is in its place.
     pub codecs_not_kept: Vec<String>,
     /// The tensors whose attributes are those of the first file, and others in another.
@@ -80,7 +82,7 @@ pub(crate) fn report(
     if json {
         return print_json(&report_of(outcome, seconds));
     }
-    warn_of_metadata(outcome, writing);
+    warn_of_metadata(outcome, &writing.output);
     warn_of_codecs(outcome, &writing.output);
     warn_of_attributes(outcome, &writing.output);
     if writing.quiet {
@@ -120,20 +122,23 @@ pub(crate) fn report(
 }
 
 /// Names the metadata that the output does not have, also to those who want to hear of nothing else.
-fn warn_of_metadata(outcome: &Outcome, writing: &WriteArgs) {
-    let keys = &outcome.metadata_left_out;
+pub(crate) fn warn_of_metadata(outcome: &Outcome, output: &Path) {
+    let (file, keys) = (shown_output(output), outcome.metadata_left_out());
+    for line in left_out::lines(&outcome.lost) {
+        say(&format!("warning: {file}: {line}"));
+    }
     if keys.is_empty() {
         return;
     }
-    let axes = match keys.iter().any(|key| key == axes::KEY) {
+    let axes = match keys.iter().any(|key| *key == axes::KEY) {
         true => {
             "; without the record of axes in it, relayout cannot tell what it has already moved"
         }
         false => "",
     };
-    let (file, keys) = (shown_output(&writing.output), listed(keys.iter()));
-    let why = match outcome.keeps_metadata {
-        true => "what is said of the order of axes is no longer so",
+    let keys = listed(keys.iter());
+    let why = match outcome.lost.metadata.is_empty() {
+        true => "metadata about the axis order no longer applies",
         false => "the format keeps no metadata",
     };
     say(&format!("warning: {file}: {why}; left out: {keys}{axes}"));
@@ -210,8 +215,12 @@ pub(crate) fn report_of(outcome: &Outcome, seconds: f64) -> serde_json::Value {
     if outcome.left_out > 0 {
         report["left_out"] = outcome.left_out.into();
     }
-    if !outcome.metadata_left_out.is_empty() {
-        report["metadata_left_out"] = json!(outcome.metadata_left_out);
+    let metadata = outcome.metadata_left_out();
+    if !metadata.is_empty() {
+        report["metadata_left_out"] = json!(metadata);
+    }
+    if let Some(left_out) = left_out::report(&outcome.lost) {
+        report["tensor_metadata_left_out"] = left_out;
     }
     if !outcome.attributes_differ.is_empty() {
         report["attributes_differ"] = json!(outcome.attributes_differ);
@@ -312,7 +321,7 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
         }
     }
     outcome.left_out = choice.left_out;
-    outcome.note_metadata(format, metadata, untrue);
+    outcome.untrue = untrue;
     Ok(outcome)
 }
 
@@ -501,25 +510,17 @@ impl Outcome {
             bytes_written: costs.map(|cost| cost.bytes_written).sum(),
             outputs: outputs.collect(),
             left_out: 0,
-            keeps_metadata: true,
-            metadata_left_out: Vec::new(),
+            // All jobs are of the same tensors.
+            lost: jobs.first().map(|(job, _)| job.left_out().clone()).unwrap_or_default(),
+            untrue: Vec::new(),
             codecs_not_kept: not_kept.into_iter().map(str::to_owned).collect(),
             attributes_differ: Vec::new(),
         }
     }
 
-    /// Notes what an output of `format` has not of this metadata, and of what was `untrue` in it.
-    pub(crate) fn note_metadata(
-        &mut self,
-        format: &Format,
-        metadata: Vec<(String, String)>,
-        untrue: Vec<String>,
-    ) {
-        self.metadata_left_out = match format.keeps_metadata() {
-            true => untrue,
-            false => metadata.into_iter().map(|(key, _)| key).chain(untrue).collect(),
-        };
-        self.keeps_metadata = format.keeps_metadata();
+    /// The keys of the file's metadata that the output does not have.
+    fn metadata_left_out(&self) -> Vec<&String> {
+        self.lost.metadata.iter().chain(&self.untrue).collect()
     }
 }
 

@@ -12,6 +12,7 @@ mod forecast;
 mod help;
 mod input;
 mod job;
+mod left_out;
 mod memory;
 mod model_input;
 mod model_job;

@@ -62,7 +62,7 @@ pub(crate) fn run(
             inputs: &given,
             chunk: None,
             encoding: None,
-            annotations: Annotations::default(),
+            annotations: Annotations { is_whole: true, ..Annotations::default() },
         };
         let format = Format::of(&output.path)?;
         Ok(Job::assembled(&files, &[assembled], format, &[], &options)?)

@@ -14,6 +14,7 @@ pub use error::{Error, Problem};
 pub use plan::chunk_sizes::ChunkSizes;
 pub use plan::input::Input;
 pub use plan::job::{Assembled, Cost, Job, PlanOptions, Wanted};
+pub use plan::left_out::LeftOut;
 pub use plan::numbered::Stage;
 pub use plan::storage::Storage;
 pub use plan::tensor_job::TensorJob;

@@ -1,6 +1,8 @@
 //! What a file says of a tensor beside its elements.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use crate::attributes;
 
 /// What a file says of a tensor beside its name, its type, its sizes and its elements: formats that can
 /// state it keep it.
@@ -12,9 +14,16 @@ pub struct Annotations {
     pub attributes: String,
     /// The bytes of an element, little-endian, that stands for all that was never written, if one does.
     pub fill: Option<Vec<u8>>,
+    /// Whether the file is this tensor: the tensor has its name from the file, and the file's metadata is the tensor's.
+    pub is_whole: bool,
+    /// What the file says of the tensor and its reader cannot hold, as messages call it.
+    pub unread: Vec<String>,
 }
 
-trundle_core::fingerprint!(struct Annotations { dimension_names, attributes, fill });
+trundle_core::fingerprint!(struct Annotations { dimension_names, attributes, fill, is_whole } except { unread });
+
+/// The key of a file's metadata under which `trundle relayout` records the axes of tensors by their names.
+pub const AXES_KEY: &str = "trundle.axes";
 
 /// The attributes that say how to decode elements, or in which unit they are, by the conventions of CF and netCDF.
 const DECODING: [&str; 7] =
@@ -30,6 +39,11 @@ pub struct Difference {
 }
 
 impl Annotations {
+    /// The names of its attributes.
+    pub fn attribute_names(&self) -> impl Iterator<Item = String> {
+        attributes::of_text(&self.attributes).into_iter().map(|(name, _)| name)
+    }
+
     /// The same of a tensor each of whose axes was an `axis` of this one: without the names if its axes are
     /// others.
     #[must_use]
@@ -46,10 +60,7 @@ impl Annotations {
         if self.attributes == other.attributes {
             return Vec::new();
         }
-        let parsed = |annotations: &Annotations| -> Map<String, Value> {
-            serde_json::from_str(&annotations.attributes).unwrap_or_default()
-        };
-        let both = [parsed(self), parsed(other)];
+        let both = [self, other].map(|each| attributes::of_text(&each.attributes));
         let difference = |attribute: &'static str| {
             let values = both.each_ref().map(|attributes| attributes.get(attribute));
             let is_same = match values {
@@ -129,6 +140,7 @@ mod tests {
             dimension_names: names,
             attributes: "{}".to_owned(),
             fill: Some(vec![1]),
+            ..Annotations::default()
         };
         let turned = all.of_axes(Some(&[2, 0, 1]));
         assert_eq!(turned.dimension_names, [some("lon"), some("time"), None]);

@@ -1,12 +1,16 @@
-//! What is said of an array or a group besides, as texts.
+//! Attributes of arrays and groups, as JSON and as texts.
+
+use std::collections::BTreeMap;
 
 use serde_json::Value;
+
+use crate::Described;
 
 /// Values in JSON by their names.
 type Attributes = serde_json::Map<String, Value>;
 
-/// Pairs of texts, as other formats have them. What is no text is one in JSON, and so is a text that
-/// could be taken for that.
+/// Turns attributes into pairs of texts, which other formats hold. Values other than texts are written in JSON, and so is
+/// a text that reads as JSON.
 pub(crate) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
     let text = |value: Value| match value {
         Value::String(text) if serde_json::from_str::<Value>(&text).is_err() => text,
@@ -15,8 +19,8 @@ pub(crate) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
     attributes.into_iter().map(|(key, value)| (key, text(value))).collect()
 }
 
-/// The same of a format whose attributes are no objects: a text that is one in JSON stays as it is, and comes
-/// back with [`of_metadata_without_objects`].
+/// Turns attributes into pairs of texts for a format without objects: a text that is an object in JSON does not change, and
+/// [`of_metadata_without_objects`] reads it.
 #[cfg(feature = "hdf5")]
 pub(crate) fn to_metadata_without_objects(attributes: Attributes) -> Vec<(String, String)> {
     let pairs = attributes.into_iter().flat_map(|(key, value)| match value {
@@ -26,7 +30,7 @@ pub(crate) fn to_metadata_without_objects(attributes: Attributes) -> Vec<(String
     pairs.collect()
 }
 
-/// The attributes that were such pairs.
+/// Reads the pairs of [`to_metadata_without_objects`].
 #[cfg(feature = "hdf5")]
 pub(crate) fn of_metadata_without_objects(metadata: &[(String, String)]) -> Attributes {
     let mut attributes = of_metadata(metadata);
@@ -36,20 +40,52 @@ pub(crate) fn of_metadata_without_objects(metadata: &[(String, String)]) -> Attr
     attributes
 }
 
-/// Whether a text is an object in JSON.
+/// Returns whether a text is an object in JSON.
 #[cfg(feature = "hdf5")]
 fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{') && matches!(serde_json::from_str(text), Ok(Value::Object(_)))
 }
 
-/// The attributes that were such pairs.
+/// Adds the attributes of groups to the metadata of a file: the key of a group is its path and a slash.
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+pub(crate) fn with_groups(
+    of_root: Vec<(String, String)>,
+    groups: &BTreeMap<String, Attributes>,
+) -> Vec<(String, String)> {
+    let groups = groups.iter().filter(|(path, _)| !path.is_empty());
+    let groups = groups.map(|(path, own)| (format!("{path}/"), to_text(own)));
+    of_root.into_iter().chain(groups).collect()
+}
+
+/// Splits metadata into the attributes of groups, by their paths, and the pairs of the root. A key is that of a group if
+/// `is_path` allows its path, and if no tensor has that path or is above it.
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+pub(crate) fn split_groups(
+    metadata: &[(String, String)],
+    tensors: &[Described<'_>],
+    is_path: impl Fn(&str) -> bool,
+) -> (BTreeMap<String, Attributes>, Vec<(String, String)>) {
+    let (mut groups, mut of_root) = (BTreeMap::new(), Vec::new());
+    for (key, text) in metadata {
+        let path = key.strip_suffix('/').filter(|path| is_path(path));
+        let is_within = |tensor: &Described<'_>| key.starts_with(&format!("{}/", tensor.name));
+        let path = path.filter(|_| !tensors.iter().any(is_within));
+        match path.zip(serde_json::from_str::<Attributes>(text).ok()) {
+            Some((path, attributes)) => drop(groups.insert(path.to_owned(), attributes)),
+            None => of_root.push((key.clone(), text.clone())),
+        }
+    }
+    (groups, of_root)
+}
+
+/// Reads the pairs of [`to_metadata`].
 pub(crate) fn of_metadata(metadata: &[(String, String)]) -> Attributes {
     let value =
         |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
     metadata.iter().map(|(key, text)| (key.clone(), value(text))).collect()
 }
 
-/// An object in JSON; nothing if there is nothing in it.
+/// Writes attributes as an object in JSON; an empty text if there are none.
 pub(crate) fn to_text(attributes: &Attributes) -> String {
     if attributes.is_empty() {
         return String::new();
@@ -57,7 +93,7 @@ pub(crate) fn to_text(attributes: &Attributes) -> String {
     Value::Object(attributes.clone()).to_string()
 }
 
-/// The attributes of an object in JSON; none of what is none.
+/// Reads the attributes of an object in JSON; none if the text is not an object.
 pub(crate) fn of_text(text: &str) -> Attributes {
     match serde_json::from_str(text) {
         Ok(Value::Object(attributes)) => attributes,

@@ -27,6 +27,8 @@ pub static FORMATS: &[Format] = &[
     zarr::FORMAT,
     #[cfg(feature = "hdf5")]
     hdf5::FORMAT,
+    #[cfg(feature = "hdf5")]
+    hdf5::NETCDF,
     gguf::FORMAT,
     nrrd::FORMAT,
     nifti::FORMAT,
@@ -66,7 +68,7 @@ pub struct Format {
     pub(crate) name: &'static str,
     pub(crate) endings: &'static [&'static str],
     pub(crate) holds_one: bool,
-    pub(crate) keeps_metadata: bool,
+    pub(crate) keeps: Keeps,
     pub(crate) states_column_major: bool,
     /// Whether the first [`FIRST_BYTES`] of a file, or all of a shorter one, are those of its files.
     pub(crate) begins: fn(&[u8]) -> bool,
@@ -75,6 +77,16 @@ pub struct Format {
     pub(crate) skeleton: Option<MakeFrame>,
     /// Of a format whose files are folders.
     pub(crate) folder: Option<FolderFormat>,
+}
+
+/// What the files of a format say beside the tensors' names, types, sizes and elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keeps {
+    Nothing,
+    /// Pairs of strings for the file.
+    OfFile,
+    /// Pairs of strings for the file, and [`Annotations`](crate::Annotations) of each tensor.
+    All,
 }
 
 /// What a format whose files are folders can do.
@@ -106,6 +118,11 @@ pub(crate) trait Contents: Send {
 
     /// Pairs that are kept beside the tensors, in order.
     fn metadata(&self) -> &[(String, String)] {
+        &[]
+    }
+
+    /// What is said of the file as a whole and cannot be held, as messages call it.
+    fn unread(&self) -> &[String] {
         &[]
     }
 
@@ -231,7 +248,18 @@ impl Format {
 
     /// Whether its files keep pairs of strings beside the tensors.
     pub fn keeps_metadata(&self) -> bool {
-        self.keeps_metadata
+        self.keeps != Keeps::Nothing
+    }
+
+    /// Whether its files keep the [`Annotations`](crate::Annotations) of tensors.
+    pub fn keeps_annotations(&self) -> bool {
+        self.keeps == Keeps::All
+    }
+
+    /// Whether other programs write its files with chunks, compression and unlimited axes, and trundle writes none of
+    /// these.
+    pub fn leaves_out_chunks(&self) -> bool {
+        self.keeps_annotations() && !self.is_folder()
     }
 
     /// Whether its files can say that a tensor's data is column-major.

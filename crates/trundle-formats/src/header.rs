@@ -30,6 +30,8 @@ pub struct Header {
     pub chunk: Option<Vec<usize>>,
     /// How its chunks are encoded, where it has some.
     pub encoding: Option<Encoding>,
+    /// Which axes are unlimited, in a format that has such; empty if none is.
+    pub unlimited: Vec<bool>,
     /// The picoseconds that a core takes to decode a byte of a chunk, about: 0 where the bytes stand as they are.
     pub decoding_picoseconds: u64,
     /// What else is said of it.
@@ -46,7 +48,7 @@ trundle_core::fingerprint!(struct Header {
     chunk,
     encoding,
     annotations,
-} except { decoding_picoseconds });
+} except { decoding_picoseconds, unlimited });
 
 /// How the chunks of a tensor are encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,6 +113,7 @@ impl Header {
             data_bytes,
             chunk: None,
             encoding: None,
+            unlimited: Vec::new(),
             decoding_picoseconds: 0,
             annotations,
         })

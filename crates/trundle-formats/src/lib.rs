@@ -90,7 +90,7 @@ mod write;
 #[cfg(feature = "zarr")]
 mod zarr;
 
-pub use annotations::{Annotations, Difference};
+pub use annotations::{AXES_KEY, Annotations, Difference};
 pub use blob::{Blob, BlobIdentity, EncodedChunk, Sequential};
 pub use codecs::Codecs;
 pub use crc32::{combined_crc32, crc32};

@@ -5,6 +5,10 @@
 
 use serde_json::Value;
 
+use crate::attributes;
+
+type Attributes = serde_json::Map<String, Value>;
+
 /// The keys of a file's metadata that may say of axes in their order: of versions up to 0.4, and from 0.5 on.
 pub const KEYS: [&str; 2] = ["multiscales", "ome"];
 
@@ -23,6 +27,81 @@ pub fn reordered(
         }
     }
     Some(value.to_string())
+}
+
+/// The versions of OME-NGFF in Zarr stores of version 2 and of version 3.
+const VERSION_2: &str = "0.4";
+const VERSION_3: &str = "0.5";
+
+/// The keys of version 0.4 beside `multiscales`, each in the attributes of a group.
+const OTHER_KEYS: [&str; 6] =
+    ["omero", "labels", "plate", "well", "image-label", "bioformats2raw.layout"];
+
+/// Turns attributes of OME-NGFF 0.4 into those of 0.5, which belong to Zarr stores of version 3: they move under the key
+/// `ome`, which has the version. `None` if the attributes are OME-NGFF of another version.
+fn of_version_3(mut attributes: Attributes) -> Option<Attributes> {
+    let is_ome = |key: &str, value: &Value| match key {
+        "multiscales" | "labels" => value.is_array(),
+        "bioformats2raw.layout" => value.is_number(),
+        _ => value.is_object(),
+    };
+    // Alone, `omero` can be of anything.
+    let is_there = |key: &str| attributes.get(key).is_some_and(|value| is_ome(key, value));
+    if attributes.contains_key(KEYS[1])
+        || ![KEYS[0]].iter().chain(&OTHER_KEYS[1..]).any(|key| is_there(key))
+    {
+        return Some(attributes);
+    }
+    let mut ome = Attributes::from_iter([("version".to_owned(), VERSION_3.into())]);
+    for key in [KEYS[0]].into_iter().chain(OTHER_KEYS) {
+        let Some(mut value) = attributes.shift_remove(key) else { continue };
+        if !is_ome(key, &value) {
+            attributes.insert(key.to_owned(), value);
+            continue;
+        }
+        let list = match key {
+            "multiscales" => value.as_array_mut().into_iter().flatten().collect(),
+            _ => vec![&mut value],
+        };
+        for each in list {
+            let version = each.as_object_mut().and_then(|each| each.shift_remove("version"));
+            let is_known = version.is_none_or(|version| version == VERSION_2);
+            if !is_known || key == KEYS[0] && !has_transformations(each) {
+                return None;
+            }
+        }
+        ome.insert(key.to_owned(), value);
+    }
+    attributes.insert(KEYS[1].to_owned(), ome.into());
+    Some(attributes)
+}
+
+/// Whether an image has what versions before 0.4 do not have: axes with types, and transformations of each array.
+fn has_transformations(multiscale: &Value) -> bool {
+    let all = |key: &str, is: fn(&Value) -> bool| {
+        multiscale[key].as_array().is_some_and(|list| list.iter().all(is))
+    };
+    all("axes", Value::is_object)
+        && all("datasets", |each| each["coordinateTransformations"].is_array())
+}
+
+/// Returns the attributes for a group of a new store: see [`of_version_3`]. Other versions than 0.4 do not change.
+#[cfg(feature = "zarr")]
+pub(crate) fn written(attributes: Attributes) -> Attributes {
+    of_version_3(attributes.clone()).unwrap_or(attributes)
+}
+
+/// Returns the keys of a file's metadata that are OME-NGFF of a version before 0.4, which is not valid in a Zarr store of
+/// version 3.
+pub fn outdated(metadata: &[(String, String)]) -> Vec<String> {
+    let is_group = |(key, _): &&(String, String)| key.ends_with('/');
+    let of_root = metadata.iter().filter(|pair| !is_group(pair)).cloned().collect::<Vec<_>>();
+    let of_root = (KEYS[0].to_owned(), attributes::of_metadata(&of_root));
+    let of_groups = metadata.iter().filter(is_group);
+    let of_groups =
+        of_groups.map(|(key, text)| (format!("{key}{}", KEYS[0]), attributes::of_text(text)));
+    let all = of_groups.chain([of_root]);
+    all.filter(|(_, own)| of_version_3(own.clone()).is_none()).map(|(key, _)| key).collect()
 }
 
 /// For each array that a store's attributes say it of, its path and the names of its axes.
@@ -152,6 +231,37 @@ mod tests {
         // What says nothing of axes stays.
         let labels = json!({ "version": "0.5", "labels": ["cells"] });
         assert_eq!(moved("ome", &labels), Some(labels));
+    }
+
+    #[test]
+    fn version_0_4_becomes_0_5_in_a_store_of_version_3() {
+        let turned = |value: Value| of_version_3(value.as_object().unwrap().clone());
+        let image = json!({ "multiscales": multiscales(), "omero": { "id": 1 }, "mine": 7 });
+        let ome = json!(turned(image.clone()).unwrap());
+        let mut bare = multiscales();
+        bare[0].as_object_mut().unwrap().remove("version");
+        let all = json!({ "version": "0.5", "multiscales": bare, "omero": { "id": 1 } });
+        assert_eq!(ome, json!({ "mine": 7, "ome": all }));
+        assert_eq!(turned(ome.clone()).unwrap(), *ome.as_object().unwrap());
+        for (key, value) in [
+            ("labels", json!(["cells"])),
+            ("plate", json!({ "version": "0.4", "wells": [] })),
+            ("well", json!({ "images": [] })),
+            ("bioformats2raw.layout", json!(3)),
+        ] {
+            let turned = json!(turned(json!({ key: value })).unwrap());
+            assert_eq!(turned["ome"]["version"], "0.5", "{key}");
+            assert!(turned["ome"][key]["version"].is_null() && turned[key].is_null(), "{turned}");
+        }
+        for other in [json!({ "labels": "text" }), json!({ "omero": {} }), json!({ "well": 3 })] {
+            assert_eq!(json!(turned(other.clone()).unwrap()), other);
+        }
+        let mut old = image;
+        old["multiscales"][0]["version"] = "0.3".into();
+        assert_eq!(turned(old.clone()), None);
+        let pairs = [("multiscales".to_owned(), old["multiscales"].to_string())];
+        assert_eq!(outdated(&pairs), ["multiscales"]);
+        assert_eq!(outdated(&[("g/".to_owned(), old.to_string())]), ["g/multiscales"]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::fmt;
 
 use trundle_core::Shape;
 
-use crate::format::{Contents, GZIP_MAGIC, gzip_refused};
+use crate::format::{Contents, GZIP_MAGIC, Keeps, gzip_refused};
 use crate::literal::Literal;
 use crate::npy::read_exactly;
 use crate::source::Source;
@@ -27,7 +27,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "nii",
     endings: &["nii"],
     holds_one: true,
-    keeps_metadata: false,
+    keeps: Keeps::Nothing,
     states_column_major: false,
     begins,
     open,
@@ -49,6 +49,9 @@ struct Version {
     offset_at: usize,
     slope_at: usize,
     intercept_at: usize,
+    pixdim_at: usize,
+    /// Of the two codes that say whether there is an affine transformation, one behind the other.
+    codes_at: usize,
     /// Whether sizes and the offset are of 64 bits, and the scaling of f64: else they are i16, f32 and f32.
     is_wide: bool,
 }
@@ -64,6 +67,8 @@ const NIFTI_1: Version = Version {
     offset_at: 108,
     slope_at: 112,
     intercept_at: 116,
+    pixdim_at: 76,
+    codes_at: 252,
     is_wide: false,
 };
 
@@ -79,6 +84,8 @@ const NIFTI_2: Version = Version {
     offset_at: 168,
     slope_at: 176,
     intercept_at: 184,
+    pixdim_at: 104,
+    codes_at: 344,
     is_wide: true,
 };
 
@@ -120,9 +127,9 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     fields.check_magic()?;
     let (element, shape) = (fields.element()?, fields.shape()?);
     let start = fields.data_offset()?;
-    let stated = Header::row_major(name, element, shape, Some(start))?;
-    let headers = vec![hint.apply(stated)?];
-    Ok(Uncompressed::new(headers, fields.scaling(), start, source, Rest::Ignored)?)
+    let mut stated = Header::row_major(name, element, shape, Some(start))?;
+    stated.annotations.unread = fields.space();
+    Ok(Uncompressed::one(hint.apply(stated)?, fields.scaling(), start, source, Rest::Ignored)?)
 }
 
 /// The length of a header, in either byte order, and its magic.
@@ -272,6 +279,22 @@ impl Fields {
         found.filter(|offset| *offset >= least).ok_or_else(|| {
             malformed(format!("vox_offset is {shown}, expected a whole number of {least} or more"))
         })
+    }
+
+    /// What says where the tensor lies in space, as messages call it.
+    fn space(&self) -> Vec<String> {
+        let Version { codes_at, pixdim_at, is_wide, .. } = self.version;
+        let is_coded = match is_wide {
+            true => self.bits::<8>(*codes_at) != [0; 8],
+            false => self.bits::<4>(*codes_at) != [0; 4],
+        };
+        let step = if *is_wide { 8 } else { 4 };
+        let mut sizes =
+            (1..=MAX_DIMENSIONS as usize).map(|axis| self.float(pixdim_at + axis * step));
+        // 0 and 1 are what programs write that know of no sizes.
+        let is_sized = sizes.any(|size| size != 0.0 && size != 1.0);
+        let all = [("affine transformation", is_coded), ("voxel sizes", is_sized)];
+        all.into_iter().filter(|(_, is)| *is).map(|(what, _)| what.to_owned()).collect()
     }
 
     /// How the numbers are to be scaled, if that changes them: a slope of 0 stands for none.

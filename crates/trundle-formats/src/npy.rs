@@ -14,7 +14,7 @@ use std::io::Read;
 
 use trundle_core::Shape;
 
-use crate::format::Contents;
+use crate::format::{Contents, Keeps};
 use crate::literal::Literal;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
@@ -25,7 +25,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "npy",
     endings: &["npy"],
     holds_one: true,
-    keeps_metadata: false,
+    keeps: Keeps::Nothing,
     states_column_major: true,
     begins: |first| first.starts_with(MAGIC),
     open,
@@ -62,7 +62,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let name = source.name().to_owned();
     let (header, start) = read_header(&mut source, name)?;
     let stated = Header { data_offset: Some(start), ..header };
-    Ok(Uncompressed::one(hint.apply(stated)?, start, source, Rest::Ignored)?)
+    Ok(Uncompressed::one(hint.apply(stated)?, Vec::new(), start, source, Rest::Ignored)?)
 }
 
 /// The header that .npy begins with and the bytes it has, behind which `reader` is left. Where that

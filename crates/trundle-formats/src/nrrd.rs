@@ -12,7 +12,7 @@ use std::fmt;
 
 use trundle_core::Shape;
 
-use crate::format::Contents;
+use crate::format::{Contents, Keeps};
 use crate::header_reader::HeaderReader;
 use crate::literal::Literal;
 use crate::names::check_unique;
@@ -25,7 +25,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "nrrd",
     endings: &["nrrd"],
     holds_one: true,
-    keeps_metadata: true,
+    keeps: Keeps::OfFile,
     states_column_major: false,
     begins: |first| first.starts_with(MAGIC),
     open,
@@ -120,9 +120,9 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let start = end
         .checked_add(skipped)
         .ok_or_else(|| malformed(format!("\"byte skip\" is {skipped}, too far to be addressed")))?;
-    let stated = Header::row_major(name, element, shape, Some(start))?;
-    let headers = vec![hint.apply(stated)?];
-    Ok(Uncompressed::new(headers, lines.pairs, start, source, Rest::Ignored)?)
+    let mut stated = Header::row_major(name, element, shape, Some(start))?;
+    stated.annotations.unread = lines.left_out;
+    Ok(Uncompressed::one(hint.apply(stated)?, lines.pairs, start, source, Rest::Ignored)?)
 }
 
 fn malformed(what: impl fmt::Display) -> Problem {
@@ -138,6 +138,8 @@ fn unsupported(what: impl fmt::Display) -> Problem {
 struct Lines {
     /// Names of fields in small letters without spaces, and what they are followed by.
     fields: Vec<(String, String)>,
+    /// Names of fields that are not read.
+    left_out: Vec<String>,
     /// Keys and values.
     pairs: Vec<(String, String)>,
 }
@@ -182,6 +184,9 @@ impl Lines {
         let plain = name.replace(' ', "").to_ascii_lowercase();
         if !USED.iter().chain(&LEFT_OUT).any(|known| *known == plain) {
             return Err(malformed(format!("unknown field \"{name}\"")));
+        }
+        if LEFT_OUT.contains(&&plain[..]) {
+            self.left_out.push(name.to_owned());
         }
         self.fields.push((plain, said.to_owned()));
         Ok(())

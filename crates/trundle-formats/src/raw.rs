@@ -5,7 +5,7 @@
 //! long as the data; where an offset is given, the file is more than that, and what follows the
 //! data is ignored.
 
-use crate::format::Contents;
+use crate::format::{Contents, Keeps};
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
@@ -15,7 +15,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "raw",
     endings: &["bin", "raw"],
     holds_one: true,
-    keeps_metadata: false,
+    keeps: Keeps::Nothing,
     states_column_major: false,
     begins: |_| false,
     open,
@@ -35,7 +35,7 @@ fn open(source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem>
         Some(_) => Rest::Ignored,
         None => Rest::Refused(|expected, got| Problem::DataLeft { expected, got }),
     };
-    Ok(Uncompressed::one(header, start, source, rest)?)
+    Ok(Uncompressed::one(header, Vec::new(), start, source, rest)?)
 }
 
 fn skeleton(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<FileSkeleton, Problem> {

@@ -157,6 +157,12 @@ impl<'a> Described<'a> {
     }
 }
 
+/// Whether the tensors are one that is all of its file: the file's metadata is the tensor's then.
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
+pub(crate) fn is_whole(tensors: &[Described<'_>]) -> bool {
+    matches!(tensors, [Described { annotations: Some(only), .. }] if only.is_whole)
+}
+
 /// Bytes of a file, and where they stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {

@@ -183,6 +183,12 @@ impl TensorFile {
         self.contents.metadata()
     }
 
+    /// What it says as a whole and its reader cannot hold, as messages call it;
+    /// [`Annotations::unread`](crate::Annotations::unread) has the same of each tensor.
+    pub fn unread(&self) -> &[String] {
+        self.contents.unread()
+    }
+
     /// The regular file or the bytes in memory that it is read from, `None` for a stream: for reads
     /// at a [`Header::data_offset`], which see no CRC-32.
     pub fn blob(&self) -> Option<&dyn Blob> {

@@ -29,18 +29,20 @@ pub(crate) enum Rest {
 }
 
 impl Uncompressed {
-    /// The tensor of `header` in `source`, whose data begins at `start`. Where the length of the
-    /// source is known, the data is all there and followed by no more than `rest` allows.
+    /// The tensor of `header` in `source`, which is all that the file holds, and whose data begins at `start`. Where
+    /// the length of the source is known, the data is all there and followed by no more than `rest` allows.
     ///
     /// # Errors
     /// [`Problem::Truncated`], [`Problem::OffsetBeyond`] or what `rest` refuses with.
     pub(crate) fn one(
-        header: Header,
+        mut header: Header,
+        metadata: Vec<(String, String)>,
         start: u64,
         source: Source,
         rest: Rest,
     ) -> Result<Box<Uncompressed>, Problem> {
-        Uncompressed::new(vec![header], Vec::new(), start, source, rest)
+        header.annotations.is_whole = true;
+        Uncompressed::new(vec![header], metadata, start, source, rest)
     }
 
     /// The same of several tensors in the order of their data.

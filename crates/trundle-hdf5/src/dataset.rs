@@ -28,8 +28,12 @@ pub struct Dataset {
     pub data: Data,
     /// The names of its axes, if any has one.
     pub dimension_names: Vec<Option<String>>,
-    /// All that is said of it besides, but what only files of HDF5 have a use for.
+    /// Its attributes, without those that only files of HDF5 use.
     pub attributes: Attributes,
+    /// The names of attributes that cannot be held, such as references and NaN.
+    pub unheld: Vec<String>,
+    /// Which axes are unlimited.
+    pub unlimited: Vec<bool>,
     /// The bytes of the element, little-endian, that stands for all that was never written, if it says one.
     pub fill: Option<Vec<u8>>,
 }
@@ -125,39 +129,45 @@ impl Dataset {
         };
         Ok(Dataset {
             path: path.to_owned(),
+            unlimited: space.most.iter().map(|most| *most == u64::MAX).collect(),
             shape: space.sizes,
             dtype,
             width: datatype.width,
             data,
             dimension_names: Vec::new(),
             attributes: Attributes::new(),
+            unheld: Vec::new(),
             fill: stated.map(|fill| datatype.to_little_endian(fill)),
         })
     }
 }
 
-/// What attributes say that are of use elsewhere, in their order. The fill value of floats is what xarray
-/// makes of it in a Zarr store, since JSON has no NaN: the bytes of an f64 in base 64. What JSON has no place
-/// for is left out.
+/// The attributes that are of use outside of HDF5, in their order, and the names of those that JSON cannot hold. The
+/// fill value of floats is what xarray makes of it in a Zarr store, since JSON has no NaN: the bytes of an f64 in
+/// base 64.
 pub(crate) fn public(
     metadata: &Metadata,
     all: &[Attribute],
     is_scale: bool,
     heaps: &mut Heaps,
-) -> Attributes {
+) -> (Attributes, Vec<String>) {
     let is_internal =
         |name| INTERNAL.contains(&name) || is_scale && INTERNAL_OF_SCALES.contains(&name);
     let public = all.iter().filter(|attribute| !is_internal(&attribute.name));
-    let pairs = public.filter_map(|attribute| {
+    let (mut held, mut unheld) = (Attributes::new(), Vec::new());
+    for attribute in public {
         let value = match attribute.float() {
             Some(float) if attribute.name == FILL_VALUE => {
-                Value::String(base64(&float.to_le_bytes()))
+                Some(Value::String(base64(&float.to_le_bytes())))
             }
-            _ => attribute.value(metadata, heaps)?,
+            _ => attribute.value(metadata, heaps),
         };
-        Some((attribute.name.clone(), value))
-    });
-    pairs.collect()
+        match value {
+            Some(value) => drop(held.insert(attribute.name.clone(), value)),
+            None => unheld.push(attribute.name.clone()),
+        }
+    }
+    (held, unheld)
 }
 
 impl Attribute {

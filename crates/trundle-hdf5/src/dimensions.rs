@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use crate::attributes::{Attribute, Heaps};
 use crate::metadata::Metadata;
 
-/// What netCDF-4 puts before the name of a variable that is called as a dimension and is none.
-const NO_COORDINATE: &str = "_nc4_non_coord_";
+/// What netCDF-4 puts before the name of a variable that has the name of a dimension and is not its coordinate.
+pub(crate) const NO_COORDINATE: &str = "_nc4_non_coord_";
 
 /// How the name of a scale begins that stands for a dimension without a variable.
 const NO_VARIABLE: &str = "This is a netCDF dimension but not a netCDF variable";

@@ -1,6 +1,6 @@
 //! What is in a file.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::attributes::{Attribute, Attributes, Heaps, attributes};
@@ -18,8 +18,10 @@ const MOST_DEPTH: usize = 64;
 /// A file of HDF5: its datasets, in the order in which they were made where that is known, else by name.
 #[derive(Debug)]
 pub struct Hdf5File {
-    /// What is said of it as a whole.
-    pub attributes: Attributes,
+    /// The attributes of each group that has some, by its path; that of the root is empty.
+    pub groups: BTreeMap<String, Attributes>,
+    /// The attributes of groups that cannot be held, by the paths of the groups.
+    pub unheld: Vec<(String, String)>,
     /// Its datasets, with those of groups in it.
     pub datasets: Vec<Dataset>,
     /// Those that cannot be read.
@@ -48,6 +50,7 @@ struct Walk<'a> {
     metadata: &'a Metadata,
     found: Vec<Found>,
     unreadable: Vec<Unreadable>,
+    attributes: Vec<(String, Vec<Attribute>)>,
     /// The addresses of the groups that were seen: one can be in another by several names, and in itself.
     groups: HashSet<u64>,
 }
@@ -65,10 +68,11 @@ impl Hdf5File {
         let (metadata, root) = Metadata::new(bytes)?;
         let metadata = &metadata;
         let groups = HashSet::from([root]);
-        let mut walk = Walk { metadata, found: Vec::new(), unreadable: Vec::new(), groups };
+        let (found, unreadable, attributes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut walk = Walk { metadata, found, unreadable, attributes, groups };
         let header = ObjectHeader::read(metadata, root)?;
         walk.group(&header, "", 0)?;
-        let Walk { found, mut unreadable, .. } = walk;
+        let Walk { found, mut unreadable, attributes, .. } = walk;
         let (mut scales, mut heaps) = (Scales::default(), Heaps::default());
         for each in &found {
             scales.add(&each.named(), metadata, &mut heaps);
@@ -82,17 +86,29 @@ impl Hdf5File {
             let names = scales.names(&each.named(), metadata, &mut heaps);
             let path = variable_path(&each.path);
             match each.dataset {
-                Ok(dataset) => datasets.push(Dataset {
-                    path,
-                    dimension_names: names,
-                    attributes: public(metadata, &each.attributes, is_scale, &mut heaps),
-                    ..dataset
-                }),
+                Ok(dataset) => {
+                    let (attributes, unheld) =
+                        public(metadata, &each.attributes, is_scale, &mut heaps);
+                    datasets.push(Dataset {
+                        path,
+                        dimension_names: names,
+                        attributes,
+                        unheld,
+                        ..dataset
+                    });
+                }
                 Err(error) => unreadable.push(Unreadable { path, error }),
             }
         }
-        let attributes = public(metadata, &attributes(metadata, &header)?, false, &mut heaps);
-        Ok(Hdf5File { attributes, datasets, unreadable })
+        let (mut groups, mut unheld) = (BTreeMap::new(), Vec::new());
+        for (path, attributes) in attributes {
+            let (own, others) = public(metadata, &attributes, false, &mut heaps);
+            unheld.extend(others.into_iter().map(|name| (path.clone(), name)));
+            if !own.is_empty() {
+                groups.insert(path, own);
+            }
+        }
+        Ok(Hdf5File { groups, unheld, datasets, unreadable })
     }
 }
 
@@ -109,6 +125,8 @@ impl Walk<'_> {
         if depth > MOST_DEPTH {
             return Err(Error::unsupported(format!("groups more than {MOST_DEPTH} deep")));
         }
+        let path = prefix.trim_end_matches('/').to_owned();
+        self.attributes.push((path, attributes(self.metadata, header)?));
         for (name, target) in children(self.metadata, header)? {
             let path = format!("{prefix}{name}");
             if self.found.len() + self.unreadable.len() >= MOST_DATASETS {

@@ -1,5 +1,6 @@
 //! Files of h5py and netCDF4, which make.py makes: the numbers from 0 on, of shape (5, 7), in every layout.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -151,7 +152,7 @@ fn axes_have_the_names_of_netcdf() {
     assert_eq!(names("none"), ["x"]);
     assert_eq!(names("g/y"), ["x"]);
     assert_eq!(file.datasets.len(), 5);
-    assert_eq!(serde_json::Value::from(file.attributes.clone()), json!({"title": "numbers"}));
+    assert_eq!(serde_json::Value::from(file.groups[""].clone()), json!({"title": "numbers"}));
     // A NaN as xarray has it in Zarr, and an integer as it is.
     let said = |path: &str| serde_json::Value::from(dataset(&file, path).attributes.clone());
     assert_eq!(said("t2m"), json!({"_FillValue": "AAAAAAAA+H8=", "long_name": "temperature"}));
@@ -199,7 +200,9 @@ fn what_is_written_is_read_as_it_was() {
         fill: Some(vec![1, 2, 3, 4]),
         ..datasets[4].clone()
     };
-    let made = NewFile::of(&datasets, &said).unwrap();
+    let groups =
+        BTreeMap::from(["", "of", "empty/group"].map(|path| (path.to_owned(), said.clone())));
+    let made = NewFile::of(&datasets, &groups).unwrap();
     let mut bytes = made.metadata.clone();
     for (dataset, begin) in datasets.iter().zip(&made.data) {
         assert!(*begin >= bytes.len() as u64 && begin.is_multiple_of(64));
@@ -208,7 +211,7 @@ fn what_is_written_is_read_as_it_was() {
     }
     let file = open(&bytes).unwrap();
     assert!(file.unreadable.is_empty(), "{:?}", file.unreadable);
-    assert_eq!(file.attributes, said);
+    assert_eq!(file.groups, groups);
     assert_eq!(file.datasets.len(), datasets.len());
     for (found, expected) in file.datasets.iter().zip(&datasets) {
         assert_eq!((&found.path, &found.shape), (&expected.path, &expected.shape));
@@ -225,10 +228,56 @@ fn what_is_written_is_read_as_it_was() {
             new("of/x", &[2], "<i4", 8, &[]),
             new(path, &[1], "<i4", 4, &[]),
         ];
-        assert!(NewFile::of(&two, &said).is_err(), "{path:?}");
+        assert!(NewFile::of(&two, &groups).is_err(), "{path:?}");
     }
     for dtype in ["<U3", "<M8[ns]", "<f16", "<f12", "|S0", "é", "<"] {
-        assert!(NewFile::of(&[new("a", &[2], dtype, 8, &[])], &said).is_err(), "{dtype}");
+        assert!(NewFile::of(&[new("a", &[2], dtype, 8, &[])], &groups).is_err(), "{dtype}");
+    }
+}
+
+#[test]
+fn a_dataset_with_the_name_of_an_axis_changes_no_other_one() {
+    // The shape and the names of the axes of "lat", and then whether the others get scales in plain HDF5: its name is
+    // free for a scale only in netCDF-4.
+    for (own, names, are_labels) in [
+        (&[4][..], &["lat"][..], false),
+        (&[2, 4], &["lon", "lat"], true),
+        (&[4, 2], &["lat", "lon"], true),
+        (&[3, 4, 2], &["t", "lat", "lon"], true),
+        (&[], &[], true),
+        (&[2], &["lon"], true),
+    ] {
+        let bytes = own.iter().product::<u64>() * 4;
+        let datasets = vec![
+            new("lat", own, "<i4", bytes, names),
+            new("other", &[2, 4], "<i4", 32, &["lon", "lat"]),
+            new("lon", &[2], "<i4", 8, &["lon"]),
+            new("z", &[2], "<i4", 8, &["lon"]),
+            new("g/lat", &[4], "<i4", 16, &["lat"]),
+            new("g/y", &[4, 2], "<i4", 32, &["lat", "lon"]),
+        ];
+        let none = BTreeMap::new();
+        let (plain, netcdf) =
+            (NewFile::of(&datasets, &none), NewFile::of_netcdf(datasets.clone(), &none));
+        for (file, is_netcdf) in [(plain.unwrap(), false), (netcdf.unwrap(), true)] {
+            let mut bytes = file.metadata.clone();
+            bytes.resize(4096 + *file.data.last().unwrap() as usize, 0);
+            let has = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+            let is_renamed = is_netcdf && are_labels;
+            assert_eq!(has("_nc4_non_coord_lat"), is_renamed, "{names:?}");
+            assert_eq!(has("DIMENSION_LABELS"), are_labels && !is_netcdf, "{names:?}");
+            let found = open(&bytes).unwrap().datasets;
+            let found =
+                found.iter().map(|each| (&each.path[..], &each.shape[..], &each.dimension_names));
+            let expected = datasets
+                .iter()
+                .map(|each| (&each.path[..], &each.shape[..], &each.dimension_names));
+            assert_eq!(
+                found.collect::<Vec<_>>(),
+                expected.collect::<Vec<_>>(),
+                "{names:?} {is_netcdf}"
+            );
+        }
     }
 }
 

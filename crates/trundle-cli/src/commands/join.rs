@@ -83,7 +83,7 @@ pub(crate) fn run(asked: &Join<'_>, writing: &WriteArgs, means: &MeansArgs) -> R
         }
     }
     outcome.left_out = left_out;
-    outcome.note_metadata(format, metadata, untrue);
+    outcome.untrue = untrue;
     outcome.attributes_differ = joined.attributes_differ();
     job::report(&outcome, writing, means.json, start.elapsed().as_secs_f64())
 }

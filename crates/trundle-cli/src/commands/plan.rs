@@ -19,11 +19,12 @@ use crate::failure::Failure;
 use crate::forecast::{counted, destination, first_lines, sentence, tensors};
 use crate::input::Input;
 use crate::job::{self, not_kept};
+use crate::left_out;
 use crate::moves::move_report;
 use crate::numbers::readable;
 use crate::operation::Operation;
 use crate::say::{print, print_json};
-use crate::selection::Choice;
+use crate::selection::{Choice, listed};
 use crate::tasks;
 
 /// Says what would be done, without reading the data: a sentence, or every stage.
@@ -302,6 +303,13 @@ impl DryRunArgs {
         if job.codecs_not_kept().next().is_some() {
             lines.push_str(&format!("  {}\n", not_kept(job.codecs_not_kept())));
         }
+        if !job.left_out().metadata.is_empty() {
+            let keys = listed(job.left_out().metadata.iter());
+            lines.push_str(&format!("  the format keeps no metadata; left out: {keys}\n"));
+        }
+        left_out::lines(job.left_out())
+            .iter()
+            .for_each(|line| lines.push_str(&format!("  {line}\n")));
         if self.verify {
             let bytes = readable(job.tensors().iter().map(TensorJob::out_bytes).sum());
             lines.push_str(&format!("  then {bytes} are read back and compared\n"));

@@ -68,6 +68,7 @@ pub(crate) fn run(
     if means.json {
         return print_json(&report(&told, outcome, seconds));
     }
+    job::warn_of_metadata(&outcome, &writing.output);
     job::warn_of_codecs(&outcome, &writing.output);
     if !writing.quiet {
         say_outcome(&told, &outcome, &writing.output, seconds);

@@ -47,7 +47,7 @@ pub(crate) fn run(
     let source = Source { file: &mut file, path: input.path() };
     let mut outcome = job::run_jobs(outputs, &mut [source], writing, means.json)?;
     outcome.left_out = left_out;
-    outcome.note_metadata(format, metadata, untrue);
+    outcome.untrue = untrue;
     job::report(&outcome, writing, means.json, start.elapsed().as_secs_f64())
 }
 

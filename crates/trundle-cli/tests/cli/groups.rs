@@ -70,3 +70,172 @@ fn a_group_lists_all_that_is_in_it() {
     let info = place.run(&["info", "y.zarr"]).done().text();
     assert!(!info.contains("top") && info.contains("sea/heat"), "{info}");
 }
+
+/// A group of one array, with attributes of both, names of axes and a fill value.
+fn group_of_one() -> Place {
+    let place = Place::new();
+    let tensor = Tensor::noise("'<u2'", 2, &[4, 6]);
+    write_store(&place.path("g.zarr/t2m"), &tensor, &[2, 3], |_| false);
+    place.write("g.zarr/zarr.json", &group(&json!({ "title": "group" })));
+    let mut array = written(&place, "g.zarr/t2m");
+    array["attributes"] = json!({ "title": "array", "units": "K" });
+    array["dimension_names"] = json!(["lat", "lon"]);
+    array["fill_value"] = 7.into();
+    place.write("g.zarr/t2m/zarr.json", array.to_string().as_bytes());
+    place
+}
+
+#[test]
+fn a_group_of_one_array_stays_a_group() {
+    let place = group_of_one();
+    for (args, out) in [
+        (&["convert", "g.zarr"][..], "one.zarr"),
+        (&["flip", "g.zarr", "--dims", "lat"], "flipped.zarr"),
+        (&["convert", "g.zarr", "--tensor", "t2m", "--only"], "only.zarr"),
+        (&["concat", "g.zarr", "g.zarr", "--axis", "0"], "twice.zarr"),
+        #[cfg(feature = "hdf5")]
+        (&["convert", "g.h5"], "of-hdf5.zarr"),
+    ] {
+        #[cfg(feature = "hdf5")]
+        place.run(&["convert", "g.zarr", "-o", "g.h5", "--force"]).done();
+        place.run(&[args, &["-o", out]].concat()).done();
+        assert_eq!(written(&place, out)["attributes"], json!({ "title": "group" }), "{out}");
+        let array = written(&place, &format!("{out}/t2m"));
+        assert_eq!(array["attributes"], json!({ "title": "array", "units": "K" }), "{out}");
+        assert_eq!(
+            (&array["dimension_names"], &array["fill_value"]),
+            (&json!(["lat", "lon"]), &json!(7))
+        );
+    }
+    // The names of axes stay where nothing is left of one.
+    let empty =
+        ["slice(starts=[2], stops=[2], dims=[lat]) | lat lon -> lon lat", "-o", "empty.zarr"];
+    place.run(&[&["apply", "g.zarr"], &empty[..]].concat()).done();
+    let array = written(&place, "empty.zarr/t2m");
+    assert_eq!(
+        (&array["shape"], &array["dimension_names"]),
+        (&json!([6, 0]), &json!(["lon", "lat"]))
+    );
+    // A store that is an array stays one, and what is said of it is said of the dataset.
+    place.run(&["convert", "g.zarr/t2m", "-o", "array.zarr"]).done();
+    assert_eq!(
+        written(&place, "array.zarr")["attributes"],
+        json!({ "title": "array", "units": "K" })
+    );
+    #[cfg(feature = "hdf5")]
+    {
+        place.run(&["convert", "array.zarr", "-o", "array.h5"]).done();
+        place.run(&["convert", "array.h5", "-o", "back.zarr"]).done();
+        assert_eq!(written(&place, "back.zarr")["attributes"], json!({}));
+        let attributes = &written(&place, "back.zarr/array")["attributes"];
+        assert_eq!(attributes, &json!({ "title": "array", "units": "K" }));
+    }
+}
+
+#[test]
+fn what_an_output_cannot_hold_of_tensors_is_named_in_plans_and_warnings() {
+    let place = group_of_one();
+    let held = "left out, as the format cannot hold them: attributes title, units; axis names lat, lon; \
+                fill values of t2m";
+    let lines: &[(&str, &[&str])] = &[
+        ("x.npz", &[held, "the format keeps no metadata; left out: title"]),
+        ("x.npy", &[held, "the format keeps no metadata; left out: title"]),
+        ("x.safetensors", &[held]),
+        ("x.zarr", &[]),
+        #[cfg(feature = "hdf5")]
+        (
+            "x.h5",
+            &[
+                "HDF5 is written without chunks, compression and unlimited axes (t2m was in chunks); a .zarr output \
+                    keeps chunks and compression",
+            ],
+        ),
+    ];
+    for (out, lines) in lines {
+        let plan = place.run(&["plan", "convert", "g.zarr", "-o", out]).done().text();
+        let run = place.run(&["convert", "g.zarr", "-o", out, "--quiet"]).done();
+        let warnings: String =
+            lines.iter().map(|line| format!("warning: {out}: {line}\n")).collect();
+        assert_eq!(run.stderr, warnings);
+        lines.iter().for_each(|line| assert!(plan.contains(line), "{plan}"));
+    }
+    let report =
+        place.run(&["convert", "g.zarr", "-o", "x.npz", "--json", "--force"]).done().json();
+    assert_eq!(report["metadata_left_out"], json!(["title"]));
+    let left = json!({ "attributes": { "title": 1, "units": 1 }, "axis_names": ["lat", "lon"], "fill_values": ["t2m"] });
+    assert_eq!(report["tensor_metadata_left_out"], left);
+    // Of plain files nothing is said.
+    place.run(&["convert", "x.npy", "-o", "y.npz", "--quiet"]).done();
+    for out in [
+        "z.npy",
+        "z.npz",
+        "z.safetensors",
+        "z.zarr",
+        #[cfg(feature = "hdf5")]
+        "z.h5",
+    ] {
+        let run = place.run(&["flip", "x.npy", "--axes", "0", "-o", out, "--quiet"]).done();
+        assert_eq!(run.stderr, "", "{out}");
+    }
+}
+
+#[test]
+fn a_mask_of_version_2_is_an_attribute_in_version_3() {
+    for (dtype, fill, attributes, mask) in [
+        ("<i2", json!(-9), json!({ "_ARRAY_DIMENSIONS": ["x"] }), json!(-9)),
+        ("<u8", json!(u64::MAX), json!({ "_ARRAY_DIMENSIONS": ["x"] }), json!(u64::MAX)),
+        ("<f4", json!("NaN"), json!({ "_ARRAY_DIMENSIONS": ["x"] }), json!("AAAAAAAA+H8=")),
+        ("<f8", json!(0.5), json!({ "_ARRAY_DIMENSIONS": ["x"] }), json!("AAAAAAAA4D8=")),
+        ("<f8", Value::Null, json!({ "_ARRAY_DIMENSIONS": ["x"] }), Value::Null),
+        ("<i2", json!(-9), json!({}), Value::Null),
+        ("<i2", json!(-9), json!({ "_ARRAY_DIMENSIONS": ["x"], "_FillValue": 5 }), json!(5)),
+    ] {
+        let place = Place::new();
+        let array = json!({
+            "zarr_format": 2, "shape": [3], "chunks": [3], "dtype": dtype, "compressor": null, "fill_value": fill,
+            "order": "C", "filters": null,
+        });
+        place.write("x.zarr/.zarray", array.to_string().as_bytes());
+        place.write("x.zarr/.zattrs", attributes.to_string().as_bytes());
+        place.run(&["convert", "x.zarr", "-o", "y.zarr"]).done();
+        assert_eq!(
+            written(&place, "y.zarr")["attributes"]["_FillValue"],
+            mask,
+            "{dtype} {fill} {attributes}"
+        );
+    }
+}
+
+#[test]
+fn images_of_version_0_4_are_of_0_5_in_a_new_store() {
+    let place = Place::new();
+    let tensor = Tensor::noise("'|u1'", 1, &[4, 6]);
+    write_store(&place.path("i.zarr/0"), &tensor, &[2, 3], |_| false);
+    let image = |version: &str| {
+        let scale = json!([{ "type": "scale", "scale": [2.0, 3.0] }]);
+        let axes = json!([{ "name": "y", "type": "space" }, { "name": "x", "type": "space" }]);
+        json!({ "multiscales": [{
+            "version": version, "axes": axes, "datasets": [{ "path": "0", "coordinateTransformations": scale }],
+        }] })
+    };
+    place.write("i.zarr/zarr.json", &group(&image("0.4")));
+    let run = place.run(&["transpose", "i.zarr", "-o", "o.zarr", "--quiet"]).done();
+    let ome = written(&place, "o.zarr")["attributes"].clone();
+    assert_eq!(
+        (&ome["multiscales"], &ome["ome"]["version"]),
+        (&Value::Null, &json!("0.5")),
+        "{run:?}"
+    );
+    let image_5 = &ome["ome"]["multiscales"][0];
+    assert_eq!((&image_5["version"], &image_5["axes"][0]["name"]), (&Value::Null, &json!("x")));
+    assert_eq!(run.stderr, "");
+    place.write("i.zarr/zarr.json", &group(&image("0.3")));
+    let run =
+        place.run(&["flip", "i.zarr", "--axes", "0", "-o", "o.zarr", "--quiet", "--force"]).done();
+    assert!(
+        run.stderr
+            .contains("OME-NGFF before 0.4 is not valid in a Zarr store of version 3: multiscales"),
+        "{run:?}"
+    );
+    assert_eq!(written(&place, "o.zarr")["attributes"], image("0.3"));
+}

@@ -119,6 +119,22 @@ fn netcdf_becomes_a_store_of_the_same_attributes_and_fill_values() {
 }
 
 #[test]
+fn what_hdf5_outputs_lose_is_said() {
+    let place = Place::new();
+    place.write("in.nc", &file("climate.nc"));
+    let line = "HDF5 is written without chunks, compression and unlimited axes (";
+    let run = place.run(&["convert", "in.nc", "-o", "out.nc", "--quiet"]).done();
+    assert!(run.stderr.starts_with(&format!("warning: out.nc: {line}")), "{run:?}");
+    assert!(
+        run.stderr.contains("time was unlimited); a .zarr output keeps chunks and compression"),
+        "{run:?}"
+    );
+    assert!(place.run(&["plan", "convert", "in.nc", "-o", "out.nc"]).done().text().contains(line));
+    let again = place.run(&["convert", "out.nc", "-o", "again.nc", "--quiet"]).done();
+    assert_eq!(again.stderr, "");
+}
+
+#[test]
 fn what_cannot_be_moved_is_named_and_hides_no_others() {
     let place = Place::new();
     place.write("in.h5", &file("refused.h5"));
@@ -139,6 +155,7 @@ fn other_files_and_what_hdf5_cannot_hold_are_refused_with_a_word() {
     place.write("none.h5", b"no HDF5, but long enough to be looked at");
     place.write("cut.h5", &file("old-chunked.h5")[..3000]);
     place.write("unicode.npy", &Tensor::noise("'<U3'", 12, &[4]).file(npy::PLAIN));
+    place.write("plain.npy", &Tensor::noise("'<u2'", 2, &[4]).file(npy::PLAIN));
     place.write("time.npy", &Tensor::noise("'<M8[ns]'", 8, &[4]).file(npy::PLAIN));
     for (code, args, word) in [
         (3, &["info", "classic.nc"][..], "netCDF of the classic kind"),
@@ -146,6 +163,11 @@ fn other_files_and_what_hdf5_cannot_hold_are_refused_with_a_word() {
         (3, &["info", "none.h5"], "magic"),
         (2, &["convert", "unicode.npy", "-o", "x.h5"], "HDF5 has no elements of type U3"),
         (2, &["convert", "time.npy", "-o", "x.h5"], "HDF5 has no elements of type datetime64"),
+        (
+            2,
+            &["convert", "plain.npy", "-o", "x.nc", "--chunks", "2"],
+            "trundle writes HDF5 without chunks: write .zarr, or run nccopy -c on the result",
+        ),
     ] {
         let run = place.run(args);
         let error = run.ended_with(code);

@@ -185,6 +185,24 @@ fn what_would_be_lost_or_cannot_be_read_is_said() {
     place.write("x.nii.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03");
     let run = place.run(&["flip", "x.nii", "--axes", "0", "-o", "x.npy"]).done();
     assert!(run.stderr.contains("left out: scl_slope, scl_inter"), "{run:?}");
+    assert!(!run.stderr.contains("does not read"), "{run:?}");
+    let mut in_space = nifti(&tensor, 0.0);
+    in_space[254] = 1;
+    in_space[80..84].copy_from_slice(&2f32.to_le_bytes());
+    place.write("space.nii", &in_space);
+    let plain = String::from_utf8_lossy(&nrrd(&tensor)).find("endian").unwrap();
+    let fields = b"spacings: 2 3\nspace directions: (1,0) (0,1)\n";
+    place.write("space.nrrd", &[&nrrd(&tensor)[..plain], fields, &nrrd(&tensor)[plain..]].concat());
+    for (file, left_out) in [
+        ("space.nii", "affine transformation, voxel sizes"),
+        ("space.nrrd", "space directions, spacings"),
+    ] {
+        let run = place.run(&["convert", file, "-o", "s.safetensors", "--quiet", "--force"]).done();
+        let warning = format!(
+            "warning: s.safetensors: left out, as trundle does not read them: {left_out}\n"
+        );
+        assert_eq!(run.stderr, warning);
+    }
     for (args, code, words) in [
         (&["info", "x.nii.gz"][..], 3, "is compressed with gzip: gunzip it first"),
         (&["flip", "x.nii", "--axes", "0", "-o", "y.nii"], 3, "nii is read, but not written"),

@@ -107,7 +107,7 @@ fn every_array_of_a_group_moves_by_the_names_that_it_has() {
     place
         .run(&["apply", "wind.npy", "transpose(1,2,0) | flip(1, 2)", "-o", "w.npy", "--row-major"])
         .done();
-    assert_eq!(place.run(&["cmp", "wind.zarr", "w.npy"]).done().text().trim(), "equal");
+    assert_eq!(place.run(&["cmp", "wind.zarr/wind", "w.npy"]).done().text().trim(), "equal");
 }
 
 #[test]

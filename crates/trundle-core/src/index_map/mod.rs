@@ -104,7 +104,8 @@ impl IndexMap {
     }
 
     /// For each axis of the output the axis of the source that it is, if each is one of its own, whatever
-    /// elements it has: `None` where axes are split, merged, put in or left out, or there are no elements.
+    /// elements it has: `None` where axes are split, merged, put in or left out. Of a map of no elements that is
+    /// composed of several, it is not always right.
     pub fn axes_kept(&self) -> Option<Vec<usize>> {
         let [only] = &self.layers[..] else { return None };
         let axes = only.axes()?;
@@ -116,7 +117,7 @@ impl IndexMap {
                 return None;
             }
         }
-        kept.into_iter().collect::<Option<Vec<usize>>>().filter(|_| out.elements() > 0)
+        kept.into_iter().collect()
     }
 
     /// For each axis of the source, which of its coordinates the output has, in which order. Two tensors that share an

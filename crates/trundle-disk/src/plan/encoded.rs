@@ -29,7 +29,8 @@ impl EncodedChunks {
         target: &ChunkedTensor,
     ) -> Result<EncodedChunks, String> {
         let others = || "more is done than that axes are put in order, rolled and cut".to_owned();
-        let kept = map.axes_kept().ok_or_else(others)?;
+        let is_empty = map.out_shape().elements() == 0;
+        let kept = map.axes_kept().filter(|_| !is_empty).ok_or_else(others)?;
         let ([layer], rank) = (map.layers(), kept.len()) else { return Err(others()) };
         let moved =
             |sizes: &[usize]| -> Vec<usize> { kept.iter().map(|axis| sizes[*axis]).collect() };

@@ -17,6 +17,7 @@ use crate::plan::chunk_sizes::ChunkSizes;
 use crate::plan::codec_memory::{decoded_bytes, decoders, encoders};
 use crate::plan::input::{Input, JobInput, JobTensor};
 use crate::plan::io_plan::{IoPlan, Resources, SMALL_BYTES};
+use crate::plan::left_out::LeftOut;
 use crate::plan::measurements::Measurements;
 use crate::plan::rates::Rates;
 use crate::plan::tensor_job::{Chunking, TensorJob, Unplanned};
@@ -102,6 +103,7 @@ pub struct Job {
     pub(crate) rates: Rates,
     pub(crate) threads: Option<usize>,
     pub(crate) codecs_not_kept: BTreeSet<String>,
+    pub(crate) left_out: LeftOut,
 }
 
 /// What a job asks of the disk and of time.
@@ -251,6 +253,7 @@ impl Job {
             true => unplanned.iter().flat_map(Unplanned::codecs_not_kept).cloned().collect(),
             false => BTreeSet::new(),
         };
+        let left_out = LeftOut::of(files, &inputs, &unplanned, format, metadata);
         let (all, lacking) = (options.budget(), |needed| options.lacking(needed as u64));
         let storage = options.storage.unwrap_or(Storage::SSD);
         let cores = options.threads.or_else(|| Some(available_parallelism().ok()?.get()));
@@ -294,13 +297,14 @@ impl Job {
             rates,
             threads,
             codecs_not_kept,
+            left_out,
         })
     }
 
     /// The same job with the resources of one that was begun before.
     pub(crate) fn with_resources(&self, budget: usize, rates: Rates) -> Result<Job, Error> {
         let Job { inputs, tensors, format, skeleton, decoders, encoders, threads, .. } = self;
-        let codecs_not_kept = self.codecs_not_kept.clone();
+        let (codecs_not_kept, left_out) = (self.codecs_not_kept.clone(), self.left_out.clone());
         let resources = Resources { budget, rates: &rates };
         let tensors = tensors.iter().map(|tensor| tensor.planned_again(resources));
         Ok(Job {
@@ -314,12 +318,18 @@ impl Job {
             rates,
             threads: *threads,
             codecs_not_kept,
+            left_out,
         })
     }
 
     /// Its tensors, in the order of the output.
     pub fn tensors(&self) -> &[TensorJob] {
         &self.tensors
+    }
+
+    /// The metadata of its files that the output does not have.
+    pub fn left_out(&self) -> &LeftOut {
+        &self.left_out
     }
 
     /// The codecs of what is read that do not go with the data, though the output has codecs and nothing is

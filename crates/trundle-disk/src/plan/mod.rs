@@ -7,6 +7,7 @@ mod growth;
 pub(crate) mod input;
 pub(crate) mod io_plan;
 pub(crate) mod job;
+pub(crate) mod left_out;
 pub(crate) mod location;
 mod measurements;
 pub(crate) mod movement;

@@ -331,6 +331,16 @@ impl Unplanned {
         (&self.name, &self.out_shape, &self.annotations.dimension_names)
     }
 
+    /// Its name, and what the output would say of it if the format has a place for that.
+    pub(crate) fn annotated(&self) -> (&str, &Annotations) {
+        (&self.name, &self.annotations)
+    }
+
+    /// The type of its elements.
+    pub(crate) fn dtype(&self) -> trundle_core::DType {
+        self.element.dtype()
+    }
+
     /// The chunks, shards and codecs that are asked for, or else those of the source, where the operators
     /// bring them.
     pub(crate) fn chunking(
@@ -347,7 +357,11 @@ impl Unplanned {
             if chunks.is_none() && shards.is_none() && codecs.is_none() {
                 return Ok(Chunking::default());
             }
-            let why = format!("format {} has no chunks", format.name());
+            let why = match format.leaves_out_chunks() {
+                true => "trundle writes HDF5 without chunks: write .zarr, or run nccopy -c on the result"
+                    .to_owned(),
+                false => format!("format {} has no chunks", format.name()),
+            };
             return Err(Error::from(Problem::Chunks(why)));
         }
         if options.metadata_only {
@@ -389,7 +403,7 @@ impl Unplanned {
     fn chunking_as_stored(&self) -> Chunking {
         let chunk = || -> Option<Vec<usize>> {
             let [source] = &self.movement.in_chunks[..] else { return None };
-            let kept = self.map.as_ref()?.axes_kept()?;
+            let kept = self.map.as_ref().filter(|_| self.out_shape.elements() > 0)?.axes_kept()?;
             kept.iter().map(|axis| source.sizes.get(*axis).copied()).collect()
         };
         let (Some(encoding), Some(chunk)) = (self.encoding.clone(), chunk()) else {

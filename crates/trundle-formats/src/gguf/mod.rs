@@ -16,7 +16,7 @@ mod value;
 use trundle_core::Shape;
 
 use self::header::{Entry, Stated};
-use crate::format::Contents;
+use crate::format::{Contents, Keeps};
 use crate::header_reader::HeaderReader;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
@@ -27,7 +27,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "gguf",
     endings: &["gguf"],
     holds_one: false,
-    keeps_metadata: true,
+    keeps: Keeps::OfFile,
     states_column_major: false,
     begins: |first| first.starts_with(MAGIC),
     open,

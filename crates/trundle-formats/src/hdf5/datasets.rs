@@ -24,6 +24,7 @@ pub(super) struct Datasets {
     /// Which of the chunked ones each is, if it is one.
     chunked: Vec<Option<usize>>,
     metadata: Vec<(String, String)>,
+    unread: Vec<String>,
     unreadable: Vec<Unreadable>,
     data: Data,
 }
@@ -46,7 +47,7 @@ impl Datasets {
         blob: Arc<dyn Blob>,
         bytes: u64,
         own_name: &str,
-        file: Hdf5File,
+        mut file: Hdf5File,
         hint: &TensorHint,
     ) -> Result<Datasets, Problem> {
         let mut unreadable: Vec<Unreadable> = file
@@ -85,15 +86,21 @@ impl Datasets {
         let headers = hint.apply_to_chunked(&headers)?;
         let chunks = Chunks::new(arrays, end);
         let data = Data { file: blob, bytes, unstored, chunks_begin: unstored_end, chunks };
-        let metadata = attributes::to_metadata_without_objects(file.attributes);
-        Ok(Datasets { headers, chunked, metadata, unreadable, data })
+        let of_root = file.groups.remove("").unwrap_or_default();
+        let of_root = attributes::to_metadata_without_objects(of_root);
+        let metadata = attributes::with_groups(of_root, &file.groups);
+        let attribute = |(group, name): (String, String)| match group.is_empty() {
+            true => format!("attribute {name}"),
+            false => format!("attribute {name} of {group}"),
+        };
+        let unread = file.unheld.into_iter().map(attribute).collect();
+        Ok(Datasets { headers, chunked, metadata, unread, unreadable, data })
     }
 }
 
 impl Placed {
     fn add(&mut self, dataset: Dataset) -> Result<(), Problem> {
-        let Dataset { path, shape, dtype, width, data, dimension_names, attributes, fill } =
-            dataset;
+        let Dataset { path, shape, dtype, width, data, attributes, unlimited, .. } = dataset;
         let too_large = || Problem::Unsupported("more bytes than a file can have".to_owned());
         let element = StoredDType::named(&dtype).map_err(Problem::Unsupported)?;
         if element.width() != Width::Bytes(width) {
@@ -103,8 +110,13 @@ impl Placed {
             sizes.iter().map(|size| usize::try_from(*size).ok()).collect()
         };
         let shape = Shape::new(short(&shape).ok_or_else(too_large)?)?;
-        let annotations =
-            Annotations { dimension_names, attributes: attributes::to_text(&attributes), fill };
+        let annotations = Annotations {
+            dimension_names: dataset.dimension_names,
+            attributes: attributes::to_text(&attributes),
+            fill: dataset.fill,
+            is_whole: false,
+            unread: dataset.unheld.iter().map(|name| format!("attribute {name}")).collect(),
+        };
         let header = Header { annotations, ..Header::row_major(path, element, shape, None)? };
         let bytes = header.data_bytes as u64;
         let mut decoding_picoseconds = 0;
@@ -126,7 +138,7 @@ impl Placed {
             }
         };
         let data_offset = Some(offset);
-        self.headers.push(Header { data_offset, chunk, decoding_picoseconds, ..header });
+        self.headers.push(Header { data_offset, chunk, unlimited, decoding_picoseconds, ..header });
         self.chunked.push(array);
         Ok(())
     }
@@ -155,6 +167,10 @@ impl Contents for Datasets {
 
     fn metadata(&self) -> &[(String, String)] {
         &self.metadata
+    }
+
+    fn unread(&self) -> &[String] {
+        &self.unread
     }
 
     fn unreadable(&self) -> &[Unreadable] {

@@ -13,21 +13,25 @@ use trundle_hdf5::{Hdf5File, SIGNATURE};
 
 use self::data::Bytes;
 use self::datasets::Datasets;
-use crate::format::Contents;
+use crate::format::{Contents, Keeps};
 use crate::source::Source;
 use crate::{Format, Problem, TensorHint};
 
 pub(crate) const FORMAT: Format = Format {
     name: "hdf5",
-    endings: &["h5", "hdf5", "hdf", "he5", "nc", "nc4"],
+    endings: &["h5", "hdf5", "hdf", "he5"],
     holds_one: false,
-    keeps_metadata: true,
+    keeps: Keeps::All,
     states_column_major: false,
     begins: |first| first.starts_with(SIGNATURE),
     open,
-    skeleton: Some(skeleton::skeleton),
+    skeleton: Some(skeleton::hdf5),
     folder: None,
 };
+
+/// HDF5 in the way of netCDF-4: another dataset than a coordinate does not have the name of a dimension.
+pub(crate) const NETCDF: Format =
+    Format { name: "netcdf", endings: &["nc", "nc4"], skeleton: Some(skeleton::netcdf), ..FORMAT };
 
 /// What files of netCDF begin with that are none of HDF5.
 const CLASSIC: [&[u8]; 3] = [b"CDF\x01", b"CDF\x02", b"CDF\x05"];

@@ -1,26 +1,58 @@
 //! What a file is before it has any data.
 
+use std::collections::BTreeMap;
+
 use trundle_core::DType;
-use trundle_hdf5::{NewDataset, NewFile};
+use trundle_hdf5::{Attributes, NewDataset, NewFile};
 
 use super::FORMAT;
 use crate::names::{check_relative, check_unique};
+use crate::skeleton::is_whole;
 use crate::stored_dtype::ByteOrder;
-use crate::{Described, FileSkeleton, Problem, StoredDType, attributes};
+use crate::{AXES_KEY, Described, FileSkeleton, Problem, StoredDType, attributes};
 
-/// All metadata stands before the data, which is contiguous.
-pub(super) fn skeleton(
+pub(super) fn hdf5(
     tensors: &[Described<'_>],
     metadata: &[(String, String)],
+) -> Result<FileSkeleton, Problem> {
+    skeleton(tensors, metadata, |datasets, groups| NewFile::of(&datasets, groups))
+}
+
+pub(super) fn netcdf(
+    tensors: &[Described<'_>],
+    metadata: &[(String, String)],
+) -> Result<FileSkeleton, Problem> {
+    skeleton(tensors, metadata, NewFile::of_netcdf)
+}
+
+type Groups = BTreeMap<String, Attributes>;
+
+/// All metadata stands before the data, which is contiguous.
+fn skeleton(
+    tensors: &[Described<'_>],
+    metadata: &[(String, String)],
+    new_file: impl Fn(Vec<NewDataset>, &Groups) -> Result<NewFile, trundle_hdf5::Error>,
 ) -> Result<FileSkeleton, Problem> {
     check_unique(tensors.iter().map(|tensor| tensor.name)).map_err(|name| Problem::CannotHold {
         format: FORMAT.name,
         tensor: name.to_owned(),
         why: "another tensor has the same name".to_owned(),
     })?;
-    let datasets: Result<Vec<NewDataset>, Problem> = tensors.iter().map(dataset).collect();
-    let of_all = attributes::of_metadata_without_objects(metadata);
-    let file = NewFile::of(&datasets?, &of_all).map_err(super::problem)?;
+    let mut datasets = tensors.iter().map(dataset).collect::<Result<Vec<NewDataset>, Problem>>()?;
+    let is_path = |path: &str| {
+        path.split('/').all(|part| !part.is_empty() && part != "." && !part.contains('\0'))
+    };
+    let (mut groups, of_root) = attributes::split_groups(metadata, tensors, is_path);
+    // The metadata of a file that is one tensor is that of the dataset, but for the record, which is of files.
+    let of_dataset = |(key, _): &(String, String)| is_whole(tensors) && key != AXES_KEY;
+    let (of_dataset, of_root): (Vec<_>, Vec<_>) = of_root.into_iter().partition(of_dataset);
+    for dataset in &mut datasets {
+        let mut own = attributes::of_metadata_without_objects(&of_dataset);
+        own.append(&mut dataset.attributes);
+        dataset.attributes = own;
+    }
+    groups.insert(String::new(), attributes::of_metadata_without_objects(&of_root));
+    let file = new_file(datasets, &groups).map_err(super::problem)?;
     let mut skeleton = FileSkeleton::default();
     let mut between = file.metadata;
     for (tensor, begin) in tensors.iter().zip(file.data) {

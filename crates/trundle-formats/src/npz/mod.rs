@@ -18,7 +18,7 @@ mod records;
 use std::io::{self, Write};
 
 use self::member::Member;
-use crate::format::Contents;
+use crate::format::{Contents, Keeps};
 use crate::names::{check_relative, check_unique};
 use crate::source::{Source, copy, read_data};
 use crate::tensor_hint::TensorHint;
@@ -30,7 +30,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "npz",
     endings: &["npz"],
     holds_one: false,
-    keeps_metadata: false,
+    keeps: Keeps::Nothing,
     states_column_major: true,
     begins: |first| first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06"),
     open,

@@ -24,7 +24,7 @@ use trundle_core::Shape;
 use self::entries::entries;
 use self::pickle::{Object, Pickle};
 use self::tensor::Stated;
-use crate::format::Contents;
+use crate::format::{Contents, Keeps};
 use crate::names::check_unique;
 use crate::npz::directory;
 use crate::npz::member::{Member, Method};
@@ -38,7 +38,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "pt",
     endings: &["pt", "pth"],
     holds_one: false,
-    keeps_metadata: true,
+    keeps: Keeps::OfFile,
     states_column_major: false,
     // As archives of .npy files do, which are told by it.
     begins: |_| false,

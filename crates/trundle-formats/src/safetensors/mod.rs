@@ -18,7 +18,7 @@ use trundle_core::Shape;
 
 use self::header::{Entry, Stated};
 use crate::error::in_bytes;
-use crate::format::Contents;
+use crate::format::{Contents, Keeps};
 use crate::names::check_unique;
 use crate::npy::read_exactly;
 use crate::source::Source;
@@ -30,7 +30,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "safetensors",
     endings: &["safetensors"],
     holds_one: false,
-    keeps_metadata: true,
+    keeps: Keeps::OfFile,
     states_column_major: false,
     begins,
     open,

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
-use trundle_core::{Shape, Width};
+use serde_json::Value;
+use trundle_core::{DType, Shape, Width};
 use trundle_zarr::{Object, Store, ZarrArray};
 
 use super::codecs;
@@ -71,11 +72,7 @@ impl Arrays {
         }
         let described = hint.apply_to_chunked(&headers)?;
         let chunks = Chunks::new(arrays, begin);
-        let mut metadata = attributes::to_metadata(attributes);
-        // Of a group within, under its path with a slash behind.
-        let of_groups = store.groups.iter();
-        metadata
-            .extend(of_groups.map(|(path, own)| (format!("{path}/"), attributes::to_text(own))));
+        let metadata = attributes::with_groups(attributes::to_metadata(attributes), &store.groups);
         Ok(Arrays { headers: described, metadata, unreadable, chunks })
     }
 }
@@ -107,10 +104,18 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
     encoding.as_written &= array.has_usual_index;
     let decoding_picoseconds = codecs::decoding_picoseconds(&array.codecs, &encoding);
     let encoding = Some(encoding);
+    let mut attributes = array.attributes.clone();
+    if let Some(mask) = mask_of_version_2(array, &element)
+        && !attributes.contains_key(FILL_VALUE)
+    {
+        attributes.insert(FILL_VALUE.to_owned(), mask);
+    }
     let annotations = Annotations {
         dimension_names: array.dimension_names.clone(),
-        attributes: attributes::to_text(&array.attributes),
+        attributes: attributes::to_text(&attributes),
         fill: Some(array.fill.clone()),
+        is_whole: array.path.is_empty(),
+        unread: Vec::new(),
     };
     let header = Header {
         name,
@@ -121,10 +126,43 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
         data_bytes,
         chunk,
         encoding,
+        unlimited: Vec::new(),
         decoding_picoseconds,
         annotations,
     };
     Ok((header, end))
+}
+
+/// The attribute of the conventions for climate data that names the element which stands for a missing one.
+const FILL_VALUE: &str = "_FillValue";
+
+/// The value of that attribute for an array of version 2 that xarray wrote: xarray takes the fill value for it there, and
+/// elsewhere reads the attribute, in which floats are the bytes of an f64 in base 64.
+fn mask_of_version_2(array: &ZarrArray, element: &StoredDType) -> Option<Value> {
+    let stored: Value = serde_json::from_str(array.metadata()).ok()?;
+    let is_of_xarray =
+        stored["zarr_format"] == 2 && stored["attributes"]["_ARRAY_DIMENSIONS"].is_array();
+    if !is_of_xarray || stored["fill_value"].is_null() {
+        return None;
+    }
+    match (element.dtype(), element.integer(&array.fill)) {
+        (DType::F16 | DType::F32 | DType::F64, _) => {
+            Some(base64(element.value(&array.fill)?.to_le_bytes()).into())
+        }
+        (_, Some(integer)) => {
+            let signed = i64::try_from(integer).map(Value::from);
+            signed.or_else(|_| u64::try_from(integer).map(Value::from)).ok()
+        }
+        _ => None,
+    }
+}
+
+/// Bytes in base 64 (RFC 4648, section 4).
+fn base64(bytes: [u8; 8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let word = u128::from(u64::from_be_bytes(bytes)) << 8;
+    let digit = |at: usize| char::from(DIGITS[(word >> (66 - 6 * at)) as usize & 63]);
+    (0..11).map(digit).chain(['=']).collect()
 }
 
 impl Contents for Arrays {

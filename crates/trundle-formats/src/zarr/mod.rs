@@ -21,7 +21,7 @@ use trundle_zarr::{Folder, ObjectStore, Store};
 use self::arrays::Arrays;
 #[cfg(feature = "s3")]
 pub(crate) use self::objects::{Answering, Objects, in_memory};
-use crate::format::{Contents, FolderFormat};
+use crate::format::{Contents, FolderFormat, Keeps};
 use crate::source::Source;
 use crate::url::url_of;
 use crate::{Format, Problem, TensorHint};
@@ -32,7 +32,7 @@ pub(crate) const FORMAT: Format = Format {
     name: NAME,
     endings: &[NAME],
     holds_one: false,
-    keeps_metadata: true,
+    keeps: Keeps::All,
     states_column_major: false,
     begins: |_| false,
     open: |_: Source, _| Err(Problem::Unsupported("a Zarr store is a folder".to_owned())),

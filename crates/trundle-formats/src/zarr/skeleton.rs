@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use trundle_core::DType;
-use trundle_zarr::{Attributes, MOST_ARRAYS};
+use trundle_zarr::MOST_ARRAYS;
 
 use super::new_store::{NewStore, new_array};
 use super::{NAME, codecs};
 use crate::format::NewFolder;
 use crate::names::{check_relative, check_unique};
-use crate::{Blob, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType, attributes};
+use crate::skeleton::is_whole;
+use crate::{Blob, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType, attributes, ngff};
 
 /// Chunks of which nothing is said have so many bytes at most: enough for a disk and for what packs them,
 /// and not much beside what somebody wants to read.
@@ -40,8 +41,8 @@ const TYPES: [(DType, &str); 15] = [
     (DType::Complex128, "complex128"),
 ];
 
-/// One tensor is the array that the store is, of which all is said; of several each is one at the path that
-/// is its name, in a group.
+/// A tensor that is all of its file becomes the array that the store is, with the file's metadata as attributes. Others
+/// become arrays in a group, each at the path that is its name.
 pub(super) fn skeleton(
     tensors: &[Described<'_>],
     metadata: &[(String, String)],
@@ -55,46 +56,35 @@ pub(super) fn skeleton(
             "{count} arrays, where {MOST_ARRAYS} are the most"
         )));
     }
-    let is_one = tensors.len() == 1;
-    if !is_one {
-        check_names(tensors)?;
-    }
+    let is_whole = is_whole(tensors);
     let mut skeleton = FileSkeleton::default();
-    let (of_groups, of_all): (Vec<_>, Vec<_>) =
-        metadata.iter().cloned().partition(|pair| !is_one && is_group(pair, tensors));
-    let mut of_all = attributes::of_metadata(&of_all);
+    if !is_whole {
+        check_names(tensors)?;
+        let (mut groups, of_root) = attributes::split_groups(metadata, tensors, is_group);
+        groups.insert(String::new(), attributes::of_metadata(&of_root));
+        let of_group = |(path, own)| (path, attributes::to_text(&ngff::written(own)));
+        skeleton.set_groups(groups.into_iter().map(of_group).collect());
+    }
     for tensor in tensors {
-        let path = if is_one { String::new() } else { tensor.name.to_owned() };
+        let path = if is_whole { String::new() } else { tensor.name.to_owned() };
         let mut chunked = chunked(tensor, path)?;
-        if is_one {
-            of_all.extend(attributes::of_text(&chunked.annotations.attributes));
-            chunked.annotations.attributes = attributes::to_text(&of_all);
+        if is_whole {
+            let mut all = attributes::of_metadata(metadata);
+            all.extend(attributes::of_text(&chunked.annotations.attributes));
+            chunked.annotations.attributes = attributes::to_text(&all);
         }
         new_array(&chunked).check().map_err(|error| tensor.refused(NAME, error.to_string()))?;
         skeleton.push_chunked(chunked)?;
     }
-    if !is_one {
-        let of_root = (String::new(), attributes::to_text(&of_all));
-        let of_group = |(key, text): (String, String)| (key.trim_end_matches('/').to_owned(), text);
-        skeleton.set_groups(of_groups.into_iter().map(of_group).chain([of_root]).collect());
-    }
     Ok(skeleton)
 }
 
-/// Whether a pair of metadata says something of a group within the store: its key is the path with a slash behind,
-/// where there is or can be one.
-fn is_group((key, text): &(String, String), tensors: &[Described<'_>]) -> bool {
-    let Some(path) = key.strip_suffix('/') else { return false };
+/// Whether a group can be at a path.
+fn is_group(path: &str) -> bool {
     let is_name = |part: &str| {
-        let is_taken = part.starts_with("__") || part == "zarr.json";
-        part.chars().any(|c| c != '.') && !is_taken && part.len() <= NAME_BYTES
+        part.chars().any(|c| c != '.') && part != "zarr.json" && part.len() <= NAME_BYTES
     };
-    let is_within =
-        |tensor: &Described<'_>| format!("{path}/").starts_with(&format!("{}/", tensor.name));
-    check_relative(path).is_ok()
-        && path.split('/').all(is_name)
-        && !tensors.iter().any(is_within)
-        && serde_json::from_str::<Attributes>(text).is_ok()
+    check_relative(path).is_ok() && path.split('/').all(is_name)
 }
 
 /// The store of a skeleton: see [`NewStore::begin`].
@@ -110,10 +100,10 @@ fn check_names(tensors: &[Described<'_>]) -> Result<(), Problem> {
         if let Err(why) = check_relative(tensor.name) {
             return refused(&format!("its name {why}"));
         }
-        // Source: "Node names" of Zarr's version 3.
-        let is_wrong = |part: &str| part.chars().all(|c| c == '.') || part.starts_with("__");
-        if tensor.name.split('/').any(is_wrong) {
-            return refused("a part of its name is empty, of dots alone or begins with \"__\"");
+        // Source: "Node names" of Zarr's version 3. The names with "__" that it reserves are allowed, since xarray calls
+        // an array without a name `__xarray_dataarray_variable__`.
+        if tensor.name.split('/').any(|part| part.chars().all(|c| c == '.')) {
+            return refused("a part of its name is empty or of dots alone");
         }
         if tensor.name.split('/').any(|part| part.len() > NAME_BYTES) {
             return refused(&format!("a part of its name has more than {NAME_BYTES} bytes"));

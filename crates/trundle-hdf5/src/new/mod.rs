@@ -11,12 +11,14 @@ mod heap;
 mod scales;
 mod tree;
 
+use std::collections::{BTreeMap, HashMap};
+
 use hdf5_reader::checksum::jenkins_lookup3;
 
 use self::attribute::{Encoded, FILL_VALUE, message, of_value};
 use self::encode::{Encoder, UNDEFINED, object_header};
 use self::heap::Heap;
-use self::scales::Scales;
+use self::scales::{Scales, leave_names_to_dimensions};
 use self::tree::Tree;
 use crate::SIGNATURE;
 use crate::attributes::Attributes;
@@ -78,14 +80,18 @@ impl Places {
 }
 
 impl NewFile {
-    /// The file of these datasets, of which `attributes` are said as a whole.
+    /// Makes the file of these datasets. `groups` has the attributes of each group by its path; that of the root is
+    /// empty. A group without datasets is written too.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if a type or a name is none that a file can have.
-    pub fn of(datasets: &[NewDataset], attributes: &Attributes) -> Result<NewFile, Error> {
-        let tree = Tree::of(datasets)?;
+    /// [`Error::Unsupported`] if a type or a name is not allowed in a file.
+    pub fn of(
+        datasets: &[NewDataset],
+        groups: &BTreeMap<String, Attributes>,
+    ) -> Result<NewFile, Error> {
+        let tree = Tree::of(datasets, groups.keys())?;
         let (tree, scales) = Scales::of(datasets, tree);
-        let (blocks, heaps) = encoded(datasets, attributes, &tree, &scales, &Places::default())?;
+        let (blocks, heaps) = encoded(datasets, groups, &tree, &scales, &Places::default())?;
         let mut end = SUPERBLOCK_BYTES;
         let mut places = Places::default();
         for block in &blocks {
@@ -106,7 +112,7 @@ impl NewFile {
             end = next;
         }
         places.end = end;
-        let (blocks, heaps) = encoded(datasets, attributes, &tree, &scales, &places)?;
+        let (blocks, heaps) = encoded(datasets, groups, &tree, &scales, &places)?;
         let mut metadata = superblock(&places);
         for block in blocks {
             metadata.extend(block);
@@ -114,6 +120,19 @@ impl NewFile {
         }
         heaps.into_iter().for_each(|heap| metadata.extend(heap));
         Ok(NewFile { metadata, data: places.data })
+    }
+
+    /// Makes the same file in the way of netCDF-4: the name of an axis belongs to its dimension, and another dataset
+    /// of that name gets a prefix, which readers of netCDF leave out.
+    ///
+    /// # Errors
+    /// As [`NewFile::of`].
+    pub fn of_netcdf(
+        mut datasets: Vec<NewDataset>,
+        groups: &BTreeMap<String, Attributes>,
+    ) -> Result<NewFile, Error> {
+        leave_names_to_dimensions(&mut datasets);
+        NewFile::of(&datasets, groups)
     }
 }
 
@@ -132,18 +151,20 @@ type Blocks = Vec<Vec<u8>>;
 /// All objects in the order of the tree, and the heaps.
 fn encoded(
     datasets: &[NewDataset],
-    attributes: &Attributes,
+    groups: &BTreeMap<String, Attributes>,
     tree: &Tree,
     scales: &Scales,
     places: &Places,
 ) -> Result<(Blocks, Blocks), Error> {
     let mut heap = Heap::new(&places.heaps, scales.are_there());
     let mut blocks = Vec::new();
+    let attributes: HashMap<usize, &Attributes> =
+        groups.iter().filter_map(|(path, own)| Some((tree.find(path)?, own))).collect();
     for (at, node) in tree.nodes.iter().enumerate() {
         let messages = match &node.kind {
             tree::Kind::Group(children) => {
-                let own = if at == 0 { attributes.clone() } else { Attributes::new() };
-                group(tree, children, &own, places, &mut heap)?
+                let own = attributes.get(&at).copied();
+                group(tree, children, own, places, &mut heap)?
             }
             tree::Kind::Dataset(index) => {
                 let place = places.data.get(*index).copied().unwrap_or(0);
@@ -179,7 +200,7 @@ type Named = Vec<(&'static str, Encoded)>;
 fn group(
     tree: &Tree,
     children: &[usize],
-    attributes: &Attributes,
+    attributes: Option<&Attributes>,
     places: &Places,
     heap: &mut Heap<'_>,
 ) -> Result<Messages, Error> {
@@ -197,7 +218,7 @@ fn group(
         link.u64(places.object(*child));
         messages.push((kind::LINK, link.0));
     }
-    for (name, value) in attributes {
+    for (name, value) in attributes.into_iter().flatten() {
         messages.push((kind::ATTRIBUTE, message(name, &of_value(value, heap))?));
     }
     Ok(messages)

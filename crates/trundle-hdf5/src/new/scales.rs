@@ -6,6 +6,8 @@ use super::attribute::{of_value, references, text, var_texts};
 use super::heap::Heap;
 use super::tree::{Kind, Tree};
 use super::{Named, NewDataset, Places};
+use crate::dimensions::NO_COORDINATE;
+use crate::error::Error;
 
 /// What says which axes have which scales, or else names alone.
 #[derive(Debug, Default)]
@@ -17,9 +19,10 @@ pub(super) struct Scales {
 }
 
 impl Scales {
-    /// The scales of datasets all of whose axes have names: for an axis the dataset of its name and length in
-    /// the same group or one above, or else a dimension at the root. Where another object has that name, the
-    /// dataset has labels.
+    /// Finds the scale of each axis, for datasets all of whose axes have names: the dataset of the axis's name and
+    /// length in the same group or one above it, or else a dimension without data. A dataset that needs a scale
+    /// where another object has the name gets labels for all axes, since the netCDF library cannot open a dataset
+    /// with scales for some of them.
     pub(super) fn of(datasets: &[NewDataset], mut tree: Tree) -> (Tree, Scales) {
         let mut scales = Scales::default();
         let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
@@ -28,11 +31,18 @@ impl Scales {
             let names: Option<Vec<&str>> =
                 dataset.dimension_names.iter().map(Option::as_deref).collect();
             let Some(names) = names.filter(|names| !names.is_empty()) else { continue };
-            let axes = names.iter().zip(&dataset.shape);
-            let list: Option<Vec<usize>> = axes
-                .map(|(name, size)| scale(datasets, &mut tree, &dataset.path, name, *size))
+            let axes: Vec<(&str, u64)> =
+                names.into_iter().zip(dataset.shape.iter().copied()).collect();
+            let wanted: Option<Vec<Wanted>> = (0..axes.len())
+                .map(|axis| {
+                    let (name, size) = axes[axis];
+                    let is_other = |other: &(&str, u64)| other.0 == name && other.1 != size;
+                    let is_unique = !axes[..axis].iter().any(is_other);
+                    wanted(datasets, &tree, &dataset.path, name, size).filter(|_| is_unique)
+                })
                 .collect();
-            if let Some(list) = list {
+            let list = wanted.map(|wanted| wanted.into_iter().map(|each| each.within(&mut tree)));
+            if let Some(Ok(list)) = list.map(Iterator::collect) {
                 found.push((at, list));
             }
         }
@@ -85,33 +95,87 @@ impl Scales {
     }
 }
 
-/// The object that an axis of this name and length refers to, of the dataset at `path`; none if there can be
-/// none.
-fn scale(
+/// The scale that an axis needs.
+enum Wanted {
+    /// This object.
+    Is(usize),
+    /// A dimension of this size, which is not yet at this path.
+    New(String, u64),
+}
+
+impl Wanted {
+    /// The object in the tree, which is added if it is not there yet.
+    fn within(self, tree: &mut Tree) -> Result<usize, Error> {
+        match self {
+            Wanted::Is(at) => Ok(at),
+            Wanted::New(path, size) => {
+                tree.find(&path).map_or_else(|| tree.add(&path, Kind::Dimension(size)), Ok)
+            }
+        }
+    }
+}
+
+/// Finds the scale for an axis of this name and length of the dataset at `path`: in its group or one above. `None` if
+/// other objects have the name in all of them.
+fn wanted(
     datasets: &[NewDataset],
-    tree: &mut Tree,
+    tree: &Tree,
     path: &str,
     name: &str,
     size: u64,
-) -> Option<usize> {
+) -> Option<Wanted> {
     if name.is_empty() || name == "." || name.contains(['/', '\0']) {
         return None;
     }
-    let mut group = path;
+    // The last is the highest place that is free.
+    let (mut free, mut group) = (None, path);
     while !group.is_empty() {
         group = group.rsplit_once('/').map_or("", |(above, _)| above);
         let place = if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") };
-        let Some(at) = tree.find(&place) else { continue };
-        match tree.nodes[at].kind {
-            Kind::Dataset(index) => {
-                let NewDataset { shape, dimension_names, .. } = &datasets[index];
-                let is_scale =
-                    shape[..] == [size] && dimension_names[..] == [Some(name.to_owned())];
-                return is_scale.then_some(at);
-            }
-            Kind::Dimension(known) => return (known == size).then_some(at),
-            Kind::Group(_) => return None,
+        let Some(at) = tree.find(&place) else {
+            free = Some(Wanted::New(place, size));
+            continue;
+        };
+        let is_scale = match tree.nodes[at].kind {
+            Kind::Dataset(index) => is_coordinate(&datasets[index], name, size),
+            Kind::Dimension(known) => known == size,
+            Kind::Group(_) => false,
+        };
+        if is_scale {
+            return Some(Wanted::Is(at));
         }
     }
-    tree.add(name, Kind::Dimension(size)).ok()
+    free
+}
+
+/// Whether a dataset is the scale of axes of this name and length: it has one axis, which is called so.
+fn is_coordinate(dataset: &NewDataset, name: &str, size: u64) -> bool {
+    dataset.shape[..] == [size] && dataset.dimension_names[..] == [Some(name.to_owned())]
+}
+
+/// Renames datasets as netCDF-4 does: one that has the name of an axis in its group or below, and is not the
+/// coordinate of that axis, leaves the name to the dimension. Readers of netCDF show it under its own name.
+pub(super) fn leave_names_to_dimensions(datasets: &mut [NewDataset]) {
+    let split = |path: &str| -> (String, String) {
+        let (group, name) = path.rsplit_once('/').unwrap_or(("", path));
+        (group.to_owned(), name.to_owned())
+    };
+    let mut axes: HashMap<String, HashSet<String>> = HashMap::new();
+    for dataset in datasets.iter() {
+        let (group, _) = split(&dataset.path);
+        let groups = group.match_indices('/').map(|(end, _)| &group[..end]);
+        for group in groups.chain(["", &group]) {
+            let named = dataset.dimension_names.iter().flatten().cloned();
+            axes.entry(group.to_owned()).or_default().extend(named);
+        }
+    }
+    for dataset in datasets {
+        let (group, name) = split(&dataset.path);
+        let is_axis = axes.get(&group).is_some_and(|axes| axes.contains(&name));
+        let size = dataset.shape.first().copied().unwrap_or(0);
+        if is_axis && !is_coordinate(dataset, &name, size) {
+            let prefix = if group.is_empty() { group } else { group + "/" };
+            dataset.path = format!("{prefix}{NO_COORDINATE}{name}");
+        }
+    }
 }

@@ -29,11 +29,14 @@ pub(super) enum Kind {
 }
 
 impl Tree {
-    /// The tree of datasets by their paths.
+    /// Makes the tree of datasets by their paths, with these groups.
     ///
     /// # Errors
-    /// If a path is none, or one of two that cannot be beside each other.
-    pub(super) fn of(datasets: &[NewDataset]) -> Result<Tree, Error> {
+    /// If a path is not allowed, or two of them cannot be beside each other.
+    pub(super) fn of<'a>(
+        datasets: &[NewDataset],
+        groups: impl Iterator<Item = &'a String>,
+    ) -> Result<Tree, Error> {
         let root = Node { name: String::new(), kind: Kind::Group(Vec::new()) };
         let mut tree = Tree { nodes: vec![root], by_path: HashMap::from([(String::new(), 0)]) };
         for (index, dataset) in datasets.iter().enumerate() {
@@ -45,6 +48,11 @@ impl Tree {
                 )));
             }
             tree.add(&dataset.path, Kind::Dataset(index))?;
+        }
+        for path in groups {
+            if tree.find(path).is_none() {
+                tree.add(path, Kind::Group(Vec::new()))?;
+            }
         }
         Ok(tree)
     }

@@ -1,0 +1,82 @@
+//! What an output does not have of its files' metadata, in words for people.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use trundle_disk::LeftOut;
+
+use crate::selection::listed;
+
+/// One line for each reason. The metadata of the file is not among them.
+pub(crate) fn lines(left: &LeftOut) -> Vec<String> {
+    let LeftOut { attributes, axis_names, fill_values, unread, .. } = left;
+    let LeftOut { compressed, chunked, unlimited, outdated_ngff, bfloat16, .. } = left;
+    let mut lines = Vec::new();
+    let parts = [
+        (!attributes.is_empty()).then(|| format!("attributes {}", counted(attributes))),
+        (!axis_names.is_empty()).then(|| format!("axis names {}", listed(axis_names.iter()))),
+        (!fill_values.is_empty()).then(|| format!("fill values of {}", listed(fill_values.iter()))),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if !parts.is_empty() {
+        lines.push(format!("left out, as the format cannot hold them: {}", parts.join("; ")));
+    }
+    if !unread.is_empty() {
+        lines.push(format!("left out, as trundle does not read them: {}", counted(unread)));
+    }
+    let were = |names: &std::collections::BTreeSet<String>, what: &str| {
+        let were = if names.len() == 1 { "was" } else { "were" };
+        (!names.is_empty()).then(|| format!("{} {were} {what}", listed(names.iter())))
+    };
+    let parts =
+        [were(compressed, "compressed"), were(chunked, "in chunks"), were(unlimited, "unlimited")];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if !parts.is_empty() {
+        let parts = parts.join("; ");
+        lines.push(format!(
+            "HDF5 is written without chunks, compression and unlimited axes ({parts}); a .zarr output keeps \
+             chunks and compression"
+        ));
+    }
+    if !outdated_ngff.is_empty() {
+        let keys = listed(outdated_ngff.iter());
+        lines
+            .push(format!("OME-NGFF before 0.4 is not valid in a Zarr store of version 3: {keys}"));
+    }
+    if !bfloat16.is_empty() {
+        let names = listed(bfloat16.iter());
+        lines.push(format!("zarr-python cannot open arrays of bfloat16: {names}"));
+    }
+    lines
+}
+
+/// The same for `--json`; none if nothing is left out.
+pub(crate) fn report(left: &LeftOut) -> Option<Value> {
+    let fields = json!({
+        "attributes": left.attributes,
+        "axis_names": left.axis_names,
+        "fill_values": left.fill_values,
+        "unread": left.unread,
+        "compressed": left.compressed,
+        "chunked": left.chunked,
+        "unlimited": left.unlimited,
+        "outdated_ngff": left.outdated_ngff,
+        "bfloat16": left.bfloat16,
+    });
+    let Value::Object(mut fields) = fields else { return None };
+    let is_empty = |value: &Value| match value {
+        Value::Array(list) => list.is_empty(),
+        other => other.as_object().is_some_and(serde_json::Map::is_empty),
+    };
+    fields.retain(|_, value| !is_empty(value));
+    (!fields.is_empty()).then_some(Value::Object(fields))
+}
+
+/// Names, each with the number of tensors where these are several.
+fn counted(names: &BTreeMap<String, usize>) -> String {
+    let name = |(name, count): (&String, &usize)| match count {
+        1 => name.clone(),
+        several => format!("{name} ({several} tensors)"),
+    };
+    listed(names.iter().map(name))
+}

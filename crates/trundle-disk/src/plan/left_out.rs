@@ -1,0 +1,96 @@
+//! Metadata that the files of a job have and its output does not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trundle_core::DType;
+use trundle_formats::{Annotations, Format, Header, TensorFile, ngff};
+
+use crate::plan::input::{JobInput, JobTensor};
+use crate::plan::tensor_job::Unplanned;
+
+/// Metadata that an output does not have. Names of attributes come with the number of tensors that have them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The keys of the file's metadata.
+    pub metadata: Vec<String>,
+    /// Attributes of tensors.
+    pub attributes: BTreeMap<String, usize>,
+    /// Names of axes.
+    pub axis_names: BTreeSet<String>,
+    /// The tensors whose fill values are not zero.
+    pub fill_values: BTreeSet<String>,
+    /// What the readers of the files cannot hold, as messages call it.
+    pub unread: BTreeMap<String, usize>,
+    /// The tensors that are compressed, and those that are only in chunks.
+    pub compressed: BTreeSet<String>,
+    /// See `compressed`.
+    pub chunked: BTreeSet<String>,
+    /// Axes that are unlimited.
+    pub unlimited: BTreeSet<String>,
+    /// Metadata of OME-NGFF of a version before 0.4, which a Zarr store of version 3 cannot have: its keys.
+    pub outdated_ngff: Vec<String>,
+    /// The tensors of a Zarr store whose type zarr-python does not know.
+    pub bfloat16: BTreeSet<String>,
+}
+
+impl LeftOut {
+    /// Compares what `files` say of the tensors of a job with what an output of `format` can say of them.
+    pub(crate) fn of(
+        files: &[&TensorFile],
+        inputs: &[JobInput],
+        tensors: &[Unplanned],
+        format: &Format,
+        metadata: &[(String, String)],
+    ) -> LeftOut {
+        let mut left = LeftOut::default();
+        for unread in files.iter().flat_map(|file| file.unread()) {
+            *left.unread.entry(unread.clone()).or_default() += 1;
+        }
+        if !format.keeps_metadata() {
+            left.metadata = metadata.iter().map(|(key, _)| key.clone()).collect();
+        }
+        for (name, annotations) in tensors.iter().map(Unplanned::annotated) {
+            for unread in &annotations.unread {
+                *left.unread.entry(unread.clone()).or_default() += 1;
+            }
+            if !format.keeps_annotations() {
+                left.add(name, annotations);
+            }
+        }
+        if format.leaves_out_chunks() {
+            let read = inputs.iter().filter_map(JobInput::tensor);
+            read.for_each(|JobTensor { header, .. }| left.add_chunks(header));
+        }
+        if format.is_folder() {
+            left.outdated_ngff = ngff::outdated(metadata);
+            let of_bf16 = tensors.iter().filter(|tensor| tensor.dtype() == DType::BF16);
+            left.bfloat16 = of_bf16.map(|tensor| tensor.annotated().0.to_owned()).collect();
+        }
+        left
+    }
+
+    fn add(&mut self, name: &str, annotations: &Annotations) {
+        for key in annotations.attribute_names() {
+            *self.attributes.entry(key).or_default() += 1;
+        }
+        self.axis_names.extend(annotations.dimension_names.iter().flatten().cloned());
+        if annotations.fill.as_ref().is_some_and(|fill| fill.iter().any(|byte| *byte != 0)) {
+            self.fill_values.insert(name.to_owned());
+        }
+    }
+
+    fn add_chunks(&mut self, header: &Header) {
+        let Header { name, shape, chunk, unlimited, .. } = header;
+        let Some(chunk) = chunk else { return };
+        if header.decoding_picoseconds > 0 {
+            self.compressed.insert(name.clone());
+        } else if shape.iter().zip(chunk).any(|(size, chunk)| size > chunk) {
+            self.chunked.insert(name.clone());
+        }
+        let names = &header.annotations.dimension_names;
+        for axis in (0..unlimited.len()).filter(|axis| unlimited[*axis]) {
+            let axis_name = names.get(axis).cloned().flatten();
+            self.unlimited.insert(axis_name.unwrap_or_else(|| format!("axis {axis} of {name}")));
+        }
+    }
+}
