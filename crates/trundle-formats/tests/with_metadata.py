@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+"""Random attributes, groups, names, dimensions and fill values through all pairs of containers.
+
+    with_metadata.py TRUNDLE [--count 200] [--seed 1]
+
+needs h5py, netCDF4, numpy, safetensors and zarr 3. The library that defines a format writes each input, and the library that
+defines the other one reads the output. What is not the same has to be named in a warning of that run.
+"""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import random
+import subprocess
+import tempfile
+import warnings
+
+import h5py
+import netCDF4
+import numpy as np
+import zarr
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+# Small limits are for what is moved, not for the program.
+os.environ["TRUNDLE_OWN_MEMORY"] = "0"
+warnings.filterwarnings("ignore")
+
+NAMES = ["x", "lat", "lon", "time", "t2m", "größe", "a b", "name.with-dots", "温度"]
+AXES = ["lat", "lon", "time", "x", "größe", "n"]
+SIZES = {"lat": 2, "lon": 3, "time": 4, "x": 2, "größe": 1, "n": 5}
+TYPES = ["f4", "f8", "i2", "i4", "u1", "u8", "i8"]
+KEYS = ["units", "title", "scale_factor", "größe", "a key", "count", "list", "flag", "long_name", "missing_value"]
+VALUES = ["K", "", "m² s-1", 5, -3, 0.5, 1e300, True, False, [1, 2], [0.5, 2.5], ["a", "", "é"], "7", "null", "[1]"]
+KINDS = ["zarr2", "zarr3", "h5", "nc", "npz", "safetensors", "npy"]
+
+
+class Tensor:
+    """A tensor as a library sees it."""
+
+    def __init__(self, values, dims=None, attributes=None, fill=None):
+        self.values, self.dims, self.attributes, self.fill = values, dims, attributes or {}, fill
+
+
+class Tree:
+    """Tensors by their paths, and attributes of groups by theirs; `whole` if the file is one tensor without a name."""
+
+    def __init__(self, tensors, groups=None, whole=False, is_texts=False):
+        self.tensors, self.groups, self.whole, self.is_texts = tensors, groups or {}, whole, is_texts
+
+
+def some_attributes(rng, kind):
+    values = list(VALUES)
+    if kind.startswith("zarr"):
+        values += [{"a": [1, {"b": None}]}, None, [1, "two"]]
+    if kind in ("h5", "nc"):
+        values += [math.nan, [1.5, math.inf]]
+    if kind == "nc":
+        # netCDF has no booleans, and texts of no length are numbers of no length there.
+        values = [value for value in values if not isinstance(value, bool) and value != ""]
+    return {key: rng.choice(values) for key in rng.sample(KEYS, rng.choice([0, 0, 1, 2, 4]))}
+
+
+def some_tree(rng, kind):
+    """A random tree that a file of this kind can hold."""
+    holds_groups, holds_names = kind in ("zarr2", "zarr3", "h5", "nc"), kind != "npy"
+    whole = not holds_names or kind.startswith("zarr") and rng.random() < 0.3
+    paths = [""] + ([rng.choice(["g", "größe", "a b"]), "deep/er"] if holds_groups and rng.random() < 0.5 else [])
+    tensors, groups = {}, {}
+    count = 1 if whole else rng.choice([1, 1, 2, 4])
+    axes_of = {}
+    for _ in range(count):
+        path, name = rng.choice(paths), rng.choice(NAMES)
+        name = name if not path else f"{path}/{name}"
+        is_taken = any(f"{other}/".startswith(f"{name}/") or f"{name}/".startswith(f"{other}/") for other in [*tensors, *paths])
+        if name in tensors or is_taken:
+            continue
+        dims = rng.sample(AXES, rng.choice([0, 1, 1, 2, 3]))
+        shape = tuple(SIZES[axis] for axis in dims)
+        dtype = np.dtype(rng.choice(TYPES))
+        values = np.array([rng.randrange(100) for _ in range(math.prod(shape))], dtype).reshape(shape)
+        named = kind == "nc" or holds_groups and rng.random() < 0.7
+        attributes = some_attributes(rng, kind) if holds_groups else {}
+        fill = np.array(rng.choice([0, 0, 7]), dtype) if holds_groups and kind != "nc" else None
+        tensors[name] = Tensor(values, list(dims) if named and dims else None, attributes, fill)
+    if not tensors:
+        return some_tree(rng, kind)
+    if holds_groups and not whole:
+        used = {name.rsplit("/", 1)[0] if "/" in name else "" for name in tensors}
+        groups = {path: some_attributes(rng, kind) for path in {"", *used}}
+    elif kind == "safetensors":
+        groups = {"": {key: rng.choice(["K", "m² s-1", "7", "plain"]) for key in rng.sample(KEYS, rng.choice([0, 1, 2]))}}
+    return Tree(tensors, groups, whole, kind == "safetensors")
+
+
+def write(tree, kind, path):
+    """Writes it with the library that defines the format."""
+    if kind.startswith("zarr"):
+        version = int(kind[-1])
+        root = None if tree.whole else zarr.open_group(path, mode="w", zarr_format=version)
+        for group, attributes in tree.groups.items():
+            (root.require_group(group) if group else root).attrs.update(attributes)
+        for name, tensor in tree.tensors.items():
+            store = {"store": path} if tree.whole else {"store": root.store, "name": name}
+            dims = {"dimension_names": tensor.dims} if version == 3 and tensor.dims else {}
+            more = {"_ARRAY_DIMENSIONS": tensor.dims} if version == 2 and tensor.dims else {}
+            made = zarr.create_array(
+                **store, data=tensor.values, zarr_format=version, fill_value=tensor.fill, overwrite=tree.whole,
+                attributes={**tensor.attributes, **more}, **dims,
+            )
+            tensor.fill = made.fill_value
+    elif kind == "h5":
+        with h5py.File(path, "w") as file:
+            for group, attributes in tree.groups.items():
+                (file.require_group(group) if group else file).attrs.update(attributes)
+            for name, tensor in tree.tensors.items():
+                made = file.create_dataset(name, data=tensor.values, fillvalue=tensor.fill)
+                made.attrs.update(tensor.attributes)
+                for axis, label in enumerate(tensor.dims or []):
+                    made.dims[axis].label = label
+    elif kind == "nc":
+        with netCDF4.Dataset(path, "w") as file:
+            for axis in {axis for tensor in tree.tensors.values() for axis in tensor.dims or []}:
+                file.createDimension(axis, SIZES[axis])
+            for group, attributes in tree.groups.items():
+                (file.createGroup(group) if group else file).setncatts(attributes)
+            for name, tensor in tree.tensors.items():
+                made = file.createVariable(name, tensor.values.dtype, tensor.dims or [])
+                made.set_auto_maskandscale(False)
+                made[...] = tensor.values
+                made.setncatts(tensor.attributes)
+    elif kind == "npz":
+        np.savez(path, **{name: tensor.values for name, tensor in tree.tensors.items()})
+    elif kind == "npy":
+        np.save(path, next(iter(tree.tensors.values())).values)
+    else:
+        save_file({name: np.array(tensor.values, order="C") for name, tensor in tree.tensors.items()}, path, tree.groups[""] or None)
+
+
+def plain(value):
+    """An attribute as JSON has it."""
+    if isinstance(value, np.ndarray):
+        return [plain(each) for each in value.tolist()]
+    if isinstance(value, (bytes, np.bytes_)):
+        return value.decode()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def read(kind, path):
+    """What the library that defines the format sees."""
+    tensors, groups = {}, {}
+    if kind == "zarr":
+        root = zarr.open(path, mode="r")
+        whole = isinstance(root, zarr.Array)
+        arrays = [("", root)] if whole else [(name, node) for name, node in root.members(max_depth=None)]
+        for name, node in arrays:
+            if isinstance(node, zarr.Array):
+                dims = node.metadata.dimension_names
+                tensors[name] = Tensor(node[...], list(dims) if dims else None, dict(node.attrs), node.fill_value)
+            else:
+                groups[name] = dict(node.attrs)
+        if not whole:
+            groups[""] = dict(root.attrs)
+        return Tree(tensors, groups, whole)
+    if kind in ("h5", "nc"):
+        internal = {"DIMENSION_LIST", "DIMENSION_LABELS", "CLASS", "NAME", "_Netcdf4Dimid", "REFERENCE_LIST"}
+        with h5py.File(path) as file:
+            def visit(name, node):
+                attributes = {key: plain(value) for key, value in node.attrs.items() if key not in internal}
+                if not isinstance(node, h5py.Dataset):
+                    groups[name] = attributes
+                elif not str(node.attrs.get("NAME", "")).count("not a netCDF variable"):
+                    dims = [dim[0].name.rsplit("/", 1)[-1] if len(dim) else dim.label for dim in node.dims]
+                    if node.attrs.get("CLASS") == b"DIMENSION_SCALE":
+                        dims = [name.rsplit("/", 1)[-1]]
+                    tensors[name.replace("_nc4_non_coord_", "")] = Tensor(node[()], dims if any(dims) else None, attributes, node.fillvalue)
+            file.visititems(visit)
+            groups[""] = {key: plain(value) for key, value in file.attrs.items()}
+        if kind == "nc":
+            with netCDF4.Dataset(path) as file:
+                def check(group, prefix):
+                    for name, variable in group.variables.items():
+                        found = tensors[prefix + name]
+                        # netCDF names axes without names after others of their lengths, or phony_dim_0.
+                        phony = found.dims is None or any(dim.startswith("phony") for dim in variable.dimensions)
+                        assert phony or list(variable.dimensions) == found.dims, (name, variable.dimensions, found.dims)
+                    for name, below in group.groups.items():
+                        check(below, f"{prefix}{name}/")
+                check(file, "")
+        return Tree(tensors, groups)
+    if kind == "npz":
+        with np.load(path) as file:
+            return Tree({name: Tensor(file[name]) for name in file.files})
+    if kind == "npy":
+        return Tree({"": Tensor(np.load(path))}, whole=True)
+    with safe_open(path, "numpy") as file:
+        return Tree({name: Tensor(file.get_tensor(name)) for name in file.keys()}, {"": dict(file.metadata() or {})})
+
+
+def texts(attributes):
+    """Attributes as a format of texts has them."""
+    def text(value):
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return {key: text(value) for key, value in attributes.items()}
+
+
+def same(one, other):
+    """Whether two attributes are the same to a user: a list of one is its element in HDF5."""
+    one, other = plain(one), plain(other)
+    while isinstance(one, list) and len(one) == 1:
+        one = one[0]
+    while isinstance(other, list) and len(other) == 1:
+        other = other[0]
+    if isinstance(other, str) and not isinstance(one, str):
+        # HDF5 has no objects and no lists of several types.
+        try:
+            other = json.loads(other)
+        except ValueError:
+            return False
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+class Comparison:
+    """The tree before and after, and what the program said."""
+
+    def __init__(self, said):
+        self.said, self.wrong = said, []
+
+    def named(self, what, *words):
+        if not all(str(word) in self.said for word in words):
+            self.wrong.append(what)
+
+    def attributes(self, where, before, after, *words):
+        for key in before:
+            if key not in after:
+                self.named(f"{where}: attribute {key} is lost", key, *words)
+            elif not same(before[key], after[key]):
+                self.named(f"{where}: attribute {key} was {before[key]!r} and is {after[key]!r}", key, *words)
+        for key in after:
+            if key not in before and key != "_FillValue":
+                self.wrong.append(f"{where}: attribute {key} is new: {after[key]!r}")
+
+
+def compare(before, after, said, move, out):
+    """What is not the same and is not said."""
+    found = Comparison(said)
+    names = {name: name for name in before.tensors}
+    if before.whole or after.whole:
+        [name] = before.tensors
+        if not before.whole and after.whole and out != "npy":
+            found.wrong.append("the name is lost")
+        names = {name: next(iter(after.tensors), None)}
+    if sorted(names.values(), key=str) != sorted(after.tensors):
+        return [f"tensors {sorted(names)} became {sorted(after.tensors)}"]
+    order = move["order"]
+    for name, tensor in before.tensors.items():
+        moved = after.tensors[names[name]]
+        is_moved = tensor.values.ndim == move["rank"]
+        expected = move["of"](tensor.values) if is_moved else tensor.values
+        if not np.array_equal(np.asarray(moved.values), expected):
+            found.wrong.append(f"{name}: other elements")
+        dims = [tensor.dims[axis] for axis in order] if tensor.dims and is_moved and order else tensor.dims
+        if (dims or None) != (moved.dims or None):
+            [found.named(f"{name}: axes {dims} are {moved.dims}", dim) for dim in dims or [f"{moved.dims} are new"]]
+        # The attributes of a file that is one tensor are the tensor's.
+        own, others = dict(tensor.attributes), dict(moved.attributes)
+        if before.whole and not after.whole and out == "safetensors":
+            others.update(texts(after.groups.get("", {})))
+        if before.whole and before.groups:
+            own.update(before.groups[""])
+        found.attributes(name, own, others)
+        fill = 0 if tensor.fill is None else tensor.fill
+        if fill and moved.fill is None:
+            found.named(f"{name}: fill value {fill} is lost", "fill values")
+        elif moved.fill is not None and not np.array_equal(np.asarray(fill), np.asarray(moved.fill)) and tensor.fill is not None:
+            found.wrong.append(f"{name}: fill value {fill} is {moved.fill}")
+    if not before.whole:
+        nested = out == "safetensors"
+        for path, attributes in before.groups.items():
+            if nested and path:
+                text = after.groups[""].get(f"{path}/") if attributes else "{}"
+                found.attributes(path, attributes, json.loads(text or "{}"))
+                continue
+            others = after.groups.get(path, {})
+            if nested:
+                others = {key: value for key, value in others.items() if not key.endswith("/")}
+                others = texts(others)
+            attributes = texts(attributes) if before.is_texts else attributes
+            words = [f"{path}/"] if path and out in ("npz", "npy") else []
+            if words and attributes:
+                found.named(f"{path}: attributes are lost", *words)
+                continue
+            found.attributes(path or "the root", attributes, others)
+    return found.wrong
+
+
+def some_move(rng, tree):
+    """A command, the order of the axes of its result, and the same for numpy."""
+    ranks = {tensor.values.ndim for tensor in tree.tensors.values()}
+    rank = ranks.pop() if len(ranks) == 1 else 0
+    kind = rng.choice(["convert", "flip", "transpose"]) if rank else "convert"
+    if kind == "convert":
+        return ["convert"], {"order": None, "rank": -1, "of": None}
+    if kind == "flip":
+        axis = rng.randrange(rank)
+        return ["flip", "--axes", str(axis)], {"order": None, "rank": rank, "of": lambda x: np.flip(x, axis)}
+    order = rng.sample(range(rank), rank)
+    command = ["transpose", "--order", ",".join(map(str, order))]
+    return command, {"order": order, "rank": rank, "of": lambda x: np.transpose(x, order)}
+
+
+def check(rng, trundle, folder, seed):
+    kind = KINDS[seed % len(KINDS)]
+    out = ["zarr", "h5", "nc", "npz", "safetensors", "npy"][seed // len(KINDS) % 6]
+    tree = some_tree(rng, kind)
+    if out == "npy" and len(tree.tensors) > 1:
+        out = "npz"
+    source = folder / f"source.{kind.rstrip('23')}"
+    target = folder / f"target.{out}"
+    write(tree, kind, str(source))
+    command, move = some_move(rng, tree)
+    arguments = [str(trundle), command[0], str(source), *command[1:], "-o", str(target), "--quiet"]
+    done = subprocess.run(arguments, capture_output=True, text=True)
+    what = f"{kind} to {out}: {' '.join(command)}"
+    assert done.returncode == 0, f"{what}: {done.stderr}"
+    wrong = compare(tree, read(out, str(target)), done.stderr, move, out)
+    assert not wrong, f"{what}: {wrong}\nsaid: {done.stderr}"
+    return bool(done.stderr)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("trundle", type=pathlib.Path)
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--go-on", action="store_true", help="show all that fail")
+    arguments = parser.parse_args()
+    failed = warned = 0
+    for seed in range(arguments.seed, arguments.seed + arguments.count):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                warned += check(random.Random(seed), arguments.trundle.resolve(), pathlib.Path(folder), seed)
+            except AssertionError as error:
+                print(f"--seed {seed} --count 1: {error}")
+                failed += 1
+                if not arguments.go_on:
+                    break
+    print(f"{arguments.count} files, {warned} with warnings, {failed} wrong")
+    raise SystemExit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
