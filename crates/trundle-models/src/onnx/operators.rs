@@ -263,7 +263,7 @@ pub(super) fn order_of(equation: &str) -> Option<Vec<i64>> {
     to.chars().map(|axis| i64::try_from(from.find(axis)?).ok()).collect()
 }
 
-/// EyeLike, which reads nothing but the shape and the type of its input.
+/// `EyeLike`, which reads nothing but the shape and the type of its input.
 fn eye_like(call: &mut Call<'_, '_>) -> Checked<Operator> {
     let element = match call.attributes.int("dtype")? {
         None => None,

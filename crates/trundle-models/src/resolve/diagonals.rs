@@ -75,7 +75,7 @@ pub(super) fn triangle(
 
 /// Ones along a diagonal of matrices of zeros, made as a constant.
 ///
-/// Source: ONNX's EyeLike, opset 9, and OpenVINO's Eye-9.
+/// Source: ONNX's `EyeLike`, opset 9, and OpenVINO's Eye-9.
 pub(super) fn eye(
     site: &mut Site<'_, '_>,
     sizes: &EyeSizes,

@@ -112,15 +112,15 @@ fn ones_along_a_diagonal_are_a_constant() {
 
 #[test]
 fn a_known_condition_chooses_elements_that_are_moved() {
-    let cases: [(&[usize], &[usize], &[usize], &[usize]); 6] = [
-        (&[2, 3], &[2, 3], &[2, 3], &[2, 3]),
-        (&[3, 3], &[2, 1, 3, 3], &[], &[2, 1, 3, 3]),
-        (&[2, 1], &[3], &[2, 3], &[2, 3]),
-        (&[4, 1, 3], &[1, 2, 1], &[1], &[4, 2, 3]),
-        (&[], &[2, 2], &[1, 2], &[2, 2]),
-        (&[0, 1], &[1, 3], &[3], &[0, 3]),
+    let cases: [[&[usize]; 4]; 6] = [
+        [&[2, 3], &[2, 3], &[2, 3], &[2, 3]],
+        [&[3, 3], &[2, 1, 3, 3], &[], &[2, 1, 3, 3]],
+        [&[2, 1], &[3], &[2, 3], &[2, 3]],
+        [&[4, 1, 3], &[1, 2, 1], &[1], &[4, 2, 3]],
+        [&[], &[2, 2], &[1, 2], &[2, 2]],
+        [&[0, 1], &[1, 3], &[3], &[0, 3]],
     ];
-    for ((condition, yes, no, sizes), seed) in cases.iter().zip(1usize..) {
+    for ([condition, yes, no, sizes], seed) in cases.iter().zip(1usize..) {
         let count = condition.iter().product();
         let chosen: Vec<u8> =
             (0..count).map(|at: usize| u8::from((at * 7 + seed) % 5 < 3)).collect();
