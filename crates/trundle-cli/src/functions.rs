@@ -3,9 +3,11 @@
 
 use std::error::Error;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
+use trundle_disk::Observer;
 use trundle_formats::Shown;
 
 use crate::args::{Cli, Command, PlanCommand, PlannedArgs};
@@ -13,7 +15,6 @@ use crate::commands::plan::{Decided, decided};
 use crate::failure::{Failure, Hint};
 use crate::input::sources;
 use crate::operation::Operation;
-use crate::progress::Progress;
 use crate::tasks::{Joined, PlanFile, task_options};
 use crate::workers::share;
 
@@ -138,13 +139,31 @@ fn joined<T>(
     Ok(plan.join(threads, |joined| work(joined).map_err(Failure::from))?)
 }
 
-/// Does a task of a plan, with so many threads, and says whether it was not done before.
+/// An observer that shows nothing, and stops a run when the flag is set.
+struct Stoppable<'a>(&'a AtomicBool);
+
+impl Observer for Stoppable<'_> {
+    fn phase(&self, _: &str, _: u64) {}
+
+    fn advance(&self, _: u64) {}
+
+    fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Does a task of a plan, with so many threads, and says whether it was not done before. Setting `stop` ends it early.
 ///
 /// # Errors
-/// [`Failed`] as `trundle task`.
-pub fn task(plan: &str, number: usize, threads: Option<usize>) -> Result<bool, Failed> {
+/// [`Failed`] as `trundle task`, or if it is stopped.
+pub fn task(
+    plan: &str,
+    number: usize,
+    threads: Option<usize>,
+    stop: &AtomicBool,
+) -> Result<bool, Failed> {
     let done = joined(plan, threads, |Joined { job, mut sources, .. }| {
-        job.run(number, &mut sources, &Progress::new(true))
+        job.run(number, &mut sources, &Stoppable(stop))
     })?;
     Ok(done.unwrap_or(false))
 }
@@ -157,12 +176,12 @@ pub fn missing(plan: &str) -> Result<Vec<usize>, Failed> {
     Ok(joined(plan, None, |joined| joined.job.missing())?.unwrap_or_default())
 }
 
-/// Lets the output of a plan appear, and says whether it had not before.
+/// Lets the output of a plan appear, and says whether it had not before. Setting `stop` ends it early.
 ///
 /// # Errors
-/// [`Failed`] as `trundle finish`.
-pub fn finish(plan: &str) -> Result<bool, Failed> {
-    Ok(joined(plan, None, |joined| joined.job.finish(&Progress::new(true)))?.is_some())
+/// [`Failed`] as `trundle finish`, or if it is stopped.
+pub fn finish(plan: &str, stop: &AtomicBool) -> Result<bool, Failed> {
+    Ok(joined(plan, None, |joined| joined.job.finish(&Stoppable(stop)))?.is_some())
 }
 
 /// Removes what the tasks of a plan have done, whatever has become of what they read.

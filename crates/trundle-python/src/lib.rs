@@ -78,7 +78,7 @@ mod _trundle {
     use super::onnxruntime::onnx_library;
     #[pymodule_export]
     use super::stores::{
-        discard_tasks, finish_tasks, missing_tasks, plan_tasks, run_program, run_task,
+        Stop, discard_tasks, finish_tasks, missing_tasks, plan_tasks, run_program, run_task,
     };
     #[pymodule_export]
     use super::tuning::tune;

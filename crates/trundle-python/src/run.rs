@@ -24,7 +24,7 @@ const MOST_BYTES_WITH_LOCK: usize = 32 << 10;
 const MOST_BYTES_UNSTOPPED: usize = 16 << 20;
 
 /// How often a long move asks whether it shall stop.
-const BETWEEN_ASKS: Duration = Duration::from_millis(50);
+pub(crate) const BETWEEN_ASKS: Duration = Duration::from_millis(50);
 
 /// The ends of a move: what is read, and what is written.
 struct Ends<Read> {
@@ -112,7 +112,7 @@ pub(crate) fn run_of(
 
 /// Whether this is Python's main thread, the only one that handles signals. Others must not look for
 /// them: the interpreter may end while they move.
-fn handles_signals(py: Python<'_>) -> PyResult<bool> {
+pub(crate) fn handles_signals(py: Python<'_>) -> PyResult<bool> {
     static MAIN_THREAD: Lazy<Py<PyAny>> = Lazy::new();
     static CURRENT_THREAD: Lazy<Py<PyAny>> = Lazy::new();
     let main = MAIN_THREAD.import(py, "threading", "main_thread")?.call0()?;

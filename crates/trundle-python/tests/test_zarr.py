@@ -145,3 +145,36 @@ def test_the_program(place):
     assert (read("y.zarr") == moved(place)).all()
     wrong = subprocess.run([*run, "apply", "x.zarr"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2 and "CHAIN" in wrong.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no SIGINT to send")
+@pytest.mark.parametrize("workers", [None, 2])
+@pytest.mark.parametrize("verify", [False, True])
+def test_ctrl_c_stops_a_task_in_the_middle(tmp_path, workers, verify):
+    """A task that moves two gigabytes of a file that takes none on the disk."""
+    source = tmp_path / "x.npy"
+    np.lib.format.open_memmap(source, mode="w+", dtype="u1", shape=(1 << 10, 1 << 10, 1 << 11))
+    text = f"""
+import os, signal, threading, time
+import trundle
+# A shell may have started the tests with SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+def stop():
+    global told
+    told = time.perf_counter()
+    os.kill(os.getpid(), signal.SIGINT)
+planned = trundle.zarr.plan(
+    "x.npy", "a b c -> b a c", "y.npy", verify={verify}, task_size="4GiB", max_mem="256MiB"
+)
+threading.Timer(0.3, stop).start()
+try:
+    planned.run(workers={workers})
+except KeyboardInterrupt:
+    print(time.perf_counter() - told)
+planned.discard()
+"""
+    command = [sys.executable, "-c", text]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert float(done.stdout) < 0.5
+    assert os.listdir(tmp_path) == ["x.npy"]

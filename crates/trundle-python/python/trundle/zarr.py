@@ -226,11 +226,12 @@ class Plan:
         for stage in self.stages:
             numbers = [number for number in stage if number in left]
             if executor is not None:
-                done = self._run_stage(executor, numbers, None, done, progress)
+                done = self._run_stage(executor, numbers, (None, None), done, progress)
             elif workers is not None and workers > 1:
                 threads = -(-(os.cpu_count() or 1) // workers)
+                stop = _trundle.Stop()
                 with ThreadPoolExecutor(workers) as pool:
-                    done = self._run_stage(pool, numbers, threads, done, progress)
+                    done = self._run_stage(pool, numbers, (threads, stop), done, progress)
             else:
                 for number in numbers:
                     _run(self._text, number, None)
@@ -243,14 +244,14 @@ class Plan:
         self,
         executor: Executor,
         numbers: list[int],
-        threads: int | None,
+        means: tuple[int | None, Any],
         done: int,
         progress: Callable[[int, int], object] | None,
     ) -> int:
         from concurrent.futures import as_completed
 
         futures: dict[Future[bool], int] = {
-            executor.submit(_run, self._text, number, threads): number for number in numbers
+            executor.submit(_run, self._text, number, *means): number for number in numbers
         }
         try:
             for future in as_completed(futures):
@@ -258,9 +259,13 @@ class Plan:
                 done += self._share(futures[future])
                 if progress is not None:
                     progress(done, sum(self._bytes))
-        except BaseException:
+        except BaseException as error:
             from concurrent.futures import wait
 
+            # Ctrl-C stops tasks in the middle; after an error, those that run may end.
+            _, stop = means
+            if stop is not None and not isinstance(error, Exception):
+                stop.set()
             for future in futures:
                 future.cancel()
             wait(future for future in futures if not future.cancelled())
@@ -304,9 +309,9 @@ def _check_progress(progress: object) -> None:
         )
 
 
-def _run(text: str, number: int, threads: int | None) -> bool:
+def _run(text: str, number: int, threads: int | None, stop: Any = None) -> bool:
     """Do a task: a function that other processes find."""
-    return _trundle.run_task(text, number, threads)
+    return _trundle.run_task(text, number, threads, stop)
 
 
 def _workers_of(executor: Executor) -> int | None:
