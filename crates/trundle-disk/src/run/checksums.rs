@@ -10,6 +10,8 @@
 //! is not 0 modulo 2^128. For any other difference at most one value of a weight makes the sum 0, whatever the other
 //! weights are: with random weights the chance is 2^-64.
 
+use std::ops::Range;
+
 use trundle::{Packing, Width};
 
 /// The checksum of some elements at their positions.
@@ -184,6 +186,10 @@ fn sum<N: Numbers>(numbers: &N, from: usize, position: usize, spacings: Vec<Spac
         true => Spacing { count: 1, distance: 1, stride: 1 },
         false => spacings.remove(inner),
     };
+    // Rows that lie side by side in memory are next to each other in the loops too.
+    if let Some(across) = spacings.iter().position(|spacing| spacing.stride == 1) {
+        spacings.swap(0, across);
+    }
     sum_rows(numbers, from, position, &spacings, inner)
 }
 
@@ -210,8 +216,13 @@ fn sum_rows<N: Numbers>(
     outer: &[Spacing],
     inner: Spacing,
 ) -> u128 {
-    let Some((last, rest)) = outer.split_last() else {
-        return sum_row(numbers, from, position, inner);
+    let is_aligned = |across: &Spacing| across.stride == 1 && across.distance % N::IN_WORD == 0;
+    let (last, rest) = match outer {
+        [] => return sum_row(numbers, from, position, inner),
+        [across] if inner.distance == 1 && inner.stride != 1 && is_aligned(across) => {
+            return sum_across(numbers, from, position, *across, inner);
+        }
+        [rest @ .., last] => (last, rest),
     };
     (0..last.count).fold(0, |sum, at| {
         let from = from.wrapping_add_signed(last.stride * at.cast_signed());
@@ -220,17 +231,22 @@ fn sum_rows<N: Numbers>(
     })
 }
 
+/// Which of the numbers of a contiguous row at `position` are whole words.
+fn whole_words<N: Numbers>(position: usize, count: usize) -> Range<usize> {
+    let first = (position.wrapping_neg() % N::IN_WORD).min(count);
+    first..first + (count - first) / N::IN_WORD * N::IN_WORD
+}
+
 fn sum_row<N: Numbers>(numbers: &N, from: usize, position: usize, row: Spacing) -> u128 {
     let Spacing { count, distance, stride } = row;
     let index = |at: usize| from.wrapping_add_signed(stride * at.cast_signed());
     let one = |at: usize| numbers.share(position + at * distance, index(at));
-    let shares = |range: std::ops::Range<usize>| range.map(one).fold(0, u128::wrapping_add);
+    let shares = |range: Range<usize>| range.map(one).fold(0, u128::wrapping_add);
     if distance > 1 {
         return shares(0..count);
     }
-    let first = (position.wrapping_neg() % N::IN_WORD).min(count);
-    let end = first + (count - first) / N::IN_WORD * N::IN_WORD;
-    let words = (first..end).step_by(N::IN_WORD).zip((position + first) / N::IN_WORD..);
+    let Range { start, end } = whole_words::<N>(position, count);
+    let words = (start..end).step_by(N::IN_WORD).zip((position + start) / N::IN_WORD..);
     let add = |sum: u128, (at, word): (usize, usize)| {
         let bytes = match stride {
             1 => numbers.contiguous_word(index(at)),
@@ -239,7 +255,63 @@ fn sum_row<N: Numbers>(numbers: &N, from: usize, position: usize, row: Spacing) 
         sum.wrapping_add(product(word, bytes ^ PATTERN))
     };
     let words = words.fold(0, add);
-    shares(0..first).wrapping_add(words).wrapping_add(shares(end..count))
+    shares(0..start).wrapping_add(words).wrapping_add(shares(end..count))
+}
+
+/// Sums rows that lie side by side in memory, `across`: reads as many words as a word has numbers, and transposes them.
+fn sum_across<N: Numbers>(
+    numbers: &N,
+    from: usize,
+    position: usize,
+    across: Spacing,
+    row: Spacing,
+) -> u128 {
+    let Range { start, end } = whole_words::<N>(position, row.count);
+    let rows = across.count / N::IN_WORD * N::IN_WORD;
+    let index = |at: usize| from.wrapping_add_signed(row.stride * at.cast_signed());
+    let mut sum = 0u128;
+    for at in (start..end).step_by(N::IN_WORD) {
+        for first in (0..rows).step_by(N::IN_WORD) {
+            let mut words = [0; 8];
+            for (lane, word) in words[..N::IN_WORD].iter_mut().enumerate() {
+                *word = numbers.contiguous_word(index(at + lane) + first);
+            }
+            transpose::<N>(&mut words);
+            for (lane, word) in words[..N::IN_WORD].iter().enumerate() {
+                let own = position + (first + lane) * across.distance + at;
+                sum = sum.wrapping_add(product(own / N::IN_WORD, word ^ PATTERN));
+            }
+        }
+    }
+    for own in 0..across.count {
+        let position = position + own * across.distance;
+        // The numbers outside of whole words, and the last rows.
+        let parts = if own < rows { [0..start, end..row.count] } else { [0..row.count, 0..0] };
+        for part in parts.into_iter().filter(|part| !part.is_empty()) {
+            let part_of_row = Spacing { count: part.len(), ..row };
+            let own = sum_row(numbers, index(part.start) + own, position + part.start, part_of_row);
+            sum = sum.wrapping_add(own);
+        }
+    }
+    sum
+}
+
+/// Exchanges the numbers of words, as many words as each has numbers, with the words.
+fn transpose<N: Numbers>(words: &mut [u64; 8]) {
+    let bits = 8 * N::WIDTH;
+    let mut far = N::IN_WORD / 2;
+    while far > 0 {
+        // The lower half of each group of twice so many numbers.
+        let half = u64::MAX >> (64 - bits * far);
+        let mask =
+            (0..N::IN_WORD / far / 2).fold(0, |mask, at| mask | half << (2 * bits * far * at));
+        for at in (0..N::IN_WORD).filter(|at| at & far == 0) {
+            let (one, other) = (words[at], words[at + far]);
+            words[at] = one & mask | (other & mask) << (bits * far);
+            words[at + far] = (one >> (bits * far)) & mask | other & !mask;
+        }
+        far /= 2;
+    }
 }
 
 #[cfg(test)]
@@ -269,5 +341,39 @@ mod tests {
         }
         // Zeros count too.
         assert_ne!(checksum(&[0; 8], 4, 0), checksum(&[0; 12], 4, 0));
+    }
+
+    /// Rows side by side in memory, rows one after another, and rows backwards, from any position on.
+    #[test]
+    fn spaced_elements_have_the_checksum_of_each_at_its_position() {
+        const APART: usize = 30;
+        let bytes: Vec<u8> =
+            (0..40_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        for width in [1, 2, 3, 4, 6, 8, 16] {
+            let elements = |from: usize| Elements::Bytes(&bytes[from * width..], width);
+            for (rows, count) in [(1, 2), (3, 7), (8, 37), (19, 16), (24, 37)] {
+                for (distance, first) in [(40, 0), (40, 5), (41, 0), (64, 1)] {
+                    for stride in [1, APART.cast_signed(), -APART.cast_signed()] {
+                        let from = if stride < 0 { (count - 1) * APART } else { 0 };
+                        let spacings = vec![
+                            Spacing { count: rows, distance, stride: 1 },
+                            Spacing { count, distance: 1, stride },
+                        ];
+                        let found = elements(0).spaced_checksum(from, first, spacings);
+                        let mut expected = Checksum::default();
+                        for (row, at) in
+                            (0..rows).flat_map(|row| (0..count).map(move |at| (row, at)))
+                        {
+                            let own = from.wrapping_add_signed(stride * at.cast_signed()) + row;
+                            expected.add(elements(own).checksum(first + row * distance + at, 1));
+                        }
+                        assert_eq!(
+                            found, expected,
+                            "{width}: {rows} x {count} at {first}, {stride}"
+                        );
+                    }
+                }
+            }
+        }
     }
 }
