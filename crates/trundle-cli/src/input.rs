@@ -57,8 +57,8 @@ pub(crate) fn sources<'a>(
 }
 
 impl DescriptionArgs {
-    /// The files at these paths, all of which are described: what is said of formats, of places in a file and
-    /// of byte orders is said of those alone that do not say it themselves, if there is one.
+    /// The files at these paths, all of which are described. Formats, places in a file, shapes and byte orders
+    /// describe only the files that do not state them, if there is one.
     ///
     /// # Errors
     /// As [`DescriptionArgs::of`].
@@ -67,7 +67,17 @@ impl DescriptionArgs {
             Format::of_ending(path).is_some_and(|format| format.name() != Format::RAW.name())
         };
         let is_overridden = self.from.is_some() && paths.iter().all(|path| says_itself(path));
-        let input = |path: &&Path| self.of_one(path, says_itself(path) && !is_overridden);
+        let is_mixed = !paths.iter().all(|path| says_itself(path));
+        let input = |path: &&Path| {
+            let mut input = self.of_one(path, says_itself(path) && !is_overridden)?;
+            let is_packed = |element: &StoredDType| element.width().packing().is_some();
+            // The shape is that of the raw file. Packed elements are stored as bytes, which state none.
+            if is_mixed && says_itself(path) && !input.hint.element.as_ref().is_some_and(is_packed)
+            {
+                (input.hint.shape, input.hint.free_axis) = (None, None);
+            }
+            Ok(input)
+        };
         paths.iter().map(input).collect()
     }
 

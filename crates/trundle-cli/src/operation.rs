@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -248,11 +249,11 @@ impl ApplyArgs {
             numbers.get(file).cloned().ok_or_else(|| Failure::refused("no such file"))
         };
         let unnamed = Chain::parse(&self.chain, again).map_err(Failure::refused);
-        let paths: Vec<&Path> = others.iter().map(Path::new).collect();
-        let input = self.described.of(&self.input)?;
+        let paths = [&*self.input].into_iter().chain(others.iter().map(Path::new));
+        let mut others = self.described.of_all(&paths.collect::<Vec<_>>())?;
+        let input = others.remove(0);
         let text = self.chain.clone();
         let operation = Operation::of(input, Asked::Written { text, numbers, unnamed });
-        let others = self.described.of_all(&paths)?;
         Ok(Operation { others, numbers_bytes, written: true, ..operation })
     }
 }
@@ -329,6 +330,29 @@ const BYTES_A_NUMBER: u64 = (size_of::<i128>() + 3 * size_of::<u64>()) as u64;
 /// The same where what was read is kept, for each tensor that it may be for.
 const BYTES_A_KEPT_NUMBER: u64 = BYTES_A_NUMBER + size_of::<i128>() as u64;
 
+/// Reads the lengths or indices in a text file: integers with commas or white space between them. What they take,
+/// `each` so many bytes, is added to `held`.
+fn read_text(
+    (argument, file): (&'static str, &str),
+    each: u64,
+    held: &mut u64,
+) -> Result<NumbersFile, Failure> {
+    let cannot = |error| Failure::running(format!("{}: cannot read: {error}", Shown(file)));
+    let bytes = fs::metadata(file).map_err(cannot)?.len();
+    // A number takes a digit and what separates it from the next.
+    *held += bytes + each.saturating_mul(bytes / 2 + 1);
+    memory::check(*held, None)?;
+    let text = fs::read_to_string(file).map_err(cannot)?;
+    let entries = text.split(|c: char| c == ',' || c.is_whitespace());
+    let number = |entry: &str| {
+        let entry = Shown(entry);
+        let why = || format!("{}: {argument} entry \"{entry}\" is not an integer", Shown(file));
+        entry.0.parse().map_err(|_| Failure::refused(why()))
+    };
+    let numbers = entries.filter(|entry| !entry.is_empty()).map(number);
+    numbers.collect::<Result<_, _>>().map(NumbersFile::list)
+}
+
 /// The lengths or indices in a file of one tensor of integers; `input` is the file of the data. What they take,
 /// `each` so many bytes, is added to `held`.
 fn read_numbers(
@@ -341,9 +365,15 @@ fn read_numbers(
         let message = format!("stdin holds either the tensor to move or the {argument}");
         return Err(Failure::usage(message));
     }
+    if Path::new(file).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("txt")) {
+        return read_text((argument, file), each, held);
+    }
     let mut opened = match TensorFile::open(Path::new(file)) {
-        Err(error) if matches!(error.problem, Problem::HintMissing(_)) => {
-            return Err(Failure::usage(format!("{error}: {argument} are a list, or an .npy file")));
+        Err(error)
+            if matches!(error.problem, Problem::HintMissing(_) | Problem::UnknownEnding { .. }) =>
+        {
+            let why = format!("{error}: {argument} are a list, an .npy file or a .txt file");
+            return Err(Failure::usage(why));
         }
         opened => opened?,
     };

@@ -285,7 +285,7 @@ fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
     match objects.0.stat(CLAIM).map_err(opening)? {
         Some(_) if overwrite => Ok(true),
         Some(_) => Err(Problem::Unfinished),
-        None => Err(Problem::OtherFolder("zarr")),
+        None => Err(Problem::OtherFolder),
     }
 }
 

@@ -58,10 +58,12 @@ pub enum Problem {
         bytes: usize,
     },
     /// No format has the path's ending.
-    #[error("unknown ending \"{ending}\": expected one of {}, or - for a stream", known_endings())]
+    #[error("unknown ending \"{ending}\": expected one of {}, or - for a stream", known_endings(*is_output))]
     UnknownEnding {
         /// The ending with its dot; empty if the path has none.
         ending: String,
+        /// Whether the path is that of an output, for which the format must be one that is written.
+        is_output: bool,
     },
     /// The output exists.
     #[error("already exists")]
@@ -72,9 +74,9 @@ pub enum Problem {
     /// A file is needed.
     #[error("is a folder")]
     Folder,
-    /// A folder that is not of the output's format, of this name, is not overwritten.
-    #[error("is a folder, and none of format {0}: it is not overwritten")]
-    OtherFolder(&'static str),
+    /// A folder that is not a Zarr store is not overwritten.
+    #[error("is a folder but not a Zarr store, so it is not overwritten")]
+    OtherFolder,
     /// A store in a bucket is not overwritten.
     #[error(
         "already exists, and a store in a bucket is not replaced: while one is written over the other, neither is whole. Remove it first, or choose another name"
@@ -211,7 +213,7 @@ impl Problem {
             Problem::UnknownEnding { .. }
             | Problem::Exists
             | Problem::Folder
-            | Problem::OtherFolder(_)
+            | Problem::OtherFolder
             | Problem::NotReplaced
             | Problem::OneTensor { .. }
             | Problem::CannotHold { .. }
@@ -255,9 +257,10 @@ pub(crate) fn is_stream(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-fn known_endings() -> String {
+fn known_endings(is_output: bool) -> String {
     let endings: Vec<String> = FORMATS
         .iter()
+        .filter(|format| !is_output || format.is_written())
         .flat_map(crate::Format::endings)
         .map(|ending| format!(".{ending}"))
         .collect();

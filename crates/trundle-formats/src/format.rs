@@ -166,7 +166,7 @@ impl Format {
     /// Raw bytes: the data of one tensor, and nothing else.
     pub const RAW: &Format = &raw::FORMAT;
 
-    /// The format of the path's ending, in small or capital letters; .npy for `-`.
+    /// The format of an output, by the path's ending in small or capital letters; .npy for `-`.
     ///
     /// # Errors
     /// [`Problem::UnknownEnding`] if no format has the ending.
@@ -174,7 +174,8 @@ impl Format {
         if is_stream(path) {
             return Ok(&FORMATS[0]);
         }
-        Format::of_ending(path).ok_or_else(|| Error::at(path, "-", Format::unknown_ending(path)))
+        Format::of_ending(path)
+            .ok_or_else(|| Error::at(path, "-", Format::unknown_ending(path, true)))
     }
 
     /// The format of the path's ending, in small or capital letters, if one has it.
@@ -189,10 +190,10 @@ impl Format {
         FORMATS.iter().find(|format| format.name == name)
     }
 
-    pub(crate) fn unknown_ending(path: &Path) -> Problem {
+    pub(crate) fn unknown_ending(path: &Path, is_output: bool) -> Problem {
         let ending = path.extension().unwrap_or_default();
         let dot = if ending.is_empty() { "" } else { "." };
-        Problem::UnknownEnding { ending: format!("{dot}{}", ending.to_string_lossy()) }
+        Problem::UnknownEnding { ending: format!("{dot}{}", ending.to_string_lossy()), is_output }
     }
 
     /// The format of a file whose ending tells none, by its first bytes, [`FIRST_BYTES`] if it has

@@ -396,7 +396,7 @@ pub(crate) fn find_folder_place(
     }
     match fs::metadata(&place) {
         Ok(_) if !overwrite => Err(Problem::Exists),
-        Ok(found) if found.is_dir() && !(format.is_one)(&place) => Err(Problem::OtherFolder(name)),
+        Ok(found) if found.is_dir() && !(format.is_one)(&place) => Err(Problem::OtherFolder),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             check_folder_of(&place)?;
             Ok(place)

@@ -174,9 +174,7 @@ fn rename_to_new(path: &Path, place: &Path) -> Result<(), Problem> {
 fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, Problem> {
     let found = fs::symlink_metadata(place).map_err(renaming)?;
     let is_replaced = |at: &Path| match fs::symlink_metadata(at) {
-        Ok(found) if found.is_dir() && !(format.is_one)(at) => {
-            Err(Problem::OtherFolder(format.name))
-        }
+        Ok(found) if found.is_dir() && !(format.is_one)(at) => Err(Problem::OtherFolder),
         _ => Ok(()),
     };
     is_replaced(place)?;

@@ -79,7 +79,7 @@ impl TensorFile {
     ) -> Result<TensorFile, Error> {
         let open = || {
             if path.as_os_str().is_empty() {
-                return Err(Format::unknown_ending(path));
+                return Err(Format::unknown_ending(path, false));
             }
             #[cfg(feature = "zarr")]
             if let Some(contents) = zarr::open_folder(path, format, hint)? {
@@ -88,7 +88,8 @@ impl TensorFile {
             let mut source = Source::open(path)?;
             let format = match format {
                 Some(format) => format,
-                None => guessed(&mut source, hint)?.ok_or_else(|| Format::unknown_ending(path))?,
+                None => guessed(&mut source, hint)?
+                    .ok_or_else(|| Format::unknown_ending(path, false))?,
             };
             Ok((format, format.open(source, hint)?))
         };

@@ -166,11 +166,16 @@ fn places_that_cannot_be_outputs_are_refused_early() {
         ("folder.npy", ExitClass::Usage, "is a folder"),
         ("none/out.npy", ExitClass::Failed, "the folder "),
         ("file/out.npy", ExitClass::Failed, "cannot write: "),
-        ("out.txt", ExitClass::Usage, "unknown ending \".txt\": expected one of .npy"),
+        (
+            "out.txt",
+            ExitClass::Usage,
+            "unknown ending \".txt\": expected one of .npy .npz .safetensors",
+        ),
     ] {
         for refused in [check_output(&place(name), true), write_bytes(&place(name), &[], true)] {
             let error = refused.unwrap_err();
             assert!(error.problem.to_string().starts_with(message), "{error}");
+            assert!(!error.to_string().contains(".nii"), "formats that are written: {error}");
             assert_eq!(error.exit_class(), class, "{error}");
         }
     }

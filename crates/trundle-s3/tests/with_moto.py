@@ -234,7 +234,7 @@ def refusals(place):
         (["transpose", "x.npy", "-o", f"s3://{BUCKET}/y.npy"], 3, "only Zarr stores are written"),
         (["transpose", "x.npy", "-o", there], 2, "a store in a bucket is not replaced"),
         (["transpose", "x.npy", "-o", there, "--force"], 2, "a store in a bucket is not replaced"),
-        (["transpose", "x.npy", "-o", f"s3://{BUCKET}/in", "--to", "zarr"], 2, "is a folder, and none of format zarr"),
+        (["transpose", "x.npy", "-o", f"s3://{BUCKET}/in", "--to", "zarr"], 2, "is a folder but not a Zarr store"),
         (["transpose", "x.npy", "-o", "s3://no-such-bucket/y.zarr"], 1, "NoSuchBucket"),
         (["info", "s3://no-such-bucket/y.zarr"], 1, "NoSuchBucket"),
     ]

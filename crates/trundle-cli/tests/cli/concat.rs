@@ -251,6 +251,17 @@ fn raw_bytes_are_as_long_as_they_are() {
     let args = ["concat", "a.bin", "b.bin", "--dtype", "i4", "--shape", "-1,3", "--axis", "0"];
     place.run(&[&args[..], &["-o", "c.bin", "--verify"]].concat()).done();
     assert_eq!(place.read("c.bin"), bytes);
+
+    // The shape is that of the raw file; the other one states its own.
+    let (raw, more) = (part(1, &[2, 3]), part(2, &[5, 3]));
+    place.write("raw.bin", &raw.bytes);
+    place.write("more.npy", &more.file(PLAIN));
+    for chain in ["concat(_, more.npy, axis=0)", "concat(more.npy, _, axis=0)"] {
+        let args = ["apply", "raw.bin", chain, "--dtype", "f32", "--shape", "2,3", "-o", "all.npy"];
+        place.run(&[&args[..], &["--force"]].concat()).done();
+        let parts = if chain.contains("(_") { [&raw, &more] } else { [&more, &raw] };
+        assert_eq!(Tensor::read(&place.read("all.npy"), 4), joined(&parts, 0));
+    }
 }
 
 #[cfg(feature = "zarr")]

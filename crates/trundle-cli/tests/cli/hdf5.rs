@@ -79,6 +79,12 @@ fn all_of_a_file_goes_to_a_file_and_back() {
     place.write("in.dat", &file("new-whole.h5"));
     let info = place.run(&["info", "in.dat"]).done().text();
     assert!(info.starts_with("in.dat: hdf5\n"), "{info}");
+    // MATLAB writes a text of its own into the 512 bytes before the file.
+    let mut matlab = file("refused.h5");
+    matlab[..19].copy_from_slice(b"MATLAB 7.3 MAT-file");
+    place.write("in.mat", &matlab);
+    let info = place.run(&["info", "in.mat"]).done().text();
+    assert!(info.starts_with("in.mat: hdf5\n"), "{info}");
     let tensor = numbers("'>f8'", |n| f64::from(n).to_be_bytes());
     place.run(&["convert", "in.dat", "--tensor", "big", "--only", "-o", "big.npy"]).done();
     place.write("expected.npy", &tensor.file(npy::PLAIN));

@@ -289,5 +289,8 @@ fn lengths_that_are_raw_bytes() {
     let place = Place::with(&[("matrix.npy", &Tensor::counting(&[3, 4]))]);
     place.write("lengths.bin", &[2, 3, 1]);
     let args = ["reverse", "matrix.npy", "-o", "y.npy", "--axis", "1", "--lengths", "lengths.bin"];
-    refused(&place, &[(&args, 2, &["lengths.bin: ", "lengths are a list, or an .npy file"])]);
+    refused(
+        &place,
+        &[(&args, 2, &["lengths.bin: ", "lengths are a list, an .npy file or a .txt file"])],
+    );
 }

@@ -45,8 +45,8 @@ fn what_is_missing_or_a_folder_is_called_so() {
                 1,
                 &["none.npy: cannot open: ", missing],
             ),
-            (&["info", "."], 2, &[".: is a folder"]),
-            (&["info", "/"], 2, &["/: is a folder"]),
+            (&["info", "."], 3, &[".: is a folder without zarr.json"]),
+            (&["info", "/"], 3, &["/: is a folder without zarr.json"]),
             (
                 &["info", "text.dat"],
                 2,

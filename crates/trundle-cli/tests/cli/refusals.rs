@@ -217,6 +217,8 @@ fn lengths_that_do_not_fit() {
     );
     reverse(&["--lengths", "1.5"], 2, &["lengths entry \"1.5\" is not an integer"]);
     reverse(&["--lengths", "none.npy"], 1, &["none.npy: cannot open"]);
+    reverse(&["--lengths", "none.txt"], 2, &["no file \"none.txt\""]);
+    reverse(&["--lengths", "file.txt"], 3, &["file.txt: lengths entry "]);
     reverse(&["--lengths", "folder.npy"], 2, &["folder.npy: is a folder"]);
     reverse(&["--lengths", "floats.npy"], 3, &["floats.npy: lengths are integers, got f32"]);
     reverse(&["--lengths", "volume.npy"], 3, &["lengths must have shape [3, 1], got [4, 5, 6]"]);
@@ -320,7 +322,7 @@ fn files_that_cannot_be_read_or_written() {
             (&to("none/out.npy"), 1, &["none/out.npy: the folder none does not exist"]),
             (&to("file.txt/out.npy"), 1, &["file.txt/out.npy: cannot"]),
             (&to("out.tiff"), 2, &["out.tiff", "\".tiff\"", ".npy"]),
-            (&to("out"), 2, &["out: unknown ending \"\"", ".npy"]),
+            (&to("out"), 2, &["out: unknown ending \"\"", ".nc4 .bin .raw, or - for a stream"]),
             (&[&to("-")[..], &["--json"]].concat(), 2, &["--json", "stdout"]),
             (&[&to("-")[..], &["--verify"]].concat(), 2, &["--verify", "stdout"]),
             (&["view", "volume.npy", "-o", "out.jpg"], 2, &["out.jpg", ".png"]),

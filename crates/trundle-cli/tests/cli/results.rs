@@ -226,6 +226,11 @@ fn lengths_come_from_files_of_every_integer_type_and_order() {
     }
 
     let expected = reversed(&tensor, 2, |out| [4, 2][out[0]]);
+    for text in ["4,2", "4\n2\n", " 4\t,\r\n2 "] {
+        place.write("lengths.txt", text.as_bytes());
+        let args = ["reverse", "--axis", "2", "--batch-axis", "0", "--lengths", "lengths.txt"];
+        assert_eq!(moved(&place, "x.npy", &args, 2), expected);
+    }
     place.write("lengths.npy", &Tensor::list(&[4, 2]).file(PLAIN));
     let args = ["reverse", "--axis", "2", "--batch-axis", "0", "--lengths", "lengths.npy"];
     assert_eq!(moved(&place, "x.npy", &args, 2), expected);

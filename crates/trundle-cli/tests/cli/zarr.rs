@@ -533,7 +533,11 @@ fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
     write_store(&place.path("x.zarr"), &tensor, &[2], |_| false);
     for (args, code, words) in [
         (&["info", "empty.zarr"][..], 3, "is a folder without zarr.json, .zarray or .zgroup"),
-        (&["info", "plain"], 2, "is a folder"),
+        (
+            &["info", "plain"],
+            3,
+            "is a folder without zarr.json, .zarray or .zgroup: not a Zarr store",
+        ),
         (&["info", "file.zarr"], 3, "a Zarr store is a folder"),
         (&["info", "x.zarr", "--from", "npy"], 2, "is a folder"),
         (&["flip", "x.zarr", "--axes", "0", "-o", "x.zarr"], 2, "already exists"),
@@ -541,7 +545,7 @@ fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
         (
             &["flip", "x.zarr", "--axes", "0", "-o", "plain", "--to", "zarr", "--force"],
             2,
-            "is a folder, and none of format zarr: it is not overwritten",
+            "is a folder but not a Zarr store, so it is not overwritten",
         ),
         (&["flip", "x.zarr", "--axes", "0", "-o", "none/y.zarr"], 1, "none does not exist"),
         (&["flip", "x.zarr", "--axes", "0", "-o", "-", "--to", "zarr"], 3, "and no stream"),

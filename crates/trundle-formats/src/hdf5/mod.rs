@@ -23,7 +23,7 @@ pub(crate) const FORMAT: Format = Format {
     holds_one: false,
     keeps: Keeps::All,
     states_column_major: false,
-    begins: |first| first.starts_with(SIGNATURE),
+    begins: |first| first.starts_with(SIGNATURE) || first.starts_with(MATLAB),
     open,
     skeleton: Some(skeleton::hdf5),
     folder: None,
@@ -35,6 +35,9 @@ pub(crate) const NETCDF: Format =
 
 /// What files of netCDF begin with that are none of HDF5.
 const CLASSIC: [&[u8]; 3] = [b"CDF\x01", b"CDF\x02", b"CDF\x05"];
+
+/// What MATLAB writes before a file of HDF5: its own text in a user block of 512 bytes.
+const MATLAB: &[u8] = b"MATLAB 7.3 MAT-file";
 
 /// What files of HDF4 begin with.
 const HDF4: &[u8] = b"\x0e\x03\x13\x01";

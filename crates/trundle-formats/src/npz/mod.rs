@@ -41,6 +41,9 @@ pub(crate) const FORMAT: Format = Format {
 /// What the names of members end with, behind the name of the tensor.
 const ENDING: &str = ".npy";
 
+/// The members that tell a Zarr store, below any folder.
+const ZARR: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
+
 /// What an archive holds.
 struct Archive {
     headers: Vec<Header>,
@@ -60,7 +63,13 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let mut members = Vec::new();
     let mut unreadable = Vec::new();
     let mut first_unreadable = None;
-    for (member, fault) in directory::read(&mut source, ENDING)? {
+    let read = directory::read(&mut source, ENDING)?;
+    let is_of_zarr = |name: &str| ZARR.contains(&name.rsplit('/').next().unwrap_or(name));
+    if read.iter().any(|(member, _)| is_of_zarr(&member.name)) {
+        let why = "is a Zarr store in a zip archive: unzip it first".to_owned();
+        return Err(Problem::Unsupported(why));
+    }
+    for (member, fault) in read {
         let read = match fault {
             Some(fault) => Err(fault),
             None => read_header(&member, &mut source),

@@ -61,8 +61,8 @@ pub(crate) fn open_folder(
         return Ok(None);
     }
     if !Store::is_store(path) {
-        let missing = "is a folder without zarr.json, .zarray or .zgroup".to_owned();
-        return if is_asked_for { Err(Problem::Malformed(missing)) } else { Ok(None) };
+        let missing = "is a folder without zarr.json, .zarray or .zgroup: not a Zarr store";
+        return Err(Problem::Malformed(missing.to_owned()));
     }
     let objects: Arc<dyn ObjectStore> = Arc::new(Folder::new(path));
     read(path, &objects, hint).map(Some)
