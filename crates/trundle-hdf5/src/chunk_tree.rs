@@ -1,7 +1,7 @@
 //! The tree that says where chunks are in older files: a B-tree of version 1.
 //!
 //! Its nodes have no checksums, and the HDF5 library finds a chunk by the keys on the way to it. So a tree whose
-//! keys are out of order is refused: the library would find other chunks in it than those in its leaves.
+//! keys are out of order is refused: the library would not find every chunk of its leaves.
 
 use hdf5_reader::btree_v1::{BTreeV1Key, BTreeV1Node};
 use hdf5_reader::chunk_index::ChunkEntry;
@@ -10,7 +10,7 @@ use hdf5_reader::io::Cursor;
 use crate::error::Error;
 use crate::metadata::Metadata;
 
-/// The number that says that a node is of chunks.
+/// The type of a node that leads to chunks.
 const OF_CHUNKS: u8 = 1;
 
 /// A walk through a tree.
@@ -52,7 +52,7 @@ impl Walk<'_> {
         Ok(BTreeV1Node::parse(&mut Cursor::new(&node), offset_size, length_size, axes)?)
     }
 
-    /// Adds the chunks below a node, whose keys lie between those that its parent has for it.
+    /// Adds the chunks below a node. Its keys must lie between the two keys `parent` around its address.
     fn add(&mut self, node: BTreeV1Node, parent: Option<(&[u64], &[u64])>) -> Result<(), Error> {
         let keys: Option<Vec<(u32, u32, Vec<u64>)>> = node.keys.into_iter().map(parts).collect();
         let keys = keys.ok_or_else(|| Error::malformed("a tree of links instead of chunks"))?;

@@ -2,8 +2,8 @@
 //!
 //! zarrs refuses some metadata that zarr-python writes, and the messages of its JSON library name Rust types.
 //! So the metadata are read here: forms that version 2 allows are replaced by those that zarrs knows, and
-//! configurations of codecs are checked. The fields of a `zarr.json` that are not in the specification are
-//! refused unless they say `"must_understand": false`; those of a `.zarray` are ignored, as version 2 asks.
+//! configurations of codecs are checked. Unknown fields of a `zarr.json` are refused unless they say
+//! `"must_understand": false`. Unknown fields of a `.zarray` are ignored, as version 2 asks.
 
 use serde_json::{Value, json};
 use zarrs::array::codec::api::Codec;
@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::object_store::{ObjectStore, Part};
 use crate::store::key_of;
 
-/// The object with the metadata of an array or a group of version 3, and those of version 2.
+/// The names of the metadata objects: of version 3, then of version 2.
 pub(crate) const V3: &str = "zarr.json";
 pub(crate) const V2_ARRAY: &str = ".zarray";
 pub(crate) const V2_GROUP: &str = ".zgroup";
@@ -70,7 +70,7 @@ pub(crate) fn read(
     }
 }
 
-/// Checks that a `zarr.json` has no fields but those of the specification.
+/// Checks that a `zarr.json` has only fields of the specification.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for a field that must be understood.
