@@ -217,6 +217,20 @@ fn width(dtype: DLDataType) -> Option<usize> {
 fn capsule<'py>(object: &Bound<'py, PyAny>, is_on_gpu: bool) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     // What PyTorch's `__dlpack__` does not ask for.
+    let attributes = [
+        (
+            intern!(py, "requires_grad"),
+            "the tensor requires a gradient: use the functions of trundle.torch, or tensor.detach()",
+        ),
+        (intern!(py, "is_meta"), "a tensor on the device meta has no elements to move"),
+    ];
+    for (is_special, message) in attributes {
+        if let Some(is_special) = object.getattr_opt(is_special)?
+            && is_special.is_truthy()?
+        {
+            return Err(PyBufferError::new_err(message));
+        }
+    }
     let special = [
         (intern!(py, "is_neg"), "the tensor's negative bit is set: use resolve_neg()"),
         (

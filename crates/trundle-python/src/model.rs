@@ -16,6 +16,7 @@ use trundle_models::{
 use crate::array::Array;
 use crate::array_like::array_of;
 use crate::error::refused as refused_by_core;
+use crate::error::system_error;
 use crate::memory::Memory;
 use crate::numbers;
 use crate::run::run_of;

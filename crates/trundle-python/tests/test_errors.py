@@ -1,5 +1,8 @@
 """What is refused: with numpy's exceptions, and messages that name the argument and the numbers."""
 
+import importlib.util
+import re
+
 import numpy as np
 import pytest
 import trundle
@@ -411,6 +414,16 @@ def test_errors_of_arguments_come_through():
     ):
         with pytest.raises(ZeroDivisionError, match="of its own"):
             call()
+
+
+def test_names_of_other_libraries_are_hinted_at():
+    for name, hint in [("permute", "permute_dims"), ("concat", "concatenate"), ("fliplr", "flip(x, axis=1)")]:
+        with pytest.raises(AttributeError, match=re.escape(f"'{name}'; use trundle.{hint}")):
+            getattr(trundle, name)
+    with pytest.raises(AttributeError, match="module 'trundle' has no attribute 'nothing'$"):
+        _ = trundle.nothing
+    # Whoever only asks whether it is there gets an answer, with and without PyTorch.
+    assert hasattr(trundle, "torch") == (importlib.util.find_spec("torch") is not None)
 
 
 def test_results_that_no_memory_holds():

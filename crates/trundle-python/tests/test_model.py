@@ -190,8 +190,9 @@ def test_what_does_not_fit_is_refused(tmp_path):
 
 
 def test_files_that_are_no_models_are_refused(tmp_path):
-    with pytest.raises(OSError, match="cannot read"):
+    with pytest.raises(FileNotFoundError, match="cannot read") as raised:
         trundle.Model(tmp_path / "none.onnx")
+    assert raised.value.errno == 2 and raised.value.filename == str(tmp_path / "none.onnx")
     other = tmp_path / "model.txt"
     other.write_text("no model")
     with pytest.raises(ValueError, match="not the ending of a model"):

@@ -111,10 +111,28 @@ def test_what_is_refused_leaves_nothing(place):
         (ValueError, ("x.zarr", CHAIN, "y.zarr"), {"max_mem": 4096}),
         (ValueError, ("s3://bucket/x.zarr", CHAIN, "y.zarr"), {}),
         (ValueError, ("x.zarr", CHAIN, "y.unknown"), {}),
+        (FileNotFoundError, ("x.zarr", CHAIN, "none/y.zarr"), {}),
+        (TypeError, ("x.zarr", CHAIN, "y.zarr"), {"progress": True}),
     ]:
-        with pytest.raises(error):
+        with pytest.raises(error) as raised:
             trundle.zarr.apply(*args, **more)
+        if issubclass(error, OSError):
+            assert raised.value.errno and raised.value.filename
         assert names() == ["x.zarr"]
+
+
+def test_messages_are_in_the_words_of_python(place):
+    np.savez("two.npz", a=np.zeros((2, 3)), b=np.zeros(4))
+    for chain, dst, more, words in [
+        ("flip(1)", "y.npz", {}, "tensor=NAME picks one that the operation fits: a [2, 3]"),
+        ("", "y.npy", {}, "holds one tensor, got 2: a, b; tensor=NAME picks one"),
+        ("flip(0)", "y.npz", {"max_mem": 48}, 'max_mem is "48": at least 4.0 KiB (4K) are needed'),
+        ("flip(0)", "y.zarr", {"codec": "none:1"}, 'codec is "none:1": '),
+        ("flip(0)", "y.zarr", {"chunks": "0"}, 'chunks is "0": "0" is no size'),
+    ]:
+        with pytest.raises(ValueError) as raised:
+            trundle.zarr.apply("two.npz", chain, dst, **more)
+        assert words in str(raised.value) and "--" not in str(raised.value), raised.value
 
 
 def test_a_task_that_fails_leaves_nothing(place):

@@ -21,6 +21,7 @@ from typing import (
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from . import torch as torch
 from . import zarr as zarr
 
 __all__ = [
