@@ -333,7 +333,7 @@ pub(crate) struct PartArgs {
     /// the others are left out. Without it, all of them, each with those of its name
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
-    /// Join tensors although these attributes differ (units,scale_factor); the values of the first file are written
+    /// Join tensors although these attributes differ (units,calendar); the values of the first file are written
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub ignore_attrs: Vec<String>,
     #[command(flatten)]

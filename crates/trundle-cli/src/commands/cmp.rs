@@ -247,7 +247,7 @@ fn headers_text(headers: [&Header; 2]) -> String {
         let name = if is_named_alike { element.descr() } else { element.name() };
         format!("{} {}", Shown(name), header.shape)
     };
-    format!("{} and {}", text(headers[0]), text(headers[1]))
+    format!("{} differs from {}", text(headers[0]), text(headers[1]))
 }
 
 /// Two elements as people read them, with their bits where they read alike.

@@ -339,7 +339,7 @@ fn tensors_are_matched_by_name_and_what_is_missing_is_told() {
     place.write("other.safetensors", &named(&tensors));
     let run = place.run(&["cmp", "one.npz", "other.safetensors"]);
     let said = "\"a\": 1 of 15 elements differs, at [1, 2]: -3.0 and 0.5\n\
-                \"b\": f32 [4, 3] and f32 [3, 4]\n\
+                \"b\": f32 [4, 3] differs from f32 [3, 4]\n\
                 \"d\": only in other.safetensors\n";
     assert_eq!((run.text(), run.code), (said.to_owned(), Some(1)), "{run:?}");
     let report = place.run(&["cmp", "one.npz", "other.safetensors", "--json"]);
@@ -400,9 +400,12 @@ fn types_are_the_same_or_told() {
     place.write("s.npy", &of("[('a', '<i4')]", 4).file(PLAIN));
     place.write("t.npy", &of("[('b', '<i4')]", 4).file(PLAIN));
     for (files, said) in [
-        (["f.npy", "i.npy"], "\"f\" and \"i\": f32 [6] and i32 [6]\n"),
-        (["v.npy", "s.npy"], "\"v\" and \"s\": '|V4' [6] and [('a', '<i4')] [6]\n"),
-        (["s.npy", "t.npy"], "\"s\" and \"t\": [('a', '<i4')] [6] and [('b', '<i4')] [6]\n"),
+        (["f.npy", "i.npy"], "\"f\" and \"i\": f32 [6] differs from i32 [6]\n"),
+        (["v.npy", "s.npy"], "\"v\" and \"s\": '|V4' [6] differs from [('a', '<i4')] [6]\n"),
+        (
+            ["s.npy", "t.npy"],
+            "\"s\" and \"t\": [('a', '<i4')] [6] differs from [('b', '<i4')] [6]\n",
+        ),
     ] {
         let run = place.run(&["cmp", files[0], files[1]]);
         assert_eq!((run.text(), run.code), (said.to_owned(), Some(1)), "{run:?}");
@@ -412,7 +415,7 @@ fn types_are_the_same_or_told() {
     place.write("bits.npy", &bits.file(PLAIN));
     place.write("b.safetensors", &file(&[], &[Named::new("x", "BF16", &bits)]));
     let run = place.run(&["cmp", "bits.npy", "b.safetensors"]);
-    assert_eq!(run.text(), "\"bits\" and \"x\": u16 [6] and bf16 [6]\n");
+    assert_eq!(run.text(), "\"bits\" and \"x\": u16 [6] differs from bf16 [6]\n");
     place.run(&["cmp", "bits.npy", "b.safetensors", "--dtype", "bf16"]).done();
     // What is said of raw bytes is not said of a file that says it itself.
     let mut raw = of("", 4).bytes;
