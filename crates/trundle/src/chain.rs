@@ -362,7 +362,9 @@ fn axes_kept(program: &Program, id: TensorId) -> Option<Vec<usize>> {
         Made::Joined { parts, .. } => parts.iter().find_map(|part| axes_kept(program, *part)),
         Made::Moved { from, map } => {
             let before = axes_kept(program, *from)?;
-            Some(map.axes_kept()?.into_iter().map(|axis| before[axis]).collect())
+            // A map from a tensor of no elements does not tell its axes apart.
+            let kept = map.axes_kept().filter(|_| map.in_shape().elements() > 0)?;
+            Some(kept.into_iter().map(|axis| before[axis]).collect())
         }
     }
 }

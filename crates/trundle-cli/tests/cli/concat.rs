@@ -331,7 +331,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     assert_eq!(written(&place, "both.zarr/time")["shape"], serde_json::json!([15]));
     let args = ["stack", "a.zarr", "other.zarr", "--tensor", "lon", "--axis", "0", "--dim", "run"];
     place.run(&[&args[..], &["-o", "lons.zarr"]].concat()).done();
-    let lons = written(&place, "lons.zarr");
+    let lons = written(&place, "lons.zarr/lon");
     assert_eq!(lons["dimension_names"], serde_json::json!(["run", "lon"]));
     place
         .run(&["concat", "a.zarr", "b.zarr", "--tensor", "time", "--axis", "0", "-o", "t.npz"])

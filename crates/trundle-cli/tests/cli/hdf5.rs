@@ -71,8 +71,8 @@ fn all_of_a_file_goes_to_a_file_and_back() {
         place.run(&["convert", "in.h5", "-o", "again.nc", "--force", "--verify"]).done();
         place.run(&["cmp", "in.h5", "again.nc"]).done();
         // A file of its own is written as it was.
-        place.run(&["convert", "again.nc", "-o", "third.h5", "--force"]).done();
-        assert_eq!(place.read("again.nc"), place.read("third.h5"), "{name}");
+        place.run(&["convert", "again.nc", "-o", "third.nc", "--force"]).done();
+        assert_eq!(place.read("again.nc"), place.read("third.nc"), "{name}");
         place.run(&["convert", "again.nc", "-o", "out.npz", "--force", "-q"]).done();
         place.run(&["cmp", "in.h5", "out.npz"]).done();
     }
@@ -135,7 +135,7 @@ fn what_hdf5_outputs_lose_is_said() {
         run.stderr.contains("time was unlimited); a .zarr output keeps chunks and compression"),
         "{run:?}"
     );
-    assert!(place.run(&["plan", "convert", "in.nc", "-o", "out.nc"]).done().text().contains(line));
+    assert!(place.run(&["plan", "convert", "in.nc", "-o", "plan.nc"]).done().text().contains(line));
     let again = place.run(&["convert", "out.nc", "-o", "again.nc", "--quiet"]).done();
     assert_eq!(again.stderr, "");
 }
