@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::json;
-use trundle_disk::{
-    Finished, Job, LeftOut, PlanOptions, RunOptions, Source, Storage, TensorJob,
-};
+use trundle_disk::{Finished, Job, LeftOut, PlanOptions, RunOptions, Source, Storage, TensorJob};
 use trundle_formats::{FORMATS, Format, Output, Problem, Shown, TensorFile, is_url};
 
 use crate::args::{ChunkArgs, MeansArgs, MoveArgs, StorageArg, WriteArgs};

@@ -216,7 +216,8 @@ fn sum_rows<N: Numbers>(
     outer: &[Spacing],
     inner: Spacing,
 ) -> u128 {
-    let is_aligned = |across: &Spacing| across.stride == 1 && across.distance % N::IN_WORD == 0;
+    let is_aligned =
+        |across: &Spacing| across.stride == 1 && across.distance.is_multiple_of(N::IN_WORD);
     let (last, rest) = match outer {
         [] => return sum_row(numbers, from, position, inner),
         [across] if inner.distance == 1 && inner.stride != 1 && is_aligned(across) => {

@@ -342,8 +342,7 @@ mod tests {
             }
             let out_shape = &alike(&of.shape, choices);
             let to = &some_location(out_shape, choices);
-            let target = Some(target);
-            let origin = Origin { program: &program, target, out_shape, sources, to };
+            let origin = Origin { program: &program, target: Some(target), out_shape, sources, to };
             let out = some_box(out_shape, choices);
             let mut expected = Checksum::default();
             for span in to.spans(&out) {
@@ -351,7 +350,7 @@ mod tests {
                 let positions =
                     (0..runs.count()).flat_map(|run| (0..runs.len).map(move |i| (run, i)));
                 for (index, (run, i)) in indices(&span).iter().zip(positions) {
-                    let (from, at) = program.origin(target.unwrap(), out_shape.ravel(index));
+                    let (from, at) = program.origin(target, out_shape.ravel(index));
                     let element = match &program.tensor(from).made {
                         Made::Fill(element) => Elements::of_file(element, width),
                         _ => {
