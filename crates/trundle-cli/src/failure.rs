@@ -243,17 +243,6 @@ impl From<trundle_models::Error> for Failure {
     }
 }
 
-impl From<trundle_view::Error> for Failure {
-    fn from(error: trundle_view::Error) -> Failure {
-        match error {
-            trundle_view::Error::File(error) => error.into(),
-            trundle_view::Error::Layout(error) => error.into(),
-            trundle_view::Error::Memory { needed, limit } => memory::refused(needed, limit),
-            _ => Failure::running(error),
-        }
-    }
-}
-
 impl From<trundle_bench::Error> for Failure {
     fn from(error: trundle_bench::Error) -> Failure {
         match error {

@@ -19,7 +19,7 @@ pub use plan::numbered::Stage;
 pub use plan::storage::Storage;
 pub use plan::tensor_job::TensorJob;
 pub use run::{
-    Difference, Finished, NumberedJob, Observer, Outcome, RunOptions, Source, TaskOptions,
-    TaskPlan, compare,
+    Difference, Finished, NumberedJob, Observer, Outcome, RunOptions, Sample, Source, Steps,
+    TaskOptions, TaskPlan, compare,
 };
 pub use trundle_core::program::{Program, TensorId};

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use trundle::{DType, Error, Layout, Shape};
+use trundle::{DType, Shape};
 
 /// A slice to draw: for each axis of a tensor an index, or all of the axis.
 ///
 /// Two axes are drawn, the first of them downwards and the second to the right; one axis as a picture
-/// of one row. Three axes make a colour picture: see [`Plane::Colour`].
+/// of one row. Three axes make a colour picture: see [`DrawnAxes::channels`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice(Vec<Entry>);
 
@@ -21,15 +21,21 @@ enum Entry {
     Index(i64),
 }
 
-/// Where the elements of a slice lie in the buffer of the whole tensor. None of its axes is empty.
+/// Which elements of a tensor a slice draws. None of the drawn axes is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Plane {
-    /// One value a pixel: the layout's axes are (row, column).
-    Values(Layout),
-    /// Red, green, blue and, where there are four, opacity: the layout's axes are (row, column,
-    /// channel), its last size is 3 or 4.
-    Colour(Layout),
+pub struct DrawnAxes {
+    /// The index along each axis of the tensor; `None` along the axes that are drawn.
+    pub indices: Vec<Option<usize>>,
+    /// The axis that is drawn downwards.
+    pub rows: Option<usize>,
+    /// The axis that is drawn to the right.
+    pub columns: Option<usize>,
+    /// The axis that holds red, green, blue and, if it has size 4, opacity.
+    pub channels: Option<usize>,
 }
+
+/// The names of the axes of a tensor, as its file states them: one for each axis, or none at all.
+pub type AxisNames = [Option<String>];
 
 /// Why a slice was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,6 +83,15 @@ pub enum SliceError {
         /// The sizes of the three.
         sizes: Vec<usize>,
     },
+    /// Three axes are to be drawn, and their names say that none of them holds channels.
+    #[error(
+        "a slice of three axes is drawn in colour, and one of them must be called c, channel, band, \
+         rgb or rgba, got {names}; give an index for one of them"
+    )]
+    NamedOtherwise {
+        /// The names of the three.
+        names: String,
+    },
     /// Three axes are to be drawn, but the elements are not of a type that colours come in.
     #[error(
         "a slice of three axes is drawn in colour, and must have element type u8, u16, f16, bf16, \
@@ -94,9 +109,6 @@ pub enum SliceError {
         /// The shape of the tensor.
         shape: Shape,
     },
-    /// The slice's place cannot be addressed: its layout was never within a buffer.
-    #[error(transparent)]
-    Layout(Error),
 }
 
 impl FromStr for Slice {
@@ -116,16 +128,16 @@ impl FromStr for Slice {
 }
 
 impl Slice {
-    /// What is drawn unless something else is asked for: the last two axes, in the middle of all
-    /// others. If the elements are of a type that colours come in and the last of three or more axes
-    /// has size 3 or 4, the last three, in colour. Axes of size 1 behind at least two others are
-    /// passed over: a grey picture is often (h, w, 1).
-    pub fn middle(shape: &Shape, dtype: DType) -> Slice {
+    /// The default slice: the last two axes, in the middle of all others; with the last axis behind
+    /// them in colour if it is known to hold [channels](is_picture). Axes of size 1 behind at least
+    /// two others are skipped: a grey picture is often (h, w, 1).
+    pub fn middle(shape: &Shape, dtype: DType, names: &AxisNames) -> Slice {
         let mut end = shape.rank();
         while end > 2 && shape[end - 1] == 1 {
             end -= 1;
         }
-        let colour = is_of_colours(dtype) && end >= 3 && is_channels(shape[end - 1]);
+        let names = names.get(..end).unwrap_or_default();
+        let colour = is_of_colours(dtype) && is_picture(&shape[..end], dtype, names);
         let start = end.saturating_sub(if colour { 3 } else { 2 });
         let entry = |(axis, size): (usize, &usize)| match i64::try_from(size / 2) {
             Ok(middle) if !(start..end).contains(&axis) => Entry::Index(middle),
@@ -134,36 +146,30 @@ impl Slice {
         Slice(shape.iter().enumerate().map(entry).collect())
     }
 
-    /// Where the elements of this slice lie, for a tensor of this layout and element type. A tensor
-    /// of rank 0 makes a picture of one pixel.
+    /// Which elements of a tensor of this shape and element type the slice draws. A tensor of rank 0
+    /// makes a picture of one pixel.
     ///
     /// # Errors
     /// [`SliceError`], any but [`SliceError::Entry`].
-    pub fn plane(&self, layout: &Layout, dtype: DType) -> Result<Plane, SliceError> {
-        let drawn = self.drawn_axes(layout.shape())?;
-        if drawn.len() == 3 && !is_of_colours(dtype) {
-            return Err(SliceError::ColourType { dtype });
-        }
-        let at_offset = |axes: &[DrawnAxis]| {
-            let sizes: Vec<usize> = axes.iter().map(|axis| axis.size).collect();
-            let strides: Vec<isize> = axes.iter().map(|axis| axis.stride_bytes).collect();
-            Shape::new(sizes)
-                .and_then(|shape| Layout::strided(&shape, self.offset_bytes(layout)?, &strides))
-                .map_err(SliceError::Layout)
+    pub fn drawn(
+        &self,
+        shape: &Shape,
+        dtype: DType,
+        names: &AxisNames,
+    ) -> Result<DrawnAxes, SliceError> {
+        let mut drawn = self.drawn_axes(shape)?;
+        let channels = match drawn.len() {
+            3 if !is_of_colours(dtype) => return Err(SliceError::ColourType { dtype }),
+            3 => Some(drawn.remove(channels_of(&drawn, shape, names)?)),
+            _ => None,
         };
-        let axes: Vec<DrawnAxis> = drawn
-            .iter()
-            .map(|&axis| DrawnAxis {
-                size: layout.shape()[axis],
-                stride_bytes: layout.strides_bytes()[axis],
-            })
-            .collect();
-        match axes[..] {
-            [] => at_offset(&[DrawnAxis::ONE, DrawnAxis::ONE]).map(Plane::Values),
-            [columns] => at_offset(&[DrawnAxis::ONE, columns]).map(Plane::Values),
-            [_, _] => at_offset(&axes).map(Plane::Values),
-            _ => at_offset(&channels_last(axes)?).map(Plane::Colour),
-        }
+        let columns = drawn.pop();
+        let index = |(entry, size): (&Entry, &usize)| match *entry {
+            Entry::All => None,
+            Entry::Index(index) => position(index, *size),
+        };
+        let indices = self.0.iter().zip(shape.iter()).map(index).collect();
+        Ok(DrawnAxes { indices, rows: drawn.pop(), columns, channels })
     }
 
     /// The axes that are drawn, after every entry has been held against its axis.
@@ -190,41 +196,50 @@ impl Slice {
             None => Ok(drawn),
         }
     }
+}
 
-    /// Where the first element of the slice begins, in bytes. The indices are within their axes.
-    fn offset_bytes(&self, layout: &Layout) -> Result<usize, Error> {
-        let mut offset = layout.offset_bytes() as i128;
-        let axes = layout.shape().iter().zip(layout.strides_bytes());
-        for (entry, (&size, &stride)) in self.0.iter().zip(axes) {
-            if let Entry::Index(index) = *entry {
-                let position = position(index, size).unwrap_or(0);
-                offset += position as i128 * stride as i128;
-            }
+/// Which of three drawn axes holds the channels. If several could, the last comes before the first:
+/// (h, w, c) is more common than (c, h, w).
+fn channels_of(drawn: &[usize], shape: &Shape, names: &AxisNames) -> Result<usize, SliceError> {
+    let preferred = [2, 0, 1].into_iter().filter(|at| is_channels(shape[drawn[*at]]));
+    let preferred: Vec<usize> = preferred.collect();
+    if preferred.is_empty() {
+        return Err(SliceError::NoChannels {
+            sizes: drawn.iter().map(|axis| shape[*axis]).collect(),
+        });
+    }
+    let name = |axis: usize| names.get(axis).and_then(Option::as_deref);
+    let is_named = |at: &&usize| name(drawn[**at]).is_some_and(is_name_of_channels);
+    let is_unnamed = |at: &&usize| name(drawn[**at]).is_none();
+    let found = preferred.iter().find(is_named).or_else(|| preferred.iter().find(is_unnamed));
+    found.copied().ok_or_else(|| {
+        let names = drawn.iter().map(|axis| name(*axis).unwrap_or("?").escape_debug().to_string());
+        SliceError::NamedOtherwise { names: names.collect::<Vec<_>>().join(", ") }
+    })
+}
+
+/// Whether the last axis holds the channels of a colour: because its name says so or, if it has no
+/// name, because the other axes are those of a picture. Elements of type u8 may have further axes in
+/// front, as images in a batch have.
+fn is_picture(sizes: &[usize], dtype: DType, names: &AxisNames) -> bool {
+    let [before @ .., rows, columns, channels] = sizes else { return false };
+    if !is_channels(*channels) {
+        return false;
+    }
+    match names.last() {
+        Some(Some(name)) => is_name_of_channels(name),
+        _ => {
+            let is_alone = dtype == DType::U8 || before.iter().all(|size| *size == 1);
+            is_alone && rows > channels && columns > channels
         }
-        usize::try_from(offset).map_err(|_| Error::TooLarge { what: format!("slice {self}") })
     }
 }
 
-/// One axis of a picture.
-#[derive(Clone, Copy)]
-struct DrawnAxis {
-    size: usize,
-    stride_bytes: isize,
-}
-
-impl DrawnAxis {
-    /// The axis that a tensor of rank 0 or 1 lacks.
-    const ONE: DrawnAxis = DrawnAxis { size: 1, stride_bytes: 0 };
-}
-
-/// Three axes with the channels last. If several could be the channels, the last is taken before
-/// the first: (h, w, c) is more common than (c, h, w).
-fn channels_last(mut axes: Vec<DrawnAxis>) -> Result<Vec<DrawnAxis>, SliceError> {
-    let Some(&channels) = [2, 0, 1].iter().find(|axis| is_channels(axes[**axis].size)) else {
-        return Err(SliceError::NoChannels { sizes: axes.iter().map(|axis| axis.size).collect() });
-    };
-    axes[channels..].rotate_left(1);
-    Ok(axes)
+/// Whether an axis of this name holds channels.
+fn is_name_of_channels(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let singular = name.strip_suffix('s').unwrap_or(&name);
+    matches!(singular, "c" | "channel" | "band" | "rgb" | "rgba" | "color" | "colour")
 }
 
 /// Whether the elements of pictures in colour are of this type.
@@ -278,33 +293,67 @@ fn drawable(rank: usize) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use trundle::Layout;
+
     use super::*;
 
     fn shape(sizes: &[usize]) -> Shape {
         Shape::new(sizes).unwrap()
     }
 
-    /// The plane of a packed tensor: whether it is colour, its offset in bytes, shape and strides.
+    /// Whether the slice of a packed tensor is in colour, its offset in bytes, shape and strides.
     fn plane(text: &str, sizes: &[usize], dtype: DType) -> (bool, usize, Vec<usize>, Vec<isize>) {
         let layout = Layout::row_major(&shape(sizes), dtype.width()).unwrap();
         let slice: Slice = match text {
-            "" => Slice::middle(layout.shape(), dtype),
+            "" => Slice::middle(layout.shape(), dtype, &[]),
             _ => text.parse().unwrap(),
         };
-        let (colour, plane) = match slice.plane(&layout, dtype).unwrap() {
-            Plane::Values(plane) => (false, plane),
-            Plane::Colour(plane) => (true, plane),
-        };
-        let (shape, strides) = (plane.shape().to_vec(), plane.strides_bytes().to_vec());
-        (colour, plane.offset_bytes(), shape, strides)
+        let DrawnAxes { indices, rows, columns, channels } =
+            slice.drawn(layout.shape(), dtype, &[]).unwrap();
+        let stride = |axis: usize| layout.strides_bytes()[axis];
+        let offset: usize = (0..sizes.len())
+            .map(|axis| indices[axis].unwrap_or(0) * stride(axis).unsigned_abs())
+            .sum();
+        let of = |axis: Option<usize>| axis.map_or((1, 0), |axis| (sizes[axis], stride(axis)));
+        let axes = [of(rows), of(columns)].into_iter().chain(channels.map(|axis| of(Some(axis))));
+        let (shape, strides) = axes.unzip();
+        (channels.is_some(), offset, shape, strides)
     }
 
     fn refusal(text: &str, sizes: &[usize], dtype: DType) -> String {
-        let layout = Layout::row_major(&shape(sizes), dtype.width()).unwrap();
         match text.parse::<Slice>() {
-            Ok(slice) => slice.plane(&layout, dtype).unwrap_err().to_string(),
+            Ok(slice) => slice.drawn(&shape(sizes), dtype, &[]).unwrap_err().to_string(),
             Err(error) => error.to_string(),
         }
+    }
+
+    #[test]
+    fn names_say_which_axis_holds_channels() {
+        let sizes =
+            |names: &[&str]| vec![16; names.len() - 1].into_iter().chain([3]).collect::<Vec<_>>();
+        for (names, expected) in [
+            (&["x", "y", "z", "c", "t"][..], "8,8,8,:,:"),
+            (&["y", "x", "t"], "8,:,:"),
+            (&["y", "x", "c"], ":,:,:"),
+            (&["t", "y", "x", "C"], "8,:,:,:"),
+            (&["y", "x", "Channels"], ":,:,:"),
+            (&["y", "x", "band"], ":,:,:"),
+            (&["y", "x", "RGBA"], ":,:,:"),
+            (&["y", "x", ""], ":,:,:"),
+        ] {
+            let sizes = sizes(names);
+            let own = |name: &&str| (!name.is_empty()).then(|| (*name).to_owned());
+            let names: Vec<Option<String>> = names.iter().map(own).collect();
+            let slice = Slice::middle(&shape(&sizes), DType::U8, &names);
+            assert_eq!(slice.to_string(), expected, "{names:?}");
+            assert!(slice.drawn(&shape(&sizes), DType::U8, &names).is_ok());
+        }
+        let names = ["y", "c", "t"].map(|name| Some(name.to_owned()));
+        let slice: Slice = ":,:,:".parse().unwrap();
+        let drawn = slice.drawn(&shape(&[9, 4, 3]), DType::U8, &names).unwrap();
+        assert_eq!(drawn.channels, Some(1));
+        let refused = slice.drawn(&shape(&[9, 5, 3]), DType::U8, &names).unwrap_err().to_string();
+        assert!(refused.ends_with("got y, c, t; give an index for one of them"), "{refused}");
     }
 
     #[test]
@@ -336,17 +385,6 @@ mod tests {
     }
 
     #[test]
-    fn a_reversed_layout_is_sliced_from_its_own_offset() {
-        let reversed = Layout::strided(&shape(&[2, 3, 4]), 23, &[-12, -4, -1]).unwrap();
-        let slice: Slice = "1,:,:".parse().unwrap();
-        let expected = Layout::strided(&shape(&[3, 4]), 11, &[-4, -1]).unwrap();
-        assert_eq!(slice.plane(&reversed, DType::I8), Ok(Plane::Values(expected)));
-        // Such a layout lies in no buffer.
-        let before = Layout::strided(&shape(&[2, 3, 4]), 3, &[-12, -4, -1]).unwrap();
-        assert!(matches!(slice.plane(&before, DType::I8), Err(SliceError::Layout(_))));
-    }
-
-    #[test]
     fn the_middle_of_the_leading_axes_is_the_default() {
         use DType::{F32, U8};
         assert_eq!(plane("", &[], F32), (false, 0, vec![1, 1], vec![0, 0]));
@@ -354,7 +392,7 @@ mod tests {
         assert_eq!(plane("", &[2, 7], F32), (false, 0, vec![2, 7], vec![28, 4]));
         assert_eq!(plane("", &[5, 2, 7], U8), (false, 28, vec![2, 7], vec![7, 1]));
         assert_eq!(plane("", &[4, 5, 2, 7], U8), (false, 168, vec![2, 7], vec![7, 1]));
-        assert_eq!(Slice::middle(&shape(&[4, 5, 2, 7]), U8).to_string(), "2,2,:,:");
+        assert_eq!(Slice::middle(&shape(&[4, 5, 2, 7]), U8, &[]).to_string(), "2,2,:,:");
     }
 
     #[test]
@@ -364,6 +402,9 @@ mod tests {
         assert_eq!(plane("", &[9, 5, 6, 4], U8), (true, 480, vec![5, 6, 4], vec![24, 4, 1]));
         assert_eq!(plane("", &[5, 6, 3], F32), (true, 0, vec![5, 6, 3], vec![72, 12, 4]));
         assert_eq!(plane("", &[5, 6, 3], DType::I32), (false, 144, vec![6, 3], vec![12, 4]));
+        // The other axes of these are not those of a picture.
+        assert_eq!(plane("", &[2, 6, 3], U8).0, false);
+        assert_eq!(plane("", &[9, 5, 6, 3], F32).0, false);
         assert_eq!(plane("", &[6, 3], U8), (false, 0, vec![6, 3], vec![3, 1]));
         assert_eq!(plane(":,:,:", &[3, 5, 6], U8), (true, 0, vec![5, 6, 3], vec![6, 1, 30]));
         assert_eq!(plane(":,:,:", &[5, 4, 6], U8), (true, 0, vec![5, 6, 4], vec![24, 1, 6]));

@@ -618,9 +618,8 @@ pub(crate) struct ViewArgs {
     /// that lie between, else such that 99 % of the values do
     #[arg(long, value_name = "BLACK,WHITE", allow_hyphen_values = true)]
     pub range: Option<Range>,
-    /// Use at most this much memory (512M, 4G); of a slice that needs more, rows and columns that
-    /// are spread evenly are drawn, and no others read. Without it, a quarter of what the machine
-    /// has free
+    /// Use at most this much memory (512M, 4G); of a slice that needs more, every n-th row and column
+    /// is drawn. Without it, a quarter of what the machine has free
     #[arg(long, value_name = "SIZE", value_parser = crate::numbers::memory)]
     pub max_mem: Option<Bytes>,
     /// Write a PNG; without it, draw in the terminal

@@ -8,10 +8,10 @@ use serde_json::json;
 use trundle::lowering::{Backend, Device};
 use trundle::ops::Transpose;
 use trundle::{Chain, DType, Plan, Shape};
+use trundle_disk::Source;
 use trundle_formats::{NamedTensor, Shown, StoredDType, TensorFile, write};
-use trundle_view::{Pixels, Slice};
 
-use super::view::write_png;
+use super::view::{Drawn, write_png};
 use crate::args::{ChunkArgs, DemoArgs, MeansArgs, MoveArgs, PlanArgs, WriteArgs};
 use crate::failure::Failure;
 use crate::input::Input;
@@ -164,12 +164,9 @@ fn time_beside_copy(shape: &Shape, threads: Option<usize>) -> Result<Times, Fail
 /// Draws the middle slice of the volume in a file.
 fn draw_middle(volume: &Path, picture: &Path) -> Result<(), Failure> {
     let mut file = TensorFile::open(volume)?;
-    let header = file.headers()[0].clone();
-    let dtype = header.element.dtype();
-    let slice = Slice::middle(&header.shape, dtype);
-    let plane = slice.plane(&header.layout()?, dtype).map_err(Failure::refused)?;
-    let bytes = file.load(0, &mut |_| ())?;
-    let pixels = Pixels::of(&plane, &header.element, bytes)?;
+    let mut source = Source { file: &mut file, path: volume };
+    let quiet = Progress::new(true);
+    let pixels = Drawn::of(&source, 0, None)?.pixels(&mut source, usize::MAX, None, &quiet)?;
     let drawing = pixels.drawn(None);
     write_png(&drawing.picture.enlarged(), picture, true)
 }

@@ -4,15 +4,17 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use console::Term;
-use trundle::DType;
+use trundle::{DType, Width};
+use trundle_disk::{Sample, Source, Steps};
 use trundle_formats::{Header, Output, Shown};
-use trundle_view::{Budget, Drawing, Palette, Picture, Pixels, Slice, has_numbers, render};
+use trundle_view::{
+    Drawing, DrawnAxes, PICTURE_BYTES, Palette, Picture, Pixels, Slice, has_numbers, render,
+};
 
 use crate::args::ViewArgs;
 use crate::failure::Failure;
-use crate::job::write_with;
-use crate::memory;
-use crate::numbers::Range;
+use crate::job::{plan_options, write_with};
+use crate::numbers::{Bytes, Range};
 use crate::progress::Progress;
 use crate::say::{print_raw, say};
 use crate::selection::{listed, select, shown_path};
@@ -23,10 +25,19 @@ const SIDE_OF_A_PNG: usize = 2048;
 /// The same in a terminal, which has fewer lines and columns than these.
 const SIDE_IN_A_TERMINAL: usize = 512;
 
+/// Rows and columns of which fewer are not tried: a smaller picture shows nothing.
+const LEAST_SIDE: usize = 64;
+
+/// A slice that takes longer to read is drawn from fewer of its rows and columns.
+const MOST_SECONDS: f64 = 60.0;
+
+/// A picture that takes more requests would take hours.
+const MOST_REQUESTS: u64 = 1 << 22;
+
 /// Draws a slice of a tensor, in the terminal or as a PNG.
 ///
 /// # Errors
-/// If the file cannot be read, the slice does not fit it, its elements are no numbers, or the
+/// If the file cannot be read, the slice does not fit it, its elements are not numbers, or the
 /// picture cannot be written.
 pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     if let Some(path) = &args.output {
@@ -35,33 +46,14 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let input = args.described.of(&args.input)?;
     let mut file = input.open()?;
     let index = the_one(input.path(), file.headers(), args.tensor.as_deref())?;
-    let header = file.headers()[index].clone();
-    if !has_numbers(&header.element) {
-        let name = header.element.name();
-        return Err(Failure::refused(format!("elements of type {name} are not numbers to draw")));
-    }
-    let dtype = header.element.dtype();
-    let slice = args.slice.clone().unwrap_or_else(|| Slice::middle(&header.shape, dtype));
-    let plane = slice.plane(&header.layout()?, dtype).map_err(Failure::refused)?;
+    let mut source = Source { file: &mut file, path: input.path() };
+    let drawn = Drawn::of(&source, index, args.slice.as_ref())?;
     let progress = Progress::new(args.quiet);
     let side = if args.output.is_some() { SIDE_OF_A_PNG } else { SIDE_IN_A_TERMINAL };
-    let budget = Budget { max_bytes: memory::limit(args.max_mem), side };
-    let mut is_begun = false;
-    let pixels = Pixels::read(&mut file, index, &plane, budget, &mut |done, all| {
-        if !std::mem::replace(&mut is_begun, true) {
-            progress.phase("reading", usize::try_from(all).unwrap_or(usize::MAX));
-        }
-        progress.at(done);
-    });
-    let pixels = pixels.map_err(|error| match error {
-        trundle_view::Error::Read(_) => {
-            Failure::running(format!("{}: {error}", shown_path(input.path())))
-        }
-        error => error.into(),
-    })?;
+    let pixels = drawn.pixels(&mut source, side, args.max_mem, &progress)?;
     progress.finish();
     let drawing = pixels.drawn(args.range.map(|Range(from, to)| (from, to)));
-    let note = (!args.quiet).then(|| described(&header, &slice, &pixels, &drawing));
+    let note = (!args.quiet).then(|| described(&drawn, &pixels, &drawing));
     match &args.output {
         Some(path) => write_png(&drawing.picture.enlarged(), path, args.force)?,
         None => print_raw(&in_terminal(&drawing.picture))?,
@@ -70,6 +62,128 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
         say(&note);
     }
     Ok(())
+}
+
+/// A slice of a tensor of a file.
+pub(crate) struct Drawn {
+    index: usize,
+    header: Header,
+    slice: Slice,
+    axes: DrawnAxes,
+}
+
+impl Drawn {
+    /// A slice of the tensor of this index, by default the middle.
+    ///
+    /// # Errors
+    /// If the slice does not fit the tensor, or its elements are not numbers.
+    pub(crate) fn of(
+        source: &Source<'_>,
+        index: usize,
+        slice: Option<&Slice>,
+    ) -> Result<Drawn, Failure> {
+        let header = source.file.headers()[index].clone();
+        let (name, dtype) = (header.element.name(), header.element.dtype());
+        if !has_numbers(&header.element) {
+            return Err(Failure::refused(format!(
+                "elements of type {name} are not numbers to draw"
+            )));
+        }
+        let names = &header.annotations.dimension_names;
+        let middle = || Slice::middle(&header.shape, dtype, names);
+        let slice = slice.cloned().unwrap_or_else(middle);
+        let axes = slice.drawn(&header.shape, dtype, names).map_err(Failure::refused)?;
+        Ok(Drawn { index, header, slice, axes })
+    }
+
+    /// Reads the elements that are drawn: all of them or, where that takes too much memory or time,
+    /// those of at most `side` rows and columns.
+    ///
+    /// # Errors
+    /// If the memory is not enough for a small picture, or the file cannot be read.
+    pub(crate) fn pixels(
+        &self,
+        source: &mut Source<'_>,
+        side: usize,
+        max_mem: Option<Bytes>,
+        progress: &Progress,
+    ) -> Result<Pixels, Failure> {
+        let mut refused = None;
+        let mut slow: Option<(Vec<Steps>, Sample)> = None;
+        let smaller = std::iter::successors(Some(side), |side| Some(side / 2));
+        for side in
+            std::iter::once(usize::MAX).chain(smaller.take_while(|side| *side >= LEAST_SIDE))
+        {
+            let steps = self.steps(side);
+            match self.sample(source, &steps, max_mem) {
+                Ok(sample) if sample.requests() > MOST_REQUESTS => {
+                    let requests = sample.requests();
+                    refused = Some(Failure::refused(format!(
+                        "{requests} chunks or runs would be read, {MOST_REQUESTS} are the most for \
+                         a picture; --slice can draw one axis"
+                    )));
+                }
+                Ok(sample) if sample.cost().seconds <= MOST_SECONDS => {
+                    return self.load(&steps, sample, source, progress);
+                }
+                Ok(sample) => {
+                    let seconds =
+                        slow.as_ref().map_or(f64::INFINITY, |(_, slow)| slow.cost().seconds);
+                    if sample.cost().seconds < seconds {
+                        slow = Some((steps, sample));
+                    }
+                }
+                Err(failure) => refused = Some(failure),
+            }
+        }
+        match (slow, refused) {
+            (Some((steps, sample)), _) => self.load(&steps, sample, source, progress),
+            (None, Some(failure)) => Err(failure),
+            (None, None) => Err(Failure::running("the slice has no picture")),
+        }
+    }
+
+    /// The indices along each axis of which a picture with so many rows and columns is made.
+    fn steps(&self, side: usize) -> Vec<Steps> {
+        let chunk = self.header.chunk.as_deref();
+        let of_axis = |(axis, size): (usize, &usize)| match self.axes.indices[axis] {
+            Some(index) => Steps::one(index),
+            None if self.axes.channels == Some(axis) => Steps::spread(*size, usize::MAX, 1),
+            None => Steps::spread(*size, side, chunk.map_or(1, |chunk| chunk[axis])),
+        };
+        self.header.shape.iter().enumerate().map(of_axis).collect()
+    }
+
+    /// Decides how these elements are read.
+    fn sample(
+        &self,
+        source: &Source<'_>,
+        steps: &[Steps],
+        max_mem: Option<Bytes>,
+    ) -> Result<Sample, Failure> {
+        let elements = steps.iter().map(|each| each.count).fold(1, usize::saturating_mul);
+        let bytes = match self.header.element.width() {
+            Width::Bytes(bytes) => bytes,
+            Width::SubByte(_) => 1,
+        };
+        let held = elements.saturating_mul(bytes.saturating_add(PICTURE_BYTES));
+        let options = plan_options(held as u64, max_mem, None, None)?;
+        Ok(Sample::new(source.file, self.index, steps, &options)?)
+    }
+
+    fn load(
+        &self,
+        steps: &[Steps],
+        sample: Sample,
+        source: &mut Source<'_>,
+        progress: &Progress,
+    ) -> Result<Pixels, Failure> {
+        let bytes = sample.load(source, progress)?;
+        let Header { element, shape, .. } = &self.header;
+        let sizes: Vec<usize> = steps.iter().map(|each| each.count).collect();
+        let distances: Vec<usize> = steps.iter().map(|each| each.step).collect();
+        Ok(Pixels::new(&self.axes, element, (shape, &distances), &sizes, bytes)?)
+    }
 }
 
 /// The index of the tensor that is meant: the one of this name, or the only one.
@@ -89,16 +203,25 @@ fn the_one(path: &Path, headers: &[Header], name: Option<&str>) -> Result<usize,
     }))
 }
 
-/// The picture as text that fits the terminal, with two lines left for the note and the prompt.
+/// The picture as text that fits the terminal, with two lines left for the note and the prompt. Where
+/// stdout is not a terminal, `COLUMNS` and `LINES` say how large it may be.
 fn in_terminal(picture: &Picture) -> String {
     let (rows, columns) = Term::stdout().size();
-    let (rows, columns) = (usize::from(rows).max(4), usize::from(columns).max(2));
-    let palette = Palette::detect(std::io::stdout().is_terminal(), |name| std::env::var(name).ok());
+    let is_terminal = std::io::stdout().is_terminal();
+    let told = |variable: &str, found: u16| {
+        let told = std::env::var(variable).ok().filter(|_| !is_terminal);
+        told.and_then(|text| text.parse().ok()).unwrap_or(usize::from(found))
+    };
+    let most = trundle_view::MOST_SIDE;
+    let (rows, columns) =
+        (told("LINES", rows).clamp(4, most), told("COLUMNS", columns).clamp(2, most));
+    let palette = Palette::detect(is_terminal, |name| std::env::var(name).ok());
     render(picture, columns, rows - 2, palette)
 }
 
-/// What is drawn, and what is to be known to read it, in one line.
-fn described(header: &Header, slice: &Slice, pixels: &Pixels, drawing: &Drawing) -> String {
+/// One line that says what is drawn, and how to read it.
+fn described(drawn: &Drawn, pixels: &Pixels, drawing: &Drawing) -> String {
+    let Drawn { header, slice, .. } = drawn;
     let (name, shape) = (header.element.name(), &header.shape);
     let what = match header.element.dtype() {
         DType::Complex64 | DType::Complex128 => ", magnitudes",

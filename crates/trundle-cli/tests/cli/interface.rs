@@ -185,8 +185,8 @@ fn a_slice_larger_than_memory_is_drawn_from_some_of_it() {
     let run = place.run(&["view", "x.npy", "--max-mem", "64M"]).done();
     assert_eq!(
         run.stderr,
-        "x[:,:] of u16 [131072, 262144]: 512 x 512 of 131072 x 262144 elements are drawn, about \
-         every 256th row and every 512th column; mid grey is 0\n"
+        "x[:,:] of u16 [131072, 262144]: 512 x 512 of 131072 x 262144 elements are drawn, every \
+         256th row and every 512th column; mid grey is 0\n"
     );
 }
 

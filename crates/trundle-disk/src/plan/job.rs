@@ -204,19 +204,20 @@ impl Job {
         Job::decided(files, inputs, tensors, format, metadata, options)
     }
 
-    /// Decides how a tensor of `file` becomes bytes in this order, and nothing else beside them. All requests
-    /// are for whole elements.
+    /// Decides how what `chain` makes of a tensor of `file` becomes bytes in this order, without any
+    /// header. All requests are for whole elements.
     ///
     /// # Errors
     /// [`Error`] if the memory is not enough for a single element.
     pub(crate) fn in_order(
         file: &TensorFile,
         index: usize,
+        chain: &Chain,
         order: Order,
         options: &PlanOptions,
     ) -> Result<Job, Error> {
         let input = JobInput::as_it_stands(file, 0, index);
-        let tensor = Unplanned::in_order(&file.headers()[index], order)?;
+        let tensor = Unplanned::in_order(&file.headers()[index], chain, order)?;
         let mut job = Job::decided(&[file], vec![input], vec![tensor], Format::RAW, &[], options)?;
         for tensor in &mut job.tensors {
             // One that is moved whole is written as bytes, cut anywhere.

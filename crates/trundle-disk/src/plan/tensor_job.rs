@@ -264,21 +264,27 @@ impl Unplanned {
         Ok(unplanned)
     }
 
-    /// A tensor as it stands in a file, in this order.
-    pub(crate) fn in_order(header: &Header, order: Order) -> Result<Unplanned, Error> {
+    /// What `chain` makes of a tensor as it stands in a file, in this order.
+    pub(crate) fn in_order(
+        header: &Header,
+        chain: &Chain,
+        order: Order,
+    ) -> Result<Unplanned, Error> {
         let Header { name, element, shape, .. } = header;
         let given = [(shape, Arrangement::from(header))];
         let width = element.width();
         let constant = |number| element.of_number(number);
-        let movement = Movement::of_chain(&Chain::new(), width, &given, order, constant);
+        let movement = Movement::of_chain(chain, width, &given, order, constant);
+        let movement = movement.map_err(|error| Error::of(name, error))?;
+        let out_shape = chain.out_shape(std::slice::from_ref(shape));
         Ok(Unplanned {
             name: name.clone(),
             element: element.clone(),
             inputs: vec![0],
             in_order: None,
-            movement: movement.map_err(|error| Error::of(name, error))?,
+            movement,
             map: None,
-            out_shape: shape.clone(),
+            out_shape: out_shape.map_err(|error| Error::of(name, PlanError::from(error)))?,
             // Bytes without a header say of no order that it is theirs.
             out_order: Order::RowMajor,
             chunk: None,

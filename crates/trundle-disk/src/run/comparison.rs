@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use trundle::Chain;
 use trundle_formats::{Begin, Blob, Header, Order, StoredDType};
 
 use crate::error::{Error, reading, temporary};
@@ -68,7 +69,7 @@ pub fn compare(
         return Ok(None);
     }
     let identity = sources_identity(sources)?;
-    let observer = &Comparing(observer);
+    let observer = &Phases { observer, moving: "comparing" };
     let [first, second] = sources;
     let mut first = Side { source: first, tensor: tensors[0] };
     let mut second = Side { source: second, tensor: tensors[1] };
@@ -110,7 +111,7 @@ fn held_against(
         (None, None) => return Err(reading(still.source.path)(io::ErrorKind::NotSeekable.into())),
     };
     let written = moved.header().element.clone();
-    let job = Job::in_order(moved.source.file, moved.tensor, order, options)?;
+    let job = Job::in_order(moved.source.file, moved.tensor, &Chain::new(), order, options)?;
     check_temporary(job.cost().temporary_bytes)?;
     let counterpart = Counterpart::new(place, &header.element, &written, &header.shape, order);
     let done = run(&job, moved.source, &counterpart, observer);
@@ -150,7 +151,8 @@ impl Side<'_, '_> {
         options: &PlanOptions,
         observer: &dyn Observer,
     ) -> Result<Box<dyn Blob>, Error> {
-        let job = Job::in_order(self.source.file, self.tensor, Order::RowMajor, options)?;
+        let (chain, order) = (Chain::new(), Order::RowMajor);
+        let job = Job::in_order(self.source.file, self.tensor, &chain, order, options)?;
         if self.source.file.blob().is_some() {
             check_temporary(job.bytes() + job.cost().temporary_bytes)?;
         }
@@ -165,12 +167,13 @@ fn store() -> RunFiles {
     RunFiles::new(std::env::temp_dir(), String::new())
 }
 
-fn check_temporary(bytes: u64) -> Result<(), Error> {
+/// Checks that the folder of temporary files has room for so many bytes.
+pub(crate) fn check_temporary(bytes: u64) -> Result<(), Error> {
     check_space(&std::env::temp_dir(), " (TMPDIR can name another folder)", bytes)
 }
 
 /// Carries out a job whose output is `target`.
-fn run(
+pub(crate) fn run(
     job: &Job,
     source: &mut Source<'_>,
     target: &dyn Blob,
@@ -182,21 +185,24 @@ fn run(
     Executor::new(context, Begin::Anew, checkpoint).run(std::slice::from_mut(source))
 }
 
-/// Whoever observes the job of a comparison, for whom nothing is moved.
-struct Comparing<'a>(&'a dyn Observer);
+/// Observes a job that moves nothing for the user, and gives its main phase another name.
+pub(crate) struct Phases<'a> {
+    pub(crate) observer: &'a dyn Observer,
+    /// The name of the phase that is called "moving" otherwise.
+    pub(crate) moving: &'static str,
+}
 
-impl Observer for Comparing<'_> {
+impl Observer for Phases<'_> {
     fn phase(&self, name: &str, bytes: u64) {
-        self.0.phase(
-            match name {
-                "moving" | "copying" => "comparing",
-                name => name,
-            },
-            bytes,
-        );
+        let is_main = matches!(name, "moving" | "copying");
+        self.observer.phase(if is_main { self.moving } else { name }, bytes);
     }
 
     fn advance(&self, bytes: u64) {
-        self.0.advance(bytes);
+        self.observer.advance(bytes);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.observer.is_stopped()
     }
 }

@@ -18,6 +18,7 @@ mod origin;
 mod prepared_task;
 mod read_back;
 mod ring;
+mod sample;
 mod source;
 mod together;
 mod transfer;
@@ -45,6 +46,7 @@ use crate::store::Store;
 pub use comparison::{Difference, compare};
 pub use numbered::{NumberedJob, TaskOptions, TaskPlan};
 pub use options::{Observer, Outcome, RunOptions};
+pub use sample::{Sample, Steps};
 pub use source::Source;
 
 /// An output of fewer bytes is not worth going on with. In the tests of this crate all are.

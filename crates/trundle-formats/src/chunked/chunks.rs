@@ -83,7 +83,9 @@ impl<A: ChunkedArray> Blob for Chunks<A> {
             let taken = count.min(each as u64);
             for number in 0..taken {
                 // The first and the last among them.
-                let number = number * (count - 1) / (taken - 1).max(1);
+                let spread =
+                    u128::from(number) * u128::from(count - 1) / u128::from((taken - 1).max(1));
+                let number = u64::try_from(spread).unwrap_or(count - 1);
                 let (_, _, index) = self.find(begin + number * array.chunk_bytes() as u64);
                 let Some((bytes, modified)) = array.stored_chunk(&index) else {
                     identity.samples.push(0);

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::{Picture, share};
 
 /// The most pixels along a side of a picture file; what is larger is drawn as means.
-pub(crate) const MOST_SIDE: usize = 16384;
+pub const MOST_SIDE: usize = 16384;
 
 /// The colour of what is no finite number. No value is drawn in it.
 pub(crate) const NOT_FINITE: [u8; 3] = [255, 0, 255];

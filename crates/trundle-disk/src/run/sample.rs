@@ -1,0 +1,281 @@
+//! Some elements of a tensor, loaded into memory by a job.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use trundle::ops::Slice;
+use trundle::{Chain, Width};
+use trundle_formats::{Blob, Order, TensorFile};
+
+use crate::error::Error;
+use crate::plan::input::JobInput;
+use crate::plan::job::{Cost, Job, PlanOptions};
+use crate::run::comparison::{Phases, check_temporary, run};
+use crate::run::options::Observer;
+use crate::run::source::Source;
+
+/// How many steps are tried to find one that divides a chunk.
+const MOST_TRIED: usize = 1 << 12;
+
+/// Indices at equal distances along an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Steps {
+    /// The first index.
+    pub start: usize,
+    /// The distance between two indices.
+    pub step: usize,
+    /// How many indices there are, at least one.
+    pub count: usize,
+}
+
+impl Steps {
+    /// A single index.
+    pub fn one(index: usize) -> Steps {
+        Steps { start: index, step: 1, count: 1 }
+    }
+
+    /// At most `most` indices that are spread evenly over an axis of `size`, which is not 0: the
+    /// middles of equal parts. A step that is longer than a `chunk` is a multiple of it, and a
+    /// shorter one divides it where a divisor is near, since a job takes the same elements of each
+    /// chunk in one pass.
+    pub fn spread(size: usize, most: usize, chunk: usize) -> Steps {
+        let least = size.div_ceil(most.max(1));
+        let step = match least > chunk {
+            true => least.checked_next_multiple_of(chunk),
+            false => (least..=2 * least).take(MOST_TRIED).find(|step| chunk % step == 0),
+        };
+        let step = step.unwrap_or(least);
+        let start = (step / 2).min(size - 1);
+        Steps { start, step, count: (size - start).div_ceil(step) }
+    }
+
+    fn last(self) -> usize {
+        self.start + (self.count - 1) * self.step
+    }
+}
+
+/// Elements of a tensor of a file that are loaded into memory: those at some indices along each axis.
+#[derive(Debug)]
+pub struct Sample {
+    job: Job,
+    /// The bytes of a chunk, if the tensor is in chunks.
+    chunk_bytes: Option<u64>,
+    picked: Picked,
+}
+
+impl Sample {
+    /// Decides how the elements at `steps`, which lie within the axes of the tensor, are read. The
+    /// options count the bytes of the sample as held.
+    ///
+    /// # Errors
+    /// [`Error`] if the memory is not enough.
+    ///
+    /// # Panics
+    /// If the file has no tensor of the index, or there are not as many steps as axes.
+    pub fn new(
+        file: &TensorFile,
+        tensor: usize,
+        steps: &[Steps],
+        options: &PlanOptions,
+    ) -> Result<Sample, Error> {
+        let header = &file.headers()[tensor];
+        let width = header.element.width();
+        // A step that takes other elements of each chunk would need a pass that unpacks all chunks. The
+        // job reads the same chunks anyway, so it moves all of their elements, and some are kept.
+        let step_of_job = |axis: usize| match (&header.chunk, width) {
+            (Some(chunk), Width::Bytes(_))
+                if chunk[axis] % steps[axis].step != 0 && steps[axis].step % chunk[axis] != 0 =>
+            {
+                1
+            }
+            _ => steps[axis].step,
+        };
+        let number = |index: usize| i64::try_from(index).unwrap_or(i64::MAX);
+        let (mut slice, mut moved) = ([const { Vec::new() }; 4], Vec::new());
+        for (axis, each) in steps.iter().enumerate() {
+            let step = step_of_job(axis);
+            let of_axis = [each.start, each.last() + 1, axis, step];
+            slice.iter_mut().zip(of_axis).for_each(|(all, of_axis)| all.push(number(of_axis)));
+            moved.push(match step == each.step {
+                true => (each.count, 1),
+                false => (each.last() + 1 - each.start, each.step),
+            });
+        }
+        let [starts, stops, axes, slice_steps] = &slice;
+        let chain = Chain::new().then(Slice::new(starts, stops, axes, slice_steps));
+        let mut job = Job::in_order(file, tensor, &chain, Order::RowMajor, options)?;
+        for input in &mut job.inputs {
+            // A checksum of the file would ask for all of it.
+            if let JobInput::Tensor(tensor) = input {
+                tensor.is_checked = false;
+            }
+        }
+        let chunk = header.chunk.as_ref().map(|chunk| chunk.iter().product::<usize>());
+        let chunk_bytes = chunk.map(|elements| width.bytes(elements * width.units()).max(1) as u64);
+        Ok(Sample { job, chunk_bytes, picked: Picked::new(width, moved) })
+    }
+
+    /// What reading them costs.
+    pub fn cost(&self) -> Cost {
+        self.job.cost()
+    }
+
+    /// How many requests read them: a chunk takes one, also where a run goes through many chunks.
+    pub fn requests(&self) -> u64 {
+        let Cost { reads, bytes_read, .. } = self.cost();
+        self.chunk_bytes.map_or(reads, |bytes| reads.max(bytes_read / bytes))
+    }
+
+    /// The elements, in row-major order.
+    ///
+    /// # Errors
+    /// [`Error`] if something cannot be read, or the system does not have the memory.
+    pub fn load(self, source: &mut Source<'_>, observer: &dyn Observer) -> Result<Vec<u8>, Error> {
+        let Sample { job, picked, .. } = self;
+        check_temporary(job.cost().temporary_bytes)?;
+        picked.reserve().map_err(|bytes| {
+            Error::file(source.path, trundle_formats::Problem::NoMemory { bytes })
+        })?;
+        run(&job, source, &picked, &Phases { observer, moving: "reading" })?;
+        Ok(picked.bytes.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What a job writes, of which only the elements at some steps are kept.
+#[derive(Debug)]
+struct Picked {
+    /// The bytes that are kept or dropped together.
+    run_bytes: usize,
+    /// The sizes of the axes of such runs, and the step between those that are kept.
+    axes: Vec<(usize, usize)>,
+    bytes: Mutex<Vec<u8>>,
+}
+
+impl Picked {
+    /// Of a tensor whose axes have such sizes and steps. Packed elements are kept all.
+    fn new(width: Width, mut axes: Vec<(usize, usize)>) -> Picked {
+        let mut elements = 1;
+        while let Some((size, _)) = axes.pop_if(|(_, step)| *step == 1) {
+            elements *= size;
+        }
+        let run_bytes = width.bytes(elements * width.units());
+        Picked { run_bytes, axes, bytes: Mutex::default() }
+    }
+
+    /// Takes the memory for all that is kept.
+    ///
+    /// # Errors
+    /// The bytes, if the system does not have them.
+    fn reserve(&self) -> Result<(), usize> {
+        let kept = self.axes.iter().map(|(size, step)| size.div_ceil(*step));
+        let bytes = kept.fold(self.run_bytes, usize::saturating_mul);
+        let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.try_reserve_exact(bytes).map_err(|_| bytes)?;
+        kept.resize(bytes, 0);
+        Ok(())
+    }
+
+    /// Where the bytes of a run are kept; or how many runs from it on are dropped.
+    fn place(&self, run: usize) -> Result<usize, usize> {
+        let (mut rest, mut place, mut distance) = (run, 0, self.run_bytes);
+        // How many runs an index of the axis has.
+        let mut runs = 1;
+        for (size, step) in self.axes.iter().rev() {
+            let index = rest % size;
+            if index % step != 0 {
+                let next = index.next_multiple_of(*step).min(*size);
+                return Err((next - index) * runs - run % runs);
+            }
+            place += index / step * distance;
+            distance *= size.div_ceil(*step);
+            (rest, runs) = (rest / size, runs * size);
+        }
+        Ok(place)
+    }
+}
+
+impl Blob for Picked {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.axes.iter().map(|(size, _)| *size).fold(self.run_bytes, usize::saturating_mul)
+            as u64)
+    }
+
+    /// Packed elements share bytes, of which a job reads what it does not write.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        if !self.axes.is_empty() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        io::Cursor::new(&*kept).read_at(buffer, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut at, mut left) = (offset as usize, bytes);
+        while !left.is_empty() {
+            let within = at % self.run_bytes;
+            let (run, count) = match self.place(at / self.run_bytes) {
+                Ok(place) => (Some(place + within), self.run_bytes - within),
+                Err(runs) => (None, (runs * self.run_bytes).saturating_sub(within)),
+            };
+            let (piece, rest) = left.split_at(count.min(left.len()));
+            if let Some(place) = run {
+                let to = kept.get_mut(place..place + piece.len());
+                to.ok_or(io::ErrorKind::WriteZero)?.copy_from_slice(piece);
+            }
+            at += piece.len();
+            left = rest;
+        }
+        Ok(bytes.len())
+    }
+
+    fn resize(&self, _bytes: u64) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_are_spread_evenly() {
+        let spread = |size, most, chunk| {
+            let Steps { start, step, count } = Steps::spread(size, most, chunk);
+            assert!(start + (count - 1) * step < size && count <= most.max(1));
+            (start, step, count)
+        };
+        assert_eq!(spread(90, 10, 1), (4, 9, 10));
+        assert_eq!(spread(90, 90, 1), (0, 1, 90));
+        assert_eq!(spread(91, 10, 1), (5, 10, 9));
+        assert_eq!(spread(90, 10, 101), (4, 9, 10));
+        assert_eq!(spread(90, 10, 100), (5, 10, 9));
+        assert_eq!(spread(90, 10, 4), (6, 12, 7));
+        assert_eq!(spread(1 << 40, 512, 5).1 % 5, 0);
+        assert_eq!(spread(5, 0, 1), (2, 5, 1));
+        for (size, most) in (1..40).flat_map(|size| (1..40).map(move |most| (size, most))) {
+            (1..9).for_each(|chunk| drop(spread(size, most, chunk)));
+        }
+    }
+
+    #[test]
+    fn pieces_of_any_length_leave_the_same_elements() {
+        let written: Vec<u8> = (0..5 * 7 * 4).collect();
+        for axes in [[(5, 1), (7, 1), (4, 1)], [(5, 2), (7, 3), (4, 1)], [(5, 1), (7, 2), (4, 3)]] {
+            let taken = |axis: usize| (0..axes[axis].0).step_by(axes[axis].1);
+            let index = |i: usize, j: usize, k: usize| ((i * 7 + j) * 4 + k) as u8;
+            let expected: Vec<u8> = taken(0)
+                .flat_map(|i| taken(1).map(move |j| (i, j)))
+                .flat_map(|(i, j)| taken(2).map(move |k| index(i, j, k)))
+                .collect();
+            for piece in [1, 3, 16, 140] {
+                let picked = Picked::new(Width::Bytes(1), axes.to_vec());
+                picked.reserve().unwrap();
+                for (number, bytes) in written.chunks(piece).enumerate().rev() {
+                    picked.write_all_at(bytes, (number * piece) as u64).unwrap();
+                }
+                assert_eq!(picked.bytes.into_inner().unwrap(), expected, "{axes:?} {piece}");
+            }
+        }
+    }
+}
