@@ -147,7 +147,8 @@ fn keeps_record(format: &Format, output: &Path) -> Result<(), Failure> {
     if format.keeps_metadata() {
         return Ok(());
     }
-    let keeping: Vec<&str> = keeping().map(Format::name).collect();
+    let keeping: Vec<&str> =
+        keeping().filter_map(|format| format.endings().first().copied()).collect();
     Err(Failure::usage(format!(
         "{}: .{} cannot store metadata, where relayout records the axes: write a .{} file",
         shown_path(output),

@@ -366,7 +366,7 @@ fn the_axes_of_a_pyramid_go_with_its_data() {
         ("ome", json!({ "version": "0.5", "multiscales": pyramid(), "omero": { "id": 1 } })),
     ] {
         let place = Place::new();
-        write_group(&place.path("x.zarr"), &json!({ key: said, "title": "cells" }));
+        write_group(&place.path("x.zarr"), &json!({ key: said.clone(), "title": "cells" }));
         // Its arrays have no names but those that are said for all of them.
         write_array(&place.path("x.zarr"), "0", &[2, 4, 6], &[]);
         write_array(&place.path("x.zarr"), "1", &[2, 2, 3], &[]);
@@ -391,7 +391,14 @@ fn the_axes_of_a_pyramid_go_with_its_data() {
         }
         // Back again.
         place.run(&["transpose", "y.zarr", "--dims", "c,y,x", "-o", "z.zarr"]).done();
-        assert_eq!(written(&place, "z.zarr")["attributes"][key], said);
+        let (back, mut expected) =
+            (written(&place, "z.zarr")["attributes"]["ome"].clone(), said.clone());
+        if key == "ome" {
+            assert_eq!(back, expected);
+        } else {
+            expected[0].as_object_mut().unwrap().remove("version");
+            assert_eq!(back, json!({ "version": "0.5", "multiscales": expected }));
+        }
 
         // Of one level alone, of a part, and of axes that are merged, nothing true can be said.
         for chain in [

@@ -413,7 +413,7 @@ fn what_a_rule_may_not_be() {
                 2,
                 &[
                     "out.npz: .npz cannot store metadata",
-                    "write a .safetensors or .zarr or .hdf5 file",
+                    "write a .safetensors or .zarr or .h5 or .nc file",
                 ],
             ),
             (&[&to("-")[..], &[RULE]].concat(), 2, &["cannot store metadata"]),

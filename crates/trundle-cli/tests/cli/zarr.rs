@@ -320,7 +320,8 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
     assert_eq!(lat["dimension_names"], json!(["lat"]));
     assert_eq!(
         (&lat["attributes"], &lat["fill_value"]),
-        (&json!({ "units": "degrees" }), &json!(7))
+        (&json!({ "units": "degrees", "_FillValue": 7 }), &json!(7)),
+        "the fill value of an array of version 2 with names of axes is its mask"
     );
 
     // Axes that are merged have no names; one array of a group is in a group, whose attributes are not the array's.

@@ -45,6 +45,11 @@ impl Arrays {
         let (mut headers, mut arrays, mut begin) = (Vec::new(), Vec::new(), 0);
         for mut array in store.arrays {
             let name = name(&array.path);
+            if let Some(mask) = mask_of_version_2(&array)
+                && !array.attributes.contains_key(FILL_VALUE)
+            {
+                array.attributes.insert(FILL_VALUE.to_owned(), mask);
+            }
             if array.path.is_empty() {
                 // The only one: what is said of it is said of the store.
                 attributes = std::mem::take(&mut array.attributes);
@@ -104,15 +109,9 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
     encoding.as_written &= array.has_usual_index;
     let decoding_picoseconds = codecs::decoding_picoseconds(&array.codecs, &encoding);
     let encoding = Some(encoding);
-    let mut attributes = array.attributes.clone();
-    if let Some(mask) = mask_of_version_2(array, &element)
-        && !attributes.contains_key(FILL_VALUE)
-    {
-        attributes.insert(FILL_VALUE.to_owned(), mask);
-    }
     let annotations = Annotations {
         dimension_names: array.dimension_names.clone(),
-        attributes: attributes::to_text(&attributes),
+        attributes: attributes::to_text(&array.attributes),
         fill: Some(array.fill.clone()),
         is_whole: array.path.is_empty(),
         unread: Vec::new(),
@@ -138,7 +137,8 @@ const FILL_VALUE: &str = "_FillValue";
 
 /// The value of that attribute for an array of version 2 that xarray wrote: xarray takes the fill value for it there, and
 /// elsewhere reads the attribute, in which floats are the bytes of an f64 in base 64.
-fn mask_of_version_2(array: &ZarrArray, element: &StoredDType) -> Option<Value> {
+fn mask_of_version_2(array: &ZarrArray) -> Option<Value> {
+    let element = StoredDType::named(&array.dtype).ok()?;
     let stored: Value = serde_json::from_str(array.metadata()).ok()?;
     let is_of_xarray =
         stored["zarr_format"] == 2 && stored["attributes"]["_ARRAY_DIMENSIONS"].is_array();
