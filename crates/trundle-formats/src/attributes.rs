@@ -1,9 +1,11 @@
 //! Attributes of arrays and groups, as JSON and as texts.
 
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
 use crate::Described;
 
 /// Values in JSON by their names.
@@ -11,6 +13,7 @@ type Attributes = serde_json::Map<String, Value>;
 
 /// Turns attributes into pairs of texts, which other formats hold. Values other than texts are written in JSON, and so is
 /// a text that reads as JSON.
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
     let text = |value: Value| match value {
         Value::String(text) if serde_json::from_str::<Value>(&text).is_err() => text,
@@ -86,6 +89,7 @@ pub(crate) fn of_metadata(metadata: &[(String, String)]) -> Attributes {
 }
 
 /// Writes attributes as an object in JSON; an empty text if there are none.
+#[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn to_text(attributes: &Attributes) -> String {
     if attributes.is_empty() {
         return String::new();
@@ -101,7 +105,7 @@ pub(crate) fn of_text(text: &str) -> Attributes {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, any(feature = "hdf5", feature = "zarr")))]
 mod tests {
     use super::*;
 

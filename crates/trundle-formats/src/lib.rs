@@ -39,7 +39,6 @@
 
 mod alike;
 mod annotations;
-#[cfg(any(feature = "zarr", feature = "hdf5"))]
 mod attributes;
 mod blob;
 #[cfg(feature = "s3")]
