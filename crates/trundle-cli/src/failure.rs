@@ -216,6 +216,11 @@ impl From<trundle_disk::Error> for Failure {
                     format!("{subject}{needed} are needed on the disk, {available} are free"),
                 )
             }
+            trundle_disk::Problem::Memory { needed, limit } => {
+                let needed = memory::enough(needed, limit);
+                let problem = trundle_disk::Problem::Memory { needed, limit };
+                Failure::of(class, format!("{subject}{problem}"))
+            }
             problem @ trundle_disk::Problem::MaybeDone => {
                 Failure::of(class, format!("{subject}{problem}"))
                     .with_hint("check the file, then run again without --resume")

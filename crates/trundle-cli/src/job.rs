@@ -422,7 +422,8 @@ pub(crate) fn plan_options(
         }
         None => None,
     };
-    let (max_bytes, held_bytes) = (memory::limit(max_mem), memory::beside(held));
+    let max_bytes = memory::limit(max_mem);
+    let held_bytes = memory::beside(held, max_bytes);
     Ok(PlanOptions {
         max_bytes,
         held_bytes,

@@ -15,7 +15,10 @@ pub(crate) fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
         return Ok(());
     }
     Err(match (limit, available()) {
-        (Some(Bytes(limit)), _) => refused(beside(needed), limit),
+        (Some(Bytes(limit)), _) => {
+            let process = if needed > ROOM_BYTES { own() } else { 0 };
+            refused_by(needed.saturating_add(process), "--max-mem is", limit)
+        }
         (None, available) => {
             refused_by(needed, "the machine has available", available.unwrap_or(0))
         }
@@ -25,14 +28,9 @@ pub(crate) fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
 /// Whether `needed` bytes are within `--max-mem`, or else within what the machine has free.
 pub(crate) fn fits(needed: u64, limit: Option<Bytes>) -> bool {
     match limit.map(|Bytes(limit)| limit) {
-        Some(limit) => beside(needed) <= limit,
+        Some(limit) => beside(needed, limit) <= limit,
         None => available().is_none_or(|available| needed <= available),
     }
-}
-
-/// That `needed` bytes are more than the `limit` of `--max-mem`.
-pub(crate) fn refused(needed: u64, limit: u64) -> Failure {
-    refused_by(needed, "--max-mem is", limit)
 }
 
 fn refused_by(needed: u64, whose: &str, limit: u64) -> Failure {
@@ -58,7 +56,8 @@ pub(crate) fn limit(max_mem: Option<Bytes>) -> u64 {
 
 /// The share of one of so many workers of the [limit], of which this process keeps what it takes itself.
 pub(crate) fn share(max_mem: Option<Bytes>, workers: usize) -> u64 {
-    limit(max_mem).saturating_sub(own()) / workers.max(1) as u64
+    let limit = limit(max_mem);
+    (limit - own_within(limit)) / workers.max(1) as u64
 }
 
 /// What says how much of `--max-mem` the process itself takes, in place of what it finds.
@@ -84,7 +83,10 @@ fn told() -> Result<Option<u64>, (String, String)> {
 }
 
 /// With less than this beside what the process takes itself, its threads alone may be too many.
-const LEAST_BYTES: u64 = 8 << 20;
+const LEAST_BYTES: u64 = 6 << 20;
+
+/// A limit leaves a job this much: a limit that is too low does not count all of what the process takes itself.
+const ROOM_BYTES: u64 = 8 << 20;
 
 /// Whether all of the process is this program's, and `--max-mem` the limit of all of it.
 static IS_PROGRAM: AtomicBool = AtomicBool::new(false);
@@ -100,9 +102,19 @@ pub(crate) fn least() -> u64 {
     if own() > 0 { LEAST_BYTES } else { 0 }
 }
 
-/// So many bytes, and those that the process takes itself.
-pub(crate) fn beside(bytes: u64) -> u64 {
-    own().saturating_add(bytes)
+/// So many bytes, and what the process takes itself as far as it counts within `limit`.
+pub(crate) fn beside(bytes: u64, limit: u64) -> u64 {
+    own_within(limit).saturating_add(bytes)
+}
+
+/// The `limit` with which a job fits that needs so many bytes, counted [beside](beside) the process within a lower limit.
+pub(crate) fn enough(needed: u64, limit: u64) -> u64 {
+    needed.saturating_add(own() - own_within(limit))
+}
+
+/// What the process takes itself, as far as it counts within a limit.
+fn own_within(limit: u64) -> u64 {
+    own().min(limit.saturating_sub(ROOM_BYTES))
 }
 
 /// What the process takes itself: the files that its code comes from, all of which may come into memory, and what it

@@ -175,7 +175,7 @@ fn a_disk_that_is_too_small_is_refused_before_anything_is_written() {
     }
     let run = place.run(&["flip", "x.npy", "--axes", "0", "-o", "y.npy", "--max-mem", "4G"]);
     assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.stderr.contains("bytes are needed on the disk"), "{run:?}");
+    assert!(run.stderr.contains("(8.0 TiB) are needed on the disk"), "{run:?}");
     assert_eq!(fs::read_dir(place.path("")).unwrap().count(), 1);
 }
 

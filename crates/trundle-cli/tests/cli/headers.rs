@@ -68,12 +68,15 @@ fn state_dict(tensor: &Tensor, strides: &[usize]) -> Vec<u8> {
         let each = numbers.iter().flat_map(|n| [b"J", &(*n as u32).to_le_bytes()[..]].concat());
         [b"(".to_vec(), each.collect(), b"t".to_vec()].concat()
     };
+    let elements = tensor.shape.iter().product::<usize>() as u32;
     let storage = [
         &pickled("storage")[..],
         b"ctorch\nHalfStorage\n",
         &pickled("0"),
         &pickled("cpu"),
-        b"K\0tQ",
+        b"J",
+        &elements.to_le_bytes(),
+        b"tQ",
     ];
     let numbers = [b"K\0".to_vec(), ints(&tensor.shape), ints(strides)].concat();
     let rebuilt =

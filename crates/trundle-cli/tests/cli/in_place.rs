@@ -166,7 +166,7 @@ impl InPlace {
 
     fn is_refused(&self, run: &Run) -> bool {
         let said = "nothing to resume, and the output is the input, which an earlier run may have \
-                    moved already; check the file, then run again without --resume";
+                    moved already\nhint: check the file, then run again without --resume";
         let is_changed = run.stderr.contains("cannot resume: a source has changed since");
         run.code == Some(3) && (run.stderr.contains(said) || is_changed)
     }

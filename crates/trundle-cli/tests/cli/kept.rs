@@ -48,7 +48,7 @@ fn every_command_keeps_in_place_what_it_is_not_told_to_move() {
         (&["reverse", "m.safetensors", "--axis", "0", "--lengths", "4,4,4"], &flip),
         (&["transpose", "m.safetensors"], &turn),
         (&["apply", "m.safetensors", "o i -> i o"], &turn),
-        (&["flip", "m.safetensors", "--axes", "0", "--resume", "--json"], &flip),
+        (&["flip", "m.safetensors", "--axes", "0", "--json"], &flip),
     ];
     for (args, expected) in commands {
         let place = Place::new();
