@@ -25,9 +25,19 @@ trundle_core::fingerprint!(struct Annotations { dimension_names, attributes, fil
 /// The key of a file's metadata under which `trundle relayout` records the axes of tensors by their names.
 pub const AXES_KEY: &str = "trundle.axes";
 
-/// The attributes that say how to decode elements, or in which unit they are, by the conventions of CF and netCDF.
-const DECODING: [&str; 7] =
-    ["scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned", "units", "calendar"];
+/// The attributes that say how to decode elements, or in which unit they are, by the conventions of CF, netCDF
+/// and of NIfTI.
+const DECODING: [&str; 9] = [
+    "scale_factor",
+    "add_offset",
+    "_FillValue",
+    "missing_value",
+    "_Unsigned",
+    "units",
+    "calendar",
+    "scl_slope",
+    "scl_inter",
+];
 
 /// An attribute that gives the same elements another meaning in one tensor than in another.
 #[derive(Clone, Debug, PartialEq)]

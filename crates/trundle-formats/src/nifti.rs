@@ -5,12 +5,14 @@
 //! image (`.hdr`, `.img`) and what gzip has compressed (`.nii.gz`) are refused. Sizes begin with the
 //! fastest axis there, x, and are reversed: what the format calls x, y, z, t is of shape [t, z, y, x].
 //! The numbers are moved as they are stored. How they are to be scaled (`scl_slope`, `scl_inter`) is
-//! kept as texts where it changes them; where the tensor lies in space, and all else, is left out.
+//! kept as texts where it changes them. A warning names all other fields that are used, such as the affine
+//! transformation; those that the format calls unused are ignored.
 //!
 //! <https://nifti.nimh.nih.gov/pub/dist/src/niftilib/nifti1.h>,
 //! <https://nifti.nimh.nih.gov/pub/dist/doc/nifti2.h>
 
 use std::fmt;
+use std::ops::Range;
 
 use trundle_core::Shape;
 
@@ -50,8 +52,8 @@ struct Version {
     slope_at: usize,
     intercept_at: usize,
     pixdim_at: usize,
-    /// Of the two codes that say whether there is an affine transformation, one behind the other.
-    codes_at: usize,
+    /// The fields that are not read: their bytes, which are zero if the field is not used.
+    unread: &'static [(&'static str, &'static [Range<usize>])],
     /// Whether sizes and the offset are of 64 bits, and the scaling of f64: else they are i16, f32 and f32.
     is_wide: bool,
 }
@@ -68,7 +70,18 @@ const NIFTI_1: Version = Version {
     slope_at: 112,
     intercept_at: 116,
     pixdim_at: 76,
-    codes_at: 252,
+    unread: &[
+        // Its two codes.
+        ("affine transformation", &[252..256]),
+        ("directions of the scan", &[39..40]),
+        ("intent", &[56..70, 328..344]),
+        ("slice timing", &[74..76, 120..123, 132..136]),
+        ("units", &[123..124]),
+        ("display range", &[124..132]),
+        ("time offset", &[136..140]),
+        ("description", &[148..228]),
+        ("auxiliary file", &[228..252]),
+    ],
     is_wide: false,
 };
 
@@ -85,7 +98,17 @@ const NIFTI_2: Version = Version {
     slope_at: 176,
     intercept_at: 184,
     pixdim_at: 104,
-    codes_at: 344,
+    unread: &[
+        ("affine transformation", &[344..352]),
+        ("directions of the scan", &[524..525]),
+        ("intent", &[80..104, 504..524]),
+        ("slice timing", &[208..216, 224..240, 496..500]),
+        ("units", &[500..504]),
+        ("display range", &[192..208]),
+        ("time offset", &[216..224]),
+        ("description", &[240..320]),
+        ("auxiliary file", &[320..344]),
+    ],
     is_wide: true,
 };
 
@@ -127,8 +150,9 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     fields.check_magic()?;
     let (element, shape) = (fields.element()?, fields.shape()?);
     let start = fields.data_offset()?;
+    let extender = read_exactly(&mut source, "the header", EXTENDER_BYTES as usize)?;
     let mut stated = Header::row_major(name, element, shape, Some(start))?;
-    stated.annotations.unread = fields.space();
+    stated.annotations.unread = fields.unread(&extender);
     Ok(Uncompressed::one(hint.apply(stated)?, fields.scaling(), start, source, Rest::Ignored)?)
 }
 
@@ -281,20 +305,21 @@ impl Fields {
         })
     }
 
-    /// What says where the tensor lies in space, as messages call it.
-    fn space(&self) -> Vec<String> {
-        let Version { codes_at, pixdim_at, is_wide, .. } = self.version;
-        let is_coded = match is_wide {
-            true => self.bits::<8>(*codes_at) != [0; 8],
-            false => self.bits::<4>(*codes_at) != [0; 4],
-        };
+    /// Lists the fields that are used and not read, and the extensions, as messages call them.
+    fn unread(&self, extender: &[u8]) -> Vec<String> {
+        let Version { unread, pixdim_at, is_wide, .. } = self.version;
+        let is_used =
+            |bytes: &Range<usize>| self.bytes[bytes.clone()].iter().any(|byte| *byte != 0);
+        let used = unread.iter().filter(|(_, fields)| fields.iter().any(is_used));
         let step = if *is_wide { 8 } else { 4 };
         let mut sizes =
             (1..=MAX_DIMENSIONS as usize).map(|axis| self.float(pixdim_at + axis * step));
-        // 0 and 1 are what programs write that know of no sizes.
+        // Programs that know no sizes write 0 or 1.
         let is_sized = sizes.any(|size| size != 0.0 && size != 1.0);
-        let all = [("affine transformation", is_coded), ("voxel sizes", is_sized)];
-        all.into_iter().filter(|(_, is)| *is).map(|(what, _)| what.to_owned()).collect()
+        let is_extended = extender.first().is_some_and(|first| *first != 0);
+        let others = [("voxel sizes", is_sized), ("extensions", is_extended)];
+        let others = others.into_iter().filter(|(_, is)| *is).map(|(name, _)| name);
+        used.map(|(name, _)| *name).chain(others).map(str::to_owned).collect()
     }
 
     /// How the numbers are to be scaled, if that changes them: a slope of 0 stands for none.

@@ -2,8 +2,8 @@
 //!
 //! Versions 1.0, 2.0 and 3.0 are read. Headers may have up to [`MAX_HEADER_BYTES`]; numpy itself
 //! stops at 10,000 characters unless it is told to trust the file, which refuses large structured
-//! types. Bytes after the data are ignored, as `numpy.load` ignores them: `numpy.save` can put
-//! several arrays behind each other into one file, of which this is the first.
+//! types. Bytes after the data are left out with a warning; `numpy.load` ignores them. `numpy.save` can
+//! put several arrays behind each other into one file, of which this is the first.
 //!
 //! Written is what `numpy.save` writes for a contiguous array, byte for byte. Types that numpy
 //! lacks are written as their bits, packed ones as the 1-D array of their bytes; a [`TensorHint`]
@@ -44,6 +44,9 @@ const DATA_ALIGNMENT: usize = 64;
 /// Numpy leaves room in the header for the size of the outermost axis to grow to so many digits.
 const GROWTH_DIGITS: usize = 21;
 
+/// What messages call bytes after the data, such as another array.
+pub(crate) const BEHIND_DATA: &str = "bytes behind the data";
+
 /// What differs between versions: the bytes of the header's length, and the header's encoding.
 #[derive(Clone, Copy)]
 struct Version {
@@ -61,7 +64,10 @@ const VERSIONS: [Version; 3] = [
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     let name = source.name().to_owned();
     let (header, start) = read_header(&mut source, name)?;
-    let stated = Header { data_offset: Some(start), ..header };
+    let mut stated = Header { data_offset: Some(start), ..header };
+    let end = start.saturating_add(stated.data_bytes as u64);
+    let has_rest = source.length().is_some_and(|length| length > end);
+    stated.annotations.unread.extend(has_rest.then(|| BEHIND_DATA.to_owned()));
     Ok(Uncompressed::one(hint.apply(stated)?, Vec::new(), start, source, Rest::Ignored)?)
 }
 

@@ -4,12 +4,15 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::path::Path;
 
+use serde_json::Value;
+
+use crate::attributes;
 use crate::error::file_name;
 use crate::format::{Contents, FIRST_BYTES, GZIP_MAGIC, gzip_refused};
 use crate::source::Source;
 #[cfg(feature = "zarr")]
 use crate::zarr;
-use crate::{Blob, Error, FORMATS, Format, Header, Problem, Progress, TensorHint};
+use crate::{Annotations, Blob, Error, FORMATS, Format, Header, Problem, Progress, TensorHint};
 
 /// A file of tensors: what it holds is known, the data is read when it is asked for.
 pub struct TensorFile {
@@ -182,6 +185,21 @@ impl TensorFile {
     /// and what other formats have in its place.
     pub fn metadata(&self) -> &[(String, String)] {
         self.contents.metadata()
+    }
+
+    /// The annotations of the tensor at `index`. The file's metadata is among the attributes if the tensor is the
+    /// whole file.
+    ///
+    /// # Panics
+    /// If `index` is not below the number of headers.
+    pub fn annotations(&self, index: usize) -> Annotations {
+        let own = &self.headers()[index].annotations;
+        if !own.is_whole || self.metadata().is_empty() {
+            return own.clone();
+        }
+        let mut all = attributes::of_metadata(self.metadata());
+        all.extend(attributes::of_text(&own.attributes));
+        Annotations { attributes: Value::Object(all).to_string(), ..own.clone() }
     }
 
     /// What it says as a whole and its reader cannot hold, as messages call it;

@@ -11,6 +11,7 @@ pub(crate) struct Uncompressed {
     headers: Vec<Header>,
     metadata: Vec<(String, String)>,
     unreadable: Vec<Unreadable>,
+    unread: Vec<String>,
     source: Source,
     /// Where all the data begins, in bytes from the start of the file, and how many it has, with what
     /// lies between that of two tensors.
@@ -67,8 +68,22 @@ impl Uncompressed {
                 return Err(problem(bytes, got));
             }
         }
-        let unreadable = Vec::new();
-        Ok(Box::new(Uncompressed { headers, metadata, unreadable, source, start, bytes, rest }))
+        let (unreadable, unread) = (Vec::new(), Vec::new());
+        Ok(Box::new(Uncompressed {
+            headers,
+            metadata,
+            unreadable,
+            unread,
+            source,
+            start,
+            bytes,
+            rest,
+        }))
+    }
+
+    /// Sets what the reader leaves out of the file, as messages call it.
+    pub(crate) fn set_unread(&mut self, unread: Vec<String>) {
+        self.unread = unread;
     }
 
     /// Says what else there is, which cannot be read.
@@ -109,6 +124,10 @@ impl Contents for Uncompressed {
 
     fn metadata(&self) -> &[(String, String)] {
         &self.metadata
+    }
+
+    fn unread(&self) -> &[String] {
+        &self.unread
     }
 
     fn unreadable(&self) -> &[Unreadable] {

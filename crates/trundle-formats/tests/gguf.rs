@@ -107,6 +107,7 @@ fn tensors_are_listed_in_the_order_of_their_data() {
     assert_eq!(q.problem.to_string(), why);
     let pairs: Vec<(&str, &str)> = file.metadata().iter().map(|(k, v)| (&k[..], &v[..])).collect();
     assert_eq!(pairs, [("general.architecture", "größe"), ("n", "7"), ("is", "true")]);
+    assert_eq!(file.unread(), ["array words", "array scores"]);
 }
 
 #[test]

@@ -188,6 +188,40 @@ fn scaling_is_kept_where_there_is_some() {
 }
 
 #[test]
+fn fields_that_are_not_read_are_named_where_they_say_something() {
+    let affine = "affine transformation";
+    for (first, second, name) in [
+        (&[252, 255][..], &[344, 351][..], affine),
+        (&[39], &[524], "directions of the scan"),
+        (&[56, 69, 328, 343], &[80, 103, 504, 523], "intent"),
+        (&[74, 75, 120, 122, 132, 135], &[208, 215, 224, 239, 496, 499], "slice timing"),
+        (&[123], &[500, 503], "units"),
+        (&[124, 131], &[192, 207], "display range"),
+        (&[136, 139], &[216, 223], "time offset"),
+        (&[148, 227], &[240, 319], "description"),
+        (&[228, 251], &[320, 343], "auxiliary file"),
+        (&[348], &[540], "extensions"),
+    ] {
+        for image in images() {
+            let unread = |bytes| open(bytes).unwrap().headers()[0].annotations.unread.clone();
+            let mut plain = image.bytes();
+            let header = if image.version == 1 { 348 } else { 540 };
+            plain[header..header + 4].fill(0);
+            assert!(unread(plain.clone()).is_empty());
+            let places = if image.version == 1 { first } else { second };
+            for at in places {
+                let mut bytes = plain.clone();
+                bytes[*at] = 1;
+                assert_eq!(unread(bytes), [name], "byte {at} of version {}", image.version);
+            }
+            let mut bytes = plain;
+            places.iter().for_each(|at| bytes[*at] = 1);
+            assert_eq!(unread(bytes), [name]);
+        }
+    }
+}
+
+#[test]
 fn what_is_no_single_file_is_refused() {
     let first = |bytes: &[u8]| refusal([bytes, &[0; 600]].concat());
     assert_eq!(first(b"\0\0\0\0"), "not a NIfTI file: it begins with 0, expected 348 or 540");

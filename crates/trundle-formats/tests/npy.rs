@@ -154,9 +154,10 @@ fn the_conformance_files_are_read() {
         assert_eq!(header.data_bytes, bytes.len(), "{name}");
         assert_eq!(header.order == Order::ColumnMajor, name == "fortran");
         assert_eq!(row_major_little_endian(header, &bytes), from_hex(hex), "{name}");
-        // A stream of the same bytes is the same tensor.
+        // A stream of the same bytes is the same tensor, but its reader does not know what follows the data.
         let (streamed, streamed_bytes) = read(&fs::read(&path).unwrap()).unwrap();
-        assert_eq!(Header { name: name.into(), ..streamed }, *header);
+        let annotations = header.annotations.clone();
+        assert_eq!(Header { name: name.into(), annotations, ..streamed }, *header);
         assert_eq!(streamed_bytes, bytes);
     }
 }
@@ -295,6 +296,16 @@ fn headers_that_break_the_rules_are_refused_with_what_was_found() {
         (described("'<f4'", "(2,)"), "truncated: the data should have 8 bytes, but has 0"),
     ] {
         assert_eq!(refusal(&bytes), format!("stdin: {message}"));
+    }
+}
+
+#[test]
+fn bytes_behind_the_data_are_named() {
+    let array = described("'|u1'", "(0,)");
+    for (bytes, unread) in [(array.clone(), &[][..]), (array.repeat(2), &["bytes behind the data"])]
+    {
+        let file = TensorFile::from_bytes(npy(), &TensorHint::default(), "x", bytes).unwrap();
+        assert_eq!(file.headers()[0].annotations.unread, unread);
     }
 }
 

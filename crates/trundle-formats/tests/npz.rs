@@ -143,7 +143,13 @@ fn bytes_behind_the_data_and_folders_are_ignored() {
     let content = [npy(&[2, 3]), b"more".to_vec()].concat();
     let members = [stored("a/", b""), stored("a/x.npy", &content), deflated("y.npy", &content)];
     let expected = ["a/x", "y"].map(|name| (name.to_owned(), (0..6).collect::<Vec<u8>>()));
-    assert_eq!(read(&mut open(archive(&members)).unwrap()).unwrap(), expected);
+    let mut file = open(archive(&members)).unwrap();
+    assert_eq!(read(&mut file).unwrap(), expected);
+    for header in file.headers() {
+        assert_eq!(header.annotations.unread, ["bytes behind the data"]);
+    }
+    let exact = open(archive(&[stored("x.npy", &npy(&[2, 3]))])).unwrap();
+    assert!(exact.headers()[0].annotations.unread.is_empty());
     // A program before the archive, and a comment behind it, are none of its business.
     let mut archive = [b"#!/bin/sh\n".to_vec(), archive(&members)].concat();
     let end = archive.len();
@@ -190,8 +196,15 @@ fn other_methods_and_encryption_are_refused_by_name() {
     }
     let unknown = Member { method: 77, ..stored("x.npy", &npy) };
     assert!(member_refusal(unknown).ends_with("is compressed with the unknown method 77"));
-    let encrypted = Member { flags: 1, ..stored("x.npy", &npy) };
-    assert_eq!(member_refusal(encrypted), "member \"x.npy\": is encrypted");
+    for (bit, why) in [
+        (0, "is encrypted"),
+        (5, "holds a patch for another file"),
+        (6, "is encrypted"),
+        (13, "is encrypted"),
+    ] {
+        let member = Member { flags: 1 << bit, ..stored("x.npy", &npy) };
+        assert_eq!(member_refusal(member), format!("member \"x.npy\": {why}"));
+    }
 }
 
 #[test]

@@ -209,9 +209,11 @@ fn the_order_of_the_data_and_of_the_metadata_is_kept() {
 
 #[test]
 fn a_file_may_hold_nothing() {
-    let mut empty = open(file("{}", 0)).unwrap();
-    assert!(empty.headers().is_empty() && empty.metadata().is_empty());
-    assert_eq!(copied(&mut empty), file("{}      ", 0));
+    for header in ["{}", r#"{"__metadata__":{}}"#, r#"{"__metadata__":null}"#] {
+        let mut empty = open(file(header, 0)).unwrap();
+        assert!(empty.headers().is_empty() && empty.metadata().is_empty());
+        assert_eq!(copied(&mut empty), file("{}      ", 0));
+    }
 }
 
 #[test]

@@ -209,26 +209,25 @@ impl Files {
         chosen: &[Vec<usize>],
         ignored: &[String],
     ) -> Result<(), Failure> {
-        let header = |file: usize, indices: &[usize]| &opened[file].headers()[indices[file]];
+        let annotations = |file: usize, indices: &[usize]| opened[file].annotations(indices[file]);
         let said = |value: Option<String>| {
             value.map_or("missing".to_owned(), |value| Shown(value).to_string())
         };
         let file = |number: usize| shown_path(self.inputs[number].path());
         let (mut lines, mut attributes) = (Vec::new(), Vec::new());
         for indices in chosen {
-            let first = header(0, indices);
+            let name = &opened[0].headers()[indices[0]].name;
+            let first = annotations(0, indices);
             let mut known: Vec<&str> = ignored.iter().map(String::as_str).collect();
             for number in 1..opened.len() {
-                let own = &header(number, indices).annotations;
-                for Difference { attribute, values } in
-                    first.annotations.differences_of_meaning(own)
-                {
+                let own = annotations(number, indices);
+                for Difference { attribute, values } in first.differences_of_meaning(&own) {
                     if known.contains(&attribute) {
                         continue;
                     }
                     known.push(attribute);
                     let [one, other] = values.map(said);
-                    let (name, one_file, other_file) = (Shown(&first.name), file(0), file(number));
+                    let (name, one_file, other_file) = (Shown(name), file(0), file(number));
                     lines.push(format!(
                         "  {name}: {attribute} is {one} in {one_file}, {other} in {other_file}"
                     ));

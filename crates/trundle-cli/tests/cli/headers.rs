@@ -206,8 +206,11 @@ fn what_would_be_lost_or_cannot_be_read_is_said() {
         );
         assert_eq!(run.stderr, warning);
     }
+    place.write("z.nii", &nifti(&tensor, 0.25));
+    let scaled = "  x: scl_slope is 0.5 in x.nii, 0.25 in z.nii\n";
     for (args, code, words) in [
-        (&["info", "x.nii.gz"][..], 3, "is compressed with gzip: gunzip it first"),
+        (&["concat", "x.nii", "z.nii", "--axis", "0", "-o", "both.npy"][..], 3, scaled),
+        (&["info", "x.nii.gz"], 3, "is compressed with gzip: gunzip it first"),
         (&["flip", "x.nii", "--axes", "0", "-o", "y.nii"], 3, "nii is read, but not written"),
         (&["flip", "x.nrrd", "--axes", "0", "-o", "y.nrrd"], 3, "nrrd is read, but not written"),
         (&["flip", "x.npy", "--axes", "0", "-o", "y.gguf"], 3, "gguf is read, but not written"),

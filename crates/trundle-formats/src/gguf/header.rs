@@ -13,6 +13,8 @@ const MAX_DIMENSIONS: u32 = 64;
 pub(super) struct Stated {
     /// The values that are no arrays.
     pub metadata: Vec<(String, String)>,
+    /// The keys of the arrays.
+    pub arrays: Vec<String>,
     pub tensors: Vec<Entry>,
     /// The data of each tensor begins at a multiple of this.
     pub alignment: u64,
@@ -33,8 +35,12 @@ impl Stated {
     pub(super) fn read(reader: &mut HeaderReader<'_>) -> Result<Stated, Problem> {
         let tensors = read_start(reader)?;
         let pairs = u64::from_le_bytes(reader.array("the number of pairs")?);
-        let mut stated =
-            Stated { metadata: Vec::new(), tensors: Vec::new(), alignment: DEFAULT_ALIGNMENT };
+        let mut stated = Stated {
+            metadata: Vec::new(),
+            arrays: Vec::new(),
+            tensors: Vec::new(),
+            alignment: DEFAULT_ALIGNMENT,
+        };
         // No more is reserved than the counts are followed by.
         for _ in 0..pairs {
             stated.read_pair(reader)?;
@@ -55,7 +61,10 @@ impl Stated {
         if key == ALIGNMENT_KEY {
             self.alignment = alignment(kind, value.as_deref())?;
         }
-        self.metadata.extend(value.map(|value| (key, value)));
+        match value {
+            Some(value) => self.metadata.push((key, value)),
+            None => self.arrays.push(key),
+        }
         Ok(())
     }
 }

@@ -5,7 +5,7 @@
 //! fastest axis there, and are reversed. Tensors are listed in the order of their data. Quantised ones
 //! are told apart: their elements share bytes in blocks, so that none can be moved by itself. Values
 //! that are texts, numbers or booleans are kept as texts; arrays, such as the words of a tokenizer,
-//! are left out. What lies between the data of tensors, and behind it, is ignored.
+//! are left out with a warning. What lies between the data of tensors, and behind it, is ignored.
 //!
 //! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>
 
@@ -46,7 +46,7 @@ const DEFAULT_ALIGNMENT: u64 = 32;
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     let mut reader = HeaderReader::new(&mut source, MAX_HEADER_BYTES);
-    let Stated { metadata, mut tensors, alignment } = Stated::read(&mut reader)?;
+    let Stated { metadata, arrays, mut tensors, alignment } = Stated::read(&mut reader)?;
     let end = reader.position();
     drop(reader);
     // The header is far shorter than what could not be rounded up.
@@ -71,6 +71,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let start = if headers.is_empty() { end } else { start };
     let mut contents = Uncompressed::new(headers, metadata, start, source, Rest::Ignored)?;
     contents.set_unreadable(unreadable);
+    contents.set_unread(arrays.into_iter().map(|key| format!("array {key}")).collect());
     Ok(contents)
 }
 

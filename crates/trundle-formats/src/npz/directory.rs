@@ -1,7 +1,7 @@
 //! The directory of an archive, and whether the archive is what it says.
 
 use rawzip::{
-    CompressionMethod, ErrorKind, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder,
+    CompressionMethod, EntryFlags, ErrorKind, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder,
     ZipFileHeaderRecord,
 };
 
@@ -18,6 +18,9 @@ const LOCAL_HEADER_BYTES: u64 = 30;
 
 /// Deflate makes no more than this many bytes of one: 258 of two bits.
 const MOST_INFLATED: u64 = 1032;
+
+/// The flag of a member whose data is the difference from another file.
+const PATCH: u16 = 1 << 5;
 
 /// A member as the directory has it.
 struct Entry {
@@ -114,8 +117,13 @@ fn entry(record: &ZipFileHeaderRecord<'_>, ending: &str) -> Result<Entry, Proble
         Err(problem) => return Err(member.problem(problem)),
     };
     let (wayfinder, header_offset) = (record.wayfinder(), record.local_header_offset());
-    let is_encrypted = record.flags().is_encrypted();
+    let is_encrypted = is_encrypted(record.flags());
     Ok(Entry { name: raw, wayfinder, method, header_offset, is_encrypted, member, fault })
+}
+
+/// Returns whether the data of a member is encrypted, or its headers are.
+fn is_encrypted(flags: EntryFlags) -> bool {
+    flags.is_encrypted() || flags.has_strong_encryption() || flags.is_masked()
 }
 
 /// The text of a name: UTF-8 if it is marked as that, else code page 437, as Python reads it.
@@ -149,8 +157,11 @@ fn check(member: &Member, record: &ZipFileHeaderRecord<'_>, ending: &str) -> Res
             "is not an {ending} file: its name does not end with {ending}"
         )));
     }
-    if record.flags().is_encrypted() {
+    if is_encrypted(record.flags()) {
         return Err(Problem::Unsupported("is encrypted".to_owned()));
+    }
+    if record.flags().bits() & PATCH != 0 {
+        return Err(Problem::Unsupported("holds a patch for another file".to_owned()));
     }
     let (packed, bytes) = (member.packed_bytes, member.bytes);
     match record.compression_method() {
@@ -203,7 +214,7 @@ impl Entry {
             "name"
         } else if local.compression_method() != self.method {
             "method"
-        } else if local.flags().is_encrypted() != self.is_encrypted {
+        } else if is_encrypted(local.flags()) != self.is_encrypted {
             "encryption"
         } else if is_complete && sizes != (self.member.packed_bytes, self.member.bytes) {
             "size"

@@ -4,7 +4,7 @@
 //! trusted: its members must lie apart from each other, so that no data is counted twice, their
 //! names must stay below the folder that they would be unpacked to, and what the directory says of
 //! a member must be what stands before its data, in its .npy header and in its CRC-32. Bytes
-//! behind the data of a member are ignored, as `numpy.load` ignores them. Members that are no .npy
+//! behind the data of a member are left out with a warning; `numpy.load` ignores them. Members that are no .npy
 //! files, or that nobody but Python can read, are told apart from the others, so that no one loses
 //! them without a word.
 //!
@@ -97,11 +97,13 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
 /// What a member says of its tensor, and the bytes that it takes to say so.
 fn read_header(member: &Member, source: &mut Source) -> Result<(Header, u64), Problem> {
     let mut reader = member.read(source)?;
-    let (header, header_bytes) = npy::read_header(&mut reader, member.tensor_name().to_owned())?;
+    let (mut header, header_bytes) =
+        npy::read_header(&mut reader, member.tensor_name().to_owned())?;
     let (expected, got) = (header.data_bytes as u64, member.bytes.saturating_sub(header_bytes));
     if got < expected {
         return Err(Problem::Truncated { part: "the data", expected, got });
     }
+    header.annotations.unread.extend((got > expected).then(|| npy::BEHIND_DATA.to_owned()));
     let data_offset = member.place_of(header_bytes);
     Ok((Header { data_offset, ..header }, header_bytes))
 }

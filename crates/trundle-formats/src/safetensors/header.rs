@@ -59,11 +59,11 @@ impl<'de> Visitor<'de> for StatedVisitor {
         while let Some(key) = map.next_key::<String>()? {
             if key != METADATA {
                 tensors.push((key, map.next_value()?));
-            } else if metadata.replace(map.next_value::<Pairs>()?).is_some() {
+            } else if metadata.replace(map.next_value::<Option<Pairs>>()?).is_some() {
                 return Err(A::Error::custom(format!("\"{METADATA}\" occurs twice")));
             }
         }
-        let Pairs(metadata) = metadata.unwrap_or_default();
+        let Pairs(metadata) = metadata.flatten().unwrap_or_default();
         Ok(Stated { metadata, tensors })
     }
 }
