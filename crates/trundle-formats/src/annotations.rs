@@ -26,7 +26,7 @@ trundle_core::fingerprint!(struct Annotations { dimension_names, attributes, fil
 pub const AXES_KEY: &str = "trundle.axes";
 
 /// The attributes that say how to decode elements, or in which unit they are, by the conventions of CF, netCDF
-/// and of NIfTI.
+/// and of `NIfTI`.
 const DECODING: [&str; 9] = [
     "scale_factor",
     "add_offset",

@@ -53,7 +53,7 @@ struct Version {
     intercept_at: usize,
     pixdim_at: usize,
     /// The fields that are not read: their bytes, which are zero if the field is not used.
-    unread: &'static [(&'static str, &'static [Range<usize>])],
+    unread: &'static [(&'static str, Range<usize>)],
     /// Whether sizes and the offset are of 64 bits, and the scaling of f64: else they are i16, f32 and f32.
     is_wide: bool,
 }
@@ -72,15 +72,18 @@ const NIFTI_1: Version = Version {
     pixdim_at: 76,
     unread: &[
         // Its two codes.
-        ("affine transformation", &[252..256]),
-        ("directions of the scan", &[39..40]),
-        ("intent", &[56..70, 328..344]),
-        ("slice timing", &[74..76, 120..123, 132..136]),
-        ("units", &[123..124]),
-        ("display range", &[124..132]),
-        ("time offset", &[136..140]),
-        ("description", &[148..228]),
-        ("auxiliary file", &[228..252]),
+        ("affine transformation", 252..256),
+        ("directions of the scan", 39..40),
+        ("intent", 56..70),
+        ("intent", 328..344),
+        ("slice timing", 74..76),
+        ("slice timing", 120..123),
+        ("slice timing", 132..136),
+        ("units", 123..124),
+        ("display range", 124..132),
+        ("time offset", 136..140),
+        ("description", 148..228),
+        ("auxiliary file", 228..252),
     ],
     is_wide: false,
 };
@@ -99,15 +102,18 @@ const NIFTI_2: Version = Version {
     intercept_at: 184,
     pixdim_at: 104,
     unread: &[
-        ("affine transformation", &[344..352]),
-        ("directions of the scan", &[524..525]),
-        ("intent", &[80..104, 504..524]),
-        ("slice timing", &[208..216, 224..240, 496..500]),
-        ("units", &[500..504]),
-        ("display range", &[192..208]),
-        ("time offset", &[216..224]),
-        ("description", &[240..320]),
-        ("auxiliary file", &[320..344]),
+        ("affine transformation", 344..352),
+        ("directions of the scan", 524..525),
+        ("intent", 80..104),
+        ("intent", 504..524),
+        ("slice timing", 208..216),
+        ("slice timing", 224..240),
+        ("slice timing", 496..500),
+        ("units", 500..504),
+        ("display range", 192..208),
+        ("time offset", 216..224),
+        ("description", 240..320),
+        ("auxiliary file", 320..344),
     ],
     is_wide: true,
 };
@@ -308,9 +314,8 @@ impl Fields {
     /// Lists the fields that are used and not read, and the extensions, as messages call them.
     fn unread(&self, extender: &[u8]) -> Vec<String> {
         let Version { unread, pixdim_at, is_wide, .. } = self.version;
-        let is_used =
-            |bytes: &Range<usize>| self.bytes[bytes.clone()].iter().any(|byte| *byte != 0);
-        let used = unread.iter().filter(|(_, fields)| fields.iter().any(is_used));
+        let is_used = |at: &Range<usize>| self.bytes[at.clone()].iter().any(|byte| *byte != 0);
+        let used = unread.iter().filter(|(_, at)| is_used(at)).map(|(name, _)| *name);
         let step = if *is_wide { 8 } else { 4 };
         let mut sizes =
             (1..=MAX_DIMENSIONS as usize).map(|axis| self.float(pixdim_at + axis * step));
@@ -319,7 +324,10 @@ impl Fields {
         let is_extended = extender.first().is_some_and(|first| *first != 0);
         let others = [("voxel sizes", is_sized), ("extensions", is_extended)];
         let others = others.into_iter().filter(|(_, is)| *is).map(|(name, _)| name);
-        used.map(|(name, _)| *name).chain(others).map(str::to_owned).collect()
+        let mut names: Vec<String> = used.chain(others).map(str::to_owned).collect();
+        // Several fields have one name.
+        names.dedup();
+        names
     }
 
     /// How the numbers are to be scaled, if that changes them: a slope of 0 stands for none.
