@@ -179,14 +179,19 @@ impl Location {
 
     /// How many [`Location::spans`] `bounds` are.
     pub(crate) fn count_spans(&self, bounds: &[Range<usize>]) -> usize {
-        let along = |(range, cuts): (&Range<usize>, &Vec<usize>)| {
-            let first = cuts.partition_point(|cut| *cut <= range.start);
-            let end = cuts.partition_point(|cut| *cut < range.end);
-            (end + 1).saturating_sub(first)
-        };
         match self {
             Location::RowMajor { .. } => 1,
-            Location::Chunks(chunks) => bounds.iter().zip(&chunks.cuts).map(along).product(),
+            Location::Chunks(chunks) => chunks.parts(bounds).map(|parts| parts.len()).product(),
+        }
+    }
+
+    /// The first of the [`Location::spans`] of `bounds`, without a list of the others; `None` if there are none.
+    pub(crate) fn first_span(&self, bounds: &[Range<usize>]) -> Option<Bounds> {
+        match self {
+            Location::RowMajor { .. } => Some(bounds.to_vec()),
+            Location::Chunks(chunks) => {
+                chunks.parts(bounds).map(|mut parts| parts.next()).collect()
+            }
         }
     }
 
@@ -239,15 +244,25 @@ impl Chunks {
         (first, chunk)
     }
 
+    /// For each axis the ranges that chunks cut `bounds` into.
+    fn parts<'a>(
+        &'a self,
+        bounds: &'a [Range<usize>],
+    ) -> impl Iterator<Item = impl ExactSizeIterator<Item = Range<usize>> + 'a> + 'a {
+        bounds.iter().zip(&self.cuts).map(|(range, cuts)| {
+            let first = cuts.partition_point(|cut| *cut <= range.start).saturating_sub(1);
+            let end = cuts.partition_point(|cut| *cut < range.end).min(cuts.len() - 1);
+            let end = if range.is_empty() { first } else { end + 1 };
+            let met = &cuts[first..end.max(first)];
+            met.windows(2).map(move |cut| cut[0].max(range.start)..cut[1].min(range.end))
+        })
+    }
+
     /// `bounds` cut into parts of chunks, in the order of the chunks.
     fn spans(&self, bounds: &[Range<usize>]) -> Vec<Bounds> {
         let mut spans = vec![Vec::with_capacity(bounds.len())];
-        for (range, cuts) in bounds.iter().zip(&self.cuts) {
-            let along: Bounds = cuts
-                .windows(2)
-                .map(|cut| cut[0].max(range.start)..cut[1].min(range.end))
-                .filter(|part| !part.is_empty())
-                .collect();
+        for parts in self.parts(bounds) {
+            let along: Bounds = parts.collect();
             spans = spans
                 .iter()
                 .flat_map(|span| {
@@ -380,6 +395,15 @@ mod tests {
     }
 
     #[test]
+    fn the_first_of_many_spans_is_found_without_a_list_of_all() {
+        let location = Location::Chunks(Chunks::packed(&[1 << 12; 5], &[1; 5]));
+        let bounds = [1..4096, 2..4096, 3..4096, 4..4096, 5..4096];
+        assert_eq!(location.first_span(&bounds), Some(vec![1..2, 2..3, 3..4, 4..5, 5..6]));
+        let count: usize = bounds.iter().map(Range::len).product();
+        assert_eq!(location.count_spans(&bounds), count);
+    }
+
+    #[test]
     fn chunks_hold_every_element_once_and_follow_one_another() {
         let location =
             Location::Chunks(Chunks::new(vec![vec![0, 1, 4], vec![1, 3, 4], vec![0, 5]]));
@@ -388,7 +412,9 @@ mod tests {
         assert_eq!(spans.len(), 4);
         for bounds in boxes(&[4, 3, 5]) {
             let bounds = [bounds[0].clone(), bounds[1].start + 1..bounds[1].end + 1, 0..5];
-            assert_eq!(location.count_spans(&bounds), location.spans(&bounds).len(), "{bounds:?}");
+            let spans = location.spans(&bounds);
+            assert_eq!(location.count_spans(&bounds), spans.len(), "{bounds:?}");
+            assert_eq!(location.first_span(&bounds).as_ref(), spans.first(), "{bounds:?}");
         }
         let all: Vec<usize> = spans.iter().flat_map(|span| positions(&location, span)).collect();
         assert_eq!(all, (0..elements(&whole)).collect::<Vec<_>>());

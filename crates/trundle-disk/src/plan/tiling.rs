@@ -100,7 +100,7 @@ impl Tile {
     /// How many runs are read, and how many written, if all spans have as many as the first.
     pub(crate) fn runs(&self, from: &[&Location], to: &Location) -> (usize, usize) {
         let of_one = |span: &Bounds| to.count_spans(&self.out) * to.runs(span).count();
-        let written = to.spans(&self.out).first().map_or(0, of_one);
+        let written = to.first_span(&self.out).as_ref().map_or(0, of_one);
         let read = self.sources.iter().map(|(input, source)| from[*input].runs(source).count());
         (read.sum(), written)
     }
