@@ -94,7 +94,7 @@ pub(crate) struct Resources<'a> {
 const LISTS_SHARE: usize = 16;
 
 /// Tiles may have so many spans in little memory too.
-const LEAST_SPANS: usize = 256;
+pub(crate) const LEAST_SPANS: usize = 256;
 
 /// Two passes have to be so many times as quick as one, since they take twice the bytes and the
 /// space for a temporary file, which is certain, while how quick they are is not.
