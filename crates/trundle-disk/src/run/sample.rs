@@ -42,7 +42,7 @@ impl Steps {
         let least = size.div_ceil(most.max(1));
         let step = match least > chunk {
             true => least.checked_next_multiple_of(chunk),
-            false => (least..=2 * least).take(MOST_TRIED).find(|step| chunk % step == 0),
+            false => (least..=2 * least).take(MOST_TRIED).find(|step| chunk.is_multiple_of(*step)),
         };
         let step = step.unwrap_or(least);
         let start = (step / 2).min(size - 1);
@@ -84,7 +84,8 @@ impl Sample {
         // job reads the same chunks anyway, so it moves all of their elements, and some are kept.
         let step_of_job = |axis: usize| match (&header.chunk, width) {
             (Some(chunk), Width::Bytes(_))
-                if chunk[axis] % steps[axis].step != 0 && steps[axis].step % chunk[axis] != 0 =>
+                if !chunk[axis].is_multiple_of(steps[axis].step)
+                    && !steps[axis].step.is_multiple_of(chunk[axis]) =>
             {
                 1
             }
@@ -254,7 +255,9 @@ mod tests {
         assert_eq!(spread(1 << 40, 512, 5).1 % 5, 0);
         assert_eq!(spread(5, 0, 1), (2, 5, 1));
         for (size, most) in (1..40).flat_map(|size| (1..40).map(move |most| (size, most))) {
-            (1..9).for_each(|chunk| drop(spread(size, most, chunk)));
+            for chunk in 1..9 {
+                spread(size, most, chunk);
+            }
         }
     }
 
