@@ -129,7 +129,7 @@ impl FromStr for Slice {
 
 impl Slice {
     /// The default slice: the last two axes, in the middle of all others; with the last axis behind
-    /// them in colour if it is known to hold [channels](is_picture). Axes of size 1 behind at least
+    /// them in colour if it is known to hold channels. Axes of size 1 behind at least
     /// two others are skipped: a grey picture is often (h, w, 1).
     pub fn middle(shape: &Shape, dtype: DType, names: &AxisNames) -> Slice {
         let mut end = shape.rank();
