@@ -301,7 +301,7 @@ def finish(path: str | os.PathLike[str]) -> None:
     Plan.load(path).finish()
 
 
-def _check_progress(progress: object) -> None:
+def _check_progress(progress: Any) -> None:
     """Check that `progress` can be called, before anything is written."""
     if progress is not None and not callable(progress):
         raise TypeError(
