@@ -4,6 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use trundle_core::{DType, Shape, Width};
 use trundle_zarr::{Object, Store, ZarrArray};
@@ -147,7 +149,7 @@ fn mask_of_version_2(array: &ZarrArray) -> Option<Value> {
     }
     match (element.dtype(), element.integer(&array.fill)) {
         (DType::F16 | DType::F32 | DType::F64, _) => {
-            Some(base64(element.value(&array.fill)?.to_le_bytes()).into())
+            Some(STANDARD.encode(element.value(&array.fill)?.to_le_bytes()).into())
         }
         (_, Some(integer)) => {
             let signed = i64::try_from(integer).map(Value::from);
@@ -155,14 +157,6 @@ fn mask_of_version_2(array: &ZarrArray) -> Option<Value> {
         }
         _ => None,
     }
-}
-
-/// Bytes in base 64 (RFC 4648, section 4).
-fn base64(bytes: [u8; 8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let word = u128::from(u64::from_be_bytes(bytes)) << 8;
-    let digit = |at: usize| char::from(DIGITS[(word >> (66 - 6 * at)) as usize & 63]);
-    (0..11).map(digit).chain(['=']).collect()
 }
 
 impl Contents for Arrays {

@@ -1,10 +1,11 @@
 //! Types of elements that are written.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::attribute::Encoded;
 use super::encode::{Encoder, dataspace};
-use crate::dataset::from_base64;
 use crate::datatype::{Class, Datatype, Float};
 use crate::error::Error;
 
@@ -69,7 +70,9 @@ impl Element {
         let bytes = match &self.datatype.class {
             Class::Float { kind, .. } => {
                 let float = match value {
-                    Value::String(text) => f64::from_le_bytes(from_base64(text)?.try_into().ok()?),
+                    Value::String(text) => {
+                        f64::from_le_bytes(STANDARD.decode(text).ok()?.try_into().ok()?)
+                    }
                     other => other.as_f64()?,
                 };
                 match kind {
