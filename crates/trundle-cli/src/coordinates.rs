@@ -10,8 +10,8 @@ use crate::operation::Operation;
 use crate::say::say;
 use crate::selection::Choice;
 
-/// Says what about the movement may not be meant: shifts that move nothing, and named axes along which tensors of the
-/// output no longer fit each other.
+/// Warns of likely mistakes: shifts that move nothing, and tensors of the output that no longer fit each other along a
+/// named axis.
 pub(crate) fn warn(
     operation: &Operation,
     headers: &[Header],
@@ -57,10 +57,10 @@ fn idle_shifts(headers: &[Header], choice: &Choice<'_>) -> BTreeSet<(i64, usize)
 
 /// Two tensors of a group that share a named axis, and no longer fit each other along it.
 struct Apart<'a> {
-    /// The one that was moved along the axis.
+    /// The tensor that was moved along the axis.
     moved: &'a str,
     other: &'a str,
-    /// Whether the other one was not moved along the axis.
+    /// Whether the other tensor was not moved along the axis.
     is_kept: bool,
 }
 
@@ -71,14 +71,14 @@ fn apart<'a>(
     choice: &Choice<'_>,
 ) -> BTreeMap<&'a str, Apart<'a>> {
     let mut apart = BTreeMap::new();
-    // Maps by lengths and indices are as large as these, and are what such operators are not asked for by name.
+    // A map with a table of lengths or indices can be large, and such operators take no axis names.
     if operation.numbers_bytes > 0 {
         return apart;
     }
     let mut first_of = BTreeMap::new();
     let mut own: Vec<usize> =
         (0..headers.len()).filter(|index| !choice.is_left_out(*index)).collect();
-    // Coordinates are named rather than others.
+    // A message names a coordinate if it can.
     own.sort_by_key(|index| headers[*index].shape.rank() != 1);
     for index in own {
         let header = &headers[index];

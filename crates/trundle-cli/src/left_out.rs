@@ -1,13 +1,13 @@
-//! What an output does not have of its files' metadata, in words for people.
+//! Messages and JSON about the metadata that an output cannot hold.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use trundle_disk::LeftOut;
 
 use crate::selection::listed;
 
-/// One line for each reason. The metadata of the file is not among them.
+/// Formats one line for each reason. The file's own metadata has a message elsewhere.
 pub(crate) fn lines(left: &LeftOut) -> Vec<String> {
     let LeftOut { attributes, axis_names, fill_values, unread, .. } = left;
     let LeftOut { compressed, chunked, unlimited, outdated_ngff, bfloat16, .. } = left;
@@ -24,7 +24,7 @@ pub(crate) fn lines(left: &LeftOut) -> Vec<String> {
     if !unread.is_empty() {
         lines.push(format!("left out, as trundle does not read them: {}", counted(unread)));
     }
-    let were = |names: &std::collections::BTreeSet<String>, what: &str| {
+    let were = |names: &BTreeSet<String>, what: &str| {
         let were = if names.len() == 1 { "was" } else { "were" };
         (!names.is_empty()).then(|| format!("{} {were} {what}", listed(names.iter())))
     };
@@ -50,7 +50,7 @@ pub(crate) fn lines(left: &LeftOut) -> Vec<String> {
     lines
 }
 
-/// The same for `--json`; none if nothing is left out.
+/// Builds the object for `--json`. `None` if nothing is left out.
 pub(crate) fn report(left: &LeftOut) -> Option<Value> {
     let fields = json!({
         "attributes": left.attributes,
@@ -72,7 +72,7 @@ pub(crate) fn report(left: &LeftOut) -> Option<Value> {
     (!fields.is_empty()).then_some(Value::Object(fields))
 }
 
-/// Names, each with the number of tensors where these are several.
+/// Lists names. A name of several tensors has their number behind it.
 fn counted(names: &BTreeMap<String, usize>) -> String {
     let name = |(name, count): (&String, &usize)| match count {
         1 => name.clone(),

@@ -38,7 +38,7 @@ fn refused_by(needed: u64, whose: &str, limit: u64) -> Failure {
     Failure::refused(format!("{needed} of memory are needed, {whose} {limit}"))
 }
 
-/// So many bytes, to the last one.
+/// Formats a number of bytes exactly, with a readable unit behind it.
 pub(crate) fn exact(bytes: u64) -> String {
     match bytes {
         0..1024 => readable(bytes),
@@ -46,34 +46,33 @@ pub(crate) fn exact(bytes: u64) -> String {
     }
 }
 
-/// The bytes of memory that a command may take: `--max-mem`, or else a quarter of what the machine has
-/// free.
+/// Returns the bytes of memory that a command may take: `--max-mem`, or a quarter of the free memory.
 pub(crate) fn limit(max_mem: Option<Bytes>) -> u64 {
-    /// Where the system does not tell.
+    /// The limit if the free memory is unknown.
     const UNKNOWN: u64 = 4 << 30;
     max_mem.map_or_else(|| available().unwrap_or(UNKNOWN) / 4, |Bytes(limit)| limit)
 }
 
-/// The share of one of so many workers of the [limit], of which this process keeps what it takes itself.
+/// Returns the share of each worker in the [limit], after the memory of this process is taken off.
 pub(crate) fn share(max_mem: Option<Bytes>, workers: usize) -> u64 {
     let limit = limit(max_mem);
     (limit - own_within(limit)) / workers.max(1) as u64
 }
 
-/// What says how much of `--max-mem` the process itself takes, in place of what it finds.
+/// The environment variable that sets how much memory the process itself takes.
 const VARIABLE: &str = "TRUNDLE_OWN_MEMORY";
 
-/// Checks that it says so, if it says anything.
+/// Checks the environment variable, if it is set.
 ///
 /// # Errors
-/// If it is no number of bytes.
+/// If its value is not a number of bytes.
 pub(crate) fn check_variable() -> Result<(), Failure> {
     told()
         .map(drop)
         .map_err(|(text, why)| Failure::usage(format!("{VARIABLE} is \"{text}\": {why}")))
 }
 
-/// What it says; an empty one is as good as none.
+/// Reads the environment variable. An empty value counts as unset.
 fn told() -> Result<Option<u64>, (String, String)> {
     let Some(text) = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -82,43 +81,43 @@ fn told() -> Result<Option<u64>, (String, String)> {
     bytes.map(|Bytes(bytes)| Some(bytes)).map_err(|why| (text, why))
 }
 
-/// With less than this beside what the process takes itself, its threads alone may be too many.
+/// A job needs at least this much besides the memory of the process itself, for its threads.
 const LEAST_BYTES: u64 = 6 << 20;
 
-/// A limit leaves a job this much: a limit that is too low does not count all of what the process takes itself.
+/// Every limit from this one on leaves a job this much. If the limit is too low for that, the process itself counts less.
 const ROOM_BYTES: u64 = 8 << 20;
 
 /// Whether all of the process is this program's, and `--max-mem` the limit of all of it.
 static IS_PROGRAM: AtomicBool = AtomicBool::new(false);
 
-/// Has `--max-mem` be the limit of all that the process takes from now on, its code too. Where this is a part of
-/// another program, it is that of what is taken beside.
+/// Makes `--max-mem` limit the whole process from now on, its code included. In another program, such as a Python
+/// interpreter, it limits only the memory of the job.
 pub(crate) fn count_program() {
     IS_PROGRAM.store(true, Ordering::Relaxed);
 }
 
-/// The least that a movement can do with, beside what the process takes itself.
+/// Returns the least memory that a job needs besides the process itself.
 pub(crate) fn least() -> u64 {
     if own() > 0 { LEAST_BYTES } else { 0 }
 }
 
-/// So many bytes, and what the process takes itself as far as it counts within `limit`.
+/// Adds the memory of the process itself to a number of bytes, as far as it counts within `limit`.
 pub(crate) fn beside(bytes: u64, limit: u64) -> u64 {
     own_within(limit).saturating_add(bytes)
 }
 
-/// The `limit` with which a job fits that needs so many bytes, counted [beside](beside) the process within a lower limit.
+/// Returns a limit that is enough for a job that was refused with `limit`, where `needed` is the result of [`beside`].
 pub(crate) fn enough(needed: u64, limit: u64) -> u64 {
     needed.saturating_add(own() - own_within(limit))
 }
 
-/// What the process takes itself, as far as it counts within a limit.
+/// Returns the memory of the process itself, as far as it counts within a limit.
 fn own_within(limit: u64) -> u64 {
     own().min(limit.saturating_sub(ROOM_BYTES))
 }
 
-/// What the process takes itself: the files that its code comes from, all of which may come into memory, and what it
-/// has allocated when this is first asked. In whole MiB, so that the same command finds the same.
+/// Returns the memory of the process itself: the files of its code, all of which may be loaded, and its allocations when
+/// this is first called. It is rounded up to whole MiB, so that the same command always gets the same.
 fn own() -> u64 {
     static OWN: OnceLock<u64> = OnceLock::new();
     if !IS_PROGRAM.load(Ordering::Relaxed) {
@@ -130,10 +129,10 @@ fn own() -> u64 {
     })
 }
 
-/// What a process takes itself where the system does not tell.
+/// The memory of the process itself if the system does not tell it.
 const UNKNOWN_OWN: u64 = 24 << 20;
 
-/// The bytes of the files that are mapped into the process, and of what it has allocated, where Linux tells.
+/// Returns the bytes of the files that are mapped into the process and of its allocations. `None` except on Linux.
 fn found() -> Option<u64> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let of_file = |line: &str| -> Option<u64> {
@@ -150,12 +149,12 @@ fn found() -> Option<u64> {
     Some(code + kib * 1024)
 }
 
-/// The bytes that the process can use without swapping, where Linux tells.
+/// Returns the bytes that the process can use without swapping. `None` except on Linux.
 fn available() -> Option<u64> {
     [machine_available(), group_available()].into_iter().flatten().min()
 }
 
-/// What is left of the memory that the process's control group may use, if that is limited.
+/// Returns the memory that the limit of the process's control group leaves, if there is a limit.
 fn group_available() -> Option<u64> {
     let read = |name: &str| -> Option<u64> {
         std::fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok()?.trim().parse().ok()
@@ -163,7 +162,7 @@ fn group_available() -> Option<u64> {
     Some(read("memory.max")?.saturating_sub(read("memory.current")?))
 }
 
-/// What the machine has left.
+/// Returns the free memory of the machine.
 fn machine_available() -> Option<u64> {
     let memory = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

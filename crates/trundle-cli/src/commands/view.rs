@@ -25,7 +25,7 @@ const SIDE_OF_A_PNG: usize = 2048;
 /// The same in a terminal, which has fewer lines and columns than these.
 const SIDE_IN_A_TERMINAL: usize = 512;
 
-/// Rows and columns of which fewer are not tried: a smaller picture shows nothing.
+/// The fewest rows and columns of a sampled picture: a smaller one shows nothing.
 const LEAST_SIDE: usize = 64;
 
 /// A slice that takes longer to read is drawn from fewer of its rows and columns.
@@ -96,8 +96,7 @@ impl Drawn {
         Ok(Drawn { index, header, slice, axes })
     }
 
-    /// Reads the elements that are drawn: all of them or, where that takes too much memory or time,
-    /// those of at most `side` rows and columns.
+    /// Reads all elements of the slice. If that takes too much memory or time, reads at most `side` rows and columns.
     ///
     /// # Errors
     /// If the memory is not enough for a small picture, or the file cannot be read.
@@ -143,7 +142,7 @@ impl Drawn {
         }
     }
 
-    /// The indices along each axis of which a picture with so many rows and columns is made.
+    /// Returns the indices along each axis for a picture of at most `side` rows and columns.
     fn steps(&self, side: usize) -> Vec<Steps> {
         let chunk = self.header.chunk.as_deref();
         let of_axis = |(axis, size): (usize, &usize)| match self.axes.indices[axis] {
@@ -219,7 +218,7 @@ fn in_terminal(picture: &Picture) -> String {
     render(picture, columns, rows - 2, palette)
 }
 
-/// One line that says what is drawn, and how to read it.
+/// Describes the picture in one line.
 fn described(drawn: &Drawn, pixels: &Pixels, drawing: &Drawing) -> String {
     let Drawn { header, slice, .. } = drawn;
     let (name, shape) = (header.element.name(), &header.shape);

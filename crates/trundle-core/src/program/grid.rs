@@ -145,7 +145,7 @@ impl Grid {
         }
     }
 
-    /// Follows a layer of a map to what it is made of.
+    /// Follows one layer of a map to its source.
     fn follow(&mut self, layer: &Layer, rest: &mut Vec<Grid>) {
         let Some(axes) = layer.axes() else {
             return self.reshape(layer.out_shape(), layer.in_shape(), rest);
@@ -205,7 +205,7 @@ impl Grid {
         self.directions[at].count = count;
     }
 
-    /// Puts the indices of another tensor in place of those before.
+    /// Replaces the indices by the indices of another tensor.
     fn go_on(&mut self, index: Vec<usize>, steps: impl Fn(&Direction) -> Vec<isize>) {
         self.index = index;
         self.directions.retain(|direction| direction.count > 1);
@@ -260,7 +260,7 @@ impl Program {
     /// One step of a grid towards where its elements come from. The grid keeps a part that stays evenly spaced, and adds
     /// the others to `rest`: they are followed later. False if the elements are given or filled.
     ///
-    /// Law: the origin of each element is that of the element which it is made of.
+    /// Law: each element has the same origin as before the step.
     ///
     /// # Panics
     /// If the tensor has no such elements.

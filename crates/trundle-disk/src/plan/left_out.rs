@@ -19,11 +19,11 @@ pub struct LeftOut {
     pub axis_names: BTreeSet<String>,
     /// The tensors whose fill values are not zero.
     pub fill_values: BTreeSet<String>,
-    /// What the readers of the files cannot hold, as messages call it.
+    /// Metadata that a reader does not read, by the names that messages use.
     pub unread: BTreeMap<String, usize>,
-    /// The tensors that are compressed, and those that are only in chunks.
+    /// The tensors that are compressed.
     pub compressed: BTreeSet<String>,
-    /// See `compressed`.
+    /// The tensors that are in chunks without compression.
     pub chunked: BTreeSet<String>,
     /// Axes that are unlimited.
     pub unlimited: BTreeSet<String>,
