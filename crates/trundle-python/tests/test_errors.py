@@ -1,6 +1,6 @@
 """What is refused: with numpy's exceptions, and messages that name the argument and the numbers."""
 
-import importlib.util
+import importlib.metadata
 import re
 
 import numpy as np
@@ -422,8 +422,15 @@ def test_names_of_other_libraries_are_hinted_at():
             getattr(trundle, name)
     with pytest.raises(AttributeError, match="module 'trundle' has no attribute 'nothing'$"):
         _ = trundle.nothing
-    # Whoever only asks whether it is there gets an answer, with and without PyTorch.
-    assert hasattr(trundle, "torch") == (importlib.util.find_spec("torch") is not None)
+    # `hasattr` answers whether PyTorch is installed, is too old or is missing.
+    try:
+        is_new = tuple(map(int, importlib.metadata.version("torch").split(".")[:2])) >= (2, 5)
+    except importlib.metadata.PackageNotFoundError:
+        is_new = False
+    assert hasattr(trundle, "torch") == is_new
+    if not is_new:
+        with pytest.raises(AttributeError, match="'torch': it needs PyTorch 2.5 or newer$"):
+            _ = trundle.torch
 
 
 def test_results_that_no_memory_holds():

@@ -93,10 +93,11 @@ def __getattr__(name: str) -> object:
 
         try:
             return importlib.import_module(".torch", __name__)
-        except ModuleNotFoundError as error:
-            if error.name != "torch":
+        except ImportError as error:
+            # An older PyTorch lacks modules that a newer one has.
+            if (error.name or "").partition(".")[0] != "torch":
                 raise
-            hint = ": PyTorch is not installed"
+            hint = ": it needs PyTorch 2.5 or newer"
     elif name in _NAMED_HERE:
         hint = f"; use trundle.{_NAMED_HERE[name]}"
     raise AttributeError(f"module 'trundle' has no attribute {name!r}{hint}")
