@@ -176,6 +176,11 @@ impl Numbers for Codes<'_> {
 /// Sums numbers that are evenly spaced along some directions.
 fn sum<N: Numbers>(numbers: &N, from: usize, position: usize, spacings: Vec<Spacing>) -> u128 {
     let mut spacings = joined(spacings);
+    if let [row, across, outer @ ..] = &spacings[..]
+        && is_short::<N>(*row, *across)
+    {
+        return sum_short_rows(numbers, from, position, outer, (*across, *row));
+    }
     let is_run = |inner: &Spacing| inner.distance == 1 && inner.count >= N::IN_WORD;
     // A row of words if there is one, otherwise the longest row.
     let inner = match spacings.first() {
@@ -207,6 +212,66 @@ fn joined(mut spacings: Vec<Spacing>) -> Vec<Spacing> {
         goes_on
     });
     spacings
+}
+
+/// A row of fewer bytes is short.
+const SHORT_BYTES: usize = 64;
+
+/// Short rows are collected in so many bytes.
+const COLLECTED_BYTES: usize = 2048;
+
+/// Whether rows are short and, one after another across them, at contiguous positions.
+fn is_short<N: Numbers>(row: Spacing, across: Spacing) -> bool {
+    let is_contiguous = row.distance == 1 && across.distance == row.count;
+    is_contiguous && row.count * N::WIDTH < SHORT_BYTES
+}
+
+/// Sums short rows at contiguous positions: collects the numbers of many rows, and sums them as one row.
+fn sum_short_rows<N: Numbers>(
+    numbers: &N,
+    from: usize,
+    position: usize,
+    outer: &[Spacing],
+    (across, row): (Spacing, Spacing),
+) -> u128 {
+    if let [rest @ .., last] = outer {
+        return (0..last.count).fold(0, |sum, at| {
+            let from = from.wrapping_add_signed(last.stride * at.cast_signed());
+            let position = position + last.distance * at;
+            sum.wrapping_add(sum_short_rows(numbers, from, position, rest, (across, row)))
+        });
+    }
+    let (mut collected, mut sum, mut done) = ([0; COLLECTED_BYTES], 0u128, 0);
+    let bytes = row.count * N::WIDTH;
+    while done < across.count {
+        let rows = ((COLLECTED_BYTES - 8) / bytes).min(across.count - done);
+        let position = position + done * row.count;
+        let lead = position % N::IN_WORD * N::WIDTH;
+        for (at, own) in collected[lead..][..rows * bytes].chunks_exact_mut(bytes).enumerate() {
+            let first = from.wrapping_add_signed(across.stride * (done + at).cast_signed());
+            for (at, number) in own.chunks_exact_mut(N::WIDTH).enumerate() {
+                let index = first.wrapping_add_signed(row.stride * at.cast_signed());
+                number.copy_from_slice(&numbers.get(index).to_le_bytes()[..N::WIDTH]);
+            }
+        }
+        let end = lead + rows * bytes;
+        sum = sum.wrapping_add(sum_bytes(&mut collected, lead..end, position / N::IN_WORD));
+        done += rows;
+    }
+    sum
+}
+
+/// Sums bytes at contiguous positions. The first of the `words` begins in `first`, maybe before the bytes.
+fn sum_bytes(words: &mut [u8; COLLECTED_BYTES], bytes: Range<usize>, first: usize) -> u128 {
+    let padded = bytes.end.next_multiple_of(8);
+    words[..bytes.start].fill(0);
+    words[bytes.end..padded].fill(0);
+    words[..padded].as_chunks().0.iter().enumerate().fold(0u128, |sum, (at, word)| {
+        let begin = if at == 0 { bytes.start } else { 0 };
+        let own = (bytes.end - 8 * at).min(8) - begin;
+        let mask = u64::MAX >> (64 - 8 * own) << (8 * begin);
+        sum.wrapping_add(product(first + at, u64::from_le_bytes(*word) ^ (PATTERN & mask)))
+    })
 }
 
 fn sum_rows<N: Numbers>(
@@ -352,8 +417,8 @@ mod tests {
             (0..40_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         for width in [1, 2, 3, 4, 6, 8, 16] {
             let elements = |from: usize| Elements::Bytes(&bytes[from * width..], width);
-            for (rows, count) in [(1, 2), (3, 7), (8, 37), (19, 16), (24, 37)] {
-                for (distance, first) in [(40, 0), (40, 5), (41, 0), (64, 1)] {
+            for (rows, count) in [(1, 2), (3, 7), (8, 37), (19, 16), (24, 37), (700, 3)] {
+                for (distance, first) in [(40, 0), (40, 5), (41, 0), (64, 1), (count, 1)] {
                     for stride in [1, APART.cast_signed(), -APART.cast_signed()] {
                         let from = if stride < 0 { (count - 1) * APART } else { 0 };
                         let spacings = vec![

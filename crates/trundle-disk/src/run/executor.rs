@@ -383,7 +383,9 @@ impl<'a> Executor<'a> {
         let transfer = Transfer { reads, writes };
         let advance = |bytes: u64| self.advance(bytes);
         let in_flight = (job.readers(), job.writers());
-        transfer.run(in_flight, &advance).map_err(|fault| match fault {
+        let is_stopped = || self.context.observer.is_stopped();
+        transfer.run(in_flight, &advance, &is_stopped).map_err(|fault| match fault {
+            Fault::Stopped => Error::from(Problem::Stopped),
             Fault::Reading(Some(source), error) => reading(run.sources[source].path)(error),
             Fault::Reading(None, source) => {
                 Error::from(Problem::Io { doing: "read a temporary file", source })

@@ -210,21 +210,24 @@ pub(crate) struct Transfer<'a> {
 /// Why a transfer ended early.
 #[derive(Debug)]
 pub(crate) enum Fault {
+    Stopped,
     /// Something cannot be read: which of the job's sources, if it is one.
     Reading(Option<usize>, io::Error),
     Writing(io::Error),
 }
 
-/// One direction of a transfer: what is left, and the first error, after which no request is begun.
-struct Direction<P> {
+/// One direction of a transfer: what is left, and the first error, after which no request is begun. Nor is one begun
+/// after the transfer was stopped.
+struct Direction<'o, P> {
     left: Mutex<Vec<P>>,
     error: Mutex<Option<(Option<usize>, io::Error)>>,
+    is_stopped: &'o (dyn Fn() -> bool + Sync),
 }
 
-impl<'a, M: Send> Direction<Request<'a, M>> {
-    fn new(mut requests: Vec<Request<'a, M>>) -> Self {
+impl<'o, 'a, M: Send> Direction<'o, Request<'a, M>> {
+    fn new(mut requests: Vec<Request<'a, M>>, is_stopped: &'o (dyn Fn() -> bool + Sync)) -> Self {
         requests.reverse();
-        Direction { left: Mutex::new(requests), error: Mutex::new(None) }
+        Direction { left: Mutex::new(requests), error: Mutex::new(None), is_stopped }
     }
 
     fn next(&self) -> Option<Request<'a, M>> {
@@ -238,6 +241,9 @@ impl<'a, M: Send> Direction<Request<'a, M>> {
         advance: &(dyn Fn(u64) + Sync),
     ) {
         while let Some(request) = self.next() {
+            if (self.is_stopped)() {
+                return;
+            }
             let source = request.data.source;
             match take(request) {
                 Ok(bytes) => advance(bytes),
@@ -275,16 +281,18 @@ impl<'a, M: Send> Direction<Request<'a, M>> {
 
 impl Transfer<'_> {
     /// Does it, with up to so many requests that read and that write at once. `written` is told the
-    /// bytes of memory of each request that has been written.
+    /// bytes of memory of each request that has been written; `is_stopped` is asked before each request.
     pub(crate) fn run(
         self,
         (readers, writers): (usize, usize),
         written: &(dyn Fn(u64) + Sync),
+        is_stopped: &(dyn Fn() -> bool + Sync),
     ) -> Result<(), Fault> {
         let shared = Mutex::new(());
         let (readers, writers) =
             (self.reads.len().min(readers.max(1)), self.writes.len().min(writers.max(1)));
-        let (reads, writes) = (Direction::new(self.reads), Direction::new(self.writes));
+        let (reads, writes) =
+            (Direction::new(self.reads, is_stopped), Direction::new(self.writes, is_stopped));
         let (take, put) = (
             |request: Request<'_, &mut [u8]>| request.read(),
             |request: Request<'_, &[u8]>| request.write(&shared),
@@ -301,6 +309,7 @@ impl Transfer<'_> {
         match (reads.fault(), writes.fault()) {
             (_, Some((_, error))) => Err(Fault::Writing(error)),
             (Some((source, error)), None) => Err(Fault::Reading(source, error)),
+            (None, None) if is_stopped() => Err(Fault::Stopped),
             (None, None) => Ok(()),
         }
     }
@@ -308,6 +317,8 @@ impl Transfer<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use trundle::{BitOrder, DType};
 
     use super::*;
@@ -341,7 +352,7 @@ mod tests {
                 memory: &ones[..],
             };
             let transfer = Transfer { reads: Vec::new(), writes: (0..8).map(request).collect() };
-            transfer.run((8, 8), &|_| ()).unwrap();
+            transfer.run((8, 8), &|_| (), &|| false).unwrap();
             assert!(file.all().iter().all(|byte| *byte == 0xff));
         }
     }
@@ -357,7 +368,7 @@ mod tests {
                 requests(data(&from), &Runs::all(20), own, &mut reads);
                 requests(data(&to), &Runs::all(20), out, &mut writes);
             }
-            Transfer { reads, writes }.run((4, 4), &|_| ())
+            Transfer { reads, writes }.run((4, 4), &|_| (), &|| false)
         };
         for several in [1, 5] {
             for before in 0..several {
@@ -368,6 +379,21 @@ mod tests {
             }
             let done = run(several, several, several);
             assert!(done.is_ok(), "{done:?}");
+        }
+    }
+
+    #[test]
+    fn no_request_is_begun_after_the_transfer_was_stopped() {
+        for in_flight in [(1, 1), (4, 4)] {
+            let (to, bytes, mut writes) =
+                (Memory::new(&[], Faults::default()), [1; 100], Vec::new());
+            bytes.chunks(10).for_each(|out| requests(data(&to), &Runs::all(10), out, &mut writes));
+            let written = AtomicU64::new(0);
+            let add = |bytes| drop(written.fetch_add(bytes, Ordering::Relaxed));
+            let is_stopped = || written.load(Ordering::Relaxed) >= 30;
+            let ended = Transfer { reads: Vec::new(), writes }.run(in_flight, &add, &is_stopped);
+            assert!(matches!(ended, Err(Fault::Stopped)), "{ended:?}");
+            assert!(written.into_inner() < 30 + 10 * in_flight.1 as u64);
         }
     }
 }
