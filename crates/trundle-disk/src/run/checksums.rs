@@ -217,16 +217,13 @@ fn joined(mut spacings: Vec<Spacing>) -> Vec<Spacing> {
 /// A row of fewer bytes is short.
 const SHORT_BYTES: usize = 64;
 
-/// Short rows are collected in so many bytes.
-const COLLECTED_BYTES: usize = 2048;
-
 /// Whether rows are short and, one after another across them, at contiguous positions.
 fn is_short<N: Numbers>(row: Spacing, across: Spacing) -> bool {
     let is_contiguous = row.distance == 1 && across.distance == row.count;
     is_contiguous && row.count * N::WIDTH < SHORT_BYTES
 }
 
-/// Sums short rows at contiguous positions: collects the numbers of many rows, and sums them as one row.
+/// Sums short rows at contiguous positions.
 fn sum_short_rows<N: Numbers>(
     numbers: &N,
     from: usize,
@@ -241,37 +238,54 @@ fn sum_short_rows<N: Numbers>(
             sum.wrapping_add(sum_short_rows(numbers, from, position, rest, (across, row)))
         });
     }
-    let (mut collected, mut sum, mut done) = ([0; COLLECTED_BYTES], 0u128, 0);
-    let bytes = row.count * N::WIDTH;
-    while done < across.count {
-        let rows = ((COLLECTED_BYTES - 8) / bytes).min(across.count - done);
-        let position = position + done * row.count;
-        let lead = position % N::IN_WORD * N::WIDTH;
-        for (at, own) in collected[lead..][..rows * bytes].chunks_exact_mut(bytes).enumerate() {
-            let first = from.wrapping_add_signed(across.stride * (done + at).cast_signed());
-            for (at, number) in own.chunks_exact_mut(N::WIDTH).enumerate() {
-                let index = first.wrapping_add_signed(row.stride * at.cast_signed());
-                number.copy_from_slice(&numbers.get(index).to_le_bytes()[..N::WIDTH]);
-            }
+    let mut words = Words::from(position, N::WIDTH);
+    for at in 0..across.count {
+        let mut index = from.wrapping_add_signed(across.stride * at.cast_signed());
+        for _ in 0..row.count {
+            words.push(numbers.get(index), N::WIDTH);
+            index = index.wrapping_add_signed(row.stride);
         }
-        let end = lead + rows * bytes;
-        sum = sum.wrapping_add(sum_bytes(&mut collected, lead..end, position / N::IN_WORD));
-        done += rows;
     }
-    sum
+    words.into_sum()
 }
 
-/// Sums bytes at contiguous positions. The first of the `words` begins in `first`, maybe before the bytes.
-fn sum_bytes(words: &mut [u8; COLLECTED_BYTES], bytes: Range<usize>, first: usize) -> u128 {
-    let padded = bytes.end.next_multiple_of(8);
-    words[..bytes.start].fill(0);
-    words[bytes.end..padded].fill(0);
-    words[..padded].as_chunks().0.iter().enumerate().fold(0u128, |sum, (at, word)| {
-        let begin = if at == 0 { bytes.start } else { 0 };
-        let own = (bytes.end - 8 * at).min(8) - begin;
-        let mask = u64::MAX >> (64 - 8 * own) << (8 * begin);
-        sum.wrapping_add(product(first + at, u64::from_le_bytes(*word) ^ (PATTERN & mask)))
-    })
+/// The sum of numbers at contiguous positions, to which one after another is added.
+struct Words {
+    sum: u128,
+    /// Which word comes next, its bytes so far, and the bits where they begin and end.
+    index: usize,
+    word: u64,
+    begin: usize,
+    end: usize,
+}
+
+impl Words {
+    fn from(position: usize, width: usize) -> Words {
+        let begin = 8 * width * (position % (8 / width));
+        Words { sum: 0, index: position / (8 / width), word: 0, begin, end: begin }
+    }
+
+    fn push(&mut self, number: u64, width: usize) {
+        self.word |= number << self.end;
+        self.end += 8 * width;
+        if self.end == 64 {
+            self.add();
+            (self.index, self.word, self.begin, self.end) = (self.index + 1, 0, 0, 0);
+        }
+    }
+
+    /// Adds the bytes of the next word.
+    fn add(&mut self) {
+        let mask = u64::MAX >> (64 - (self.end - self.begin)) << self.begin;
+        self.sum = self.sum.wrapping_add(product(self.index, self.word ^ (PATTERN & mask)));
+    }
+
+    fn into_sum(mut self) -> u128 {
+        if self.end > self.begin {
+            self.add();
+        }
+        self.sum
+    }
 }
 
 fn sum_rows<N: Numbers>(
