@@ -5,9 +5,6 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-#[cfg(any(feature = "hdf5", feature = "zarr"))]
-use crate::Described;
-
 /// Values in JSON by their names.
 type Attributes = serde_json::Map<String, Value>;
 
@@ -65,13 +62,13 @@ pub(crate) fn with_groups(
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn split_groups(
     metadata: &[(String, String)],
-    tensors: &[Described<'_>],
+    tensors: &[&str],
     is_path: impl Fn(&str) -> bool,
 ) -> (BTreeMap<String, Attributes>, Vec<(String, String)>) {
     let (mut groups, mut of_root) = (BTreeMap::new(), Vec::new());
     for (key, text) in metadata {
         let path = key.strip_suffix('/').filter(|path| is_path(path));
-        let is_within = |tensor: &Described<'_>| key.starts_with(&format!("{}/", tensor.name));
+        let is_within = |tensor: &&str| key.starts_with(&format!("{tensor}/"));
         let path = path.filter(|_| !tensors.iter().any(is_within));
         match path.zip(serde_json::from_str::<Attributes>(text).ok()) {
             Some((path, attributes)) => drop(groups.insert(path.to_owned(), attributes)),

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
+use std::time::SystemTime;
 
 use trundle_s3::{Bucket, New};
 use trundle_zarr::{Below, Object, ObjectStore, Part, Stat, Store};
 
-use crate::zarr::{Objects, in_memory};
-use crate::{LeftFile, Leftover, LeftoverState, Output, Problem, zarr};
+use crate::Problem;
+use crate::bucket_objects::{Objects, in_memory};
 
 /// What the keys of all begin with that is there only as long as a store is not finished.
 const UNFINISHED: &str = ".trundle-unfinished";
@@ -56,11 +57,20 @@ pub(crate) fn remove_begun() {
     }
 }
 
-/// What runs have left at a URL, or in one of the folders there.
+/// A store in a bucket that a run has begun and not finished.
+pub(crate) struct Unfinished {
+    pub(crate) url: String,
+    /// The text of the claim.
+    pub(crate) tag: String,
+    pub(crate) bytes: u64,
+    pub(crate) modified: SystemTime,
+}
+
+/// Lists the unfinished stores at a URL and in the folders there.
 ///
 /// # Errors
 /// If the bucket cannot be read.
-pub(crate) fn leftovers(url: &str) -> io::Result<Vec<Leftover>> {
+pub(crate) fn leftovers(url: &str) -> io::Result<Vec<Unfinished>> {
     let url = url.trim_end_matches('/');
     let bucket = Bucket::open(url)?;
     let mut urls = vec![url.to_owned()];
@@ -74,15 +84,7 @@ pub(crate) fn leftovers(url: &str) -> io::Result<Vec<Leftover>> {
         let is_finished = objects.0.stat(METADATA)?.is_some();
         let below = if is_finished { UNFINISHED } else { "" };
         let Some(all) = objects.0.all_below(below)? else { continue };
-        let (ending, bytes) = ("part".to_owned(), all.bytes);
-        let (path, modified) = (PathBuf::from(&url), Some(all.modified));
-        left.push(Leftover {
-            output_tag: Output::tag(&path),
-            output: url,
-            tag,
-            state: LeftoverState::InBucket,
-            files: vec![LeftFile { path, ending, bytes, modified }],
-        });
+        left.push(Unfinished { url, tag, bytes: all.bytes, modified: all.modified });
     }
     Ok(left)
 }
@@ -279,7 +281,7 @@ fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
     if objects.0.keys("", 1).map_err(opening)?.is_empty() {
         return Ok(false);
     }
-    if Store::is_in(objects).map_err(zarr::problem)? {
+    if Store::is_in(objects)? {
         return Err(Problem::NotReplaced);
     }
     match objects.0.stat(CLAIM).map_err(opening)? {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{FORMATS, Shown};
+use crate::Shown;
 
 /// A problem, and the file it lies in. What it says is on one line, whatever names it holds.
 #[derive(Debug, thiserror::Error)]
@@ -58,12 +58,12 @@ pub enum Problem {
         bytes: usize,
     },
     /// No format has the path's ending.
-    #[error("unknown ending \"{ending}\": expected one of {}, or - for a stream", known_endings(*is_output))]
+    #[error("unknown ending \"{ending}\": expected one of {}, or - for a stream", known.join(" "))]
     UnknownEnding {
         /// The ending with its dot; empty if the path has none.
         ending: String,
-        /// Whether the path is that of an output, for which the format must be one that is written.
-        is_output: bool,
+        /// The endings that are known, each with its dot. For an output, only those of formats that can be written.
+        known: Vec<String>,
     },
     /// The output exists.
     #[error("already exists")]
@@ -232,6 +232,29 @@ impl Problem {
     }
 }
 
+#[cfg(feature = "zarr")]
+impl From<trundle_zarr::Error> for Problem {
+    fn from(error: trundle_zarr::Error) -> Problem {
+        match error {
+            trundle_zarr::Error::Unsupported(why) | trundle_zarr::Error::TooMany(why) => {
+                Problem::Unsupported(why)
+            }
+            other => Problem::reading(other.into()),
+        }
+    }
+}
+
+#[cfg(feature = "hdf5")]
+impl From<trundle_hdf5::Error> for Problem {
+    fn from(error: trundle_hdf5::Error) -> Problem {
+        match error {
+            trundle_hdf5::Error::Malformed(why) => Problem::Malformed(why),
+            trundle_hdf5::Error::Unsupported(why) => Problem::Unsupported(why),
+            other => Problem::reading(other.into()),
+        }
+    }
+}
+
 /// So many bytes, as messages say it.
 pub(crate) fn in_bytes(count: u64) -> String {
     if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
@@ -255,14 +278,4 @@ pub(crate) fn file_name(path: &Path, stream: &str) -> String {
 /// Whether `path` stands for stdin or stdout.
 pub(crate) fn is_stream(path: &Path) -> bool {
     path.as_os_str() == "-"
-}
-
-fn known_endings(is_output: bool) -> String {
-    let endings: Vec<String> = FORMATS
-        .iter()
-        .filter(|format| !is_output || format.is_written())
-        .flat_map(crate::Format::endings)
-        .map(|ending| format!(".{ending}"))
-        .collect();
-    endings.join(" ")
 }

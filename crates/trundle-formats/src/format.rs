@@ -1,43 +1,12 @@
-//! The list of formats, and what each can do.
+//! What a format can do.
 
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-#[cfg(feature = "s3")]
-use crate::bucket_output::BucketOutput;
-use crate::error::is_stream;
-#[cfg(feature = "hdf5")]
-use crate::hdf5;
-use crate::shared_output::WrittenFiles;
+use crate::contents::Contents;
+use crate::shared::WrittenFiles;
 use crate::source::Source;
-#[cfg(feature = "zarr")]
-use crate::zarr;
-use crate::{
-    Blob, Described, Error, FileSkeleton, Header, Problem, StoredDType, TensorHint, Unreadable,
-    gguf, nifti, npy, npz, nrrd, pt, raw, safetensors,
-};
-
-/// Every format: one row each. The first is that of stdin and stdout.
-pub static FORMATS: &[Format] = &[
-    npy::FORMAT,
-    npz::FORMAT,
-    safetensors::FORMAT,
-    #[cfg(feature = "zarr")]
-    zarr::FORMAT,
-    #[cfg(feature = "hdf5")]
-    hdf5::FORMAT,
-    #[cfg(feature = "hdf5")]
-    hdf5::NETCDF,
-    gguf::FORMAT,
-    nrrd::FORMAT,
-    nifti::FORMAT,
-    pt::FORMAT,
-    raw::FORMAT,
-];
-
-/// Told how many bytes of data were read or written so far.
-pub type Progress<'a> = dyn FnMut(u64) + 'a;
+use crate::{Blob, Described, FileSkeleton, Problem, StoredDType, TensorHint};
 
 /// Reads what a file holds beside its data.
 type Open = fn(Source, &TensorHint) -> Result<Box<dyn Contents>, Problem>;
@@ -59,7 +28,7 @@ pub(crate) enum NewFolder<'a> {
     Shared { folder: &'a Path, made_in: &'a Path, written: Arc<WrittenFiles> },
     /// In a bucket; by several processes, of which one has begun it, if they note what was written.
     #[cfg(feature = "s3")]
-    Bucket(Arc<BucketOutput>, Option<Arc<WrittenFiles>>),
+    Bucket(Arc<dyn trundle_zarr::ObjectStore>, Option<Arc<WrittenFiles>>),
 }
 
 /// A format of files of tensors.
@@ -111,108 +80,7 @@ pub(crate) fn gzip_refused() -> Problem {
     Problem::Unsupported("is compressed with gzip: gunzip it first".to_owned())
 }
 
-/// What a file of some format holds.
-pub(crate) trait Contents: Send {
-    /// Each tensor, without its data.
-    fn headers(&self) -> &[Header];
-
-    /// Pairs that are kept beside the tensors, in order.
-    fn metadata(&self) -> &[(String, String)] {
-        &[]
-    }
-
-    /// What is said of the file as a whole and cannot be held, as messages call it.
-    fn unread(&self) -> &[String] {
-        &[]
-    }
-
-    /// What else there is, of which nothing but the name can be told.
-    fn unreadable(&self) -> &[Unreadable] {
-        &[]
-    }
-
-    /// Reads a stream on to its end, and checks that it is whole.
-    fn read_on(&mut self) -> Result<(), Problem> {
-        Ok(())
-    }
-
-    /// The bytes in which [`Header::data_offset`] counts, if they can be read at any place.
-    fn blob(&self) -> Option<&dyn Blob>;
-
-    /// Whether the file has CRC-32 of the data.
-    fn has_crc32(&self) -> bool {
-        false
-    }
-
-    /// The data of the tensor at `index`, exactly as long as its header says.
-    fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
-        let bytes = self.headers()[index].data_bytes;
-        let mut data = Vec::new();
-        data.try_reserve_exact(bytes).map_err(|_| Problem::NoMemory { bytes })?;
-        self.copy_to(index, &mut data, progress)?;
-        Ok(data)
-    }
-
-    /// The same data, in parts.
-    fn copy_to(
-        &mut self,
-        index: usize,
-        out: &mut dyn Write,
-        progress: &mut Progress<'_>,
-    ) -> Result<(), Problem>;
-}
-
 impl Format {
-    /// Raw bytes: the data of one tensor, and nothing else.
-    pub const RAW: &Format = &raw::FORMAT;
-
-    /// The format of an output, by the path's ending in small or capital letters; .npy for `-`.
-    ///
-    /// # Errors
-    /// [`Problem::UnknownEnding`] if no format has the ending.
-    pub fn of(path: &Path) -> Result<&'static Format, Error> {
-        if is_stream(path) {
-            return Ok(&FORMATS[0]);
-        }
-        Format::of_ending(path)
-            .ok_or_else(|| Error::at(path, "-", Format::unknown_ending(path, true)))
-    }
-
-    /// The format of the path's ending, in small or capital letters, if one has it.
-    pub fn of_ending(path: &Path) -> Option<&'static Format> {
-        let ending = path.extension().unwrap_or_default();
-        let is_known = |known: &&str| ending.eq_ignore_ascii_case(known);
-        FORMATS.iter().find(|format| format.endings.iter().any(is_known))
-    }
-
-    /// The format of this [name](Format::name).
-    pub fn named(name: &str) -> Option<&'static Format> {
-        FORMATS.iter().find(|format| format.name == name)
-    }
-
-    pub(crate) fn unknown_ending(path: &Path, is_output: bool) -> Problem {
-        let ending = path.extension().unwrap_or_default();
-        let dot = if ending.is_empty() { "" } else { "." };
-        Problem::UnknownEnding { ending: format!("{dot}{}", ending.to_string_lossy()), is_output }
-    }
-
-    /// The format of a file whose ending tells none, by its first bytes, [`FIRST_BYTES`] if it has
-    /// as many, and by what is said of it. Raw bytes are what has an offset, and what has a type and
-    /// a shape and does not begin as numpy's files do: by accident, they never begin so.
-    pub(crate) fn of_start(first: &[u8], hint: &TensorHint) -> Option<&'static Format> {
-        let TensorHint { element, shape, offset, .. } = hint;
-        if offset.is_some() {
-            return Some(&raw::FORMAT);
-        }
-        let begun = FORMATS.iter().find(|format| (format.begins)(first));
-        let is_described = element.is_some() && shape.is_some();
-        match begun {
-            Some(format) if !is_described || format.name != safetensors::FORMAT.name => begun,
-            None if element.is_none() && shape.is_none() => None,
-            _ => Some(&raw::FORMAT),
-        }
-    }
-
     /// Its name: the usual ending.
     pub fn name(&self) -> &'static str {
         self.name

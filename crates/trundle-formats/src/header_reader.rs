@@ -4,8 +4,7 @@ use std::io::{self, BufReader, Read};
 
 use crate::Problem;
 use crate::error::in_bytes;
-use crate::npy::read_exactly;
-use crate::source::Source;
+use crate::source::{Source, read_exactly};
 
 /// Reads what stands before the data from front to back, up to a limit, and knows how far it is.
 pub(crate) struct HeaderReader<'a> {

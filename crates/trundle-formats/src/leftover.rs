@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 #[cfg(feature = "s3")]
-use crate::bucket_output::{self, BucketOutput};
+use crate::bucket_output::{self, BucketOutput, Unfinished};
+#[cfg(feature = "s3")]
+use crate::output::Output;
 use crate::shared_folder::PLANNED;
 use crate::temporary_file::is_at;
 use crate::temporary_name::TemporaryName;
@@ -78,10 +80,9 @@ pub enum Removal {
 pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Leftover>> {
     #[cfg(feature = "s3")]
     if let Some(url) = url_of(folder) {
-        let all = bucket_output::leftovers(url)?.into_iter();
-        return Ok(all
-            .filter(|left| output_tag.is_none_or(|own| own == left.output_tag))
-            .collect());
+        let all = bucket_output::leftovers(url)?.into_iter().map(Leftover::in_bucket);
+        let is_wanted = |left: &Leftover| output_tag.is_none_or(|own| own == left.output_tag);
+        return Ok(all.filter(is_wanted).collect());
     }
     #[cfg(not(feature = "s3"))]
     if url_of(folder).is_some() {
@@ -137,6 +138,24 @@ pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Left
 }
 
 impl Leftover {
+    #[cfg(feature = "s3")]
+    fn in_bucket(unfinished: Unfinished) -> Leftover {
+        let Unfinished { url, tag, bytes, modified } = unfinished;
+        let path = PathBuf::from(&url);
+        Leftover {
+            output_tag: Output::tag(&path),
+            output: url,
+            tag,
+            state: LeftoverState::InBucket,
+            files: vec![LeftFile {
+                path,
+                ending: "part".to_owned(),
+                bytes,
+                modified: Some(modified),
+            }],
+        }
+    }
+
     /// The bytes of all files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()

@@ -42,10 +42,13 @@ mod annotations;
 mod attributes;
 mod blob;
 #[cfg(feature = "s3")]
+mod bucket_objects;
+#[cfg(feature = "s3")]
 mod bucket_output;
 #[cfg(any(feature = "zarr", feature = "hdf5"))]
 mod chunked;
 mod codecs;
+mod contents;
 mod crc32;
 mod element_text;
 mod error;
@@ -67,7 +70,9 @@ mod numpy_dtype;
 mod output;
 mod pt;
 mod raw;
+mod registry;
 mod safetensors;
+mod shared;
 #[cfg(feature = "s3")]
 mod shared_bucket;
 mod shared_folder;
@@ -92,19 +97,22 @@ mod zarr;
 pub use annotations::{AXES_KEY, Annotations, Difference};
 pub use blob::{Blob, BlobIdentity, EncodedChunk, Sequential};
 pub use codecs::Codecs;
+pub use contents::Unreadable;
 pub use crc32::{combined_crc32, crc32};
 pub use error::{Error, ExitClass, Problem};
-pub use format::{FORMATS, Format, Progress};
+pub use format::Format;
 pub use header::{Encoding, Header, Order};
 pub use leftover::{LeftFile, Leftover, LeftoverState, Removal, leftovers};
 pub use names::{Shown, is_steering};
 pub use output::{Output, is_within, overlaps};
+pub use registry::FORMATS;
 pub use shared_output::{Joined, SharedOutput};
 pub use skeleton::{ChunkedTensor, Described, FileSkeleton, Span};
+pub use source::Progress;
 pub use stored_dtype::StoredDType;
 pub use temporary_file::{Begin, TemporaryFile, begin_finishing, remove_temporary_files};
 pub use temporary_name::TemporaryName;
-pub use tensor_file::{TensorFile, Unreadable};
+pub use tensor_file::TensorFile;
 pub use tensor_hint::TensorHint;
 pub use url::is_url;
 pub use write::{NamedTensor, check_output, stage, write};

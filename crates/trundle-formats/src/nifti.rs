@@ -16,10 +16,10 @@ use std::ops::Range;
 
 use trundle_core::Shape;
 
-use crate::format::{Contents, GZIP_MAGIC, Keeps, gzip_refused};
+use crate::contents::Contents;
+use crate::format::{GZIP_MAGIC, Keeps, gzip_refused};
 use crate::literal::Literal;
-use crate::npy::read_exactly;
-use crate::source::Source;
+use crate::source::{Source, read_exactly};
 use crate::stored_dtype::ByteOrder;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};

@@ -14,9 +14,10 @@ use std::io::Read;
 
 use trundle_core::Shape;
 
-use crate::format::{Contents, Keeps};
+use crate::contents::Contents;
+use crate::format::Keeps;
 use crate::literal::Literal;
-use crate::source::Source;
+use crate::source::{Source, read_exactly};
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
 use crate::{Described, FileSkeleton, Format, Header, Order, Problem, StoredDType, numpy_dtype};
@@ -123,21 +124,6 @@ fn read_header_text(reader: &mut dyn Read) -> Result<(String, u64), Problem> {
         header.into_iter().map(char::from).collect()
     };
     Ok((text, data_offset))
-}
-
-/// The next `bytes` bytes, which are `part` of the file.
-pub(crate) fn read_exactly(
-    reader: &mut dyn Read,
-    part: &'static str,
-    bytes: usize,
-) -> Result<Vec<u8>, Problem> {
-    let mut read = Vec::new();
-    reader.take(bytes as u64).read_to_end(&mut read).map_err(Problem::reading)?;
-    if read.len() < bytes {
-        let (expected, got) = (bytes as u64, read.len() as u64);
-        return Err(Problem::Truncated { part, expected, got });
-    }
-    Ok(read)
 }
 
 /// What the entries of the header mean. Each of the three keys must be there once, and no other.

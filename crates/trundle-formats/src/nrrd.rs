@@ -12,7 +12,8 @@ use std::fmt;
 
 use trundle_core::Shape;
 
-use crate::format::{Contents, Keeps};
+use crate::contents::Contents;
+use crate::format::Keeps;
 use crate::header_reader::HeaderReader;
 use crate::literal::Literal;
 use crate::names::check_unique;

@@ -194,7 +194,7 @@ impl Output {
             }
             #[cfg(feature = "s3")]
             Target::Bucket(output, format) => {
-                (format.begin)(NewFolder::Bucket(Arc::clone(output), None), skeleton)
+                (format.begin)(NewFolder::Bucket(Arc::clone(output) as _, None), skeleton)
             }
             Target::Special(_) | Target::Stdout(_) => {
                 Err(Problem::writing(io::ErrorKind::NotSeekable.into()))

@@ -5,7 +5,8 @@
 //! long as the data; where an offset is given, the file is more than that, and what follows the
 //! data is ignored.
 
-use crate::format::{Contents, Keeps};
+use crate::contents::Contents;
+use crate::format::Keeps;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::bucket_output::BucketOutput;
 use crate::format::{FolderFormat, NewFolder};
-use crate::shared_output::{Shared, WrittenFiles};
+use crate::shared::{Shared, WrittenFiles};
 use crate::{Blob, FileSkeleton, Problem};
 
 /// A store that several processes write to a bucket, where they note what is done.
@@ -27,7 +27,7 @@ impl SharedBucket {
         skeleton: &FileSkeleton,
     ) -> Result<SharedBucket, Problem> {
         let output = BucketOutput::begin(url, overwrite, tag)?;
-        (format.begin)(NewFolder::Bucket(Arc::clone(&output), None), skeleton)?;
+        (format.begin)(NewFolder::Bucket(Arc::clone(&output) as _, None), skeleton)?;
         output.keep()?;
         Ok(SharedBucket { format, output, written: Arc::default() })
     }
@@ -57,7 +57,7 @@ impl Shared for SharedBucket {
 
     fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem> {
         let written = Some(Arc::clone(&self.written));
-        (self.format.begin)(NewFolder::Bucket(Arc::clone(&self.output), written), skeleton)
+        (self.format.begin)(NewFolder::Bucket(Arc::clone(&self.output) as _, written), skeleton)
     }
 
     fn written(&self) -> &WrittenFiles {

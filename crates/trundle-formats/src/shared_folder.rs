@@ -10,10 +10,14 @@ use tempfile::TempPath;
 
 use crate::blob::nanoseconds;
 use crate::format::{FolderFormat, NewFolder};
-use crate::output::{find_folder_place, find_place, folder_of, sync_folder};
-use crate::shared_output::{Shared, WrittenFiles, work_folder};
-use crate::temporary_file::{LOCK_TRIES, LOCK_WAIT, begin_finishing, creating, is_at, lock};
-use crate::temporary_folder::{remove, rename_to_place, sync_below};
+use crate::output::{find_folder_place, find_place, folder_of, follow_links, sync_folder};
+use crate::shared::{Shared, WrittenFiles};
+use crate::temporary_file::{
+    LOCK_TRIES, LOCK_WAIT, begin_finishing, creating, is_at, lock, remove,
+};
+use crate::temporary_folder::{rename_to_place, sync_below};
+use crate::temporary_name::TemporaryName;
+use crate::url::url_of;
 use crate::{Blob, FileSkeleton, Format, Problem};
 
 /// What is in the folder of the work once somebody has the plan of the tasks.
@@ -32,6 +36,16 @@ pub(crate) struct SharedFolder {
     taken: Option<File>,
     format: Option<FolderFormat>,
     written: Arc<WrittenFiles>,
+}
+
+/// The folder that processes with `tag` share beside the output at `path`.
+pub(crate) fn work_folder(path: &Path, tag: &str) -> PathBuf {
+    let name = TemporaryName::of(tag, "tasks");
+    if url_of(path).is_some() {
+        return std::env::temp_dir().join(name);
+    }
+    let place = follow_links(path).unwrap_or_else(|_| path.to_owned());
+    folder_of(&place).join(name)
 }
 
 impl SharedFolder {

@@ -1,10 +1,8 @@
 //! An output that several processes write together, until one of them finishes it.
 
-use std::fmt::Debug;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[cfg(feature = "s3")]
 use crate::bucket_output::BucketOutput;
@@ -12,9 +10,9 @@ use crate::bucket_output::BucketOutput;
 use crate::format::FolderFormat;
 #[cfg(feature = "s3")]
 use crate::output::only_stores;
-use crate::output::{folder_of, follow_links};
-use crate::shared_folder::SharedFolder;
-use crate::temporary_name::{TemporaryName, random_tag};
+use crate::shared::Shared;
+use crate::shared_folder::{SharedFolder, work_folder};
+use crate::temporary_name::random_tag;
 use crate::url::url_of;
 use crate::{Blob, Error, FileSkeleton, Format, Output, Problem};
 
@@ -39,61 +37,6 @@ pub enum Joined {
     Finished,
     /// Nothing of it.
     Gone,
-}
-
-/// Where such an output is written.
-pub(crate) trait Shared: Debug + Send + Sync {
-    /// As [`SharedOutput::id`].
-    fn id(&self) -> Option<String>;
-
-    /// As [`SharedOutput::is_there`].
-    fn is_there(&self) -> bool;
-
-    /// As [`SharedOutput::blob`].
-    fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem>;
-
-    /// The files that were written through this.
-    fn written(&self) -> &WrittenFiles;
-
-    /// As [`SharedOutput::has`].
-    fn has(&self, path: &str, bytes: u64) -> bool;
-
-    /// As [`SharedOutput::work_file`].
-    fn work_file(&self, name: &str) -> io::Result<File>;
-
-    /// As [`SharedOutput::noted`].
-    fn noted(&self, name: &str) -> io::Result<Option<String>>;
-
-    /// As [`SharedOutput::note`].
-    fn note(&self, name: &str, text: &str) -> io::Result<()>;
-
-    /// As [`SharedOutput::note_planned`].
-    fn note_planned(&self) -> io::Result<()>;
-
-    /// As [`SharedOutput::unnote`].
-    fn unnote(&self, name: &str);
-
-    /// As [`SharedOutput::sync`].
-    fn sync(&self) -> io::Result<()>;
-
-    /// As [`SharedOutput::finish`].
-    fn finish(&self) -> Result<(), Problem>;
-}
-
-/// The files of an output that one of several processes has written.
-#[derive(Debug, Default)]
-pub(crate) struct WrittenFiles(Mutex<Vec<(String, u64)>>);
-
-impl WrittenFiles {
-    /// Notes a file: its path in the output, and its bytes.
-    #[cfg(feature = "zarr")]
-    pub(crate) fn note(&self, path: String, bytes: u64) {
-        self.lock().push((path, bytes));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<(String, u64)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl SharedOutput {
@@ -192,7 +135,7 @@ impl SharedOutput {
 
     /// The files of a folder that were written through this: their paths in it, and their bytes.
     pub fn written(&self) -> Vec<(String, u64)> {
-        std::mem::take(&mut *self.shared.written().lock())
+        self.shared.written().take()
     }
 
     /// Whether a file of a folder is there with so many bytes.
@@ -263,16 +206,6 @@ impl SharedOutput {
     fn error(&self, problem: Problem) -> Error {
         Error::at(&self.path, "stdout", problem)
     }
-}
-
-/// The folder that processes with `tag` share beside the output at `path`.
-pub(crate) fn work_folder(path: &Path, tag: &str) -> PathBuf {
-    let name = TemporaryName::of(tag, "tasks");
-    if url_of(path).is_some() {
-        return std::env::temp_dir().join(name);
-    }
-    let place = follow_links(path).unwrap_or_else(|_| path.to_owned());
-    folder_of(&place).join(name)
 }
 
 /// What a format can do whose files can be in a bucket: one of folders.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::is_stream;
-use crate::{Blob, Problem, Progress, is_url};
+use crate::{Blob, Problem, is_url};
 
 /// Bytes are read in parts of this size, each reported to whoever watches the progress.
 const CHUNK_BYTES: usize = 8 << 20;
@@ -17,6 +17,9 @@ const COPY_BYTES: usize = 256 << 10;
 
 /// The most that is reserved for a stream before a byte of it has arrived.
 const FIRST_STREAM_BYTES: usize = 1 << 20;
+
+/// Receives the number of bytes of data that were read or written so far.
+pub type Progress<'a> = dyn FnMut(u64) + 'a;
 
 /// An input: a regular file or bytes in memory, which have a length, or a stream, which is read
 /// once from front to back.
@@ -195,6 +198,21 @@ pub(crate) fn read_data(
         progress(data.len() as u64);
     }
     Ok(data)
+}
+
+/// Reads the next `bytes` bytes. Errors call them `part` of the file.
+pub(crate) fn read_exactly(
+    reader: &mut dyn Read,
+    part: &'static str,
+    bytes: usize,
+) -> Result<Vec<u8>, Problem> {
+    let mut read = Vec::new();
+    reader.take(bytes as u64).read_to_end(&mut read).map_err(Problem::reading)?;
+    if read.len() < bytes {
+        let (expected, got) = (bytes as u64, read.len() as u64);
+        return Err(Problem::Truncated { part, expected, got });
+    }
+    Ok(read)
 }
 
 /// Passes the next `bytes` bytes of `reader` on, or fewer if it ends before, and says how many.

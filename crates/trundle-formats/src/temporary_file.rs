@@ -11,13 +11,15 @@ use std::time::Duration;
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::Problem;
-use crate::temporary_folder::remove;
 use crate::temporary_name::{TemporaryName, random_tag};
 
 /// How often a file that somebody has is tried, and how long to wait between: who only looks whether
 /// it is in use has it for a moment.
 pub(crate) const LOCK_TRIES: u32 = 10;
 pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(5);
+
+/// How often the removal of a folder is tried in which other threads still write.
+const REMOVE_TRIES: usize = 10;
 
 /// A finished result that cannot get its name is kept under one of so many.
 const FINISHED_NAMES: u32 = 100;
@@ -84,6 +86,25 @@ pub fn begin_finishing() -> io::Result<()> {
     }
     registry.stage = Stage::Finishing;
     Ok(())
+}
+
+/// Removes what is at `path`, a folder with all that is in it. Threads that still write to it have nowhere
+/// to write to first, but for a file that is just being made.
+pub(crate) fn remove(path: &Path) {
+    let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    // If it cannot be removed there is nothing left to do.
+    if !is_folder {
+        let _ = fs::remove_file(path);
+        return;
+    }
+    let aside = path.with_extension("check");
+    let path = if fs::rename(path, &aside).is_ok() { &aside } else { path };
+    for _ in 0..REMOVE_TRIES {
+        match fs::remove_dir_all(path) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+            _ => return,
+        }
+    }
 }
 
 /// How long a thread waits for the end of a program that is about to end.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Problem;
 use crate::format::FolderFormat;
-use crate::temporary_file::{Entry, creating, finished_names, is_at, lock, shown_beside};
+use crate::temporary_file::{Entry, creating, finished_names, is_at, lock, remove, shown_beside};
 use crate::temporary_name::TemporaryName;
 
 /// How often a folder is made anew that another process has removed, since it was looked at.
@@ -235,23 +235,4 @@ fn kept(path: &Path, place: &Path, why: Problem) -> Problem {
 /// A name for a finished result that nothing has.
 fn free_name(path: &Path) -> Option<PathBuf> {
     finished_names(path).find(|path| fs::symlink_metadata(path).is_err())
-}
-
-/// Removes what is at `path`, a folder with all that is in it. Threads that still write to it have nowhere
-/// to write to first, but for a file that is just being made.
-pub(crate) fn remove(path: &Path) {
-    let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-    // If it cannot be removed there is nothing left to do.
-    if !is_folder {
-        let _ = fs::remove_file(path);
-        return;
-    }
-    let aside = path.with_extension("check");
-    let path = if fs::rename(path, &aside).is_ok() { &aside } else { path };
-    for _ in 0..TRIES {
-        match fs::remove_dir_all(path) {
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
-            _ => return,
-        }
-    }
 }

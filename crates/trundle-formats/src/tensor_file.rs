@@ -7,12 +7,15 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::attributes;
+use crate::contents::Contents;
 use crate::error::file_name;
-use crate::format::{Contents, FIRST_BYTES, GZIP_MAGIC, gzip_refused};
+use crate::format::{FIRST_BYTES, GZIP_MAGIC, gzip_refused};
 use crate::source::Source;
 #[cfg(feature = "zarr")]
 use crate::zarr;
-use crate::{Annotations, Blob, Error, FORMATS, Format, Header, Problem, Progress, TensorHint};
+use crate::{
+    Annotations, Blob, Error, FORMATS, Format, Header, Problem, Progress, TensorHint, Unreadable,
+};
 
 /// A file of tensors: what it holds is known, the data is read when it is asked for.
 pub struct TensorFile {
@@ -20,15 +23,6 @@ pub struct TensorFile {
     file: String,
     format: &'static Format,
     contents: Box<dyn Contents>,
-}
-
-/// Something in a file of several tensors that is none, or none that can be moved.
-#[derive(Debug)]
-pub struct Unreadable {
-    /// The name that a tensor would have in its place.
-    pub name: String,
-    /// Why it cannot be read.
-    pub problem: Problem,
 }
 
 /// The format of a file by its first bytes; .npy for a stream of which they tell nothing. A file that

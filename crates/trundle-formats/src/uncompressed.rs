@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::format::Contents;
+use crate::contents::Contents;
 use crate::source::{Source, copy};
 use crate::{Blob, Header, Problem, Progress, Unreadable};
 

@@ -16,7 +16,8 @@ mod value;
 use trundle_core::Shape;
 
 use self::header::{Entry, Stated};
-use crate::format::{Contents, Keeps};
+use crate::contents::Contents;
+use crate::format::Keeps;
 use crate::header_reader::HeaderReader;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;

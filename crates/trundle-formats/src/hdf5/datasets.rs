@@ -7,9 +7,8 @@ use trundle_core::{Shape, Width};
 use trundle_hdf5::{Chunked, Dataset, Hdf5File};
 
 use super::data::{Data, Unstored};
-use super::problem;
 use crate::chunked::{Chunks, bytes_of_chunks, copy_all};
-use crate::format::Contents;
+use crate::contents::Contents;
 use crate::names::check_unique;
 use crate::{
     Annotations, Blob, Header, Problem, Progress, StoredDType, TensorHint, Unreadable, attributes,
@@ -53,7 +52,7 @@ impl Datasets {
         let mut unreadable: Vec<Unreadable> = file
             .unreadable
             .into_iter()
-            .map(|each| Unreadable { name: each.path, problem: problem(each.error) })
+            .map(|each| Unreadable { name: each.path, problem: each.error.into() })
             .collect();
         let mut placed = Placed { unstored_end: bytes, ..Placed::default() };
         for dataset in file.datasets {

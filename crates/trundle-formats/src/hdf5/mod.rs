@@ -13,7 +13,8 @@ use trundle_hdf5::{Hdf5File, SIGNATURE};
 
 use self::data::Bytes;
 use self::datasets::Datasets;
-use crate::format::{Contents, Keeps};
+use crate::contents::Contents;
+use crate::format::Keeps;
 use crate::source::Source;
 use crate::{Format, Problem, TensorHint};
 
@@ -58,15 +59,6 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
         ));
     };
     let bytes = blob.bytes().map_err(Problem::reading)?;
-    let file =
-        Hdf5File::open(Arc::new(Bytes { blob: Arc::clone(&blob), bytes })).map_err(problem)?;
+    let file = Hdf5File::open(Arc::new(Bytes { blob: Arc::clone(&blob), bytes }))?;
     Ok(Box::new(Datasets::new(blob, bytes, &name, file, hint)?))
-}
-
-fn problem(error: trundle_hdf5::Error) -> Problem {
-    match error {
-        trundle_hdf5::Error::Malformed(why) => Problem::Malformed(why),
-        trundle_hdf5::Error::Unsupported(why) => Problem::Unsupported(why),
-        other => Problem::reading(other.into()),
-    }
 }

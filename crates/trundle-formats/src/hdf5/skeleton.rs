@@ -42,7 +42,8 @@ fn skeleton(
     let is_path = |path: &str| {
         path.split('/').all(|part| !part.is_empty() && part != "." && !part.contains('\0'))
     };
-    let (mut groups, of_root) = attributes::split_groups(metadata, tensors, is_path);
+    let names: Vec<&str> = tensors.iter().map(|tensor| tensor.name).collect();
+    let (mut groups, of_root) = attributes::split_groups(metadata, &names, is_path);
     // The metadata of a file that is one tensor is that of the dataset, but for the record, which is of files.
     let of_dataset = |(key, _): &(String, String)| is_whole(tensors) && key != AXES_KEY;
     let (of_dataset, of_root): (Vec<_>, Vec<_>) = of_root.into_iter().partition(of_dataset);
@@ -52,7 +53,7 @@ fn skeleton(
         dataset.attributes = own;
     }
     groups.insert(String::new(), attributes::of_metadata_without_objects(&of_root));
-    let file = new_file(datasets, &groups).map_err(super::problem)?;
+    let file = new_file(datasets, &groups)?;
     let mut skeleton = FileSkeleton::default();
     let mut between = file.metadata;
     for (tensor, begin) in tensors.iter().zip(file.data) {

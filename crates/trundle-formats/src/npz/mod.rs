@@ -18,7 +18,8 @@ mod records;
 use std::io::{self, Write};
 
 use self::member::Member;
-use crate::format::{Contents, Keeps};
+use crate::contents::Contents;
+use crate::format::Keeps;
 use crate::names::{check_relative, check_unique};
 use crate::source::{Source, copy, read_data};
 use crate::tensor_hint::TensorHint;

@@ -17,11 +17,11 @@ use std::fmt::Write as _;
 use trundle_core::Shape;
 
 use self::header::{Entry, Stated};
+use crate::contents::Contents;
 use crate::error::in_bytes;
-use crate::format::{Contents, Keeps};
+use crate::format::Keeps;
 use crate::names::check_unique;
-use crate::npy::read_exactly;
-use crate::source::Source;
+use crate::source::{Source, read_exactly};
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
 use crate::{Described, FileSkeleton, Format, Header, Problem};

@@ -11,9 +11,8 @@ use trundle_core::{DType, Shape, Width};
 use trundle_zarr::{Object, Store, ZarrArray};
 
 use super::codecs;
-use super::problem;
 use crate::chunked::{ChunkedArray, Chunks, bytes_of_chunks, copy_all};
-use crate::format::Contents;
+use crate::contents::Contents;
 use crate::ngff;
 use crate::{
     Annotations, Blob, EncodedChunk, Header, Order, Problem, Progress, StoredDType, TensorHint,
@@ -40,7 +39,7 @@ impl Arrays {
         let mut unreadable: Vec<Unreadable> = store
             .unreadable
             .into_iter()
-            .map(|each| Unreadable { name: name(&each.path), problem: problem(each.error) })
+            .map(|each| Unreadable { name: name(&each.path), problem: each.error.into() })
             .collect();
         let mut attributes = store.attributes;
         let mut axis_names = ngff::axis_names(&attributes);

@@ -7,8 +7,6 @@
 mod arrays;
 mod codecs;
 mod new_store;
-#[cfg(feature = "s3")]
-mod objects;
 mod skeleton;
 
 #[cfg(feature = "s3")]
@@ -20,8 +18,9 @@ use trundle_zarr::{Folder, ObjectStore, Store};
 
 use self::arrays::Arrays;
 #[cfg(feature = "s3")]
-pub(crate) use self::objects::{Answering, Objects, in_memory};
-use crate::format::{Contents, FolderFormat, Keeps};
+use crate::bucket_objects::Answering;
+use crate::contents::Contents;
+use crate::format::{FolderFormat, Keeps};
 use crate::source::Source;
 use crate::url::url_of;
 use crate::{Format, Problem, TensorHint};
@@ -73,7 +72,7 @@ fn read(
     objects: &Arc<dyn ObjectStore>,
     hint: &TensorHint,
 ) -> Result<Box<dyn Contents>, Problem> {
-    let store = Store::open(objects).map_err(problem)?;
+    let store = Store::open(objects)?;
     Ok(Box::new(Arrays::new(path, store, hint)?))
 }
 
@@ -83,7 +82,7 @@ fn open_in_bucket(url: &str, path: &Path, hint: &TensorHint) -> Result<Box<dyn C
     let opening = |source| Problem::Io { doing: "open", source };
     let bucket = trundle_s3::Bucket::open(url).map_err(opening)?;
     let bucket = Arc::new(Answering::new(bucket));
-    if !Store::is_in(&*bucket).map_err(problem)? {
+    if !Store::is_in(&*bucket)? {
         // Who asks for an object of a bucket that is not there is told that the object is not: a list tells.
         if let Err(error) = bucket.folders("")
             && error.kind() != io::ErrorKind::PermissionDenied
@@ -102,13 +101,4 @@ fn open_in_bucket(url: &str, path: &Path, hint: &TensorHint) -> Result<Box<dyn C
 #[cfg(not(feature = "s3"))]
 fn open_in_bucket(_: &str, _: &Path, _: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     Err(crate::url::no_s3())
-}
-
-pub(crate) fn problem(error: trundle_zarr::Error) -> Problem {
-    match error {
-        trundle_zarr::Error::Unsupported(why) | trundle_zarr::Error::TooMany(why) => {
-            Problem::Unsupported(why)
-        }
-        other => Problem::reading(other.into()),
-    }
 }

@@ -12,10 +12,9 @@ use trundle_zarr::{
 };
 
 use super::codecs;
-use super::problem;
 use crate::chunked::{ChunkedArray, Place, Recent, copy_box, counts, indices, part_of_chunk};
 use crate::format::NewFolder;
-use crate::shared_output::WrittenFiles;
+use crate::shared::WrittenFiles;
 use crate::temporary_file::wait_for_end;
 use crate::{Blob, ChunkedTensor, EncodedChunk, FileSkeleton, Problem, attributes};
 
@@ -136,7 +135,7 @@ pub(super) fn new_array(tensor: &ChunkedTensor) -> NewArray {
 fn written(error: Error) -> Problem {
     match error {
         Error::Io(error) => Problem::writing(error),
-        other => problem(other),
+        other => other.into(),
     }
 }
 

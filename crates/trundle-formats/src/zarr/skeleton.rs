@@ -60,7 +60,8 @@ pub(super) fn skeleton(
     let mut skeleton = FileSkeleton::default();
     if !is_whole {
         check_names(tensors)?;
-        let (mut groups, of_root) = attributes::split_groups(metadata, tensors, is_group);
+        let names: Vec<&str> = tensors.iter().map(|tensor| tensor.name).collect();
+        let (mut groups, of_root) = attributes::split_groups(metadata, &names, is_group);
         groups.insert(String::new(), attributes::of_metadata(&of_root));
         let of_group = |(path, own)| (path, attributes::to_text(&ngff::written(own)));
         skeleton.set_groups(groups.into_iter().map(of_group).collect());

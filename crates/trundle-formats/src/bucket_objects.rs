@@ -1,4 +1,4 @@
-//! The objects of a store in a bucket.
+//! The objects of a Zarr store in a bucket.
 
 use std::any::Any;
 use std::io;
