@@ -15,7 +15,7 @@ use trundle_kernels::{
     ELEMENTS_AHEAD, ELEMENTS_AT_ONCE as AT_ONCE, FAR_BYTES, INDICES_AHEAD_BYTES,
 };
 
-use crate::threads::for_each_task;
+use crate::threads::{TASKS_PER_THREAD, for_each_task};
 
 /// A row-major tensor about one of its axes: `outer` times `size` times `inner` elements of `width` bytes, of which
 /// `count` are taken along the axis, or put there.
@@ -35,9 +35,6 @@ pub struct Along {
 
 /// What a task comes to at least, in bytes that are written.
 const LEAST_TASK_BYTES: usize = 256 << 10;
-
-/// The tasks of each thread, so that a slower one can leave some to others.
-const TASKS_PER_THREAD: usize = 8;
 
 /// The two ends of a call, shared by its threads.
 #[derive(Clone, Copy)]

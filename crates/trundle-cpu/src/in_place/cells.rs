@@ -2,11 +2,13 @@
 
 use std::fmt;
 
-use trundle_core::{Along, CellMove, InPlace, LengthTable, Loop, Move, Source};
+use trundle_core::{
+    Along, CellMove, InPlace, LengthTable, Loop, Move, Source, greatest_common_divisor,
+};
 use trundle_kernels::simd::{LINE, prefetch};
 
 use super::Limits;
-use super::grid::{Parts, greatest_common_divisor, orbit_of, parts_of};
+use super::grid::{Parts, orbit_of, parts_of};
 use crate::execute;
 use crate::plan::plural;
 use crate::{Plan, Planner};

@@ -3,9 +3,10 @@
 use trundle_core::{Block, Loop, Move};
 use trundle_kernels::{AffineLoop, MOST_FILLED_BYTES, Roles, Space, Store};
 
+use super::Planner;
 use super::roles::pattern;
-use super::{LEAST_THREAD_BYTES, MOST_THREADS, Planner, TASKS_PER_THREAD};
 use crate::filled::FilledPlan;
+use crate::threads::{TASKS_PER_THREAD, threads_for};
 
 /// Rows that are longer meet what is around them so seldom that two moves are as fast.
 const MOST_RUN_BYTES: usize = 64 << 10;
@@ -33,8 +34,7 @@ impl Planner {
             return None;
         }
         let [outer @ .., slabs, rows] = &loops[..] else { return None };
-        let threads = self.machine.threads.clamp(1, MOST_THREADS);
-        let threads = (dst_bytes / LEAST_THREAD_BYTES).clamp(1, threads);
+        let threads = threads_for(dst_bytes, self.machine.threads);
         let kernel = self.kernel_of(Roles::Filled)?;
         let bytes = AffineLoop { len: run, src_stride: 1, dst_stride: 1 };
         let (all_rows, _) = kernel.tile(&Space {

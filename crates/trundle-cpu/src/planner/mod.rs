@@ -15,21 +15,13 @@ pub(crate) use indexed::merged;
 use roles::{Arranged, Assigned};
 pub(crate) use roll::uncut;
 use roll::{is_only_roll, outermost_cut};
-use tasks::{TASKS_PER_THREAD, parts, tasks};
+use tasks::{parts, tasks};
 
 use crate::Machine;
 use crate::owned::Seen;
 use crate::plan::{Place, Plan, RaggedLoop, RaggedStep, Step, Work};
 use crate::sub_byte::SubByteSteps;
-
-/// What a thread must have to do before one more is woken. Waking one costs the caller 5 to 10 us, in
-/// which it could copy half a megabyte, and its lines have to come over from the caller's caches. Two
-/// threads are slower than one up to 1 MiB, about even at 2 MiB, and faster from 4 MiB on (measured;
-/// docs/kernels.md).
-const LEAST_THREAD_BYTES: usize = 1 << 20;
-
-/// More threads than this are taken for a mistake: each would be started.
-const MOST_THREADS: usize = 1024;
+use crate::threads::{TASKS_PER_THREAD, threads_for};
 
 /// What is the same for all steps of a plan.
 #[derive(Clone, Copy)]
@@ -78,17 +70,20 @@ impl Planner {
 
     /// The plan of a move.
     pub fn plan(&self, work: &Move) -> Plan {
-        let most_threads = self.machine.threads.clamp(1, MOST_THREADS);
         let (moved_bytes, width) = (work.moved_bytes(), work.width());
         let (total, threads, steps) = match work.packing() {
             None => {
-                let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, most_threads);
+                let threads = threads_for(moved_bytes, self.machine.threads);
                 (moved_bytes, threads, Work::Tiles(self.steps(work, moved_bytes, threads)))
             }
             Some(packing) => {
                 let elements = width * work.blocks().iter().map(Block::elements).sum::<usize>();
                 let steps = SubByteSteps::of(work, packing, &self.machine);
-                (elements, SubByteSteps::threads(elements, most_threads), Work::SubByte(steps))
+                (
+                    elements,
+                    SubByteSteps::threads(elements, self.machine.threads),
+                    Work::SubByte(steps),
+                )
             }
         };
         let parts = parts(&steps, total);

@@ -3,10 +3,7 @@
 use std::ops::Range;
 
 use crate::plan::{Part, Work};
-
-/// How many shares each thread's part of the work is cut into, so that a slower thread can leave
-/// some of its part to others.
-pub(super) const TASKS_PER_THREAD: usize = 8;
+use crate::threads::TASKS_PER_THREAD;
 
 /// What a task comes to at least.
 const LEAST_TASK_BYTES: usize = 64 << 10;

@@ -9,6 +9,7 @@ use super::elements::Elements;
 use super::rows::Rows;
 use super::side::{Side, unpacked_layout};
 use crate::planner::uncut;
+use crate::threads::threads_for;
 use crate::{Machine, Plan, Planner};
 
 /// How many elements that are neighbours in a tensor a box has at least, if there are so many: some
@@ -18,9 +19,8 @@ const LEAST_RUN: usize = 512;
 /// About how many elements a box has: its two unpacked copies stay in a second-level cache.
 const BOX: usize = 256 << 10;
 
-/// What a thread must have to do before one more is woken, in elements: half of what it is for
-/// bytes, since each is touched several times (a guess).
-const LEAST_THREAD_ELEMENTS: usize = 512 << 10;
+/// An element is worth as many threads as this many bytes, since it is touched several times (a guess).
+const BYTES_EACH: usize = 2;
 
 /// The steps of a movement of packed elements, decided down to boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub(super) struct At<'a> {
 impl SubByteSteps {
     /// How many threads so many elements are worth.
     pub(crate) fn threads(elements: usize, most: usize) -> usize {
-        (elements / LEAST_THREAD_ELEMENTS).clamp(1, most)
+        threads_for(elements.saturating_mul(BYTES_EACH), most)
     }
 
     /// About how much memory the plan itself fills, in bytes.
