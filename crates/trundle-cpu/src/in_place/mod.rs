@@ -24,8 +24,8 @@ use trundle_core::{InPlace, Move, Result, check_buffer};
 use trundle_kernels::simd::LINE;
 
 use crate::Planner;
-use crate::plan::plural;
 use crate::slices::check_whole;
+use crate::text::plural;
 use crate::threads::threads_for;
 use cells::Cells;
 use grid::CellSize;
