@@ -36,6 +36,8 @@ pub use error::{Error, Result, check_buffer};
 pub use fingerprint::{Digest, Fingerprint};
 pub use index_map::{AxisMap, IndexMap, Layer, Line, Piece, Regions, Table};
 pub use layout::Layout;
+#[doc(hidden)]
+pub use moves::greatest_common_divisor;
 pub use moves::{
     Along, Block, CellMove, Cut, CutAt, InPlace, InPlaceAxis, IndexTable, LengthTable, Loop, Move,
     Run, Slabs, Source,

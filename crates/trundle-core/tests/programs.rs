@@ -24,19 +24,7 @@ fn shape(sizes: &[usize]) -> Shape {
 
 /// Enough for all that the tests ask, so that only outputs are written.
 fn large() -> Budget {
-    Budget {
-        elements: 1,
-        few: 1 << 16,
-        most: 1 << 16,
-        directly: 1 << 16,
-        composed: 1 << 10,
-        layers: 16,
-        pieces: 64,
-        steps: 1 << 22,
-        steps_each: 1 << 10,
-        kept: 1 << 20,
-        kept_each: 16,
-    }
+    Budget { elements: 1, few: 1 << 16, ..Budget::default() }
 }
 
 /// An element of a source of a program.

@@ -15,7 +15,8 @@ use trundle_kernels::{
     ELEMENTS_AHEAD, ELEMENTS_AT_ONCE as AT_ONCE, FAR_BYTES, INDICES_AHEAD_BYTES,
 };
 
-use crate::threads::for_each_task;
+use crate::buffers::Buffers;
+use crate::threads::{TASKS_PER_THREAD, for_each_task};
 
 /// A row-major tensor about one of its axes: `outer` times `size` times `inner` elements of `width` bytes, of which
 /// `count` are taken along the axis, or put there.
@@ -35,19 +36,6 @@ pub struct Along {
 
 /// What a task comes to at least, in bytes that are written.
 const LEAST_TASK_BYTES: usize = 256 << 10;
-
-/// The tasks of each thread, so that a slower one can leave some to others.
-const TASKS_PER_THREAD: usize = 8;
-
-/// The two ends of a call, shared by its threads.
-#[derive(Clone, Copy)]
-struct Ends {
-    src: *const u8,
-    dst: *mut u8,
-}
-
-// SAFETY: threads read the source, and write disjoint parts of the destination.
-unsafe impl Sync for Ends {}
 
 impl Along {
     /// The bytes of the tensor, and of what is taken; `None` if they cannot be counted.
@@ -82,7 +70,7 @@ impl Along {
         let row = self.inner * self.width;
         let places = if self.is_far() { Places::Far } else { Places::Near };
         let ahead = Ahead { indices: INDICES_AHEAD_BYTES, elements: None, places };
-        let ends = Ends { src: data.as_ptr(), dst: out.as_mut_ptr() };
+        let ends = Buffers { src: data.as_ptr(), dst: out.as_mut_ptr() };
         self.each(self.outer * self.count, row, indices, threads, |positions, is_within| {
             let (ends, how) = (&ends, (Limit { mode, ..Limit::of(self) }, ahead));
             let mut at = positions.start;
@@ -116,7 +104,7 @@ impl Along {
         if outer == 1 && inner == 1 {
             return self.take(data, indices, out, threads);
         }
-        let ends = Ends { src: data.as_ptr(), dst: out.as_mut_ptr() };
+        let ends = Buffers { src: data.as_ptr(), dst: out.as_mut_ptr() };
         if inner == 1 {
             let ahead = Ahead { elements: None, ..Ahead::of(self, 1) };
             return self.each(outer, count * width, indices, threads, |rows, is_within| {
@@ -172,7 +160,7 @@ impl Along {
         self.check(("out", out.len()), ("updates", updates.len()))?;
         self.check_indices(indices, self.outer * self.count * self.inner)?;
         self.check_range(indices, threads)?;
-        let ends = Ends { src: updates.as_ptr(), dst: out.as_mut_ptr() };
+        let ends = Buffers { src: updates.as_ptr(), dst: out.as_mut_ptr() };
         let Along { outer, size, count, inner, width } = *self;
         // Each task has some positions of the other axes, so that what is put to one place is put in order.
         let columns = inner.min(LEAST_COLUMNS);

@@ -52,21 +52,8 @@ impl Backend for Cpu {
         self.planner.plan_in_place(work, most_scratch)
     }
 
-    /// Some seconds, and some hundred megabytes, whatever is asked for.
     fn budget(&self) -> Budget {
-        Budget {
-            elements: 1024,
-            few: 1024,
-            most: 1 << 16,
-            directly: 1 << 16,
-            composed: 1024,
-            layers: 16,
-            pieces: 64,
-            steps: 1 << 22,
-            steps_each: 1024,
-            kept: 1 << 20,
-            kept_each: 16,
-        }
+        Budget::default()
     }
 
     fn buffer(&self, bytes: usize) -> Result<Box<[u8]>> {

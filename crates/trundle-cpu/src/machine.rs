@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use trundle_kernels::Tuning;
+use trundle_kernels::{CATALOGUE, Kernel, Roles, Tuning};
 
 use crate::Simd;
 use crate::fork_safe::ForkSafe;
@@ -61,6 +61,13 @@ impl Machine {
             simd: forced_or_widest_simd(),
             tuning: tuning::used().tuning,
         }
+    }
+}
+
+impl Machine {
+    /// The best kernel of these roles that the machine can run.
+    pub(crate) fn kernel_of(&self, roles: Roles) -> Option<&'static Kernel> {
+        CATALOGUE.iter().find(|kernel| kernel.roles == roles && kernel.simd <= self.simd)
     }
 }
 

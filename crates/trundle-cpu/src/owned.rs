@@ -4,32 +4,12 @@
 //! element once, whatever it was made from.
 
 use std::ptr::slice_from_raw_parts_mut;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use trundle_core::{Error, Result};
 
 use crate::Plan;
 use crate::cancellation::Cancellation;
 use crate::slices::raw;
-
-/// Whether it has been seen that a plan gives every element once. Plans that do the same are equal,
-/// seen or not.
-#[derive(Debug, Default)]
-pub(crate) struct Seen(AtomicBool);
-
-impl Clone for Seen {
-    fn clone(&self) -> Seen {
-        Seen(AtomicBool::new(self.0.load(Ordering::Relaxed)))
-    }
-}
-
-impl PartialEq for Seen {
-    fn eq(&self, _: &Seen) -> bool {
-        true
-    }
-}
-
-impl Eq for Seen {}
 
 impl Plan {
     /// Moves all values to their new places in `moved`; what was there before is dropped. None of
@@ -79,14 +59,14 @@ impl Plan {
                 right_size: self.src_bytes,
             });
         }
-        if size_of::<T>() == 0 || self.is_bijection.0.load(Ordering::Relaxed) {
+        if size_of::<T>() == 0 || self.is_bijection.get() {
             return Ok(());
         }
         if self.moved_bytes != bytes || self.dst_bytes != bytes {
             return Err(Error::NotABijection);
         }
         self.check_bijection(len, size_of::<T>())?;
-        self.is_bijection.0.store(true, Ordering::Relaxed);
+        self.is_bijection.set();
         Ok(())
     }
 

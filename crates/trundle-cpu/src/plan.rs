@@ -2,12 +2,18 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use trundle_core::{Cut, IndexTable, LengthTable, Loop, Run};
+use trundle_core::{Block, Move};
 
-use crate::owned::Seen;
-use crate::sub_byte::SubByteSteps;
-use trundle_kernels::{AffineLoop, Kernel, Store, Tables, Tuning};
+use crate::Machine;
+use crate::buffers::Buffers;
+use crate::cancellation::Cancellation;
+use crate::parts::{Part, parts, tasks};
+use crate::sub_byte::{self, SubByteSteps};
+use crate::text::write_size;
+use crate::threads::{for_each_task, threads_for};
+use crate::tiles::{self, Step};
 
 /// A movement decided down to kernels, tiles and tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +30,7 @@ pub struct Plan {
     pub(crate) parts: Vec<Part>,
     /// What a thread takes at a time, in the order in which threads take it: ranges of `parts`.
     pub(crate) tasks: Vec<Range<usize>>,
-    pub(crate) is_bijection: Seen,
+    pub(crate) is_bijection: Checked,
 }
 
 /// How the blocks of a move are done: a step each, which is cut into units.
@@ -36,190 +42,93 @@ pub(crate) enum Work {
     SubByte(SubByteSteps),
 }
 
-impl Work {
-    /// The number of steps.
-    pub(crate) fn steps(&self) -> usize {
-        match self {
-            Work::Tiles(steps) => steps.len(),
-            Work::SubByte(steps) => steps.steps.len(),
-        }
+/// Whether a check has shown that a plan gives every element once. Plans that do the same are equal, checked or not.
+#[derive(Debug, Default)]
+pub(crate) struct Checked(AtomicBool);
+
+impl Checked {
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 
-    /// The number of units of a step.
-    pub(crate) fn units(&self, step: usize) -> usize {
-        match self {
-            Work::Tiles(steps) => steps[step].units(),
-            Work::SubByte(steps) => steps.steps[step].units(),
-        }
-    }
-
-    /// About how many bytes a unit of a step has, not counting that units at an edge are smaller;
-    /// elements that share bytes count one each.
-    pub(crate) fn unit_bytes(&self, step: usize) -> usize {
-        match self {
-            Work::Tiles(steps) => steps[step].unit_bytes(),
-            Work::SubByte(steps) => steps.steps[step].unit_elements(),
-        }
-    }
-
-    /// Where a unit of a step is written, in bytes or elements from the start of the destination.
-    pub(crate) fn dst_of(&self, step: usize, unit: usize) -> isize {
-        match self {
-            Work::Tiles(steps) => steps[step].dst_of(unit),
-            Work::SubByte(steps) => steps.steps[step].dst_of(unit),
-        }
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// One block of a move: outer loops around tiles that one kernel moves.
-///
-/// The rows and the columns are cut into blocks; a unit of work is one position of the outer
-/// loops and one block of each.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// What moves the tiles; in a ragged step, those of the first run.
-    pub kernel: &'static Kernel,
-    /// How the result is written.
-    pub store: Store,
-    /// The size of an element in bytes.
-    pub width: usize,
-    /// Where the first element is read, in bytes from the start of the source.
-    pub src_offset: isize,
-    /// Where the first element is written, in bytes from the start of the destination.
-    pub dst_offset: isize,
-    /// The loops around the tiles, the outermost first.
-    pub outer: Vec<AffineLoop>,
-    /// The loop over a tile's rows.
-    pub rows: AffineLoop,
-    /// A loop that continues the rows in the source: they are counted on through it.
-    pub row_wrap: Option<AffineLoop>,
-    /// The loop over the elements of a row.
-    pub cols: AffineLoop,
-    /// A loop that continues the columns in the destination: they are counted on through it.
-    pub col_wrap: Option<AffineLoop>,
-    /// Where the rows or the columns are rolled.
-    pub rolled: Option<Rolled>,
-    /// How many rows a tile has at most.
-    pub row_block: usize,
-    /// How many elements a row of a tile has at most.
-    pub col_block: usize,
-    /// In a step of many short loops, what its columns are: the steps of several of them, from tables.
-    /// Its rows are how often a tile goes through these.
-    pub tables: Option<Tables>,
-    /// The ragged loop, if the block has one.
-    pub ragged: Option<RaggedStep>,
-    /// What indices add to where it reads, if the block has some.
-    pub indexed: Option<IndexedStep>,
-    /// What is best on the machine that it was planned for.
-    pub tuning: Tuning,
-}
-
-/// The indices of a step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IndexedStep {
-    /// Their table. The strides are those of the loops around the tiles.
-    pub table: IndexTable,
-    /// How far apart rows and columns of a tile are in the table; both 0 unless its kernel is of indices.
-    pub tile_strides: (isize, isize),
-    /// Whether a kernel of indices is to prefetch: they lead further than the caches reach.
-    pub is_far: bool,
-}
-
-/// Where the rows or the columns of a step are rolled: they jump back once in every round of their axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rolled {
-    /// After so many columns, those that begin the source's axis come.
-    Cols(usize),
-    /// After so many rows, counted upwards in the source, those come that begin the destination's
-    /// axis.
-    Rows(usize),
-}
-
-/// The ragged loop of a step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RaggedStep {
-    /// Its runs, and its table of lengths.
-    pub row: RaggedLoop,
-    /// Where it stands among the step's loops.
-    pub place: Place,
-    /// What moves the tiles of the second run.
-    pub second: &'static Kernel,
-}
-
-/// A loop that is cut where a length says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RaggedLoop {
-    /// The number of elements of a row.
-    pub len: usize,
-    /// The distance between neighbours in the destination, in bytes; 0 for a row of one element.
-    pub dst_stride: isize,
-    /// The lengths. The strides are those of the loops around the tiles, then of the columns, then of
-    /// the loop that the rows go on through.
-    pub table: LengthTable,
-    /// The run before the cut.
-    pub first: Run,
-    /// The run from the cut on.
-    pub second: Run,
-}
-
-impl RaggedLoop {
-    /// The loop, if a table cuts it, where the loops that are left around it have these strides in it.
-    pub(crate) fn of(each: &Loop, strides: Vec<isize>) -> Option<RaggedLoop> {
-        let (Cut { first, second, .. }, table) = each.cut_by_table()?;
-        let table = LengthTable { lengths: table.lengths.clone(), strides, ..*table };
-        let Loop { len, dst_stride, .. } = *each;
-        Some(RaggedLoop { len, dst_stride, table, first: *first, second: *second })
-    }
-
-    /// Where the second run begins, for a row of this length.
-    pub(crate) fn cut(&self, length: usize) -> usize {
-        self.table.cut(length, self.len)
+impl Clone for Checked {
+    fn clone(&self) -> Checked {
+        Checked(AtomicBool::new(self.get()))
     }
 }
 
-/// Where a ragged loop stands in a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Around the tiles, within the other outer loops: each tile lies in one of the runs.
-    Outer,
-    /// It is the rows: a tile is split where the runs meet.
-    Rows,
-    /// It is the columns: a tile is split where the runs meet.
-    Cols,
-    /// It is the rows, and the columns are lanes that are each split at a place of their own.
-    Lanes,
+impl PartialEq for Checked {
+    fn eq(&self, _: &Checked) -> bool {
+        true
+    }
 }
 
-/// Where a unit of a step lies.
-pub(crate) struct Unit {
-    /// Where index 0 of the rows and columns is read, in bytes from the start of the source. In a
-    /// ragged step, the runs' own offsets come on top.
-    pub(crate) src: isize,
-    /// Where index 0 of the rows and columns is written, in bytes from the start of the
-    /// destination.
-    pub(crate) dst: isize,
-    /// What the outer loops add to the entry in the table of lengths or indices.
-    pub(crate) entries: isize,
-    /// The index of a ragged loop that is an outer one.
-    pub(crate) ragged_index: usize,
-    /// The rows of the unit.
-    pub(crate) rows: Range<usize>,
-    /// The columns of the unit.
-    pub(crate) cols: Range<usize>,
-}
-
-/// Units `first..end` of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// The index of the step.
-    pub step: usize,
-    /// The first unit.
-    pub first: usize,
-    /// The unit after the last.
-    pub end: usize,
-}
+impl Eq for Checked {}
 
 impl Plan {
+    /// The plan of a move.
+    pub(crate) fn of(work: &Move, machine: &Machine) -> Plan {
+        let moved_bytes = work.moved_bytes();
+        let (threads, parts, tasks, steps) = match work.packing() {
+            None => {
+                let threads = threads_for(moved_bytes, machine.threads);
+                let steps = tiles::steps(work, threads, machine);
+                let parts = parts(&steps, moved_bytes);
+                let tasks = tasks(&parts, &steps, threads, moved_bytes);
+                (threads, parts, tasks, Work::Tiles(steps))
+            }
+            Some(packing) => {
+                let elements =
+                    work.width() * work.blocks().iter().map(Block::elements).sum::<usize>();
+                let threads = SubByteSteps::threads(elements, machine.threads);
+                let packed = SubByteSteps::of(work, packing, machine);
+                let parts = parts(&packed.steps, elements);
+                let tasks = tasks(&parts, &packed.steps, threads, elements);
+                (threads, parts, tasks, Work::SubByte(packed))
+            }
+        };
+        Plan {
+            src_bytes: work.src_bytes(),
+            dst_bytes: work.dst_bytes(),
+            moved_bytes,
+            grain_bytes: work.grain_bytes(),
+            threads,
+            work: steps,
+            parts,
+            tasks,
+            is_bijection: Checked::default(),
+        }
+    }
+
+    /// Runs the plan, unless `cancellation` is requested, which is checked before each part.
+    ///
+    /// # Safety
+    /// `src` is valid for reads of `src_bytes` bytes and `dst` for writes of `dst_bytes`, nobody else writes to either
+    /// meanwhile, and they do not overlap. If elements share bytes ([`Plan::shares_bytes`]), all of these bytes are
+    /// initialised.
+    pub(crate) unsafe fn run(&self, src: *const u8, dst: *mut u8, cancellation: &Cancellation<'_>) {
+        let buffers = Buffers { src, dst };
+        for_each_task(self.threads, self.tasks.len(), &|task| {
+            let (buffers, parts) = (&buffers, &self.parts[self.tasks[task].clone()]);
+            // SAFETY: the move that the plan was made from stays within the buffers. By the caller, bytes that elements
+            // share are initialised.
+            unsafe {
+                match &self.work {
+                    Work::Tiles(steps) => tiles::run(steps, parts, *buffers, 0, cancellation),
+                    Work::SubByte(steps) => {
+                        let src = std::slice::from_raw_parts(buffers.src, self.src_bytes);
+                        sub_byte::run_parts(steps, parts, src, buffers.dst, cancellation);
+                    }
+                }
+            }
+        });
+    }
+
     /// The steps, in the order of the destination; none if elements share bytes.
     pub fn steps(&self) -> &[Step] {
         match &self.work {
@@ -246,11 +155,8 @@ impl Plan {
 
     /// About how much memory the plan itself fills, in bytes.
     pub fn own_bytes(&self) -> usize {
-        let outer = |step: &Step| {
-            size_of_val(&step.outer[..]) + step.tables.as_ref().map_or(0, Tables::own_bytes)
-        };
         let work = match &self.work {
-            Work::Tiles(steps) => size_of_val(&steps[..]) + steps.iter().map(outer).sum::<usize>(),
+            Work::Tiles(steps) => tiles::own_bytes(steps),
             Work::SubByte(steps) => steps.own_bytes(),
         };
         work + size_of_val(&self.parts[..]) + size_of_val(&self.tasks[..])
@@ -267,214 +173,12 @@ impl Plan {
     }
 }
 
-impl Step {
-    /// The number of rows and of columns, counted through their wraps.
-    pub fn counts(&self) -> (usize, usize) {
-        let wrapped = |wrap: &Option<AffineLoop>| wrap.as_ref().map_or(1, |wrap| wrap.len);
-        (self.rows.len * wrapped(&self.row_wrap), self.cols.len * wrapped(&self.col_wrap))
-    }
-
-    /// How many blocks the rows and the columns are cut into.
-    pub(crate) fn blocks(&self) -> (usize, usize) {
-        let (rows, cols) = self.counts();
-        // Most loops of small moves are one block, which takes no division.
-        let blocks = |len: usize, block: usize| if len <= block { 1 } else { len.div_ceil(block) };
-        (blocks(rows, self.row_block), blocks(cols, self.col_block))
-    }
-
-    /// The number of units of work.
-    pub fn units(&self) -> usize {
-        let (row_blocks, col_blocks) = self.blocks();
-        let outer: usize = self.outer.iter().map(|each| each.len).product();
-        let ragged = match &self.ragged {
-            Some(RaggedStep { row, place: Place::Outer, .. }) => row.len,
-            _ => 1,
-        };
-        outer * ragged * row_blocks * col_blocks
-    }
-
-    /// Unit `number`: the blocks of the rows change fastest, then those of the columns, then the
-    /// outer loops from the innermost out.
-    pub(crate) fn unit(&self, number: usize) -> Unit {
-        let (row_blocks, col_blocks) = self.blocks();
-        let (row_count, col_count) = self.counts();
-        let mut rest = number;
-        let mut next = |count: usize| {
-            // The rest is below the count where no further loop has moved: it takes no division.
-            if rest < count {
-                return std::mem::take(&mut rest);
-            }
-            let index = rest % count;
-            rest /= count;
-            index
-        };
-        let block =
-            |index: usize, block: usize, len: usize| index * block..((index + 1) * block).min(len);
-        let rows = block(next(row_blocks), self.row_block, row_count);
-        let cols = block(next(col_blocks), self.col_block, col_count);
-        let ragged_index = match &self.ragged {
-            Some(RaggedStep { row, place: Place::Outer, .. }) => next(row.len),
-            _ => 0,
-        };
-        let (mut src, mut dst, mut entries) = (self.src_offset, self.dst_offset, 0);
-        for (at, each) in self.outer.iter().enumerate().rev() {
-            let index = next(each.len).cast_signed();
-            src = src.wrapping_add(index * each.src_stride);
-            dst += index * each.dst_stride;
-            if let Some(ragged) = &self.ragged {
-                entries += index * ragged.row.table.strides[at];
-            }
-            if let Some(indexed) = &self.indexed {
-                entries += index * indexed.table.strides[at];
-            }
-        }
-        Unit { src, dst, entries, ragged_index, rows, cols }
-    }
-
-    /// Where the first byte of unit `number` is written, in bytes from the start of the
-    /// destination.
-    pub(crate) fn dst_of(&self, number: usize) -> isize {
-        let unit = self.unit(number);
-        let ragged = match &self.ragged {
-            Some(RaggedStep { row, place: Place::Outer, .. }) => row.dst_stride,
-            _ => 0,
-        };
-        unit.dst
-            + unit.ragged_index.cast_signed() * ragged
-            + offset_of(self.rows, self.row_wrap, unit.rows.start).1
-            + offset_of(self.cols, self.col_wrap, unit.cols.start).1
-    }
-
-    /// The number of bytes of a unit, not counting that blocks at an edge are smaller.
-    pub(crate) fn unit_bytes(&self) -> usize {
-        self.row_block * self.col_block * self.width
-    }
-}
-
-/// How far step `index` of a loop and its wrap is from step 0, in the source and in the destination.
-pub(crate) fn offset_of(
-    each: AffineLoop,
-    wrap: Option<AffineLoop>,
-    index: usize,
-) -> (isize, isize) {
-    let Some(wrap) = wrap else {
-        let index = index.cast_signed();
-        return (index * each.src_stride, index * each.dst_stride);
-    };
-    let (outer, inner) = ((index / each.len).cast_signed(), (index % each.len).cast_signed());
-    (
-        outer * wrap.src_stride + inner * each.src_stride,
-        outer * wrap.dst_stride + inner * each.dst_stride,
-    )
-}
-
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_size(f, self.moved_bytes, self.tasks.len(), self.threads)?;
         match &self.work {
-            Work::Tiles(steps) => steps
-                .iter()
-                .enumerate()
-                .try_for_each(|(index, step)| write!(f, "\n  step {index}: {step}")),
+            Work::Tiles(steps) => tiles::write_steps(f, steps),
             Work::SubByte(steps) => write!(f, "{steps}"),
         }
-    }
-}
-
-/// How much is done, and by how many.
-pub(crate) fn write_size(
-    f: &mut fmt::Formatter<'_>,
-    bytes: usize,
-    tasks: usize,
-    threads: usize,
-) -> fmt::Result {
-    let (of_tasks, of_threads) = (plural(tasks), plural(threads));
-    write!(f, "{bytes} bytes in {tasks} task{of_tasks} on {threads} thread{of_threads}")
-}
-
-pub(crate) fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.kernel.name)?;
-        if let Some(ragged) = &self.ragged
-            && ragged.second != self.kernel
-        {
-            write!(f, " and {}", ragged.second.name)?;
-        }
-        write!(
-            f,
-            ", {} unit{} of at most {} x {} elements of {} byte{}, {}",
-            self.units(),
-            plural(self.units()),
-            self.row_block,
-            self.col_block,
-            self.width,
-            plural(self.width),
-            self.store
-        )?;
-        write!(f, "\n    because {}", self.kernel.reason)?;
-        for each in &self.outer {
-            write!(f, "\n    outer {each}")?;
-        }
-        if let Some(tables) = &self.tables {
-            let (micro_tiles, rows, cols) = tables.counts();
-            write!(f, "\n    rows  {}", self.rows)?;
-            return write!(
-                f,
-                "\n    tables of {micro_tiles} micro-tiles, {rows} rows and {cols} cols"
-            );
-        }
-        let lines = [("rows", self.rows, self.row_wrap), ("cols", self.cols, self.col_wrap)];
-        for (name, each, wrap) in lines {
-            write!(f, "\n    {name}  {each}")?;
-            if let Some(wrap) = wrap {
-                write!(f, ", on through {wrap}")?;
-            }
-        }
-        match self.rolled {
-            Some(Rolled::Cols(first)) => {
-                write!(f, "\n    rolled: after {first} columns come the first of the source")?;
-            }
-            Some(Rolled::Rows(first)) => {
-                write!(f, "\n    rolled: after {first} rows come the first of the destination")?;
-            }
-            None => {}
-        }
-        if let Some(IndexedStep { table, tile_strides: (rows, cols), is_far }) = &self.indexed {
-            let strides = &table.strides;
-            write!(f, "\n    indices of {} bytes each, entries {strides:+?} apart", table.scale)?;
-            if (*rows, *cols) != (0, 0) {
-                write!(f, ", of rows {rows:+}, of cols {cols:+}")?;
-            }
-            if *is_far {
-                f.write_str(", what they lead to is prefetched")?;
-            }
-        }
-        if let Some(RaggedStep { row, place, .. }) = &self.ragged {
-            write!(
-                f,
-                "\n    {row}, as {}",
-                match place {
-                    Place::Outer => "an outer loop",
-                    Place::Rows => "the rows",
-                    Place::Cols => "the columns",
-                    Place::Lanes => "the rows, cut lane by lane",
-                }
-            )?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for RaggedLoop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RaggedLoop { len, dst_stride, table, first, second } = self;
-        write!(
-            f,
-            "ragged {len} x (src {first} before the cut, {second} after, dst {dst_stride:+}), cut at {table}"
-        )
     }
 }

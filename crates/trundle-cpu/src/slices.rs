@@ -6,9 +6,9 @@ use std::ptr::{slice_from_raw_parts, slice_from_raw_parts_mut};
 
 use trundle_core::{Error, Result, check_buffer};
 
+use crate::Plan;
 use crate::cancellation::Cancellation;
 use crate::large_pages::prefer_large_pages;
-use crate::{Plan, execute};
 
 /// What elements of `T` can be written to: places of `T`, and memory for it that is not initialised
 /// yet.
@@ -186,7 +186,7 @@ impl Plan {
         check_buffer("data", self.src_bytes, src.len())?;
         check_buffer("out", self.dst_bytes, dst.len())?;
         // SAFETY: both are long enough; the rest by the caller.
-        unsafe { execute::run(self, src.cast(), dst.cast(), cancellation) };
+        unsafe { self.run(src.cast(), dst.cast(), cancellation) };
         cancellation.outcome()
     }
 }

@@ -7,6 +7,22 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use crate::fork_safe::ForkSafe;
 use crate::scope;
 
+/// The bytes that each thread must have to move. Waking a thread costs the caller 5 to 10 us, in which it could copy
+/// half a megabyte, and the lines have to come over from the caller's caches. Two threads are slower than one up to
+/// 1 MiB, about even at 2 MiB, and faster from 4 MiB on (measured; docs/kernels.md).
+const LEAST_THREAD_BYTES: usize = 1 << 20;
+
+/// A request for more threads than this is taken for a mistake: each would be started.
+const MOST_THREADS: usize = 1024;
+
+/// The number of tasks for each thread, so that a slower thread can leave some of its part to others.
+pub(crate) const TASKS_PER_THREAD: usize = 8;
+
+/// The number of threads, at most `most`, that a move of `bytes` bytes is worth.
+pub(crate) fn threads_for(bytes: usize, most: usize) -> usize {
+    (bytes / LEAST_THREAD_BYTES).clamp(1, most.clamp(1, MOST_THREADS))
+}
+
 /// Runs `work(0)`, ..., `work(tasks - 1)`, each once, on up to `threads` threads, the caller's
 /// among them, or of the pool of the [scope](crate::scope). Tasks are handed out in order, to whichever
 /// thread is free.

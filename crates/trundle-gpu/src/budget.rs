@@ -5,17 +5,5 @@ use trundle_core::program::Budget;
 /// The [`Backend::budget`](trundle_core::Backend::budget) of a GPU: each box is a launch, which costs some microseconds, as
 /// much as many elements.
 pub fn budget() -> Budget {
-    Budget {
-        elements: 1 << 16,
-        few: 64,
-        most: 1 << 10,
-        directly: 1 << 12,
-        composed: 1024,
-        layers: 16,
-        pieces: 64,
-        steps: 1 << 22,
-        steps_each: 1024,
-        kept: 1 << 20,
-        kept_each: 16,
-    }
+    Budget { elements: 1 << 16, few: 64, most: 1 << 10, directly: 1 << 12, ..Budget::default() }
 }

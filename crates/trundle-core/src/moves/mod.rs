@@ -40,7 +40,9 @@ pub struct Move {
     dst_bytes: usize,
 }
 
-fn greatest_common_divisor(a: usize, b: usize) -> usize {
+/// The greatest common divisor, which is the other number where one is 0.
+#[doc(hidden)]
+pub fn greatest_common_divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 

@@ -37,6 +37,25 @@ pub struct Budget {
     pub kept_each: usize,
 }
 
+impl Default for Budget {
+    /// The budget of a CPU: planning takes at most some seconds and some hundred megabytes.
+    fn default() -> Budget {
+        Budget {
+            elements: 1024,
+            few: 1024,
+            most: 1 << 16,
+            directly: 1 << 16,
+            composed: 1024,
+            layers: 16,
+            pieces: 64,
+            steps: 1 << 22,
+            steps_each: 1024,
+            kept: 1 << 20,
+            kept_each: 16,
+        }
+    }
+}
+
 impl Budget {
     /// How many regions of a tensor of this shape there may be, or boxes of a map to one.
     pub fn most(&self, shape: &Shape) -> usize {

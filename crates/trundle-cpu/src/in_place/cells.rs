@@ -2,14 +2,16 @@
 
 use std::fmt;
 
-use trundle_core::{Along, CellMove, InPlace, LengthTable, Loop, Move, Source};
+use trundle_core::{
+    Along, CellMove, InPlace, LengthTable, Loop, Move, Source, greatest_common_divisor,
+};
 use trundle_kernels::simd::{LINE, prefetch};
 
 use super::Limits;
-use super::grid::{Parts, greatest_common_divisor, orbit_of, parts_of};
-use crate::execute;
-use crate::plan::plural;
-use crate::{Plan, Planner};
+use super::grid::{Parts, orbit_of, parts_of};
+use crate::text::plural;
+use crate::tiles::TilePlan;
+use crate::{Machine, Planner};
 
 /// Cycles of so many cells are begun at the one that comes first, which is looked for. Of longer ones it is marked which
 /// cells have been moved.
@@ -93,14 +95,14 @@ pub(super) enum CellPlan {
         stride: isize,
         bytes: usize,
     },
-    Moved(Box<Plan>),
+    Moved(Box<TilePlan>),
 }
 
 /// So many rows ahead of the one that is saved are fetched.
 const ROWS_AHEAD: usize = 12;
 
 impl CellPlan {
-    fn of(work: &Move, planner: &Planner) -> CellPlan {
+    fn of(work: &Move, machine: &Machine) -> CellPlan {
         let is_run =
             matches!(work.blocks(), [block] if block.loops.is_empty() && block.src_offset == 0);
         if is_run {
@@ -114,7 +116,7 @@ impl CellPlan {
         {
             return CellPlan::Rows { rows: len, stride, bytes: work.width() };
         }
-        CellPlan::Moved(Box::new(planner.plan(work)))
+        CellPlan::Moved(Box::new(TilePlan::of(work, machine)))
     }
 
     /// # Safety
@@ -134,7 +136,7 @@ impl CellPlan {
                         std::ptr::copy_nonoverlapping(from, dst.add(row * bytes), *bytes);
                     }
                 }
-                CellPlan::Moved(plan) => execute::run_at(plan, src, dst, entries),
+                CellPlan::Moved(plan) => plan.run(src, dst, entries),
             }
         }
     }
@@ -148,7 +150,6 @@ impl Cells {
         }
         let parts = parts_of(work, limits.cells)?;
         let is_staged = work.axes().iter().enumerate().any(|(at, axis)| axis.from != at);
-        let planner = planner.on_one_thread();
         let (mut reversed, mut entries) = (None, None);
         for (at, axis) in work.axes().iter().enumerate() {
             if let Along::Reversed(table) = &axis.along {
@@ -183,7 +184,7 @@ impl Cells {
                     steps[kind / axis.kind_stride % steps.len()]
                 };
                 let steps: Vec<usize> = axes.iter().zip(&steps).map(steps_of).collect();
-                CellPlans::of(work, &steps, &planner)
+                CellPlans::of(work, &steps, planner.machine())
             })
             .collect();
         let cell_bytes = kinds.iter().map(|kind| kind.bytes).max()?;
@@ -346,14 +347,14 @@ impl CellAxis {
 }
 
 impl CellPlans {
-    fn of(work: &InPlace, steps: &[usize], planner: &Planner) -> CellPlans {
-        let plan = |way| CellPlan::of(&work.cell(steps, way), planner);
+    fn of(work: &InPlace, steps: &[usize], machine: &Machine) -> CellPlans {
+        let plan = |way| CellPlan::of(&work.cell(steps, way), machine);
         let across = work.cell(steps, CellMove::Across);
         let is_kept = across.in_place().is_some_and(|cell| cell.is_identity());
         CellPlans {
             bytes: steps.iter().product(),
             is_kept,
-            across: CellPlan::of(&across, planner),
+            across: CellPlan::of(&across, machine),
             saved: plan(CellMove::Saved),
             restored: plan(CellMove::Restored),
         }
@@ -379,7 +380,7 @@ impl fmt::Display for Cells {
         });
         let moved = plans.filter_map(|plan| match plan {
             CellPlan::Run(_) | CellPlan::Rows { .. } => None,
-            CellPlan::Moved(plan) => plan.steps().first().map(|step| step.kernel.name),
+            CellPlan::Moved(plan) => plan.steps.first().map(|step| step.kernel.name),
         });
         moved.take(1).try_for_each(|kernel| write!(f, ", by {kernel}"))
     }

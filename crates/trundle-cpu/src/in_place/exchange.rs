@@ -11,7 +11,7 @@ use trundle_kernels::{AffineLoop, Call, ExchangeTile, Kernel, Roles};
 use super::Limits;
 use super::memory::Memory;
 use crate::Planner;
-use crate::plan::plural;
+use crate::text::plural;
 use crate::threads::for_each_task;
 
 /// Shorter runs are moved by other kernels, unless they are elements that are read backwards.
@@ -68,7 +68,7 @@ struct Lengths {
 impl Exchange {
     /// The pairs of a move; none if it is not of pairs, or these are better moved otherwise.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Exchange> {
-        let kernel = planner.kernel_of(Roles::Exchanged)?;
+        let kernel = planner.machine().kernel_of(Roles::Exchanged)?;
         let axes = work.axes();
         if axes.iter().enumerate().any(|(at, axis)| axis.from != at) {
             return None;

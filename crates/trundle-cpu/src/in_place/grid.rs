@@ -1,6 +1,6 @@
 //! Axes cut into parts: a cell of a tensor has one part of each.
 
-use trundle_core::{Along, InPlace, InPlaceAxis};
+use trundle_core::{Along, InPlace, InPlaceAxis, greatest_common_divisor};
 
 /// What cells shall be like, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -201,8 +201,4 @@ fn cut(axes: &[InPlaceAxis], orbit: &[usize], at: usize, steps: usize) -> Parts 
         }
         _ => Parts::even(len, steps, 0),
     }
-}
-
-pub(super) fn greatest_common_divisor(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }

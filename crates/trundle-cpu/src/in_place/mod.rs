@@ -24,8 +24,9 @@ use trundle_core::{InPlace, Move, Result, check_buffer};
 use trundle_kernels::simd::LINE;
 
 use crate::Planner;
-use crate::plan::plural;
 use crate::slices::check_whole;
+use crate::text::plural;
+use crate::threads::threads_for;
 use cells::Cells;
 use grid::CellSize;
 use memory::Memory;
@@ -86,8 +87,7 @@ impl Planner {
     /// How a move is carried out where its source and its destination are the same buffer, with at most so many bytes
     /// beside it; `None` if it cannot be.
     pub fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<InPlacePlan> {
-        let threads = self.machine().threads.max(1);
-        let threads = (work.moved_bytes() / LEAST_THREAD_BYTES).clamp(1, threads);
+        let threads = threads_for(work.moved_bytes(), self.machine().threads);
         let planned = self.plan_in_place_on(threads, work, most_scratch);
         // Threads share the scratch: what is too little for each may be enough for one.
         planned.or_else(|| self.plan_in_place_on(1, work, most_scratch))
@@ -133,9 +133,6 @@ impl Planner {
 
 /// The runs of cells that are transposed.
 const RUN_BYTES: usize = 512;
-
-/// What a thread must have to do before one more is woken.
-const LEAST_THREAD_BYTES: usize = 1 << 20;
 
 impl InPlacePlan {
     /// The bytes beside the tensor that a run takes, at most.

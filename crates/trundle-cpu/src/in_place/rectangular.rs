@@ -15,8 +15,9 @@ use super::Limits;
 use super::memory::{Around, Memory};
 use super::pass::Pass;
 use super::slabs::Slabs;
+use crate::Planner;
 use crate::threads::for_each_task;
-use crate::{Plan, Planner, execute};
+use crate::tiles::TilePlan;
 
 /// Runs that are transposed as they are have at least so many bytes, a line, and are not cut longer than the other.
 const RUN_BYTES: (usize, usize) = (64, 4 << 10);
@@ -53,7 +54,7 @@ pub(super) struct Peeled {
     left: usize,
     passes: Vec<Pass>,
     /// From what was kept aside to the last rows.
-    plan: Plan,
+    plan: TilePlan,
 }
 
 /// The passes of a move that is the axes of an array in another order, both without gaps.
@@ -192,7 +193,8 @@ impl Matrices {
             let limits = Limits { scratch: limits.scratch.checked_sub(aside)?, ..limits };
             let fits = self.rows * run * self.element <= limits.slab();
             let passes = fits.then(|| Matrices { cols: left, ..one }.passes(planner, limits))??;
-            let plan = planner.plan(&Matrices { cols: self.cols - left, ..one }.transposed(1)?);
+            let last = Matrices { cols: self.cols - left, ..one }.transposed(1)?;
+            let plan = TilePlan::of(&last, planner.machine());
             Some(Peeled { matrices: self, left, passes, plan })
         })
     }
@@ -297,7 +299,7 @@ impl Peeled {
                     std::ptr::copy(first.at(from), first.at(row * kept), kept);
                 }
                 self.passes.iter().for_each(|pass| pass.run(first));
-                execute::run_at(&self.plan, aside.as_ptr(), first.at(rows * kept), 0);
+                self.plan.run(aside.as_ptr(), first.at(rows * kept), 0);
             }
         }
     }

@@ -18,7 +18,7 @@ use trundle_kernels::{Call, FloorOrder, FloorTile, Kernel, MOST_TOGETHER_BYTES, 
 use super::Limits;
 use super::memory::{Around, Memory};
 use crate::Planner;
-use crate::plan::plural;
+use crate::text::plural;
 use crate::threads::for_each_task;
 
 /// The most that is saved by all threads together, and which part of a circle may be if that is more.
@@ -101,7 +101,7 @@ impl Towers {
 impl Rotation {
     /// The rotation that a move is, if it is one of circles that are not too short, nor take more scratch.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Rotation> {
-        let kernel = planner.kernel_of(Roles::Floors)?;
+        let kernel = planner.machine().kernel_of(Roles::Floors)?;
         let (axes, threads) = (work.axes(), limits.threads);
         let is_rolled = |axis: &InPlaceAxis| matches!(axis.along, Along::Rolled { .. });
         let rolled = axes.iter().position(is_rolled)?;

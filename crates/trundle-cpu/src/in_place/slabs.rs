@@ -7,9 +7,9 @@ use trundle_core::Move;
 use super::Limits;
 use super::memory::{Around, Memory, Scratch};
 use crate::cancellation::Cancellation;
-use crate::plan::plural;
+use crate::text::plural;
 use crate::threads::for_each_task;
-use crate::{Plan, Planner, execute};
+use crate::{Plan, Planner};
 
 /// Slabs, all of which are moved alike.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl Slabs {
                 // SAFETY: slabs do not overlap, and the scratch has room for one.
                 unsafe {
                     std::ptr::copy_nonoverlapping(place, own.as_mut_ptr(), self.bytes);
-                    execute::run(&self.plan, own.as_ptr(), place, &Cancellation::never());
+                    self.plan.run(own.as_ptr(), place, &Cancellation::never());
                 }
             });
         });

@@ -13,7 +13,7 @@ use trundle_kernels::{Call, Kernel, Roles, SquareTile, square_scratch_bytes};
 use super::Limits;
 use super::memory::{Around, Memory};
 use crate::Planner;
-use crate::plan::plural;
+use crate::text::plural;
 use crate::threads::for_each_task;
 
 /// The bytes of a row of a tile, and the most rows (measured; docs/kernels.md).
@@ -49,7 +49,7 @@ pub(super) struct Squares {
 impl Squares {
     /// The squares of a move, if it is of these.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Squares> {
-        let kernel = planner.kernel_of(Roles::Squares)?;
+        let kernel = planner.machine().kernel_of(Roles::Squares)?;
         let axes = work.axes();
         if axes.iter().any(|axis| axis.along != Along::Kept) {
             return None;

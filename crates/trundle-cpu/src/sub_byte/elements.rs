@@ -5,10 +5,10 @@ use std::fmt;
 use trundle_core::{Block, IndexTable, Packing};
 use trundle_kernels::AffineLoop;
 
-use super::execute::{Buffers, Scratch};
-use super::plan::affine_loops;
+use super::buffers::{Buffers, Scratch};
 use super::run as runs;
-use crate::planner::merged;
+use super::side::affine_loops;
+use crate::tiles::merged;
 
 /// About how many elements a unit has.
 const UNIT: usize = 4 << 10;

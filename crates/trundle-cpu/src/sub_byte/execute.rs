@@ -1,41 +1,13 @@
 //! A plan for packed elements carried out.
 
-use std::cell::RefCell;
-
 use trundle_core::Packing;
 
+use super::buffers::{Buffers, Scratch, prefetch_run, with_scratch};
 use super::plan::{At, SubByteStep, SubByteSteps};
 use super::run as runs;
 use super::side::Run;
 use crate::cancellation::Cancellation;
-use crate::execute;
-use crate::plan::Part;
-use trundle_kernels::simd::{self, LINE};
-
-/// The two buffers of a run. Threads write disjoint elements, and bytes that elements of several
-/// threads share by atomic operations: see `runs::pack`.
-#[derive(Clone, Copy)]
-pub(super) struct Buffers<'a> {
-    pub(super) src: &'a [u8],
-    pub(super) dst: *mut u8,
-}
-
-/// The unpacked copies of a box, or of lanes, as they are read and as they are written.
-#[derive(Default)]
-pub(super) struct Scratch {
-    pub(super) read: Vec<u8>,
-    pub(super) written: Vec<u8>,
-}
-
-impl Scratch {
-    fn reserve(&mut self, bytes: usize) {
-        for copy in [&mut self.read, &mut self.written] {
-            if copy.len() < bytes {
-                copy.resize(bytes, 0);
-            }
-        }
-    }
-}
+use crate::parts::Part;
 
 /// Moves the units of `parts`, unless `cancellation` is requested: it is asked before each part, and
 /// within large units. Bits of `dst` that are of no element stay as they are, in bytes that are
@@ -80,28 +52,6 @@ pub(crate) unsafe fn run_parts(
     });
 }
 
-/// Calls `work` with this thread's scratch; while the thread ends, with one of its own.
-fn with_scratch(work: impl Fn(&mut Scratch)) {
-    thread_local! {
-        static SCRATCH: RefCell<Scratch> = RefCell::default();
-    }
-    let done = SCRATCH.try_with(|scratch| match scratch.try_borrow_mut() {
-        Ok(mut scratch) => work(&mut scratch),
-        Err(_) => work(&mut Scratch::default()),
-    });
-    if done.is_err() {
-        work(&mut Scratch::default());
-    }
-}
-
-/// Prefetches the lines of a run.
-pub(super) fn prefetch_run(packing: Packing, packed: *const u8, first: usize, len: usize) {
-    let (start, bytes) = (packing.bytes(first), packing.bytes(len));
-    for line in (0..bytes).step_by(LINE) {
-        simd::prefetch(packed.wrapping_add(start + line));
-    }
-}
-
 /// Moves a box.
 ///
 /// # Safety
@@ -137,9 +87,7 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
         Some(plan) => {
             assert!(plan.src_bytes <= read.len() && plan.dst_bytes <= written.len());
             // SAFETY: the copies are as large as the plan asks, and two vectors do not overlap.
-            unsafe {
-                execute::run(plan, read.as_ptr(), written.as_mut_ptr(), &Cancellation::never());
-            };
+            unsafe { plan.run(read.as_ptr(), written.as_mut_ptr(), 0) };
             written
         }
         None => read,

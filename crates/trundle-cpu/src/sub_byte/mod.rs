@@ -4,6 +4,7 @@
 //! What stays together in whole groups has become bytes before (`trundle-core`'s moves): here is
 //! only what does not.
 
+mod buffers;
 mod codec;
 mod elements;
 mod execute;

@@ -2,14 +2,16 @@
 
 use std::fmt;
 
-use trundle_core::{Block, IndexMap, Loop, Move, Packing, Result, Shape};
+use trundle_core::{Block, IndexMap, Move, Packing, Result, Shape};
 use trundle_kernels::AffineLoop;
 
 use super::elements::Elements;
 use super::rows::Rows;
-use super::side::{Side, unpacked_layout};
-use crate::planner::uncut;
-use crate::{Machine, Plan, Planner};
+use super::side::{Side, affine_loops, unpacked_layout};
+use crate::Machine;
+use crate::parts::Units;
+use crate::threads::threads_for;
+use crate::tiles::{TilePlan, uncut};
 
 /// How many elements that are neighbours in a tensor a box has at least, if there are so many: some
 /// lines, so that what lies around them costs little.
@@ -18,9 +20,8 @@ const LEAST_RUN: usize = 512;
 /// About how many elements a box has: its two unpacked copies stay in a second-level cache.
 const BOX: usize = 256 << 10;
 
-/// What a thread must have to do before one more is woken, in elements: half of what it is for
-/// bytes, since each is touched several times (a guess).
-const LEAST_THREAD_ELEMENTS: usize = 512 << 10;
+/// An element is worth as many threads as this many bytes, since it is touched several times (a guess).
+const BYTES_EACH: usize = 2;
 
 /// The steps of a movement of packed elements, decided down to boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +65,7 @@ pub(super) struct Form {
     pub(super) read: Side,
     pub(super) written: Side,
     /// How the unpacked elements are moved; `None` where they are in order already.
-    pub(super) between: Option<Plan>,
+    pub(super) between: Option<TilePlan>,
 }
 
 /// Where a box is read and written, and which form it has.
@@ -77,14 +78,14 @@ pub(super) struct At<'a> {
 impl SubByteSteps {
     /// How many threads so many elements are worth.
     pub(crate) fn threads(elements: usize, most: usize) -> usize {
-        (elements / LEAST_THREAD_ELEMENTS).clamp(1, most)
+        threads_for(elements.saturating_mul(BYTES_EACH), most)
     }
 
     /// About how much memory the plan itself fills, in bytes.
     pub(crate) fn own_bytes(&self) -> usize {
         let step = |step: &SubByteStep| match step {
             SubByteStep::Boxes(boxes) => {
-                let form = |form: &Form| form.between.as_ref().map_or(0, Plan::own_bytes);
+                let form = |form: &Form| form.between.as_ref().map_or(0, TilePlan::own_bytes);
                 let forms: usize = boxes.forms.iter().map(form).sum();
                 size_of_val(&boxes.loops[..]) + size_of_val(&boxes.forms[..]) + forms
             }
@@ -96,33 +97,23 @@ impl SubByteSteps {
 
     /// How `work` is done on `machine`.
     pub(crate) fn of(work: &Move, packing: Packing, machine: &Machine) -> SubByteSteps {
-        // A box is moved by the thread that has unpacked it.
-        let planner = Planner::new(Machine { threads: 1, ..machine.clone() });
         let width = work.width();
         let blocks = work.blocks().iter().flat_map(uncut);
         let steps: Vec<SubByteStep> =
-            blocks.map(|block| SubByteStep::of(&block, width, &planner)).collect();
+            blocks.map(|block| SubByteStep::of(&block, width, machine)).collect();
         let scratch_bytes = steps.iter().map(SubByteStep::scratch_bytes).max().unwrap_or(0);
         SubByteSteps { packing, steps, scratch_bytes }
     }
 }
 
 impl SubByteStep {
-    fn of(block: &Block, width: usize, planner: &Planner) -> SubByteStep {
+    fn of(block: &Block, width: usize, machine: &Machine) -> SubByteStep {
         if let Some(elements) = Elements::of(block, width) {
             return SubByteStep::Elements(elements);
         }
         match Rows::of(block, width) {
             Some(rows) => SubByteStep::Rows(rows),
-            None => SubByteStep::Boxes(Boxes::of(block, width, planner)),
-        }
-    }
-
-    pub(crate) fn units(&self) -> usize {
-        match self {
-            SubByteStep::Boxes(boxes) => boxes.counts().product(),
-            SubByteStep::Rows(rows) => rows.units(),
-            SubByteStep::Elements(elements) => elements.units(),
+            None => SubByteStep::Boxes(Boxes::of(block, width, machine)),
         }
     }
 
@@ -134,9 +125,18 @@ impl SubByteStep {
             SubByteStep::Elements(elements) => elements.scratch_bytes(),
         }
     }
+}
 
-    /// About how many elements a unit has.
-    pub(crate) fn unit_elements(&self) -> usize {
+impl Units for SubByteStep {
+    fn units(&self) -> usize {
+        match self {
+            SubByteStep::Boxes(boxes) => boxes.counts().product(),
+            SubByteStep::Rows(rows) => rows.units(),
+            SubByteStep::Elements(elements) => elements.units(),
+        }
+    }
+
+    fn unit_bytes(&self) -> usize {
         match self {
             SubByteStep::Boxes(boxes) => boxes.pieces.iter().product(),
             SubByteStep::Rows(rows) => rows.unit_elements(),
@@ -144,8 +144,7 @@ impl SubByteStep {
         }
     }
 
-    /// Where a unit is written, in elements from the start of the destination.
-    pub(crate) fn dst_of(&self, unit: usize) -> isize {
+    fn dst_of(&self, unit: usize) -> isize {
         match self {
             SubByteStep::Boxes(boxes) => boxes.unit(unit).dst,
             SubByteStep::Rows(rows) => rows.dst_of(unit),
@@ -155,7 +154,7 @@ impl SubByteStep {
 }
 
 impl Boxes {
-    fn of(block: &Block, width: usize, planner: &Planner) -> Boxes {
+    fn of(block: &Block, width: usize, machine: &Machine) -> Boxes {
         let mut loops = affine_loops(block);
         if width > 1 || loops.is_empty() {
             loops.push(AffineLoop { len: width, src_stride: 1, dst_stride: 1 });
@@ -168,7 +167,7 @@ impl Boxes {
             for (_, at) in cut.iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1) {
                 extents[*at] = loops[*at].len % pieces[*at];
             }
-            Form::of(&loops, &extents, planner)
+            Form::of(&loops, &extents, machine)
                 .unwrap_or_else(|error| unreachable!("a box fits the memory: {error}"))
         });
         let forms = forms.collect();
@@ -199,15 +198,6 @@ impl Boxes {
         }
         At { src, dst, form: &self.forms[form] }
     }
-}
-
-/// The loops of a block but the one that a table cuts.
-pub(super) fn affine_loops(block: &Block) -> Vec<AffineLoop> {
-    let affine = |each: &Loop| {
-        let (len, dst_stride) = (each.len, each.dst_stride);
-        Some(AffineLoop { len, src_stride: each.affine_stride()?, dst_stride })
-    };
-    block.loops.iter().filter_map(affine).collect()
 }
 
 /// The boxes of some loops: enough neighbours on both sides, then as many elements as a box has.
@@ -256,7 +246,7 @@ fn reach(order: &[usize], run: usize, loops: &[AffineLoop], pieces: &mut [usize]
 }
 
 impl Form {
-    fn of(loops: &[AffineLoop], extents: &[usize], planner: &Planner) -> Result<Form> {
+    fn of(loops: &[AffineLoop], extents: &[usize], machine: &Machine) -> Result<Form> {
         let strides =
             |stride: fn(&AffineLoop) -> isize| loops.iter().map(stride).collect::<Vec<_>>();
         let (read, written) = (strides(|each| each.src_stride), strides(|each| each.dst_stride));
@@ -265,7 +255,7 @@ impl Form {
             None
         } else {
             let map = IndexMap::identity(&Shape::new(extents)?);
-            Some(planner.plan(&Move::new(&map, 1, &src, &dst, 1)?))
+            Some(TilePlan::of(&Move::new(&map, 1, &src, &dst, 1)?, machine))
         };
         Ok(Form { read: Side::of(&read, extents), written: Side::of(&written, extents), between })
     }

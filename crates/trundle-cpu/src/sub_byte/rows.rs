@@ -5,12 +5,11 @@ use std::fmt;
 use trundle_core::{Block, Packing, Run};
 use trundle_kernels::AffineLoop;
 
-use super::execute::{Buffers, Scratch, prefetch_run};
-use super::plan::affine_loops;
+use super::buffers::{Buffers, Scratch, prefetch_run};
 use super::run as runs;
-use super::side::AHEAD;
+use super::side::{AHEAD, affine_loops};
 use crate::cancellation::Cancellation;
-use crate::plan::RaggedLoop;
+use crate::tiles::RaggedLoop;
 
 /// How many rows whose elements are neighbours are moved together at most: some lines.
 const MOST_LANES: usize = 512;

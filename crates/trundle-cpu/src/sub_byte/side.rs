@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use trundle_core::{Layout, Result, Shape};
+use trundle_core::{Block, Layout, Loop, Result, Shape};
+use trundle_kernels::AffineLoop;
 
 /// The elements of a box in one of the tensors, in the order of their places there: runs of
 /// neighbours, and loops around them. In this order their unpacked copies lie side by side.
@@ -54,6 +55,15 @@ impl Side {
             copied += self.run;
         });
     }
+}
+
+/// The loops of a block but the one that a table cuts.
+pub(super) fn affine_loops(block: &Block) -> Vec<AffineLoop> {
+    let affine = |each: &Loop| {
+        let (len, dst_stride) = (each.len, each.dst_stride);
+        Some(AffineLoop { len, src_stride: each.affine_stride()?, dst_stride })
+    };
+    block.loops.iter().filter_map(affine).collect()
 }
 
 /// A run of a side.

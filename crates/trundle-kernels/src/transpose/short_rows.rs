@@ -140,14 +140,7 @@ unsafe fn join_lanes<V: Vector, const W: usize, const LEVEL: u8>(
             let count = side.min(tile.rows.len - row);
             let far = ahead.of_place(at + row * W);
             for (vectors, srcs) in vectors.chunks_exact_mut(each).zip(srcs.chunks_exact(each)) {
-                for (vector, src) in vectors.iter_mut().zip(srcs) {
-                    vector.write(load_rows::<V, W, LEVEL>(
-                        token,
-                        src.add(at + row * W),
-                        count,
-                        far,
-                    ));
-                }
+                load_columns::<V, W, LEVEL>(token, vectors, srcs, at + row * W, count, far);
                 transpose_within_lanes::<V, W>(written(vectors));
             }
             let (mut place, mut piece) = (0, 0);
@@ -171,25 +164,30 @@ unsafe fn join_lanes<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// `count` rows of a column, at most as many as a vector has elements, while what is `ahead` bytes
-/// further is prefetched.
+/// Loads `count` rows, at most as many as a vector has elements, of each column into a vector. Prefetches the bytes
+/// `ahead` of them.
 ///
 /// # Safety
-/// The rows are valid.
+/// The rows are valid at `at` bytes from each of `srcs`.
 #[inline(always)]
-unsafe fn load_rows<V: Vector, const W: usize, const LEVEL: u8>(
+unsafe fn load_columns<V: Vector, const W: usize, const LEVEL: u8>(
     token: Token<V>,
-    src: *const u8,
+    vectors: &mut [MaybeUninit<V>],
+    srcs: &[*const u8],
+    at: usize,
     count: usize,
     ahead: isize,
-) -> V {
-    V::prefetch_into::<LEVEL>(src.wrapping_offset(ahead));
-    // SAFETY: by the caller.
-    unsafe {
-        if count == V::BYTES / W {
-            V::load(token, src)
-        } else {
-            V::load_first(token, src, count * W)
+) {
+    for (vector, src) in vectors.iter_mut().zip(srcs) {
+        // SAFETY: the caller vouches for these rows of each column.
+        unsafe {
+            let src = src.add(at);
+            V::prefetch_into::<LEVEL>(src.wrapping_offset(ahead));
+            vector.write(if count == V::BYTES / W {
+                V::load(token, src)
+            } else {
+                V::load_first(token, src, count * W)
+            });
         }
     }
 }
@@ -219,14 +217,7 @@ unsafe fn join_rows<V: Vector, const W: usize, const LEVEL: u8>(
             let far = ahead.of_place(at + row * W);
             for (lines, srcs) in lines.chunks_exact_mut(group).zip(srcs.chunks_exact(each)) {
                 for (vectors, srcs) in lines.chunks_exact_mut(side).zip(srcs.chunks_exact(side)) {
-                    for (vector, src) in vectors.iter_mut().zip(srcs) {
-                        vector.write(load_rows::<V, W, LEVEL>(
-                            token,
-                            src.add(at + row * W),
-                            count,
-                            far,
-                        ));
-                    }
+                    load_columns::<V, W, LEVEL>(token, vectors, srcs, at + row * W, count, far);
                     transpose_micro_tile::<V, W>(written(vectors));
                 }
             }

@@ -1,5 +1,7 @@
 //! Resizes to the nearest, one axis at a time: which index of the data each index of the output is.
 
+use trundle_core::greatest_common_divisor;
+
 use crate::{Coordinates, Nearest};
 
 /// An axis that is resized.
@@ -121,12 +123,4 @@ pub(super) fn parts_alike(indices: &[usize], size: usize) -> Option<usize> {
     let within = indices[..period].iter().all(|index| *index < more);
     let alike = indices.iter().zip(&indices[period..]).all(|(one, next)| *next == *one + more);
     (within && alike).then_some(parts)
-}
-
-fn greatest_common_divisor(one: usize, other: usize) -> usize {
-    let (mut one, mut other) = (one, other);
-    while other != 0 {
-        (one, other) = (other, one % other);
-    }
-    one
 }

@@ -2,14 +2,17 @@
 //!
 //! As two moves, the rows and what is around them, the lines in which both meet are read, and written twice.
 
+mod planner;
+
 use std::fmt;
 
 use trundle_core::{Result, check_buffer};
 use trundle_kernels::{AffineLoop, Call, FilledTile, Filling, Kernel, Tuning, simd};
 
+use crate::buffers::Buffers;
 use crate::cancellation::Cancellation;
-use crate::plan::{plural, write_size};
 use crate::slices::{check_whole, raw, raw_mut};
+use crate::text::{plural, write_size};
 use crate::threads::for_each_task;
 
 /// A tensor that is rows of another one and an element around them, decided down to tiles and tasks.
@@ -41,17 +44,6 @@ pub struct FilledPlan {
     pub(crate) grain_bytes: usize,
     pub(crate) tuning: Tuning,
 }
-
-/// The buffers of a run, shared by its threads.
-#[derive(Clone, Copy)]
-struct Buffers {
-    src: *const u8,
-    dst: *mut u8,
-}
-
-// SAFETY: threads read the source, which nobody writes, and write disjoint parts of the destination: a unit writes from
-// the end of the one before to its own.
-unsafe impl Sync for Buffers {}
 
 impl FilledPlan {
     /// Moves the rows of `src` to `dst`, and the element at the start of `fill` to all places around them.

@@ -8,8 +8,8 @@ use trundle_kernels::simd::LINE;
 use trundle_kernels::{AffineLoop, FAR_BYTES, Kernel, Roles, Space, Store};
 
 use super::roles::pattern;
-use super::{Common, Planner};
-use crate::plan::{IndexedStep, Step};
+use super::step::{IndexedStep, Step};
+use super::{Common, Picker};
 
 /// What is moved for one index is worth tiles of its own from so many bytes on, since finding each costs some
 /// nanoseconds (a guess).
@@ -18,7 +18,7 @@ const LEAST_TILE_BYTES: usize = 4 * LINE;
 /// The runs at indices that are written as one (measured; docs/kernels.md): shorter ones are elements, longer ones tiles.
 const RUN_BYTES: RangeInclusive<usize> = LINE..=8 << 10;
 
-impl Planner {
+impl Picker<'_> {
     /// How a block with indices is done, of which no loop is cut: where much is moved for each index, as tiles of
     /// any kernel, each where its index leads; else element by element.
     pub(super) fn indexed_step(&self, block: &Block, all: Common) -> Step {
@@ -52,7 +52,7 @@ impl Planner {
             }
         }
         let all = Common { store: Store::Ordinary, ..all };
-        let kernel = self.kernel_of(Roles::Indexed);
+        let kernel = self.machine.kernel_of(Roles::Indexed);
         let kernel = kernel.unwrap_or_else(|| unreachable!("the catalogue has one of indices"));
         self.by_elements(block, table, &varying, all, kernel)
     }
@@ -74,7 +74,7 @@ impl Planner {
         if all.store == Store::Ordinary || !RUN_BYTES.contains(&run) || !is_run || !follow {
             return None;
         }
-        self.kernel_of(Roles::IndexedRuns)
+        self.machine.kernel_of(Roles::IndexedRuns)
     }
 
     /// Element by element: the columns are the innermost loop that indices vary along, the rows the innermost of the

@@ -1,83 +1,37 @@
-//! A plan carried out: units of tasks become tiles, and tiles go to kernels.
+//! Steps carried out: units become tiles, and tiles go to kernels.
 
 use std::ops::Range;
 
-use crate::cancellation::Cancellation;
-use crate::plan::{
-    IndexedStep, Part, Place, Plan, RaggedLoop, RaggedStep, Rolled, Step, Unit, Work, offset_of,
-};
-use crate::sub_byte;
-use crate::threads::for_each_task;
 use trundle_kernels::{
     AffineLoop, Call, GatherTile, IndexTile, Jumps, Kernel, LaneTile, Next, Ragged, Run, Store,
     Tables, Tile, Tiles, simd,
 };
 
-/// The two buffers of a run, shared by its threads.
-#[derive(Clone, Copy)]
+use super::step::{IndexedStep, Place, RaggedLoop, RaggedStep, Rolled, Step, Unit, offset_of};
+use crate::cancellation::Cancellation;
+use crate::parts::Part;
+
+/// The two buffers of a run.
 struct Buffers {
     src: *const u8,
     dst: *mut u8,
-    /// What is added to where tables of lengths are read.
+    /// How many entries further tables of lengths are read.
     entries: isize,
 }
 
-// SAFETY: threads read the source, which nobody writes, and write disjoint parts of the
-// destination: no two units of a plan share a destination byte.
-unsafe impl Sync for Buffers {}
-
-/// Runs a plan, unless `cancellation` is requested: it is asked before each part.
+/// Moves the tiles of `parts`, with tables of lengths read `entries` further, unless `cancellation` is requested.
 ///
 /// # Safety
-/// `src` is valid for reads of `plan.src_bytes` bytes and `dst` for writes of `plan.dst_bytes`,
-/// nobody else writes to either meanwhile, and they do not overlap. If elements share bytes
-/// ([`Plan::shares_bytes`]), all of these bytes are initialised.
+/// `buffers` are valid for all that the move with these steps and parts reads and writes, nobody else writes to either
+/// meanwhile, and they do not overlap. The tables have these entries.
 pub(crate) unsafe fn run(
-    plan: &Plan,
-    src: *const u8,
-    dst: *mut u8,
-    cancellation: &Cancellation<'_>,
-) {
-    let buffers = Buffers { src, dst, entries: 0 };
-    for_each_task(plan.threads, plan.tasks.len(), &|task| {
-        let (buffers, parts) = (&buffers, &plan.parts[plan.tasks[task].clone()]);
-        // SAFETY: the move that the plan was made from stays within the buffers; by the caller, bytes
-        // that elements share are initialised.
-        unsafe {
-            match &plan.work {
-                Work::Tiles(steps) => run_tiles(steps, parts, buffers, cancellation),
-                Work::SubByte(steps) => {
-                    let src = std::slice::from_raw_parts(buffers.src, plan.src_bytes);
-                    sub_byte::run_parts(steps, parts, src, buffers.dst, cancellation);
-                }
-            }
-        }
-    });
-}
-
-/// Runs a plan of tiles on this thread, with its tables of lengths read so many entries further.
-///
-/// # Safety
-/// As [`run`], and the tables have these entries.
-pub(crate) unsafe fn run_at(plan: &Plan, src: *const u8, dst: *mut u8, entries: isize) {
-    let buffers = Buffers { src, dst, entries };
-    let Work::Tiles(steps) = &plan.work else {
-        unreachable!("elements that share bytes have no entries")
-    };
-    // SAFETY: by the caller.
-    unsafe { run_tiles(steps, &plan.parts, &buffers, &Cancellation::never()) };
-}
-
-/// Moves the tiles of `parts`, unless `cancellation` is requested.
-///
-/// # Safety
-/// `buffers` are valid for the plan that has these steps and parts: see [`run`].
-unsafe fn run_tiles(
     steps: &[Step],
     parts: &[Part],
-    buffers: &Buffers,
+    buffers: crate::buffers::Buffers,
+    entries: isize,
     cancellation: &Cancellation<'_>,
 ) {
+    let buffers = &Buffers { src: buffers.src, dst: buffers.dst, entries };
     let mut queue = Queue::default();
     for part in parts {
         if cancellation.is_requested() {
@@ -123,15 +77,7 @@ impl Queue {
             }
             // SAFETY: by the caller.
             Call::Tiles(run) => unsafe { run(&tiles) },
-            Call::LaneTile(_)
-            | Call::GatherTile(_)
-            | Call::IndexTile(_)
-            | Call::FilledTile(_)
-            | Call::ExchangeTile(_)
-            | Call::SquareTile(_)
-            | Call::FloorTile(_) => {
-                unreachable!("a kernel of anything else is picked for that alone")
-            }
+            _ => unreachable!("a step of tiles has a kernel of tiles"),
         }
     }
 

@@ -5,7 +5,7 @@ use trundle_kernels::simd::LINE;
 use trundle_kernels::{AffineLoop, Pattern, Roles, Store};
 
 use super::loops::{Loops, Picked, rising};
-use crate::plan::{Place, Rolled};
+use super::step::{Place, Rolled};
 
 /// Elements of this many bytes or more are copied as runs of bytes.
 const LEAST_RUN_BYTES: usize = LINE;
@@ -204,7 +204,7 @@ fn is_short_and_reversed(cols: AffineLoop, width: usize) -> bool {
 }
 
 /// The pattern of rows and columns, of which there are so many when they are counted on through what continues them.
-pub(super) fn pattern(
+pub(crate) fn pattern(
     width: usize,
     rows: AffineLoop,
     cols: AffineLoop,

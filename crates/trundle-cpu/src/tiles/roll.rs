@@ -3,7 +3,7 @@
 use trundle_core::Block;
 use trundle_kernels::AffineLoop;
 
-use crate::plan::Rolled;
+use super::step::Rolled;
 
 /// A rolled loop, as if it went straight on where it jumps back to the start of the source's axis.
 #[derive(Clone, Copy)]

@@ -1,35 +1,34 @@
-//! Which kernel, which tiles, which thread. What is right for a kernel, its row in the catalogue says.
+//! Moves of elements of whole bytes: steps, each of tiles that one kernel moves. A kernel's row in the catalogue says what
+//! the kernel is right for.
 
-mod filled;
 mod gathered;
 mod indexed;
 mod loops;
 mod roles;
 mod roll;
-mod tasks;
+mod run;
+mod step;
+
+use std::fmt;
 
 use trundle_core::{Block, Move, Run};
-use trundle_kernels::{CATALOGUE, Kernel, Roles, Space, Store, Tuning};
+use trundle_kernels::{CATALOGUE, Kernel, Roles, Space, Store, Tables, Tuning};
 
 pub(crate) use indexed::merged;
+pub(crate) use roles::pattern;
 use roles::{Arranged, Assigned};
 pub(crate) use roll::uncut;
+pub(crate) use run::run;
+pub use step::{Place, RaggedLoop, RaggedStep, Rolled, Step};
+
 use roll::{is_only_roll, outermost_cut};
-use tasks::{TASKS_PER_THREAD, parts, tasks};
 
 use crate::Machine;
-use crate::owned::Seen;
-use crate::plan::{Place, Plan, RaggedLoop, RaggedStep, Step, Work};
-use crate::sub_byte::SubByteSteps;
-
-/// What a thread must have to do before one more is woken. Waking one costs the caller 5 to 10 us, in
-/// which it could copy half a megabyte, and its lines have to come over from the caller's caches. Two
-/// threads are slower than one up to 1 MiB, about even at 2 MiB, and faster from 4 MiB on (measured;
-/// docs/kernels.md).
-const LEAST_THREAD_BYTES: usize = 1 << 20;
-
-/// More threads than this are taken for a mistake: each would be started.
-const MOST_THREADS: usize = 1024;
+use crate::buffers::Buffers;
+use crate::cancellation::Cancellation;
+use crate::parts::{Part, parts};
+use crate::text::write_size;
+use crate::threads::TASKS_PER_THREAD;
 
 /// What is the same for all steps of a plan.
 #[derive(Clone, Copy)]
@@ -42,86 +41,88 @@ struct Common {
     tuning: Tuning,
 }
 
-/// Turns moves into plans for one machine.
-#[derive(Clone, Debug)]
-pub struct Planner {
-    machine: Machine,
+/// Plans the steps of a move that runs on so many threads.
+pub(crate) fn steps(work: &Move, threads: usize, machine: &Machine) -> Vec<Step> {
+    let moved_bytes = work.moved_bytes();
+    let is_large = moved_bytes > machine.tuning.streaming_bytes;
+    let all = Common {
+        width: work.width(),
+        store: if is_large { Store::Streaming } else { Store::Ordinary },
+        share: moved_bytes / (threads * TASKS_PER_THREAD),
+        tuning: machine.tuning,
+    };
+    let mut steps = Vec::with_capacity(work.blocks().len());
+    for block in work.blocks() {
+        Picker { machine }.put_steps(block, all, &mut steps);
+    }
+    steps
 }
 
-impl Planner {
-    /// A planner for `machine`, whose `threads` say how many a plan may use. Plans are run here, so
-    /// this machine must have the instruction set.
+/// About how much memory steps fill, in bytes.
+pub(crate) fn own_bytes(steps: &[Step]) -> usize {
+    let outer = |step: &Step| {
+        size_of_val(&step.outer[..]) + step.tables.as_ref().map_or(0, Tables::own_bytes)
+    };
+    size_of_val(steps) + steps.iter().map(outer).sum::<usize>()
+}
+
+/// Prints steps, one after another.
+pub(crate) fn write_steps(f: &mut fmt::Formatter<'_>, steps: &[Step]) -> fmt::Result {
+    let mut steps = steps.iter().enumerate();
+    steps.try_for_each(|(index, step)| write!(f, "\n  step {index}: {step}"))
+}
+
+/// The plan of a small move within a larger plan, for the thread that runs that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TilePlan {
+    pub(crate) src_bytes: usize,
+    pub(crate) dst_bytes: usize,
+    moved_bytes: usize,
+    pub(crate) steps: Vec<Step>,
+    parts: Vec<Part>,
+}
+
+impl TilePlan {
+    /// The plan of a move of elements of whole bytes.
+    pub(crate) fn of(work: &Move, machine: &Machine) -> TilePlan {
+        let steps = steps(work, 1, machine);
+        let (src_bytes, dst_bytes) = (work.src_bytes(), work.dst_bytes());
+        let moved_bytes = work.moved_bytes();
+        let parts = parts(&steps, moved_bytes);
+        TilePlan { src_bytes, dst_bytes, moved_bytes, steps, parts }
+    }
+
+    /// About how much memory the plan itself fills, in bytes.
+    pub(crate) fn own_bytes(&self) -> usize {
+        own_bytes(&self.steps) + size_of_val(&self.parts[..])
+    }
+
+    /// Runs the plan, with its tables of lengths read `entries` further.
     ///
-    /// # Panics
-    /// If this machine lacks the instruction set.
-    pub fn new(machine: Machine) -> Planner {
-        let simd = Machine::detect().simd;
-        assert!(machine.simd.is_available(), "this machine has {simd}, not {}", machine.simd);
-        Planner { machine }
+    /// # Safety
+    /// `src` is valid for reads of `src_bytes` bytes and `dst` for writes of `dst_bytes`, nobody else writes to either
+    /// meanwhile, and they do not overlap. The tables have these entries.
+    pub(crate) unsafe fn run(&self, src: *const u8, dst: *mut u8, entries: isize) {
+        let buffers = Buffers { src, dst };
+        // SAFETY: the move stays within the buffers, for which the caller vouches.
+        unsafe { run(&self.steps, &self.parts, buffers, entries, &Cancellation::never()) };
     }
+}
 
-    /// The machine that it plans for.
-    pub(crate) fn machine(&self) -> &Machine {
-        &self.machine
+impl fmt::Display for TilePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_size(f, self.moved_bytes, usize::from(!self.parts.is_empty()), 1)?;
+        write_steps(f, &self.steps)
     }
+}
 
-    /// For the same machine, but on one thread.
-    pub(crate) fn on_one_thread(&self) -> Planner {
-        Planner::new(Machine { threads: 1, ..self.machine.clone() })
-    }
+/// Picks the kernels of steps, and the loops that their tiles have.
+#[derive(Clone, Copy)]
+struct Picker<'a> {
+    machine: &'a Machine,
+}
 
-    /// The best kernel of these roles that the machine can run.
-    pub(crate) fn kernel_of(&self, roles: Roles) -> Option<&'static Kernel> {
-        let is_it = |kernel: &&Kernel| kernel.roles == roles && kernel.simd <= self.machine.simd;
-        CATALOGUE.iter().find(is_it)
-    }
-
-    /// The plan of a move.
-    pub fn plan(&self, work: &Move) -> Plan {
-        let most_threads = self.machine.threads.clamp(1, MOST_THREADS);
-        let (moved_bytes, width) = (work.moved_bytes(), work.width());
-        let (total, threads, steps) = match work.packing() {
-            None => {
-                let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, most_threads);
-                (moved_bytes, threads, Work::Tiles(self.steps(work, moved_bytes, threads)))
-            }
-            Some(packing) => {
-                let elements = width * work.blocks().iter().map(Block::elements).sum::<usize>();
-                let steps = SubByteSteps::of(work, packing, &self.machine);
-                (elements, SubByteSteps::threads(elements, most_threads), Work::SubByte(steps))
-            }
-        };
-        let parts = parts(&steps, total);
-        let tasks = tasks(&parts, &steps, threads, total);
-        Plan {
-            src_bytes: work.src_bytes(),
-            dst_bytes: work.dst_bytes(),
-            moved_bytes,
-            grain_bytes: work.grain_bytes(),
-            threads,
-            work: steps,
-            parts,
-            tasks,
-            is_bijection: Seen::default(),
-        }
-    }
-
-    /// How the blocks are done.
-    fn steps(&self, work: &Move, moved_bytes: usize, threads: usize) -> Vec<Step> {
-        let is_large = moved_bytes > self.machine.tuning.streaming_bytes;
-        let all = Common {
-            width: work.width(),
-            store: if is_large { Store::Streaming } else { Store::Ordinary },
-            share: moved_bytes / (threads * TASKS_PER_THREAD),
-            tuning: self.machine.tuning,
-        };
-        let mut steps = Vec::with_capacity(work.blocks().len());
-        for block in work.blocks() {
-            self.put_steps(block, all, &mut steps);
-        }
-        steps
-    }
-
+impl Picker<'_> {
     /// How one block is done. What is cut at one step are two blocks, the outermost first; but for the last,
     /// if it is rolled and a kernel can.
     fn put_steps(&self, block: &Block, all: Common, steps: &mut Vec<Step>) {

@@ -3,9 +3,10 @@
 use trundle_core::{Block, Loop, Move};
 use trundle_kernels::{AffineLoop, MOST_FILLED_BYTES, Roles, Space, Store};
 
-use super::roles::pattern;
-use super::{LEAST_THREAD_BYTES, MOST_THREADS, Planner, TASKS_PER_THREAD};
-use crate::filled::FilledPlan;
+use super::FilledPlan;
+use crate::Planner;
+use crate::threads::{TASKS_PER_THREAD, threads_for};
+use crate::tiles::pattern;
 
 /// Rows that are longer meet what is around them so seldom that two moves are as fast.
 const MOST_RUN_BYTES: usize = 64 << 10;
@@ -22,7 +23,7 @@ impl Planner {
     /// stays in the caches, where rows are long, or of single elements, or are less than what is around them.
     pub fn plan_filled(&self, work: &Move, fill: &Move) -> Option<FilledPlan> {
         let dst_bytes = work.dst_bytes().max(fill.dst_bytes());
-        let (width, tuning) = (fill.width(), self.machine.tuning);
+        let (width, tuning) = (fill.width(), self.machine().tuning);
         if !is_filled(work, fill, dst_bytes) || dst_bytes <= tuning.streaming_bytes {
             return None;
         }
@@ -33,9 +34,8 @@ impl Planner {
             return None;
         }
         let [outer @ .., slabs, rows] = &loops[..] else { return None };
-        let threads = self.machine.threads.clamp(1, MOST_THREADS);
-        let threads = (dst_bytes / LEAST_THREAD_BYTES).clamp(1, threads);
-        let kernel = self.kernel_of(Roles::Filled)?;
+        let threads = threads_for(dst_bytes, self.machine().threads);
+        let kernel = self.machine().kernel_of(Roles::Filled)?;
         let bytes = AffineLoop { len: run, src_stride: 1, dst_stride: 1 };
         let (all_rows, _) = kernel.tile(&Space {
             pattern: pattern(1, *rows, bytes, (rows.len * slabs.len, run)),

@@ -1,0 +1,53 @@
+//! The two ends of a run, and the scratch of a thread.
+
+use std::cell::RefCell;
+
+use trundle_core::Packing;
+use trundle_kernels::simd::{self, LINE};
+
+/// The two buffers of a run. Threads write disjoint elements, and bytes that elements of several
+/// threads share by atomic operations: see `runs::pack`.
+#[derive(Clone, Copy)]
+pub(super) struct Buffers<'a> {
+    pub(super) src: &'a [u8],
+    pub(super) dst: *mut u8,
+}
+
+/// The unpacked copies of a box, or of lanes, as they are read and as they are written.
+#[derive(Default)]
+pub(super) struct Scratch {
+    pub(super) read: Vec<u8>,
+    pub(super) written: Vec<u8>,
+}
+
+impl Scratch {
+    pub(super) fn reserve(&mut self, bytes: usize) {
+        for copy in [&mut self.read, &mut self.written] {
+            if copy.len() < bytes {
+                copy.resize(bytes, 0);
+            }
+        }
+    }
+}
+
+/// Calls `work` with this thread's scratch; while the thread ends, with one of its own.
+pub(super) fn with_scratch(work: impl Fn(&mut Scratch)) {
+    thread_local! {
+        static SCRATCH: RefCell<Scratch> = RefCell::default();
+    }
+    let done = SCRATCH.try_with(|scratch| match scratch.try_borrow_mut() {
+        Ok(mut scratch) => work(&mut scratch),
+        Err(_) => work(&mut Scratch::default()),
+    });
+    if done.is_err() {
+        work(&mut Scratch::default());
+    }
+}
+
+/// Prefetches the lines of a run.
+pub(super) fn prefetch_run(packing: Packing, packed: *const u8, first: usize, len: usize) {
+    let (start, bytes) = (packing.bytes(first), packing.bytes(len));
+    for line in (0..bytes).step_by(LINE) {
+        simd::prefetch(packed.wrapping_add(start + line));
+    }
+}

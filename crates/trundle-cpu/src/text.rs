@@ -1,0 +1,18 @@
+//! Words that plans print.
+
+use std::fmt;
+
+/// How much is done, and by how many.
+pub(crate) fn write_size(
+    f: &mut fmt::Formatter<'_>,
+    bytes: usize,
+    tasks: usize,
+    threads: usize,
+) -> fmt::Result {
+    let (of_tasks, of_threads) = (plural(tasks), plural(threads));
+    write!(f, "{bytes} bytes in {tasks} task{of_tasks} on {threads} thread{of_threads}")
+}
+
+pub(crate) fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}

@@ -1,0 +1,334 @@
+//! One block of a move, decided down to a kernel and its tiles.
+
+use std::fmt;
+use std::ops::Range;
+
+use trundle_core::{Cut, IndexTable, LengthTable, Loop, Run};
+use trundle_kernels::{AffineLoop, Kernel, Store, Tables, Tuning};
+
+use crate::parts::Units;
+use crate::text::plural;
+
+/// One block of a move: outer loops around tiles that one kernel moves.
+///
+/// The rows and the columns are cut into blocks; a unit of work is one position of the outer
+/// loops and one block of each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What moves the tiles; in a ragged step, those of the first run.
+    pub kernel: &'static Kernel,
+    /// How the result is written.
+    pub store: Store,
+    /// The size of an element in bytes.
+    pub width: usize,
+    /// Where the first element is read, in bytes from the start of the source.
+    pub src_offset: isize,
+    /// Where the first element is written, in bytes from the start of the destination.
+    pub dst_offset: isize,
+    /// The loops around the tiles, the outermost first.
+    pub outer: Vec<AffineLoop>,
+    /// The loop over a tile's rows.
+    pub rows: AffineLoop,
+    /// A loop that continues the rows in the source: they are counted on through it.
+    pub row_wrap: Option<AffineLoop>,
+    /// The loop over the elements of a row.
+    pub cols: AffineLoop,
+    /// A loop that continues the columns in the destination: they are counted on through it.
+    pub col_wrap: Option<AffineLoop>,
+    /// Where the rows or the columns are rolled.
+    pub rolled: Option<Rolled>,
+    /// How many rows a tile has at most.
+    pub row_block: usize,
+    /// How many elements a row of a tile has at most.
+    pub col_block: usize,
+    /// In a step of many short loops, what its columns are: the steps of several of them, from tables.
+    /// Its rows are how often a tile goes through these.
+    pub tables: Option<Tables>,
+    /// The ragged loop, if the block has one.
+    pub ragged: Option<RaggedStep>,
+    /// What indices add to where it reads, if the block has some.
+    pub indexed: Option<IndexedStep>,
+    /// What is best on the machine that it was planned for.
+    pub tuning: Tuning,
+}
+
+/// The indices of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexedStep {
+    /// Their table. The strides are those of the loops around the tiles.
+    pub table: IndexTable,
+    /// How far apart rows and columns of a tile are in the table; both 0 unless its kernel is of indices.
+    pub tile_strides: (isize, isize),
+    /// Whether a kernel of indices is to prefetch: they lead further than the caches reach.
+    pub is_far: bool,
+}
+
+/// Where the rows or the columns of a step are rolled: they jump back once in every round of their axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rolled {
+    /// After so many columns, those that begin the source's axis come.
+    Cols(usize),
+    /// After so many rows, counted upwards in the source, those come that begin the destination's
+    /// axis.
+    Rows(usize),
+}
+
+/// The ragged loop of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RaggedStep {
+    /// Its runs, and its table of lengths.
+    pub row: RaggedLoop,
+    /// Where it stands among the step's loops.
+    pub place: Place,
+    /// What moves the tiles of the second run.
+    pub second: &'static Kernel,
+}
+
+/// A loop that is cut where a length says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RaggedLoop {
+    /// The number of elements of a row.
+    pub len: usize,
+    /// The distance between neighbours in the destination, in bytes; 0 for a row of one element.
+    pub dst_stride: isize,
+    /// The lengths. The strides are those of the loops around the tiles, then of the columns, then of
+    /// the loop that the rows go on through.
+    pub table: LengthTable,
+    /// The run before the cut.
+    pub first: Run,
+    /// The run from the cut on.
+    pub second: Run,
+}
+
+impl RaggedLoop {
+    /// The loop, if a table cuts it, where the loops that are left around it have these strides in it.
+    pub(crate) fn of(each: &Loop, strides: Vec<isize>) -> Option<RaggedLoop> {
+        let (Cut { first, second, .. }, table) = each.cut_by_table()?;
+        let table = LengthTable { lengths: table.lengths.clone(), strides, ..*table };
+        let Loop { len, dst_stride, .. } = *each;
+        Some(RaggedLoop { len, dst_stride, table, first: *first, second: *second })
+    }
+
+    /// Where the second run begins, for a row of this length.
+    pub(crate) fn cut(&self, length: usize) -> usize {
+        self.table.cut(length, self.len)
+    }
+}
+
+/// Where a ragged loop stands in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Around the tiles, within the other outer loops: each tile lies in one of the runs.
+    Outer,
+    /// It is the rows: a tile is split where the runs meet.
+    Rows,
+    /// It is the columns: a tile is split where the runs meet.
+    Cols,
+    /// It is the rows, and the columns are lanes that are each split at a place of their own.
+    Lanes,
+}
+
+/// Where a unit of a step lies.
+pub(crate) struct Unit {
+    /// Where index 0 of the rows and columns is read, in bytes from the start of the source. In a
+    /// ragged step, the runs' own offsets come on top.
+    pub(crate) src: isize,
+    /// Where index 0 of the rows and columns is written, in bytes from the start of the
+    /// destination.
+    pub(crate) dst: isize,
+    /// What the outer loops add to the entry in the table of lengths or indices.
+    pub(crate) entries: isize,
+    /// The index of a ragged loop that is an outer one.
+    pub(crate) ragged_index: usize,
+    /// The rows of the unit.
+    pub(crate) rows: Range<usize>,
+    /// The columns of the unit.
+    pub(crate) cols: Range<usize>,
+}
+
+impl Step {
+    /// The number of rows and of columns, counted through their wraps.
+    pub fn counts(&self) -> (usize, usize) {
+        let wrapped = |wrap: &Option<AffineLoop>| wrap.as_ref().map_or(1, |wrap| wrap.len);
+        (self.rows.len * wrapped(&self.row_wrap), self.cols.len * wrapped(&self.col_wrap))
+    }
+
+    /// How many blocks the rows and the columns are cut into.
+    pub(crate) fn blocks(&self) -> (usize, usize) {
+        let (rows, cols) = self.counts();
+        // Most loops of small moves are one block, which takes no division.
+        let blocks = |len: usize, block: usize| if len <= block { 1 } else { len.div_ceil(block) };
+        (blocks(rows, self.row_block), blocks(cols, self.col_block))
+    }
+
+    /// The number of units of work.
+    pub fn units(&self) -> usize {
+        let (row_blocks, col_blocks) = self.blocks();
+        let outer: usize = self.outer.iter().map(|each| each.len).product();
+        let ragged = match &self.ragged {
+            Some(RaggedStep { row, place: Place::Outer, .. }) => row.len,
+            _ => 1,
+        };
+        outer * ragged * row_blocks * col_blocks
+    }
+
+    /// Unit `number`: the blocks of the rows change fastest, then those of the columns, then the
+    /// outer loops from the innermost out.
+    pub(crate) fn unit(&self, number: usize) -> Unit {
+        let (row_blocks, col_blocks) = self.blocks();
+        let (row_count, col_count) = self.counts();
+        let mut rest = number;
+        let mut next = |count: usize| {
+            // The rest is below the count where no further loop has moved: it takes no division.
+            if rest < count {
+                return std::mem::take(&mut rest);
+            }
+            let index = rest % count;
+            rest /= count;
+            index
+        };
+        let block =
+            |index: usize, block: usize, len: usize| index * block..((index + 1) * block).min(len);
+        let rows = block(next(row_blocks), self.row_block, row_count);
+        let cols = block(next(col_blocks), self.col_block, col_count);
+        let ragged_index = match &self.ragged {
+            Some(RaggedStep { row, place: Place::Outer, .. }) => next(row.len),
+            _ => 0,
+        };
+        let (mut src, mut dst, mut entries) = (self.src_offset, self.dst_offset, 0);
+        for (at, each) in self.outer.iter().enumerate().rev() {
+            let index = next(each.len).cast_signed();
+            src = src.wrapping_add(index * each.src_stride);
+            dst += index * each.dst_stride;
+            if let Some(ragged) = &self.ragged {
+                entries += index * ragged.row.table.strides[at];
+            }
+            if let Some(indexed) = &self.indexed {
+                entries += index * indexed.table.strides[at];
+            }
+        }
+        Unit { src, dst, entries, ragged_index, rows, cols }
+    }
+}
+
+impl Units for Step {
+    fn units(&self) -> usize {
+        Step::units(self)
+    }
+
+    fn unit_bytes(&self) -> usize {
+        self.row_block * self.col_block * self.width
+    }
+
+    fn dst_of(&self, number: usize) -> isize {
+        let unit = self.unit(number);
+        let ragged = match &self.ragged {
+            Some(RaggedStep { row, place: Place::Outer, .. }) => row.dst_stride,
+            _ => 0,
+        };
+        unit.dst
+            + unit.ragged_index.cast_signed() * ragged
+            + offset_of(self.rows, self.row_wrap, unit.rows.start).1
+            + offset_of(self.cols, self.col_wrap, unit.cols.start).1
+    }
+}
+
+/// How far step `index` of a loop and its wrap is from step 0, in the source and in the destination.
+pub(crate) fn offset_of(
+    each: AffineLoop,
+    wrap: Option<AffineLoop>,
+    index: usize,
+) -> (isize, isize) {
+    let Some(wrap) = wrap else {
+        let index = index.cast_signed();
+        return (index * each.src_stride, index * each.dst_stride);
+    };
+    let (outer, inner) = ((index / each.len).cast_signed(), (index % each.len).cast_signed());
+    (
+        outer * wrap.src_stride + inner * each.src_stride,
+        outer * wrap.dst_stride + inner * each.dst_stride,
+    )
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.kernel.name)?;
+        if let Some(ragged) = &self.ragged
+            && ragged.second != self.kernel
+        {
+            write!(f, " and {}", ragged.second.name)?;
+        }
+        write!(
+            f,
+            ", {} unit{} of at most {} x {} elements of {} byte{}, {}",
+            self.units(),
+            plural(self.units()),
+            self.row_block,
+            self.col_block,
+            self.width,
+            plural(self.width),
+            self.store
+        )?;
+        write!(f, "\n    because {}", self.kernel.reason)?;
+        for each in &self.outer {
+            write!(f, "\n    outer {each}")?;
+        }
+        if let Some(tables) = &self.tables {
+            let (micro_tiles, rows, cols) = tables.counts();
+            write!(f, "\n    rows  {}", self.rows)?;
+            return write!(
+                f,
+                "\n    tables of {micro_tiles} micro-tiles, {rows} rows and {cols} cols"
+            );
+        }
+        let lines = [("rows", self.rows, self.row_wrap), ("cols", self.cols, self.col_wrap)];
+        for (name, each, wrap) in lines {
+            write!(f, "\n    {name}  {each}")?;
+            if let Some(wrap) = wrap {
+                write!(f, ", on through {wrap}")?;
+            }
+        }
+        match self.rolled {
+            Some(Rolled::Cols(first)) => {
+                write!(f, "\n    rolled: after {first} columns come the first of the source")?;
+            }
+            Some(Rolled::Rows(first)) => {
+                write!(f, "\n    rolled: after {first} rows come the first of the destination")?;
+            }
+            None => {}
+        }
+        if let Some(IndexedStep { table, tile_strides: (rows, cols), is_far }) = &self.indexed {
+            let strides = &table.strides;
+            write!(f, "\n    indices of {} bytes each, entries {strides:+?} apart", table.scale)?;
+            if (*rows, *cols) != (0, 0) {
+                write!(f, ", of rows {rows:+}, of cols {cols:+}")?;
+            }
+            if *is_far {
+                f.write_str(", what they lead to is prefetched")?;
+            }
+        }
+        if let Some(RaggedStep { row, place, .. }) = &self.ragged {
+            write!(
+                f,
+                "\n    {row}, as {}",
+                match place {
+                    Place::Outer => "an outer loop",
+                    Place::Rows => "the rows",
+                    Place::Cols => "the columns",
+                    Place::Lanes => "the rows, cut lane by lane",
+                }
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for RaggedLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RaggedLoop { len, dst_stride, table, first, second } = self;
+        write!(
+            f,
+            "ragged {len} x (src {first} before the cut, {second} after, dst {dst_stride:+}), cut at {table}"
+        )
+    }
+}
