@@ -132,7 +132,7 @@ impl<B: Backend> PlannedProgram<B> {
     }
 
     /// How a part is moved.
-    pub fn plans_of(&self, part: &PlannedPart) -> &Plans<B::Plan, B::FilledPlan> {
+    pub fn plans_of(&self, part: &PlannedPart) -> &Plans<B> {
         &self.runner.steps()[part.step].work
     }
 
