@@ -1,6 +1,7 @@
 //! What carries moves out.
 
-use std::fmt::Display;
+use std::fmt::{Debug, Display};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::program::Budget;
 use crate::{Move, Result};
@@ -15,28 +16,13 @@ pub trait Backend {
     /// Everything that is decided ahead of time. It prints as what would be done, and why.
     type Plan: Display;
 
-    /// The same of a tensor that is rows of one buffer and an element around them. A backend that moves one after the
-    /// other has none ([`Infallible`](std::convert::Infallible)).
-    type FilledPlan: Display;
-
-    /// How a tensor is moved within its own buffer. A backend that moves between two has none
-    /// ([`Infallible`](std::convert::Infallible)).
-    type InPlacePlan: Display;
-
     /// Decides how `work` is done.
     fn plan(&self, work: &Move) -> Self::Plan;
 
-    /// Decides how two moves to one destination are done as one: they write different bytes, which together are all of
-    /// it; `work` moves rows, and the source of `fill` is one element. `None` where one after the other is as fast.
-    fn plan_filled(&self, work: &Move, fill: &Move) -> Option<Self::FilledPlan> {
-        let _ = (work, fill);
-        None
-    }
-
-    /// Decides how `work` is done where its source and its destination are the same buffer, with at most `most_scratch`
-    /// bytes beside it. `None` if it cannot be.
-    fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<Self::InPlacePlan> {
-        let _ = (work, most_scratch);
+    /// Decides how several moves to one destination are done as one, each from a source of its own. They write different
+    /// bytes, which together are all of it. `None` where one move after the other is as fast.
+    fn plan_pass(&self, parts: &[&Move]) -> Option<Box<dyn PassPlan<Self::Buffer>>> {
+        let _ = parts;
         None
     }
 
@@ -82,32 +68,20 @@ pub trait Backend {
         dst: &mut Self::Buffer,
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()>;
+}
 
-    /// Moves the elements from `src`, and the one in `fill`, to `dst` as long as `go_on` says so. A backend without such
-    /// plans is never asked.
+/// How several moves to one destination are done as one: [`Backend::plan_pass`] makes it.
+pub trait PassPlan<Buffer: ?Sized>:
+    Debug + Display + Send + Sync + UnwindSafe + RefUnwindSafe
+{
+    /// Moves the elements from `sources`, one for each planned move in their order, to `dst` as long as `go_on` says so.
     ///
     /// # Errors
     /// As [`Backend::run_while`].
-    fn run_filled_while(
+    fn run_while(
         &self,
-        plan: &Self::FilledPlan,
-        src: &Self::Buffer,
-        fill: &Self::Buffer,
-        dst: &mut Self::Buffer,
+        sources: &[&Buffer],
+        dst: &mut Buffer,
         go_on: &(dyn Fn() -> bool + Sync),
-    ) -> Result<()> {
-        let _ = (src, fill, dst, go_on);
-        unreachable!("{plan} was made by nobody")
-    }
-
-    /// Moves the elements of `buffer`. It is not stopped: what is in the middle of it is neither the tensor before nor the
-    /// one after. A backend without such plans is never asked.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if the buffer is shorter than what is planned; nothing has been
-    /// written then.
-    fn run_in_place(&self, plan: &Self::InPlacePlan, buffer: &mut Self::Buffer) -> Result<()> {
-        let _ = buffer;
-        unreachable!("{plan} was made by nobody")
-    }
+    ) -> Result<()>;
 }

@@ -30,7 +30,7 @@ pub mod program;
 mod shape;
 mod tensor;
 
-pub use backend::Backend;
+pub use backend::{Backend, PassPlan};
 pub use dtype::DType;
 pub use error::{Error, Result, check_buffer};
 pub use fingerprint::{Digest, Fingerprint};

@@ -1,7 +1,9 @@
 //! The CPU as a backend.
 
+use std::fmt;
+
 use trundle_core::program::Budget;
-use trundle_core::{Backend, Error, Move, Result};
+use trundle_core::{Backend, Error, Move, PassPlan, Result};
 
 use crate::cancellation::Cancellation;
 use crate::large_pages::prefer_large_pages;
@@ -26,6 +28,51 @@ impl Cpu {
     pub fn with_planner(planner: Planner) -> Cpu {
         Cpu { planner }
     }
+
+    /// Decides how `work` is done where its source and its destination are the same buffer, with at most `most_scratch`
+    /// bytes beside it. `None` if it cannot be.
+    pub fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<InPlacePlan> {
+        self.planner.plan_in_place(work, most_scratch)
+    }
+
+    /// [`Backend::plan_pass`] for runs on slices of any type: rows and an element around them are one plan.
+    pub fn plan_slices<T: Copy + 'static>(
+        &self,
+        parts: &[&Move],
+    ) -> Option<Box<dyn PassPlan<[T]>>> {
+        let [one, other] = parts else { return None };
+        let filled = |rows, around, fill: usize| {
+            let plan = self.planner.plan_filled(rows, around)?;
+            Some(Box::new(Filled { plan, fill }) as Box<dyn PassPlan<[T]>>)
+        };
+        filled(one, other, 1).or_else(|| filled(other, one, 0))
+    }
+}
+
+/// Rows, and an element around them, which are two sources.
+#[derive(Debug)]
+struct Filled {
+    plan: FilledPlan,
+    /// Which source the element is.
+    fill: usize,
+}
+
+impl fmt::Display for Filled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.fmt(f)
+    }
+}
+
+impl<T: Copy> PassPlan<[T]> for Filled {
+    fn run_while(
+        &self,
+        sources: &[&[T]],
+        dst: &mut [T],
+        go_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<()> {
+        let source = |index: usize| sources.get(index).copied().unwrap_or_default();
+        self.plan.run_slice_while(source(1 - self.fill), source(self.fill), dst, go_on)
+    }
 }
 
 impl Default for Cpu {
@@ -37,19 +84,13 @@ impl Default for Cpu {
 impl Backend for Cpu {
     type Buffer = [u8];
     type Plan = Plan;
-    type FilledPlan = FilledPlan;
-    type InPlacePlan = InPlacePlan;
 
     fn plan(&self, work: &Move) -> Plan {
         self.planner.plan(work)
     }
 
-    fn plan_filled(&self, work: &Move, fill: &Move) -> Option<FilledPlan> {
-        self.planner.plan_filled(work, fill)
-    }
-
-    fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<InPlacePlan> {
-        self.planner.plan_in_place(work, most_scratch)
+    fn plan_pass(&self, parts: &[&Move]) -> Option<Box<dyn PassPlan<[u8]>>> {
+        self.plan_slices(parts)
     }
 
     fn budget(&self) -> Budget {
@@ -90,21 +131,5 @@ impl Backend for Cpu {
     ) -> Result<()> {
         // SAFETY: as in `run`.
         unsafe { plan.run_raw(src, dst, &Cancellation::when_not(go_on)) }
-    }
-
-    fn run_filled_while(
-        &self,
-        plan: &FilledPlan,
-        src: &[u8],
-        fill: &[u8],
-        dst: &mut [u8],
-        go_on: &(dyn Fn() -> bool + Sync),
-    ) -> Result<()> {
-        // SAFETY: shared and unique references to initialised bytes, which cannot overlap.
-        unsafe { plan.run_raw(src, fill, dst, &Cancellation::when_not(go_on)) }
-    }
-
-    fn run_in_place(&self, plan: &InPlacePlan, buffer: &mut [u8]) -> Result<()> {
-        plan.run_slice(buffer)
     }
 }

@@ -56,7 +56,7 @@ impl Padded {
     }
 
     fn plan(&self, simd: Simd, threads: usize) -> Option<FilledPlan> {
-        cpu(simd, threads).plan_filled(&self.rows, &self.around)
+        planner(simd, threads).plan_filled(&self.rows, &self.around)
     }
 }
 
@@ -70,10 +70,9 @@ fn with_gaps(shape: &Shape, width: usize, gap: usize) -> Layout {
     Layout::strided(shape, 0, &strides).unwrap()
 }
 
-/// A CPU of one instruction set that streams whatever it writes.
-fn cpu(simd: Simd, threads: usize) -> Cpu {
-    let machine = Machine { simd, threads, tuning: streaming(0), ..Machine::detect().clone() };
-    Cpu::with_planner(Planner::new(machine))
+/// Plans for one instruction set that stream whatever they write.
+fn planner(simd: Simd, threads: usize) -> Planner {
+    Planner::new(Machine { simd, threads, tuning: streaming(0), ..Machine::detect().clone() })
 }
 
 #[test]
@@ -97,7 +96,14 @@ fn filled_rows_are_what_two_moves_write() {
         let expected = padded.expected(&src, fill);
         for simd in Simd::available() {
             for threads in [1, 3] {
-                let Some(plan) = padded.plan(simd, threads) else { continue };
+                // The element is the first source or the second.
+                let parts = if seed % 2 == 0 {
+                    [&padded.around, &padded.rows]
+                } else {
+                    [&padded.rows, &padded.around]
+                };
+                let cpu = Cpu::with_planner(planner(simd, threads));
+                let Some(plan) = cpu.plan_pass(&parts) else { continue };
                 planned += 1;
                 let text = plan.to_string();
                 let name = CATALOGUE.iter().map(|kernel| kernel.name);
@@ -105,10 +111,10 @@ fn filled_rows_are_what_two_moves_write() {
                 for flush in [Flush::Start, Flush::End] {
                     let named = |name: &str| format!("{name} of {sizes:?} {widths:?} {width}");
                     let src = Guarded::holding(&src, flush, named("the source"));
+                    let sources = if seed % 2 == 0 { [fill, &src] } else { [&src, fill] };
                     let before = vec![0xa5; expected.len()];
                     let mut dst = Guarded::holding(&before, flush, named("the destination"));
-                    let cpu = cpu(simd, threads);
-                    cpu.run_filled_while(&plan, &src, fill, &mut dst, &|| true).unwrap();
+                    plan.run_while(&sources, &mut dst, &|| true).unwrap();
                     assert!(*dst == expected[..], "{sizes:?} {widths:?} of {width} bytes: {plan}");
                 }
             }
@@ -131,8 +137,8 @@ fn what_gains_nothing_is_two_moves() {
     assert!(!plan(&[100, 100], &[[100, 1], [1, 1]]));
     // What stays in the caches.
     let padded = Padded::of(&[100, 100], &[[1, 1], [1, 1]], 4, 0);
-    let cpu = Cpu::with_planner(Planner::new(Machine::detect().clone()));
-    assert!(cpu.plan_filled(&padded.rows, &padded.around).is_none());
+    let planner = Planner::new(Machine::detect().clone());
+    assert!(planner.plan_filled(&padded.rows, &padded.around).is_none());
 }
 
 #[test]

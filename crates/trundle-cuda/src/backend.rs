@@ -1,7 +1,5 @@
 //! A device as a backend.
 
-use std::convert::Infallible;
-
 use trundle_core::program::Budget;
 use trundle_core::{Backend, Error, Move, Result};
 
@@ -14,8 +12,6 @@ const LAUNCHES: usize = 64;
 impl Backend for Cuda {
     type Buffer = CudaBuffer;
     type Plan = CudaPlan;
-    type FilledPlan = Infallible;
-    type InPlacePlan = Infallible;
 
     /// Decides how `work` is done, and gives the device what its kernels read beside the source. If it has no memory for
     /// that, runs of the plan say so.

@@ -1,7 +1,6 @@
 //! A backend that reads moves as they are, on host bytes or on buffers that are none.
 
 use std::borrow::Cow;
-use std::convert::Infallible;
 use std::marker::PhantomData;
 
 use trundle_core::program::Budget;
@@ -179,8 +178,6 @@ impl<Buffer: Bytewise + ?Sized> PairByPair<Buffer> {
 impl<Buffer: Bytewise + ?Sized> Backend for PairByPair<Buffer> {
     type Buffer = Buffer;
     type Plan = Move;
-    type FilledPlan = Infallible;
-    type InPlacePlan = std::convert::Infallible;
 
     fn plan(&self, work: &Move) -> Move {
         work.clone()

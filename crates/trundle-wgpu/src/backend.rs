@@ -1,7 +1,5 @@
 //! A device as a backend.
 
-use std::convert::Infallible;
-
 use trundle_core::program::Budget;
 use trundle_core::{Backend, Move, Result};
 
@@ -10,8 +8,6 @@ use crate::{DeviceBuffer, Wgpu, WgpuPlan};
 impl Backend for Wgpu {
     type Buffer = DeviceBuffer;
     type Plan = WgpuPlan;
-    type FilledPlan = Infallible;
-    type InPlacePlan = Infallible;
 
     /// Decides how `work` is done, and gives the device what its kernels read beside the source. If it has no memory for
     /// that, runs of the plan say so.

@@ -1,12 +1,12 @@
 //! What is done one after another, as passes over memory.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
-use trundle_core::program::{Budget, Made, Program, TensorId};
+use trundle_core::program::{Budget, Program, TensorId};
 use trundle_core::{Backend, Error, IndexMap, Layout, Move, Result, Width};
 
-use crate::lowering::Device;
+use crate::lower::{Lowered, TooMany, map_between};
+use crate::lowering::{BufferId, Device, Step};
 
 /// One pass over memory, which does what neighbouring operators of a chain do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,18 +69,23 @@ pub(crate) fn lowered(
         let (expected, got) = (out_shape, dst.shape().clone());
         return Err(Error::ShapeMismatch { argument: "out", expected, got });
     }
-    if let Some(lowered) = lowering.to(src, dst, device)? {
-        return joined(lowered, width, (src, dst), device);
-    }
-    // Axes that are split or merged across gaps of `dst` are put there by a pass of their own.
-    let contiguous = Layout::row_major(&out_shape, width.units())?;
-    let (mut passes, mut moves) = lowering.to(src, &contiguous, device)?.ok_or_else(|| {
-        let (from, to) = (src.shape().clone(), out_shape.clone());
-        Error::NotOnePass { from, to }
+    let layouts = (std::slice::from_ref(src), dst);
+    let lowered =
+        Lowered::new(&lowering.program, Some(layouts), device.budget(), TooMany::Directly);
+    let lowered = lowered.map_err(|error| match error {
+        Error::NotOnePass { .. } => {
+            let (from, to) = (src.shape().clone(), out_shape);
+            Error::NotOnePass { from, to }
+        }
+        error => error,
     })?;
-    let map = IndexMap::identity(&out_shape);
-    moves.push(Move::new(&map, width, &contiguous, dst, 1)?);
-    passes.push(ChainPass { stages: stages..stages, map });
+    let (mut passes, mut moves) = (Vec::new(), Vec::new());
+    for Step { source, target, work } in lowered.steps {
+        let [from, to] = [source, target].map(|id| lowering.tensor(id));
+        let stages = lowering.reached[from.0]..lowering.reached[to.0];
+        passes.push(ChainPass { stages, map: map_between(&lowering.program, from, to)? });
+        moves.push(work.one().unwrap_or_else(|| unreachable!("a chain is not moved in tiles")));
+    }
     joined((passes, moves), width, (src, dst), device)
 }
 
@@ -117,7 +122,6 @@ fn joined(
 /// Maps as a program of one input, a tensor for each.
 struct Lowering {
     program: Program,
-    width: Width,
     /// How many of the maps each tensor has been through, as a whole.
     reached: Vec<usize>,
 }
@@ -140,78 +144,19 @@ impl Lowering {
             }
         }
         program.output(last)?;
-        Ok(Lowering { program, width, reached })
+        Ok(Lowering { program, reached })
     }
 
     fn last(&self) -> TensorId {
         TensorId(self.reached.len() - 1)
     }
 
-    /// The passes to `dst`, with their moves; `None` if axes are split or merged across gaps there.
-    fn to(
-        &self,
-        src: &Layout,
-        dst: &Layout,
-        device: &Device,
-    ) -> Result<Option<(Vec<ChainPass>, Vec<Move>)>> {
-        let layouts = BTreeMap::from([(self.last(), dst.clone())]);
-        let (mut passes, mut moves) = (Vec::new(), Vec::new());
-        let (mut begin, mut from) = (TensorId(0), src.clone());
-        let mut budget = device.budget();
-        for pass in self.program.passes_to(&layouts, &mut budget) {
-            let contiguous = |id| self.contiguous(id);
-            let map = self.map(begin, pass.target)?;
-            let to =
-                if pass.target == self.last() { dst.clone() } else { contiguous(pass.target)? };
-            let regions = pass.reads.into_iter().next().map(|read| read.regions);
-            let work = match &regions {
-                Some(Some(regions)) => {
-                    let shape = regions.shape();
-                    let counted =
-                        if shape == from.shape() { Some(from) } else { from.reshaped(shape) };
-                    match counted {
-                        Some(from) => Move::of_regions(regions, self.width, &from),
-                        None => {
-                            // Its axes are split or merged across gaps, which are left out first.
-                            let map = IndexMap::identity(src.shape());
-                            moves.push(Move::new(&map, self.width, src, &contiguous(begin)?, 1)?);
-                            passes.push(ChainPass { stages: 0..0, map });
-                            let from = Layout::row_major(shape, self.width.units())?;
-                            Move::of_regions(regions, self.width, &from)
-                        }
-                    }
-                }
-                // One operator by itself, and what has no elements.
-                Some(None) | None => Move::new(&map, self.width, &from, &to, budget.directly),
-            };
-            match work {
-                Err(Error::NotOnePass { .. }) => return Ok(None),
-                work => moves.push(work?),
-            }
-            passes.push(ChainPass {
-                stages: self.reached[begin.0]..self.reached[pass.target.0],
-                map,
-            });
-            (begin, from) = (pass.target, to);
+    /// Which tensor a buffer has.
+    fn tensor(&self, id: BufferId) -> TensorId {
+        match id {
+            BufferId::Input(index) | BufferId::Temporary(index) => TensorId(index),
+            BufferId::Output(_) | BufferId::Constant(_) => self.last(),
         }
-        Ok(Some((passes, moves)))
-    }
-
-    /// A tensor, row-major and contiguous.
-    fn contiguous(&self, id: TensorId) -> Result<Layout> {
-        Layout::row_major(&self.program.tensor(id).shape, self.width.units())
-    }
-
-    /// What becomes of one tensor until it is another.
-    fn map(&self, from: TensorId, to: TensorId) -> Result<IndexMap> {
-        let between = &self.program.tensors()[from.0 + 1..=to.0];
-        between.iter().try_fold(
-            IndexMap::identity(&self.program.tensor(from).shape),
-            |whole, next| match &next.made {
-                Made::Moved { map, .. } => whole.then(map),
-                _ => Ok(whole),
-            },
-        )
     }
 }
 

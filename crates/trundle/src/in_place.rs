@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use trundle_core::{Backend, Error, IndexMap, Layout, Result, Width};
+use trundle_core::{Error, IndexMap, Layout, Result, Width};
 
 use crate::chain_pass::one_move;
 use crate::lowering::Device;
@@ -27,7 +27,7 @@ pub struct InPlacePlan {
 struct InPlacePass {
     /// The operators that it takes in, counted from 0.
     stages: Range<usize>,
-    plan: <Device as Backend>::InPlacePlan,
+    plan: trundle_cpu::InPlacePlan,
 }
 
 /// The scratch that a tensor of so many bytes may have.

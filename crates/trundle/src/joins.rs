@@ -1,11 +1,13 @@
 //! One-shot functions of several tensors, and of a tensor with a constant around it.
 
-use trundle_core::program::Program;
-use trundle_core::{Error, Layout, Result, Shape, Tensor, TensorView, TensorViewMut, Width};
+use trundle_core::program::{Budget, Program};
+use trundle_core::{
+    Backend, Error, Layout, Move, PassPlan, Result, Shape, Tensor, TensorView, TensorViewMut, Width,
+};
 use trundle_cpu::threads;
 
 use crate::functions::check_dtype;
-use crate::program_plan::ProgramPlan;
+use crate::lowering::{CpuPlan, Device, ProgramMoves};
 use crate::programs;
 
 /// Tensors one after another along an axis, on which alone their sizes may differ; a negative one counts from the end.
@@ -151,13 +153,86 @@ fn assembled<T: Copy + 'static>(
         check_dtype("out", (first.dtype(), first.width()), (out.dtype(), out.width()))?;
     }
     let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout().clone()).collect();
-    let plan = ProgramPlan::new(program, &layouts, out.layout(), Some(threads()))?;
+    let device = Device::new(Some(threads()));
+    let moves = ProgramMoves::new(program, &layouts, out.layout(), &device.budget())?;
+    assembled_by(&moves, device, inputs, fill, out)
+}
+
+/// What these moves make of tensors.
+fn assembled_by<T: Copy + 'static>(
+    moves: &ProgramMoves,
+    device: Device,
+    inputs: &[TensorView<'_, T>],
+    fill: &[T],
+    out: &mut TensorViewMut<'_, T>,
+) -> Result<()> {
+    let Some(any) = out.buffer_mut().first().copied() else { return Ok(()) };
     let buffers: Vec<&[T]> = inputs.iter().map(TensorView::buffer).collect();
-    plan.run_slices(&buffers, fill, out.buffer_mut())
+    moves.runner(Slices { device, fill, any })?.run(&buffers, &mut [out.buffer_mut()])
+}
+
+/// Slices of any type as the buffers of a runner, for one run.
+struct Slices<'a, T> {
+    device: Device,
+    /// The program's only constant, if it has one.
+    fill: &'a [T],
+    /// What new buffers are filled with.
+    any: T,
+}
+
+impl<T: Copy + 'static> Backend for Slices<'_, T> {
+    type Buffer = [T];
+    type Plan = CpuPlan;
+
+    fn plan(&self, work: &Move) -> CpuPlan {
+        self.device.plan(work)
+    }
+
+    fn plan_pass(&self, parts: &[&Move]) -> Option<Box<dyn PassPlan<[T]>>> {
+        self.device.plan_slices(parts)
+    }
+
+    fn budget(&self) -> Budget {
+        self.device.budget()
+    }
+
+    fn buffer(&self, bytes: usize) -> Result<Box<[T]>> {
+        let (mut buffer, len) = (Vec::new(), bytes.div_ceil(size_of::<T>().max(1)));
+        let too_large = |_| Error::TooLarge { what: format!("a buffer of {bytes} bytes") };
+        buffer.try_reserve_exact(len).map_err(too_large)?;
+        buffer.resize(len, self.any);
+        Ok(buffer.into())
+    }
+
+    /// The constant, whose bytes in the program do not count: a value of `T` may have bytes that are not initialised.
+    fn buffer_of(&self, _: &[u8]) -> Result<Box<[T]>> {
+        Ok(self.fill.into())
+    }
+
+    fn bytes_of(&self, buffer: &[T]) -> usize {
+        size_of_val(buffer)
+    }
+
+    fn run(&self, plan: &CpuPlan, src: &[T], dst: &mut [T]) -> Result<()> {
+        plan.run_buffer_into(src, dst)
+    }
+
+    /// It asks once before each move.
+    fn run_while(
+        &self,
+        plan: &CpuPlan,
+        src: &[T],
+        dst: &mut [T],
+        go_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<()> {
+        if go_on() { plan.run_buffer_into(src, dst) } else { Err(Error::Stopped) }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use trundle_core::ops::Roll;
+
     use super::*;
 
     fn shape(sizes: &[usize]) -> Shape {
@@ -181,6 +256,26 @@ mod tests {
             TensorViewMut::from_strided(&mut out, &shape(&[2, 3]), 0, &[1, 4]).unwrap();
         concatenate_into(&parts, 1, &mut spread).unwrap();
         assert_eq!(out, [1, 3, 0, 0, 2, 4, 0, 0, 5, 6, 0, 0]);
+    }
+
+    #[test]
+    fn a_move_of_many_boxes_is_done_in_tiles() {
+        let (sizes, axes) = (shape(&[3; 10]), (0..10).collect::<Vec<i64>>());
+        let mut program = Program::new();
+        let given = program.given(sizes.clone(), 8).unwrap();
+        let rolled = program.moved_by(given, Roll::new(&[1], &axes)).unwrap();
+        let few = Budget { elements: 1 << 20, few: 3, directly: 3, ..Device::default().budget() };
+        let program = program.with_output(rolled).unwrap();
+        let numbers: Vec<(u32, f32)> = (0..59049).map(|number| (number, 0.5)).collect();
+        let data = TensorView::from_slice(&numbers, &sizes).unwrap();
+        let mut out = numbers.clone();
+        let mut view = TensorViewMut::from_slice(&mut out, &sizes).unwrap();
+        let moves =
+            ProgramMoves::new(&program, &[data.layout().clone()], data.layout(), &few).unwrap();
+        assert!(moves.only_move().is_none());
+        assembled_by(&moves, Device::default(), std::slice::from_ref(&data), &[], &mut view)
+            .unwrap();
+        assert_eq!(out, crate::roll(&data, &[1], &axes).unwrap().into_vec());
     }
 
     #[test]

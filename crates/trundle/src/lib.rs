@@ -117,6 +117,7 @@ mod functions;
 mod gathers;
 mod in_place;
 mod joins;
+mod lower;
 pub mod lowering;
 #[cfg(feature = "ndarray")]
 pub mod ndarray;

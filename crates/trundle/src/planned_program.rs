@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use trundle_core::program::{Budget, Made, Pass, Program, Read, TensorId};
-use trundle_core::{Backend, Layout, Move, Result};
+use trundle_core::program::{Budget, Program, TensorId};
+use trundle_core::{Backend, Move, Result};
 
-use crate::runner::{BufferId, Moves, Plans, Runner, Step};
+use crate::lower::{Lowered, TooMany, outputs};
+use crate::runner::{Plans, Runner};
 
 /// A [`Program`] decided down to the backend's plans: what is written, in which order, from where
 /// and how.
@@ -76,33 +77,17 @@ impl<B: Backend> PlannedProgram<B> {
     ///
     /// # Errors
     /// As [`PlannedProgram::new`].
-    pub fn within(backend: B, program: &Program, mut budget: Budget) -> Result<PlannedProgram<B>> {
-        let passes = program.passes(&mut budget);
-        let buffers = Buffers::of(program);
-        let mut steps = 0;
-        let mut part = |target: TensorId, Read { from, regions }: Read| {
-            let (width, step) = (program.tensor(target).width, steps);
-            steps += 1;
-            let work = regions.map(|regions| {
-                let src = Layout::row_major(regions.shape(), width.units())?;
-                Move::of_regions(&regions, width, &src)
-            });
-            Ok(PlannedPart { from, work: work.transpose()?, step })
-        };
-        let mut planned = |pass: Pass| {
-            let Pass { target, reads, via, released } = pass;
-            let parts = reads.into_iter().map(|read| part(target, read));
-            Ok(PlannedPass { target, parts: parts.collect::<Result<_>>()?, via, released })
-        };
-        let passes = passes.into_iter().map(&mut planned).collect::<Result<Vec<_>>>()?;
-        let steps = passes.iter().flat_map(|pass| {
-            pass.parts.iter().map(|part| buffers.step(pass.target, part, budget.few))
-        });
-        let steps: Vec<_> = steps.collect();
-        let runner = Runner::new(backend, &steps, &buffers.constants)?;
+    pub fn within(backend: B, program: &Program, budget: Budget) -> Result<PlannedProgram<B>> {
+        let lowered = Lowered::new(program, None, budget, TooMany::Tiles)?;
+        let steps: Vec<_> = lowered.steps().collect();
+        let runner = Runner::new(backend, &steps, &lowered.constants())?;
+        let Lowered { steps, mut passes, .. } = lowered;
+        // Each step is of one part, in their order.
+        let parts = passes.iter_mut().flat_map(|pass| &mut pass.parts);
+        parts.zip(steps).for_each(|(part, step)| part.work = step.work.one());
         let bytes = |pass: &PlannedPass| (pass.target, program.tensor(pass.target).bytes());
         let bytes = passes.iter().map(bytes).collect();
-        Ok(PlannedProgram { passes, outputs: buffers.outputs, bytes, runner })
+        Ok(PlannedProgram { passes, outputs: outputs(program), bytes, runner })
     }
 
     /// The same, with what lies between its passes allocated now and not by the first run of its
@@ -132,7 +117,7 @@ impl<B: Backend> PlannedProgram<B> {
     }
 
     /// How a part is moved.
-    pub fn plans_of(&self, part: &PlannedPart) -> &Plans<B::Plan, B::FilledPlan> {
+    pub fn plans_of(&self, part: &PlannedPart) -> &Plans<B> {
         &self.runner.steps()[part.step].work
     }
 
@@ -194,62 +179,5 @@ impl<B: Backend> fmt::Debug for PlannedProgram<B> {
         let PlannedProgram { passes, outputs, bytes: _, runner } = self;
         let mut debug = f.debug_struct("PlannedProgram");
         debug.field("passes", passes).field("outputs", outputs).field("runner", runner).finish()
-    }
-}
-
-/// The buffers of the tensors of a program.
-struct Buffers<'a> {
-    program: &'a Program,
-    /// The distinct outputs.
-    outputs: Vec<TensorId>,
-    /// Which output of the runner each is.
-    output_of: BTreeMap<TensorId, usize>,
-    constants: Vec<&'a [u8]>,
-    constant_of: BTreeMap<TensorId, usize>,
-}
-
-impl<'a> Buffers<'a> {
-    fn of(program: &'a Program) -> Buffers<'a> {
-        let (mut outputs, mut output_of) = (Vec::new(), BTreeMap::new());
-        for output in program.outputs() {
-            output_of.entry(*output).or_insert_with(|| {
-                outputs.push(*output);
-                outputs.len() - 1
-            });
-        }
-        let (mut constants, mut constant_of) = (Vec::new(), BTreeMap::new());
-        for (at, tensor) in program.tensors().iter().enumerate() {
-            if let Made::Fill(element) = &tensor.made {
-                constant_of.insert(TensorId(at), constants.len());
-                constants.push(&element[..]);
-            }
-        }
-        Buffers { program, outputs, output_of, constants, constant_of }
-    }
-
-    /// What a runner does for a part of a pass; in tiles of at most `most` boxes, if it has to.
-    fn step<'b>(&self, target: TensorId, part: &'b PlannedPart, most: usize) -> Step<Moves<'b>> {
-        let tiles = || self.program.tiles(target, most);
-        let work = part.work.as_ref().map(Moves::One);
-        let work = work.or_else(|| tiles().map(Moves::Tiles));
-        Step {
-            source: self.source(part.from),
-            target: self.target(target),
-            work: work.unwrap_or_else(|| unreachable!("only moved tensors are in tiles")),
-        }
-    }
-
-    /// Where a tensor is read. A given or filled one is, even if it is an output too.
-    fn source(&self, id: TensorId) -> BufferId {
-        match &self.program.tensor(id).made {
-            Made::Given(input) => BufferId::Input(*input),
-            Made::Fill(_) => BufferId::Constant(self.constant_of[&id]),
-            Made::Moved { .. } | Made::Joined { .. } => self.target(id),
-        }
-    }
-
-    /// Where a tensor is written.
-    fn target(&self, id: TensorId) -> BufferId {
-        self.output_of.get(&id).map_or(BufferId::Temporary(id.0), |at| BufferId::Output(*at))
     }
 }

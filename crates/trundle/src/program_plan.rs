@@ -1,12 +1,11 @@
 //! A program of several tensors, planned between the layouts that they have.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use trundle_core::program::{Made, Program, TensorId};
-use trundle_core::{Backend, Error, Layout, Result};
+use trundle_core::{Backend, Layout, Result};
 
-use crate::lowering::{BufferId, Device, Plans, ProgramMoves, Runner, Step};
+use crate::lowering::{Device, ProgramMoves, Runner, Step};
 use crate::program_moves::only_output;
 
 /// A [`Program`] with one output, decided for the layouts of its inputs and of what it makes: what joins several
@@ -33,8 +32,6 @@ pub struct ProgramPlan {
     runner: Runner<Device>,
     passes: usize,
     moved_bytes: usize,
-    /// The least bytes of what each step writes to.
-    written: Vec<usize>,
 }
 
 impl ProgramPlan {
@@ -42,9 +39,9 @@ impl ProgramPlan {
     /// of a run. `threads` is how many may take part; `None` for [as many as calls have here](crate::threads).
     ///
     /// # Errors
-    /// [`Error::NumberOutOfRange`] for a program of other than one output, [`Error::SizesDiffer`] if there is not one
-    /// layout for each input, [`Error::ShapeMismatch`] for one of another shape, [`Error::OverlappingLayout`] for an
-    /// `out` that would be written twice at one place, [`Error::TooLarge`].
+    /// [`Error::NumberOutOfRange`](crate::Error::NumberOutOfRange) for a program of other than one output, [`Error::SizesDiffer`](crate::Error::SizesDiffer) if there is not one
+    /// layout for each input, [`Error::ShapeMismatch`](crate::Error::ShapeMismatch) for one of another shape, [`Error::OverlappingLayout`](crate::Error::OverlappingLayout) for an
+    /// `out` that would be written twice at one place, [`Error::TooLarge`](crate::Error::TooLarge).
     pub fn new(
         program: &Program,
         inputs: &[Layout],
@@ -53,11 +50,10 @@ impl ProgramPlan {
     ) -> Result<ProgramPlan> {
         let device = Device::new(threads);
         let moves = ProgramMoves::new(program, inputs, out, &device.budget())?;
-        let written: Vec<usize> = moves.steps().map(|step| step.work.bytes()[1]).collect();
         let moved_bytes = moves.steps().map(|step| step.work.moved_bytes());
         let moved_bytes = moved_bytes.fold(0, usize::saturating_add);
         let passes = moves.passes();
-        Ok(ProgramPlan { runner: moves.runner(device)?, passes, moved_bytes, written })
+        Ok(ProgramPlan { runner: moves.runner(device)?, passes, moved_bytes })
     }
 
     /// [`ProgramPlan::new`] from and to row-major tensors without gaps.
@@ -80,7 +76,7 @@ impl ProgramPlan {
     /// run it at once, no run allocates then, but for one of tiles.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the memory has no room for it.
+    /// [`Error::TooLarge`](crate::Error::TooLarge) if the memory has no room for it.
     pub fn allocated(self) -> Result<ProgramPlan> {
         self.runner.allocate()?;
         Ok(self)
@@ -89,8 +85,8 @@ impl ProgramPlan {
     /// Moves the elements of the inputs to `out`. Bytes of `out` that no element covers are left as they are.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if a buffer is missing, or shorter than the planned layouts; nothing has been written
-    /// then. [`Error::TooLarge`] if the memory has no room for what lies between two passes.
+    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if a buffer is missing, or shorter than the planned layouts; nothing has been written
+    /// then. [`Error::TooLarge`](crate::Error::TooLarge) if the memory has no room for what lies between two passes.
     pub fn run(&self, inputs: &[&[u8]], out: &mut [u8]) -> Result<()> {
         self.runner.run(inputs, &mut [out])
     }
@@ -99,7 +95,7 @@ impl ProgramPlan {
     /// says.
     ///
     /// # Errors
-    /// As [`ProgramPlan::run`], and [`Error::Stopped`] if `go_on` said no: any bytes of `out` may have been written
+    /// As [`ProgramPlan::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` said no: any bytes of `out` may have been written
     /// then, and others not.
     pub fn run_while(
         &self,
@@ -108,53 +104,6 @@ impl ProgramPlan {
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
         self.runner.run_while(inputs, &mut [out], go_on)
-    }
-
-    /// [`ProgramPlan::run`] on slices of elements of any type, of the width of the program's; `fill` is the
-    /// buffer of its constant, if it has one. What lies between two passes is allocated.
-    ///
-    /// # Errors
-    /// As [`ProgramPlan::run`], and [`Error::WidthMismatch`] if elements would be torn.
-    pub(crate) fn run_slices<T: Copy + 'static>(
-        &self,
-        inputs: &[&[T]],
-        fill: &[T],
-        out: &mut [T],
-    ) -> Result<()> {
-        let Some(any) = out.first().copied() else { return Ok(()) };
-        let mut between: BTreeMap<usize, Vec<T>> = BTreeMap::new();
-        for (Step { source, target, work }, written) in
-            self.runner.steps().iter().zip(&self.written)
-        {
-            let mut own = match target {
-                BufferId::Temporary(id) => Some((*id, between.remove(id).unwrap_or_default())),
-                _ => None,
-            };
-            let target = match &mut own {
-                Some((_, buffer)) => {
-                    let elements = written.div_ceil(size_of::<T>().max(1));
-                    buffer.resize(elements.max(buffer.len()), any);
-                    &mut buffer[..]
-                }
-                None => &mut *out,
-            };
-            let source = match source {
-                BufferId::Input(input) => inputs.get(*input).copied().unwrap_or_default(),
-                BufferId::Constant(_) => fill,
-                BufferId::Temporary(id) => between.get(id).map_or(&[][..], Vec::as_slice),
-                BufferId::Output(_) => unreachable!("an output is not read again"),
-            };
-            match work {
-                Plans::One(plan) => plan.run_buffer_into(source, target)?,
-                Plans::Filled(plan, _) => plan.run_slice_into(source, fill, target)?,
-                Plans::Along => {}
-                Plans::Tiles(_) => {
-                    return Err(Error::TooLarge { what: "a tensor in so many boxes".to_owned() });
-                }
-            }
-            between.extend(own);
-        }
-        Ok(())
     }
 
     /// How many passes over memory the moves are: those to one tensor are one, each of which writes a part of it.

@@ -1,11 +1,11 @@
 //! Moves between several buffers, one after another, on any backend.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use trundle_core::program::Tiles;
-use trundle_core::{Backend, Error, Move, Result};
+use trundle_core::{Backend, Error, Move, PassPlan, Result};
 
 /// One of the buffers of a [`Runner`], of each kind counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,34 +70,33 @@ impl Moves<'_> {
 }
 
 /// How a step is done.
-#[derive(Clone, Debug)]
-pub enum Plans<P, F> {
+pub enum Plans<B: Backend> {
     /// As this plan says.
-    One(P),
+    One(B::Plan),
     /// As many plans, which are made and forgotten one after another.
     Tiles(Tiles),
-    /// As this plan says, which writes all of the target: also the element of that constant, around what is moved.
-    Filled(F, BufferId),
-    /// By the other step to the same target, which is [`Plans::Filled`].
+    /// As this plan says, which writes all of the target from these sources: it does all steps to that target.
+    Pass(Box<dyn PassPlan<B::Buffer>>, Vec<BufferId>),
+    /// By another step to the same target, which is a [`Plans::Pass`].
     Along,
 }
 
-impl<P, F> Plans<P, F> {
+impl<B: Backend> Plans<B> {
     /// The plan, if it is one of this step alone.
-    pub fn one(&self) -> Option<&P> {
+    pub fn one(&self) -> Option<&B::Plan> {
         match self {
             Plans::One(plan) => Some(plan),
-            Plans::Tiles(_) | Plans::Filled(..) | Plans::Along => None,
+            Plans::Tiles(_) | Plans::Pass(..) | Plans::Along => None,
         }
     }
 }
 
-impl<P: fmt::Display, F: fmt::Display> fmt::Display for Plans<P, F> {
+impl<B: Backend> fmt::Display for Plans<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Plans::One(plan) => plan.fmt(f),
             Plans::Tiles(_) => f.write_str("in tiles, each planned when it is moved"),
-            Plans::Filled(plan, _) => plan.fmt(f),
+            Plans::Pass(plan, _) => plan.fmt(f),
             Plans::Along => f.write_str("together with what it is around"),
         }
     }
@@ -108,17 +107,14 @@ pub(crate) fn temporary_bytes(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) ->
     slots(steps, &uses(steps, constants)).1.iter().sum()
 }
 
-/// How the steps of a runner are done.
-type PlansOf<B> = Plans<<B as Backend>::Plan, <B as Backend>::FilledPlan>;
-
-/// Who is asked whether a run goes on, if anybody is.
+/// The question whether a run goes on; `None` for one that is not stopped.
 type GoOn<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
 
 /// Moves that run in turn, as often as wanted. What lies between them is allocated once; two
 /// temporary buffers of which one is read for the last time before the other is written are one.
 pub struct Runner<B: Backend> {
     backend: B,
-    steps: Vec<Step<PlansOf<B>>>,
+    steps: Vec<Step<Plans<B>>>,
     /// One for each step.
     lives: Vec<Life>,
     /// The least bytes of each input and output.
@@ -146,14 +142,12 @@ impl<B: Backend> Runner<B> {
         let uses = uses(steps, constants);
         let (slots, sizes) = slots(steps, &uses);
         let slot_of = |id| slots.get(&id).map_or(id, |slot| BufferId::Temporary(*slot));
-        let mut filled = filled_plans(&backend, steps);
-        let along: BTreeSet<usize> = filled.values().map(|(_, fill)| *fill).collect();
+        let mut passes = pass_plans(&backend, steps);
         let plan = |(at, step): (usize, &Step<Moves<'_>>)| Step {
             source: slot_of(step.source),
             target: slot_of(step.target),
-            work: match (filled.remove(&at), &step.work) {
-                (Some((plan, fill)), _) => Plans::Filled(plan, steps[fill].source),
-                (None, _) if along.contains(&at) => Plans::Along,
+            work: match (passes.remove(&at), &step.work) {
+                (Some(plans), _) => plans,
                 (None, Moves::One(work)) => Plans::One(backend.plan(work)),
                 (None, Moves::Tiles(tiles)) => Plans::Tiles(tiles.clone()),
             },
@@ -223,7 +217,7 @@ impl<B: Backend> Runner<B> {
     }
 
     /// The steps, in the order in which they run.
-    pub fn steps(&self) -> &[Step<Plans<B::Plan, B::FilledPlan>>] {
+    pub fn steps(&self) -> &[Step<Plans<B>>] {
         &self.steps
     }
 
@@ -283,12 +277,8 @@ impl<B: Backend> Runner<B> {
         for (at, (step, life)) in self.steps.iter().zip(&self.lives).enumerate() {
             let target = held.remove(&step.target);
             let mut target = target.map_or_else(|| self.backend.buffer(life.target_bytes), Ok)?;
-            let source = match step.source {
-                BufferId::Input(number) => inputs[number],
-                BufferId::Constant(number) => &self.constants[number],
-                written => &held[&written],
-            };
-            self.step(&step.work, source, &mut target, None)?;
+            let source = self.given(step.source, inputs).unwrap_or_else(|| &held[&step.source]);
+            self.step(step, source, inputs, &mut target, None)?;
             held.insert(step.target, target);
             if life.ends_source {
                 held.remove(&step.source);
@@ -323,31 +313,42 @@ impl<B: Backend> Runner<B> {
             let mut buffers = self.buffers(inputs, temporaries, outputs);
             self.steps.iter().try_for_each(|step| {
                 let (src, dst) = buffers.ends(step);
-                self.step(&step.work, src, dst, go_on)
+                self.step(step, src, inputs, dst, go_on)
             })
         })
+    }
+
+    /// A buffer that is filled before a run begins.
+    fn given<'a>(&'a self, id: BufferId, inputs: &[&'a B::Buffer]) -> Option<&'a B::Buffer> {
+        match id {
+            BufferId::Input(index) => Some(inputs[index]),
+            BufferId::Constant(index) => Some(&self.constants[index]),
+            BufferId::Temporary(_) | BufferId::Output(_) => None,
+        }
     }
 
     /// Runs one step.
     fn step(
         &self,
-        work: &PlansOf<B>,
+        step: &Step<Plans<B>>,
         src: &B::Buffer,
+        inputs: &[&B::Buffer],
         dst: &mut B::Buffer,
         go_on: GoOn<'_>,
     ) -> Result<()> {
-        match work {
+        match &step.work {
             Plans::One(plan) => self.run_plan(plan, src, dst, go_on),
             Plans::Tiles(tiles) => {
                 let mut tiles = tiles.clone();
                 tiles
                     .try_for_each(|tile| self.run_plan(&self.backend.plan(&tile?), src, dst, go_on))
             }
-            Plans::Filled(plan, BufferId::Constant(fill)) => {
-                let (fill, go_on) = (&self.constants[*fill], go_on.unwrap_or(&|| true));
-                self.backend.run_filled_while(plan, src, fill, dst, go_on)
+            Plans::Pass(plan, sources) => {
+                // Only the step's own source may be written by steps before it.
+                let source = |id: &BufferId| self.given(*id, inputs).unwrap_or(src);
+                let sources: Vec<&B::Buffer> = sources.iter().map(source).collect();
+                plan.run_while(&sources, dst, go_on.unwrap_or(&|| true))
             }
-            Plans::Filled(..) => unreachable!("what is filled in is a constant"),
             Plans::Along => Ok(()),
         }
     }
@@ -447,7 +448,7 @@ struct Buffers<'a, 'b, B: Backend> {
 
 impl<B: Backend> Buffers<'_, '_, B> {
     /// What a step reads and what it writes, which are two.
-    fn ends(&mut self, step: &Step<PlansOf<B>>) -> (&B::Buffer, &mut B::Buffer) {
+    fn ends(&mut self, step: &Step<Plans<B>>) -> (&B::Buffer, &mut B::Buffer) {
         use BufferId::{Constant, Input, Output, Temporary};
         match (step.source, step.target) {
             (Input(src), Temporary(dst)) => (self.inputs[src], &mut self.temporaries[dst]),
@@ -477,29 +478,33 @@ fn two<T>(slice: &mut [T], src: usize, dst: usize) -> (&T, &mut T) {
     (src, dst)
 }
 
-/// The plans of targets that two steps write at once, if the backend can: by the step that moves, with the one that puts a
-/// constant around that.
-fn filled_plans<B: Backend>(
-    backend: &B,
-    steps: &[Step<Moves<'_>>],
-) -> BTreeMap<usize, (B::FilledPlan, usize)> {
+/// The steps to targets that several steps write, where the backend does them as one: one of them does it, and the others
+/// do nothing.
+fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>]) -> BTreeMap<usize, Plans<B>> {
     let mut writers: BTreeMap<BufferId, Vec<usize>> = BTreeMap::new();
     for (at, step) in steps.iter().enumerate() {
         writers.entry(step.target).or_default().push(at);
     }
-    let filled = |rows: usize, fill: usize| match (&steps[rows], &steps[fill]) {
-        (Step { source: BufferId::Constant(_), .. }, _) => None,
-        (
-            Step { work: Moves::One(work), .. },
-            Step { source: BufferId::Constant(_), work: Moves::One(around), .. },
-        ) => Some((rows, (backend.plan_filled(work, around)?, fill))),
-        _ => None,
-    };
-    let of_two = |writers: &Vec<usize>| match writers[..] {
-        [one, other] => filled(one, other).or_else(|| filled(other, one)),
-        _ => None,
-    };
-    writers.values().filter_map(of_two).collect()
+    let mut plans = BTreeMap::new();
+    for writers in writers.into_values().filter(|writers| writers.len() > 1) {
+        let one = |at: &usize| match &steps[*at].work {
+            Moves::One(work) => Some(*work),
+            Moves::Tiles(_) => None,
+        };
+        let Some(parts) = writers.iter().map(one).collect::<Option<Vec<_>>>() else { continue };
+        let sources: Vec<BufferId> = writers.iter().map(|at| steps[*at].source).collect();
+        // What a step before has written is there when the step that reads it runs, and perhaps no longer.
+        let is_written = |id: &BufferId| matches!(id, BufferId::Temporary(_) | BufferId::Output(_));
+        let mut written = (0..sources.len()).filter(|part| is_written(&sources[*part]));
+        let by = written.next().unwrap_or(0);
+        if written.next().is_none()
+            && let Some(plan) = backend.plan_pass(&parts)
+        {
+            plans.extend(writers.iter().map(|at| (*at, Plans::Along)));
+            plans.insert(writers[by], Plans::Pass(plan, sources));
+        }
+    }
+    plans
 }
 
 /// How long buffers are needed, where a run makes them itself.

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 use std::borrow::{Borrow, BorrowMut};
-use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -80,7 +79,7 @@ fn run<B: Testable + Clone>(backend: &B, program: &Program, budget: Budget) -> u
     parts.filter(|part| is_in_tiles(planned.plans_of(part))).count()
 }
 
-fn is_in_tiles<P, F>(plans: &Plans<P, F>) -> bool {
+fn is_in_tiles<B: Backend>(plans: &Plans<B>) -> bool {
     matches!(plans, Plans::Tiles(_))
 }
 
@@ -119,11 +118,11 @@ fn rows_and_a_constant_around_them_are_written_at_once() {
         assert_eq!(run(&device, &program, budget.clone()), 0);
         let planned = PlannedProgram::within(device.clone(), &program, budget).unwrap();
         let [pass] = planned.passes() else { panic!("{planned:?}") };
-        let is = |filled: fn(&Plans<_, _>) -> bool| {
+        let is = |filled: fn(&Plans<_>) -> bool| {
             pass.parts.iter().filter(|part| filled(planned.plans_of(part))).count()
         };
         let counts = [
-            is(|plans| matches!(plans, Plans::Filled(..))),
+            is(|plans| matches!(plans, Plans::Pass(..))),
             is(|plans| matches!(plans, Plans::Along)),
         ];
         assert_eq!((counts, pass.parts.len()), ([1, 1], 2), "{planned:?}");
@@ -204,8 +203,6 @@ impl Drop for Buffer {
 impl Backend for Measured {
     type Buffer = Buffer;
     type Plan = Move;
-    type FilledPlan = Infallible;
-    type InPlacePlan = std::convert::Infallible;
 
     fn plan(&self, work: &Move) -> Move {
         work.clone()

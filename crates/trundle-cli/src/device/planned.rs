@@ -67,7 +67,7 @@ impl<G: Gpu> Planned<'_, G> {
     }
 
     /// How a part is moved, if it can be.
-    fn plans(&self, part: &PlannedPart) -> Result<&Plans<G::Plan, G::FilledPlan>, Failure> {
+    fn plans(&self, part: &PlannedPart) -> Result<&Plans<G>, Failure> {
         let plans = self.program.plans_of(part);
         plans.one().map_or(Ok(()), |plan| G::launches(plan).map(drop)).map_err(Failure::running)?;
         Ok(plans)

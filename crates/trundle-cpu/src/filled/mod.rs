@@ -53,10 +53,25 @@ impl FilledPlan {
     /// [`Error::WidthMismatch`](trundle_core::Error::WidthMismatch) if the plan would tear elements apart; nothing has
     /// been written then.
     pub fn run_slice_into<T: Copy>(&self, src: &[T], fill: &[T], dst: &mut [T]) -> Result<()> {
+        self.run_slice_while(src, fill, dst, &|| true)
+    }
+
+    /// [`FilledPlan::run_slice_into`] as long as `go_on` says so, which is asked as
+    /// [`Backend::run_while`](trundle_core::Backend::run_while) says.
+    ///
+    /// # Errors
+    /// As [`FilledPlan::run_slice_into`], and [`Error::Stopped`](trundle_core::Error::Stopped) if `go_on` said no.
+    pub(crate) fn run_slice_while<T: Copy>(
+        &self,
+        src: &[T],
+        fill: &[T],
+        dst: &mut [T],
+        go_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<()> {
         check_whole::<T>(self.grain_bytes)?;
         check_whole::<T>(self.width)?;
         // SAFETY: shared and unique references cannot overlap. Whole elements of T are written, which are values of it.
-        unsafe { self.run_raw(raw(src), raw(fill), raw_mut(dst), &Cancellation::never()) }
+        unsafe { self.run_raw(raw(src), raw(fill), raw_mut(dst), &Cancellation::when_not(go_on)) }
     }
 
     /// Checks the buffers, and writes all of the destination, unless `cancellation` is requested.
@@ -67,7 +82,7 @@ impl FilledPlan {
     ///
     /// # Errors
     /// [`Error::OutOfBounds`](trundle_core::Error::OutOfBounds), and [`Error::Stopped`](trundle_core::Error::Stopped).
-    pub(crate) unsafe fn run_raw(
+    unsafe fn run_raw(
         &self,
         src: *const [u8],
         fill: *const [u8],

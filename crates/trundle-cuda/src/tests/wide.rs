@@ -1,8 +1,6 @@
 //! What larger moves take: divisions of 64 bits, and offsets beyond 32.
 
 use std::borrow::Cow;
-use std::convert::Infallible;
-
 use trundle_core::ops::Transpose;
 use trundle_core::program::Budget;
 use trundle_core::{Backend, Error, Layout, Move, Op, Result, Shape};
@@ -20,8 +18,6 @@ struct Wide(Cuda);
 impl Backend for Wide {
     type Buffer = CudaBuffer;
     type Plan = CudaPlan;
-    type FilledPlan = Infallible;
-    type InPlacePlan = Infallible;
 
     fn plan(&self, work: &Move) -> CudaPlan {
         self.0.plan(work)

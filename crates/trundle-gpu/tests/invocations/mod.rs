@@ -3,7 +3,6 @@
 //!
 //! It is written as the kernels of a device are, line by line, so that what a launch says is tested without one.
 
-use std::convert::Infallible;
 use std::fmt;
 
 use trundle_core::program::Budget;
@@ -32,8 +31,6 @@ impl fmt::Display for Plan {
 impl Backend for Invocations {
     type Buffer = [u8];
     type Plan = Plan;
-    type FilledPlan = Infallible;
-    type InPlacePlan = Infallible;
 
     fn plan(&self, work: &Move) -> Plan {
         let work = GpuMove::of(work);
