@@ -84,13 +84,6 @@ impl Failure {
         Failure { code: 3, ..Failure::running(message) }
     }
 
-    /// That a worker ended with this code, or by a signal.
-    pub(crate) fn of_process(code: Option<i32>, message: impl Display) -> Failure {
-        let code =
-            code.and_then(|code| u8::try_from(code).ok()).filter(|code| (1..=3).contains(code));
-        Failure { code: code.unwrap_or(1), ..Failure::running(message) }
-    }
-
     /// The same of a command that a plan holds: the plan is what is refused.
     #[must_use]
     pub(crate) fn of_plan(self) -> Failure {

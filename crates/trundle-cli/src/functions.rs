@@ -2,6 +2,7 @@
 //! is handled, and the current folder stays as it is, so that all paths have to be absolute.
 
 use std::error::Error;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,13 +11,14 @@ use clap::error::{ContextKind, ContextValue};
 use trundle_disk::Observer;
 use trundle_formats::Shown;
 
-use crate::args::{Cli, Command, PlanCommand, PlannedArgs};
+use crate::args::{Cli, Command, MeansArgs, PlanCommand, PlannedArgs};
 use crate::commands::plan::{Decided, decided};
 use crate::failure::{Failure, Hint};
 use crate::input::sources;
+use crate::memory;
+use crate::numbers::Bytes;
 use crate::operation::Operation;
 use crate::tasks::{Joined, PlanFile, task_options};
-use crate::workers::share;
 
 pub use crate::failure::SystemError;
 
@@ -32,14 +34,13 @@ pub struct Failed {
 }
 
 /// The options of the program that functions have as keyword arguments, and how these are written.
-const KEYWORDS: [(&str, &str); 8] = [
+const KEYWORDS: [(&str, &str); 7] = [
     ("--tensor NAME", "tensor=NAME"),
     ("--force", "overwrite=True"),
     ("--max-mem SIZE", "max_mem=SIZE"),
     ("--chunks SIZES", "chunks=SIZES"),
     ("--shards SIZES", "shards=SIZES"),
     ("--codec CODEC", "codec=CODEC"),
-    ("--workers N", "workers=N"),
     ("--task-size SIZE", "task_size=SIZE"),
 ];
 
@@ -67,15 +68,16 @@ impl From<Failure> for Failed {
 }
 
 /// Begins an output that is written by numbered tasks, and gives their plan, as `trundle plan --tasks` writes
-/// it. The arguments are those behind `trundle plan`: `apply IN CHAIN -o OUT ...`; `--workers` share the memory.
+/// it. The arguments are those behind `trundle plan`: `apply IN CHAIN -o OUT ...`. `sharing` tasks at once share the
+/// memory and the threads.
 ///
 /// # Errors
 /// [`Failed`] as the command.
-pub fn plan(arguments: &[String]) -> Result<String, Failed> {
+pub fn plan(arguments: &[String], sharing: NonZeroUsize) -> Result<String, Failed> {
     let command: Vec<String> =
         ["plan"].into_iter().map(str::to_owned).chain(arguments.iter().cloned()).collect();
     let (operation, planned) = parsed(&command)?;
-    let means = &share(&planned.planning.means, planned.numbering.workers.unwrap_or(1));
+    let means = &share(&planned.planning.means, sharing.get());
     let Decided { mut opened, job, .. } = decided(&operation, &planned, means)?;
     let Some(output) = &planned.dry.output else {
         return Err(Failure::usage("an output is missing").into());
@@ -84,6 +86,16 @@ pub fn plan(arguments: &[String]) -> Result<String, Failed> {
     let options = task_options(&planned.dry, &planned.numbering);
     let text = |tasks| PlanFile::new(PathBuf::new(), command, means.max_mem, tasks).text();
     Ok(job.begin_tasks(&sources, output, options, text)?)
+}
+
+/// Returns the share of one of `count` tasks that run at once.
+fn share(means: &MeansArgs, count: usize) -> MeansArgs {
+    let threads = means.threads.unwrap_or_else(|| trundle::Machine::detect().threads);
+    MeansArgs {
+        threads: Some(threads.div_ceil(count)),
+        max_mem: Some(Bytes(memory::share(means.max_mem, count))),
+        ..means.clone()
+    }
 }
 
 /// Why the arguments of a function, or of a plan, are not understood: the value of an option that a function has as a

@@ -22,14 +22,14 @@ use crate::operation::Operation;
 use crate::progress::Progress;
 use crate::say::{print_json, say};
 use crate::selection::{Choice, listed, shown_path};
-use crate::{signals, workers};
+use crate::signals;
 
 /// What a movement came to.
 pub(crate) struct Outcome {
     /// The most passes that a tensor took.
     pub passes: usize,
-    /// Seconds for moving alone, without reading and writing, where one process did it.
-    pub move_seconds: Option<f64>,
+    /// Seconds for moving alone, without reading and writing.
+    pub move_seconds: f64,
     /// Whether the output was read back and found to be what was read.
     pub verified: bool,
     /// Whether it went on with what an earlier run had left.
@@ -204,9 +204,6 @@ pub(crate) fn report_of(outcome: &Outcome, seconds: f64) -> serde_json::Value {
         "bytes_written": outcome.bytes_written,
         "resumed": outcome.resumed,
     });
-    if let (None, Some(known)) = (outcome.move_seconds, report.as_object_mut()) {
-        known.shift_remove("move_seconds");
-    }
     if outcome.verified {
         report["verified"] = true.into();
     }
@@ -292,8 +289,6 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     let (metadata, untrue) = axes::still_true(&opened[0], &choice);
     let wanted = choice.wanted();
     let means = &planning.means;
-    let of_worker = moving.workers.map(|count| workers::share(means, count));
-    let means = of_worker.as_ref().unwrap_or(means);
     let paths = operation.inputs().map(Input::path);
     let means = &means.among(paths.chain([&*writing.output]));
     let held = choice.held_bytes(operation, means)?;
@@ -309,10 +304,7 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     })?;
     let kept: Vec<bool> = wanted.iter().map(|each| !choice.is_moved(each.index)).collect();
     let mut sources = sources(&mut opened, operation.inputs());
-    let mut outcome = match moving.workers {
-        None => run_job(job, &mut sources, writing, planning.means.json)?,
-        Some(count) => workers::run((count, means), job, &sources, writing)?,
-    };
+    let mut outcome = run_job(job, &mut sources, writing, planning.means.json)?;
     for (output, kept) in outcome.outputs.iter_mut().zip(kept) {
         if kept {
             output["kept"] = true.into();
@@ -463,7 +455,7 @@ pub(crate) fn run_jobs(
     let WriteArgs { force, verify, resume, quiet, .. } = writing;
     let options = RunOptions { overwrite: *force, verify: *verify, resume: *resume };
     let all: Vec<(&Job, &Path)> = jobs.iter().map(|(job, path)| (job, &**path)).collect();
-    let mut outcome = Outcome::of_all(&all);
+    let mut outcome = Outcome::of(&all);
     let progress = match json {
         true => Progress::events(*quiet),
         false => Progress::new(*quiet),
@@ -476,20 +468,15 @@ pub(crate) fn run_jobs(
     let done = prepared.and_then(|prepared| Finished::finish(prepared, &progress));
     progress.finish();
     let done = done.map_err(|error| progress.failure(error))?;
-    outcome.move_seconds = Some(done.move_seconds);
+    outcome.move_seconds = done.move_seconds;
     outcome.verified = done.verified;
     outcome.resumed = done.resumed;
     Ok(outcome)
 }
 
 impl Outcome {
-    /// What a job will have come to, but for what only running it tells.
-    pub(crate) fn of(job: &Job, output: &Path) -> Outcome {
-        Outcome::of_all(&[(job, output)])
-    }
-
-    /// The same of several jobs, each with its output.
-    fn of_all(jobs: &[(&Job, &Path)]) -> Outcome {
+    /// Returns the result of jobs, each with its output, without what only running them tells.
+    fn of(jobs: &[(&Job, &Path)]) -> Outcome {
         let tensors = jobs.iter().flat_map(|(job, _)| job.tensors());
         let is_by_header =
             |(job, _): &(&Job, &Path)| matches!(job.tensors(), [only] if only.is_by_header());
@@ -501,7 +488,7 @@ impl Outcome {
             jobs.iter().flat_map(|(job, _)| job.codecs_not_kept()).collect();
         Outcome {
             passes: tensors.map(TensorJob::passes).max().unwrap_or(0),
-            move_seconds: None,
+            move_seconds: 0.0,
             verified: false,
             resumed: false,
             by_header: jobs.iter().all(is_by_header),

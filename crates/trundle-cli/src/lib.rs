@@ -28,7 +28,6 @@ mod say;
 mod selection;
 mod signals;
 mod tasks;
-mod workers;
 
 pub mod functions;
 
@@ -58,16 +57,8 @@ fn arguments() -> Result<Vec<String>, Failure> {
     })
 }
 
-/// What starts this program as another process: a path, and arguments that come before its own.
-static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
-
-/// Runs the program with these arguments, the first of which is its name, and gives its exit code. `program`
-/// is what starts another process of it, where that is not the file that this process was started from.
-pub fn run(
-    arguments: impl IntoIterator<Item = OsString>,
-    program: impl IntoIterator<Item = OsString>,
-) -> u8 {
-    PROGRAM.get_or_init(|| program.into_iter().collect());
+/// Runs the program with these arguments, the first of which is its name, and returns its exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = ARGUMENTS.get_or_init(|| arguments.into_iter().collect());
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
@@ -112,6 +103,12 @@ fn refuse(mut error: clap::Error, arguments: &[OsString]) -> u8 {
             true => "this command takes one input at a time".to_owned(),
             false => format!("the result goes to -o: '-o {}'", Shown(argument)),
         };
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    let removed = Some(&ContextValue::String("--workers".to_owned()));
+    if error.kind() == ErrorKind::UnknownArgument && error.get(ContextKind::InvalidArg) == removed {
+        error.remove(ContextKind::SuggestedArg);
+        let tip = "use --threads N on one machine; 'plan --tasks' divides the work among processes and machines";
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     // Arguments may be names of files, and clap shows them as they are.

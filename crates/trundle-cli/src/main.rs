@@ -5,5 +5,5 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     trundle_cli::report_panics();
-    ExitCode::from(trundle_cli::run(std::env::args_os(), []))
+    ExitCode::from(trundle_cli::run(std::env::args_os()))
 }

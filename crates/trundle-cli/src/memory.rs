@@ -53,10 +53,10 @@ pub(crate) fn limit(max_mem: Option<Bytes>) -> u64 {
     max_mem.map_or_else(|| available().unwrap_or(UNKNOWN) / 4, |Bytes(limit)| limit)
 }
 
-/// Returns the share of each worker in the [limit], after the memory of this process is taken off.
-pub(crate) fn share(max_mem: Option<Bytes>, workers: usize) -> u64 {
+/// Returns the share of each of so many tasks in the [limit], after the memory of this process is taken off.
+pub(crate) fn share(max_mem: Option<Bytes>, tasks: usize) -> u64 {
     let limit = limit(max_mem);
-    (limit - own_within(limit)) / workers.max(1) as u64
+    (limit - own_within(limit)) / tasks.max(1) as u64
 }
 
 /// The environment variable that sets how much memory the process itself takes.

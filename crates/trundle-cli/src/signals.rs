@@ -6,10 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use crate::say::say;
 
 /// The message when a signal stops a run that can be resumed.
-pub(crate) const RESUMABLE: &str = "stopped; the same command with --resume continues from here";
+const RESUMABLE: &str = "stopped; the same command with --resume continues from here";
 
-/// The message when a signal stops one process that writes a store.
-pub(crate) const STORE: &str = "stopped; the unfinished store was removed (with --workers N, --resume continues a stopped run)";
+/// The message when a signal stops a process that writes a store.
+pub(crate) const STORE: &str =
+    "stopped; the unfinished store was removed (tasks of plan --tasks keep what is finished)";
 
 /// The message when a signal stops the program, if there is one.
 static SAID: Mutex<Option<&str>> = Mutex::new(None);

@@ -1,6 +1,7 @@
 //! Stores and files that are moved without being in memory: what `trundle.zarr` is made of, and the program.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -21,11 +22,15 @@ fn raised(Failed { code, message, system }: Failed) -> PyErr {
     }
 }
 
-/// Begin an output that numbered tasks write, and return their plan as text.
+/// Begin an output that numbered tasks write, and return their plan as text. `sharing` tasks at once share the memory.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "a list of Python becomes a vector")]
-pub(crate) fn plan_tasks(py: Python<'_>, arguments: Vec<String>) -> PyResult<String> {
-    py.detach(|| functions::plan(&arguments)).map_err(raised)
+pub(crate) fn plan_tasks(py: Python<'_>, arguments: Vec<String>, sharing: i64) -> PyResult<String> {
+    let count = usize::try_from(sharing).ok().and_then(NonZeroUsize::new);
+    let sharing = count.ok_or_else(|| {
+        PyValueError::new_err(format!("workers is {sharing}: at least 1 is needed"))
+    })?;
+    py.detach(|| functions::plan(&arguments, sharing)).map_err(raised)
 }
 
 /// A flag that stops tasks.
@@ -119,8 +124,7 @@ pub(crate) fn discard_tasks(py: Python<'_>, plan: &str) -> PyResult<()> {
 }
 
 /// Run the program `trundle` with these arguments, the first of which is its name, and return its exit code.
-/// `program` is the command that starts it.
 #[pyfunction]
-pub(crate) fn run_program(py: Python<'_>, arguments: Vec<OsString>, program: Vec<OsString>) -> u8 {
-    py.detach(|| trundle_cli::run(arguments, program))
+pub(crate) fn run_program(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| trundle_cli::run(arguments))
 }

@@ -159,7 +159,7 @@ def test_arrays_of_zarr(place):
 
 def test_the_program(place):
     run = [sys.executable, "-m", "trundle"]
-    subprocess.run([*run, "apply", "x.zarr", CHAIN, "-o", "y.zarr", "--workers", "2"], check=True)
+    subprocess.run([*run, "apply", "x.zarr", CHAIN, "-o", "y.zarr"], check=True)
     assert (read("y.zarr") == moved(place)).all()
     wrong = subprocess.run([*run, "apply", "x.zarr"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2 and "CHAIN" in wrong.stderr

@@ -330,29 +330,7 @@ def tasks(place, chance, kills):
         # Whoever comes late finds that all is done.
         place.run("task", plan.name, "0")
         place.run("finish", plan.name)
-    begun = 0
-    for number in range(kills):
-        target = f"s3://{BUCKET}/workers{number}.zarr"
-        command = ["apply", source, chain, "-o", target, "--chunks", "5,8,6", "--workers", "2"]
-        killed = place.start(*command)
-        time.sleep(chance.uniform(0.1, 1.2))
-        killed.send_signal(signal.SIGKILL)
-        killed.wait()
-        # Those that it started end when they see that it is gone, or have done what they had begun.
-        time.sleep(0.5)
-        if not any(key.endswith(f"workers{number}.zarr/zarr.json") for key in place.keys(f"workers{number}.zarr")):
-            again = place.start(*command, "--resume")
-            _, err = again.communicate(timeout=300)
-            # Where it was killed before it had noted what it was about to do, there is only its claim.
-            if again.returncode == 1 and "--force removes that and begins anew" in err:
-                begun += 1
-                place.run(*command, "--force")
-            elif again.returncode:
-                sys.exit(f"trundle {command} --resume: exit code {again.returncode}\n{err}")
-        assert np.array_equal(place.download(f"workers{number}.zarr")[...], expected)
-        assert not [key for key in place.keys(f"workers{number}.zarr") if "trundle" in key]
-    assert begun <= max(1, kills // 4), begun
-    print(f"{2 * kills} stores by tasks, of which some were killed, {begun} before anything was noted")
+    print(f"{kills} stores by tasks that were killed")
 
 
 def main():
@@ -361,7 +339,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("--count", type=int, default=40)
-    parser.add_argument("--kills", type=int, help="runs of tasks, and of workers, that are killed")
+    parser.add_argument("--kills", type=int, help="runs of tasks that are killed")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
     given = parser.parse_args()
     print(f"seed {given.seed}")

@@ -182,8 +182,6 @@ def check(program, folder, chance):
         asked = chance.choice(list(ASKED))
         codecs = ASKED[asked]
         arguments += ["--codec", asked]
-    if chance.random() < 0.15:
-        arguments += ["--workers", "2"]
     if not moved(program, *arguments):
         return 0
     what = f"{kind} {array.dtype.str} {array.shape}: {arguments}"

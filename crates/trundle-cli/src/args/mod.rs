@@ -389,10 +389,6 @@ pub(crate) struct RelayoutArgs {
 pub(crate) struct MoveArgs {
     #[command(flatten)]
     pub writing: WriteArgs,
-    /// Let so many processes of this machine do the work, as numbered tasks; memory and threads are
-    /// shared among them
-    #[arg(long, value_name = "N", value_parser = crate::numbers::count)]
-    pub workers: Option<usize>,
     #[command(flatten)]
     pub planning: PlanArgs,
 }
@@ -495,9 +491,6 @@ pub(crate) struct NumberingArgs {
     /// About how much each task writes (256M). Without it, a thousandth of the output, 64M at least
     #[arg(long, value_name = "SIZE", requires = "tasks", value_parser = crate::numbers::memory)]
     pub task_size: Option<Bytes>,
-    /// Understood, so that `plan` can be put in front of any command
-    #[arg(long, hide = true, value_parser = crate::numbers::count)]
-    pub workers: Option<usize>,
 }
 
 /// What applying operators and planning it have in common.

@@ -123,7 +123,6 @@ fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, 
             resume: false,
             quiet: args.json,
         },
-        workers: None,
         planning: PlanArgs {
             tensor: None,
             only: false,

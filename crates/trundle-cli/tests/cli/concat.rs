@@ -452,7 +452,7 @@ fn a_chain_takes_tensors_of_other_files_and_constants() {
     place.run(&["task", "plan.json", "0"]).done();
     place.run(&["finish", "plan.json"]).done();
     assert!(Tensor::read(&place.read("t.npy"), 4) == expected);
-    let args = ["apply", "a.npy", chain, "-o", "out.zarr", "--workers", "2", "--verify"];
+    let args = ["apply", "a.npy", chain, "-o", "out.zarr", "--verify"];
     place.run(&args).done();
     place.run(&["cmp", "out.zarr", "t.npy"]).done();
 }

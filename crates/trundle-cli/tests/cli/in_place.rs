@@ -94,17 +94,6 @@ const CASES: &[Case] = &[
         words: "roll p.zarr -o p.zarr --shift 1 --axes 0 --max-mem 16M",
         replaced: "p.zarr",
     },
-    #[cfg(feature = "zarr")]
-    Case {
-        make: a_store,
-        words: "roll p.zarr -o p.zarr --shift 1 --axes 0 --max-mem 32M --workers 2",
-        replaced: "p.zarr",
-    },
-    Case {
-        make: one_file,
-        words: "roll p0.npy -o p0.npy --shift 1 --axes 0 --max-mem 32M --workers 2",
-        replaced: "p0.npy",
-    },
 ];
 
 /// A case in a folder, with the content of the folder before the command and after it.

@@ -639,3 +639,12 @@ pub(crate) mod unix {
         assert!(run.text().contains("u16  [6, 5, 4]"), "{run:?}");
     }
 }
+
+#[test]
+fn workers_are_refused_with_what_to_use() {
+    for command in [&["apply"][..], &["plan", "apply"]] {
+        let args = ["volume.npy", "flip(0)", "-o", "out.npy", "--workers=2"];
+        let said = ["'--workers'", "--threads N", "'plan --tasks'", "Usage"];
+        refused(&place(), &[(&[command, &args].concat(), 2, &said)]);
+    }
+}

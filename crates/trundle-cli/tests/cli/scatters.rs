@@ -106,7 +106,7 @@ fn what_is_put_into_another_may_come_from_the_stages_before() {
 }
 
 #[test]
-fn tasks_workers_and_stores_put_one_tensor_into_another() {
+fn tasks_and_stores_put_one_tensor_into_another() {
     let (place, chains) = scatters_of(27);
     for (chain, expected) in &chains {
         let plan = ["plan", "apply", "a.npy", chain, "-o", "t.npy", "--tasks", "plan.json"];
@@ -122,7 +122,7 @@ fn tasks_workers_and_stores_put_one_tensor_into_another() {
         place.run(&["finish", "plan.json"]).done();
         assert!(Tensor::read(&place.read("t.npy"), 4) == *expected, "{chain}");
         if cfg!(feature = "zarr") {
-            let args = ["apply", "a.npy", chain, "-o", "out.zarr", "--workers", "2", "--verify"];
+            let args = ["apply", "a.npy", chain, "-o", "out.zarr", "--verify"];
             place.run(&[&args[..], &["--chunks", "4,5,12", "--force"]].concat()).done();
             place.run(&["cmp", "out.zarr", "t.npy"]).done();
             place

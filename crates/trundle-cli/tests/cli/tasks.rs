@@ -24,14 +24,11 @@ const JOBS: [Job; 3] = [
     (&["-o", "out.npy"], 1),
 ];
 
-/// The movement by one process, or by several.
-fn apply((output, memory): Job, workers: usize) -> Vec<String> {
+/// The movement by one process.
+fn apply((output, memory): Job) -> Vec<String> {
     let mut args = vec!["apply".to_owned(), "in.zarr".to_owned(), CHAIN.to_owned()];
     args.extend(output.iter().map(ToString::to_string));
-    args.extend(["--max-mem".to_owned(), format!("{}M", memory * workers)]);
-    if workers > 1 {
-        args.extend(["--workers".to_owned(), workers.to_string()]);
-    }
+    args.extend(["--max-mem".to_owned(), format!("{memory}M")]);
     args
 }
 
@@ -47,7 +44,7 @@ impl Planned {
     fn new(job: Job) -> Planned {
         let place = Place::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 91, 180]))]);
         place.run(&["convert", "in.npy", "-o", "in.zarr", "--chunks", "8,30,45"]).done();
-        let once = apply(job, 1);
+        let once = apply(job);
         place.run(&once).done();
         let output = job.0[1].to_owned();
         let expected = tree(&place.path(&output));
@@ -312,111 +309,23 @@ fn what_tasks_work_on_is_not_cleaned_away() {
     assert!(child.wait().unwrap().success());
 }
 
-#[test]
-fn workers_make_what_one_run_makes() {
-    for job in JOBS {
-        let planned = Planned::new(job);
-        planned.place.run(&["clean", "--force"]).done();
-        let args = [apply(job, 3), vec!["--verify".to_owned()]].concat();
-        let run = planned.place.run(&args).done();
-        assert!(run.stderr.contains("verified"), "{run:?}");
-        planned.check();
-        let again = planned.place.run(&args);
-        assert!(again.code == Some(2) && again.stderr.contains("already exists"), "{again:?}");
-        planned.place.run(&[args, vec!["--force".to_owned()]].concat()).done();
-        planned.check();
-    }
-}
-
-#[test]
-fn workers_go_on_where_a_run_was_killed() {
-    for job in JOBS {
-        let planned = Planned::new(job);
-        planned.place.run(&["clean", "--force"]).done();
-        let args = [apply(job, 2), vec!["--resume".to_owned()]].concat();
-        let mut state = 7;
-        for _ in 0..4 {
-            let mut child = planned.place.command(&args).spawn().unwrap();
-            thread::sleep(Duration::from_millis(chance(&mut state, 400) as u64));
-            let _ = child.kill();
-            child.wait().unwrap();
-            if planned.place.path(&planned.output).exists() {
-                remove(&planned.place.path(&planned.output));
-            }
-        }
-        // Workers end with the task that they do.
-        let start = Instant::now();
-        loop {
-            let run = planned.place.run(&args);
-            if run.code == Some(0) {
-                break;
-            }
-            let waits = run.stderr.contains("another process") && start.elapsed().as_secs() < 30;
-            assert!(waits, "{run:?}");
-        }
-        planned.check();
-    }
-}
-
-/// A run that is killed between the name of its output and the end of the folder that its tasks shared.
-#[test]
-fn workers_begin_anew_where_the_output_was_taken_away() {
-    for job in [JOBS[0], JOBS[2]] {
-        let planned = Planned::new(job);
-        planned.place.run(&["clean", "--force"]).done();
-        let args = [apply(job, 2), vec!["--resume".to_owned()]].concat();
-        let shared = || {
-            let mut names = planned.place.contents().into_iter().map(|(name, _)| name);
-            names.find(|name| name.ends_with(".tasks"))
-        };
-        let mut child = planned.place.command(&args).spawn().unwrap();
-        let start = Instant::now();
-        let has_plan = |name: &String| planned.place.path(name).join("plan.json").exists();
-        while shared().filter(has_plan).is_none() {
-            assert!(
-                start.elapsed() < Duration::from_secs(30) && child.try_wait().unwrap().is_none()
-            );
-        }
-        let _ = child.kill();
-        child.wait().unwrap();
-        let name = shared().unwrap();
-        let plan = fs::read(planned.place.path(&name).join("plan.json")).unwrap();
-        let again = || loop {
-            let run = planned.place.run(&args);
-            // Workers end with the task that they do.
-            if !run.stderr.contains("another process") || start.elapsed().as_secs() > 60 {
-                break run.done();
-            }
-        };
-        again();
-        planned.check();
-        remove(&planned.place.path(&planned.output));
-        fs::create_dir(planned.place.path(&name)).unwrap();
-        fs::write(planned.place.path(&name).join("plan.json"), plan).unwrap();
-        again();
-        planned.check();
-    }
-}
-
 /// A process that is killed before anybody has the plan leaves what nobody can go on with.
 #[test]
 fn what_was_begun_without_a_plan_is_removed_by_the_next_run() {
-    for workers in [1, 2] {
-        let planned = Planned::new(JOBS[2]);
-        let begun = || {
-            let names = planned.place.contents().into_iter().map(|(name, _)| name);
-            names.filter(|name| name.starts_with(".trundle-")).collect::<Vec<_>>()
-        };
-        let kept = begun();
-        assert_eq!(kept.len(), 2, "{kept:?}");
-        planned.place.run(&apply(JOBS[2], workers)).done();
-        assert_eq!(begun(), kept, "the plan was kept");
-        let folder = kept.iter().find(|name| name.ends_with(".tasks")).unwrap();
-        fs::remove_file(planned.place.path(folder).join("planned")).unwrap();
-        remove(&planned.place.path(&planned.output));
-        planned.place.run(&apply(JOBS[2], workers)).done();
-        planned.check();
-    }
+    let planned = Planned::new(JOBS[2]);
+    let begun = || {
+        let names = planned.place.contents().into_iter().map(|(name, _)| name);
+        names.filter(|name| name.starts_with(".trundle-")).collect::<Vec<_>>()
+    };
+    let kept = begun();
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    planned.place.run(&apply(JOBS[2])).done();
+    assert_eq!(begun(), kept, "the plan was kept");
+    let folder = kept.iter().find(|name| name.ends_with(".tasks")).unwrap();
+    fs::remove_file(planned.place.path(folder).join("planned")).unwrap();
+    remove(&planned.place.path(&planned.output));
+    planned.place.run(&apply(JOBS[2])).done();
+    planned.check();
 }
 
 #[test]
@@ -443,7 +352,7 @@ fn chunks_that_stay_whole_are_copied_by_tasks_too() {
 fn two_plans_of_one_job_do_not_count_for_each_other() {
     let planned = Planned::new(JOBS[2]);
     let mut other = vec!["plan".to_owned()];
-    other.extend(apply(JOBS[2], 1));
+    other.extend(apply(JOBS[2]));
     other.extend(["--tasks", "other.json", "--task-size", "200K"].map(str::to_owned));
     planned.place.run(&other).done();
     planned.task(0).done();
@@ -475,7 +384,7 @@ fn the_output_of_another_run_is_not_taken_for_that_of_tasks() {
 fn a_run_of_the_same_output_leaves_tasks_alone() {
     let planned = Planned::new(JOBS[1]);
     planned.task(0).done();
-    planned.place.run(&apply(JOBS[1], 1)).done();
+    planned.place.run(&apply(JOBS[1])).done();
     remove(&planned.place.path(&planned.output));
     for number in planned.stages.iter().cloned().flatten() {
         planned.task(number).done();
@@ -494,27 +403,6 @@ fn a_plan_that_cannot_be_written_leaves_nothing() {
         let run = place.run(&args);
         assert!(run.code == Some(code), "{run:?}");
         assert!(place.contents() == before, "{plan}");
-    }
-}
-
-#[test]
-fn workers_report_as_one_process_does() {
-    let place = Place::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 91, 180]))]);
-    let args = ["flip", "in.npy", "--axes", "0", "-o", "out.npy", "--workers", "2"];
-    let run = place.run(&[&args[..], &["--json", "--quiet", "--resume"]].concat()).done();
-    assert_eq!(run.json()["outputs"][0]["shape"], serde_json::json!([40, 91, 180]));
-    // What was not verified is not said to be.
-    remove(&place.path("out.npy"));
-    let mut child = place.command(&[&args[..], &["--max-mem", "200K"]].concat()).spawn().unwrap();
-    thread::sleep(Duration::from_millis(60));
-    let _ = child.kill();
-    child.wait().unwrap();
-    let mut names = place.contents().into_iter().map(|(name, _)| place.path(&name));
-    let is_planned = names.any(|path| path.join("plan.json").exists());
-    if is_planned && !place.path("out.npy").exists() {
-        let run = place.run(&[&args[..], &["--max-mem", "200K", "--resume", "--verify"]].concat());
-        let is_refused = run.code == Some(2) && run.stderr.contains("is not verified");
-        assert!(is_refused || run.stderr.contains("another process"), "{run:?}");
     }
 }
 

@@ -178,11 +178,6 @@ impl Job {
         Ok((output, plan))
     }
 
-    /// Whether nothing is left of what was begun by a plan: somebody took away the output, finished or not.
-    pub fn is_gone(&self, plan: &TaskPlan, path: &Path) -> bool {
-        matches!(self.joined(plan, path), Ok(Joined::Gone))
-    }
-
     fn joined(&self, plan: &TaskPlan, path: &Path) -> Result<Joined, Error> {
         let TaskPlan { tag, output, overwrite, .. } = plan;
         Ok(SharedOutput::join(self.format, path, *overwrite, tag, output.as_deref())?)

@@ -7,7 +7,7 @@ from . import _trundle  # type: ignore[attr-defined]
 
 def main() -> int:
     """Run the program with the arguments of this process."""
-    return _trundle.run_program(sys.argv, [sys.executable, "-m", "trundle"])
+    return _trundle.run_program(sys.argv)
 
 
 if __name__ == "__main__":

@@ -160,7 +160,6 @@ def plan(
         "--codec": codec,
         "--max-mem": max_mem,
         "--task-size": task_size,
-        "--workers": workers,
         "--tensor": tensor,
     }
     arguments += [f"{name}={value}" for name, value in options.items() if value is not None]
@@ -168,7 +167,7 @@ def plan(
     arguments += ["--metadata-only"] if metadata_only else []
     arguments += ["--verify"] if verify else []
     arguments += ["--force"] if overwrite else []
-    return Plan(_trundle.plan_tasks(arguments))
+    return Plan(_trundle.plan_tasks(arguments, 1 if workers is None else workers))
 
 
 class Plan:
