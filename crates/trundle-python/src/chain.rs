@@ -15,7 +15,6 @@ use crate::assembled::{Assembly, PlannedAssembly, assembled};
 use crate::chain_plan::{OfPlan, Overlap, Plan};
 use crate::error::{not_parsed, not_planned};
 use crate::integer_array::IntegerArray;
-use crate::keywords::unexpected;
 use crate::memory::{Form, Memory};
 use crate::moved::{Call, Planned, in_place, moved_by};
 use crate::numbers;
@@ -479,23 +478,21 @@ impl Chain {
         names
     }
 
-    /// A keyword that is none of what is to be given.
-    fn unexpected(&self, name: &str) -> PyErr {
-        let mut names = self.names();
-        let takes = match names.as_slice() {
-            [] => "it leaves nothing open".to_owned(),
-            names => format!("it takes {}", names.join(", ")),
-        };
-        names.extend(KEYWORDS);
-        unexpected("the chain", name, &names, &takes)
-    }
-
+    /// # Errors
+    /// TypeError for a keyword that the chain does not leave open.
     fn check_names(&self, given: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         for (name, _) in given.into_iter().flatten() {
-            let name = name.to_string();
-            if !self.names().contains(&&*name) {
-                return Err(self.unexpected(&name));
+            let (name, names) = (name.to_string(), self.names());
+            if names.contains(&&*name) {
+                continue;
             }
+            let takes = match names.as_slice() {
+                [] => "it leaves nothing open".to_owned(),
+                names => format!("it takes {}", names.join(", ")),
+            };
+            return Err(PyTypeError::new_err(format!(
+                "the chain got an unexpected keyword argument '{name}'; {takes}"
+            )));
         }
         Ok(())
     }

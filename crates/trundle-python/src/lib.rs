@@ -1,8 +1,8 @@
 //! The Python package `trundle`: arguments as numpy takes them become operations, arrays become
 //! memory with sizes and strides, and the crate `trundle` does the rest.
 //!
-//! What calls numpy, libraries behind DLPack, a GPU's driver or the system, what follows their pointers, and what
-//! stands before the functions that PyO3 makes, is in the modules that allow `unsafe`; no other does.
+//! Modules that allow `unsafe` call numpy, libraries behind DLPack, a GPU's driver or the system, and follow their pointers.
+//! The other modules have no unsafe code.
 
 // Documentation of what Python sees is Python's, not Markdown.
 #![allow(clippy::doc_markdown)]
@@ -22,10 +22,7 @@ mod functions;
 mod gpu;
 #[allow(unsafe_code)]
 mod handler;
-#[allow(unsafe_code)]
-mod hinted;
 mod integer_array;
-mod keywords;
 mod lazy;
 #[allow(unsafe_code)]
 mod lent;
@@ -53,25 +50,36 @@ mod tuning;
 
 use pyo3::pymodule;
 
-#[pymodule(gil_used = false)]
+// No test runs on a free-threaded Python: there, importing the module turns the interpreter's lock on.
+#[pymodule(gil_used = true)]
 mod _trundle {
     use pyo3::prelude::*;
 
     use super::array::find_numpy;
-    use super::functions::{
-        axes, copies, gathers, joins, paddings, repeats, reversals, rolls, splits,
-    };
-    use super::hinted::add_hinted;
-
     #[pymodule_export]
     use super::chain::{Chain, chain, chain_stages};
     #[pymodule_export]
     use super::chain_plan::Plan;
     #[pymodule_export]
     use super::dlpack::Export;
-    // Its keywords are the sizes of axes, whatever they are called.
     #[pymodule_export]
-    use super::functions::copies::rearrange;
+    use super::functions::axes::{moveaxis, permute_dims, rot90, swapaxes, transpose};
+    #[pymodule_export]
+    use super::functions::copies::{ascontiguousarray, copyto, rearrange};
+    #[pymodule_export]
+    use super::functions::gathers::{put_along_axis, take, take_along_axis};
+    #[pymodule_export]
+    use super::functions::joins::{concatenate, stack};
+    #[pymodule_export]
+    use super::functions::paddings::pad;
+    #[pymodule_export]
+    use super::functions::repeats::{broadcast_to, repeat, sliding_window_view, tile};
+    #[pymodule_export]
+    use super::functions::reversals::{flip, reverse_sequence, reverse_subsequences};
+    #[pymodule_export]
+    use super::functions::rolls::{fftshift, ifftshift, roll};
+    #[pymodule_export]
+    use super::functions::splits::split;
     #[pymodule_export]
     use super::model::{Model, ModelPlan};
     #[pymodule_export]
@@ -89,30 +97,6 @@ mod _trundle {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        find_numpy(module.py())?;
-        add_hinted!(module, axes::permute_dims)?;
-        add_hinted!(module, axes::transpose)?;
-        add_hinted!(module, axes::rot90)?;
-        add_hinted!(module, axes::moveaxis)?;
-        add_hinted!(module, axes::swapaxes)?;
-        add_hinted!(module, copies::ascontiguousarray)?;
-        add_hinted!(module, copies::copyto)?;
-        add_hinted!(module, gathers::take)?;
-        add_hinted!(module, gathers::take_along_axis)?;
-        add_hinted!(module, gathers::put_along_axis)?;
-        add_hinted!(module, paddings::pad)?;
-        add_hinted!(module, repeats::broadcast_to)?;
-        add_hinted!(module, repeats::repeat)?;
-        add_hinted!(module, repeats::sliding_window_view)?;
-        add_hinted!(module, repeats::tile)?;
-        add_hinted!(module, joins::concatenate)?;
-        add_hinted!(module, joins::stack)?;
-        add_hinted!(module, reversals::flip)?;
-        add_hinted!(module, reversals::reverse_sequence)?;
-        add_hinted!(module, reversals::reverse_subsequences)?;
-        add_hinted!(module, rolls::fftshift)?;
-        add_hinted!(module, rolls::ifftshift)?;
-        add_hinted!(module, rolls::roll)?;
-        add_hinted!(module, splits::split)
+        find_numpy(module.py())
     }
 }

@@ -1,4 +1,4 @@
-"""Keywords: `axis` and `axes` are one; a name that no argument has is answered with what was meant."""
+"""Keywords: `axis` and `axes` are one; unknown and missing arguments are named."""
 
 import numpy as np
 import pytest
@@ -77,109 +77,10 @@ def test_in_chains_too(one, other):
     assert trundle.chain(one) == trundle.chain(other)
 
 
-# What is written, what is meant.
-MEANT = {
-    "roll dims": (lambda: trundle.roll(X, 1, dims=0), "roll", "dims", "axis"),
-    "roll dim": (lambda: trundle.roll(X, 1, dim=0), "roll", "dim", "axis"),
-    "roll shifts": (lambda: trundle.roll(X, shifts=1, axis=0), "roll", "shifts", "shift"),
-    "flip dims": (lambda: trundle.flip(X, dims=(0,)), "flip", "dims", "axis"),
-    "flip thread": (lambda: trundle.flip(X, thread=1), "flip", "thread", "threads"),
-    "flip num_threads": (lambda: trundle.flip(X, num_threads=1), "flip", "num_threads", "threads"),
-    "flip Out": (lambda: trundle.flip(X, Out=X), "flip", "Out", "out"),
-    "permute_dims dims": (
-        lambda: trundle.permute_dims(X, dims=(1, 0)),
-        "permute_dims",
-        "dims",
-        "axes",
-    ),
-    "transpose axes": (lambda: trundle.transpose(X, axes=(1, 0)), "transpose", "axes", "order"),
-    "transpose perm": (lambda: trundle.transpose(X, perm=(1, 0)), "transpose", "perm", "order"),
-    "moveaxis src": (
-        lambda: trundle.moveaxis(X, sources=0, destination=1),
-        "moveaxis",
-        "sources",
-        "source",
-    ),
-    "moveaxis x": (lambda: trundle.moveaxis(x=X, source=0, destination=1), "moveaxis", "x", "a"),
-    "swapaxes axis_1": (lambda: trundle.swapaxes(X, axis_1=0, axis2=1), "swapaxes", "axis_1", "axis1"),
-    "fftshift dim": (lambda: trundle.fftshift(X, dim=0), "fftshift", "dim", "axes"),
-    "ifftshift dim": (lambda: trundle.ifftshift(X, dim=0), "ifftshift", "dim", "axes"),
-    "reverse_sequence seq_axis": (
-        lambda: trundle.reverse_sequence(X, L, seq_axis=1, batch_axis=0),
-        "reverse_sequence",
-        "seq_axis",
-        "axis",
-    ),
-    "reverse_sequence seq_lengths": (
-        lambda: trundle.reverse_sequence(X, seq_lengths=L, axis=1, batch_axis=0),
-        "reverse_sequence",
-        "seq_lengths",
-        "lengths",
-    ),
-    "reverse_sequence batch_dim": (
-        lambda: trundle.reverse_sequence(X, L, axis=1, batch_dim=0),
-        "reverse_sequence",
-        "batch_dim",
-        "batch_axis",
-    ),
-    "reverse_subsequences length": (
-        lambda: trundle.reverse_subsequences(X, length=COLUMN, axis=1),
-        "reverse_subsequences",
-        "length",
-        "lengths",
-    ),
-    "ascontiguousarray output": (
-        lambda: trundle.ascontiguousarray(X, output=X),
-        "ascontiguousarray",
-        "output",
-        "out",
-    ),
-    "flip dims without x": (lambda: trundle.flip(dims=0), "flip", "dims", "axis"),
-    "flip dim beside both": (lambda: trundle.flip(X, axis=0, axes=0, dim=0), "flip", "dim", "axis"),
-    "take dim": (lambda: trundle.take(X, 0, dim=0), "take", "dim", "axis"),
-    "take mod": (lambda: trundle.take(X, 0, mod="wrap"), "take", "mod", "mode"),
-    "repeat repetitions": (lambda: trundle.repeat(X, repetitions=2), "repeat", "repetitions", "repeats"),
-    "tile repetitions": (lambda: trundle.tile(X, repetitions=2), "tile", "repetitions", "reps"),
-    "tile repeats": (lambda: trundle.tile(X, repeats=2), "tile", "repeats", "reps"),
-    "broadcast_to size": (lambda: trundle.broadcast_to(X, size=(3, 4)), "broadcast_to", "size", "shape"),
-    "sliding_window_view kernel_size": (
-        lambda: trundle.sliding_window_view(X, kernel_size=2),
-        "sliding_window_view",
-        "kernel_size",
-        "window_shape",
-    ),
-    "pad padding": (lambda: trundle.pad(X, padding=1, mode="edge"), "pad", "padding", "pad_width"),
-    "pad padding_mode": (lambda: trundle.pad(X, 1, padding_mode="edge"), "pad", "padding_mode", "mode"),
-    "copyto wher": (lambda: trundle.copyto(X.copy(), X, wher=True), "copyto", "wher", "where"),
-}
-
-
-@pytest.mark.parametrize("name", MEANT)
-def test_what_was_meant(name):
-    call, function, written, meant = MEANT[name]
-    with pytest.raises(TypeError) as caught:
-        call()
-    words = f"{function}() got an unexpected keyword argument '{written}'; did you mean '{meant}'?"
-    assert str(caught.value) == words
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: trundle.roll(X, 1, zzz=0),
-        lambda: trundle.flip(X, like=None),
-        lambda: trundle.transpose(X, zzz=0),
-        lambda: trundle.swapaxes(X, 0, 1, zzz=0),
-    ],
-)
-def test_nothing_is_guessed(call):
-    with pytest.raises(TypeError, match="unexpected keyword argument '(zzz|like)'$"):
-        call()
-
-
-def test_dtype_is_answered():
-    with pytest.raises(TypeError, match="'dtype'; trundle moves elements and casts none"):
-        trundle.roll(X, 1, dtype="f4")
+@pytest.mark.parametrize("name", ["roll", "flip", "transpose", "fftshift", "pad"])
+def test_unknown_keywords_are_named(name):
+    with pytest.raises(TypeError, match=rf"{name}\(\) got an unexpected keyword argument 'zzz'$"):
+        getattr(trundle, name)(X, zzz=0)
 
 
 def test_positions_are_no_keywords():
@@ -190,16 +91,6 @@ def test_positions_are_no_keywords():
     ):
         with pytest.raises(TypeError, match="positional-only arguments passed as keyword"):
             call()
-
-
-class OfAnotherFlip:
-    def __array__(self, *_, **__):
-        raise TypeError("flip() got an unexpected keyword argument 'dims'")
-
-
-def test_what_another_function_says_stays():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'dims'$"):
-        trundle.flip(OfAnotherFlip(), axis=0)
 
 
 # What is missing is named.
@@ -222,7 +113,7 @@ MISSING = {
 
 @pytest.mark.parametrize("name", MISSING)
 def test_what_is_missing(name):
-    with pytest.raises(TypeError, match=f"missing required argument '{name}'"):
+    with pytest.raises(TypeError, match=f"missing .*argument.*'{name}'"):
         MISSING[name]()
 
 

@@ -206,7 +206,7 @@ def test_widths_that_are_no_integers(mode):
         trundle.pad(x, {2: 1}, mode)
     with pytest.raises(ValueError, match="axis 0 takes a number or a pair, got 3 numbers"):
         trundle.pad(x, {0: (1, 2, 3)}, mode)
-    with pytest.raises(TypeError, match="missing required argument 'pad_width'"):
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'pad_width'"):
         trundle.pad(x, mode=mode)
 
 

@@ -110,7 +110,7 @@ def test_what_tile_refuses():
         (TypeError, "reps must be an integer or a sequence", lambda: trundle.tile(X, "2")),
         (TypeError, "reps must be an integer or a sequence", lambda: trundle.tile(X, {2: 1})),
         (ValueError, "flat sequence", lambda: trundle.tile(X, [[1, 2]])),
-        (TypeError, "missing required argument 'reps'", lambda: trundle.tile(X)),
+        (TypeError, "missing 1 required positional argument: 'reps'", lambda: trundle.tile(X)),
     ):
         with pytest.raises(error, match=words):
             call()

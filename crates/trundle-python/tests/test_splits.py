@@ -85,7 +85,7 @@ def test_split_refuses_what_numpy_refuses():
     for places in (1.5, [1.5], "12", [[1], [2]], None, {1: 2}):
         with pytest.raises((TypeError, ValueError)):
             trundle.split(x, places)
-    with pytest.raises(TypeError, match="missing required argument 'indices_or_sections'"):
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'indices_or_sections'"):
         trundle.split(x)
     with pytest.raises(TypeError, match="both axis and axes"):
         trundle.split(x, 1, axis=0, axes=0)

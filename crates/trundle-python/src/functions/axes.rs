@@ -4,9 +4,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use trundle::ops::{Rot90, Transpose};
 
+use super::{axis_or_axes, required};
 use crate::array::Class;
 use crate::error::axis_error;
-use crate::keywords::{axis_or_axes, required};
 use crate::memory::PerAxis;
 use crate::moved::moved;
 use crate::numbers;
@@ -181,11 +181,11 @@ pub(crate) fn transpose<'py>(
 ///        [6, 3]])
 #[pyfunction]
 #[pyo3(
-    signature = (m=None, k=None, axes=None, *, out=None, threads=None, axis=None),
+    signature = (m, k=None, axes=None, *, out=None, threads=None, axis=None),
     text_signature = "(m, k=1, axes=(0, 1), *, out=None, threads=None)"
 )]
 pub(crate) fn rot90<'py>(
-    m: Option<&Bound<'py, PyAny>>,
+    m: &Bound<'py, PyAny>,
     k: Option<&Bound<'py, PyAny>>,
     axes: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
@@ -193,7 +193,6 @@ pub(crate) fn rot90<'py>(
     axis: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let axes = axis_or_axes("rot90", axis, axes)?;
-    let m = required("rot90", "m", m)?;
     let (x, threads) = (Tensor::to_read("m", m, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();
     // Four turns are none, also of more turns than 64 bits count.
@@ -251,20 +250,14 @@ pub(crate) fn rot90<'py>(
 /// >>> trundle.moveaxis(x, [0, 1], [-1, -2]).shape
 /// (5, 4, 3)
 #[pyfunction]
-#[pyo3(
-    signature = (a=None, source=None, destination=None, *, out=None, threads=None),
-    text_signature = "(a, source, destination, *, out=None, threads=None)"
-)]
+#[pyo3(signature = (a, source, destination, *, out=None, threads=None))]
 pub(crate) fn moveaxis<'py>(
-    a: Option<&Bound<'py, PyAny>>,
-    source: Option<&Bound<'py, PyAny>>,
-    destination: Option<&Bound<'py, PyAny>>,
+    a: &Bound<'py, PyAny>,
+    source: &Bound<'py, PyAny>,
+    destination: &Bound<'py, PyAny>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let a = required("moveaxis", "a", a)?;
-    let source = required("moveaxis", "source", source)?;
-    let destination = required("moveaxis", "destination", destination)?;
     let (x, threads) = (Tensor::to_read("a", a, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();
     let source = numbers::axes("source", source, rank)?;
@@ -319,20 +312,14 @@ pub(crate) fn moveaxis<'py>(
 ///        [2],
 ///        [3]])
 #[pyfunction]
-#[pyo3(
-    signature = (a=None, axis1=None, axis2=None, *, out=None, threads=None),
-    text_signature = "(a, axis1, axis2, *, out=None, threads=None)"
-)]
+#[pyo3(signature = (a, axis1, axis2, *, out=None, threads=None))]
 pub(crate) fn swapaxes<'py>(
-    a: Option<&Bound<'py, PyAny>>,
-    axis1: Option<&Bound<'py, PyAny>>,
-    axis2: Option<&Bound<'py, PyAny>>,
+    a: &Bound<'py, PyAny>,
+    axis1: &Bound<'py, PyAny>,
+    axis2: &Bound<'py, PyAny>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let a = required("swapaxes", "a", a)?;
-    let axis1 = required("swapaxes", "axis1", axis1)?;
-    let axis2 = required("swapaxes", "axis2", axis2)?;
     let (x, threads) = (Tensor::to_read("a", a, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();
     let one = numbers::axis("axis1", axis1, rank)?;

@@ -50,10 +50,7 @@ use crate::tensor::Tensor;
 /// >>> rgb.shape, rgb[0, 0].tolist()
 /// ((1, 3, 2, 2), [[2, 5], [8, 11]])
 #[pyfunction]
-#[pyo3(
-    signature = (x, /, dtype=None, *, out=None, threads=None),
-    text_signature = "(x, /, dtype=None, *, out=None, threads=None)"
-)]
+#[pyo3(signature = (x, /, dtype=None, *, out=None, threads=None))]
 pub(crate) fn ascontiguousarray<'py>(
     x: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,

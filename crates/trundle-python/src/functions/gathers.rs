@@ -5,11 +5,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 use trundle::ops::{IndexMode, Operand, PutAlongAxis, Take, TakeAlongAxis};
 
+use super::axis_or_axes;
 use crate::array::Class;
 use crate::assembled::{Assembly, assembled};
 use crate::error::{axis_out_of_range, refused};
 use crate::integer_array::{Bools, IntegerArray};
-use crate::keywords::axis_or_axes;
 use crate::lent::Lent;
 use crate::moved::moved;
 use crate::numbers;
@@ -265,10 +265,7 @@ pub(crate) fn take_along_axis<'py>(
 /// array([[10, 99, 20],
 ///        [99, 40, 50]])
 #[pyfunction]
-#[pyo3(
-    signature = (x, indices, values, /, axis, *, out=None, threads=None),
-    text_signature = "(x, indices, values, /, axis, *, out=None, threads=None)"
-)]
+#[pyo3(signature = (x, indices, values, /, axis, *, out=None, threads=None))]
 pub(crate) fn put_along_axis<'py>(
     x: &Bound<'py, PyAny>,
     indices: &Bound<'py, PyAny>,

@@ -9,3 +9,28 @@ pub(crate) mod repeats;
 pub(crate) mod reversals;
 pub(crate) mod rolls;
 pub(crate) mod splits;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+/// Returns the argument that may be called `axis` or `axes`.
+///
+/// # Errors
+/// TypeError if the call has both.
+fn axis_or_axes<T>(function: &str, axis: Option<T>, axes: Option<T>) -> PyResult<Option<T>> {
+    if axis.is_some() && axes.is_some() {
+        let message = format!("{function}() got both axis and axes: give one of them");
+        return Err(PyTypeError::new_err(message));
+    }
+    Ok(axis.or(axes))
+}
+
+/// Returns an argument without a default, in a signature where an argument before it has two names.
+///
+/// # Errors
+/// TypeError if the argument is missing.
+fn required<T>(function: &str, name: &str, value: Option<T>) -> PyResult<T> {
+    value.ok_or_else(|| {
+        PyTypeError::new_err(format!("{function}() missing required argument '{name}'"))
+    })
+}

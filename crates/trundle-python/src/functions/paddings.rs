@@ -11,7 +11,6 @@ use crate::array::Class;
 use crate::assembled::{Assembly, assembled};
 use crate::error::refused;
 use crate::integer_array::IntegerArray;
-use crate::keywords::required;
 use crate::memory::PerAxis;
 use crate::moved::moved;
 use crate::numbers;
@@ -69,19 +68,18 @@ use crate::tensor::Tensor;
 ///        [3, 4, 3, 4, 3]])
 #[pyfunction]
 #[pyo3(
-    signature = (x, /, pad_width=None, mode=None, *, constant_values=None, out=None, threads=None),
+    signature = (x, /, pad_width, mode=None, *, constant_values=None, out=None, threads=None),
     text_signature = "(x, /, pad_width, mode='constant', *, constant_values=0, out=None, threads=None)"
 )]
 pub(crate) fn pad<'py>(
     x: &Bound<'py, PyAny>,
-    pad_width: Option<&Bound<'py, PyAny>>,
+    pad_width: &Bound<'py, PyAny>,
     mode: Option<&Bound<'py, PyAny>>,
     constant_values: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    let pad_width = required("pad", "pad_width", pad_width)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Plain)?, numbers::threads(threads)?);
     let widths = widths(pad_width, x.memory.sizes.len())?;
     let operation = match Around::of(mode)? {

@@ -6,10 +6,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use trundle::ops::{Broadcast, Indices, Repeat, Take, Tile};
 
+use super::axis_or_axes;
 use crate::array::Class;
 use crate::error::out_of_memory;
 use crate::integer_array::{Bools, IntegerArray};
-use crate::keywords::{axis_or_axes, required};
 use crate::memory::PerAxis;
 use crate::moved::moved;
 use crate::numbers;
@@ -59,12 +59,12 @@ use crate::tensor::Tensor;
 ///        [3, 4]])
 #[pyfunction]
 #[pyo3(
-    signature = (x, /, repeats=None, axis=None, *, out=None, threads=None, axes=None),
+    signature = (x, /, repeats, axis=None, *, out=None, threads=None, axes=None),
     text_signature = "(x, /, repeats, axis=None, *, out=None, threads=None)"
 )]
 pub(crate) fn repeat<'py>(
     x: &Bound<'py, PyAny>,
-    repeats: Option<&Bound<'py, PyAny>>,
+    repeats: &Bound<'py, PyAny>,
     axis: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
@@ -72,7 +72,6 @@ pub(crate) fn repeat<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let axis = axis_or_axes("repeat", axis, axes)?;
-    let repeats = required("repeat", "repeats", repeats)?;
     let (mut x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     x.memory.with_an_axis();
     let sizes = &x.memory.sizes;
@@ -170,18 +169,14 @@ fn repeated(repeats: &Bound<'_, PyAny>, axis: i64, size: usize) -> PyResult<Oper
 /// array([[0, 1, 0, 1],
 ///        [0, 1, 0, 1]])
 #[pyfunction]
-#[pyo3(
-    signature = (x, /, reps=None, *, out=None, threads=None),
-    text_signature = "(x, /, reps, *, out=None, threads=None)"
-)]
+#[pyo3(signature = (x, /, reps, *, out=None, threads=None))]
 pub(crate) fn tile<'py>(
     x: &Bound<'py, PyAny>,
-    reps: Option<&Bound<'py, PyAny>>,
+    reps: &Bound<'py, PyAny>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    let reps = required("tile", "reps", reps)?;
     let (mut x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let mut reps = numbers::counts("reps", reps)?;
     let rank = x.memory.sizes.len();
@@ -223,18 +218,14 @@ pub(crate) fn tile<'py>(
 /// array([[1, 2, 3],
 ///        [1, 2, 3]])
 #[pyfunction]
-#[pyo3(
-    signature = (x, /, shape=None, *, out=None, threads=None),
-    text_signature = "(x, /, shape, *, out=None, threads=None)"
-)]
+#[pyo3(signature = (x, /, shape, *, out=None, threads=None))]
 pub(crate) fn broadcast_to<'py>(
     x: &Bound<'py, PyAny>,
-    shape: Option<&Bound<'py, PyAny>>,
+    shape: &Bound<'py, PyAny>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    let shape = required("broadcast_to", "shape", shape)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Plain)?, numbers::threads(threads)?);
     let sizes = numbers::counts("shape", shape)?;
     moved(py, &Operation::of(Broadcast::DECLARATION, [sizes]), &x, out, threads)
@@ -286,12 +277,12 @@ pub(crate) fn broadcast_to<'py>(
 /// (3, 4, 2, 3)
 #[pyfunction]
 #[pyo3(
-    signature = (x, /, window_shape=None, axis=None, *, out=None, threads=None, axes=None),
+    signature = (x, /, window_shape, axis=None, *, out=None, threads=None, axes=None),
     text_signature = "(x, /, window_shape, axis=None, *, out=None, threads=None)"
 )]
 pub(crate) fn sliding_window_view<'py>(
     x: &Bound<'py, PyAny>,
-    window_shape: Option<&Bound<'py, PyAny>>,
+    window_shape: &Bound<'py, PyAny>,
     axis: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
@@ -299,9 +290,8 @@ pub(crate) fn sliding_window_view<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let axis = axis_or_axes("sliding_window_view", axis, axes)?;
-    let window = required("sliding_window_view", "window_shape", window_shape)?;
     let (mut x, threads) = (Tensor::to_read("x", x, Class::Plain)?, numbers::threads(threads)?);
-    let window = numbers::counts("window_shape", window)?;
+    let window = numbers::counts("window_shape", window_shape)?;
     let rank = x.memory.sizes.len();
     let axes: PerAxis<i64> = match axis {
         None => (0..).take(rank).collect(),

@@ -3,9 +3,9 @@
 use pyo3::prelude::*;
 use trundle::ops::Flip;
 
+use super::{axis_or_axes, required};
 use crate::array::Class;
 use crate::integer_array::IntegerArray;
-use crate::keywords::{axis_or_axes, required};
 use crate::moved::moved;
 use crate::numbers;
 use crate::operation::Operation;
@@ -119,12 +119,12 @@ pub(crate) fn flip<'py>(
 ///        [ 9,  2, 11, 12]])
 #[pyfunction]
 #[pyo3(
-    signature = (x, /, lengths=None, axis=None, *, out=None, threads=None, axes=None),
+    signature = (x, /, lengths, axis=None, *, out=None, threads=None, axes=None),
     text_signature = "(x, /, lengths, axis, *, out=None, threads=None)"
 )]
 pub(crate) fn reverse_subsequences<'py>(
     x: &Bound<'py, PyAny>,
-    lengths: Option<&Bound<'py, PyAny>>,
+    lengths: &Bound<'py, PyAny>,
     axis: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
@@ -132,7 +132,6 @@ pub(crate) fn reverse_subsequences<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let axis = axis_or_axes("reverse_subsequences", axis, axes)?;
-    let lengths = required("reverse_subsequences", "lengths", lengths)?;
     let axis = required("reverse_subsequences", "axis", axis)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let axis = numbers::axis("axis", axis, x.memory.sizes.len())?;
@@ -185,12 +184,12 @@ pub(crate) fn reverse_subsequences<'py>(
 ///        [10,  9,  8,  7,  6]])
 #[pyfunction]
 #[pyo3(
-    signature = (x, /, lengths=None, axis=None, batch_axis=None, *, out=None, threads=None, axes=None),
+    signature = (x, /, lengths, axis=None, batch_axis=None, *, out=None, threads=None, axes=None),
     text_signature = "(x, /, lengths, axis, batch_axis, *, out=None, threads=None)"
 )]
 pub(crate) fn reverse_sequence<'py>(
     x: &Bound<'py, PyAny>,
-    lengths: Option<&Bound<'py, PyAny>>,
+    lengths: &Bound<'py, PyAny>,
     axis: Option<&Bound<'py, PyAny>>,
     batch_axis: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
@@ -199,7 +198,6 @@ pub(crate) fn reverse_sequence<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let axis = axis_or_axes("reverse_sequence", axis, axes)?;
-    let lengths = required("reverse_sequence", "lengths", lengths)?;
     let axis = required("reverse_sequence", "axis", axis)?;
     let batch_axis = required("reverse_sequence", "batch_axis", batch_axis)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);

@@ -4,8 +4,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use trundle::ops::Roll;
 
+use super::axis_or_axes;
 use crate::array::Class;
-use crate::keywords::{axis_or_axes, required};
 use crate::memory::PerAxis;
 use crate::moved::moved;
 use crate::numbers;
@@ -61,19 +61,18 @@ use crate::tensor::Tensor;
 ///        [ 2,  3,  1]])
 #[pyfunction]
 #[pyo3(
-    signature = (x, /, shift=None, axis=None, *, out=None, threads=None, axes=None),
+    signature = (x, /, shift, axis=None, *, out=None, threads=None, axes=None),
     text_signature = "(x, /, shift, axis=None, *, out=None, threads=None)"
 )]
 pub(crate) fn roll<'py>(
     x: &Bound<'py, PyAny>,
-    shift: Option<&Bound<'py, PyAny>>,
+    shift: &Bound<'py, PyAny>,
     axis: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
     axes: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let axis = axis_or_axes("roll", axis, axes)?;
-    let shift = required("roll", "shift", shift)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let operation = match axis {
         None => flat(shift, &x.memory.sizes)?,

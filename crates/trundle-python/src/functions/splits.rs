@@ -5,9 +5,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use trundle::ops::Slice;
 
+use super::axis_or_axes;
 use crate::array::Class;
 use crate::error::axis_out_of_range;
-use crate::keywords::{axis_or_axes, required};
 use crate::memory::PerAxis;
 use crate::moved::moved;
 use crate::numbers;
@@ -57,19 +57,18 @@ use crate::tensor::Tensor;
 /// [array([1]), array([2, 3]), array([4])]
 #[pyfunction]
 #[pyo3(
-    signature = (x, /, indices_or_sections=None, axis=None, *, threads=None, axes=None),
+    signature = (x, /, indices_or_sections, axis=None, *, threads=None, axes=None),
     text_signature = "(x, /, indices_or_sections, axis=0, *, threads=None)"
 )]
 pub(crate) fn split<'py>(
     x: &Bound<'py, PyAny>,
-    indices_or_sections: Option<&Bound<'py, PyAny>>,
+    indices_or_sections: &Bound<'py, PyAny>,
     axis: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
     axes: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyList>> {
     let py = x.py();
     let axis = axis_or_axes("split", axis, axes)?;
-    let places = required("split", "indices_or_sections", indices_or_sections)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let sizes = &x.memory.sizes;
     let axis = match axis {
@@ -80,7 +79,7 @@ pub(crate) fn split<'py>(
     let size = sizes[usize::try_from(axis).unwrap_or_default()] as i64;
     let mut start = 0;
     let parts = PyList::empty(py);
-    for place in ends(places, size)? {
+    for place in ends(indices_or_sections, size)? {
         let bounds = [[start], [place.max(start)], [axis], [1]].map(PerAxis::from_iter);
         parts.append(moved(py, &Operation::of(Slice::DECLARATION, bounds), &x, None, threads)?)?;
         start = place;
