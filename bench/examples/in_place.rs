@@ -2,7 +2,7 @@
 //! `in_place [threads [large [only]]]`, where `large` asks for large pages (`small` does not), and `only` is a part of the names of the cases.
 #![allow(clippy::print_stdout, reason = "it is for who reads it")]
 
-use trundle::lowering::{Backend, Device, Move};
+use trundle::lowering::{Device, Move};
 use trundle::{Chain, DType, Layout, Result, Shape};
 use trundle_bench::{Beside, Settings, beside_copies};
 
@@ -62,7 +62,7 @@ fn time((dtype, sizes, text): &Case, threads: usize, is_large: bool) -> Result<(
         return Ok(());
     };
     let settings = Settings { large_pages: is_large, ..Settings::new(Some(threads), ROUNDS) };
-    let run = |tensor: &mut [u8], _: &mut [u8]| device.run_in_place(&plan, tensor);
+    let run = |tensor: &mut [u8], _: &mut [u8]| plan.run_slice(tensor);
     let Beside { fraction, millis } = beside_copies(bytes, settings, run)?;
     let scratch = plan.scratch_bytes() >> 10;
     println!("{name}: {millis:.2} ms, {fraction:.2} of a copy, {scratch} KiB beside it");

@@ -389,7 +389,7 @@ mod tests {
                 (Memory::new(&[], Faults::default()), [1; 100], Vec::new());
             bytes.chunks(10).for_each(|out| requests(data(&to), &Runs::all(10), out, &mut writes));
             let written = AtomicU64::new(0);
-            let add = |bytes| drop(written.fetch_add(bytes, Ordering::Relaxed));
+            let add = |bytes| _ = written.fetch_add(bytes, Ordering::Relaxed);
             let is_stopped = || written.load(Ordering::Relaxed) >= 30;
             let ended = Transfer { reads: Vec::new(), writes }.run(in_flight, &add, &is_stopped);
             assert!(matches!(ended, Err(Fault::Stopped)), "{ended:?}");
