@@ -4,11 +4,10 @@ use std::ops::Range;
 
 use trundle_core::program::Program;
 
-use crate::plan::io_plan::LEAST_SPANS;
 use crate::plan::location::{Location, elements};
 use crate::plan::rates::Rates;
 use crate::plan::seams::longest;
-use crate::plan::tiling::{Budget, SPAN_BYTES, Tile, out_sizes};
+use crate::plan::tiling::{Budget, Tile, out_sizes};
 
 /// Tiles of fewer bytes are not worth a round of reading, moving and writing.
 const LEAST_BYTES: usize = 16 << 20;
@@ -192,14 +191,8 @@ impl<'a> Growth<'a> {
         let tile = self.tile(steps)?;
         let (bytes, requests, decoding) = self.traffic(&tile);
         let seconds = self.rates.seconds(bytes, requests, decoding);
-        let holds = self.budget.holds(&tile) && self.holds_plans(&tile);
+        let holds = self.budget.holds(&tile, self.to);
         holds.then_some(seconds / elements(&tile.out) as f64)
-    }
-
-    /// Whether the budget holds the plans of a tile: one for each chunk that it writes to, from each source.
-    fn holds_plans(&self, tile: &Tile) -> bool {
-        let plans = self.to.count_spans(&tile.out).saturating_mul(tile.sources.len());
-        plans <= (self.budget.bytes / SPAN_BYTES).max(LEAST_SPANS)
     }
 
     /// The bytes of a tile, the requests for them, and the picoseconds of a core to decode them.

@@ -232,7 +232,7 @@ impl Movement {
         let (from, to) =
             (Location::row_major(sizes), Location::Chunks(Chunks::packed(sizes, chunk)));
         let tiles = tiles(&kept, (&[&from], &to), to.edges(), budget, rates)
-            .or_else(|| bands(&kept, to.edges(), budget))?;
+            .or_else(|| bands(&kept, &to, to.edges(), budget))?;
         let read = FileRead { of: self.output(), file: ReadFrom::Pass(before), from };
         Some(FilePass::new(self.width(), None, kept, vec![read], to, tiles))
     }
@@ -270,7 +270,7 @@ impl TiledPass<'_> {
         let from: Vec<&Location> = reads.iter().map(|read| &read.from).collect();
         let edges = self.edges(&to);
         let tiles = tiles(program, (&from, &to), &edges, self.budget, rates);
-        let one = tiles.or_else(|| bands(program, &edges, self.budget)).map(|tiles| {
+        let one = tiles.or_else(|| bands(program, &to, &edges, self.budget)).map(|tiles| {
             let target = Some(self.pass.target);
             vec![self.file_pass(target, program.clone(), reads.clone(), to.clone(), tiles)]
         });
@@ -308,7 +308,7 @@ impl TiledPass<'_> {
         // Half of the budget, so that a band is moved while others are read and written.
         let budget = Budget { bytes: self.budget.bytes / 2, ..self.budget };
         let program = self.program;
-        let second = bands(program, to.edges(), budget)?;
+        let second = bands(program, &to, to.edges(), budget)?;
         let (chunks, around) = chunks(&second)?;
         // Each tile of the first pass could have a span of each chunk.
         let most = (budget.bytes / LISTS_SHARE / SPAN_BYTES).max(LEAST_SPANS);

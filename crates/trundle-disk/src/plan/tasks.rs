@@ -194,7 +194,7 @@ impl Task {
             IoPlan::Whole => 1,
             IoPlan::Tiled(passes) => {
                 let (pass, tile) = self.pass_and_tile(passes);
-                pass.to.count_spans(&tile.out) * tile.sources.len().max(1)
+                tile.count_plans(&pass.to)
             }
         }
     }

@@ -6,6 +6,7 @@ use trundle::lowering::{Backend, Device};
 use trundle_core::program::Program;
 
 use crate::plan::growth::Growth;
+use crate::plan::io_plan::LEAST_SPANS;
 use crate::plan::location::{Bounds, Chunks, Location, elements};
 use crate::plan::rates::Rates;
 use crate::plan::seams::all_seams;
@@ -57,8 +58,10 @@ impl Budget {
         (self.bytes / LISTS_SHARE / TILE_BYTES).max(LEAST_TILES)
     }
 
-    pub(crate) fn holds(self, tile: &Tile) -> bool {
-        tile.elements().saturating_mul(self.unit) <= self.bytes
+    /// Whether it holds the elements of a tile that is written `to` there, and the plans of its spans.
+    pub(crate) fn holds(self, tile: &Tile, to: &Location) -> bool {
+        let plans = tile.count_plans(to).saturating_sub(LEAST_SPANS).saturating_mul(SPAN_BYTES);
+        tile.elements().saturating_mul(self.unit).saturating_add(plans) <= self.bytes
     }
 }
 
@@ -97,6 +100,11 @@ impl Tile {
         decoding.fold(0, u64::saturating_add)
     }
 
+    /// How many plans it needs: one for each chunk that it writes to, from each source.
+    pub(crate) fn count_plans(&self, to: &Location) -> usize {
+        to.count_spans(&self.out).saturating_mul(self.sources.len().max(1))
+    }
+
     /// How many runs are read, and how many written, if all spans have as many as the first.
     pub(crate) fn runs(&self, from: &[&Location], to: &Location) -> (usize, usize) {
         let of_one = |span: &Bounds| to.count_spans(&self.out) * to.runs(span).count();
@@ -122,7 +130,7 @@ pub(crate) fn tiles(
     let steps = Growth::new(program, (from, to), &seams, edges_of, budget, rates).grown()?;
     let axes = seams.into_iter().zip(steps).enumerate();
     let axes = axes.map(|(axis, (seams, step))| Axis { seams, step, edges: edges_of(axis) });
-    fitting(program, boxes(&cuts(axes, budget)?), budget)
+    fitting(program, boxes(&cuts(axes, budget)?), to, budget)
 }
 
 /// The edges along an axis, if there are any.
@@ -132,12 +140,17 @@ fn edges_of(edges: &[Vec<usize>], axis: usize) -> &[usize] {
 
 /// Bands that are one run each of a contiguous tensor of the output's shape, cut where a source
 /// jumps, and at `edges` rather than elsewhere; `None` if there are none that fit.
-pub(crate) fn bands(program: &Program, edges: &[Vec<usize>], budget: Budget) -> Option<Vec<Tile>> {
+pub(crate) fn bands(
+    program: &Program,
+    to: &Location,
+    edges: &[Vec<usize>],
+    budget: Budget,
+) -> Option<Vec<Tile>> {
     let whole: Bounds = out_sizes(program).iter().map(|size| 0..*size).collect();
     let steps = band_steps(&whole, budget.elements())?;
     let axes = all_seams(program).into_iter().zip(steps).enumerate();
     let axes = axes.map(|(axis, (seams, step))| Axis { seams, step, edges: edges_of(edges, axis) });
-    fitting(program, boxes(&cuts(axes, budget)?), budget)
+    fitting(program, boxes(&cuts(axes, budget)?), to, budget)
 }
 
 /// The sizes of what a program makes.
@@ -261,7 +274,12 @@ fn boxes(cuts: &[Vec<usize>]) -> Vec<Bounds> {
 }
 
 /// Tiles for the boxes; those that do not fit the budget are halved until they do.
-fn fitting(program: &Program, boxes: Vec<Bounds>, budget: Budget) -> Option<Vec<Tile>> {
+fn fitting(
+    program: &Program,
+    boxes: Vec<Bounds>,
+    to: &Location,
+    budget: Budget,
+) -> Option<Vec<Tile>> {
     let mut tiles = Vec::with_capacity(boxes.len());
     let (mut stack, mut reads) = (boxes, 0);
     stack.reverse();
@@ -271,7 +289,7 @@ fn fitting(program: &Program, boxes: Vec<Bounds>, budget: Budget) -> Option<Vec<
         }
         let tile = Tile::of(program, out.clone());
         match tile {
-            Some(tile) if budget.holds(&tile) => {
+            Some(tile) if budget.holds(&tile, to) => {
                 reads += tile.sources.len();
                 tiles.push(tile);
             }
@@ -363,7 +381,9 @@ mod tests {
     fn check(program: &Program, tiles: &[Tile], budget: Budget) {
         let total: usize = tiles.iter().map(|tile| elements(&tile.out)).sum();
         assert_eq!(total, out_sizes(program).iter().product::<usize>());
-        assert!(tiles.iter().all(|tile| budget.holds(tile)));
+        assert!(
+            tiles.iter().all(|tile| budget.holds(tile, &Location::row_major(out_sizes(program))))
+        );
         for (index, tile) in tiles.iter().enumerate() {
             let meets =
                 |other: &Tile| crate::plan::location::common(&tile.out, &other.out).is_some();
@@ -411,7 +431,8 @@ mod tests {
     fn bands_of_a_transpose_read_cells() {
         let program = program("roll(shift=[7], axes=[1]) | a b -> b a", &[2000, 30000]);
         let budget = Budget { unit: 4, bytes: 16 << 20 };
-        let tiles = bands(&program, &[], budget).unwrap();
+        let to = Location::row_major(out_sizes(&program));
+        let tiles = bands(&program, &to, &[], budget).unwrap();
         check(&program, &tiles, budget);
         assert_eq!(most_runs(&program, &tiles).1, 1);
         let (chunks, around) = chunks(&tiles).unwrap();
@@ -422,11 +443,24 @@ mod tests {
         }
     }
 
+    /// A whole tensor of these bytes fits the budget, and the plans of its chunks take eight times as much.
+    #[test]
+    fn bands_have_no_more_chunks_than_the_budget_holds_the_plans_of() {
+        let program = program("flip(axes=[0])", &[2048, 4]);
+        let budget = Budget { unit: 1, bytes: 4 << 20 };
+        let to = Location::Chunks(Chunks::packed(&[2048, 4], &[1, 1]));
+        let tiles = bands(&program, &to, to.edges(), budget).unwrap();
+        check(&program, &tiles, budget);
+        let plans = tiles.iter().map(|tile| tile.count_plans(&to));
+        assert!(plans.max() <= Some(LEAST_SPANS + budget.bytes / SPAN_BYTES));
+    }
+
     #[test]
     fn sources_that_overlap_are_no_cells() {
         let program =
             program("reverse(axis=1, batch_axis=0, lengths=[100, 90, 80]) | a b -> b a", &[3, 100]);
-        let tiles = bands(&program, &[], Budget { unit: 1, bytes: 330 }).unwrap();
+        let to = Location::row_major(out_sizes(&program));
+        let tiles = bands(&program, &to, &[], Budget { unit: 1, bytes: 330 }).unwrap();
         assert!(chunks(&tiles).is_none());
     }
 
