@@ -1,5 +1,5 @@
-//! The program `trundle`: arguments, files, messages. A library too, so that the Python package has the same
-//! program, and the parts of it that are functions there.
+//! The program `trundle`: arguments, files, messages. The Python package uses this library for its own `trundle`
+//! program and for the functions of `trundle.zarr`.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -42,13 +42,13 @@ use crate::args::{Cli, Command};
 use crate::failure::Failure;
 pub use crate::panics::report_panics;
 
-/// The arguments of this process, the first of which is the program's name.
+/// The arguments of this process. The first is the program's name.
 static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
 
 /// The arguments of this process, as text.
 ///
 /// # Errors
-/// If one is no text, which what keeps them has to be.
+/// Usage error for an argument that is not valid UTF-8: a plan of tasks stores them as text.
 fn arguments() -> Result<Vec<String>, Failure> {
     let arguments = ARGUMENTS.get().into_iter().flatten().cloned().map(OsString::into_string);
     arguments.collect::<Result<Vec<String>, _>>().map_err(|argument| {
@@ -57,7 +57,7 @@ fn arguments() -> Result<Vec<String>, Failure> {
     })
 }
 
-/// Runs the program with these arguments, the first of which is its name, and returns its exit code.
+/// Runs the program and returns its exit code. The first argument is the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = ARGUMENTS.get_or_init(|| arguments.into_iter().collect());
     let cli = match Cli::try_parse_from(arguments) {
@@ -65,7 +65,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => return refuse(error, arguments),
     };
     signals::clean_up_when_stopped();
-    // What codecs take and free again would else stay beside what --max-mem counts.
+    // --max-mem does not count memory that codecs have freed, so the allocator must not keep it.
     trundle::lowering::give_freed_memory_back();
     memory::count_program();
     match numbers::check_environment().and_then(|()| dispatch(cli.command)) {
@@ -82,7 +82,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Says what is wrong with the arguments, or what help is asked for.
+/// Prints the error of the arguments, or the requested help.
 fn refuse(mut error: clap::Error, arguments: &[OsString]) -> u8 {
     let unexpected = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(argument)) if error.kind() == ErrorKind::UnknownArgument => {
@@ -111,7 +111,7 @@ fn refuse(mut error: clap::Error, arguments: &[OsString]) -> u8 {
         let tip = "use --threads N on one machine; 'plan --tasks' divides the work among processes and machines";
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
-    // Arguments may be names of files, and clap shows them as they are.
+    // An argument may be a file name with control characters, which clap prints unchanged.
     for kind in [ContextKind::InvalidArg, ContextKind::InvalidValue, ContextKind::InvalidSubcommand]
     {
         if let Some(ContextValue::String(given)) = error.get(kind) {

@@ -1,4 +1,4 @@
-//! A backend that reads moves as they are, on host bytes or on buffers that are none.
+//! A backend that follows a move element by element, on host bytes or on buffers that are not slices.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -15,7 +15,7 @@ pub struct PairByPair<Buffer: ?Sized> {
     buffer: PhantomData<Box<Buffer>>,
 }
 
-/// What a backend may do wrong, for tests of the suite.
+/// Faults that a backend may have, for tests of the suite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fault {
     None,
@@ -33,16 +33,16 @@ pub(crate) enum Fault {
 
 /// Bytes as [`PairByPair`] moves them, one at a time.
 pub trait Bytewise {
-    /// A buffer of so many bytes that nobody has written.
+    /// A buffer of this many bytes, none of them written.
     fn unwritten(bytes: usize) -> Box<Self>;
     /// The number of its bytes.
     fn size(&self) -> usize;
     /// A byte.
     ///
     /// # Panics
-    /// If nobody has written it, where that is known.
+    /// If the buffer knows that the byte was not written.
     fn get(&self, at: usize) -> u8;
-    /// All bytes; those that nobody has written are 0.
+    /// All bytes, with 0 for a byte that was not written.
     fn to_vec(&self) -> Vec<u8>;
     /// Writes a byte.
     fn set(&mut self, at: usize, byte: u8);
@@ -70,7 +70,7 @@ impl Bytewise for [u8] {
     }
 }
 
-/// Bytes that are no slice, each in a cell of its own, empty until somebody writes it.
+/// Bytes in separate cells, not a slice. A cell is empty until it is written.
 #[derive(Clone, Debug)]
 pub struct Cells(Vec<Option<u8>>);
 
@@ -124,7 +124,7 @@ impl<Buffer: Bytewise + ?Sized> PairByPair<Buffer> {
         PairByPair { fault, buffer: PhantomData }
     }
 
-    /// Moves bytes, each element as `go_on` says so.
+    /// Moves elements of whole bytes while `go_on` returns true.
     fn bytes(&self, plan: &Move, src: &Buffer, dst: &mut Buffer, go_on: &dyn Fn() -> bool) -> bool {
         if self.fault == Fault::ClearsWhatLiesBetween {
             (0..plan.dst_bytes()).for_each(|at| dst.set(at, 0));
@@ -154,7 +154,7 @@ impl<Buffer: Bytewise + ?Sized> PairByPair<Buffer> {
         true
     }
 
-    /// Moves elements that share bytes, each as `go_on` says so.
+    /// Moves elements that share bytes while `go_on` returns true.
     fn sub_byte(
         plan: &Move,
         packing: Packing,
@@ -183,7 +183,7 @@ impl<Buffer: Bytewise + ?Sized> Backend for PairByPair<Buffer> {
         work.clone()
     }
 
-    /// Little, so that programs take several passes.
+    /// A small budget, so that programs take several passes.
     fn budget(&self) -> Budget {
         Budget {
             elements: 4,

@@ -39,9 +39,11 @@ impl ProgramPlan {
     /// of a run. `threads` is how many may take part; `None` for [as many as calls have here](crate::threads).
     ///
     /// # Errors
-    /// [`Error::NumberOutOfRange`](crate::Error::NumberOutOfRange) for a program of other than one output, [`Error::SizesDiffer`](crate::Error::SizesDiffer) if there is not one
-    /// layout for each input, [`Error::ShapeMismatch`](crate::Error::ShapeMismatch) for one of another shape, [`Error::OverlappingLayout`](crate::Error::OverlappingLayout) for an
-    /// `out` that would be written twice at one place, [`Error::TooLarge`](crate::Error::TooLarge).
+    /// [`NumberOutOfRange`](crate::Error::NumberOutOfRange) if the program has more or fewer than one output,
+    /// [`SizesDiffer`](crate::Error::SizesDiffer) if there is not one layout for each input,
+    /// [`ShapeMismatch`](crate::Error::ShapeMismatch) for a layout of another shape,
+    /// [`OverlappingLayout`](crate::Error::OverlappingLayout) if `out` has two elements at one place,
+    /// [`TooLarge`](crate::Error::TooLarge).
     pub fn new(
         program: &Program,
         inputs: &[Layout],
@@ -85,8 +87,8 @@ impl ProgramPlan {
     /// Moves the elements of the inputs to `out`. Bytes of `out` that no element covers are left as they are.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if a buffer is missing, or shorter than the planned layouts; nothing has been written
-    /// then. [`Error::TooLarge`](crate::Error::TooLarge) if the memory has no room for what lies between two passes.
+    /// [`OutOfBounds`](crate::Error::OutOfBounds) if a buffer is missing, or shorter than the planned layouts; nothing
+    /// has been written then. [`TooLarge`](crate::Error::TooLarge) if the memory has no room for what lies between two passes.
     pub fn run(&self, inputs: &[&[u8]], out: &mut [u8]) -> Result<()> {
         self.runner.run(inputs, &mut [out])
     }
@@ -95,8 +97,8 @@ impl ProgramPlan {
     /// says.
     ///
     /// # Errors
-    /// As [`ProgramPlan::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` said no: any bytes of `out` may have been written
-    /// then, and others not.
+    /// As [`ProgramPlan::run`], and [`Stopped`](crate::Error::Stopped) if `go_on` returned false: some bytes of `out` may
+    /// have been written then.
     pub fn run_while(
         &self,
         inputs: &[&[u8]],

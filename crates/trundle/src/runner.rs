@@ -7,6 +7,8 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use trundle_core::program::Tiles;
 use trundle_core::{Backend, Error, Move, PassPlan, Result};
 
+use crate::few::with_list;
+
 /// One of the buffers of a [`Runner`], of each kind counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BufferId {
@@ -345,9 +347,16 @@ impl<B: Backend> Runner<B> {
             }
             Plans::Pass(plan, sources) => {
                 // Only the step's own source may be written by steps before it.
-                let source = |id: &BufferId| self.given(*id, inputs).unwrap_or(src);
-                let sources: Vec<&B::Buffer> = sources.iter().map(source).collect();
-                plan.run_while(&sources, dst, go_on.unwrap_or(&|| true))
+                with_list(
+                    sources.len(),
+                    || src,
+                    |list| {
+                        for (source, id) in list.iter_mut().zip(sources) {
+                            *source = self.given(*id, inputs).unwrap_or(src);
+                        }
+                        plan.run_while(list, dst, go_on.unwrap_or(&|| true))
+                    },
+                )
             }
             Plans::Along => Ok(()),
         }

@@ -5,8 +5,12 @@
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use trundle::lowering::{Device, PlannedProgram, Planner};
 use trundle::ops::{ReverseSequence, ReverseSubsequences, Roll, Transpose};
-use trundle::{Chain, DType, Layout, Op, Plan, Shape, TensorView, TensorViewMut};
+use trundle::tuning::Tuning;
+use trundle::{
+    Chain, DType, Layout, Machine, Op, Plan, Shape, TensorView, TensorViewMut, programs,
+};
 
 /// The system's allocator, with a count of its allocations on all threads.
 struct Counting;
@@ -41,6 +45,7 @@ fn allocations(call: impl FnOnce()) -> usize {
 fn what_came_before_allocates_nothing() {
     a_call_that_came_before_allocates_nothing();
     a_planned_run_allocates_nothing();
+    a_run_of_a_pass_from_two_sources_allocates_nothing();
 }
 
 fn a_call_that_came_before_allocates_nothing() {
@@ -107,4 +112,19 @@ fn a_planned_run_allocates_nothing() {
         assert_eq!(allocated, 0, "{passes} passes");
         assert_eq!(dst, src);
     }
+}
+
+/// Rows and the constant around them, which one plan writes where stores are streaming.
+fn a_run_of_a_pass_from_two_sources_allocates_nothing() {
+    let machine = Machine { threads: 1, ..Machine::detect().clone() };
+    let tuning = Tuning { streaming_bytes: 0, ..machine.tuning };
+    let device = Device::with_planner(Planner::new(Machine { tuning, ..machine }));
+    let shape = Shape::new([4, 20, 40]).unwrap();
+    let widths = [[0, 1], [1, 2], [1, 1]];
+    let program = programs::padded(&shape, 2.into(), &widths, &[0xcd, 0xab]).unwrap();
+    let planned = PlannedProgram::new(device, &program).unwrap().allocated().unwrap();
+    let (src, mut dst) = (vec![1u8; 4 * 20 * 40 * 2], vec![2u8; 5 * 23 * 42 * 2]);
+    let mut run = || planned.runner().run(&[&src], &mut [&mut dst]).unwrap();
+    run();
+    assert_eq!(allocations(run), 0, "{planned:?}");
 }

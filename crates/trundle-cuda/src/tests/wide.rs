@@ -1,6 +1,7 @@
 //! What larger moves take: divisions of 64 bits, and offsets beyond 32.
 
 use std::borrow::Cow;
+
 use trundle_core::ops::Transpose;
 use trundle_core::program::Budget;
 use trundle_core::{Backend, Error, Layout, Move, Op, Result, Shape};

@@ -16,7 +16,9 @@ use crate::plan::location::{Chunks, Location, elements, file_bytes, unit};
 use crate::plan::movement::{Movement, MovementPass};
 use crate::plan::rates::Rates;
 use crate::plan::seams::edges;
-use crate::plan::tiling::{self, Budget, SPAN_BYTES, Tile, bands, bands_in_place, chunks, tiles};
+use crate::plan::tiling::{
+    self, Budget, LEAST_SPANS, SPAN_BYTES, Tile, bands, bands_in_place, chunks, tiles,
+};
 
 /// How it is moved.
 #[derive(Debug)]
@@ -92,9 +94,6 @@ pub(crate) struct Resources<'a> {
 
 /// The share of the memory, as its inverse, for the lists of tiles and for the plans of spans.
 const LISTS_SHARE: usize = 16;
-
-/// Tiles may have so many spans in little memory too.
-pub(crate) const LEAST_SPANS: usize = 256;
 
 /// Two passes have to be so many times as quick as one, since they take twice the bytes and the
 /// space for a temporary file, which is certain, while how quick they are is not.

@@ -6,7 +6,6 @@ use trundle::lowering::{Backend, Device};
 use trundle_core::program::Program;
 
 use crate::plan::growth::Growth;
-use crate::plan::io_plan::LEAST_SPANS;
 use crate::plan::location::{Bounds, Chunks, Location, elements};
 use crate::plan::rates::Rates;
 use crate::plan::seams::all_seams;
@@ -36,6 +35,9 @@ const TILE_BYTES: usize = 256;
 /// The bytes that a plan of a span takes at most, with the requests for it.
 pub(crate) const SPAN_BYTES: usize = 4 << 10;
 
+/// A tile may have this many spans in any budget; their plans do not count.
+pub(crate) const LEAST_SPANS: usize = 256;
+
 /// The share of the budget, as its inverse, that the list of tiles may take.
 const LISTS_SHARE: usize = 32;
 
@@ -58,7 +60,7 @@ impl Budget {
         (self.bytes / LISTS_SHARE / TILE_BYTES).max(LEAST_TILES)
     }
 
-    /// Whether it holds the elements of a tile that is written `to` there, and the plans of its spans.
+    /// Whether the budget holds a tile's elements and the plans of its spans in `to`.
     pub(crate) fn holds(self, tile: &Tile, to: &Location) -> bool {
         let plans = tile.count_plans(to).saturating_sub(LEAST_SPANS).saturating_mul(SPAN_BYTES);
         tile.elements().saturating_mul(self.unit).saturating_add(plans) <= self.bytes

@@ -210,14 +210,14 @@ pub(crate) struct Transfer<'a> {
 /// Why a transfer ended early.
 #[derive(Debug)]
 pub(crate) enum Fault {
+    /// The run was asked to stop.
     Stopped,
     /// Something cannot be read: which of the job's sources, if it is one.
     Reading(Option<usize>, io::Error),
     Writing(io::Error),
 }
 
-/// One direction of a transfer: what is left, and the first error, after which no request is begun. Nor is one begun
-/// after the transfer was stopped.
+/// One direction of a transfer: the requests left, and the first error. No request begins after an error or a stop.
 struct Direction<'o, P> {
     left: Mutex<Vec<P>>,
     error: Mutex<Option<(Option<usize>, io::Error)>>,
@@ -281,7 +281,7 @@ impl<'o, 'a, M: Send> Direction<'o, Request<'a, M>> {
 
 impl Transfer<'_> {
     /// Does it, with up to so many requests that read and that write at once. `written` is told the
-    /// bytes of memory of each request that has been written; `is_stopped` is asked before each request.
+    /// bytes of memory of each request that has been written. No request begins once `is_stopped`.
     pub(crate) fn run(
         self,
         (readers, writers): (usize, usize),

@@ -1,4 +1,4 @@
-//! The arrays of a store that is read, as tensors.
+//! The arrays of a store, read as tensors.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::{
 /// The arrays of a store.
 pub(super) struct Arrays {
     headers: Vec<Header>,
-    /// What is said of the store as a whole.
+    /// The metadata of the whole store.
     metadata: Vec<(String, String)>,
     unreadable: Vec<Unreadable>,
     chunks: Chunks<ZarrArray>,
@@ -30,7 +30,7 @@ pub(super) struct Arrays {
 
 impl Arrays {
     pub(super) fn new(path: &Path, store: Store, hint: &TensorHint) -> Result<Arrays, Problem> {
-        // `.` has no name of its own.
+        // The path `.` has no file name.
         let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let named = if path.file_stem().is_some() { path } else { &whole };
         let own_name = named.file_stem().unwrap_or_default().to_string_lossy();
@@ -52,7 +52,7 @@ impl Arrays {
                 array.attributes.insert(FILL_VALUE.to_owned(), mask);
             }
             if array.path.is_empty() {
-                // The only one: what is said of it is said of the store.
+                // The attributes of the only array are those of the store.
                 attributes = std::mem::take(&mut array.attributes);
             }
             let of_pyramid = axis_names.remove(&array.path).unwrap_or_default();
@@ -83,7 +83,7 @@ impl Arrays {
     }
 }
 
-/// What an array says of its tensor, whose chunks begin at byte `begin`, and where they end.
+/// Describes the tensor of an array whose chunks begin at byte `begin`; also returns where they end.
 fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), Problem> {
     let too_large = || Problem::Unsupported("more bytes than a file can have".to_owned());
     let element = StoredDType::named(&array.dtype).map_err(Problem::Unsupported)?;
@@ -133,11 +133,11 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
     Ok((header, end))
 }
 
-/// The attribute of the conventions for climate data that names the element which stands for a missing one.
+/// The attribute of the CF conventions that holds the value of a missing element.
 const FILL_VALUE: &str = "_FillValue";
 
-/// The value of that attribute for an array of version 2 that xarray wrote: xarray takes the fill value for it there, and
-/// elsewhere reads the attribute, in which floats are the bytes of an f64 in base 64.
+/// The value of [`FILL_VALUE`] for an array of version 2 that xarray wrote. There xarray masks by the fill value. Elsewhere it
+/// reads the attribute, which holds a float as the bytes of an f64 in base 64.
 fn mask_of_version_2(array: &ZarrArray) -> Option<Value> {
     let element = StoredDType::named(&array.dtype).ok()?;
     let stored: Value = serde_json::from_str(array.metadata()).ok()?;

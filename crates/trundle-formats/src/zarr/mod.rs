@@ -1,8 +1,8 @@
-//! Zarr stores, which are folders: of versions 2 and 3 read, of version 3 written, through [`trundle_zarr`].
+//! Zarr stores in folders and buckets: reads versions 2 and 3 and writes version 3, through [`trundle_zarr`].
 //!
-//! An array is a tensor whose data is in chunks, and a group as many tensors as there are arrays in it, by
-//! their paths. To whoever writes, the store is one sequence of bytes as it is to whoever reads
-//! (`chunked/mod.rs`), but for what lies beyond the tensor's end (`new_store.rs`).
+//! An array is a tensor in chunks. A group has a tensor for each of its arrays, named by path. Reader and writer see
+//! the store as one sequence of bytes (`chunked/mod.rs`); the writer leaves out the bytes of chunks beyond the end of the
+//! tensor (`new_store.rs`).
 
 mod arrays;
 mod codecs;
@@ -39,10 +39,10 @@ pub(crate) const FORMAT: Format = Format {
     folder: Some(FolderFormat { name: NAME, is_one: Store::is_store, begin: skeleton::begin }),
 };
 
-/// The store in the folder at `path` or at a URL, if there is a folder and it is to be a store.
+/// Opens the store in the folder at `path` or at a URL; `None` if there is no folder that could be one.
 ///
 /// # Errors
-/// [`Problem`] if it is none, or nothing of it can be read.
+/// [`Problem`] if the folder is not a store, or none of it can be read.
 pub(crate) fn open_folder(
     path: &Path,
     format: Option<&'static Format>,
@@ -76,14 +76,14 @@ fn read(
     Ok(Box::new(Arrays::new(path, store, hint)?))
 }
 
-/// The store at a URL.
+/// Opens the store at a URL.
 #[cfg(feature = "s3")]
 fn open_in_bucket(url: &str, path: &Path, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     let opening = |source| Problem::Io { doing: "open", source };
     let bucket = trundle_s3::Bucket::open(url).map_err(opening)?;
     let bucket = Arc::new(Answering::new(bucket));
     if !Store::is_in(&*bucket)? {
-        // Who asks for an object of a bucket that is not there is told that the object is not: a list tells.
+        // A request for an object does not tell a missing bucket from a missing object; a list does.
         if let Err(error) = bucket.folders("")
             && error.kind() != io::ErrorKind::PermissionDenied
         {
