@@ -123,7 +123,7 @@ impl Header {
     /// unpacked.
     ///
     /// # Errors
-    /// [`TooLarge`](trundle_core::Error::TooLarge) if the shape and the element type fill more
+    /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if the shape and the element type fill more
     /// than `isize::MAX` bytes; never for a header of a [`TensorFile`](crate::TensorFile).
     pub fn layout(&self) -> trundle_core::Result<Layout> {
         let width = self.element.width().units();

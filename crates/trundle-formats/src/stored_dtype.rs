@@ -130,7 +130,7 @@ impl StoredDType {
     /// The same type, packed in another order.
     ///
     /// # Errors
-    /// [`Error::NoSuchPacking`] if elements of the type are not packed so, or not at all.
+    /// [`DTypeError::NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if elements of the type are not packed so, or not at all.
     pub fn with_bit_order(self, order: BitOrder) -> Result<StoredDType, Error> {
         Ok(StoredDType { width: self.dtype.sub_byte(order)?, ..self })
     }
@@ -285,7 +285,7 @@ impl StoredDType {
     /// no [`StoredDType::value`] there is a 0 alone, whose bytes are 0.
     ///
     /// # Errors
-    /// [`Error::NoSuchElement`] if no element is this number.
+    /// [`DTypeError::NoSuchElement`](trundle_core::DTypeError::NoSuchElement) if no element is this number.
     pub fn of_number(&self, number: Scalar) -> Result<Vec<u8>, Error> {
         if self.values == Values::Unknown {
             let bytes = self.width.bytes(self.width.units());
@@ -351,6 +351,7 @@ mod tests {
     use super::*;
     use crate::literal::Literal;
     use crate::numpy_dtype;
+    use trundle_core::DTypeError;
 
     fn element(descr: &str) -> StoredDType {
         numpy_dtype::element(&Literal::parse(descr).unwrap()).unwrap()
@@ -483,7 +484,7 @@ mod tests {
         assert_eq!(values(&StoredDType::new(DType::I4)), [-1.0, 2.0]);
         for (dtype, order) in [(DType::U8, BitOrder::LowFirst), (DType::I4, BitOrder::Split)] {
             let refused = StoredDType::new(dtype).with_bit_order(order).unwrap_err();
-            assert_eq!(refused, Error::NoSuchPacking { dtype, order });
+            assert_eq!(refused, Error::DType(DTypeError::NoSuchPacking { dtype, order }));
         }
     }
 

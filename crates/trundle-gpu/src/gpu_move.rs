@@ -86,7 +86,7 @@ impl GpuMove {
     /// Checks that buffers of so many bytes have room for what is moved.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`](trundle_core::Error::OutOfBounds) if one has not.
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if one has not.
     pub fn check(&self, src: usize, dst: usize) -> Result<()> {
         check_buffer("data", self.src_bytes, src)?;
         check_buffer("out", self.dst_bytes, dst)

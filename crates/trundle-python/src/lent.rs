@@ -6,7 +6,7 @@
 use numpy::Element;
 use pyo3::prelude::*;
 use trundle::ops::IndexMode;
-use trundle::{Along, Error};
+use trundle::{Along, Error, OpError};
 
 use crate::array::Class;
 use crate::error::refused;
@@ -243,14 +243,14 @@ fn of_64_bits<'py>(array: &Bound<'py, PyAny>) -> Option<Tensor<'py>> {
 /// An index that is refused, with its place among indices of these sizes.
 fn placed(error: Error, sizes: &[isize]) -> Error {
     match error {
-        Error::IndexOutOfRange { index, position, size } => {
+        Error::Op(OpError::IndexOutOfRange { index, position, size }) => {
             let mut rest = position.first().copied().unwrap_or(0);
             let mut position = vec![0; sizes.len()];
             for (at, own) in position.iter_mut().zip(sizes).rev() {
                 let own = own.unsigned_abs().max(1);
                 (*at, rest) = (rest % own, rest / own);
             }
-            Error::IndexOutOfRange { index, position, size }
+            Error::Op(OpError::IndexOutOfRange { index, position, size })
         }
         error => error,
     }

@@ -147,10 +147,12 @@ pub use program_plan::ProgramPlan;
 pub use splits::{split, split_into};
 pub use trundle_core::program::TensorId;
 pub use trundle_core::{
-    BitOrder, DType, Digest, Error, Fingerprint, IndexMap, Layout, Op, Packing, Permutation,
-    Program, Result, Shape, Tensor, TensorView, TensorViewMut, Width, fingerprint, normalize_axis,
-    ops,
+    BitOrder, DType, DTypeError, Digest, Error, Fingerprint, IndexMap, Layout, LayoutError,
+    MoveError, Op, OpError, Packing, Permutation, Program, Result, Shape, ShapeError, Tensor,
+    TensorView, TensorViewMut, Width, fingerprint, normalize_axis, ops,
 };
+#[doc(hidden)]
+pub use trundle_core::{check_shape, check_sizes};
 pub use trundle_cpu::tuning;
 pub use trundle_cpu::{
     Along, Destination, Machine, ScatterPlan, ThreadPool, threads, view_from_raw_parts,

@@ -21,7 +21,7 @@
 //! of a slice of an array alone nobody knows who else writes there.
 
 use ::ndarray::{ArrayD, ArrayRef, ArrayView, Dimension, ErrorKind, IxDyn, ShapeError};
-use trundle_core::{Error, Shape, Tensor, TensorView, TensorViewMut};
+use trundle_core::{Error, LayoutError, Shape, ShapeError, Tensor, TensorView, TensorViewMut};
 
 /// A view of all of an array.
 ///
@@ -118,8 +118,8 @@ fn has_gaps() -> ShapeError {
 
 fn refused(error: &Error) -> ShapeError {
     ShapeError::from_kind(match error {
-        Error::OverlappingLayout { .. } => ErrorKind::IncompatibleLayout,
-        Error::TooLarge { .. } => ErrorKind::Overflow,
+        Error::Layout(LayoutError::OverlappingLayout { .. }) => ErrorKind::IncompatibleLayout,
+        Error::Shape(ShapeError::TooLarge { .. }) => ErrorKind::Overflow,
         _ => ErrorKind::OutOfBounds,
     })
 }

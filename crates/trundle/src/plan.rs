@@ -77,9 +77,9 @@ impl From<ChainError> for PlanError {
     }
 }
 
-impl From<trundle_core::Error> for PlanError {
-    fn from(error: trundle_core::Error) -> PlanError {
-        PlanError::Layout(error)
+impl<E: Into<trundle_core::Error>> From<E> for PlanError {
+    fn from(error: E) -> PlanError {
+        PlanError::Layout(error.into())
     }
 }
 
@@ -153,7 +153,7 @@ impl Plan {
     /// they are.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if a buffer is shorter than the planned
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is shorter than the planned
     /// layouts; nothing has been written then.
     pub fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
         self.runner.run(&[src], &mut [dst])
@@ -207,7 +207,7 @@ impl Plan {
     /// passes it allocates what lies between them, besides the result.
     ///
     /// # Errors
-    /// As [`Plan::run`], and [`Error::SizesDiffer`](crate::Error::SizesDiffer) if the destination
+    /// As [`Plan::run`], and [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the destination
     /// is not contiguous.
     pub fn run_slice<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
         run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, CpuPlan::run_slice)
@@ -256,9 +256,9 @@ impl Plan {
     /// about as long again.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`](crate::Error::SizesDiffer) for a vector of another length,
-    /// [`Error::WidthMismatch`](crate::Error::WidthMismatch) for values of another size,
-    /// [`Error::NotABijection`](crate::Error::NotABijection) if some would be lost or given twice.
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) for a vector of another length,
+    /// [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) for values of another size,
+    /// [`MoveError::NotABijection`](crate::MoveError::NotABijection) if some would be lost or given twice.
     /// `values` are as they were then.
     pub fn run_owned<T>(&self, values: &mut Vec<T>) -> Result<()> {
         for plan in self.cpu_plans() {
@@ -288,7 +288,7 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotInPlace`](crate::Error::NotInPlace) if it takes more than that, or the result has other places.
+    /// [`MoveError::NotInPlace`](crate::MoveError::NotInPlace) if it takes more than that, or the result has other places.
     pub fn in_place(&self, max_scratch: Option<usize>) -> Result<InPlacePlan> {
         let bytes = self.moves.iter().map(Move::moved_bytes).max().unwrap_or(0);
         let most = max_scratch.unwrap_or_else(|| usual_scratch(bytes));
@@ -404,8 +404,8 @@ impl fmt::Display for Plan {
 
 #[cfg(test)]
 mod tests {
-    use trundle_core::Error;
     use trundle_core::ops::{Flip, Roll};
+    use trundle_core::{Error, ShapeError};
 
     use super::*;
 
@@ -423,7 +423,10 @@ mod tests {
         let of_chain = error.source().unwrap();
         assert!(of_chain.is::<ChainError>());
         let of_operator = of_chain.source().unwrap().downcast_ref();
-        assert!(matches!(of_operator, Some(Error::AxisOutOfRange { axis: 7, rank: 2, .. })));
+        assert!(matches!(
+            of_operator,
+            Some(Error::Shape(ShapeError::AxisOutOfRange { axis: 7, rank: 2, .. }))
+        ));
     }
 
     #[test]

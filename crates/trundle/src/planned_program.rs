@@ -66,7 +66,7 @@ impl<B: Backend> PlannedProgram<B> {
     /// Input n of the runner is input n of the program.
     ///
     /// # Errors
-    /// [`Error::TooLarge`](crate::Error::TooLarge) for a tensor that cannot be addressed, or if the
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for a tensor that cannot be addressed, or if the
     /// memory has no room for the fills.
     pub fn new(backend: B, program: &Program) -> Result<PlannedProgram<B>> {
         let budget = backend.budget();
@@ -94,7 +94,7 @@ impl<B: Backend> PlannedProgram<B> {
     /// [`runner`](PlannedProgram::runner).
     ///
     /// # Errors
-    /// [`Error::TooLarge`](crate::Error::TooLarge) if the memory has no room for it.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for it.
     pub fn allocated(self) -> Result<PlannedProgram<B>> {
         self.runner.allocate()?;
         Ok(self)

@@ -39,11 +39,11 @@ impl ProgramPlan {
     /// of a run. `threads` is how many may take part; `None` for [as many as calls have here](crate::threads).
     ///
     /// # Errors
-    /// [`NumberOutOfRange`](crate::Error::NumberOutOfRange) if the program has more or fewer than one output,
-    /// [`SizesDiffer`](crate::Error::SizesDiffer) if there is not one layout for each input,
-    /// [`ShapeMismatch`](crate::Error::ShapeMismatch) for a layout of another shape,
-    /// [`OverlappingLayout`](crate::Error::OverlappingLayout) if `out` has two elements at one place,
-    /// [`TooLarge`](crate::Error::TooLarge).
+    /// [`NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the program has more or fewer than one output,
+    /// [`SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one layout for each input,
+    /// [`ShapeMismatch`](crate::ShapeError::ShapeMismatch) for a layout of another shape,
+    /// [`OverlappingLayout`](crate::LayoutError::OverlappingLayout) if `out` has two elements at one place,
+    /// [`TooLarge`](crate::ShapeError::TooLarge).
     pub fn new(
         program: &Program,
         inputs: &[Layout],
@@ -78,7 +78,7 @@ impl ProgramPlan {
     /// run it at once, no run allocates then, but for one of tiles.
     ///
     /// # Errors
-    /// [`Error::TooLarge`](crate::Error::TooLarge) if the memory has no room for it.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for it.
     pub fn allocated(self) -> Result<ProgramPlan> {
         self.runner.allocate()?;
         Ok(self)
@@ -87,8 +87,8 @@ impl ProgramPlan {
     /// Moves the elements of the inputs to `out`. Bytes of `out` that no element covers are left as they are.
     ///
     /// # Errors
-    /// [`OutOfBounds`](crate::Error::OutOfBounds) if a buffer is missing, or shorter than the planned layouts; nothing
-    /// has been written then. [`TooLarge`](crate::Error::TooLarge) if the memory has no room for what lies between two passes.
+    /// [`OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is missing, or shorter than the planned layouts; nothing
+    /// has been written then. [`TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for what lies between two passes.
     pub fn run(&self, inputs: &[&[u8]], out: &mut [u8]) -> Result<()> {
         self.runner.run(inputs, &mut [out])
     }

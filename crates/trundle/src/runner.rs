@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use trundle_core::program::Tiles;
-use trundle_core::{Backend, Error, Move, PassPlan, Result};
+use trundle_core::{Backend, LayoutError, Move, PassPlan, Result};
 
 use crate::few::with_list;
 
@@ -135,7 +135,7 @@ impl<B: Backend> Runner<B> {
     /// temporary buffers.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the memory has no room for the constants.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the constants.
     ///
     /// # Panics
     /// If a step writes an input or a constant, or a buffer that was read before it, or reads bytes
@@ -174,7 +174,7 @@ impl<B: Backend> Runner<B> {
     /// temporary buffers are allocated now.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the memory has no room for the temporary buffers.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the temporary buffers.
     ///
     /// # Panics
     /// As [`Runner::new`], and if there is no move.
@@ -238,8 +238,8 @@ impl<B: Backend> Runner<B> {
     /// temporary buffers at first and where several threads run it at once, and for plans of tiles.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if a buffer is missing, or shorter than what the steps reach; nothing
-    /// has been written then. [`Error::TooLarge`] if the memory has no room for the temporary buffers
+    /// [`LayoutError::OutOfBounds`] if a buffer is missing, or shorter than what the steps reach; nothing
+    /// has been written then. [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the temporary buffers
     /// that have to be allocated.
     #[inline]
     pub fn run(&self, inputs: &[&B::Buffer], outputs: &mut [&mut B::Buffer]) -> Result<()> {
@@ -250,7 +250,7 @@ impl<B: Backend> Runner<B> {
     /// [`Backend::run_while`] says.
     ///
     /// # Errors
-    /// As [`Runner::run`], and [`Error::Stopped`] if `go_on` said no: any elements may have been
+    /// As [`Runner::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` said no: any elements may have been
     /// written then, and others not.
     pub fn run_while(
         &self,
@@ -267,7 +267,7 @@ impl<B: Backend> Runner<B> {
     /// each step that has ended.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for an input, as [`Runner::run`]; [`Error::TooLarge`] if the memory has
+    /// [`LayoutError::OutOfBounds`] for an input, as [`Runner::run`]; [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has
     /// no room for a buffer.
     pub fn run_new(
         &self,
@@ -398,7 +398,7 @@ impl<B: Backend> Runner<B> {
             let buffer = lent.map_or(0, |lent| self.backend.bytes_of(lent));
             if lent.is_none() || buffer < *needed {
                 let end = needed.cast_signed();
-                return Err(Error::OutOfBounds { argument, first: 0, end, buffer });
+                return Err(LayoutError::OutOfBounds { argument, first: 0, end, buffer }.into());
             }
         }
         Ok(())

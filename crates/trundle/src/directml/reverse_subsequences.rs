@@ -1,6 +1,8 @@
 //! `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
 
-use trundle_core::{DType, Error as Refusal, Layout, Shape, TensorView, TensorViewMut, Width};
+use trundle_core::{
+    DType, DTypeError, Layout, Shape, ShapeError, TensorView, TensorViewMut, Width, check_shape,
+};
 
 use super::{BufferTensorDesc, FeatureLevel, Result};
 
@@ -53,7 +55,7 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
     ///
     /// # Errors
     /// What [`check`](Self::check) refuses without a level, and
-    /// [`OutOfBounds`](trundle_core::Error::OutOfBounds) for a slice that is shorter than its
+    /// [`OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for a slice that is shorter than its
     /// tensor. Nothing has been written then.
     pub fn run(&self, input: &[u8], lengths: &[u8], output: &mut [u8]) -> Result<()> {
         let layouts = self.layouts()?;
@@ -94,8 +96,8 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         )?;
         check_type("OutputTensor", &self.output_tensor, &[self.input_tensor.data_type])?;
         check_order("OutputTensor", &self.output_tensor, self.input_tensor.width()?)?;
-        check_sizes("SequenceLengthsTensor", &self.one_on_axis(sizes)?, &layouts.lengths)?;
-        check_sizes("OutputTensor", sizes, &layouts.output)?;
+        check_shape("SequenceLengthsTensor", &self.one_on_axis(sizes)?, layouts.lengths.shape())?;
+        check_shape("OutputTensor", sizes, layouts.output.shape())?;
         layouts.output.check_writable(self.output_tensor.width()?.units())?;
         Ok(layouts)
     }
@@ -104,7 +106,7 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
     fn one_on_axis(&self, shape: &Shape) -> Result<Shape> {
         let mut sizes = shape.sizes().to_vec();
         let size = usize::try_from(self.axis).ok().and_then(|axis| sizes.get_mut(axis));
-        *size.ok_or(Refusal::AxisOutOfRange {
+        *size.ok_or(ShapeError::AxisOutOfRange {
             argument: "Axis",
             axis: self.axis.into(),
             rank: shape.rank(),
@@ -123,7 +125,7 @@ fn check_type(
     if expected.contains(&got) {
         return Ok(());
     }
-    Err(Refusal::DTypeMismatch { argument, expected: expected.to_vec(), got }.into())
+    Err(DTypeError::DTypeMismatch { argument, expected: expected.to_vec(), got }.into())
 }
 
 /// Checks that elements of the type that is needed are packed as is needed.
@@ -137,13 +139,5 @@ fn check_order(
         return Ok(());
     };
     let (dtype, expected, got) = (tensor.data_type, expected.order(), got.order());
-    Err(Refusal::PackingMismatch { argument, dtype, expected, got }.into())
-}
-
-fn check_sizes(argument: &'static str, expected: &Shape, layout: &Layout) -> Result<()> {
-    let got = layout.shape();
-    if got == expected {
-        return Ok(());
-    }
-    Err(Refusal::ShapeMismatch { argument, expected: expected.clone(), got: got.clone() }.into())
+    Err(DTypeError::PackingMismatch { argument, dtype, expected, got }.into())
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use trundle_core::ops::{PatternFault, Rearrange, Side, Transpose};
-use trundle_core::{Error, Op, Shape};
+use trundle_core::{Error, Op, Shape, ShapeError};
 
 use super::cursor::{Cursor, Word};
 use super::error::{Fault, NotationError, quoted};
@@ -91,7 +91,7 @@ pub(crate) fn misfit(
     let fault = match error {
         Error::Pattern(fault) => PatternFault::clone(fault),
         // One that only reorders is a transpose, which speaks of its order.
-        Error::SizesDiffer { left: "order", .. } => PatternFault::Rank {
+        Error::Shape(ShapeError::SizesDiffer { left: "order", .. }) => PatternFault::Rank {
             axes: pattern.left.groups.len(),
             more: false,
             shape: shape.clone(),
