@@ -4,17 +4,8 @@ use std::fmt;
 
 use trundle_core::{Error, Result, check_buffer, check_sizes};
 
-use crate::Cuda;
 use crate::stream::Stream;
-
-/// Memory of a device: an address, and how many bytes there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceBytes {
-    /// The address, as `CUdeviceptr`. It need not be aligned, though kernels are faster where it is.
-    pub address: u64,
-    /// The bytes from there on.
-    pub bytes: usize,
-}
+use crate::{Cuda, DeviceBytes};
 
 /// Bytes in a device's memory, for what is done on one stream: the caller's ([`Cuda::borrowed`]), or its own, which are given
 /// back with it, when the stream has done all that was begun before.

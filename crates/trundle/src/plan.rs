@@ -1,6 +1,5 @@
 //! Planned calls: everything is decided once, and run often.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use crate::chain::{Chain, ChainError};
 use crate::chain_pass::{ChainPass, lowered};
 use crate::in_place::{InPlacePlan, not_in_place, usual_scratch};
 use crate::lowering::{CpuPlan, Device, Runner};
+use crate::planned::run_in_turn;
 
 /// A chain decided for one element width and two layouts, down to kernels and tiles. It runs on bytes
 /// without allocating, and on slices of any type too if it is one pass. It prints every stage of the
@@ -347,23 +347,6 @@ impl Plan {
             step.work.one().unwrap_or_else(|| unreachable!("each pass of a chain is one move"))
         })
     }
-}
-
-/// Runs the plans of a chain of passes on a slice: `each` gives what the next one reads, and `last`
-/// the result.
-#[inline]
-pub(crate) fn run_in_turn<'p, T: Copy, R>(
-    mut plans: impl DoubleEndedIterator<Item = &'p CpuPlan>,
-    src: &[T],
-    each: impl Fn(&CpuPlan, &[T]) -> Result<Vec<T>>,
-    last: impl FnOnce(&CpuPlan, &[T]) -> Result<R>,
-) -> Result<R> {
-    let end = plans.next_back().unwrap_or_else(|| unreachable!("a chain has a pass"));
-    let mut moved = Cow::Borrowed(src);
-    for plan in plans {
-        moved = Cow::Owned(each(plan, &moved)?);
-    }
-    last(end, &moved)
 }
 
 impl fmt::Display for Plan {

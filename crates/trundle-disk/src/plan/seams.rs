@@ -6,7 +6,6 @@ use trundle_core::program::{Made, Program, TensorId};
 use trundle_core::{AxisMap, Piece};
 
 use crate::plan::movement::InChunks;
-use crate::plan::tiling::out_sizes;
 
 /// Seams are sought in so many tensors at most: one that is joined of others again and again is met as
 /// often.
@@ -14,6 +13,11 @@ const MOST_ASKED: usize = 1 << 12;
 
 /// Where so many chunks begin along an axis, tiles are not cut at their edges.
 const MOST_EDGES: usize = 1 << 16;
+
+/// The sizes of what a program makes.
+pub(crate) fn out_sizes(program: &Program) -> &[usize] {
+    program.tensor(program.outputs()[0]).shape.sizes()
+}
 
 /// For each axis of the output of a pass where along it a source jumps, between 0 and its size.
 pub(crate) fn all_seams(program: &Program) -> Vec<Vec<usize>> {

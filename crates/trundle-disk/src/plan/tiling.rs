@@ -8,7 +8,7 @@ use trundle_core::program::Program;
 use crate::plan::growth::Growth;
 use crate::plan::location::{Bounds, Chunks, Location, elements};
 use crate::plan::rates::Rates;
-use crate::plan::seams::all_seams;
+use crate::plan::seams::{all_seams, out_sizes};
 
 /// A box of the output of a pass, and the boxes of its inputs that it is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,11 +153,6 @@ pub(crate) fn bands(
     let axes = all_seams(program).into_iter().zip(steps).enumerate();
     let axes = axes.map(|(axis, (seams, step))| Axis { seams, step, edges: edges_of(edges, axis) });
     fitting(program, boxes(&cuts(axes, budget)?), to, budget)
-}
-
-/// The sizes of what a program makes.
-pub(crate) fn out_sizes(program: &Program) -> &[usize] {
-    program.tensor(program.outputs()[0]).shape.sizes()
 }
 
 /// Bands of a box that stay in place.

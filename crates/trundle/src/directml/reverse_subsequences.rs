@@ -1,10 +1,13 @@
 //! `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
 
+use std::ops::RangeInclusive;
+
 use trundle_core::{
     DType, DTypeError, Layout, Shape, ShapeError, TensorView, TensorViewMut, Width, check_shape,
 };
 
-use super::{BufferTensorDesc, FeatureLevel, Result};
+use super::feature_level::Support;
+use super::{BufferTensorDesc, Error, FeatureLevel, Result};
 
 /// For each position outside the axis, the first `length` elements along it reversed and the rest
 /// kept. A length over the size of the axis counts as the size.
@@ -47,7 +50,7 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
     /// [`Error::BufferTooSmall`](super::Error::BufferTooSmall); the others only for a level.
     pub fn check(&self, level: Option<FeatureLevel>) -> Result<()> {
         self.layouts()?;
-        level.map_or(Ok(()), |level| level.check(self))
+        level.map_or(Ok(()), |level| check_level(level, self))
     }
 
     /// Moves the elements from `input` to `output`, which each begin where their buffers do. Bytes
@@ -114,6 +117,45 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         })? = 1;
         Ok(Shape::new(sizes)?)
     }
+}
+
+/// Checks that a level has an operator that is whole in itself.
+fn check_level(level: FeatureLevel, operator: &ReverseSubsequencesOperatorDesc<'_>) -> Result<()> {
+    let Support { ranks, data_types, length_types } = level.support();
+    for (argument, tensor) in operator.tensors() {
+        let supported = if argument == "SequenceLengthsTensor" { length_types } else { data_types };
+        check_tensor(level, argument, tensor, &ranks, supported)?;
+    }
+    Ok(())
+}
+
+fn check_tensor(
+    level: FeatureLevel,
+    argument: &'static str,
+    tensor: &BufferTensorDesc<'_>,
+    ranks: &RangeInclusive<usize>,
+    supported: &'static [DType],
+) -> Result<()> {
+    let BufferTensorDesc { data_type, sizes, total_tensor_size_in_bytes: total, .. } = *tensor;
+    let rank = sizes.len();
+    if !ranks.contains(&rank) {
+        return Err(Error::Rank { level, argument, supported: ranks.clone(), rank });
+    }
+    if !supported.contains(&data_type) {
+        return Err(Error::DataType { level, argument, supported, data_type });
+    }
+    if let Some(axis) = sizes.iter().position(|size| *size == 0) {
+        return Err(Error::ZeroSize { argument, axis });
+    }
+    let elements = sizes.iter().fold(1u128, |count, size| count.saturating_mul(u128::from(*size)));
+    if elements > u128::from(u32::MAX) {
+        return Err(Error::TooManyElements { argument, elements });
+    }
+    let needed = tensor.minimum_buffer_bytes()?;
+    if total < needed {
+        return Err(Error::BufferTooSmall { argument, needed, total });
+    }
+    Ok(())
 }
 
 fn check_type(

@@ -59,6 +59,7 @@ mod pattern;
 mod placed;
 mod side;
 mod similar;
+mod stage;
 
 use std::ops::Range;
 
@@ -67,44 +68,13 @@ pub use names::{AxisNames, Given, NameError, dim_words};
 pub use numbers::{NumbersError, NumbersFile, Unfilled};
 pub use pattern::AxisPattern;
 pub use similar::most_similar;
-use trundle_core::Op;
+pub use stage::{Stage, StageKind};
 use trundle_core::ops::Operand;
 
 use cursor::Cursor;
 pub(crate) use error::{Fault, Snippet, quoted};
 pub(crate) use pattern::misfit;
-
-/// One stage of a chain, and where it stands in the text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stage {
-    /// In bytes.
-    pub span: Range<usize>,
-    /// What it does.
-    pub kind: StageKind,
-}
-
-/// What a stage does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StageKind {
-    /// An operator with all its parameters.
-    Op(Op),
-    /// An operator whose lengths or indices are in a file.
-    ByFile {
-        /// The operator without them.
-        unfilled: Unfilled,
-        /// The name of the file.
-        file: String,
-        /// Where the name stands in the text, in bytes.
-        file_span: Range<usize>,
-    },
-}
-
-impl<T: Into<Op>> From<T> for StageKind {
-    fn from(operator: T) -> StageKind {
-        StageKind::Op(operator.into())
-    }
-}
+use stage::Read;
 
 /// The stages of a chain, one at least, in the order in which they are applied.
 ///
@@ -195,14 +165,6 @@ fn by_number(span: Range<usize>, lacked: &str) -> Fault {
     let message = format!("there is no axis {lacked}, and this stage has axes by their numbers");
     Fault::new(span, message)
         .suggest("by their names, as in dims=[lat, lon], it is for tensors of fewer axes too")
-}
-
-/// A stage that was read.
-struct Read {
-    /// `None` if it does nothing to the tensor.
-    kind: Option<StageKind>,
-    /// Whether it is for axes by their numbers, of which a tensor may have fewer than another.
-    is_by_number: bool,
 }
 
 /// Reads one stage. A name with a parenthesis is a call, anything else a pattern.

@@ -11,7 +11,7 @@ use super::names::AxisNames;
 use super::placed::Placed;
 use super::side::WrittenSide;
 use super::similar::most_similar;
-use super::{Read, StageKind};
+use super::stage::{Read, StageKind};
 
 const ARROWS: [&str; 2] = ["->", "→"];
 
