@@ -13,25 +13,23 @@ pub struct Unreadable {
     pub problem: Problem,
 }
 
+/// What a file of some format lists before its data.
+#[derive(Default)]
+pub(crate) struct Listing {
+    /// Each tensor, without its data.
+    pub(crate) headers: Vec<Header>,
+    /// Pairs that are kept beside the tensors, in order.
+    pub(crate) metadata: Vec<(String, String)>,
+    /// Parts of the file as a whole that cannot be held, as messages call them.
+    pub(crate) unread: Vec<String>,
+    /// Other entries, of which nothing but the name can be told.
+    pub(crate) unreadable: Vec<Unreadable>,
+}
+
 /// What a file of some format holds.
 pub(crate) trait Contents: Send {
-    /// Each tensor, without its data.
-    fn headers(&self) -> &[Header];
-
-    /// Pairs that are kept beside the tensors, in order.
-    fn metadata(&self) -> &[(String, String)] {
-        &[]
-    }
-
-    /// What is said of the file as a whole and cannot be held, as messages call it.
-    fn unread(&self) -> &[String] {
-        &[]
-    }
-
-    /// What else there is, of which nothing but the name can be told.
-    fn unreadable(&self) -> &[Unreadable] {
-        &[]
-    }
+    /// The tensors, and what else the file lists.
+    fn listing(&self) -> &Listing;
 
     /// Reads a stream on to its end, and checks that it is whole.
     fn read_on(&mut self) -> Result<(), Problem> {
@@ -48,7 +46,7 @@ pub(crate) trait Contents: Send {
 
     /// The data of the tensor at `index`, exactly as long as its header says.
     fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
-        let bytes = self.headers()[index].data_bytes;
+        let bytes = self.listing().headers[index].data_bytes;
         let mut data = Vec::new();
         data.try_reserve_exact(bytes).map_err(|_| Problem::NoMemory { bytes })?;
         self.copy_to(index, &mut data, progress)?;

@@ -3,8 +3,9 @@
 use std::fmt::Debug;
 use std::fs::File;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
+use crate::lock::lock;
 use crate::{Blob, FileSkeleton, Problem};
 
 /// The place in which several processes write one output.
@@ -63,6 +64,6 @@ impl WrittenFiles {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(String, u64)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::Problem;
+use crate::lock::lock;
 use crate::temporary_name::{TemporaryName, random_tag};
 
 /// How often a file that somebody has is tried, and how long to wait between: who only looks whether
@@ -45,7 +46,7 @@ enum Stage {
 }
 
 fn registry() -> MutexGuard<'static, Registry> {
-    TEMPORARY_FILES.lock().unwrap_or_else(PoisonError::into_inner)
+    TEMPORARYlock(&_FILES)
 }
 
 /// Removes the temporary files of all outputs that are not finished, for a program that is about to

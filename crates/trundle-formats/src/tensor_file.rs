@@ -155,14 +155,14 @@ impl TensorFile {
 
     /// Each tensor it holds, in the order of the data.
     pub fn headers(&self) -> &[Header] {
-        self.contents.headers()
+        &self.contents.listing().headers
     }
 
     /// What else it has, of which nothing but the name can be told: members of an .npz that hold
     /// Python objects, or are no .npy files, quantised tensors of a .gguf. A file in which there is
     /// nothing else is refused.
     pub fn unreadable(&self) -> &[Unreadable] {
-        self.contents.unreadable()
+        &self.contents.listing().unreadable
     }
 
     /// Reads a stream, of which nothing but the headers is wanted, on to its end: whoever writes to
@@ -178,7 +178,7 @@ impl TensorFile {
     /// Pairs of strings that it keeps beside its tensors, in order: `__metadata__` of .safetensors,
     /// and what other formats have in its place.
     pub fn metadata(&self) -> &[(String, String)] {
-        self.contents.metadata()
+        &self.contents.listing().metadata
     }
 
     /// The annotations of the tensor at `index`. The file's metadata is among the attributes if the tensor is the
@@ -199,7 +199,7 @@ impl TensorFile {
     /// What it says as a whole and its reader cannot hold, as messages call it;
     /// [`Annotations::unread`](crate::Annotations::unread) has the same of each tensor.
     pub fn unread(&self) -> &[String] {
-        self.contents.unread()
+        &self.contents.listing().unread
     }
 
     /// The regular file or the bytes in memory that it is read from, `None` for a stream: for reads

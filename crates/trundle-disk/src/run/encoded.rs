@@ -1,9 +1,10 @@
 //! Chunks on their way from one store to another as they are encoded.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use trundle_formats::ChunkedTensor;
+use trundle_formats::lock;
 
 use crate::error::{Error, reading};
 use crate::run::context::Context;
@@ -44,7 +45,7 @@ impl Executor<'_> {
         let next = Mutex::new(some);
         let work = || -> Result<(), Error> {
             loop {
-                let number = next.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let number = lock(&next).next();
                 let Some(number) = number else { return Ok(()) };
                 let (read, written) = chunks.pair(number);
                 let chunk = source.encoded_chunk(from, &read).map_err(reading(path))?;

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use crate::lock::lock;
 
 /// The chunks that were decoded last, as many as threads read at once.
 #[derive(Debug)]
@@ -31,7 +33,7 @@ impl Default for Recent {
 impl Recent {
     /// So many threads read at once.
     pub(crate) fn expect_readers(&self, readers: usize) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).most = readers.max(1);
+        lock(&self.0).most = readers.max(1);
     }
 
     /// Fills `buffer` with what stands at `offset` of the chunk that begins at `begin`, as far as that goes,
@@ -55,7 +57,7 @@ impl Recent {
 
     /// The chunk that begins at `begin`: one that was read before, or is about to be.
     fn decoded(&self, begin: u64) -> Arc<Decoded> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.0);
         if let Some(at) = held.chunks.iter().position(|chunk| chunk.begin == begin)
             && let Some(known) = held.chunks.remove(at)
         {
