@@ -1,0 +1,184 @@
+//! Moves on threads of the caller's own: exact whatever the pool does, and no thread of ours beside
+//! them. No test here moves much on our threads.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use trundle::{Chain, Error, Plan, Shape, TensorView, ThreadPool, with_pool, with_threads};
+
+/// Sides of a matrix of u32 that is some megabytes.
+const SIDES: [usize; 2] = [1203, 1789];
+
+/// Threads of the standard library, started for each run.
+#[derive(Default)]
+struct Started {
+    threads: usize,
+    /// By how much it calls too often.
+    more: usize,
+    /// How often it was asked to run something.
+    runs: AtomicUsize,
+    /// The largest number of calls that it was asked for.
+    most_calls: AtomicUsize,
+}
+
+impl Started {
+    fn new(threads: usize) -> Started {
+        Started { threads, ..Started::default() }
+    }
+}
+
+impl ThreadPool for Started {
+    fn threads(&self) -> usize {
+        self.threads
+    }
+
+    fn run(&self, times: usize, work: &(dyn Fn() + Sync)) {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        self.most_calls.fetch_max(times, Ordering::Relaxed);
+        thread::scope(|scope| {
+            for _ in 0..times + self.more {
+                scope.spawn(work);
+            }
+        });
+    }
+}
+
+/// Calls nobody.
+struct Idle;
+
+impl ThreadPool for Idle {
+    fn threads(&self) -> usize {
+        4
+    }
+
+    fn run(&self, _: usize, _: &(dyn Fn() + Sync)) {}
+}
+
+/// Tells nobody of a panic.
+struct Silent;
+
+impl ThreadPool for Silent {
+    fn threads(&self) -> usize {
+        4
+    }
+
+    fn run(&self, _: usize, work: &(dyn Fn() + Sync)) {
+        drop(catch_unwind(AssertUnwindSafe(work)));
+    }
+}
+
+fn numbers() -> Vec<u32> {
+    (0..(SIDES[0] * SIDES[1]) as u32).collect()
+}
+
+fn turned() -> Vec<u32> {
+    let columns = (0..SIDES[1]).flat_map(|column| (0..SIDES[0]).map(move |row| (row, column)));
+    columns.map(|(row, column)| (row * SIDES[1] + column) as u32).collect()
+}
+
+fn shape() -> Shape {
+    Shape::new(SIDES).unwrap()
+}
+
+fn plan(threads: Option<usize>) -> Plan {
+    let chain: Chain = "transpose()".parse().unwrap();
+    Plan::row_major(&chain, size_of::<u32>(), &shape(), threads).unwrap()
+}
+
+fn threads_of(plan: &Plan) -> usize {
+    plan.cpu_plans().next().unwrap().threads()
+}
+
+/// How many threads of this process are ours.
+fn our_threads() -> usize {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0 };
+    let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).ok();
+    tasks.flatten().filter_map(name).filter(|name| name.trim() == "trundle").count()
+}
+
+#[test]
+fn a_pool_runs_every_move_and_we_start_no_thread() {
+    let (numbers, turned, pool) = (numbers(), turned(), Started::new(3));
+    let early = plan(Some(4));
+    let view = TensorView::from_slice(&numbers, &shape()).unwrap();
+    let mut runs = 0;
+    let mut ran = |most: usize| {
+        runs += 1;
+        assert_eq!(pool.runs.load(Ordering::Relaxed), runs);
+        assert_eq!(pool.most_calls.swap(0, Ordering::Relaxed), most);
+    };
+    with_pool(&pool, || {
+        assert!(trundle::transpose(&view, &[]).unwrap().as_slice() == turned);
+        ran(3);
+        let now = plan(None);
+        assert_eq!(threads_of(&now), 3);
+        assert!(now.run_slice(&numbers).unwrap() == turned);
+        ran(3);
+        let mut dst = vec![0u8; 4 * numbers.len()];
+        let src: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        now.run_while(&src, &mut dst, &|| true).unwrap();
+        ran(3);
+        assert!(dst.chunks(4).zip(&turned).all(|(bytes, number)| bytes == number.to_ne_bytes()));
+        assert_eq!(now.run_while(&src, &mut dst, &|| false), Err(Error::Stopped));
+        ran(3);
+        // What was planned for more, and what may use fewer.
+        assert!(early.run_slice(&numbers).unwrap() == turned);
+        ran(3);
+        with_threads(2, || assert!(early.run_slice(&numbers).unwrap() == turned));
+        ran(2);
+        assert!(plan(Some(2)).run_slice(&numbers).unwrap() == turned);
+        ran(2);
+    });
+    assert_eq!(our_threads(), 0);
+}
+
+#[test]
+fn calls_have_as_many_threads_as_their_scope_says() {
+    let (numbers, turned) = (numbers(), turned());
+    let view = TensorView::from_slice(&numbers, &shape()).unwrap();
+    let outside = trundle::threads();
+    with_threads(1, || {
+        assert_eq!(threads_of(&plan(None)), 1);
+        assert!(trundle::transpose(&view, &[]).unwrap().as_slice() == turned);
+        assert!(plan(Some(4)).run_slice(&numbers).unwrap() == turned);
+        assert_eq!(with_threads(0, trundle::threads), 1);
+    });
+    // The same call, planned anew for more.
+    let pool = Started::new(4);
+    with_pool(&pool, || assert!(trundle::transpose(&view, &[]).unwrap().as_slice() == turned));
+    assert_eq!(pool.most_calls.load(Ordering::Relaxed), 4);
+    let panics = catch_unwind(AssertUnwindSafe(|| with_pool(&pool, || panic!("in the scope"))));
+    assert!(panics.is_err());
+    assert_eq!(trundle::threads(), outside);
+    assert_eq!(our_threads(), 0);
+}
+
+#[test]
+fn whatever_a_pool_does_every_element_is_moved_once() {
+    let (numbers, turned, plan) = (numbers(), turned(), plan(Some(4)));
+    let too_often = Started { more: 20, ..Started::new(4) };
+    for pool in [&too_often as &dyn ThreadPool, &Idle, &Silent] {
+        with_pool(pool, || {
+            let mut memory = Box::new_uninit_slice(numbers.len());
+            assert!(plan.run_slice_uninit(&numbers, &mut memory).unwrap() == turned);
+        });
+    }
+}
+
+#[test]
+fn a_panic_of_which_the_pool_says_nothing_is_heard() {
+    let (src, mut dst) = (vec![1u8; 4 * SIDES[0] * SIDES[1]], vec![0u8; 4 * SIDES[0] * SIDES[1]]);
+    let (plan, asked) = (plan(Some(4)), Mutex::new(0));
+    let once = || {
+        let mut asked = asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *asked += 1;
+        assert!(*asked != 5, "asked for the fifth time");
+        true
+    };
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        with_pool(&Silent, || plan.run_while(&src, &mut dst, &once))
+    }));
+    assert!(outcome.is_err());
+}
