@@ -7,7 +7,6 @@ mod einops;
 mod functions;
 mod in_place;
 mod planned_programs;
-mod pool;
 mod program_plans;
 mod repeated;
 mod runner;
