@@ -5,7 +5,8 @@ use std::borrow::{Borrow, BorrowMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use trundle::lowering::{Device, Move, PlannedProgram, Planner, Plans};
+use trundle::internal::Planner;
+use trundle::lowering::{Device, Move, PlannedProgram, Plans};
 use trundle::ops::Roll;
 use trundle::tuning::Tuning;
 use trundle::{BitOrder, Error, Machine, Packing, Program, Result, Shape, Width};

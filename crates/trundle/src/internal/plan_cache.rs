@@ -16,7 +16,7 @@
 //! use std::rc::Rc;
 //!
 //! use trundle::ops::Transpose;
-//! use trundle::plan_cache::{self, PlanCache};
+//! use trundle::internal::plan_cache::{self, PlanCache};
 //! use trundle::{Chain, Plan, PlanError, Shape};
 //!
 //! /// A transpose of two contiguous axes.
