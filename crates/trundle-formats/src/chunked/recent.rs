@@ -1,21 +1,21 @@
-//! The chunks that were decoded last.
+//! A cache of recently decoded chunks.
 
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// The chunks that were decoded last, as many as threads read at once.
+/// The chunks that were decoded last, one for each reading thread.
 #[derive(Debug)]
 pub(crate) struct Recent(Mutex<Held>);
 
 #[derive(Debug)]
 struct Held {
     chunks: VecDeque<Arc<Decoded>>,
-    /// How many are kept.
+    /// Number of chunks to keep.
     most: usize,
 }
 
-/// A chunk, which one thread decodes while others wait.
+/// A chunk that one thread decodes while others wait for it.
 #[derive(Debug)]
 struct Decoded {
     begin: u64,
@@ -29,13 +29,13 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// So many threads read at once.
+    /// Sets the number of threads that read at the same time.
     pub(crate) fn expect_readers(&self, readers: usize) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).most = readers.max(1);
     }
 
-    /// Fills `buffer` with what stands at `offset` of the chunk that begins at `begin`, as far as that goes,
-    /// and says how many bytes that are. Unless the chunk is there, `decode` gives it.
+    /// Fills `buffer` from `offset`, up to the end of the chunk that begins at `begin`. Returns the number of
+    /// bytes copied. Calls `decode` if the chunk is not cached.
     pub(crate) fn read(
         &self,
         begin: u64,
@@ -53,7 +53,7 @@ impl Recent {
         Ok(count)
     }
 
-    /// The chunk that begins at `begin`: one that was read before, or is about to be.
+    /// Returns the entry of the chunk that begins at `begin`, adding one if needed.
     fn decoded(&self, begin: u64) -> Arc<Decoded> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = held.chunks.iter().position(|chunk| chunk.begin == begin)
@@ -62,7 +62,7 @@ impl Recent {
             held.chunks.push_back(Arc::clone(&known));
             return known;
         }
-        // The one that was read longest ago makes way.
+        // Evict the least recently used chunk.
         while held.chunks.len() >= held.most {
             held.chunks.pop_front();
         }
