@@ -1,4 +1,5 @@
-//! The interface of an output that several processes write, and the list of files that one of them has written.
+//! The interface of an output that several processes write, and the list of files that this process has
+//! written.
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -7,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{Blob, FileSkeleton, Problem};
 
-/// The place in which several processes write one output.
+/// Storage in which several processes write one output.
 pub(crate) trait Shared: Debug + Send + Sync {
     /// As [`SharedOutput::id`](crate::SharedOutput::id).
     fn id(&self) -> Option<String>;
@@ -18,7 +19,7 @@ pub(crate) trait Shared: Debug + Send + Sync {
     /// As [`SharedOutput::blob`](crate::SharedOutput::blob).
     fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem>;
 
-    /// The files that were written through this.
+    /// Returns the files that were written through this value.
     fn written(&self) -> &WrittenFiles;
 
     /// As [`SharedOutput::has`](crate::SharedOutput::has).
@@ -46,12 +47,12 @@ pub(crate) trait Shared: Debug + Send + Sync {
     fn finish(&self) -> Result<(), Problem>;
 }
 
-/// The files that this process has written, of an output that several processes write.
+/// The files that this process has written to a shared output.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenFiles(Mutex<Vec<(String, u64)>>);
 
 impl WrittenFiles {
-    /// Notes a file: its path in the output, and its bytes.
+    /// Records a file: its path in the output, and its size in bytes.
     #[cfg(feature = "zarr")]
     pub(crate) fn note(&self, path: String, bytes: u64) {
         self.lock().push((path, bytes));
