@@ -13,40 +13,40 @@ pub struct Unreadable {
     pub problem: Problem,
 }
 
-/// What a file of some format holds.
+/// The contents of an open file.
 pub(crate) trait Contents: Send {
-    /// Each tensor, without its data.
+    /// Returns the headers of all tensors.
     fn headers(&self) -> &[Header];
 
-    /// Pairs that are kept beside the tensors, in order.
+    /// Returns the file's metadata as pairs of strings, in order.
     fn metadata(&self) -> &[(String, String)] {
         &[]
     }
 
-    /// What is said of the file as a whole and cannot be held, as messages call it.
+    /// Describes metadata of the file that the reader could not represent.
     fn unread(&self) -> &[String] {
         &[]
     }
 
-    /// What else there is, of which nothing but the name can be told.
+    /// Returns the entries that are not readable tensors.
     fn unreadable(&self) -> &[Unreadable] {
         &[]
     }
 
-    /// Reads a stream on to its end, and checks that it is whole.
+    /// Reads a stream to its end and checks that it is complete.
     fn read_on(&mut self) -> Result<(), Problem> {
         Ok(())
     }
 
-    /// The bytes in which [`Header::data_offset`] counts, if they can be read at any place.
+    /// Returns the bytes to which [`Header::data_offset`] refers, if they allow random access.
     fn blob(&self) -> Option<&dyn Blob>;
 
-    /// Whether the file has CRC-32 of the data.
+    /// Returns whether the file has CRC-32 values of the data.
     fn has_crc32(&self) -> bool {
         false
     }
 
-    /// The data of the tensor at `index`, exactly as long as its header says.
+    /// Reads the data of the tensor at `index`.
     fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
         let bytes = self.headers()[index].data_bytes;
         let mut data = Vec::new();
@@ -55,7 +55,7 @@ pub(crate) trait Contents: Send {
         Ok(data)
     }
 
-    /// The same data, in parts.
+    /// Copies the data of the tensor at `index` to `out`, in parts.
     fn copy_to(
         &mut self,
         index: usize,

@@ -66,8 +66,8 @@ impl TensorFile {
 
     /// Opens the file in the given format, or in that of its first bytes if `format` is `None`.
     ///
-    /// A file with a hint of type and shape, or of an offset, is then raw bytes unless it begins like one of
-    /// numpy's formats. A stream of unknown format is read as .npy.
+    /// With an offset in the hint, the file is then read as raw bytes. So is a file that no format recognises, if
+    /// the hint has a type or shape. Any other stream of unknown format is read as .npy.
     ///
     /// # Errors
     /// As [`TensorFile::open_as`].
