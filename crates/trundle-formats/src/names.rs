@@ -1,7 +1,7 @@
 //! Names of tensors, and how messages show names and other strings of files.
 //!
-//! All crates escape strings of files in their errors with [`Shown`], and the program escapes each line of
-//! output again. JSON output keeps names unchanged.
+//! The errors of this crate and of `trundle-models` escape strings of files with [`Shown`], and the program
+//! escapes each line of output again. JSON output keeps names unchanged.
 
 use std::fmt::{self, Write};
 

@@ -22,7 +22,7 @@ use crate::{
 /// The arrays of a store.
 pub(super) struct Arrays {
     headers: Vec<Header>,
-    /// The metadata of the whole store.
+    /// Metadata of the whole store.
     metadata: Vec<(String, String)>,
     unreadable: Vec<Unreadable>,
     chunks: Chunks<ZarrArray>,
@@ -52,7 +52,7 @@ impl Arrays {
                 array.attributes.insert(FILL_VALUE.to_owned(), mask);
             }
             if array.path.is_empty() {
-                // The attributes of the only array are those of the store.
+                // The attributes of a root array are those of the store.
                 attributes = std::mem::take(&mut array.attributes);
             }
             let of_pyramid = axis_names.remove(&array.path).unwrap_or_default();
