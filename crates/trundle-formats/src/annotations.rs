@@ -64,8 +64,8 @@ impl Annotations {
         Annotations { dimension_names: dimension_names.unwrap_or_default(), ..self.clone() }
     }
 
-    /// Lists the attributes, such as `scale_factor` and `units`, by which equal elements of the two tensors mean
-    /// different things.
+    /// Lists the attributes, such as `scale_factor` and `units`, that give equal elements of the two tensors
+    /// different meanings.
     pub fn differences_of_meaning(&self, other: &Annotations) -> Vec<Difference> {
         if self.attributes == other.attributes {
             return Vec::new();
@@ -84,8 +84,8 @@ impl Annotations {
     }
 }
 
-/// Whether two values of an attribute are equal, whichever number type their formats store: `1` is `1.0`, and a list
-/// of one value is that value.
+/// Compares two attribute values, ignoring differences between formats: `1` equals `1.0`, and a list of one
+/// value equals that value.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) if one.is_f64() != other.is_f64() => {

@@ -25,7 +25,6 @@ pub struct BlobIdentity {
 /// Samples taken of a file, the first at its start and the last at its end.
 const SAMPLES: u64 = 16;
 
-/// Bytes of a sample.
 const SAMPLE_BYTES: u64 = 4 << 10;
 
 /// Converts a time to nanoseconds since 1970.

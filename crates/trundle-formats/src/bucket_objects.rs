@@ -7,11 +7,10 @@ use std::sync::{Arc, OnceLock};
 use trundle_s3::Bucket;
 use trundle_zarr::{Below, Elsewhere, Object, ObjectStore, Part, Stat, check_bytes};
 
-/// A bucket from which a store is read.
+/// The bucket of a store.
 #[derive(Debug)]
 pub(crate) struct Objects(pub(crate) Arc<Bucket>);
 
-/// An object of a bucket.
 #[derive(Debug)]
 struct InBucket {
     bucket: Arc<Bucket>,
@@ -153,7 +152,6 @@ impl ObjectStore for Objects {
     }
 }
 
-/// Reads all bytes of an object.
 pub(crate) fn in_memory(object: Object<'_>) -> io::Result<Vec<u8>> {
     match object {
         Object::Bytes(bytes) => Ok(bytes.into_owned()),

@@ -61,7 +61,6 @@ pub(crate) fn remove_begun() {
 /// A store in a bucket that a run has begun and not finished.
 pub(crate) struct Unfinished {
     pub(crate) url: String,
-    /// Text of the claim.
     pub(crate) tag: String,
     pub(crate) bytes: u64,
     pub(crate) modified: SystemTime,
@@ -187,7 +186,6 @@ impl BucketOutput {
         Ok(())
     }
 
-    /// Returns the text of the claim.
     pub(crate) fn tag(&self) -> &str {
         &self.tag
     }
@@ -257,7 +255,6 @@ impl BucketOutput {
         self.objects.0.write(&note(name), text.as_bytes().to_vec(), New::OrReplace)
     }
 
-    /// Removes a note.
     pub(crate) fn unnote(&self, name: &str) {
         // It is not an error if there was no such note.
         let _ = self.objects.0.remove(&note(name));
@@ -299,7 +296,6 @@ fn clear(bucket: &Bucket, path: &str) -> io::Result<()> {
     bucket.remove(CLAIM)
 }
 
-/// Returns whether the store is claimed with this tag.
 fn is_claimed(objects: &Objects, tag: &str) -> Result<bool, Problem> {
     let claim = objects.read(CLAIM, Part::All, MOST_NOTE_BYTES).map_err(opening)?;
     Ok(claim.as_deref() == Some(tag.as_bytes()))
@@ -322,7 +318,7 @@ fn own(tag: &str) -> &str {
     tag.rsplit_once('-').map_or(tag, |(_, own)| own)
 }
 
-/// Returns whether a key is that of array or group metadata.
+/// Returns whether the object is the metadata of an array or group.
 fn is_metadata(key: &str) -> bool {
     Path::new(key).file_name().is_some_and(|name| name == METADATA)
 }
@@ -333,7 +329,6 @@ fn kept(key: &str) -> String {
     format!("{UNFINISHED}/metadata{slash}{key}")
 }
 
-/// Returns the key of a note.
 fn note(name: &str) -> String {
     format!("{UNFINISHED}/notes/{name}")
 }

@@ -36,7 +36,6 @@ pub(crate) enum Codec {
     Shuffle {
         element_bytes: usize,
     },
-    /// Appends a checksum.
     Crc32c,
 }
 
@@ -48,11 +47,9 @@ trundle_core::fingerprint!(enum Codec {
     "crc32c" Crc32c,
 });
 
-/// Blosc's compressors.
 pub(crate) const BLOSC_COMPRESSORS: [&str; 6] =
     ["blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"];
 
-/// Blosc's shuffle filters.
 pub(crate) const BLOSC_SHUFFLES: [&str; 3] = ["noshuffle", "shuffle", "bitshuffle"];
 
 /// Lowest and highest level of zstd; 0 is its default.
@@ -263,7 +260,6 @@ impl FromStr for Codec {
     }
 }
 
-/// Levels of gzip and Blosc.
 const LEVELS: (u8, u8) = (0, MOST_LEVEL);
 
 /// Parses a number within the given limits, if there is a word.

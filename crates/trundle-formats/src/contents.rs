@@ -15,7 +15,6 @@ pub struct Unreadable {
 
 /// The contents of an open file.
 pub(crate) trait Contents: Send {
-    /// Returns the headers of all tensors.
     fn headers(&self) -> &[Header];
 
     /// Returns the file's metadata as pairs of strings, in order.

@@ -63,7 +63,6 @@ impl StoredDType {
     }
 }
 
-/// Formats the first bytes in hexadecimal.
 fn hexadecimal<'a>(bytes: impl ExactSizeIterator<Item = &'a u8>) -> String {
     let more = if bytes.len() > MOST_BYTES { "..." } else { "" };
     let digits: String = bytes.take(MOST_BYTES).map(|byte| format!("{byte:02x}")).collect();

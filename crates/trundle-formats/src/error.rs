@@ -273,7 +273,6 @@ pub(crate) fn file_name(path: &Path, stream: &str) -> String {
     if is_stream(path) { stream.to_owned() } else { path.to_string_lossy().into_owned() }
 }
 
-/// Returns whether `path` stands for stdin or stdout.
 pub(crate) fn is_stream(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

@@ -8,10 +8,8 @@ use crate::shared::WrittenFiles;
 use crate::source::Source;
 use crate::{Blob, Described, FileSkeleton, Problem, StoredDType, TensorHint};
 
-/// Reads the headers of a file.
 type Open = fn(Source, &TensorHint) -> Result<Box<dyn Contents>, Problem>;
 
-/// Creates the skeleton of a file.
 type MakeFrame = fn(&[Described<'_>], &[(String, String)]) -> Result<FileSkeleton, Problem>;
 
 /// Creates a folder output and returns its data for writing.
@@ -62,11 +60,9 @@ pub(crate) enum Keeps {
 /// Functions of a format whose files are folders.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FolderFormat {
-    /// Name of the format.
     pub(crate) name: &'static str,
     /// Whether the folder at a path has this format.
     pub(crate) is_one: fn(&Path) -> bool,
-    /// Creates a folder output.
     pub(crate) begin: BeginFolder,
 }
 

@@ -25,7 +25,6 @@ impl<'a> HeaderReader<'a> {
         HeaderReader { input, position: 0, most }
     }
 
-    /// Returns the offset of the next read, in bytes from the start of the source.
     pub(crate) fn position(&self) -> u64 {
         self.position
     }
@@ -39,7 +38,6 @@ impl<'a> HeaderReader<'a> {
         read_exactly(&mut self.input, part, bytes)
     }
 
-    /// Reads a fixed number of bytes.
     pub(crate) fn array<const N: usize>(&mut self, part: &'static str) -> Result<[u8; N], Problem> {
         let mut array = [0; N];
         array.copy_from_slice(&self.bytes(part, N as u64)?);

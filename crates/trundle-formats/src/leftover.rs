@@ -107,7 +107,7 @@ pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Left
             if folder == Path::new(".") { PathBuf::from(entry.file_name()) } else { entry.path() };
         let is_finished = name.ending.starts_with("finished");
         let tag = name.tag();
-        // Each finished result is one for itself.
+        // Each finished result is listed separately.
         let key = if is_finished { name.to_string() } else { tag.clone() };
         let left = runs.entry((key, is_finished)).or_insert_with(|| Leftover {
             output: name.output_name(),
@@ -131,7 +131,7 @@ pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Left
     }
     let mut left: Vec<Leftover> = runs.into_values().collect();
     for each in &mut left {
-        // The journal first: what it speaks of is there as long as it is.
+        // The journal refers to the other files, so it must be removed first.
         each.files.sort_by(|one, two| one.ending.cmp(&two.ending));
     }
     Ok(left)
@@ -227,7 +227,6 @@ fn bytes_below(path: &Path) -> u64 {
     bytes.sum()
 }
 
-/// Whether a process uses a file.
 enum Use {
     By,
     None,

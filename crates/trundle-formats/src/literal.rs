@@ -75,7 +75,6 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Reads characters while `belongs` holds.
     fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let end = rest.find(|next| !belongs(next)).unwrap_or(rest.len());

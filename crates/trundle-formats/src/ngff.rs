@@ -165,7 +165,6 @@ fn reorder_transformations(of: &mut Value, order: &[usize]) -> Option<()> {
     Some(())
 }
 
-/// Reorders a list with an entry for each axis.
 fn permute(list: &mut Value, order: &[usize]) -> Option<()> {
     let list = list.as_array_mut().filter(|list| list.len() == order.len())?;
     *list = order.iter().map(|axis| list.get(*axis).cloned()).collect::<Option<_>>()?;

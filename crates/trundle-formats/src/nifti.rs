@@ -122,7 +122,6 @@ const VERSIONS: [&Version; 2] = [&NIFTI_1, &NIFTI_2];
 /// Bytes of the length field at the start of a header.
 const LENGTH_BYTES: usize = 4;
 
-/// Largest rank.
 const MAX_DIMENSIONS: i64 = 7;
 
 /// Bytes after the header that say whether extensions follow.
@@ -181,7 +180,6 @@ fn malformed(what: impl fmt::Display) -> Problem {
     Problem::Malformed(format!("malformed header: {what}"))
 }
 
-/// A header.
 struct Fields {
     version: &'static Version,
     byte_order: ByteOrder,

@@ -132,14 +132,12 @@ fn unsupported(what: impl fmt::Display) -> Problem {
     Problem::Unsupported(what.to_string())
 }
 
-/// Contents of a header.
 #[derive(Default)]
 struct Lines {
     /// Names of fields in lower case without spaces, and their values.
     fields: Vec<(String, String)>,
     /// Names of skipped fields.
     left_out: Vec<String>,
-    /// Keys and values.
     pairs: Vec<(String, String)>,
 }
 
@@ -191,7 +189,6 @@ impl Lines {
         Ok(())
     }
 
-    /// Returns the value of a field, by its name without spaces.
     fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, said)| &said[..])
     }
@@ -301,7 +298,7 @@ fn text(line: Vec<u8>) -> String {
         .unwrap_or_else(|error| error.into_bytes().into_iter().map(char::from).collect())
 }
 
-/// Unescapes a key or value, in which line feeds and backslashes are written as `\n` and `\\`.
+/// Unescapes a key or value, which contains line feeds and backslashes as `\n` and `\\`.
 fn unescaped(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text.chars();

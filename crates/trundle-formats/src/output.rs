@@ -45,7 +45,6 @@ enum Target {
     Replace(TemporaryFile, PathBuf),
     /// A temporary folder, its final path and its format.
     Folder(TemporaryFolder, PathBuf, FolderFormat),
-    /// A store in a bucket.
     #[cfg(feature = "s3")]
     Bucket(Arc<BucketOutput>, FolderFormat),
     Special(File),
@@ -350,7 +349,6 @@ fn temporary(
     }
 }
 
-/// Returns the output tag for the file at `place`.
 fn tag_of(place: &Path) -> String {
     output_tag(place.file_name().unwrap_or_default())
 }
@@ -372,7 +370,6 @@ fn permissions(_: &Found) -> Option<fs::Permissions> {
     None
 }
 
-/// Returns the folder that contains `path`.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -406,7 +403,6 @@ pub(crate) fn find_folder_place(
     }
 }
 
-/// Checks that the folder of `place` exists.
 fn check_folder_of(place: &Path) -> Result<(), Problem> {
     let folder = folder_of(place);
     let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;

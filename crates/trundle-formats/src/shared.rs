@@ -8,42 +8,31 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{Blob, FileSkeleton, Problem};
 
-/// Storage in which several processes write one output.
+/// Storage in which several processes write one output. Its methods are those of
+/// [`SharedOutput`](crate::SharedOutput).
 pub(crate) trait Shared: Debug + Send + Sync {
-    /// As [`SharedOutput::id`](crate::SharedOutput::id).
     fn id(&self) -> Option<String>;
 
-    /// As [`SharedOutput::is_there`](crate::SharedOutput::is_there).
     fn is_there(&self) -> bool;
 
-    /// As [`SharedOutput::blob`](crate::SharedOutput::blob).
     fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem>;
 
-    /// Returns the files that were written through this value.
     fn written(&self) -> &WrittenFiles;
 
-    /// As [`SharedOutput::has`](crate::SharedOutput::has).
     fn has(&self, path: &str, bytes: u64) -> bool;
 
-    /// As [`SharedOutput::work_file`](crate::SharedOutput::work_file).
     fn work_file(&self, name: &str) -> io::Result<File>;
 
-    /// As [`SharedOutput::noted`](crate::SharedOutput::noted).
     fn noted(&self, name: &str) -> io::Result<Option<String>>;
 
-    /// As [`SharedOutput::note`](crate::SharedOutput::note).
     fn note(&self, name: &str, text: &str) -> io::Result<()>;
 
-    /// As [`SharedOutput::note_planned`](crate::SharedOutput::note_planned).
     fn note_planned(&self) -> io::Result<()>;
 
-    /// As [`SharedOutput::unnote`](crate::SharedOutput::unnote).
     fn unnote(&self, name: &str);
 
-    /// As [`SharedOutput::sync`](crate::SharedOutput::sync).
     fn sync(&self) -> io::Result<()>;
 
-    /// As [`SharedOutput::finish`](crate::SharedOutput::finish).
     fn finish(&self) -> Result<(), Problem>;
 }
 

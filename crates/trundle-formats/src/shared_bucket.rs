@@ -18,7 +18,6 @@ pub(crate) struct SharedBucket {
 }
 
 impl SharedBucket {
-    /// Begins a store at a URL.
     pub(crate) fn begin(
         format: FolderFormat,
         url: &str,

@@ -51,7 +51,6 @@ pub(crate) fn work_folder(path: &Path, tag: &str) -> PathBuf {
 }
 
 impl SharedFolder {
-    /// Begins the output.
     pub(crate) fn begin(
         format: &Format,
         path: &Path,
@@ -263,7 +262,6 @@ impl Shared for SharedFolder {
     }
 }
 
-/// Returns the path of the temporary output that belongs to a work folder.
 fn part_of(work: &Path) -> PathBuf {
     work.with_extension("part")
 }

@@ -38,21 +38,14 @@ pub struct Described<'a> {
 pub struct ChunkedTensor {
     /// Path of the array in the file; empty if the file is the array.
     pub(crate) path: String,
-    /// Sizes of the axes.
     pub(crate) sizes: Vec<usize>,
-    /// Sizes of a chunk, each at least 1.
     pub(crate) chunk: Vec<usize>,
-    /// Sizes of a shard, if chunks are stored in shards.
     pub(crate) shard: Option<Vec<usize>>,
-    /// Axes in the order in which a chunk stores them, slowest first; `None` for row-major.
     pub(crate) order: Option<Vec<usize>>,
-    /// Codecs that encode a chunk.
     pub(crate) codecs: Codecs,
     /// Element type, as the format names it.
     pub(crate) dtype: String,
-    /// Bytes of an element.
     pub(crate) width: usize,
-    /// Further metadata.
     pub(crate) annotations: Annotations,
 }
 
@@ -141,7 +134,6 @@ impl<'a> Described<'a> {
         }
     }
 
-    /// Returns the bytes of the tensor's data.
     pub(crate) fn bytes(&self) -> Result<usize, Problem> {
         Ok(self.shape.bytes(self.element.width())?)
     }
@@ -266,7 +258,6 @@ impl FileSkeleton {
         Ok(spans)
     }
 
-    /// Appends `bytes` to the file.
     pub(crate) fn push(&mut self, bytes: Vec<u8>) -> Result<(), Problem> {
         let offset = self.grow(bytes.len())?;
         self.spans.push(Span { offset, bytes });
@@ -279,7 +270,6 @@ impl FileSkeleton {
         &self.groups
     }
 
-    /// Sets the attributes of the groups.
     #[cfg(feature = "zarr")]
     pub(crate) fn set_groups(&mut self, groups: Vec<(String, String)>) {
         self.groups = groups;
@@ -293,7 +283,6 @@ impl FileSkeleton {
         Ok(())
     }
 
-    /// Appends the data of the next tensor.
     pub(crate) fn push_data(&mut self, bytes: usize) -> Result<(), Problem> {
         let offset = self.grow(bytes)?;
         self.data_offsets.push(offset);

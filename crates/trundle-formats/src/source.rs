@@ -12,7 +12,6 @@ use crate::{Blob, Problem, is_url};
 /// Bytes of a read; progress is reported after each.
 const CHUNK_BYTES: usize = 8 << 20;
 
-/// Buffer size for copying.
 const COPY_BYTES: usize = 256 << 10;
 
 /// Largest buffer reserved for a stream before any of its data has arrived.
@@ -122,7 +121,6 @@ impl Source {
         }
     }
 
-    /// Returns the offset of the next read, in bytes from the start of the input.
     pub(crate) fn position(&self) -> u64 {
         self.position
     }
@@ -141,7 +139,6 @@ impl Source {
         Ok(first)
     }
 
-    /// Reads to the end.
     pub(crate) fn read_on(&mut self) -> Result<(), Problem> {
         io::copy(self, &mut io::sink()).map(drop).map_err(Problem::reading)
     }

@@ -19,7 +19,6 @@ pub struct StoredDType {
 
 trundle_core::fingerprint!(struct StoredDType { dtype, width, name, descr, byte_order, values });
 
-/// Meaning of the bits of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Values {
     /// As the [`DType`] defines.
@@ -76,7 +75,6 @@ impl StoredDType {
         }
     }
 
-    /// Creates the type in this byte order.
     pub(crate) fn ordered(dtype: DType, byte_order: ByteOrder) -> StoredDType {
         let bits = bits_of(dtype);
         let kind = match bits {
@@ -97,7 +95,6 @@ impl StoredDType {
         StoredDType::stated(dtype, name, format!("'{sign}{kind}{width}'"), byte_order)
     }
 
-    /// Creates a type with this name and numpy `descr`.
     pub(crate) fn stated(
         dtype: DType,
         name: String,
@@ -122,7 +119,6 @@ impl StoredDType {
         StoredDType::stated(DType::Bytes(width), name, descr, byte_order)
     }
 
-    /// Returns this type, with times as values.
     pub(crate) fn counting_time(self) -> StoredDType {
         StoredDType { values: Values::Times, ..self }
     }
@@ -317,7 +313,6 @@ impl StoredDType {
         self.values == other.values
     }
 
-    /// Returns whether the most significant byte of a number comes first.
     pub(crate) fn is_big_endian(&self) -> bool {
         self.byte_order == ByteOrder::Big
     }

@@ -23,7 +23,6 @@ const REMOVE_TRIES: usize = 10;
 /// Number of names for finished results that cannot be renamed.
 const FINISHED_NAMES: u32 = 100;
 
-/// All temporary files of this process.
 static TEMPORARY_FILES: Mutex<Registry> =
     Mutex::new(Registry { files: BTreeMap::new(), stage: Stage::Writing });
 
@@ -349,7 +348,6 @@ pub(crate) fn shown_beside(place: &Path, temporary: &Path) -> PathBuf {
     place.with_file_name(temporary.file_name().unwrap_or_default())
 }
 
-/// Returns whether `path` still leads to this file.
 #[cfg(unix)]
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

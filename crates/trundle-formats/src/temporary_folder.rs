@@ -43,7 +43,6 @@ impl TemporaryFolder {
         Err(Problem::Busy)
     }
 
-    /// Returns the path of the folder.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -75,7 +74,6 @@ impl TemporaryFolder {
         Ok(())
     }
 
-    /// Returns whether the folder is still at its path.
     fn is_there(&self) -> bool {
         self.own.as_ref().is_none_or(|own| is_at(own, &self.path))
     }
@@ -106,7 +104,6 @@ fn taken(_: &Path) -> Result<Option<Option<File>>, Problem> {
     Ok(Some(None))
 }
 
-/// Removes the folder of an earlier run at `path`.
 fn remove_earlier(path: &Path) -> Result<(), Problem> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.is_dir() => {
@@ -230,7 +227,6 @@ fn kept(path: &Path, place: &Path, why: Problem) -> Problem {
     }
 }
 
-/// Returns an unused name for a finished result.
 fn free_name(path: &Path) -> Option<PathBuf> {
     finished_names(path).find(|path| fs::symlink_metadata(path).is_err())
 }

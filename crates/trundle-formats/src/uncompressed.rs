@@ -91,7 +91,6 @@ impl Uncompressed {
         self.unreadable = unreadable;
     }
 
-    /// Seeks to the data of the tensor at `index`.
     fn seek_to(&mut self, index: usize) -> Result<(), Problem> {
         self.source.seek_to(self.headers[index].data_offset.unwrap_or(self.start))
     }
@@ -109,7 +108,6 @@ impl Uncompressed {
     }
 }
 
-/// Checks that there are enough bytes for the data.
 fn check_length(expected: u64, got: u64) -> Result<(), Problem> {
     if got < expected {
         return Err(Problem::Truncated { part: "the data", expected, got });

@@ -5,10 +5,8 @@ use std::path::Path;
 #[cfg(not(feature = "s3"))]
 use crate::Problem;
 
-/// Scheme of bucket URLs.
 const SCHEME: &str = "s3://";
 
-/// Returns the URL if a path is one.
 pub(crate) fn url_of(path: &Path) -> Option<&str> {
     path.to_str().filter(|text| text.starts_with(SCHEME))
 }

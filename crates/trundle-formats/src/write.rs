@@ -24,7 +24,6 @@ pub struct NamedTensor<'a> {
 }
 
 impl NamedTensor<'_> {
-    /// Returns the description of the tensor for the file's skeleton.
     fn described(&self) -> Described<'_> {
         let NamedTensor { name, element, shape, .. } = self;
         Described::new(name, element, shape, Order::RowMajor)
@@ -93,9 +92,8 @@ pub fn check_output(path: &Path, overwrite: bool) -> Result<(), Error> {
     Output::check(path, overwrite)
 }
 
-/// Writes `tensors` to the file at `path`, in the format of its ending, or to stdout for `-`, as
-/// .npy. The file appears whole or not at all, see [`Output`]. `progress` is told the bytes of
-/// data written so far.
+/// Writes `tensors` to the file at `path`, in the format of its ending; `-` is stdout, as .npy. The file
+/// appears completely or not at all; see [`Output`]. Calls `progress` with the bytes of data written so far.
 ///
 /// # Errors
 /// As [`check_output`] and [`Format::write_to`].

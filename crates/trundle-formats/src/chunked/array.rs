@@ -12,13 +12,11 @@ use crate::{EncodedChunk, Header, Problem, Progress};
 
 /// An array whose chunks can be decoded one by one, from several threads.
 pub(crate) trait ChunkedArray: Debug + Send + Sync {
-    /// Returns the sizes of the axes.
     fn sizes(&self) -> &[u64];
 
     /// Returns the sizes of a chunk, each at least 1.
     fn chunk(&self) -> &[u64];
 
-    /// Returns the bytes of a decoded chunk.
     fn chunk_bytes(&self) -> usize;
 
     /// Returns the axes in the order in which a chunk stores them, slowest first; `None` for row-major.
@@ -68,7 +66,6 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
         None
     }
 
-    /// Returns whether the array is read over a network.
     fn is_remote(&self) -> bool {
         false
     }

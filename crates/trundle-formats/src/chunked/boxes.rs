@@ -3,7 +3,6 @@
 /// Position of a box in a contiguous tensor.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
-    /// Sizes of the tensor.
     pub(crate) sizes: &'a [usize],
     /// Index of the first element of the box.
     pub(crate) at: &'a [usize],

@@ -18,7 +18,6 @@ const REMOTE_SAMPLES: (usize, usize) = (64, 2);
 pub(crate) struct Chunks<A> {
     /// The arrays, and the offset at which the chunks of each begin.
     pub(crate) arrays: Vec<(u64, A)>,
-    /// The end of the last array's chunks.
     end: u64,
     recent: Recent,
 }

@@ -11,7 +11,6 @@ pub(crate) struct Recent(Mutex<Held>);
 #[derive(Debug)]
 struct Held {
     chunks: VecDeque<Arc<Decoded>>,
-    /// Number of chunks to keep.
     most: usize,
 }
 

@@ -9,7 +9,6 @@ use crate::names::check_unique;
 /// Largest rank that is read; ggml itself supports 4 axes (`GGML_MAX_DIMS`).
 const MAX_DIMENSIONS: u32 = 64;
 
-/// Contents of a header.
 pub(super) struct Stated {
     /// Values that are not arrays.
     pub metadata: Vec<(String, String)>,

@@ -7,7 +7,6 @@ use super::malformed;
 use crate::Problem;
 use crate::header_reader::HeaderReader;
 
-/// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     U8,

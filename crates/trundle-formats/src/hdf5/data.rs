@@ -64,7 +64,6 @@ impl Unstored {
 #[derive(Debug)]
 pub(super) struct Data {
     pub(super) file: Arc<dyn Blob>,
-    /// Bytes of the file.
     pub(super) bytes: u64,
     /// The other data, each with its offset.
     pub(super) unstored: Vec<(u64, Unstored)>,

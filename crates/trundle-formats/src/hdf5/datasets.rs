@@ -17,7 +17,6 @@ use crate::{
 /// Buffer size for copying.
 const PART_BYTES: usize = 256 << 10;
 
-/// The datasets of a file.
 pub(super) struct Datasets {
     headers: Vec<Header>,
     /// For each dataset, its index among the chunked ones, if it is chunked.
@@ -41,7 +40,6 @@ struct Placed {
 }
 
 impl Datasets {
-    /// Reads the datasets of `file`, which has `bytes` bytes.
     pub(super) fn new(
         blob: Arc<dyn Blob>,
         bytes: u64,

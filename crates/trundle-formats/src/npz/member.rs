@@ -32,7 +32,6 @@ pub(crate) enum Method {
 }
 
 impl Member {
-    /// Returns the name of the tensor in this member.
     pub(crate) fn tensor_name(&self) -> &str {
         self.name.strip_suffix(ENDING).unwrap_or(&self.name)
     }
@@ -42,7 +41,6 @@ impl Member {
         (self.method == Method::Stored).then_some(self.start + at)
     }
 
-    /// Starts reading the member.
     pub(crate) fn read<'a>(&'a self, source: &'a mut Source) -> Result<Reader<'a>, Problem> {
         source.seek_to(self.start)?;
         let packed = source.take(self.packed_bytes);
@@ -53,7 +51,6 @@ impl Member {
         Ok(Reader { member: self, input, hasher: Hasher::new(), left: self.bytes })
     }
 
-    /// Attributes `problem` to this member.
     pub(crate) fn problem(&self, problem: Problem) -> Problem {
         let problem = match problem {
             // An error of the decoder rather than the system.
@@ -80,7 +77,6 @@ pub(crate) struct Reader<'a> {
     input: Input<'a>,
     /// CRC-32 of the bytes read so far.
     hasher: Hasher,
-    /// Remaining bytes.
     left: u64,
 }
 

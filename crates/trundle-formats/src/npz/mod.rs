@@ -42,7 +42,6 @@ const ENDING: &str = ".npy";
 /// Members that identify a Zarr store, in any folder.
 const ZARR: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
 
-/// An open archive.
 struct Archive {
     headers: Vec<Header>,
     /// The member of each tensor, and the bytes of its .npy header.

@@ -6,7 +6,6 @@ pub(super) const LOCAL_CHECKSUM: usize = 14;
 /// Offset of the CRC-32 in a directory entry.
 const ENTRY_CHECKSUM: usize = 16;
 
-/// Alignment of a member's data.
 const ALIGNMENT: u64 = 64;
 
 /// Values of fields whose number is in a Zip64 record.
@@ -29,13 +28,11 @@ const VERSION_ZIP64: u16 = 45;
 const MADE_ON: u16 = 3 << 8;
 const ATTRIBUTES: u32 = 0o600 << 16;
 
-/// Names are in UTF-8.
 const FLAG_UTF8: u16 = 1 << 11;
 
 /// 1 January 1980, the earliest date. A constant date keeps files reproducible.
 const DATE: u16 = 1 << 5 | 1;
 
-/// A member of an archive.
 pub(super) struct Member<'a> {
     /// Name with its ending.
     pub name: &'a str,
@@ -119,7 +116,6 @@ impl Member<'_> {
     }
 }
 
-/// Returns an extra field.
 fn field(kind: u16, content: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes()[..], &(content.len() as u16).to_le_bytes(), content].concat()
 }

@@ -2,7 +2,6 @@
 
 use trundle_core::DType;
 
-/// Returns the element type of a storage class.
 pub(super) fn of_storage(class: &str) -> Option<DType> {
     Some(match class.strip_prefix("torch.")? {
         "DoubleStorage" => DType::F64,

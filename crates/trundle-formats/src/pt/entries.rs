@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use super::pickle::{Id, Object, Pickle};
 use crate::Problem;
 
-/// Maximal nesting of dicts and lists.
 const MAX_DEPTH: usize = 64;
 
 /// Limits for the number of objects in dicts, lists and tuples, and for the bytes of all their names and

@@ -113,7 +113,7 @@ fn text(object: &Object) -> Option<String> {
     }
 }
 
-/// Contents of a file, as they are found.
+/// Contents of a file.
 #[derive(Default)]
 struct Held {
     headers: Vec<Header>,
@@ -190,7 +190,6 @@ impl Archive {
         }
     }
 
-    /// Reads the member with this name.
     fn load(&self, name: &str, most: u64, source: &mut Source) -> Result<Vec<u8>, Problem> {
         let member = self.stored(name)?;
         if member.bytes > most {

@@ -14,10 +14,8 @@ use crate::Problem;
 /// Longest name of a function or class. A short pickle can repeat a name many times.
 const MAX_GLOBAL_BYTES: usize = 200;
 
-/// Index of an object in its pickle.
 pub(super) type Id = usize;
 
-/// An object of a pickle.
 #[derive(Debug)]
 pub(super) enum Object {
     None,
@@ -41,7 +39,6 @@ pub(super) enum Object {
     },
 }
 
-/// The objects of a pickle, and its root.
 pub(super) struct Pickle {
     objects: Vec<Object>,
     root: Id,
@@ -116,7 +113,6 @@ impl Machine<'_> {
         String::from_utf8(text).map_err(|_| self.malformed("a text is not UTF-8"))
     }
 
-    /// Reads text up to the end of the line.
     fn line(&mut self) -> Result<String, Problem> {
         let rest = &self.bytes[self.at..];
         let end = rest.iter().position(|byte| *byte == b'\n');
@@ -170,7 +166,6 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Appends `items` to the list on top of the stack.
     fn append(&mut self, items: Vec<Id>) -> Result<(), Problem> {
         let id = self.pop()?;
         self.stack.push(id);

@@ -6,13 +6,11 @@ use super::dtype;
 use super::pickle::{Id, Object, Pickle};
 use crate::Problem;
 
-/// Largest rank in PyTorch.
 const MAX_DIMENSIONS: usize = 64;
 
 /// Longest name of a storage's member, which is a number.
 const MAX_KEY_BYTES: usize = 20;
 
-/// A tensor as stated in the pickle.
 pub(super) struct Stated {
     pub dtype: DType,
     /// Number of the storage's member in the archive.
@@ -146,7 +144,6 @@ fn call(pickle: &Pickle, id: Id) -> Result<(&str, &[Id]), Problem> {
     }
 }
 
-/// A storage as stated in the pickle.
 struct Storage {
     dtype: DType,
     /// Number of its member in the archive.
@@ -174,7 +171,6 @@ fn stated_storage(pickle: &Pickle, id: Id) -> Result<Storage, Problem> {
     Ok(Storage { dtype, member: key.clone(), elements })
 }
 
-/// Returns the integers of a tuple.
 fn integers(pickle: &Pickle, id: Id) -> Result<Vec<i64>, Problem> {
     let not = || unsupported("has sizes or strides that are no tuple of integers");
     let Object::Tuple(items) = pickle.object(id) else { return Err(not()) };

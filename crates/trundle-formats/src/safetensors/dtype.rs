@@ -35,7 +35,6 @@ const DTYPES: [(&str, Row); 22] = [
 /// Our equivalent of a type.
 #[derive(Clone, Copy)]
 enum Row {
-    /// The same type.
     Same(DType),
     /// Unsigned integers with the bits of a type that we lack, and our name for it.
     Bits(DType, &'static str),
@@ -55,7 +54,6 @@ impl Row {
     }
 }
 
-/// Returns the type with this name in the format.
 pub(crate) fn element(name: &str) -> Option<StoredDType> {
     DTYPES.iter().find(|(known, _)| *known == name).map(|(_, row)| row.element())
 }

@@ -8,13 +8,11 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use super::METADATA;
 use crate::names::check_unique;
 
-/// Contents of a header.
 pub(crate) struct Stated {
     pub metadata: Vec<(String, String)>,
     pub tensors: Vec<(String, Entry)>,
 }
 
-/// Header entry of a tensor.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {

@@ -205,7 +205,6 @@ fn entry(tensor: &Described<'_>, start: u64, end: u64) -> Result<String, Problem
     Ok(format!(r#"{name}:{{"dtype":"{dtype}","shape":[{sizes}],"data_offsets":[{start},{end}]}}"#))
 }
 
-/// Returns a string as JSON.
 fn json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -76,7 +76,6 @@ fn read(
     Ok(Box::new(Arrays::new(path, store, hint)?))
 }
 
-/// Opens the store at a URL.
 #[cfg(feature = "s3")]
 fn open_in_bucket(url: &str, path: &Path, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     let opening = |source| Problem::Io { doing: "open", source };

@@ -112,12 +112,10 @@ impl NewStore {
     }
 }
 
-/// Converts sizes to Zarr's integer type.
 pub(super) fn long(sizes: &[usize]) -> Vec<u64> {
     sizes.iter().map(|size| *size as u64).collect()
 }
 
-/// Converts a tensor to a description for `trundle_zarr`.
 pub(super) fn new_array(tensor: &ChunkedTensor) -> NewArray {
     NewArray {
         path: tensor.path.clone(),
@@ -133,7 +131,6 @@ pub(super) fn new_array(tensor: &ChunkedTensor) -> NewArray {
     }
 }
 
-/// Converts an error of writing.
 fn written(error: Error) -> Problem {
     match error {
         Error::Io(error) => Problem::writing(error),
@@ -198,7 +195,6 @@ impl Chunk<'_> {
         Ok(())
     }
 
-    /// Reads the chunk back.
     fn read(&self) -> Result<Vec<u8>, Error> {
         let Array { sizes, chunk, read, fill, .. } = self.array;
         let written = self.array.written()?;

@@ -87,7 +87,6 @@ fn is_group(path: &str) -> bool {
     check_relative(path).is_ok() && path.split('/').all(is_name)
 }
 
-/// Creates the store of a skeleton: see [`NewStore::begin`].
 pub(super) fn begin(new: NewFolder<'_>, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem> {
     Ok(Box::new(NewStore::begin(new, skeleton)?))
 }
