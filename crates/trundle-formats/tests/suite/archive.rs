@@ -1,4 +1,4 @@
-//! Zip archives made by hand, right or wrong in each of their fields.
+//! Zip archives made by hand, with an optional error in each field.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ pub(crate) const DEFLATED: u16 = 8;
 /// A change to one of the headers of a member.
 pub(crate) type Change = fn(&mut Member);
 
-/// A member as both of its headers have it, unless a field of its own says otherwise.
+/// A member with the same fields in both headers, unless stated otherwise.
 #[derive(Clone)]
 pub(crate) struct Member {
     pub name: Vec<u8>,
@@ -20,14 +20,14 @@ pub(crate) struct Member {
     pub method: u16,
     pub crc32: u32,
     pub packed: Vec<u8>,
-    /// What the headers say of the bytes in the archive, and of those unpacked.
+    /// Sizes stated in the headers, compressed and uncompressed.
     pub packed_bytes: u32,
     pub bytes: u32,
     /// Zip64 fields of the directory.
     pub extra: Vec<u8>,
-    /// Changed in the local header only.
+    /// Applied to the local header only.
     pub change_local: Change,
-    /// In the directory instead of where it is.
+    /// Offset stated in the directory, if it differs from the real one.
     pub offset: Option<u32>,
 }
 
@@ -70,7 +70,7 @@ impl Member {
     }
 }
 
-/// An archive of these members, which says that it has so many.
+/// Creates an archive whose directory states `said` members.
 pub(crate) fn archive_saying(members: &[Member], said: u16) -> Vec<u8> {
     let mut archive = Vec::new();
     let mut directory = Vec::new();

@@ -27,11 +27,11 @@ fn begun(place: &Path, overwrite: bool) -> Result<Output, Error> {
     Output::create_as(zarr(), place, overwrite, TAG, Begin::Anew)
 }
 
-/// An output to which all is written.
+/// Creates an output with all its data written.
 fn written(place: &Path, overwrite: bool, bytes: &[u8; 6]) -> Output {
     let output = begun(place, overwrite).unwrap();
     let blob = output.blob(&skeleton()).unwrap();
-    // In parts that are none of the chunks.
+    // The parts do not match the chunks.
     blob.write_all_at(&bytes[3..], 3).unwrap();
     assert!(blob.sync().is_err(), "a chunk waits for its other part");
     blob.write_all_at(&bytes[..3], 0).unwrap();
@@ -66,7 +66,7 @@ fn a_folder_appears_when_it_is_whole_and_takes_the_place_of_its_like() {
     assert!(matches!(begun(&place, false).unwrap_err().problem, Problem::Exists));
     written(&place, true, b"ghijkl").finish().unwrap();
     assert_eq!((names(folder.path()), read(&place)), (vec!["y.zarr".to_owned()], b"ghijkl".into()));
-    // What is not finished leaves nothing.
+    // An unfinished output leaves nothing behind.
     drop(written(&place, true, b"mnopqr"));
     assert_eq!((names(folder.path()), read(&place)), (vec!["y.zarr".to_owned()], b"ghijkl".into()));
 }
@@ -128,7 +128,7 @@ fn places_that_no_folder_can_have_are_refused() {
         let problem = begun(Path::new(path), true).unwrap_err().problem;
         assert!(matches!(problem, Problem::Unsupported(_)), "{path}: {problem:?}");
     }
-    // A slash at the end changes nothing, and a link leads to what it names.
+    // A trailing slash has no effect, and a link is followed.
     written(&folder.path().join("y.zarr"), false, b"abcdef").finish().unwrap();
     let link = folder.path().join("link.zarr");
     std::os::unix::fs::symlink("y.zarr", &link).unwrap();

@@ -1,4 +1,4 @@
-//! Files of GGUF, made by hand from its specification: those to read, and those to refuse.
+//! GGUF files made by hand from the specification: valid and invalid ones.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -26,42 +26,41 @@ fn text(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
 }
 
-/// A key, the number of a type, and a value of it.
+/// A key, the number of a type, and a value.
 fn pair(key: &str, kind: u32, value: &[u8]) -> Vec<u8> {
     [&text(key)[..], &kind.to_le_bytes(), value].concat()
 }
 
-/// An array: the number of a type, how many there are, and the values.
+/// An array: the number of a type, the count, and the values.
 fn array(kind: u32, count: u64, values: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes()[..], &count.to_le_bytes(), values].concat()
 }
 
-/// What is said of a tensor; the fastest axis comes first.
+/// The header entry of a tensor; the fastest axis comes first.
 fn tensor(name: &str, sizes: &[u64], dtype: u32, offset: u64) -> Vec<u8> {
     let sizes: Vec<u8> = sizes.iter().flat_map(|size| size.to_le_bytes()).collect();
     let count = (sizes.len() as u32 / 8).to_le_bytes();
     [&text(name)[..], &count, &sizes, &dtype.to_le_bytes(), &offset.to_le_bytes()].concat()
 }
 
-/// The header of a file.
 fn header(version: u32, pairs: &[Vec<u8>], tensors: &[Vec<u8>]) -> Vec<u8> {
     let counts = [tensors.len() as u64, pairs.len() as u64].map(u64::to_le_bytes).concat();
     [b"GGUF", &version.to_le_bytes()[..], &counts, &pairs.concat(), &tensors.concat()].concat()
 }
 
-/// A file of this header, and so many consecutive bytes from the next multiple of `alignment` on.
+/// A file with this header and `data_bytes` consecutive bytes at the next multiple of `alignment`.
 fn padded(mut header: Vec<u8>, alignment: usize, data_bytes: usize) -> Vec<u8> {
     header.resize(header.len().next_multiple_of(alignment), 0xff);
     header.extend((0..data_bytes).map(|n| n as u8));
     header
 }
 
-/// A file with these tensors and nothing else beside them.
+/// A file with these tensors and no metadata.
 fn file(tensors: &[Vec<u8>], data_bytes: usize) -> Vec<u8> {
     padded(header(3, &[], tensors), 32, data_bytes)
 }
 
-/// The data of all tensors, read in both ways.
+/// The data of all tensors, read by both methods.
 fn read(file: &mut TensorFile) -> Result<Vec<Vec<u8>>, Error> {
     let mut tensors = Vec::new();
     for index in 0..file.headers().len() {
@@ -74,7 +73,7 @@ fn read(file: &mut TensorFile) -> Result<Vec<Vec<u8>>, Error> {
     Ok(tensors)
 }
 
-/// Two tensors that are read, of which the later stands first in the header, around one that is not.
+/// Two readable tensors, listed in reverse order of their data, and an unreadable one between them.
 fn mixed() -> Vec<u8> {
     let tensors =
         [tensor("b", &[3], 25, 96), tensor("q", &[32, 2], 8, 32), tensor("a", &[3, 2], 0, 0)];
@@ -331,7 +330,7 @@ fn no_byte_is_data_of_two_tensors() {
     let said = refusal(pair(32));
     assert!(said.starts_with("malformed header: the data of \"y\" begins at byte"), "{said}");
     open(pair(64)).unwrap();
-    // Of a tensor without data there is no byte.
+    // A tensor without data overlaps no other.
     open(file(&[tensor("x", &[33], 24, 0), tensor("y", &[0, 7], 24, 32)], 96)).unwrap();
 }
 

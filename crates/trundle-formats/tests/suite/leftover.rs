@@ -1,4 +1,4 @@
-//! What runs left is found, told apart from what others use, and removed.
+//! Leftovers of runs are found, distinguished from files in use, and removed.
 #![cfg(unix)]
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use trundle_formats::{Begin, Leftover, LeftoverState, Output, Removal, TemporaryFile, leftovers};
 
-/// The files of a run to `out.npy` that was killed, or still goes on as long as they are held.
+/// The files of a run to `out.npy`, which is running while they are held and counts as killed afterwards.
 fn begun(folder: &Path, plan: &str) -> (Output, TemporaryFile) {
     let tag = format!("out.npy-{plan}");
     let path = folder.join("out.npy");
@@ -48,7 +48,7 @@ fn what_was_left_is_listed_by_run_and_removed() {
     assert!(leftovers(folder, Some("other.npy")).unwrap().is_empty());
     assert!(matches!(left[0].remove(), Removal::Removed));
     assert_eq!(found(folder).len(), 1);
-    // What is gone already is no failure.
+    // Removing a missing file is not an error.
     assert!(matches!(left[0].remove(), Removal::Removed));
     assert!(matches!(left[1].remove(), Removal::Removed));
     assert_eq!(names(folder), [""; 0]);
@@ -61,7 +61,7 @@ fn what_a_process_has_stays_with_all_that_belongs_to_it() {
     for is_part_held in [true, false] {
         let (output, between) = begun(folder, "0123456789abcdef");
         let before = names(folder);
-        // One file is enough: the other is opened when there is need.
+        // A lock on one of the files is enough.
         let held: Box<dyn Send> = match is_part_held {
             true => (drop(between), Box::new(output) as Box<dyn Send>).1,
             false => (drop(output), Box::new(between) as Box<dyn Send>).1,
@@ -72,7 +72,7 @@ fn what_a_process_has_stays_with_all_that_belongs_to_it() {
         assert_eq!(names(folder), before);
         drop(held);
         assert_eq!(found(folder)[0].state, LeftoverState::Interrupted);
-        // Who has looked in between does not have it for long.
+        // Listing the leftovers held the lock only for a moment.
         assert!(matches!(left[0].remove(), Removal::Removed));
         assert_eq!(names(folder), [""; 0]);
     }
@@ -115,7 +115,7 @@ fn what_others_have_put_there_is_not_found() {
     fs::write(folder.join(".trundle-notes.part"), "").unwrap();
     fs::write(folder.join("out.npy"), "").unwrap();
     assert!(found(folder).is_empty());
-    // A link that takes the place of a file that was found is not followed.
+    // A link that has replaced a listed file is not followed.
     fs::remove_file(folder.join(ours)).unwrap();
     fs::write(folder.join(ours), "").unwrap();
     let left = found(folder);

@@ -1,5 +1,4 @@
-//! Files of NIfTI-1 and NIfTI-2, made by hand from their specifications: those to read, and those to
-//! refuse.
+//! NIfTI-1 and NIfTI-2 files made by hand from the specifications: valid and invalid ones.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -20,7 +19,7 @@ fn refusal(bytes: Vec<u8>) -> String {
     error.problem.to_string()
 }
 
-/// What a file says.
+/// Contents of a header.
 #[derive(Clone)]
 struct Image {
     version: u8,
@@ -35,7 +34,7 @@ struct Image {
     data_bytes: usize,
 }
 
-/// Bytes of shape [4, 3, 2], whose fastest axis comes first here.
+/// Bytes of shape [4, 3, 2]; NIfTI lists the fastest axis first.
 fn image(version: u8) -> Image {
     let is_first = version == 1;
     Image {
@@ -305,7 +304,7 @@ fn a_file_of_another_ending_is_known_by_its_header() {
     for image in images() {
         std::fs::write(&path, image.bytes()).unwrap();
         assert_eq!(TensorFile::open(&path).unwrap().format().name(), "nii");
-        // The length of a header alone is no sign.
+        // The header length alone does not identify the format.
         std::fs::write(&path, &image.bytes()[..344]).unwrap();
         let known = TensorFile::open(&path).map(|file| file.format().name());
         assert_eq!(

@@ -1,4 +1,4 @@
-//! .npy: what is read, what is refused and why, and that what is written is what numpy writes.
+//! .npy files: supported and refused ones, and files identical to those of numpy.
 
 use std::fs;
 use std::io::{Cursor, Read};
@@ -53,7 +53,7 @@ fn written(element: &StoredDType, shape: &Shape, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The elements of a tensor in row-major order, each with its least significant byte first.
+/// The elements of a tensor in row-major order, little-endian.
 fn row_major_little_endian(header: &Header, data: &[u8]) -> Vec<u8> {
     let width = header.element.dtype().width();
     let layout = header.layout().unwrap();
@@ -131,7 +131,7 @@ fn the_conformance_files_are_read() {
             "[('a', '<i4'), ('b', '<f4')]",
             "00000000000000000000000000000000",
         ),
-        // The 4 bytes after the data are ignored, as numpy.load ignores them.
+        // The 4 bytes after the data are ignored, as in numpy.load.
         (
             "trailing_bytes",
             &[6],
@@ -153,7 +153,7 @@ fn the_conformance_files_are_read() {
         assert_eq!(header.data_bytes, bytes.len(), "{name}");
         assert_eq!(header.order == Order::ColumnMajor, name == "fortran");
         assert_eq!(row_major_little_endian(header, &bytes), from_hex(hex), "{name}");
-        // A stream of the same bytes is the same tensor, but its reader does not know what follows the data.
+        // A stream with the same bytes gives the same tensor, but no warning about the bytes after its data.
         let (streamed, streamed_bytes) = read(&fs::read(&path).unwrap()).unwrap();
         let annotations = header.annotations.clone();
         assert_eq!(Header { name: name.into(), annotations, ..streamed }, *header);
@@ -332,14 +332,14 @@ fn a_shape_larger_than_the_file_is_refused_before_any_data_is_read() {
 
 #[test]
 fn a_stream_is_not_believed_about_its_size() {
-    // A reservation of what is claimed would be refused as too much memory instead.
+    // If the claimed size were reserved, the error would be about memory.
     let mut bytes = described("'|u1'", "(4611686018427387904,)");
     bytes.extend(vec![7; 3_000_000]);
     let error = read(&bytes).unwrap_err();
     assert!(matches!(error.problem, Problem::Truncated { got: 3_000_000, .. }), "{error}");
 }
 
-/// Gives one byte at a time, then an error.
+/// Returns one byte at a time, then an error.
 struct Failing(Cursor<Vec<u8>>);
 
 impl Read for Failing {
@@ -428,14 +428,14 @@ fn the_first_version_that_can_hold_a_header_is_written() {
     assert_eq!(version("é", 4000), 2);
     assert_eq!(version("π", 10), 3);
     assert_eq!(version("π", 4000), 3);
-    // Each field of this name takes 18 bytes: 65,535 is passed between these two.
+    // Each field with this name takes 18 bytes: the header exceeds 65,535 bytes between these two counts.
     assert_eq!(version("", 3636), 1);
     assert_eq!(version("", 3637), 2);
 }
 
 #[test]
 fn a_header_that_could_not_be_read_back_is_not_written() {
-    // Written as \x01, each of these takes four times its bytes.
+    // Each character is written as \x01, with four bytes.
     let name = "\u{1}".repeat(300_000);
     let header = format!("{{'descr': [('{name}', '<f4')], 'fortran_order': False, 'shape': (0,)}}");
     let length = u32::try_from(header.len()).unwrap().to_le_bytes();
@@ -483,7 +483,7 @@ fn progress_counts_up_to_all_bytes() {
     assert_eq!(told.last(), Some(&20_000_000));
 }
 
-/// Descriptions that numpy writes, of at most two levels.
+/// Descriptions that numpy writes, with at most two levels.
 fn any_descr() -> impl Strategy<Value = String> {
     let scalar = prop_oneof![
         prop::sample::select(vec!["|b1", "|i1", "|u1"]).prop_map(|text| format!("'{text}'")),

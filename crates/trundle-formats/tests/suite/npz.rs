@@ -1,4 +1,4 @@
-//! Archives of .npy files: those of numpy, those made by hand, and those to refuse.
+//! Archives of .npy files: numpy's own, handmade ones, and invalid ones.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -39,7 +39,7 @@ fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
     TensorFile::from_bytes(npz(), &TensorHint::default(), "x.npz", bytes)
 }
 
-/// The names and the data of all tensors, read in both ways.
+/// The names and the data of all tensors, read by both methods.
 fn read(file: &mut TensorFile) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let names: Vec<String> = file.headers().iter().map(|header| header.name.clone()).collect();
     let mut tensors = Vec::new();
@@ -55,14 +55,14 @@ fn read(file: &mut TensorFile) -> Result<Vec<(String, Vec<u8>)>, Error> {
     Ok(tensors)
 }
 
-/// What is said of an archive that is refused when it is opened, or when its data is read.
+/// The error of an archive that is refused on opening or on reading its data.
 fn refusal(bytes: Vec<u8>) -> String {
     let error = open(bytes).and_then(|mut file| read(&mut file)).unwrap_err();
     assert_eq!(error.exit_class(), ExitClass::Refused, "{error}");
     error.problem.to_string()
 }
 
-/// What is said of an archive of one member that is refused.
+/// The error of an archive with one invalid member.
 fn member_refusal(member: Member) -> String {
     refusal(archive(&[member]))
 }
@@ -147,7 +147,7 @@ fn bytes_behind_the_data_and_folders_are_ignored() {
     }
     let exact = open(archive(&[stored("x.npy", &npy(&[2, 3]))])).unwrap();
     assert!(exact.headers()[0].annotations.unread.is_empty());
-    // A program before the archive, and a comment behind it, are none of its business.
+    // Bytes before the archive and a comment after it are allowed.
     let mut archive = [b"#!/bin/sh\n".to_vec(), archive(&members)].concat();
     let end = archive.len();
     archive[end - 2] = 3;
@@ -222,7 +222,7 @@ fn headers_that_disagree_are_refused() {
         );
         assert_eq!(member_refusal(member), expected);
     }
-    // Sizes and CRC-32 come behind the data.
+    // Sizes and CRC-32 are in a descriptor after the data.
     let change_local: Change = |local| {
         (local.flags, local.bytes, local.packed_bytes, local.crc32) = (1 << 3, 0, 0, 0);
     };
@@ -237,7 +237,7 @@ fn data_that_is_not_what_the_directory_says_is_refused() {
         let (bytes, crc32) = (member.bytes, member.crc32);
         let wrong = Member { crc32: crc32 ^ 0xff, ..member.clone() };
         assert!(member_refusal(wrong).contains(&format!("have the CRC-32 {crc32:08x}, expected")));
-        // Also of what the tensor does not need.
+        // Also if the change is outside the tensor's data.
         let mut changed = member.clone();
         if changed.method != DEFLATED {
             changed.packed[100] = b'\t';
@@ -275,11 +275,11 @@ fn members_that_overlap_are_refused() {
     let twice = Member { offset: Some(0), ..stored("x.npy", &npy) };
     let overlapping = archive(&[stored("x.npy", &npy), Member { name: b"y.npy".into(), ..twice }]);
     assert!(refusal(overlapping).contains("but another part begins at 0"));
-    // A member that reaches into the directory.
+    // A member that overlaps the directory.
     let long = deflated("x.npy", &npy);
     let long = Member { packed_bytes: long.packed_bytes + 1, ..long };
     assert!(member_refusal(long).contains("but another part begins at"));
-    // A local header that says that it is longer.
+    // A local header with too large a length.
     let mut shifted = archive(&[stored("x.npy", &npy)]);
     shifted[28] = 4;
     assert!(refusal(shifted).contains("but another part begins at"));
@@ -293,7 +293,7 @@ fn members_that_overlap_are_refused() {
 
 #[test]
 fn a_bomb_takes_no_memory_and_cannot_claim_more_than_it_has() {
-    /// Takes note of the largest span.
+    /// Records the largest span.
     struct Pieces(usize, u64);
 
     impl Write for Pieces {
@@ -321,7 +321,7 @@ fn a_bomb_takes_no_memory_and_cannot_claim_more_than_it_has() {
     assert!(member_refusal(more).contains("compressed bytes cannot hold"));
 }
 
-/// Tensors of all kinds for an archive.
+/// An archive of tensors.
 fn written(tensors: &[NamedTensor<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
     npz().write_to(&mut out, tensors, &[], &mut |_| ()).unwrap();

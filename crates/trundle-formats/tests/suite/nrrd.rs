@@ -1,4 +1,4 @@
-//! Files of NRRD, made by hand from its specification: those to read, and those to refuse.
+//! NRRD files made by hand from the specification: valid and invalid ones.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -20,22 +20,22 @@ fn refusal(bytes: Vec<u8>) -> String {
     error.problem.to_string()
 }
 
-/// A file of these lines and so many consecutive bytes.
+/// A file with these header lines and `data_bytes` consecutive bytes.
 fn file(lines: &[&str], data_bytes: usize) -> Vec<u8> {
     let mut bytes = format!("NRRD0004\n{}\n\n", lines.join("\n")).into_bytes();
     bytes.extend((0..data_bytes).map(|n| n as u8));
     bytes
 }
 
-/// What is needed of a tensor of bytes of shape [3, 2], whose fastest axis comes first here.
+/// Required lines for bytes of shape [3, 2]; NRRD lists the fastest axis first.
 const LINES: [&str; 4] = ["type: uchar", "dimension: 2", "sizes: 2 3", "encoding: raw"];
 
-/// The lines with others.
+/// The required lines and others.
 fn with<'a>(others: &[&'a str]) -> Vec<&'a str> {
     [&LINES[..], others].concat()
 }
 
-/// The lines without that of a field, and with another one.
+/// The required lines with the line of one field replaced or removed.
 fn instead<'a>(field: &str, other: &'a str) -> Vec<&'a str> {
     let kept = LINES.into_iter().filter(|line| !line.starts_with(field));
     kept.chain([other].into_iter().filter(|other| !other.is_empty())).collect()

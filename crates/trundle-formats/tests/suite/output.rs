@@ -1,4 +1,4 @@
-//! Outputs appear whole or not at all, and never where they were not asked to.
+//! Outputs appear completely or not at all, and only at the requested path.
 
 use std::fs;
 use std::io::Write;
@@ -22,7 +22,6 @@ fn load(path: &Path) -> Vec<u8> {
     TensorFile::open(path).unwrap().load(0, &mut |_| ()).unwrap()
 }
 
-/// The names in a folder, sorted.
 fn names(folder: &TempDir) -> Vec<String> {
     let entries = fs::read_dir(folder.path()).unwrap();
     let mut names: Vec<String> =
@@ -93,7 +92,7 @@ fn a_file_that_appears_during_the_work_is_left_alone() {
     assert_eq!(names(&folder).len(), 2);
 }
 
-/// Where a finished output is that could not have its name, for this reason.
+/// Path of a finished output that could not be renamed for this reason.
 fn kept(error: &Error, reason: &str) -> PathBuf {
     let Problem::Kept { why, place } = &error.problem else { panic!("{error}") };
     assert!(why.to_string().starts_with(reason), "{error}");
@@ -113,7 +112,7 @@ fn what_cannot_be_renamed_is_kept_each_under_a_name_of_its_own() {
         let begin = trundle_formats::Begin::Anew;
         let mut output = Output::create_tagged(&path, overwrite, tag, begin).unwrap();
         output.write_all(text.as_bytes()).unwrap();
-        // Nothing can be renamed to where a folder is.
+        // A file cannot be renamed to the path of a folder.
         fs::create_dir(&path).unwrap();
         fs::write(path.join("file"), "").unwrap();
         let error = output.finish().unwrap_err();
@@ -194,7 +193,7 @@ fn the_input_can_be_the_output() {
     reversed.reverse();
     write_bytes(&path, &reversed, true).unwrap();
     assert_eq!(load(&path), [3, 2, 1]);
-    // What was opened before is still the old file.
+    // A reader that was opened before still sees the old file.
     assert_eq!(input.load(0, &mut |_| ()).unwrap(), [1, 2, 3]);
 }
 
@@ -249,7 +248,7 @@ mod unix {
         symlink("far/target.npy", place("second.npy")).unwrap();
         symlink("second.npy", place("first.npy")).unwrap();
 
-        // At first it leads to nothing.
+        // The link's target does not exist at first.
         write_bytes(&place("first.npy"), &[1], false).unwrap();
         assert_eq!(load(&place("far/target.npy")), [1]);
         let refused = write_bytes(&place("first.npy"), &[2], false).unwrap_err();
@@ -278,7 +277,7 @@ mod unix {
     }
 }
 
-/// What is left of runs that end early.
+/// Files of runs that end early.
 mod tagged {
     use trundle_formats::Begin;
 
@@ -299,7 +298,7 @@ mod tagged {
         let mut output = create(Begin::Resumed).unwrap();
         assert_eq!(output.blob(&FileSkeleton::default()).unwrap().bytes().unwrap(), 6);
         assert!(!path.exists());
-        // Writing begins at the front: what has been written counts only with its places.
+        // Writing starts at the front; the previous contents are not appended to.
         output.write_all(b"second").unwrap();
         output.finish().unwrap();
         assert_eq!(names(&folder), ["out.bin"]);

@@ -1,4 +1,4 @@
-//! Raw bytes, and types that .npy lacks: read by a hint, written as bits.
+//! Raw bytes, and types unknown to .npy: read with a hint, written as bits.
 
 use std::fs;
 use std::io::Cursor;
@@ -27,18 +27,18 @@ fn counting(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|n| n as u8).collect()
 }
 
-/// The data in a file, read by a hint.
+/// The data of a file, read with a hint.
 fn read(path: &Path, hint: &TensorHint) -> Result<Vec<u8>, Error> {
     TensorFile::open_as(path, hint)?.load(0, &mut |_| ())
 }
 
-/// The data in what comes out of a stream.
+/// The data of a stream, read with a hint.
 fn stream(bytes: &[u8], hint: &TensorHint) -> Result<Vec<u8>, Error> {
     let reader = Cursor::new(bytes.to_vec());
     TensorFile::from_reader(raw(), hint, "pipe", reader)?.load(0, &mut |_| ())
 }
 
-/// Every type, every bit order of the packed ones.
+/// All types, with all bit orders of packed ones.
 fn elements() -> Vec<StoredDType> {
     let mut elements = Vec::new();
     for &dtype in DType::NAMED.iter().chain(&[DType::Bytes(0), DType::Bytes(12)]) {
@@ -49,7 +49,7 @@ fn elements() -> Vec<StoredDType> {
     elements
 }
 
-/// What is written as a tensor of these bytes, without a file.
+/// The bytes of a file with this tensor, written to memory.
 fn written(format: &Format, element: &StoredDType, shape: &Shape, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let tensor = NamedTensor { name: "x", element, shape, bytes };
@@ -66,7 +66,7 @@ fn every_type_is_read_back_as_it_was_written() {
             let shape = shape(sizes);
             let bytes = counting(shape.bytes(element.width()).unwrap());
             assert_eq!(written(raw(), element, &shape, &bytes), bytes, "nothing but the data");
-            // Not all types are among those of .safetensors, and of HDF5.
+            // .safetensors and HDF5 do not support all types.
             let formats =
                 FORMATS.iter().filter(|format| format.is_written() && !format.is_folder());
             for format in
@@ -150,7 +150,7 @@ fn a_stream_is_refused_for_the_same_reasons_when_it_is_loaded() {
     assert!(matches!(problem(None, &[6]), Problem::Truncated { expected: 12, got: 10, .. }));
     assert!(matches!(problem(Some(3), &[4]), Problem::Truncated { expected: 8, got: 7, .. }));
     assert!(matches!(problem(Some(11), &[0]), Problem::OffsetBeyond { offset: 11, length: 10 }));
-    // Nothing is reserved for what a hint claims.
+    // The size in a hint does not cause an allocation.
     assert!(matches!(problem(Some(0), &[1 << 61]), Problem::Truncated { got: 10, .. }));
 }
 
@@ -239,7 +239,7 @@ fn bytes_with_a_description_are_raw_unless_they_begin_as_numpys() {
     let path = folder.path().join("x.dat");
     let format =
         |hint: &TensorHint| TensorFile::open_as(&path, hint).map(|file| file.format().name());
-    // Which begin as a .safetensors may: with a length and a brace.
+    // The bytes are also a valid beginning of a .safetensors file: a length and a brace.
     fs::write(&path, [42u64, 123].map(u64::to_le_bytes).concat()).unwrap();
     assert_eq!(format(&described(DType::U64, &[2])).unwrap(), "raw");
     let offset = TensorHint { offset: Some(8), ..described(DType::U64, &[1]) };
@@ -252,7 +252,7 @@ fn bytes_with_a_description_are_raw_unless_they_begin_as_numpys() {
     npy(&folder.path().join("x.npy"), DType::U16, &[2]);
     fs::rename(folder.path().join("x.npy"), &path).unwrap();
     assert_eq!(format(&described(DType::BF16, &[2])).unwrap(), "npy");
-    // Of fewer bytes than tell a format there is nothing to tell.
+    // Too few bytes to recognise a format.
     fs::write(&path, [7]).unwrap();
     assert_eq!(format(&described(DType::U8, &[1])).unwrap(), "raw");
 }

@@ -1,4 +1,4 @@
-//! Files of safetensors: those of its own package, those made by hand, and those to refuse.
+//! safetensors files: those of its own package, handmade ones, and invalid ones.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// A file of this header and so many consecutive bytes.
+/// A file with this header and `data_bytes` consecutive bytes.
 fn file(header: &str, data_bytes: usize) -> Vec<u8> {
     let length = (header.len() as u64).to_le_bytes();
     let data: Vec<u8> = (0..data_bytes).map(|n| n as u8).collect();
@@ -32,7 +32,7 @@ fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
     TensorFile::from_bytes(safetensors(), &TensorHint::default(), "x", bytes)
 }
 
-/// The names and the data of all tensors, read in both ways.
+/// The names and the data of all tensors, read by both methods.
 fn read(file: &mut TensorFile) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let names: Vec<String> = file.headers().iter().map(|header| header.name.clone()).collect();
     let mut tensors = Vec::new();
@@ -51,7 +51,7 @@ fn refusal(bytes: Vec<u8>) -> String {
     error.problem.to_string()
 }
 
-/// A tensor "x" as a header describes it.
+/// A header with a tensor "x".
 fn stating(dtype: &str, shape: &str, offsets: &str) -> String {
     format!(r#"{{"x":{{"dtype":"{dtype}","shape":{shape},"data_offsets":{offsets}}}}}"#)
 }
@@ -70,7 +70,7 @@ fn named<'a>(header: &'a Header, bytes: &'a [u8]) -> NamedTensor<'a> {
     NamedTensor { name: &header.name, element: &header.element, shape: &header.shape, bytes }
 }
 
-/// What is written of all that a file holds.
+/// A copy of a file.
 fn copied(file: &mut TensorFile) -> Vec<u8> {
     let data = read(file).unwrap();
     let tensors = file.headers().iter().zip(&data);
@@ -78,7 +78,7 @@ fn copied(file: &mut TensorFile) -> Vec<u8> {
     written(&tensors, file.metadata())
 }
 
-/// Every type that the format has, its bits, and our name for it.
+/// All types of the format, their bits, and our names.
 const DTYPES: [(&str, usize, &str); 22] = [
     ("BOOL", 8, "boolean"),
     ("F4", 4, "f4e2m1"),
@@ -114,14 +114,14 @@ fn every_type_is_read_and_written_as_it_was() {
         assert_eq!((&*header.name, header.element.name()), ("x", name));
         assert_eq!((header.data_bytes, *header.shape == [2, 4]), (bits, true));
         let again = copied(&mut opened);
-        // Spaces behind the header are all that differs.
+        // The only difference is the padding after the header.
         let start = bytes.len() - bits;
         let spaces = start.next_multiple_of(8) - start;
         assert_eq!(again.len(), bytes.len() + spaces);
         assert_eq!(&again[8..start], &bytes[8..start]);
         assert!(again[start..start + spaces].iter().all(|byte| *byte == b' '));
         assert_eq!(&again[start + spaces..], &bytes[start..]);
-        // The values of types without a name of ours are not those of their bits.
+        // Types that we lack do not have the values of their bits.
         let element = &opened.headers()[0].element;
         let has_value = !name.starts_with("f6e") && !name.ends_with("fnuz");
         assert_eq!(element.value_at(&[1; 8], 0).is_some(), has_value, "{name}");
@@ -317,7 +317,7 @@ fn a_stream_is_read_from_front_to_back() {
     whole.copy_to(1, &mut copied, &mut |_| ()).unwrap();
     assert_eq!(copied, [1, 2]);
     assert!(whole.load(0, &mut |_| ()).is_err());
-    // One that is not needed is passed over.
+    // A tensor that is not needed is skipped.
     assert_eq!(stream(file(header, 3)).load(1, &mut |_| ()).unwrap(), [1, 2]);
     let short = stream(file(header, 2)).load(1, &mut |_| ()).unwrap_err();
     assert!(short.to_string().contains("truncated"), "{short}");

@@ -1,4 +1,4 @@
-//! Frames: the spans and the data cover a file, in whatever order they are written.
+//! Skeletons: spans and data cover a file, in whatever order they are written.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use trundle_formats::{
     Described, FORMATS, Format, Header, NamedTensor, Order, StoredDType, TensorFile, crc32,
 };
 
-/// The file that comes of a skeleton and the data, written from the end to the start.
+/// A file assembled from its skeleton and data, written from the end to the start.
 fn backwards(
     format: &Format,
     tensors: &[NamedTensor<'_>],

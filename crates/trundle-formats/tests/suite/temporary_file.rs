@@ -1,5 +1,5 @@
-//! Removing temporary files takes every output of the process that is not finished: so it is tested in
-//! a process of its own.
+//! Removal of temporary files. It affects all unfinished outputs of the process, so it needs a process of its
+//! own.
 
 use std::fs;
 use std::io::Write;
@@ -19,7 +19,8 @@ fn what_is_unfinished_can_be_removed_before_the_process_ends() {
     let mut output = Output::create(&folder.path().join("out.npy"), false).unwrap();
     output.write_all(b"half").unwrap();
     assert_eq!(names().len(), 2);
-    // While outputs are renamed, it is too late; another output can be stopped again.
+    // While outputs are renamed, nothing is removed. Creating another temporary file makes removal possible
+    // again.
     begin_finishing().unwrap();
     assert_eq!(remove_temporary_files(|| unreachable!()), None);
     assert_eq!(names().len(), 2);
@@ -29,7 +30,7 @@ fn what_is_unfinished_can_be_removed_before_the_process_ends() {
     assert!(is_told && begin_finishing().is_err());
     assert_eq!(names(), ["finished.npy"]);
     assert!(output.finish().is_err());
-    // Nothing may be left by what goes on until the process has ended.
+    // After the removal, nothing new may be created until the process ends.
     assert!(Output::create(&folder.path().join("late.npy"), false).is_err());
     assert!(Output::check(&folder.path().join("late.npy"), false).is_err());
     assert_eq!(names(), ["finished.npy"]);
