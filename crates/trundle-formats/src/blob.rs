@@ -1,7 +1,6 @@
 //! Random access to bytes from several threads: a file, or bytes in memory.
 //!
-//! Atomic replacement of outputs and locking against other processes are elsewhere: see
-//! [`Output`](crate::Output) and [`TemporaryFile`](crate::TemporaryFile).
+//! For atomic outputs and locks see [`Output`](crate::Output) and [`TemporaryFile`](crate::TemporaryFile).
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -10,8 +9,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Identifies the content of a blob, to detect changes between runs.
 ///
-/// Paths are not part of it, because they differ between mounts and machines. The samples distinguish files
-/// of equal size and time.
+/// Paths are excluded, because they differ between machines. Samples distinguish files of equal size and
+/// time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobIdentity {
     /// Size in bytes.
@@ -85,11 +84,11 @@ pub trait Blob: Debug + Send + Sync {
     /// Announces that the bytes at `offset` are not needed soon.
     fn forget(&self, _offset: u64, _bytes: u64) {}
 
-    /// Announces the number of threads that will read at the same time. A blob with compressed chunks caches
-    /// a chunk for each of them.
+    /// Sets the number of threads that will read at the same time, which determines how many decoded chunks
+    /// are cached.
     fn expect_readers(&self, _readers: usize) {}
 
-    /// Returns whether each contiguous range has to be written with one call, because chunks are encoded as a
+    /// Returns whether each contiguous range should be written with one call, because chunks are encoded as a
     /// whole.
     fn takes_whole(&self) -> bool {
         false
@@ -236,8 +235,8 @@ impl Blob for File {
 
     /// Writes the pages to disk and drops them from the page cache.
     ///
-    /// Otherwise a file that is used once evicts pages that other programs need, and fresh pages cost more
-    /// than reused ones. On systems other than Linux this does nothing.
+    /// A file that is used once would evict pages that other programs need, and fresh pages cost more than
+    /// reused ones. On systems other than Linux this does nothing.
     #[cfg(target_os = "linux")]
     fn forget(&self, offset: u64, bytes: u64) {
         let bytes = std::num::NonZeroU64::new(bytes);

@@ -30,9 +30,9 @@ static BEGUN: Mutex<Vec<Weak<BucketOutput>>> = Mutex::new(Vec::new());
 
 /// A store that is being written to a bucket.
 ///
-/// Objects cannot be renamed, so chunks are written under their final keys. The metadata is written when the
-/// store is [finished](BucketOutput::finish), that of the root last; before that, readers find no store.
-/// Dropping an unfinished store removes all its objects unless it is [kept](BucketOutput::keep).
+/// Objects cannot be renamed, so chunks are written under their final keys. [`finish`](BucketOutput::finish)
+/// then writes the metadata, of the root last, which makes the store visible. Dropping an unfinished store
+/// removes its objects unless it is [kept](BucketOutput::keep).
 #[derive(Debug)]
 pub(crate) struct BucketOutput {
     objects: Objects,
@@ -46,8 +46,8 @@ pub(crate) struct BucketOutput {
     writing: RwLock<()>,
 }
 
-/// Removes the unfinished stores of this process that are not kept, before a signal ends the program. Threads
-/// that write to one of them then wait for that end.
+/// Removes the unfinished stores of this process that are not kept, before a signal ends it. Threads that
+/// write to them wait for the end.
 pub(crate) fn remove_begun() {
     let begun = std::mem::take(&mut *BEGUN.lock().unwrap_or_else(PoisonError::into_inner));
     for output in begun.iter().filter_map(Weak::upgrade) {

@@ -32,7 +32,7 @@ pub(crate) enum Codec {
         /// Blosc's type size, if it differs from the bytes of the tensor's elements.
         element_bytes: Option<usize>,
     },
-    /// Groups the first bytes of all elements, then the second bytes, and so on.
+    /// Groups the first bytes of all elements, the second bytes, and so on.
     Shuffle {
         element_bytes: usize,
     },
@@ -135,8 +135,8 @@ impl Codecs {
         self.0.iter().map(of_codec).sum()
     }
 
-    /// Estimates the time that one core takes to encode a byte of a chunk, in picoseconds. Depending on the
-    /// data, it can be a quarter or four times as long.
+    /// Estimates the time that one core takes to encode a byte of a chunk, in picoseconds, within a factor of
+    /// four.
     pub fn encoding_picoseconds(&self) -> u64 {
         let of_level = |level: u8, [low, usual, high]: [u64; 3]| match level {
             0..=3 => low,

@@ -17,17 +17,17 @@ pub struct Header {
     pub shape: Shape,
     /// Order of the packed elements.
     pub order: Order,
-    /// Offset of the data from the start of the file, in bytes; `None` if the data is compressed and can only
-    /// be read from front to back.
+    /// Offset of the data from the start of the file, in bytes; `None` for compressed data, which is read
+    /// from front to back.
     pub data_offset: Option<u64>,
     /// Bytes of the data.
     pub data_bytes: usize,
     /// Sizes of a chunk, each at least 1, if the data is in chunks.
     ///
-    /// The data at `data_offset` is then one chunk after another, in row-major order of the chunks. The
-    /// elements of a chunk are row-major, or in the order of `encoding`. Chunks at the edges have full size;
-    /// elements beyond the tensor are padding. [`TensorFile::load`](crate::TensorFile::load) returns the
-    /// elements as one contiguous tensor.
+    /// The data at `data_offset` is then one chunk after another, in row-major order of the chunks; elements
+    /// of a chunk are row-major, or in the order of `encoding`. Chunks at the edges have full size, with
+    /// padding beyond the tensor. [`TensorFile::load`](crate::TensorFile::load) returns one contiguous
+    /// tensor.
     pub chunk: Option<Vec<usize>>,
     /// Encoding of the chunks, if there are any.
     pub encoding: Option<Encoding>,

@@ -15,8 +15,8 @@ pub(crate) struct HeaderReader<'a> {
 }
 
 impl<'a> HeaderReader<'a> {
-    /// Creates a reader at the start of `source` that reads at most `most` bytes. A seekable source is read
-    /// ahead and left at any position. A stream is left after the bytes that were read.
+    /// Creates a reader of at most `most` bytes. A seekable source is read ahead; a stream is left after the
+    /// bytes that were read.
     pub(crate) fn new(source: &'a mut Source, most: u64) -> HeaderReader<'a> {
         let input: Box<dyn Read + 'a> = match source.length() {
             Some(_) => Box::new(BufReader::new(source)),

@@ -71,9 +71,9 @@ pub enum Removal {
     Failed(PathBuf, io::Error),
 }
 
-/// Lists the temporary files in `folder`, grouped by run; with `output_tag`, only those of that output.
+/// Lists the temporary files in `folder` by run, optionally only those of one output.
 ///
-/// If `folder` is the URL of a bucket, lists the unfinished stores there and in its subfolders.
+/// For the URL of a bucket, lists the unfinished stores there and in its subfolders.
 ///
 /// # Errors
 /// If the folder or the bucket cannot be read.
@@ -217,7 +217,6 @@ impl Leftover {
     }
 }
 
-/// Returns the size of all files in a folder and its subfolders, in bytes.
 fn bytes_below(path: &Path) -> u64 {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     let bytes = entries.filter_map(|entry| match entry.metadata().ok()? {

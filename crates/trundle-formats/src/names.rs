@@ -1,7 +1,7 @@
 //! Names of tensors, and how messages show names and other strings of files.
 //!
-//! The errors of this crate and of `trundle-models` escape strings of files with [`Shown`], and the program
-//! escapes each line of output again. JSON output keeps names unchanged.
+//! Errors of this crate and of `trundle-models` escape such strings with [`Shown`], and the program escapes
+//! each line of output again. JSON output keeps names unchanged.
 
 use std::fmt::{self, Write};
 

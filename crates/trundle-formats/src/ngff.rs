@@ -1,7 +1,7 @@
 //! Axes in OME-NGFF metadata, versions 0.3 to 0.5: the multi-resolution images of a group.
 //!
-//! Source: "multiscales" metadata of OME-NGFF 0.4 and 0.5. An entry of `multiscales` has the `axes` of all
-//! its arrays. For each array, by its path, it has transformations with a number for each axis.
+//! Source: "multiscales" metadata of OME-NGFF 0.4 and 0.5. An entry has the `axes` of all its arrays, and for
+//! each array, by path, transformations with a number for each axis.
 
 use serde_json::Value;
 

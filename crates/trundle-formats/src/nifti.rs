@@ -1,11 +1,11 @@
 //! The formats NIfTI-1 and NIfTI-2 of the Neuroimaging Informatics Technology Initiative: one tensor after a
 //! header of fixed length.
 //!
-//! Single files (`.nii`, magic `n+1` or `n+2`) are read in either byte order. Pairs of header and image
-//! (`.hdr`, `.img`) and compressed files (`.nii.gz`) are refused. NIfTI lists the sizes with the fastest axis
-//! x first; they are reversed, so that x, y, z, t becomes shape [t, z, y, x]. Numbers are moved as stored.
-//! Their scaling (`scl_slope`, `scl_inter`) becomes metadata if it has an effect. A warning names other
-//! fields in use, such as the affine transformation. Fields that the format declares unused are ignored.
+//! Single files (`.nii`, magic `n+1` or `n+2`) are read in either byte order. Pairs (`.hdr`, `.img`) and
+//! compressed files (`.nii.gz`) are refused. Sizes are reversed, as NIfTI lists the fastest axis first: x, y,
+//! z, t becomes shape [t, z, y, x]. Numbers are moved as stored; their scaling (`scl_slope`, `scl_inter`)
+//! becomes metadata if it has an effect. A warning names other fields in use, such as the affine
+//! transformation.
 //!
 //! <https://nifti.nimh.nih.gov/pub/dist/src/niftilib/nifti1.h>,
 //! <https://nifti.nimh.nih.gov/pub/dist/doc/nifti2.h>

@@ -35,7 +35,6 @@ pub(crate) const FORMAT: Format = Format {
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// Longest header that is read or written, in bytes.
 const MAX_HEADER_BYTES: usize = 1 << 20;
 
 /// Alignment of the data, for memory mapping.

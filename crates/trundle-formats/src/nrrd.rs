@@ -1,9 +1,9 @@
 //! The format of Teem's rasters: one tensor, after a text header that ends with an empty line.
 //!
-//! Only uncompressed data after the header (`encoding: raw`) is read, of every type. NRRD lists the sizes
-//! with the fastest axis first; they are reversed. Pairs (`key:=value`) become metadata. Fields about the
-//! space around the tensor, such as spacings and directions, are skipped. Unknown fields are refused, as in
-//! Teem. Field names and keywords are case-insensitive. Bytes after the data are ignored.
+//! Only uncompressed data after the header (`encoding: raw`) is read, of every type. Sizes are reversed, as
+//! NRRD lists the fastest axis first. Pairs (`key:=value`) become metadata. Fields about the space around the
+//! tensor, such as spacings and directions, are skipped; unknown fields are refused, as in Teem. Names and
+//! keywords are case-insensitive. Bytes after the data are ignored.
 //!
 //! <https://teem.sourceforge.net/nrrd/format.html>
 
@@ -37,7 +37,6 @@ pub(crate) const FORMAT: Format = Format {
 const MAGIC: &[u8] = b"NRRD000";
 const VERSIONS: [&[u8]; 5] = [b"1", b"2", b"3", b"4", b"5"];
 
-/// Longest header that is read, in bytes.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
 
 /// Largest rank, as in Teem (`NRRD_DIM_MAX`).
@@ -142,7 +141,6 @@ struct Lines {
 }
 
 impl Lines {
-    /// Reads the header up to its empty line.
     fn read(reader: &mut HeaderReader<'_>) -> Result<Lines, Problem> {
         const PART: &str = "the header";
         check_magic(reader)?;

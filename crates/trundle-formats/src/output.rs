@@ -25,7 +25,7 @@ const MAX_LINKS: usize = 40;
 
 /// An output being written: a file, or a folder of a folder-based format.
 ///
-/// It has a temporary name next to its final path until [`Output::finish`] renames it. Dropping it before
+/// Until [`Output::finish`] renames it, it has a temporary name in the same folder. Dropping it earlier
 /// removes it.
 ///
 /// A symbolic link is followed, and its target replaced. An overwritten file passes its permissions on to the
@@ -35,7 +35,6 @@ pub struct Output {
     path: PathBuf,
     overwrite: bool,
     target: Target,
-    /// Whether everything written so far is on disk.
     is_synced: bool,
 }
 
@@ -79,7 +78,7 @@ impl Output {
         check().map_err(|problem| Error::at(path, "stdout", problem))
     }
 
-    /// Checks like [`Output::check`] that an output in `format` can be created, be it a file or a folder.
+    /// Checks like [`Output::check`] that an output in `format`, a file or a folder, can be created.
     ///
     /// # Errors
     /// As [`Output::check`]. A folder is overwritten only if it has the same format.
@@ -100,8 +99,8 @@ impl Output {
         check().map_err(|problem| Error::at(path, "stdout", problem))
     }
 
-    /// Begins the output at `path` in `format`, which may be a folder-based one. A later run with the same
-    /// `tag` can resume the file; see [`Output::create_tagged`]. A folder is always begun anew.
+    /// Begins the output at `path` in `format`. A file can be resumed by a later run with the same `tag`, see
+    /// [`Output::create_tagged`]; a folder is always begun anew.
     ///
     /// # Errors
     /// As [`Output::create_tagged`] and [`Output::check_as`].
@@ -144,8 +143,8 @@ impl Output {
         Ok(Output { path: path.to_owned(), overwrite, target, is_synced: false })
     }
 
-    /// Begins the output like [`Output::create`], under a name by which a later run with the same `tag` can
-    /// find the file if this run ends early and [keeps](Output::keep) it.
+    /// Begins the output like [`Output::create`], under a name by which a later run with the same `tag` finds
+    /// the file if this run [keeps](Output::keep) it.
     ///
     /// # Errors
     /// As [`Output::create`], and [`Problem::Busy`] if another process writes the file.
@@ -161,7 +160,7 @@ impl Output {
     }
 
     /// Returns the folder for the output and its temporary files; `None` for stdout, a pipe or a device. For
-    /// an output in a bucket, this is the system's folder of temporary files.
+    /// a bucket, it is the system's temporary folder.
     pub fn folder(path: &Path) -> Option<PathBuf> {
         if url_of(path).is_some() {
             return Some(std::env::temp_dir());
@@ -445,8 +444,8 @@ fn find(place: &Path, overwrite: bool) -> Result<Found, Problem> {
     }
 }
 
-/// Returns whether `path` is a pipe or a device. It must be tested before links are followed, because the
-/// links of `/dev/stdout` and `/dev/fd` do not name a real path.
+/// Returns whether `path` is a pipe or a device. Links are not resolved by this program here, because those
+/// of `/dev/stdout` and `/dev/fd` do not contain a real path.
 fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }

@@ -25,8 +25,7 @@ pub(crate) const PLANNED: &str = "planned";
 
 /// An output written by several processes, under a temporary name next to its final path.
 ///
-/// A second folder next to it, the work folder, holds what the processes share: the files of passes, and
-/// notes on which parts of the work are done.
+/// The work folder next to it holds what the processes share: files of passes, and notes on finished parts.
 #[derive(Debug)]
 pub(crate) struct SharedFolder {
     place: PathBuf,
@@ -79,8 +78,8 @@ impl SharedFolder {
         // `begin` has already checked whether the output may be overwritten.
         let mut shared = SharedFolder::at(format, path, true, tag)?;
         shared.overwrite = overwrite;
-        // After an exchange, the replaced folder has the name `part` until it is removed, and the process
-        // that exchanged them may have ended before that. The id tells the new output from the old one.
+        // After an exchange, the replaced folder is at `part` until it is removed. If the process ended
+        // before that, only the id shows that the output is finished.
         let is_finished = id.is_some() && id == id_of(&shared.place).as_deref();
         match !is_finished && shared.take()? && shared.part.exists() {
             true => Ok(Ok(shared)),

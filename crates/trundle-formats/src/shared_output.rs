@@ -18,10 +18,10 @@ use crate::{Blob, Error, FileSkeleton, Format, Output, Problem};
 
 /// An output that several processes write, and that one of them [finishes](SharedOutput::finish).
 ///
-/// Until then it has a temporary name and survives the end of any process. The files of passes and the notes
-/// on finished parts are shared as well. Two processes may write the same part.
+/// Until then it has a temporary name and remains if processes end. They also share the files of passes and
+/// notes on finished parts. Two processes may write the same part.
 ///
-/// While a process holds one in a folder, [`leftovers`](crate::leftovers) reports it as in use.
+/// While a process holds one, [`leftovers`](crate::leftovers) reports it as in use (not in a bucket).
 #[derive(Debug)]
 pub struct SharedOutput {
     path: PathBuf,
@@ -91,8 +91,8 @@ impl SharedOutput {
         })
     }
 
-    /// Removes what exists of the output at `path` with this `tag`. If it is finished, removes only the
-    /// shared files that the finishing process did not remove before it ended.
+    /// Removes the output at `path` with this `tag`. If it is finished, removes only shared files that the
+    /// finishing process left behind.
     ///
     /// # Errors
     /// [`Error`] if it cannot be opened; [`Problem::Busy`] if a process writes it.

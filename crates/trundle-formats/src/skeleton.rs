@@ -163,7 +163,6 @@ pub(crate) fn is_whole(tensors: &[Described<'_>]) -> bool {
 pub struct Span {
     /// Offset from the start of the file, in bytes.
     pub offset: u64,
-    /// The bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -200,7 +199,6 @@ struct Crc32Field {
     /// Index of the span, and offset of the field in it.
     span: usize,
     at: usize,
-    /// Index of the tensor.
     tensor: usize,
     /// CRC-32 of the bytes before the data.
     before: u32,
@@ -214,8 +212,7 @@ impl FileSkeleton {
         self.bytes
     }
 
-    /// Returns the file offset of each tensor's data, in bytes. The order is that in which the tensors were
-    /// given, which is also their order in the file.
+    /// Returns the file offset of each tensor's data, in bytes, in the order of the tensors.
     pub fn data_offsets(&self) -> &[u64] {
         &self.data_offsets
     }
@@ -290,8 +287,8 @@ impl FileSkeleton {
         Ok(())
     }
 
-    /// Marks the 4 bytes at `at` of the next span as the CRC-32 of some bytes followed by the data of tensor
-    /// `tensor`. `before` is the CRC-32 of the bytes alone.
+    /// Marks the 4 bytes at `at` of the next span as the CRC-32 of known bytes, whose own is `before`, and
+    /// the data of `tensor`.
     pub(crate) fn expect_crc32(&mut self, at: usize, tensor: usize, before: u32) {
         self.crc32s.push(Crc32Field { span: self.spans.len(), at, tensor, before });
     }

@@ -169,9 +169,9 @@ impl Source {
     }
 }
 
-/// Reads the next `bytes` bytes of `reader`, or fewer if it ends. `left` is the number of bytes known to be
-/// there; beyond them, reserves at most twice the bytes that have arrived. Calls `progress` with the bytes
-/// read so far.
+/// Reads the next `bytes` bytes of `reader`, or fewer if it ends. Reserves the `left` bytes known to be
+/// there, and beyond them at most twice the bytes that have arrived. Calls `progress` with the bytes read so
+/// far.
 pub(crate) fn read_data(
     reader: &mut impl Read,
     bytes: usize,

@@ -52,8 +52,7 @@ impl ByteOrder {
 }
 
 impl StoredDType {
-    /// Creates the type of a tensor made by the program, or of a file that does not state its type: in the
-    /// machine's byte order, packed types in their default bit order.
+    /// Creates a type in the machine's byte order, packed types in their default bit order.
     ///
     /// Types unknown to .npy are described there by their bits: bf16 as `<u2`, the f8 types and packed ones
     /// as `|u1`.
@@ -137,8 +136,8 @@ impl StoredDType {
         self.descr == format!("'|{}'", self.name) && self.name.starts_with('V')
     }
 
-    /// Returns whether a file with the type `stated` may hold this type, written by `ml_dtypes`. It stores
-    /// its types as void, except for f8e5m2, which it stores as a float of one byte.
+    /// Returns whether `stated` is how `ml_dtypes` stores this type: as void, but f8e5m2 as a float of one
+    /// byte.
     fn is_in_void(&self, stated: &StoredDType) -> bool {
         let is_own = bits_of(self.dtype) != self.dtype && self.width == stated.width;
         is_own && (stated.is_void() || self.dtype == DType::F8E5M2 && stated.name == "float8")

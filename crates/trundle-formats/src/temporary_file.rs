@@ -68,7 +68,7 @@ pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
     Some(registry.files.values().any(|kept| *kept))
 }
 
-/// Disables [`remove_temporary_files`] because the outputs are complete and are about to be renamed.
+/// Disables [`remove_temporary_files`] before complete outputs are renamed.
 ///
 /// If the program ended between two renames, some outputs would be new and some old; if it ended after the
 /// last, a finished job would look like an interrupted one. Lasts until the process creates another temporary
@@ -109,8 +109,8 @@ pub(crate) fn remove(path: &Path) {
 /// Time for which a thread waits for the program to end.
 const END_WAIT: Duration = Duration::from_secs(10);
 
-/// Blocks the calling thread if the program has [removed](remove_temporary_files) its files and is about to
-/// end, so that it reports no errors about them.
+/// If the program has [removed](remove_temporary_files) its files, blocks until it ends, so that the thread
+/// reports no errors about them.
 pub(crate) fn wait_for_end() {
     if registry().stage == Stage::Removed {
         std::thread::sleep(END_WAIT);
@@ -161,7 +161,6 @@ impl Entry {
         done
     }
 
-    /// Returns whether the file is no longer registered.
     pub(crate) fn is_ended(&self) -> bool {
         !registry().files.contains_key(&self.0)
     }

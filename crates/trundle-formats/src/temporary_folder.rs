@@ -55,8 +55,8 @@ impl TemporaryFolder {
         self.own.as_ref().map_or(Ok(()), sync_below)
     }
 
-    /// Renames the folder to `place`. Replaces what exists there only if `overwrite` is set, and a folder
-    /// only if it has the same format. If renaming fails, keeps the result under another name.
+    /// Renames the folder to `place` like [`rename_to_place`], and removes what it replaces. If renaming
+    /// fails, keeps the result under another name.
     pub(crate) fn persist(
         self,
         place: &Path,
@@ -136,8 +136,8 @@ pub(crate) fn sync_below(folder: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Renames the folder at `path` to `place`. Replaces what exists there only if `overwrite` is set, and a
-/// folder only if it has the same format. Returns the new path of the replaced file or folder.
+/// Renames the folder at `path` to `place`. Replaces an existing file or folder only if `overwrite` is set, a
+/// folder only by one of the same format; returns its new path.
 pub(crate) fn rename_to_place(
     path: &Path,
     place: &Path,
@@ -195,8 +195,8 @@ fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, 
             },
         }
     }
-    // Without an atomic exchange, `place` is missing for a moment. The old folder gets a name of a finished
-    // result, which no process removes.
+    // Without an atomic exchange, `place` is missing for a moment. The old folder is kept under a name that
+    // no process removes.
     let aside = free_name(path).ok_or_else(|| renaming(io::ErrorKind::AlreadyExists.into()))?;
     fs::rename(place, &aside).map_err(renaming)?;
     match fs::rename(path, place).map_err(renaming) {

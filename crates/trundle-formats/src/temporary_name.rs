@@ -8,8 +8,8 @@ use crate::crc32;
 /// Prefix of all names.
 const PREFIX: &str = ".trundle-";
 
-/// Longest output tag, in bytes. It keeps the names below the limits of file systems: 255 bytes on most, 143
-/// on some encrypting ones.
+/// Longest output tag, in bytes. Names stay below the limits of file systems: 255 bytes, or 143 with some
+/// encryption.
 const NAME_BYTES: usize = 90;
 
 /// Separates a cut name from its CRC-32. No escape sequence looks like this.
@@ -98,8 +98,8 @@ pub(crate) fn random_tag(output_tag: &str) -> String {
 
 /// Returns the output tag for a file name, as used in the names of temporary files.
 ///
-/// Control characters, `%` and bytes that are not UTF-8 become `%` and two hexadecimal digits. A name that is
-/// too long is cut and ends with the CRC-32 of the whole name.
+/// Control characters, `%` and invalid UTF-8 become `%` and two hexadecimal digits. A long name is cut and
+/// ends with the CRC-32 of the whole name.
 pub(crate) fn output_tag(name: &OsStr) -> String {
     let bytes = name.as_encoded_bytes();
     let mut tag = String::with_capacity(bytes.len());

@@ -109,8 +109,7 @@ impl TensorFile {
         Ok(TensorFile { file: file_name(shown, "stdin"), format, contents })
     }
 
-    /// Reads a file from `reader`, once and from front to back. `name` is used in messages, and as the name
-    /// of the tensor in formats without names.
+    /// Reads a file from `reader`, from front to back. `name` is used in messages and for unnamed tensors.
     ///
     /// # Errors
     /// As [`TensorFile::open_as`], except that truncated data is detected only when it is loaded. Formats
@@ -124,8 +123,7 @@ impl TensorFile {
         TensorFile::from_source(format, hint, Source::stream(name, Box::new(reader)))
     }
 
-    /// Reads a file in memory. `name` is used in messages, and as the name of the tensor in formats without
-    /// names.
+    /// Reads a file in memory. `name` is used in messages and for unnamed tensors.
     ///
     /// # Errors
     /// As [`TensorFile::open_as`].
@@ -167,8 +165,8 @@ impl TensorFile {
         self.contents.unreadable()
     }
 
-    /// Reads a stream to its end, so that the writing process does not fail with a broken pipe, and checks
-    /// that the stream is complete. Does nothing for files.
+    /// Reads a stream to its end, which spares its writer a broken pipe, and checks that it is complete. Does
+    /// nothing for files.
     ///
     /// # Errors
     /// [`Error`] if the stream cannot be read or is truncated.
@@ -183,8 +181,8 @@ impl TensorFile {
         self.contents.metadata()
     }
 
-    /// Returns the annotations of the tensor at `index`. If the tensor is the whole file, the attributes
-    /// include the file's metadata.
+    /// Returns the annotations of the tensor at `index`. Those of a whole-file tensor include the file's
+    /// metadata.
     ///
     /// # Panics
     /// If `index` is not below the number of headers.

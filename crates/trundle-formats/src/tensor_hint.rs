@@ -4,7 +4,7 @@ use trundle_core::{Shape, Width};
 
 use crate::{Header, Order, Problem, StoredDType};
 
-/// Describes a tensor beyond what its file states. The default adds nothing.
+/// Describes a tensor beyond what its file states.
 ///
 /// - Raw bytes need an element type and a shape.
 /// - An .npy file may store the bits of a type that it cannot state. It is read as `element` if its own type

@@ -14,7 +14,6 @@ use crate::{
     Annotations, Blob, Header, Problem, Progress, StoredDType, TensorHint, Unreadable, attributes,
 };
 
-/// Buffer size for copying.
 const PART_BYTES: usize = 256 << 10;
 
 pub(super) struct Datasets {

@@ -24,7 +24,6 @@ pub(crate) struct Member {
     pub crc32: u32,
 }
 
-/// How the member is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
     Stored,

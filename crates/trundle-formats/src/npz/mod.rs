@@ -1,9 +1,9 @@
 //! The format of `numpy.savez`: a zip archive with an .npy file for each tensor.
 //!
 //! Stored and deflated members are read, also with Zip64. The archive is not trusted: members must not
-//! overlap, so that no data counts twice; names must stay inside the folder of extraction; and the directory
-//! must agree with the local headers, .npy headers and CRC-32. Bytes after the data of a member are skipped
-//! with a warning. Members that are not .npy files, or contain Python objects, are listed as unreadable.
+//! overlap, so that no data counts twice; names must stay inside the folder of extraction; the directory must
+//! agree with the local headers, .npy headers and CRC-32. Bytes after a member's data are skipped with a
+//! warning. Members with Python objects or in other formats are listed as unreadable.
 //!
 //! Members are written stored, as `numpy.savez` does, but with the data aligned to 64 bytes for memory
 //! mapping.

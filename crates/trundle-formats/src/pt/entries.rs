@@ -10,8 +10,8 @@ const MAX_DEPTH: usize = 64;
 /// Limits for the number of objects in dicts, lists and tuples, and for the bytes of all their names and
 /// texts.
 ///
-/// A pickle can reference one object from many places, and the names of nested objects repeat their keys, so
-/// both can be far larger than the pickle.
+/// Both can be far larger than the pickle: it can reference one object from many places, and the names of
+/// nested objects repeat their keys.
 const MAX_ENTRIES: usize = 1 << 18;
 const MAX_TEXT_BYTES: usize = 1 << 26;
 

@@ -1,14 +1,13 @@
 //! The format of `torch.save`: a zip archive with a pickle of the objects, and a stored member for each
 //! storage.
 //!
-//! The pickle is parsed, never executed. The reader supports what `torch.save` uses for tensors and
-//! parameters in dicts, lists and tuples, such as a state dict. A tensor's name is its keys, joined with
-//! dots. Tensors that are not row-major in their storage, and objects of other kinds, are listed as
-//! unreadable. Numbers, strings and booleans become metadata. Several tensors may share a storage. CRC-32
-//! values are not checked.
+//! The pickle is parsed, never executed. The reader supports tensors and parameters in dicts, lists and
+//! tuples, such as a state dict. A tensor's name is its keys, joined with dots. Tensors that are not
+//! row-major in their storage, and other objects, are listed as unreadable. Numbers, strings and booleans
+//! become metadata. Several tensors may share a storage. CRC-32 values are not checked.
 //!
-//! The reader ignores information that does not affect elements: devices, `requires_grad`, gradient hooks,
-//! attributes of dicts (`_metadata` of a state dict), and the archive's `version`.
+//! Ignored, as they do not affect elements: devices, `requires_grad`, gradient hooks, attributes of dicts
+//! (`_metadata` of a state dict), and the archive's `version`.
 //!
 //! <https://docs.pytorch.org/docs/main/notes/serialization.html>
 
@@ -113,7 +112,6 @@ fn text(object: &Object) -> Option<String> {
     }
 }
 
-/// Contents of a file.
 #[derive(Default)]
 struct Held {
     headers: Vec<Header>,

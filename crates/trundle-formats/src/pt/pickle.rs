@@ -1,8 +1,8 @@
 //! A parser for Python pickles that executes nothing: calls are only recorded.
 //!
-//! It supports the instructions of protocol 2 that Python's own writer uses for data, strings, numbers,
-//! tuples, lists, dicts and calls of named functions, and their equivalents up to protocol 5. All objects are
-//! in one list and refer to each other by index. An instruction creates at most one object.
+//! It supports what Python's own writer uses for data, strings, numbers, tuples, lists, dicts and calls of
+//! named functions, in protocols 2 to 5. All objects are in one list and refer to each other by index. An
+//! instruction creates at most one object.
 //!
 //! <https://github.com/python/cpython/blob/main/Lib/pickletools.py>
 
@@ -136,7 +136,6 @@ impl Machine<'_> {
         }
     }
 
-    /// Pops the objects above the last mark.
     fn pop_to_mark(&mut self) -> Result<Vec<Id>, Problem> {
         let mark = self.marks.pop().ok_or_else(|| self.malformed("no mark is set"))?;
         Ok(self.stack.split_off(mark))
@@ -150,7 +149,6 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Adds the top of the stack to the memo.
     fn remember(&mut self, key: u64) -> Result<(), Problem> {
         let id = self.pop()?;
         self.stack.push(id);

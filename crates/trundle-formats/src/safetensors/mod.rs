@@ -2,8 +2,8 @@
 //! row-major.
 //!
 //! As in the format's own library, the data must cover everything after the header without gaps or overlaps.
-//! Tensors are listed in the order of their data. They are written in the order in which they are given, as
-//! is `__metadata__`, so that files keep their order. Unknown keys are refused, because they would be lost.
+//! Tensors are listed in the order of their data. Tensors and `__metadata__` are written in the given order.
+//! Unknown keys are refused, because they would be lost.
 //!
 //! <https://huggingface.co/docs/safetensors>
 

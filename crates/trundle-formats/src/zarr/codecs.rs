@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use crate::codecs::{BLOSC_COMPRESSORS, BLOSC_SHUFFLES, Codec, MOST_LEVEL};
 use crate::{Codecs, Encoding};
 
-/// Returns the codecs of an array that its output can keep: compression and checksums, which reproduce their
-/// input bit for bit in any order of elements. `width` is the bytes of an element.
+/// Returns the codecs that an output can keep: compression and checksums, which are lossless in any order of
+/// elements. `width` is the bytes of an element.
 ///
-/// Codecs that are not kept are listed by name, with their replacement if there is one.
+/// The other codecs are listed by name, with their replacement if there is one.
 pub(super) fn encoding(
     stored: &[Value],
     shard: Option<Vec<usize>>,

@@ -1,8 +1,8 @@
 //! Zarr stores in folders and buckets: reads versions 2 and 3 and writes version 3, through [`trundle_zarr`].
 //!
-//! An array is a chunked tensor. A group has a tensor for each of its arrays, named by path. Reader and
-//! writer address the store as one sequence of bytes (`chunked/mod.rs`). The writer omits the bytes of chunks
-//! beyond the end of the tensor (`new_store.rs`).
+//! An array is a chunked tensor; a group has one for each of its arrays, named by path. Reader and writer
+//! address the store as one sequence of bytes (`chunked/mod.rs`), from which the writer omits elements beyond
+//! the end of the tensor (`new_store.rs`).
 
 mod arrays;
 mod codecs;

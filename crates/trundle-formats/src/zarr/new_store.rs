@@ -21,8 +21,8 @@ use crate::{Blob, ChunkedTensor, EncodedChunk, FileSkeleton, Problem, attributes
 /// The decoded shards or chunks of all arrays, one after another, each cut to the part inside the tensor: see
 /// [`ChunkedTensor`].
 ///
-/// A chunk that is written with one call goes directly to the codecs. Parts of other chunks are kept in an
-/// unnamed temporary file until the chunk is complete.
+/// A chunk written with one call goes directly to the codecs. Parts of chunks are kept in an unnamed
+/// temporary file until the chunk is complete.
 #[derive(Debug)]
 pub(super) struct NewStore {
     arrays: Vec<Array>,

@@ -40,8 +40,8 @@ const TYPES: [(DType, &str); 15] = [
     (DType::Complex128, "complex128"),
 ];
 
-/// Creates the skeleton of a store. A tensor that is the whole file becomes a root array, with the file's
-/// metadata as attributes. Other tensors become arrays in a group, at the paths given by their names.
+/// Creates the skeleton of a store. A whole-file tensor becomes a root array with the file's metadata as
+/// attributes. Other tensors become arrays in a group, with their names as paths.
 pub(super) fn skeleton(
     tensors: &[Described<'_>],
     metadata: &[(String, String)],
