@@ -9,7 +9,7 @@ use crate::attributes;
 pub struct Annotations {
     /// Name of each axis, if it has one; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
-    /// A JSON object; empty if there are no attributes.
+    /// A JSON object; empty without attributes.
     pub attributes: String,
     /// Bytes of the fill value, little-endian, if the file states one.
     pub fill: Option<Vec<u8>>,

@@ -16,7 +16,7 @@ use crate::bucket_objects::{Objects, in_memory};
 /// Prefix of the keys that exist only while a store is not finished.
 const UNFINISHED: &str = ".trundle-unfinished";
 
-/// Object that identifies the run that writes the store. All keys below the store's path belong to that run.
+/// Object that identifies the run writing the store. All keys below the store's path belong to that run.
 const CLAIM: &str = ".trundle-unfinished/claim";
 
 /// Name of the metadata objects, without which readers find no store.

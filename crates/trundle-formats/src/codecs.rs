@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The codecs of a chunked tensor, in the order in which encoding applies them.
+/// The codecs of a chunked tensor, in the order of encoding.
 ///
 /// Text form: `zstd:3`, `blosc:lz4:5:shuffle`, `gzip:6,crc32c`, `none`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::Shown;
 pub struct Error {
     /// The path, or `stdin` or `stdout`.
     pub file: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
 }
 
@@ -38,7 +38,7 @@ pub enum ExitClass {
     Refused,
 }
 
-/// What is wrong with a file.
+/// A problem with a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
@@ -61,7 +61,7 @@ pub enum Problem {
     UnknownEnding {
         /// The ending with its dot; empty if the path has none.
         ending: String,
-        /// The known endings, each with its dot; for an output, only those of writable formats.
+        /// The known endings, each with its dot; for an output, of writable formats only.
         known: Vec<String>,
     },
     /// The output exists.
@@ -110,7 +110,7 @@ pub enum Problem {
         format: &'static str,
         /// Name of the tensor.
         tensor: String,
-        /// What cannot be represented.
+        /// The property.
         why: String,
     },
     /// The number of CRC-32 values is wrong.
@@ -177,7 +177,7 @@ pub enum Problem {
     Member {
         /// Name of the member.
         member: String,
-        /// What is wrong with it.
+        /// The problem in it.
         problem: Box<Problem>,
     },
     /// A shape too large to be addressed.

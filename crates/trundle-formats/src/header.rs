@@ -56,7 +56,7 @@ trundle_core::fingerprint!(struct Header {
 pub struct Encoding {
     /// Sizes of a shard (a file of several chunks), if there are shards.
     pub shard: Option<Vec<usize>>,
-    /// Axes in the order in which a chunk stores them, slowest first; `None` for row-major.
+    /// Axes of a chunk in storage order, slowest first; `None` for row-major.
     pub order: Option<Vec<usize>>,
     /// The codecs that an output can keep.
     pub codecs: Codecs,

@@ -143,7 +143,7 @@ impl Output {
         Ok(Output { path: path.to_owned(), overwrite, target, is_synced: false })
     }
 
-    /// Begins the output like [`Output::create`], under a name by which a later run with the same `tag` finds
+    /// Begins the output like [`Output::create`], under a name with which a later run with the same `tag` finds
     /// the file if this run [keeps](Output::keep) it.
     ///
     /// # Errors
@@ -333,7 +333,7 @@ impl Write for Output {
     }
 }
 
-/// Creates a temporary file next to `place`, readable only by those who may read the file it replaces.
+/// Creates a temporary file next to `place` with the permissions of the file it replaces.
 fn temporary(
     place: &Path,
     found: &Found,
@@ -352,7 +352,7 @@ fn tag_of(place: &Path) -> String {
     output_tag(place.file_name().unwrap_or_default())
 }
 
-/// Returns the permissions of the replaced file, or those of a new file.
+/// Returns the permissions of the replaced file, or the default ones.
 #[cfg(unix)]
 fn permissions(found: &Found) -> Option<fs::Permissions> {
     use std::os::unix::fs::PermissionsExt;

@@ -22,7 +22,7 @@ pub struct Described<'a> {
     pub chunk: Option<&'a [usize]>,
     /// Sizes of a shard, likewise.
     pub shard: Option<&'a [usize]>,
-    /// Axes in the order in which a chunk stores them, slowest first; `None` for row-major.
+    /// Axes of a chunk in storage order, slowest first; `None` for row-major.
     pub chunk_order: Option<&'a [usize]>,
     /// Codecs of the chunks, if the format has chunks and the caller requests them.
     pub codecs: Option<&'a Codecs>,
@@ -62,7 +62,7 @@ trundle_core::fingerprint!(struct ChunkedTensor {
 });
 
 impl ChunkedTensor {
-    /// Returns the sizes of one write: a shard, or a chunk if there are no shards.
+    /// Returns the sizes of one write: a shard, or a chunk without shards.
     pub fn at_once(&self) -> &[usize] {
         self.shard.as_deref().unwrap_or(&self.chunk)
     }
@@ -82,7 +82,7 @@ impl ChunkedTensor {
         self.shard.as_deref()
     }
 
-    /// Returns the axes in the order in which a chunk stores them, slowest first; `None` for row-major.
+    /// Returns the axes of a chunk in storage order, slowest first; `None` for row-major.
     pub fn order(&self) -> Option<&[usize]> {
         self.order.as_deref()
     }

@@ -179,8 +179,8 @@ impl StoredDType {
         self.byte_order
     }
 
-    /// Returns the name for messages: that of the [`DType`] if it has one, else numpy's: `U3` (characters),
-    /// `S3` and `V8` (bytes; `V` also for structured types), `datetime64[ns]`, `float128`.
+    /// Returns the name for messages: of the [`DType`] if it has one, else numpy's: `U3` (characters), `S3`
+    /// and `V8` (bytes; `V` also for structured types), `datetime64[ns]`, `float128`.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -109,7 +109,7 @@ pub(crate) fn remove(path: &Path) {
 /// Time for which a thread waits for the program to end.
 const END_WAIT: Duration = Duration::from_secs(10);
 
-/// If the program has [removed](remove_temporary_files) its files, blocks until it ends, so that the thread
+/// Blocks until the program ends if it has [removed](remove_temporary_files) its files, so that the thread
 /// reports no errors about them.
 pub(crate) fn wait_for_end() {
     if registry().stage == Stage::Removed {
@@ -205,7 +205,7 @@ impl TemporaryFile {
 
     /// Opens and locks the file of [`TemporaryFile::path_of`].
     ///
-    /// A resumed file is [kept](TemporaryFile::keep). A new file has `permissions` less the umask, or else
+    /// A resumed file is [kept](TemporaryFile::keep). A new file has `permissions` less the umask, by default
     /// those of a private file.
     ///
     /// # Errors

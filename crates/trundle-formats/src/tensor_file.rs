@@ -64,7 +64,7 @@ impl TensorFile {
         TensorFile::open_from(Format::of_ending(path), hint, path)
     }
 
-    /// Opens the file in the given format, or in that of its first bytes if `format` is `None`.
+    /// Opens the file in the given format. `None` selects the format by the first bytes.
     ///
     /// With an offset in the hint, the file is then read as raw bytes. So is a file that no format recognises, if
     /// the hint has a type or shape. Any other stream of unknown format is read as .npy.

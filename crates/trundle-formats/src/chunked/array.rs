@@ -19,7 +19,7 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
 
     fn chunk_bytes(&self) -> usize;
 
-    /// Returns the axes in the order in which a chunk stores them, slowest first; `None` for row-major.
+    /// Returns the axes of a chunk in storage order, slowest first; `None` for row-major.
     fn order(&self) -> Option<&[usize]> {
         None
     }

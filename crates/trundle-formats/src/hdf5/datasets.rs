@@ -33,7 +33,7 @@ struct Placed {
     chunked: Vec<Option<usize>>,
     unstored: Vec<(u64, Unstored)>,
     arrays: Vec<(u64, Box<Chunked>)>,
-    /// Next free offsets. Those of chunks are relative until the size of all other data is known.
+    /// Next free offsets. Chunk offsets are relative until the size of all other data is known.
     unstored_end: u64,
     chunks_end: u64,
 }

@@ -104,7 +104,8 @@ impl Read for Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// Returns the number of remaining bytes that are certain to exist: those of an uncompressed member.
+    /// Returns the remaining bytes of an uncompressed member, which are certain to exist; 0 for a compressed
+    /// one.
     pub(crate) fn stored(&self) -> u64 {
         match self.input {
             Input::Stored(_) => self.left,

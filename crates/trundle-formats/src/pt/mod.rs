@@ -40,7 +40,7 @@ pub(crate) const FORMAT: Format = Format {
     holds_one: false,
     keeps: Keeps::OfFile,
     states_column_major: false,
-    // The first bytes are those of a zip archive, as which .npz files are recognised.
+    // A file that begins like a zip archive is taken for an .npz.
     begins: |_| false,
     open,
     skeleton: None,

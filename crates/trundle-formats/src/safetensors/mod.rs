@@ -91,8 +91,7 @@ fn read_header_text(source: &mut Source) -> Result<Vec<u8>, Problem> {
     }
 }
 
-/// Returns the headers in the order of the tensors' data, which begins at `start`. Checks that there are no
-/// gaps or overlaps.
+/// Returns the headers in the order of the tensors' data, which begins at `start`. Refuses gaps and overlaps.
 fn headers(mut tensors: Vec<(String, Entry)>, start: u64) -> Result<Vec<Header>, Problem> {
     // Tensors without data keep the order of the header.
     tensors.sort_by_key(|(_, entry)| entry.data_offsets);

@@ -50,7 +50,7 @@ impl Arrays {
                 array.attributes.insert(FILL_VALUE.to_owned(), mask);
             }
             if array.path.is_empty() {
-                // The attributes of a root array are those of the store.
+                // A root array has the store's attributes.
                 attributes = std::mem::take(&mut array.attributes);
             }
             let of_pyramid = axis_names.remove(&array.path).unwrap_or_default();

@@ -38,7 +38,7 @@ struct Array {
     /// Offset at which the array's chunks begin.
     begin: u64,
     sizes: Vec<usize>,
-    /// Sizes of a shard, or of a chunk if there are no shards.
+    /// Sizes of a shard, or of a chunk without shards.
     chunk: Vec<usize>,
     /// Sizes of the chunks within a shard, which can be read separately.
     read: Vec<usize>,
@@ -140,8 +140,8 @@ fn written(error: Error) -> Problem {
 
 impl Array {
     fn around(&self, offset: u64) -> Chunk<'_> {
-        // `outer` counts indices within the chunk along earlier axes, `inner` those of the whole tensor along
-        // later axes.
+        // `outer` is the number of indices in the chunk along earlier axes, `inner` the number in the tensor
+        // along later axes.
         let width = self.fill.len();
         let mut rest = (offset - self.begin) as usize / width.max(1);
         let (mut outer, mut first, mut index) = (1, 0, Vec::with_capacity(self.sizes.len()));

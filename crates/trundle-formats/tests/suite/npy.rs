@@ -1,4 +1,4 @@
-//! .npy files: supported and refused ones, and files identical to those of numpy.
+//! .npy files: supported and refused ones, and output identical to numpy's.
 
 use std::fs;
 use std::io::{Cursor, Read};

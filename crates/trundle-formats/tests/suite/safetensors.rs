@@ -1,4 +1,4 @@
-//! safetensors files: those of its own package, handmade ones, and invalid ones.
+//! safetensors files: from its own package, handmade, and invalid ones.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
