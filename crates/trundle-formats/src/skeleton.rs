@@ -163,6 +163,7 @@ pub(crate) fn is_whole(tensors: &[Described<'_>]) -> bool {
 pub struct Span {
     /// Offset from the start of the file, in bytes.
     pub offset: u64,
+    /// Bytes at this offset.
     pub bytes: Vec<u8>,
 }
 
