@@ -18,7 +18,7 @@ const HEAD_BYTES: usize = 16;
 /// A growing list of global heaps.
 #[derive(Debug)]
 pub(super) struct Heap<'a> {
-    /// Where each will be, as far as that is known.
+    /// The addresses of the heaps, as far as they are known.
     places: &'a [u64],
     /// Whether a single text is stored in the attribute, as netCDF does, instead of a heap, as h5py does.
     pub(super) has_own_texts: bool,
