@@ -49,8 +49,8 @@ const LEAST_REQUEST_SECONDS: f64 = 10e-6;
 const LEAST_BYTES_PER_SECOND: f64 = 1e5;
 const MOST_REQUEST_SECONDS: f64 = 10.0;
 
-/// The probe only reads, and half of the bytes of a movement are written. Disks that read faster
-/// than this do not write faster for long. A guess, from the data sheets of 2025.
+/// A cap on the measured rate. The probe only reads, but half of a movement's bytes are written, and disks that read
+/// faster than this cannot sustain it for writes. A guess from data sheets of 2025.
 const MOST_WRITTEN_PER_SECOND: f64 = 3e9;
 
 impl Storage {

@@ -25,7 +25,7 @@ trundle::internal::fingerprint!(struct Tile { out, sources });
 pub(crate) struct Budget {
     /// The bytes of an element in memory.
     pub(crate) unit: usize,
-    /// The bytes of a tile, of its sources and its output together.
+    /// The bytes of a tile's sources and output.
     pub(crate) bytes: usize,
 }
 

@@ -1,8 +1,7 @@
-//! A tensor as a file in which another one is written: nothing is, but what would be written is held
-//! against what stands there.
+//! A pseudo-file that compares instead of storing: written bytes are compared with an existing tensor.
 //!
-//! So two tensors are compared by a job that moves one of them to where the other stands, whatever the
-//! orders of both, in as many passes and tiles as the memory makes them.
+//! Two tensors are compared by a job that moves one of them to the layout of the other, in as many passes and tiles as
+//! the memory requires.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,48 +9,46 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use trundle::{Packing, Shape, Width};
 use trundle_formats::{Blob, Order, StoredDType};
 
-/// What is read at once, by each thread that writes.
+/// The bytes that each writing thread reads at once.
 const PART_BYTES: usize = 64 << 10;
 
-/// A tensor that stands somewhere, as that to which a job writes another one of its shape: whole elements,
-/// each once, contiguous and in the same order.
+/// An existing tensor as the destination of a job that writes a tensor of the same shape: whole elements, each once,
+/// contiguous and in the same order.
 #[derive(Debug)]
 pub(crate) struct Counterpart<'a> {
     blob: &'a dyn Blob,
-    /// Where its data begins, in bytes.
+    /// The start of its data, in bytes.
     offset: u64,
     element: &'a StoredDType,
-    /// The type of the elements that are written, which is alike.
+    /// The type of the written elements, which must be compatible.
     written: &'a StoredDType,
     shape: &'a Shape,
     order: Order,
     found: Mutex<Found>,
-    /// Why it cannot be read: whoever writes knows only that writing failed.
+    /// The first error of reading it; the writer only learns that the write failed.
     fault: Mutex<Option<io::Error>>,
 }
 
-/// What differs of it.
+/// The differences found.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// How many elements.
+    /// The number of different elements.
     pub(crate) count: u64,
-    /// The one with the least index.
+    /// The one with the smallest index.
     pub(crate) first: Option<First>,
 }
 
 /// An element that differs.
 #[derive(Debug)]
 pub(crate) struct First {
-    /// How many elements come before it in row-major order.
+    /// Its position in row-major order.
     pub(crate) place: usize,
-    /// Its bytes as they would be written, and as they stand there, both as of the type that is written; a
-    /// packed element is one byte.
+    /// Its bytes as written and as stored, both in the written type; a packed element is one byte.
     pub(crate) values: [Vec<u8>; 2],
 }
 
 impl<'a> Counterpart<'a> {
-    /// The tensor of `element` and `shape` whose data begins at `offset` of `blob`, as a file of elements
-    /// of `written`.
+    /// Makes the destination for elements of `written`, over the tensor whose data begins at `offset` of `blob`.
     pub(crate) fn new(
         (blob, offset): (&'a dyn Blob, u64),
         element: &'a StoredDType,
