@@ -63,8 +63,8 @@ pub(crate) fn output_tag(path: &Path) -> String {
     Output::tag(path)
 }
 
-/// Checks that no other run, except for the one with the tag `own`, writes the output. Each run creates its files before
-/// it checks, so at most one of two runs continues.
+/// Checks that no other run, except for the one with the tag `own`, writes the output. Each run creates its files
+/// before it checks, so at most one of two runs continues.
 pub(crate) fn check_alone(
     folder: &Path,
     output_tag: &str,

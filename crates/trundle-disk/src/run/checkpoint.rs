@@ -16,7 +16,7 @@ pub(crate) struct Checkpoint<'a> {
     /// `None` for a stream.
     output: Option<&'a mut Output>,
     store: &'a dyn Store,
-    /// `None` if no later run can go on with this one.
+    /// `None` if the run cannot be resumed.
     journal: Option<Journal>,
     progress: Progress,
     /// The time and the progress of the last note.

@@ -1,13 +1,13 @@
 //! Checksums that compare an output with its sources.
 //!
-//! A pass writes a sequence of 8-byte words. The checksum is the sum of the words, each multiplied by its weight, modulo
-//! 2^128. The weight is a 64-bit pseudo-random function of the word's index. An element of fewer bytes adds its part of
-//! the word, so elements can be summed in any order, by any number of threads.
+//! A pass writes a sequence of 8-byte words. The checksum is the sum of the words, each multiplied by its weight,
+//! modulo 2^128. The weight is a 64-bit pseudo-random function of the word's index. An element of fewer bytes adds its
+//! part of the word, so elements can be summed in any order, by any number of threads.
 //!
 //! Two different outputs have the same checksum only if the weighted differences of their words add up to 0. A single
-//! different word, or two swapped words, never do: the product of two nonzero numbers below 2^64 is nonzero modulo 2^128.
-//! For any other difference, at most one value of each weight makes the sum 0, given the other weights. With random
-//! weights, the probability is 2^-64.
+//! different word, or two swapped words, never do: the product of two nonzero numbers below 2^64 is nonzero modulo
+//! 2^128. For any other difference, at most one value of each weight makes the sum 0, given the other weights. With
+//! random weights, the probability is 2^-64.
 
 use std::ops::Range;
 

@@ -60,7 +60,7 @@ impl<'a> Counterpart<'a> {
         Counterpart { blob, offset, element, written, shape, order, found, fault }
     }
 
-    /// What differs, or why it could not be read.
+    /// Returns the differences, or the error of reading the tensor.
     pub(crate) fn into_found(self) -> io::Result<Found> {
         match self.fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(fault) => Err(fault),
@@ -68,7 +68,7 @@ impl<'a> Counterpart<'a> {
         }
     }
 
-    /// The bytes from `at` on, as a file of the type that is written would have them.
+    /// Reads bytes from `at` in the representation of the written type.
     fn read(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
         match (self.element.width(), self.written.width()) {
             (Width::SubByte(own), Width::SubByte(written)) if own != written => {
@@ -82,7 +82,7 @@ impl<'a> Counterpart<'a> {
         }
     }
 
-    /// The same of elements that are packed otherwise.
+    /// Reads elements with another packing and converts them.
     fn repacked(
         &self,
         own: Packing,
@@ -101,8 +101,7 @@ impl<'a> Counterpart<'a> {
         Ok(())
     }
 
-    /// The first of the elements in so many bytes from `at` on, with which they begin, and how many are
-    /// whole there.
+    /// Returns the first element of the bytes at `at`, and the number of whole elements in them.
     fn elements(&self, bytes: usize, at: u64) -> (usize, usize) {
         let at = usize::try_from(at).unwrap_or(usize::MAX);
         let (first, count) = match self.written.width() {
@@ -114,7 +113,7 @@ impl<'a> Counterpart<'a> {
         (first, count.min(self.shape.elements().saturating_sub(first)))
     }
 
-    /// Counts what differs between bytes that would be written at `at` and those that stand there.
+    /// Compares bytes written at `at` with the stored ones, and records the differences.
     fn note(&self, written: &[u8], own: &[u8], at: u64) {
         let (begin, count) = self.elements(written.len(), at);
         let value = |bytes: &[u8], index: usize| match self.written.width() {
@@ -128,7 +127,7 @@ impl<'a> Counterpart<'a> {
             Width::SubByte(packing) => packing.get(written, *index) != packing.get(own, *index),
         };
         let (mut different, mut least) = (0, None);
-        // Along the fastest axis the first one has the least index, be that the first axis or the last.
+        // Along the fastest axis, the first difference has the smallest index in both orders.
         let line = match self.order {
             Order::RowMajor => usize::MAX,
             Order::ColumnMajor => self.shape.first().copied().unwrap_or(1).max(1),
@@ -152,7 +151,7 @@ impl<'a> Counterpart<'a> {
         }
     }
 
-    /// How many elements come before one in row-major order, if so many do where it stands.
+    /// Converts a stored position to a row-major position.
     fn place(&self, element: usize) -> usize {
         if self.order == Order::RowMajor {
             return element;
@@ -176,8 +175,7 @@ impl Blob for Counterpart<'_> {
         Ok(self.written.width().bytes(self.shape.elements() * self.written.width().units()) as u64)
     }
 
-    /// Elements that share bytes with those that are written are as they stand there, and so do not
-    /// differ.
+    /// Returns the stored elements, so that elements in partly written bytes do not differ.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.read(buffer, offset).inspect_err(|error| {
             locked(&self.fault).get_or_insert(copy_of(error));
@@ -213,7 +211,7 @@ impl Blob for Counterpart<'_> {
     }
 }
 
-/// The same error once more.
+/// Copies an error.
 fn copy_of(error: &io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(code) => io::Error::from_raw_os_error(code),
@@ -303,7 +301,7 @@ mod tests {
         }) {
             let packed = |element: &StoredDType, codes: &[u8]| {
                 let packing = element.width().packing().unwrap();
-                // Bits that belong to no element are of no account.
+                // Padding bits are ignored.
                 let mut bytes = vec![0xff; packing.bytes(11)];
                 codes.iter().enumerate().for_each(|(at, code)| packing.set(&mut bytes, at, *code));
                 bytes
