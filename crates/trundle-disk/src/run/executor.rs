@@ -186,8 +186,8 @@ impl<'a> Executor<'a> {
         synced.map_err(|error| self.context.writing_intermediate(error))
     }
 
-    /// Unpacks tensors that can only be read sequentially, each into a temporary file. Other tensors are read once if the
-    /// file has checksums, because partial reads do not verify them.
+    /// Unpacks tensors that can only be read sequentially, each into a temporary file. Other tensors are read once if
+    /// the file has checksums, because partial reads do not verify them.
     fn unpacked(&self, sources: &mut [Source<'_>]) -> Result<Vec<Option<Box<dyn Blob>>>, Error> {
         let Context { job, observer, .. } = self.context;
         let read = job.inputs_read();
@@ -315,8 +315,8 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Reads the arriving and writes the leaving batch in one buffer, while a third batch is moved in another one. Returns
-    /// the seconds of the move.
+    /// Reads the arriving and writes the leaving batch in one buffer, while a third batch is moved in another one.
+    /// Returns the seconds of the move.
     fn transfer_and_move(
         &self,
         (arriving, leaving): (Option<&Batch<'_>>, Option<&Batch<'_>>),

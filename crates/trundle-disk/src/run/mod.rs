@@ -53,8 +53,8 @@ pub use source::Source;
 const RESUMABLE_BYTES: u64 = if cfg!(test) { 1 } else { LARGE_BYTES / 4 };
 
 impl Job {
-    /// Moves the tensors of `sources`, for which the job was planned, to a new file at `path`, or to stdout for `-`. The
-    /// output appears whole or not at all.
+    /// Moves the tensors of `sources`, for which the job was planned, to a new file at `path`, or to stdout for `-`.
+    /// The output appears whole or not at all.
     ///
     /// # Errors
     /// [`Error`] if a file cannot be read or written, the disk is full, a source changes during the run, verification
@@ -232,16 +232,17 @@ pub struct Finished {
 impl Finished {
     /// Renames each output to its final name, and returns the joint outcome.
     ///
-    /// Signals that arrive after the beginning have no effect. A kill or a power failure can come between any two steps,
-    /// and a later run with [`RunOptions::resume`] must never move data in place twice. So the order of the steps is:
+    /// Signals that arrive after the beginning have no effect. A kill or a power failure can come between any two
+    /// steps, and a later run with [`RunOptions::resume`] must never move data in place twice. So the order of the
+    /// steps is:
     ///
     /// 1. All outputs are synced, so that no later step takes long. A kill leaves the journals and unchanged sources: a
     ///    later run resumes every output.
-    /// 2. For each output, the journal is removed, then the output is renamed. Outputs that replace a source come last. A
-    ///    kill before the first of them leaves all sources unchanged: a later run resumes the outputs that have a journal,
-    ///    and makes the others again.
-    /// 3. An output that replaces a source has no journal when it is renamed. If a kill comes between the removal of its
-    ///    journal and the end of the process, a later run cannot know whether the source was moved, and
+    /// 2. For each output, the journal is removed, then the output is renamed. Outputs that replace a source come last.
+    ///    A kill before the first of them leaves all sources unchanged: a later run resumes the outputs that have a
+    ///    journal, and makes the others again.
+    /// 3. An output that replaces a source has no journal when it is renamed. If a kill comes between the removal of
+    ///    its journal and the end of the process, a later run cannot know whether the source was moved, and
     ///    [refuses](Problem::MaybeDone). So an existing journal proves that its output was not renamed, and the source
     ///    can be read again. If a power failure undoes the removal, but not the renaming, the source does not match the
     ///    journal, and the later run refuses too.

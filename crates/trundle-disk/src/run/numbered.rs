@@ -84,8 +84,8 @@ impl TaskPlan {
 pub struct TaskOptions {
     /// Whether to replace an existing output.
     pub overwrite: bool,
-    /// Whether each task reads its output back and compares it with its input. All chunks are decoded then, even if they
-    /// could be copied.
+    /// Whether each task reads its output back and compares it with its input. All chunks are decoded then, even if
+    /// they could be copied.
     pub verify: bool,
     /// About how many bytes each task writes; `None` for the default.
     pub bytes: Option<u64>,
@@ -105,8 +105,8 @@ pub struct NumberedJob {
 impl Job {
     /// Creates the output at `path` for tasks, and passes their plan to `keep`.
     ///
-    /// The output is hidden until the tasks are [finished](NumberedJob::finish). If `keep` fails, the output is removed;
-    /// if the process ends before, the next run to the same output removes it.
+    /// The output is hidden until the tasks are [finished](NumberedJob::finish). If `keep` fails, the output is
+    /// removed; if the process ends before, the next run to the same output removes it.
     ///
     /// # Errors
     /// [`Error`] if the output cannot be created or is being written, an input can only be read sequentially, or
