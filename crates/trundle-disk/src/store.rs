@@ -1,4 +1,4 @@
-//! The interface to the blobs of a run beside its output: journals and intermediates.
+//! The interface to the blobs that a run writes in addition to its output: journals and intermediates.
 
 use std::io;
 

@@ -74,7 +74,6 @@ struct Case {
     chains: Vec<Chain>,
     from: &'static str,
     to: &'static str,
-    /// The number of tensors.
     tensors: usize,
     /// A memory limit that is too low.
     too_little: usize,

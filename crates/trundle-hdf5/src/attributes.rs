@@ -33,7 +33,7 @@ pub(crate) struct Heaps(HashMap<u64, Option<GlobalHeapCollection>>);
 /// The number of heaps that are cached.
 const MOST_HEAPS: usize = 64;
 
-/// Reads the attributes of an object, without those that are not understood.
+/// Reads the attributes of an object. Skips attributes that are not understood.
 pub(crate) fn attributes(
     metadata: &Metadata,
     header: &ObjectHeader,
@@ -124,7 +124,6 @@ impl Attribute {
         texts.collect()
     }
 
-    /// The integers of an attribute; `None` if it has another type.
     pub(crate) fn integers(&self) -> Option<Vec<i64>> {
         let Class::Integer { .. } = self.datatype.class else { return None };
         let elements = self.data.chunks_exact(self.datatype.width);

@@ -13,7 +13,6 @@ use crate::metadata::Metadata;
 /// The node type of a tree of chunks.
 const OF_CHUNKS: u8 = 1;
 
-/// The state of a walk through a tree.
 struct Walk<'a> {
     metadata: &'a Metadata,
     axes: usize,

@@ -33,7 +33,6 @@ pub struct Chunked {
     pub(crate) index: Index,
     pub(crate) edges_are_plain: bool,
     pub(crate) filters: Filters,
-    /// The bytes of the fill value.
     pub(crate) fill: Vec<u8>,
     /// The positions of all chunks, read at the first request.
     pub(crate) table: OnceLock<Result<Vec<Stored>, String>>,
@@ -118,7 +117,6 @@ impl Chunked {
         Ok(at.ok().map(|at| table[at]))
     }
 
-    /// Reads the positions of all chunks and sorts them.
     fn read_table(&self, address: u64) -> Result<Vec<Stored>, Error> {
         let axes = self.shape.len();
         let chunk: Result<Vec<u32>, _> =

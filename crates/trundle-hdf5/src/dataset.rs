@@ -143,7 +143,7 @@ impl Dataset {
     }
 }
 
-/// Returns the attributes without internal ones, and the names of those that JSON cannot represent.
+/// Returns the attributes without internal ones, and the names of attributes that JSON cannot represent.
 ///
 /// The fill value of floats is written as xarray writes it to Zarr, because JSON has no NaN: the bytes of an f64 in
 /// base 64.

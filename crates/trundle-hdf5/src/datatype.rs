@@ -4,7 +4,6 @@ use hdf5_reader::io::Cursor;
 
 use crate::error::Error;
 
-/// An element type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Datatype {
     /// The bytes per element.
@@ -52,7 +51,6 @@ pub(crate) enum Float {
     F64,
 }
 
-/// The deepest nesting of types.
 const MOST_DEPTH: usize = 8;
 
 /// The bit layout of floats: total size, position and size of the exponent, position and size of the mantissa, bias
@@ -72,7 +70,6 @@ impl Float {
 }
 
 impl Datatype {
-    /// Reads a datatype message.
     pub(crate) fn parse(body: &[u8]) -> Result<Datatype, Error> {
         parse(&mut Cursor::new(body), 0)
     }
@@ -111,7 +108,6 @@ impl Datatype {
         }
     }
 
-    /// Converts an element to little-endian.
     pub(crate) fn to_little_endian(&self, mut bytes: Vec<u8>) -> Vec<u8> {
         match self.class {
             Class::Integer { is_big: true, .. } | Class::Float { is_big: true, .. } => {

@@ -22,7 +22,7 @@ pub enum Error {
         dataset: String,
         /// The index of the chunk's first element.
         at: Vec<u64>,
-        /// What is wrong with the chunk.
+        /// The problem.
         why: String,
     },
 }

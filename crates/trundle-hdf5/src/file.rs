@@ -37,7 +37,6 @@ pub struct Unreadable {
     pub error: Error,
 }
 
-/// A dataset that the walk found.
 struct Found {
     path: String,
     address: u64,
@@ -45,7 +44,6 @@ struct Found {
     dataset: Result<Dataset, Error>,
 }
 
-/// The state of a walk through the groups.
 struct Walk<'a> {
     metadata: &'a Metadata,
     found: Vec<Found>,

@@ -13,7 +13,6 @@ use crate::error::Error;
 use crate::header::{ObjectHeader, kind};
 use crate::metadata::Metadata;
 
-/// The target of a link in a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// The object at an address.
@@ -70,7 +69,7 @@ fn target(link: LinkMessage) -> (String, Target) {
     (link.name, target)
 }
 
-/// Reads the objects of a fractal heap (links or attributes) through its B-tree; empty if there is no heap.
+/// Reads the objects of a fractal heap (links or attributes) through its B-tree; empty without a heap.
 pub(crate) fn dense(metadata: &Metadata, heap: u64, tree: u64) -> Result<Vec<Vec<u8>>, Error> {
     let (offset_size, length_size) = (metadata.offset_size, metadata.length_size);
     let is_none = |address| Cursor::is_undefined_offset(address, offset_size);

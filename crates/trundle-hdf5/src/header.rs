@@ -28,7 +28,6 @@ pub(crate) mod kind {
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_BLOCKS: usize = 1 << 12;
 
-/// The bytes of a checksum.
 const CHECKSUM: usize = 4;
 
 /// Message flags: the body is a reference to a shared message; a reader must know the message type.
@@ -38,7 +37,6 @@ const MUST_BE_KNOWN: u8 = 0x80;
 /// The last message type of the specification.
 const LAST_KIND: u16 = 0x18;
 
-/// A message: its type and body.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) kind: u16,
@@ -46,7 +44,6 @@ pub(crate) struct Message {
     pub(crate) body: Vec<u8>,
 }
 
-/// The messages of an object.
 #[derive(Debug)]
 pub(crate) struct ObjectHeader {
     pub(crate) messages: Vec<Message>,
@@ -60,7 +57,6 @@ struct Style {
 }
 
 impl ObjectHeader {
-    /// Reads the header at an address.
     pub(crate) fn read(metadata: &Metadata, address: u64) -> Result<ObjectHeader, Error> {
         let (style, first) = first_block(metadata, address)?;
         let mut header = ObjectHeader { messages: Vec::new() };
@@ -180,7 +176,6 @@ fn first_block(metadata: &Metadata, address: u64) -> Result<(Style, Vec<u8>), Er
     Ok((Style { version: 2, has_creation_order: flags & 0x04 != 0 }, whole.split_off(prefix.len())))
 }
 
-/// Reads a continuation block.
 fn continuation(
     metadata: &Metadata,
     style: Style,
@@ -208,7 +203,6 @@ fn check_bytes(bytes: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks the checksum at the end of a block.
 fn check_sum(block: &[u8], address: u64) -> Result<(), Error> {
     let (data, sum) = block.split_at(block.len() - CHECKSUM);
     if jenkins_lookup3(data).to_le_bytes() != sum {

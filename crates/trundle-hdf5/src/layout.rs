@@ -5,7 +5,6 @@ use hdf5_reader::io::Cursor;
 use crate::error::Error;
 use crate::metadata::Metadata;
 
-/// The most axes of a dataset.
 const MOST_AXES: usize = 32;
 
 /// The shape of a dataset.
@@ -77,7 +76,6 @@ pub(crate) enum Layout {
     },
 }
 
-/// The kind of chunk index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Index {
     BTreeV1,
@@ -221,7 +219,7 @@ pub(crate) fn fill_value(body: &[u8], is_old: bool) -> Result<Option<Vec<u8>>, E
         return Ok(None);
     }
     let bytes = cursor.read_u32_le()?;
-    // A negative length means that there is no value.
+    // A negative length means no value.
     if bytes == 0 || bytes > i32::MAX as u32 {
         return Ok(None);
     }

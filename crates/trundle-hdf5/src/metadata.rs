@@ -32,7 +32,7 @@ pub(crate) struct Metadata {
     pub(crate) bytes: Arc<dyn ReadAt>,
     /// The file offset of address 0: the length of a user block.
     pub(crate) base: u64,
-    /// The bytes of an address, and of a length (next field).
+    /// The sizes of an address and of a length, in bytes.
     pub(crate) offset_size: u8,
     pub(crate) length_size: u8,
 }
@@ -52,7 +52,6 @@ impl Metadata {
         Ok((Metadata { base, offset_size, length_size, ..whole }, root))
     }
 
-    /// Reads `bytes` bytes at an address.
     pub(crate) fn read(&self, address: u64, bytes: usize) -> Result<Vec<u8>, Error> {
         let place = address.checked_add(self.base);
         let end = place.and_then(|place| place.checked_add(bytes as u64));

@@ -37,7 +37,6 @@ fn dataset<'a>(file: &'a Hdf5File, path: &str) -> &'a Dataset {
     file.datasets.iter().find(|dataset| dataset.path == path).unwrap_or_else(|| panic!("{path}"))
 }
 
-/// Reads all elements, row-major.
 fn elements(dataset: &Dataset, file: &[u8]) -> Result<Vec<u8>, Error> {
     let count: u64 = dataset.shape.iter().product();
     let bytes = count as usize * dataset.width;

@@ -331,7 +331,6 @@ fn found<T>(answer: Result<T, Error>) -> io::Result<Option<T>> {
     }
 }
 
-/// The message if the process has no credentials.
 const NO_CREDENTIALS: &str = "no credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set, and the AWS command line's files and this machine have none (AWS_SKIP_SIGNATURE=true reads a public bucket)";
 
 /// Converts an error of a request.
@@ -356,7 +355,7 @@ fn failed(error: Error) -> io::Error {
 
 /// Shortens an error text: from an XML document, only its code and message are kept.
 fn said(text: &str) -> String {
-    // The metadata server of a cloud machine, which is the last place where credentials are looked for.
+    // The metadata server of a cloud machine, which is asked last for credentials.
     if text.contains("169.254.169.254") {
         return NO_CREDENTIALS.to_owned();
     }

@@ -18,7 +18,6 @@ const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
 const LONGEST: Duration = Duration::from_mins(2);
 
-/// A client of one bucket in this process.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     /// The process id: a forked child has none of the client's threads.

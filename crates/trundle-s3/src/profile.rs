@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use configparser::ini::Ini;
 
-/// The settings of a profile.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Profile {
     pub(crate) key_id: Option<String>,

@@ -2,7 +2,6 @@
 
 use std::io;
 
-/// The scheme of a bucket URL.
 const SCHEME: &str = "s3://";
 
 /// Whether a text is the URL of a bucket.

@@ -34,7 +34,6 @@ pub(crate) const MOST_CHUNKS_OF_SHARD: u64 = 1 << 18;
 /// The most bytes that codecs add to a chunk that does not compress, including its checksum.
 const MOST_ADDED_BYTES: u64 = 64 << 10;
 
-/// The most axes of an array.
 pub(crate) const MOST_AXES: usize = 32;
 
 type Inner = Array<Reader>;
@@ -245,7 +244,6 @@ fn guarded<T>(decode: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         .unwrap_or_else(|_| Err("contradicts itself, and could not be decoded".to_owned()))
 }
 
-/// Returns the shards of an array; `None` if it is not sharded.
 fn shards(array: &Inner, chunk: &[u64], shard: Option<&[u64]>) -> Result<Option<Shards>, Error> {
     let (ArrayMetadata::V3(metadata), Some(shard)) = (array.metadata(), shard) else {
         return Ok(None);
@@ -391,7 +389,6 @@ fn dimension_names(array: &Inner, attributes: &mut Attributes) -> Vec<Option<Str
 /// The attribute in which xarray stores axis names in version 2 of Zarr.
 const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 
-/// Returns the name of the element type.
 fn element_type(array: &Inner) -> Result<String, Error> {
     if cfg!(target_endian = "big") {
         return Err(Error::unsupported("Zarr on a big-endian machine"));

@@ -34,12 +34,10 @@ fn all() -> isize {
 }
 
 thread_local! {
-    /// Whether this thread holds a core.
     static HAS_CORE: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Cores {
-    /// Returns the cores of this process.
     fn own() -> &'static Cores {
         let process = std::process::id();
         let mut place = &CORES;
@@ -67,7 +65,6 @@ impl Cores {
         HAS_CORE.set(true);
     }
 
-    /// Changes the limit to `all`.
     fn use_so_many(&self, all: isize) {
         let mut count = self.count();
         count.free += all - count.all;

@@ -19,7 +19,7 @@ pub enum Error {
     Chunk {
         /// The key of the chunk in the store.
         key: String,
-        /// What is wrong with the chunk.
+        /// The problem.
         why: String,
     },
 }

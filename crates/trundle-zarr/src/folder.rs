@@ -160,7 +160,7 @@ impl ObjectStore for Folder {
                 self.within_folders(key, || fs::rename(&made, &path)).map(|()| bytes)
             });
         if written.is_err() {
-            // An error here only means that there was no file to remove.
+            // An error here only means that the file does not exist.
             let _ = fs::remove_file(&made);
         }
         written

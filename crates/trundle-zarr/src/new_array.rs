@@ -118,7 +118,6 @@ impl NewArray {
         Ok(bytes as usize)
     }
 
-    /// Returns the metadata that will be written.
     pub(crate) fn metadata(&self) -> Result<Value, Error> {
         let metadata = self.builder()?.build_metadata().map_err(Error::unsupported)?;
         serde_json::to_value(metadata).map_err(Error::unsupported)
@@ -149,7 +148,6 @@ impl NewArray {
     }
 }
 
-/// Makes a bytes-to-bytes codec.
 fn codec_of_bytes(metadata: &Value) -> Result<Arc<dyn BytesToBytesCodecTraits>, Error> {
     match codec(metadata)? {
         Codec::BytesToBytes(codec) => Ok(codec),
@@ -172,7 +170,7 @@ fn utf32(width: usize) -> MetadataV3 {
 }
 
 impl ArrayWriter {
-    /// Writes the metadata of a new array. [`create_groups`](crate::create_groups) writes those of the groups.
+    /// Writes the metadata of a new array. [`create_groups`](crate::create_groups) writes the groups.
     ///
     /// # Errors
     /// [`Error`] as [`NewArray::check`], and if the metadata cannot be written.

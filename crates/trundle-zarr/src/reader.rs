@@ -24,7 +24,6 @@ impl Reader {
         Reader { objects, most: AtomicU64::new(most) }
     }
 
-    /// Sets the largest expected object to `most` bytes.
     pub(crate) fn expect(&self, most: u64) {
         self.most.store(most, Ordering::Relaxed);
     }

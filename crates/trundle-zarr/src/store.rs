@@ -42,7 +42,6 @@ pub struct Unreadable {
     pub error: Error,
 }
 
-/// The kind of a node.
 #[derive(Clone, Copy)]
 enum Node {
     Array,
@@ -155,12 +154,10 @@ impl Store {
     }
 }
 
-/// Joins a path and a name into a key.
 pub(crate) fn key_of(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
 }
 
-/// Returns the kind of the node at a path.
 fn node(objects: &dyn ObjectStore, path: &str) -> Result<Node, Error> {
     if let Some(stated) = metadata::read(objects, path, V3)? {
         let node = match stated.get("node_type").and_then(Value::as_str) {
@@ -189,7 +186,6 @@ fn is_there(objects: &dyn ObjectStore, key: &str) -> Result<bool, Error> {
     }
 }
 
-/// Reads the attributes of the group at a path.
 fn attributes_of_group(objects: &dyn ObjectStore, path: &str) -> Result<Attributes, Error> {
     let attributes = match metadata::read(objects, path, V3)? {
         Some(mut group) => group.get_mut("attributes").map(Value::take),

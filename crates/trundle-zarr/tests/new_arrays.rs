@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use trundle_zarr::{ArrayWriter, Attributes, Folder, NewArray, ObjectStore, Store, create_groups};
 
-/// The object store of the folder at `path`.
 fn at(path: &Path) -> Arc<dyn ObjectStore> {
     Arc::new(Folder::new(path))
 }
@@ -36,7 +35,6 @@ fn new_array(path: &str, shape: &[u64], chunk: &[u64], shard: Option<&[u64]>) ->
     }
 }
 
-/// All indices of a grid with these counts.
 fn indices(counts: &[u64]) -> Vec<Vec<u64>> {
     counts.iter().fold(vec![Vec::new()], |all, count| {
         all.iter().flat_map(|each| (0..*count).map(|i| [&each[..], &[i]].concat())).collect()

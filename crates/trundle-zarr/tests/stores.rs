@@ -9,7 +9,6 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use trundle_zarr::{Folder, ObjectStore, Store, ZarrArray};
 
-/// The object store of the folder at `path`.
 fn at(path: &Path) -> Arc<dyn ObjectStore> {
     Arc::new(Folder::new(path))
 }
@@ -28,7 +27,6 @@ fn only(path: &Path) -> ZarrArray {
     store.arrays.remove(0)
 }
 
-/// Reads all elements.
 fn elements(array: &ZarrArray) -> Vec<f32> {
     let chunk: Vec<usize> = array.chunk.iter().map(|size| *size as usize).collect();
     let mut all = vec![f32::NAN; SHAPE.iter().product()];

@@ -59,7 +59,6 @@ pub(crate) fn decoded_bytes(header: &Header) -> Option<usize> {
     chunk_bytes(header).filter(|_| has_codecs)
 }
 
-/// The memory of a decoding thread if the data is chunked.
 fn bytes_of_decoder(header: &Header) -> Option<usize> {
     let bytes = chunk_bytes(header)?;
     let encoding = header.encoding.as_ref();

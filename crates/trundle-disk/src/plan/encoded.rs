@@ -72,7 +72,6 @@ impl EncodedChunks {
         Ok(EncodedChunks { counts, axes })
     }
 
-    /// The number of chunks of the output.
     pub(crate) fn count(&self) -> usize {
         self.counts.iter().product()
     }

@@ -30,7 +30,6 @@ pub(crate) enum JobInput {
     Constant(Cursor<Bytes>),
 }
 
-/// A tensor of a file that a job reads.
 #[derive(Clone, Debug)]
 pub(crate) struct JobTensor {
     pub(crate) file: usize,
@@ -123,7 +122,6 @@ impl JobInput {
         }
     }
 
-    /// The arrangement of its elements in the file.
     pub(crate) fn arrangement(&self) -> Arrangement<'_> {
         match self.tensor() {
             Some(tensor) => Arrangement::from(&tensor.header),
@@ -131,7 +129,6 @@ impl JobInput {
         }
     }
 
-    /// The tensor, if the input is one.
     pub(crate) fn tensor(&self) -> Option<&JobTensor> {
         match self {
             JobInput::Tensor(tensor) => Some(tensor),

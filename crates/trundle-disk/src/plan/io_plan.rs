@@ -30,7 +30,6 @@ pub(crate) enum IoPlan {
 
 trundle::internal::fingerprint!(enum IoPlan { "whole" Whole, "tiled" Tiled(passes) });
 
-/// A pass over files.
 #[derive(Clone, Debug)]
 pub(crate) struct FilePass {
     /// The tensor of the movement's program that the pass writes; `None` for the first of two passes, which only sorts
@@ -38,17 +37,14 @@ pub(crate) struct FilePass {
     pub(crate) target: Option<TensorId>,
     /// The program of the pass: its inputs are read, its only output is written.
     pub(crate) program: Program,
-    /// The files of the inputs.
     pub(crate) reads: Vec<FileRead>,
     pub(crate) to: Location,
     pub(crate) tiles: Vec<Tile>,
-    /// The estimated disk traffic.
     pub(crate) traffic: Traffic,
 }
 
 trundle::internal::fingerprint!(struct FilePass { target, program, reads, to, tiles } except { traffic });
 
-/// An input of a pass.
 #[derive(Clone, Debug)]
 pub(crate) struct FileRead {
     /// The tensor of the movement's program.
@@ -59,7 +55,6 @@ pub(crate) struct FileRead {
 
 trundle::internal::fingerprint!(struct FileRead { of, file, from });
 
-/// A file that a pass reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadFrom {
     /// The file of this input of the movement.
@@ -70,7 +65,6 @@ pub(crate) enum ReadFrom {
 
 trundle::internal::fingerprint!(enum ReadFrom { "input" Input(index), "pass" Pass(index) });
 
-/// The disk traffic of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Traffic {
     pub(crate) bytes_read: u64,
@@ -83,7 +77,6 @@ pub(crate) struct Traffic {
     pub(crate) decoding: u64,
 }
 
-/// The resources of a movement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resources<'a> {
     /// The bytes of all buffers.
@@ -168,7 +161,6 @@ impl Movement {
         whole.min(tiling::least_bytes(whole).max(budget as u64))
     }
 
-    /// Returns the fastest plan in tiles.
     fn tiled(&self, chunk: Option<&[usize]>, resources: Resources<'_>) -> Option<Vec<FilePass>> {
         let budget = Budget {
             unit: unit(self.width()),
@@ -236,7 +228,6 @@ impl Movement {
     }
 }
 
-/// Plans one pass of a movement in tiles.
 struct TiledPass<'a> {
     movement: &'a Movement,
     pass: &'a MovementPass,
@@ -389,7 +380,6 @@ fn quicker(
 }
 
 impl FilePass {
-    /// The estimated seconds.
     pub(crate) fn seconds(&self, rates: &Rates) -> f64 {
         let Traffic { bytes_read, bytes_written, reads, writes, decoding, .. } = self.traffic;
         rates.seconds(bytes_read + bytes_written, reads + writes, decoding)
@@ -451,7 +441,6 @@ mod tests {
                 "{chain}: {decoded} of {stored}, {} passes",
                 passes.len()
             );
-            // Each element is written once.
             let out = movement.out_shape().elements();
             let written: usize =
                 passes.last().unwrap().tiles.iter().map(|tile| elements(&tile.out)).sum();

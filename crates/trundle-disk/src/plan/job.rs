@@ -83,10 +83,8 @@ pub struct PlanOptions {
 /// A planned job.
 #[derive(Debug)]
 pub struct Job {
-    /// The inputs.
     pub(crate) inputs: Vec<JobInput>,
     pub(crate) tensors: Vec<TensorJob>,
-    /// The output's format.
     pub(crate) format: &'static Format,
     pub(crate) skeleton: FileSkeleton,
     /// The bytes of all buffers.
@@ -120,14 +118,13 @@ pub struct Cost {
     pub seconds: f64,
 }
 
-/// The memory beside buffers and codecs: stacks, headers, plans, and the allocator's reserve.
+/// The memory in addition to buffers and codecs: stacks, headers, plans, and the allocator's reserve.
 const OVERHEAD_BYTES: u64 = 6 << 20;
 
 /// If requests take less than this share of the time, their latency need not be measured.
 const SMALL_SHARE: f64 = 0.05;
 
 impl PlanOptions {
-    /// The bytes for buffers.
     pub(crate) fn budget(&self) -> usize {
         let left = self.max_bytes.saturating_sub(self.held_bytes);
         // At least half of a small limit is for buffers.
@@ -338,7 +335,6 @@ impl Job {
         self.at_once(in_codecs).min(self.decoders.unwrap_or(usize::MAX))
     }
 
-    /// The number of concurrent writes.
     pub(crate) fn writers(&self) -> usize {
         let chunked = self.skeleton.chunked().iter();
         let in_codecs = chunked.map(|tensor| tensor.codecs().encoding_picoseconds()).sum::<u64>();
@@ -377,7 +373,6 @@ impl Job {
         self.tensors.iter().flat_map(read).collect()
     }
 
-    /// The tensors of files that are actually read.
     pub(crate) fn tensors_read(&self) -> impl Iterator<Item = &JobTensor> {
         let read = self.inputs_read();
         read.into_iter().filter_map(|input| self.inputs[input].tensor())

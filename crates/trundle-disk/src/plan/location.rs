@@ -12,7 +12,6 @@ pub(crate) type Bounds = Vec<Range<usize>>;
 pub(crate) enum Location {
     /// Contiguous, row-major.
     RowMajor {
-        /// The shape.
         sizes: Vec<usize>,
         /// The number of trailing axes that form a chunk of the file, which is always read whole; 0 if elements are
         /// read individually.
@@ -61,12 +60,10 @@ pub(crate) fn file_bytes(width: Width, elements: usize) -> usize {
     width.bytes(elements.saturating_mul(width.units()))
 }
 
-/// The number of elements in `bounds`.
 pub(crate) fn elements(bounds: &[Range<usize>]) -> usize {
     bounds.iter().map(Range::len).product()
 }
 
-/// The intersection of two boxes.
 #[cfg(test)]
 pub(crate) fn common(one: &[Range<usize>], other: &[Range<usize>]) -> Option<Bounds> {
     let along = |(one, other): (&Range<usize>, &Range<usize>)| {
@@ -82,7 +79,7 @@ impl Location {
         Location::RowMajor { sizes: sizes.to_vec(), chunk_axes: 0, decoding: 0 }
     }
 
-    /// The number of elements that are read to get those of `bounds`.
+    /// The number of elements that must be read for `bounds`.
     pub(crate) fn covered(&self, bounds: &[Range<usize>]) -> usize {
         match self {
             Location::RowMajor { sizes, chunk_axes, .. } => {
@@ -168,7 +165,6 @@ impl Location {
         }
     }
 
-    /// The number of elements.
     pub(crate) fn elements(&self) -> usize {
         match self {
             Location::RowMajor { sizes, .. } => sizes.iter().product(),
@@ -176,7 +172,6 @@ impl Location {
         }
     }
 
-    /// The number of [`Location::spans`] of `bounds`.
     pub(crate) fn count_spans(&self, bounds: &[Range<usize>]) -> usize {
         match self {
             Location::RowMajor { .. } => 1,
@@ -217,7 +212,6 @@ impl Chunks {
         Chunks { cuts: sizes.iter().zip(chunk).map(cuts).collect(), is_packed: true }
     }
 
-    /// The number of chunks.
     pub(crate) fn count(&self) -> usize {
         self.cuts.iter().map(|cuts| cuts.len() - 1).fold(1, usize::saturating_mul)
     }
@@ -278,7 +272,6 @@ fn extent(cuts: &[usize]) -> usize {
 }
 
 impl Runs {
-    /// One run of all elements.
     pub(crate) fn all(elements: usize) -> Runs {
         Runs { first: 0, len: elements, loops: Vec::new() }
     }
@@ -302,7 +295,6 @@ impl Runs {
         Runs { first, len, loops }
     }
 
-    /// The number of runs.
     pub(crate) fn count(&self) -> usize {
         self.loops.iter().map(|(steps, _)| steps).product()
     }

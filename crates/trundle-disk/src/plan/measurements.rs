@@ -22,7 +22,6 @@ const MOST_BYTES: u64 = 64 << 10;
 /// A measurement from further in the future comes from a wrong clock.
 const CLOCK_SECONDS: u64 = 3600;
 
-/// The file of remembered measurements.
 #[derive(Debug)]
 pub(crate) struct Measurements {
     /// The path; `None` if the user has no cache folder.
@@ -138,7 +137,6 @@ impl Measure {
         }
     }
 
-    /// Whether the measurement is recent and plausible.
     fn stands(&self, now: u64) -> bool {
         let is_fresh = self.measured <= now.saturating_add(CLOCK_SECONDS)
             && now.saturating_sub(self.measured) <= VALID_SECONDS;
@@ -146,7 +144,6 @@ impl Measure {
     }
 }
 
-/// Identifies the disk of a file.
 #[cfg(unix)]
 fn disk_of(file: &File) -> Option<[u64; 2]> {
     use std::os::unix::fs::MetadataExt;

@@ -49,26 +49,22 @@ impl From<Order> for Arrangement<'_> {
 pub(crate) struct Movement {
     /// The program: its inputs are the files' contents, its only output is written.
     pub(crate) program: Program,
-    /// The fewest passes.
     pub(crate) passes: Vec<MovementPass>,
     /// The number of passes in memory, where a second pass costs less than many regions.
     whole_passes: usize,
     /// The bytes of intermediates between passes in memory.
     scratch_bytes: u64,
-    /// The chunked inputs.
     pub(crate) in_chunks: Vec<InChunks>,
 }
 
 trundle::internal::fingerprint!(struct Movement { program, passes } except { whole_passes, scratch_bytes, in_chunks });
 
-/// A chunked input.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct InChunks {
     /// The input as stored.
     pub(crate) given: TensorId,
     /// The tensor made from its chunks.
     pub(crate) tensor: TensorId,
-    /// The chunk sizes.
     pub(crate) sizes: Vec<usize>,
     /// The picoseconds to decode a byte on one core.
     pub(crate) decoding: u64,
@@ -201,7 +197,6 @@ impl Movement {
         self.program.tensor(self.output()).width
     }
 
-    /// The tensor that is written.
     pub(crate) fn output(&self) -> TensorId {
         self.program.outputs()[0]
     }
@@ -232,7 +227,6 @@ impl Movement {
         (read, self.file_bytes(self.output()))
     }
 
-    /// The bytes of a tensor in a file.
     pub(crate) fn file_bytes(&self, id: TensorId) -> u64 {
         self.program.tensor(id).bytes() as u64
     }
@@ -264,7 +258,6 @@ impl Movement {
     }
 }
 
-/// The definition of the only output of a program.
 pub(crate) fn made_of_output(program: &Program) -> &Made {
     &program.tensor(program.outputs()[0]).made
 }

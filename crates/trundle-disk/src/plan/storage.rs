@@ -124,7 +124,6 @@ impl Storage {
         Storage { bytes_per_second, ..found }
     }
 
-    /// Whether the values are plausible.
     pub(crate) fn is_believable(&self) -> bool {
         (LEAST_BYTES_PER_SECOND..=MOST_BYTES_PER_SECOND).contains(&self.bytes_per_second)
             && (LEAST_REQUEST_SECONDS..=MOST_REQUEST_SECONDS).contains(&self.request_seconds)
@@ -132,7 +131,6 @@ impl Storage {
     }
 }
 
-/// The median.
 fn median(mut seconds: Vec<f64>) -> f64 {
     seconds.sort_by(f64::total_cmp);
     seconds[seconds.len() / 2]
@@ -205,7 +203,6 @@ impl fmt::Display for Storage {
 mod tests {
     use super::*;
 
-    /// The seconds of a short and a long request on a disk.
     fn times(storage: &Storage) -> (f64, f64) {
         let seconds = |bytes: usize| storage.seconds(bytes as u64, 1);
         (seconds(SHORT_BYTES), seconds(LONG_BYTES))

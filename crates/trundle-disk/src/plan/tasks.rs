@@ -129,7 +129,6 @@ impl TaskGroup {
         merged(runs.collect())
     }
 
-    /// The bytes of files that these tasks write.
     pub(crate) fn written_bytes(&self, tasks: Range<usize>, job: &Job) -> u64 {
         self.tasks[tasks].iter().map(|task| task.written_bytes(job)).sum()
     }
@@ -154,13 +153,12 @@ fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 impl Task {
-    /// The pass and the tile of the task.
     pub(crate) fn pass_and_tile(self, passes: &[FilePass]) -> (&FilePass, &Tile) {
         let pass = &passes[self.pass];
         (pass, &pass.tiles[self.tile])
     }
 
-    /// The memory of the task: source, output, and what it [holds](Task::held_bytes).
+    /// The memory of the task: source, output, and [held bytes](Task::held_bytes).
     fn bytes(self, job: &Job) -> usize {
         let tensor = &job.tensors[self.tensor];
         let ends = match &tensor.io_plan {

@@ -39,7 +39,6 @@ pub struct TensorJob {
 }
 
 impl TensorJob {
-    /// Plans the tensor again with other resources.
     pub(crate) fn planned_again(&self, resources: Resources<'_>) -> Result<TensorJob, Error> {
         let io_plan = self.movement.io_plan(self.at_once.as_deref(), resources);
         let io_plan = io_plan.map_err(|error| error.within(&self.name))?;
@@ -96,7 +95,6 @@ impl TensorJob {
         self.encoded().map(EncodedChunks::count)
     }
 
-    /// The mapping of encoded chunks, if they are copied.
     pub(crate) fn encoded(&self) -> Option<&EncodedChunks> {
         let is_tiled = matches!(&self.io_plan, IoPlan::Tiled(passes) if !passes.is_empty());
         self.encoded.as_ref().filter(|_| is_tiled)
@@ -203,7 +201,6 @@ pub(crate) struct Unplanned {
     chunk: Option<Vec<usize>>,
     /// The encoding of the single source, with the output's axes.
     encoding: Option<Encoding>,
-    /// Axis names, attributes and fill value.
     annotations: Annotations,
 }
 
@@ -331,7 +328,6 @@ impl Unplanned {
         self.encoding.as_ref().map_or(&[], |encoding| &encoding.not_kept)
     }
 
-    /// The name, the shape and the axis names.
     pub(crate) fn axes(&self) -> (&str, &Shape, &[Option<String>]) {
         (&self.name, &self.out_shape, &self.annotations.dimension_names)
     }
@@ -341,7 +337,6 @@ impl Unplanned {
         (&self.name, &self.annotations)
     }
 
-    /// The element type.
     pub(crate) fn dtype(&self) -> trundle_core::DType {
         self.element.dtype()
     }
@@ -420,7 +415,7 @@ impl Unplanned {
         Chunking { chunk: Some(chunk), shard, order, codecs: Some(codecs) }
     }
 
-    /// The source's shards, if they are multiples of these chunks; no longer than the axes.
+    /// The source's shards, if they are multiples of `chunk`; no longer than the axes.
     fn shard_brought(&self, chunk: Option<&[usize]>) -> Option<Vec<usize>> {
         let (shard, chunk) = (self.encoding.as_ref()?.shard.as_ref()?, chunk?);
         let axes = shard.iter().zip(chunk).zip(self.out_shape.iter());

@@ -83,7 +83,6 @@ impl Tile {
         elements(&self.out).saturating_add(self.source_elements())
     }
 
-    /// The elements of the source boxes.
     pub(crate) fn source_elements(&self) -> usize {
         let read = self.sources.iter().map(|(_, source)| elements(source));
         read.fold(0, usize::saturating_add)
@@ -133,7 +132,6 @@ pub(crate) fn tiles(
     fitting(program, boxes(&cuts(axes, budget)?), to, budget)
 }
 
-/// The edges along an axis; empty if there are none.
 fn edges_of(edges: &[Vec<usize>], axis: usize) -> &[usize] {
     edges.get(axis).map_or(&[], |edges| edges)
 }
@@ -153,7 +151,6 @@ pub(crate) fn bands(
     fitting(program, boxes(&cuts(axes, budget)?), to, budget)
 }
 
-/// The output shape of a program.
 pub(crate) fn out_sizes(program: &Program) -> &[usize] {
     program.tensor(program.outputs()[0]).shape.sizes()
 }
@@ -189,7 +186,6 @@ pub(crate) fn chunks(tiles: &[Tile]) -> Option<(Chunks, Bounds)> {
     Some((Chunks::new(cuts), around))
 }
 
-/// How to cut an axis.
 struct Axis<'a> {
     /// The mandatory cuts, including both ends.
     seams: Vec<usize>,
@@ -270,7 +266,7 @@ fn boxes(cuts: &[Vec<usize>]) -> Vec<Bounds> {
     })
 }
 
-/// Makes tiles of the boxes, and halves those that do not fit the budget until they do.
+/// Makes tiles of the boxes, and halves boxes that do not fit the budget until they do.
 fn fitting(
     program: &Program,
     boxes: Vec<Bounds>,
@@ -347,7 +343,6 @@ mod tests {
     use crate::Storage;
     use crate::plan::movement::Movement;
 
-    /// The only pass of a movement.
     fn pass(movement: &Movement) -> Program {
         assert_eq!(movement.passes.len(), 1);
         movement.passes[0].program.clone()
@@ -359,7 +354,6 @@ mod tests {
         pass(&Movement::of_one(&chain, Width::Bytes(4), &shape, order, order).unwrap())
     }
 
-    /// The locations of a program's inputs.
     fn locations(program: &Program) -> Vec<Location> {
         let given = program.tensors().iter().filter(|each| matches!(each.made, Made::Given(_)));
         given.map(|tensor| Location::row_major(&tensor.shape)).collect()

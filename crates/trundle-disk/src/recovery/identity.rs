@@ -26,11 +26,10 @@ pub(crate) struct JobIdentity {
     tensors: Hex,
     /// The operators with all parameters and tables.
     movements: Hex,
-    /// The format and everything beside the data: names, types, shapes, metadata.
+    /// The format and everything except the data: names, types, shapes, metadata.
     output: Hex,
 }
 
-/// A fingerprint in hexadecimal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hex(String);
 
@@ -80,7 +79,6 @@ impl JobIdentity {
     }
 }
 
-/// The differences of two jobs.
 #[derive(Debug)]
 pub(crate) struct Difference(Vec<&'static str>);
 

@@ -1,6 +1,6 @@
-//! The journal of a run, from which a later run can resume it.
+//! The journal of a run, which a later run reads to resume it.
 //!
-//! A journal is a text file beside the output. The first line identifies the job and its sources; every other line
+//! A journal is a text file next to the output. The first line identifies the job and its sources; every other line
 //! states progress. Only complete lines count, because a line is written after everything it states is on the disk.
 
 use std::fs::{self, File};
@@ -34,7 +34,6 @@ pub(crate) struct Opening {
     #[serde(rename = "room")]
     pub(crate) budget: usize,
     pub(crate) rates: Rates,
-    /// The fingerprint of the tiles.
     pub(crate) tiles: Hex,
 }
 
@@ -84,7 +83,6 @@ impl SourceIdentity {
     }
 }
 
-/// A journal that is being written.
 #[derive(Debug)]
 pub(crate) struct Journal {
     blob: Box<dyn Blob>,
@@ -127,7 +125,6 @@ fn writing(source: io::Error) -> Problem {
     Problem::Io { doing: "write the journal", source }
 }
 
-/// The contents of a journal.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) tag: String,

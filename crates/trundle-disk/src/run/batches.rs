@@ -10,7 +10,6 @@ use crate::run::prepared_task::PreparedTask;
 
 /// Tasks that are in memory at the same time.
 pub(crate) struct Batch<'a> {
-    /// The index in the group.
     pub(crate) index: usize,
     pub(crate) tasks: Vec<PreparedTask<'a>>,
     /// The checksum of each task's source, if checksums are needed.
@@ -42,11 +41,9 @@ impl<'a> Batch<'a> {
 pub(crate) struct Batches<'a, 'g> {
     pub(crate) job: &'a Job,
     pub(crate) group: &'g TaskGroup,
-    /// The tasks of each batch.
     pub(crate) ranges: &'g [Range<usize>],
     /// The batches that remain.
     pub(crate) left: Range<usize>,
-    /// The bytes of a buffer.
     pub(crate) budget: usize,
 }
 

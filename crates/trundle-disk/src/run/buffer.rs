@@ -16,7 +16,7 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Whether `batch` fits into memory beside the bytes that are being written.
+    /// Whether `batch` fits into memory together with the bytes that are being written.
     pub(crate) fn has_room(&self, batch: &Batch<'_>) -> bool {
         let both = batch.source_bytes().saturating_add(self.moved.len());
         self.moved.is_empty() || both <= batch.budget
@@ -79,7 +79,7 @@ fn shrink(buffer: &mut Vec<u8>, most: usize) {
     }
 }
 
-/// The memory to leave free beside a large buffer: a thread that cannot allocate at its start aborts the process
+/// The memory to leave free in addition to a large buffer: a thread that cannot allocate at its start aborts the process
 /// without a message.
 const SPARE_BYTES: usize = 4 << 20;
 
@@ -88,8 +88,8 @@ fn grow(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), usize> {
     if buffer.len() < bytes {
         *buffer = Vec::new();
         let spare = SPARE_BYTES.min(bytes / 8);
-        // `vec![0; n]` gets zeroed pages from the system without writing to them, but it aborts if there is no memory,
-        // and there is no stable fallible form. So a reservation is tried first.
+        // `vec![0; n]` gets zeroed pages from the system without writing to them, but it aborts when memory runs out,
+        // and no stable fallible form exists. So a reservation is tried first.
         Vec::<u8>::new().try_reserve_exact(bytes + spare).map_err(|_| bytes)?;
         *buffer = vec![0; bytes];
         prefer_large_pages(buffer);

@@ -38,7 +38,6 @@ fn weight(word: usize) -> u64 {
 /// A pattern that is XORed into each word, so that zeros count too.
 const PATTERN: u64 = 0x9d5a_c36b_e817_2f46;
 
-/// Elements in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Elements<'a> {
     /// Contiguous elements of this many bytes.
@@ -50,7 +49,6 @@ pub(crate) enum Elements<'a> {
 /// A loop over evenly spaced elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spacing {
-    /// The number of elements.
     pub(crate) count: usize,
     /// The distance between the positions of neighbours.
     pub(crate) distance: usize,
@@ -160,7 +158,6 @@ impl<const WIDTH: usize> Numbers for Fixed<'_, WIDTH> {
     }
 }
 
-/// Packed elements.
 struct Codes<'a>(&'a [u8], Packing);
 
 impl Numbers for Codes<'_> {
@@ -171,7 +168,6 @@ impl Numbers for Codes<'_> {
     }
 }
 
-/// Sums evenly spaced numbers.
 fn sum<N: Numbers>(numbers: &N, from: usize, position: usize, spacings: Vec<Spacing>) -> u128 {
     let mut spacings = joined(spacings);
     if let [row, across, outer @ ..] = &spacings[..]
@@ -221,7 +217,6 @@ fn is_short<N: Numbers>(row: Spacing, across: Spacing) -> bool {
     is_contiguous && row.count * N::WIDTH < SHORT_BYTES
 }
 
-/// Sums short rows at contiguous positions.
 fn sum_short_rows<N: Numbers>(
     numbers: &N,
     from: usize,
@@ -272,7 +267,6 @@ impl Words {
         }
     }
 
-    /// Adds the current word to the sum.
     fn add(&mut self) {
         let mask = u64::MAX >> (64 - (self.end - self.begin)) << self.begin;
         self.sum = self.sum.wrapping_add(product(self.index, self.word ^ (PATTERN & mask)));

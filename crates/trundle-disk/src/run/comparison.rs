@@ -37,7 +37,6 @@ pub enum Difference {
     },
 }
 
-/// A tensor that is compared.
 struct Side<'a, 'f> {
     source: &'a mut Source<'f>,
     tensor: usize,
@@ -167,7 +166,6 @@ fn store() -> RunFiles {
     RunFiles::new(std::env::temp_dir(), String::new())
 }
 
-/// Checks that the temporary folder has enough space.
 pub(crate) fn check_temporary(bytes: u64) -> Result<(), Error> {
     check_space(&std::env::temp_dir(), " (TMPDIR can name another folder)", bytes)
 }

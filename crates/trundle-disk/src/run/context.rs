@@ -35,7 +35,6 @@ impl Context<'_> {
         opened.map_err(|problem| Error::file(folder, problem))
     }
 
-    /// Opens an intermediate without a name.
     pub(crate) fn unnamed(&self) -> Result<Box<dyn Blob>, Error> {
         self.store.unnamed().map_err(|error| self.writing_intermediate(error))
     }
@@ -53,7 +52,6 @@ impl Context<'_> {
         temporary(self.folder)(error)
     }
 
-    /// Makes the error of a failed allocation.
     pub(crate) fn no_memory(&self, bytes: usize) -> Error {
         Error::file(self.path, trundle_formats::Problem::NoMemory { bytes })
     }

@@ -29,7 +29,6 @@ pub(crate) struct Counterpart<'a> {
     fault: Mutex<Option<io::Error>>,
 }
 
-/// The differences found.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// The number of different elements.
@@ -38,7 +37,6 @@ pub(crate) struct Found {
     pub(crate) first: Option<First>,
 }
 
-/// An element that differs.
 #[derive(Debug)]
 pub(crate) struct First {
     /// Its position in row-major order.
@@ -211,7 +209,6 @@ impl Blob for Counterpart<'_> {
     }
 }
 
-/// Copies an error.
 fn copy_of(error: &io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(code) => io::Error::from_raw_os_error(code),

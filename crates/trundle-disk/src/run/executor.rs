@@ -26,14 +26,13 @@ use crate::run::transfer::{Data, Fault, Transfer, requests};
 /// Files smaller than this are left in the page cache.
 pub(crate) const LARGE_BYTES: u64 = 256 << 20;
 
-/// The state of a running job.
 pub(crate) struct Executor<'a> {
     pub(super) context: Context<'a>,
     begin: Begin,
     checkpoint: Checkpoint<'a>,
     /// The intermediates of the current tensor, by pass.
     pub(super) intermediates: Vec<Box<dyn Blob>>,
-    /// For each tensor, the checksum of what the current group read, if checksums are needed.
+    /// For each tensor, the checksum of the current group's source, if checksums are needed.
     pub(super) checksums: Vec<Checksum>,
     move_seconds: f64,
     /// The bytes processed in this phase, counted once for each time they are handled.
@@ -42,12 +41,10 @@ pub(crate) struct Executor<'a> {
     handled: u64,
 }
 
-/// A running task group.
 #[derive(Clone, Copy)]
 pub(super) struct GroupRun<'g> {
     index: usize,
     pub(super) group: &'g TaskGroup,
-    /// The tasks of each batch.
     pub(super) batches: &'g [Range<usize>],
     sources: &'g [SourceFile<'g>],
     /// For each input of the job, the file to which it was unpacked, if any.
@@ -104,7 +101,7 @@ impl<'a> Executor<'a> {
         self.checkpoint.keep(kept);
     }
 
-    /// Runs all groups, and writes the output's header and other bytes beside the data.
+    /// Runs all groups, and writes the output's header and everything else except the data.
     pub(crate) fn run(&mut self, sources: &mut [Source<'_>]) -> Result<(), Error> {
         let Context { job, target, options, .. } = self.context;
         let unpacked = self.unpacked(sources)?;
@@ -180,7 +177,6 @@ impl<'a> Executor<'a> {
         self.run_group(run, 0)
     }
 
-    /// Syncs the intermediates to the disk.
     pub(crate) fn sync_intermediates(&self) -> Result<(), Error> {
         let synced = self.intermediates.iter().try_for_each(|file| file.sync());
         synced.map_err(|error| self.context.writing_intermediate(error))
@@ -220,7 +216,7 @@ impl<'a> Executor<'a> {
         Ok(unpacked)
     }
 
-    /// Opens the intermediates that a group reads and writes. Those of earlier passes exist already; so does the one to
+    /// Opens the intermediates that a group reads and writes. Intermediates of earlier passes exist already; so does the one to
     /// be written if `is_begun`. A pass that runs `again` writes an unnamed one.
     fn open_intermediates(
         &mut self,
@@ -272,7 +268,6 @@ impl<'a> Executor<'a> {
         if options.verify { self.compare(group) } else { Ok(()) }
     }
 
-    /// Whether the group copies its input byte for byte.
     fn is_copied(&self, group: &TaskGroup) -> bool {
         group.tasks.iter().all(|task| self.context.job.tensors[task.tensor].movement.is_copy())
     }
@@ -464,7 +459,7 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// Writes the output's header and other bytes beside the data.
+    /// Writes the output's header and everything else except the data.
     pub(crate) fn finish(&self) -> Result<(), Error> {
         let Context { job, path, target, .. } = self.context;
         let checksums = self.output_checksums()?;

@@ -90,7 +90,6 @@ impl Job {
         asked.prepare_in(&folder, sources, path, options, observer)
     }
 
-    /// Prepares an output in a folder.
     fn prepare_in(
         self,
         folder: &Path,
@@ -204,7 +203,6 @@ impl Job {
         Ok(Finished { output, store, outcome, is_in_place: false })
     }
 
-    /// The bytes of the output and of intermediates.
     fn space(&self) -> u64 {
         // The encoded size of chunks is not known.
         let output = if self.format.is_folder() { 0 } else { self.skeleton.bytes() };
@@ -225,7 +223,6 @@ pub struct Finished {
     /// The store with the journal, which remains until the output is renamed.
     store: RunFiles,
     outcome: Outcome,
-    /// Whether the output replaces a source.
     is_in_place: bool,
 }
 
@@ -283,7 +280,6 @@ fn sources_identity(sources: &[Source<'_>]) -> Result<Option<Vec<SourceIdentity>
     Ok(Some(identities))
 }
 
-/// Checks that the sources have not changed.
 fn check_unchanged(sources: &[Source<'_>], before: Option<&[SourceIdentity]>) -> Result<(), Error> {
     for (Source { file, path }, before) in sources.iter().zip(before.unwrap_or_default()) {
         let Some(blob) = file.blob() else { continue };

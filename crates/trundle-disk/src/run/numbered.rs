@@ -27,7 +27,7 @@ use crate::run::source::Source;
 use crate::run::{check_space, check_unchanged, sources_identity};
 use crate::store::Store;
 
-/// A plan of numbered tasks, from which other processes plan the same job again.
+/// A plan of numbered tasks. Other processes use it to plan the same job again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskPlan {
     opening: Opening,
@@ -35,7 +35,6 @@ pub struct TaskPlan {
     /// Identifies the output at its final name.
     output: Option<String>,
     overwrite: bool,
-    /// Whether each task reads its output back and compares it.
     verify: bool,
     /// The decoding and encoding threads per process, for which there is memory.
     decoders: Option<usize>,

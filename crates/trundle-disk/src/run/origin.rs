@@ -23,19 +23,15 @@ pub(crate) struct Origin<'a> {
     pub(crate) out_shape: &'a Shape,
     /// The source boxes that were read.
     pub(crate) sources: Vec<Source<'a>>,
-    /// The destination of the pass.
     pub(crate) to: &'a Location,
 }
 
 /// A box of a tensor in memory.
 pub(crate) struct Source<'a> {
-    /// The tensor of the program.
     pub(crate) of: TensorId,
     /// The shape in which it is read, with as many elements.
     pub(crate) shape: &'a Shape,
-    /// The box.
     pub(crate) bounds: Bounds,
-    /// Its elements.
     pub(crate) elements: Elements<'a>,
 }
 
@@ -253,7 +249,6 @@ mod tests {
         }
     }
 
-    /// Random bytes of `count` elements.
     fn noise(count: usize, unit: usize, choices: &mut Choices) -> Vec<u8> {
         (0..count * unit).map(|_| choices.below(256) as u8).collect()
     }
@@ -282,7 +277,6 @@ mod tests {
         shape.iter().map(range).collect()
     }
 
-    /// Row-major, or chunks of random sizes.
     fn some_location(shape: &Shape, choices: &mut Choices) -> Location {
         if choices.below(3) == 0 {
             return Location::row_major(shape.sizes());
@@ -291,7 +285,6 @@ mod tests {
         Location::Chunks(Chunks::packed(shape.sizes(), &chunk))
     }
 
-    /// The indices of a box, in row-major order.
     fn indices(bounds: &[Range<usize>]) -> Vec<Vec<usize>> {
         bounds.iter().fold(vec![Vec::new()], |indices, range| {
             let longer =

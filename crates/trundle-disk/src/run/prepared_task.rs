@@ -18,7 +18,6 @@ use crate::plan::tiling::Tile;
 use crate::run::checksums::{Checksum, Elements};
 use crate::run::origin::{Origin, Source};
 
-/// A task with its plans and its bytes in memory.
 pub(crate) struct PreparedTask<'a> {
     pub(crate) task: Task,
     pub(crate) tensor: &'a TensorJob,
@@ -30,7 +29,6 @@ pub(crate) struct PreparedTask<'a> {
 
 /// What a task reads for one input of its pass.
 pub(crate) struct TaskRead<'a> {
-    /// The index of the input.
     pub(crate) input: usize,
     pub(crate) file: ReadFrom,
     pub(crate) runs: Runs,
@@ -48,7 +46,6 @@ pub(crate) struct Span {
     pub(crate) bytes: usize,
 }
 
-/// How to move a span.
 enum SpanPlan {
     /// Copy everything that was read.
     Copy,
@@ -56,7 +53,6 @@ enum SpanPlan {
 }
 
 impl<'a> PreparedTask<'a> {
-    /// Prepares a task of `job`.
     pub(crate) fn new(task: Task, job: &'a Job) -> Result<PreparedTask<'a>, Error> {
         let tensor = &job.tensors[task.tensor];
         match &tensor.io_plan {
@@ -114,17 +110,14 @@ impl<'a> PreparedTask<'a> {
         Ok(PreparedTask { task, tensor, reads, spans })
     }
 
-    /// The bytes of all reads.
     pub(crate) fn source_bytes(&self) -> usize {
         self.reads.iter().map(|read| read.bytes).sum()
     }
 
-    /// The bytes of all spans.
     pub(crate) fn written_bytes(&self) -> usize {
         self.spans.iter().map(|span| span.bytes).sum()
     }
 
-    /// Drops the plans to free memory.
     pub(crate) fn drop_plans(&mut self) {
         self.spans.iter_mut().for_each(|span| span.plan = None);
     }
@@ -236,7 +229,6 @@ fn swapped<'a>(job: &'a Job, tensor: &TensorJob, file: ReadFrom) -> Option<&'a S
     input.is_swapped.then_some(&input.header.element)
 }
 
-/// The shape of an input of a program.
 fn given_shape(program: &Program, input: usize) -> &trundle::Shape {
     let given = program.tensors().iter().find(|tensor| tensor.made == Made::Given(input));
     given.map_or_else(|| unreachable!("each input of a program is given"), |tensor| &tensor.shape)

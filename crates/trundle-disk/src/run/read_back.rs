@@ -16,7 +16,6 @@ use crate::run::transfer::Data;
 /// The bytes that each thread reads at once.
 const READ_BYTES: usize = 512 << 10;
 
-/// The checksums of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) checksum: Checksum,

@@ -3,7 +3,6 @@
 use crate::run::batches::Batch;
 use crate::run::buffer::Buffer;
 
-/// A buffer with its batch.
 #[derive(Default)]
 pub(crate) struct Slot<'a> {
     pub(crate) buffer: Buffer,

@@ -22,7 +22,6 @@ const PACKED_REQUEST: usize = 128 << 10;
 /// Requests for sub-byte elements are cut at multiples of this, which are whole bytes in every packing.
 const PACKED_MULTIPLE: usize = 8;
 
-/// The data of a tensor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Data<'a> {
     pub(crate) blob: &'a dyn Blob,
@@ -47,7 +46,6 @@ pub(crate) struct Request<'a, Memory> {
     memory: Memory,
 }
 
-/// Memory that can be split.
 pub(crate) trait Memory: Sized + Send {
     fn cut(self, at: usize) -> (Self, Self);
 }
@@ -200,7 +198,6 @@ impl Request<'_, &[u8]> {
     }
 }
 
-/// Concurrent reads and writes.
 pub(crate) struct Transfer<'a> {
     pub(crate) reads: Vec<Request<'a, &'a mut [u8]>>,
     pub(crate) writes: Vec<Request<'a, &'a [u8]>>,
@@ -233,7 +230,6 @@ impl<'o, 'a, M: Send> Direction<'o, Request<'a, M>> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Handles requests until there are none left.
     fn work(
         &self,
         take: impl Fn(Request<'a, M>) -> io::Result<u64>,

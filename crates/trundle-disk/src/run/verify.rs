@@ -35,7 +35,6 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Computes the checksums of a batch's source.
     pub(super) fn checksum(&self, buffer: &Buffer, batch: &mut Batch<'_>) -> Result<(), Error> {
         let threads = self.context.job.threads.unwrap_or(Machine::detect().threads);
         let mut memory = &buffer.source[..];
@@ -53,7 +52,6 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Adds a batch's checksums to those of its tensors.
     pub(super) fn add_checksums(&mut self, batch: &Batch<'_>) {
         for (task, own) in batch.tasks.iter().zip(&batch.checksums) {
             self.checksums[task.task.tensor].add(*own);

@@ -15,13 +15,11 @@ impl Observer for Nobody {
     fn advance(&self, _: u64) {}
 }
 
-/// Pseudo-random bytes.
 pub(crate) fn noise(bytes: usize) -> Vec<u8> {
     let number = |n: usize| ((n as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 41) as u8;
     (0..bytes).map(number).collect()
 }
 
-/// The bytes of a tensor.
 pub(crate) fn bytes_of(element: &StoredDType, shape: &Shape) -> usize {
     element.width().bytes(shape.elements() * element.width().units())
 }
@@ -60,7 +58,6 @@ pub(crate) fn write_tensors(
     data
 }
 
-/// Reads the elements of a tensor, row-major.
 pub(crate) fn read_tensor(path: &Path, hint: &TensorHint, index: usize) -> Vec<u8> {
     let mut file = TensorFile::open_as(path, hint).unwrap();
     let header = file.headers()[index].clone();

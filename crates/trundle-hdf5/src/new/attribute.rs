@@ -14,7 +14,6 @@ pub(super) const FILL_VALUE: &str = "_FillValue";
 /// The most bytes of data in an attribute message. Longer texts go to a heap.
 const MOST_TEXT_BYTES: usize = 60_000;
 
-/// An encoded attribute value.
 #[derive(Clone, Debug)]
 pub(super) struct Encoded {
     pub(super) datatype: Vec<u8>,
@@ -88,7 +87,6 @@ fn texts<'a>(texts: impl Iterator<Item = &'a str>, sizes: &[u64], heap: &mut Hea
     }
 }
 
-/// Encodes a text in the attribute itself.
 pub(super) fn text(text: &str) -> Encoded {
     let mut out = Encoder::default();
     // NUL-terminated UTF-8.
@@ -97,7 +95,6 @@ pub(super) fn text(text: &str) -> Encoded {
     Encoded { datatype: out.0, space: dataspace(&[]), data: [text.as_bytes(), b"\0"].concat() }
 }
 
-/// Encodes texts in a heap.
 pub(super) fn var_texts(texts: &[&str], sizes: &[u64], heap: &mut Heap<'_>) -> Encoded {
     let datatype = encoded(&Datatype { width: ELEMENT_BYTES, class: Class::VarText });
     let data = texts.iter().flat_map(|text| heap.add(text.as_bytes(), text.len())).collect();

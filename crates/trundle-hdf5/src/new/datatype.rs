@@ -9,7 +9,6 @@ use super::encode::{Encoder, dataspace};
 use crate::datatype::{Class, Datatype, Float};
 use crate::error::Error;
 
-/// An element type.
 #[derive(Clone, Debug)]
 pub(super) struct Element {
     /// The bytes per element.

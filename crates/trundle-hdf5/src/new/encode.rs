@@ -4,7 +4,6 @@ use hdf5_reader::checksum::jenkins_lookup3;
 
 use crate::error::Error;
 
-/// The undefined address.
 pub(super) const UNDEFINED: u64 = u64::MAX;
 
 /// A byte buffer with little-endian numbers.
@@ -59,7 +58,6 @@ pub(super) fn object_header(messages: &[(u16, Vec<u8>)]) -> Result<Vec<u8>, Erro
     Ok(out.0)
 }
 
-/// Encodes a dataspace message.
 pub(super) fn dataspace(sizes: &[u64]) -> Vec<u8> {
     let mut out = Encoder::default();
     out.u8(2).u8(sizes.len() as u8).u8(0).u8(u8::from(!sizes.is_empty()));

@@ -2,7 +2,6 @@
 
 use super::encode::Encoder;
 
-/// The smallest heap.
 const FEWEST_BYTES: usize = 4096;
 
 /// The most objects and bytes of a heap; a single larger object gets a heap of its own.
@@ -18,7 +17,7 @@ const HEAD_BYTES: usize = 16;
 /// A growing list of global heaps.
 #[derive(Debug)]
 pub(super) struct Heap<'a> {
-    /// The addresses of the heaps, as far as they are known.
+    /// The addresses of the heaps, if known.
     places: &'a [u64],
     /// Whether a single text is stored in the attribute, as netCDF does, instead of a heap, as h5py does.
     pub(super) has_own_texts: bool,
@@ -55,7 +54,6 @@ impl Heap<'_> {
         element.0
     }
 
-    /// Encodes all heaps.
     pub(super) fn finish(self) -> Vec<Vec<u8>> {
         let finished = self.heaps.into_iter().map(|(objects, _)| {
             let used = HEAD_BYTES + objects.0.len();

@@ -56,20 +56,18 @@ pub struct NewFile {
 /// The alignment of data, so that it can be memory-mapped.
 const DATA_ALIGNMENT: u64 = 64;
 
-/// The length of a superblock of version 2.
 const SUPERBLOCK_BYTES: u64 = 48;
 
 /// The type of a message that is only written: how a group stores its links.
 const GROUP_INFO: u16 = 0x0a;
 
-/// The addresses of all blocks, as far as they are known.
+/// The addresses of all blocks, if known.
 #[derive(Debug, Default)]
 struct Places {
     /// Groups, datasets and dimensions without data, in the order of the tree.
     objects: Vec<u64>,
     heaps: Vec<u64>,
     data: Vec<u64>,
-    /// The length of the file.
     end: u64,
 }
 

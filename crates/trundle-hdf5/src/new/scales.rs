@@ -9,7 +9,6 @@ use super::{Named, NewDataset, Places};
 use crate::dimensions::NO_COORDINATE;
 use crate::error::Error;
 
-/// The dimension scales of a file.
 #[derive(Debug, Default)]
 pub(super) struct Scales {
     /// The objects that are scales, with netCDF-4's dimension ids.
@@ -96,7 +95,6 @@ impl Scales {
     }
 }
 
-/// The scale that an axis needs.
 enum Wanted {
     /// An existing object.
     Is(usize),

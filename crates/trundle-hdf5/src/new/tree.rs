@@ -29,7 +29,7 @@ pub(super) enum Kind {
 }
 
 impl Tree {
-    /// Makes the tree of these datasets and groups.
+    /// Makes the tree of the datasets and groups.
     ///
     /// # Errors
     /// If a path is invalid, used twice, or inside a dataset.
@@ -77,7 +77,6 @@ impl Tree {
         Ok(at)
     }
 
-    /// Returns the object at a path.
     pub(super) fn find(&self, path: &str) -> Option<usize> {
         self.by_path.get(path).copied()
     }

@@ -25,7 +25,6 @@ const SIZES: [usize; 3] = [40, 60, 50];
 /// A chain that takes two passes on that disk.
 const TURNED: &str = "reshape(300, 400) | flip(1) | a b -> b a";
 
-/// The description of a job.
 #[derive(Clone)]
 struct Asks {
     /// `in.bin`, which has no header, or another file.
@@ -57,7 +56,6 @@ fn asks(chain: &str) -> Asks {
     }
 }
 
-/// A moment of a run.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
     /// The first note in the journal.
@@ -66,7 +64,6 @@ enum Moment {
     Phase(&'static str, usize, usize),
 }
 
-/// Panics at a moment of a run.
 struct Interrupter {
     moment: Moment,
     /// The number of phases of the name that have not begun.
@@ -155,7 +152,6 @@ impl Sandbox {
         self.folder.path().join(name)
     }
 
-    /// The job, and its source file.
     fn job(&self, asks: &Asks) -> (Job, TensorFile) {
         let shape = Shape::new(asks.sizes.clone()).unwrap();
         let hint = match asks.source {
