@@ -1,7 +1,7 @@
 //! Reads the metadata of arrays and converts them to the forms that zarrs knows.
 //!
 //! zarrs refuses some metadata that zarr-python writes, and the messages of its JSON library name Rust types. This
-//! module replaces forms that version 2 allows by those of zarrs, and checks the configurations of codecs. Unknown
+//! module converts forms of version 2 that zarrs does not know, and checks the configurations of codecs. Unknown
 //! fields of a `zarr.json` are refused unless they say `"must_understand": false`. Unknown fields of a `.zarray` are
 //! ignored, as version 2 requires.
 

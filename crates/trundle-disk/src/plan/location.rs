@@ -154,7 +154,7 @@ impl Location {
     }
 
     /// The position of the first element of the chunk around `bounds`, and the number of its elements. Without chunks,
-    /// those of the whole tensor.
+    /// they describe the whole tensor.
     pub(crate) fn chunk_around(&self, bounds: &[Range<usize>]) -> (usize, usize) {
         match self {
             Location::RowMajor { .. } => (0, self.elements()),

@@ -40,7 +40,7 @@ const ROUNDS: usize = 3;
 /// The alignment of direct I/O, in memory and in the file.
 const ALIGNMENT: usize = 4096;
 
-/// The limits of plausible disks: four lanes of PCIe 5, and the fastest answer. Anything faster was read from the
+/// The limits of plausible disks: four lanes of PCI Express 5, and the fastest answer. Anything faster was read from the
 /// page cache, or from a host's memory.
 const MOST_BYTES_PER_SECOND: f64 = 16e9;
 const LEAST_REQUEST_SECONDS: f64 = 10e-6;

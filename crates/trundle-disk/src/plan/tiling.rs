@@ -35,7 +35,7 @@ const TILE_BYTES: usize = 256;
 /// The most memory of the plan of a span, with its requests.
 pub(crate) const SPAN_BYTES: usize = 4 << 10;
 
-/// This many spans of a tile are free of charge.
+/// This many spans of a tile do not count against the budget.
 pub(crate) const LEAST_SPANS: usize = 256;
 
 /// The fraction of the budget for the list of tiles is 1 over this.

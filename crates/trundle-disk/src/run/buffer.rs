@@ -79,8 +79,8 @@ fn shrink(buffer: &mut Vec<u8>, most: usize) {
     }
 }
 
-/// The memory to leave free in addition to a large buffer: a thread that cannot allocate at its start aborts the process
-/// without a message.
+/// The memory to leave free in addition to a large buffer: a thread that cannot allocate at its start aborts the
+/// process without a message.
 const SPARE_BYTES: usize = 4 << 20;
 
 /// Makes a buffer at least `bytes` long, without its old contents. Fails with the number of bytes.

@@ -35,7 +35,7 @@ fn weight(word: usize) -> u64 {
     mixed ^ mixed >> 32
 }
 
-/// A pattern that is XORed into each word, so that zeros count too.
+/// A pattern to XOR into each word, so that zeros count too.
 const PATTERN: u64 = 0x9d5a_c36b_e817_2f46;
 
 #[derive(Clone, Copy, Debug)]

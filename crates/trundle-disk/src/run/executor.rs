@@ -216,8 +216,8 @@ impl<'a> Executor<'a> {
         Ok(unpacked)
     }
 
-    /// Opens the intermediates that a group reads and writes. Intermediates of earlier passes exist already; so does the one to
-    /// be written if `is_begun`. A pass that runs `again` writes an unnamed one.
+    /// Opens the intermediates that a group reads and writes. Intermediates of earlier passes exist already; so does the
+    /// one to be written if `is_begun`. A pass that runs `again` writes an unnamed one.
     fn open_intermediates(
         &mut self,
         group: &TaskGroup,
