@@ -105,7 +105,6 @@ fn ranges(numbers: &[usize]) -> String {
 }
 
 impl Error {
-    /// Makes an error of the file or tensor `subject`.
     pub(crate) fn of(subject: impl std::fmt::Display, problem: impl Into<Problem>) -> Error {
         Error::from(problem).within(subject)
     }
@@ -115,7 +114,6 @@ impl Error {
         Error { subject: format!("{}: ", Shown(subject)), ..self }
     }
 
-    /// Makes an error of the file at `path`.
     pub(crate) fn file(path: &Path, problem: trundle_formats::Problem) -> Error {
         let file = path.to_string_lossy().into_owned();
         Error::from(trundle_formats::Error { file, problem })
@@ -177,7 +175,6 @@ pub(crate) fn reading(path: &Path) -> impl Fn(io::Error) -> Error {
     }
 }
 
-/// Converts an error of writing the file at `path`.
 pub(crate) fn writing(path: &Path) -> impl Fn(io::Error) -> Error {
     let name = name_of(path, "stdout");
     move |source| Error::of(&name, Problem::Io { doing: "write", source })

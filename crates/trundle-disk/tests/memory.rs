@@ -171,7 +171,6 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Moves the case's tensors within a memory limit.
 fn moved(
     case: &Case,
     files: [&Path; 2],

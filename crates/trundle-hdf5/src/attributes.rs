@@ -17,7 +17,6 @@ use crate::metadata::Metadata;
 /// The attributes of a dataset or a group: JSON values by name.
 pub type Attributes = serde_json::Map<String, Value>;
 
-/// An attribute as stored.
 #[derive(Debug)]
 pub(crate) struct Attribute {
     pub(crate) name: String,
@@ -113,7 +112,6 @@ impl Attribute {
         Some(Value::Array(values))
     }
 
-    /// The texts of an attribute; `None` if it has another type.
     pub(crate) fn texts(&self, metadata: &Metadata, heaps: &mut Heaps) -> Option<Vec<String>> {
         let elements = self.data.chunks_exact(self.datatype.width);
         let texts =

@@ -38,7 +38,6 @@ pub struct Chunked {
     pub(crate) table: OnceLock<Result<Vec<Stored>, String>>,
 }
 
-/// The position of a chunk in the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored {
     /// The row-major position in the chunk grid.
@@ -87,13 +86,11 @@ impl Chunked {
         undone.map_err(|error| wrong(error.to_string()))
     }
 
-    /// Whether a chunk extends beyond the dataset's edge.
     fn is_edge(&self, index: &[u64]) -> bool {
         let mut axes = index.iter().zip(&self.chunk).zip(&self.shape);
         axes.any(|((index, chunk), size)| (index + 1).saturating_mul(*chunk) > *size)
     }
 
-    /// Finds a chunk; `None` if it was not written.
     fn find(&self, index: &[u64]) -> Result<Option<Stored>, Error> {
         let Some(address) = self.address else { return Ok(None) };
         if self.index == Index::Implicit {

@@ -6,7 +6,6 @@ use crate::error::Error;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Datatype {
-    /// The bytes per element.
     pub(crate) width: usize,
     pub(crate) class: Class,
 }
@@ -63,7 +62,6 @@ const FLOATS: [(Float, [u32; 7]); 4] = [
 ];
 
 impl Float {
-    /// The bit layout, see [`FLOATS`].
     pub(crate) fn sizes(self) -> [u32; 7] {
         FLOATS.iter().find(|(kind, _)| *kind == self).map(|(_, sizes)| *sizes).unwrap_or_default()
     }

@@ -12,7 +12,6 @@ use crate::error::Error;
 /// LZF, the filter of h5py.
 const FILTER_LZF: u16 = 32000;
 
-/// The filters that can be undone.
 const KNOWN: [u16; 7] = [
     FILTER_DEFLATE,
     FILTER_SHUFFLE,

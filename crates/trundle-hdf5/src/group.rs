@@ -15,11 +15,9 @@ use crate::metadata::Metadata;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The object at an address.
     Object(u64),
     /// A soft link: another path in the file.
     Name,
-    /// A path in another file.
     OtherFile(String),
 }
 

@@ -49,7 +49,6 @@ pub(crate) struct ObjectHeader {
     pub(crate) messages: Vec<Message>,
 }
 
-/// The encoding of messages in a header.
 #[derive(Clone, Copy)]
 struct Style {
     version: u8,
@@ -122,7 +121,6 @@ impl ObjectHeader {
 }
 
 impl Message {
-    /// Returns the body, resolved if the message is shared.
     pub(crate) fn resolved(&self, metadata: &Metadata) -> Result<Vec<u8>, Error> {
         if !self.is_shared {
             return Ok(self.body.clone());

@@ -68,7 +68,6 @@ pub(crate) enum Layout {
         address: Option<u64>,
         /// The chunk sizes. The file has the element width as another size after them.
         chunk: Vec<u64>,
-        /// The bytes per element.
         width: u64,
         index: Index,
         /// Whether chunks that extend beyond the edge are stored without filters.

@@ -26,7 +26,6 @@ pub trait ReadAt: Debug + Send + Sync {
 /// The largest single read of metadata. Chunk indices are read in much smaller pieces.
 const MOST_PIECE_BYTES: usize = 256 << 20;
 
-/// A file whose superblock has been read.
 #[derive(Clone, Debug)]
 pub(crate) struct Metadata {
     pub(crate) bytes: Arc<dyn ReadAt>,

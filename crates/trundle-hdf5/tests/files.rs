@@ -280,7 +280,6 @@ fn a_dataset_with_the_name_of_an_axis_changes_no_other_one() {
     }
 }
 
-/// A reproducible pseudo-random number below `most`.
 fn chance(seed: &mut u64, most: usize) -> usize {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 33) as usize % most

@@ -333,7 +333,6 @@ fn found<T>(answer: Result<T, Error>) -> io::Result<Option<T>> {
 
 const NO_CREDENTIALS: &str = "no credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set, and the AWS command line's files and this machine have none (AWS_SKIP_SIGNATURE=true reads a public bucket)";
 
-/// Converts an error of a request.
 #[allow(clippy::needless_pass_by_value, reason = "a function for `map_err`")]
 fn failed(error: Error) -> io::Error {
     let kind = match &error {

@@ -41,12 +41,10 @@ impl Client {
         Ok(Client { process: std::process::id(), runtime, requests })
     }
 
-    /// Whether the client belongs to this process.
     pub(crate) fn is_usable(&self) -> bool {
         self.process == std::process::id()
     }
 
-    /// Blocks until a request is done.
     pub(crate) fn wait<T>(&self, request: impl Future<Output = T>) -> T {
         self.runtime.block_on(request)
     }

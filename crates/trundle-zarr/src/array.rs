@@ -177,7 +177,6 @@ impl ZarrArray {
         Ok(bytes.into_owned())
     }
 
-    /// Decodes an inner chunk of a shard.
     fn decoded(
         &self,
         shards: &Shards,
@@ -430,7 +429,6 @@ fn chunks(array: &Inner) -> Result<(Vec<u64>, Option<Vec<u64>>), Error> {
     Ok((inner, Some(stored)))
 }
 
-/// The most bytes that an encoded chunk of these sizes can have.
 fn encoded_bytes(array: &Inner, sizes: &[u64]) -> Result<u64, Error> {
     let sizes: Option<Vec<_>> = sizes.iter().map(|size| (*size).try_into().ok()).collect();
     let sizes = sizes.ok_or_else(|| Error::unsupported("chunks without elements"))?;

@@ -22,7 +22,6 @@ use zarrs::metadata::Configuration;
 use zarrs::plugin::{ExtensionName, PluginCreateError, ZarrVersion};
 use zstd::zstd_safe::WriteBuf;
 
-/// A codec that limits the size of its decoded bytes.
 #[derive(Debug)]
 struct Bounded {
     inner: Arc<dyn BytesToBytesCodecTraits>,

@@ -44,7 +44,6 @@ impl Folder {
         Ok(Some((file, bytes)))
     }
 
-    /// Writes a new file and returns its size in bytes.
     fn fill(&self, mut file: File, object: Object<'_>) -> io::Result<u64> {
         match object {
             Object::Bytes(bytes) => file.write_all(&bytes)?,

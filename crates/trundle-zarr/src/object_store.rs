@@ -156,7 +156,6 @@ impl Part {
     }
 }
 
-/// Makes an error for an object with invalid contents.
 pub(crate) fn wrong(why: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }

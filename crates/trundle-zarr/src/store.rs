@@ -197,7 +197,6 @@ fn attributes_of_group(objects: &dyn ObjectStore, path: &str) -> Result<Attribut
     }
 }
 
-/// Whether the last component of a path starts with `.` or `_`.
 fn is_hidden(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| name.starts_with(['.', '_']))
 }

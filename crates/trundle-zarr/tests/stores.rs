@@ -19,7 +19,6 @@ fn stores() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stores")
 }
 
-/// Opens a store that has exactly one array.
 fn only(path: &Path) -> ZarrArray {
     let mut store = Store::open(&at(path)).unwrap();
     assert!(store.unreadable.is_empty(), "{:?}", store.unreadable);
@@ -72,7 +71,6 @@ fn chunks_of_a_shard_are_read_by_themselves() {
     assert_eq!(array.chunk_bytes, 4 * 12);
 }
 
-/// Copies a store and changes one file.
 fn changed(name: &str, file: &str, bytes: &[u8]) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     copy_folder(&stores().join(name), copy.path());

@@ -120,7 +120,6 @@ mod tests {
     use super::*;
     use trundle::{Chain, Shape};
 
-    /// Applies `chunks_along` to each axis for a chain on a tensor of this shape.
     fn along(chain: &str, shape: &[usize], chunk: &[usize]) -> Option<Vec<(usize, Vec<usize>)>> {
         let (chain, shape) = (chain.parse::<Chain>().unwrap(), Shape::new(shape).unwrap());
         let map = chain.index_map(&shape)?;

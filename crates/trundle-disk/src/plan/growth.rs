@@ -31,7 +31,6 @@ pub(crate) struct Growth<'a> {
 }
 
 impl<'a> Growth<'a> {
-    /// Prepares the search for a pass with these seams and chunk edges.
     pub(crate) fn new<'e>(
         program: &'a Program,
         (from, to): (&'a [&'a Location], &'a Location),

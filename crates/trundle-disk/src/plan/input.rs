@@ -91,7 +91,6 @@ impl JobInput {
         input
     }
 
-    /// Makes an input whose elements are converted to `element`.
     pub(crate) fn new(input: &Input, files: &[&TensorFile], element: &StoredDType) -> JobInput {
         match input {
             Input::Constant(bytes) => JobInput::Constant(Cursor::new(bytes.clone())),

@@ -131,7 +131,6 @@ impl PlanOptions {
         usize::try_from(left - OVERHEAD_BYTES.min(left / 2)).unwrap_or(usize::MAX)
     }
 
-    /// Makes the error for buffers that need `budget` bytes, more than the limit allows.
     pub(crate) fn lacking(&self, budget: u64) -> Error {
         let taken = self.held_bytes.saturating_add(OVERHEAD_BYTES.min(budget));
         let (needed, limit) = (taken.saturating_add(budget), self.max_bytes);
@@ -355,7 +354,6 @@ impl Job {
         decoded.max().unwrap_or(0).saturating_add(encoded.max().unwrap_or(0))
     }
 
-    /// The picoseconds to encode the output on one core.
     fn encoding(&self) -> u64 {
         let each = self.tensors.iter().zip(self.skeleton.chunked());
         let encoded = each.filter(|(tensor, _)| tensor.encoded().is_none());

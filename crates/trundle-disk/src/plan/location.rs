@@ -19,7 +19,6 @@ pub(crate) enum Location {
         /// The picoseconds to decode an element on one core.
         decoding: u64,
     },
-    /// A sequence of boxes, each contiguous and row-major.
     Chunks(Chunks),
 }
 
@@ -39,7 +38,6 @@ trundle::internal::fingerprint!(struct Chunks { cuts, is_packed });
 /// Contiguous runs of elements, of equal lengths at regular distances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Runs {
-    /// The position of the first element.
     first: usize,
     /// The elements per run.
     pub(crate) len: usize,
@@ -74,7 +72,6 @@ pub(crate) fn common(one: &[Range<usize>], other: &[Range<usize>]) -> Option<Bou
 }
 
 impl Location {
-    /// Row-major, with elements read individually.
     pub(crate) fn row_major(sizes: &[usize]) -> Location {
         Location::RowMajor { sizes: sizes.to_vec(), chunk_axes: 0, decoding: 0 }
     }
@@ -299,7 +296,6 @@ impl Runs {
         self.loops.iter().map(|(steps, _)| steps).product()
     }
 
-    /// The position of the first element of a run.
     pub(crate) fn start(&self, mut run: usize) -> usize {
         let mut start = self.first;
         for (steps, distance) in self.loops.iter().rev() {
@@ -314,7 +310,6 @@ impl Runs {
 mod tests {
     use super::*;
 
-    /// The positions of the elements of `bounds`, in row-major order.
     fn positions(location: &Location, bounds: &[Range<usize>]) -> Vec<usize> {
         let runs = location.runs(bounds);
         let elements = |run| (0..runs.len).map(move |i| (run, i));

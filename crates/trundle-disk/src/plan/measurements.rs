@@ -10,13 +10,10 @@ use trundle::tuning::cache_folder;
 
 use crate::Storage;
 
-/// The validity of a measurement.
 const VALID_SECONDS: u64 = 14 * 24 * 3600;
 
-/// The most disks that are remembered.
 const MOST_DISKS: usize = 64;
 
-/// The most bytes that are read from the file.
 const MOST_BYTES: u64 = 64 << 10;
 
 /// A measurement from further in the future comes from a wrong clock.
@@ -191,7 +188,6 @@ mod tests {
             assert_eq!(storage(1, NOW + later, Storage::HDD), Some(first));
         }
         assert_eq!(measured.get(), 1);
-        // Another disk has its own measurement.
         assert_eq!(storage(2, NOW, Storage::HDD), Some(Storage::HDD));
         assert_eq!((storage(1, NOW, Storage::SSD), measured.get()), (Some(first), 2));
         // It is measured again when it is too old, or from the future.

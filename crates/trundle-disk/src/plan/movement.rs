@@ -13,7 +13,6 @@ use crate::plan::seams::{edges, longest};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arrangement<'a> {
     InOrder(Order),
-    /// In chunks, see [`Header::chunk`].
     InChunks {
         sizes: &'a [usize],
         /// The order of the axes in a chunk if it is not row-major.
@@ -63,7 +62,6 @@ trundle::internal::fingerprint!(struct Movement { program, passes } except { who
 pub(crate) struct InChunks {
     /// The input as stored.
     pub(crate) given: TensorId,
-    /// The tensor made from its chunks.
     pub(crate) tensor: TensorId,
     pub(crate) sizes: Vec<usize>,
     /// The picoseconds to decode a byte on one core.
@@ -73,9 +71,7 @@ pub(crate) struct InChunks {
 /// A tensor of a movement that one pass writes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MovementPass {
-    /// The tensor of the program.
     pub(crate) target: TensorId,
-    /// The tensors of the program that the pass reads.
     pub(crate) reads: Vec<TensorId>,
     /// The pass as a program of its own, with elements of whole bytes, without reshapes at its ends.
     pub(crate) program: Program,

@@ -9,7 +9,6 @@ use crate::Storage;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rates {
     pub(crate) storage: Storage,
-    /// The number of cores that decode or encode.
     pub(crate) coders: usize,
 }
 

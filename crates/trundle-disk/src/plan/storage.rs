@@ -40,8 +40,8 @@ const ROUNDS: usize = 3;
 /// The alignment of direct I/O, in memory and in the file.
 const ALIGNMENT: usize = 4096;
 
-/// The limits of plausible disks: four lanes of PCI Express 5, and the fastest answer. Anything faster was read from the
-/// page cache, or from a host's memory.
+/// The limits of plausible disks: four lanes of PCI Express 5, and the fastest answer. Anything faster was read from
+/// the page cache, or from a host's memory.
 const MOST_BYTES_PER_SECOND: f64 = 16e9;
 const LEAST_REQUEST_SECONDS: f64 = 10e-6;
 
@@ -162,7 +162,6 @@ fn aligned(memory: &mut [u8], length: usize) -> &mut [u8] {
     &mut memory[start..start + length]
 }
 
-/// The seconds per read, with several threads.
 fn seconds_each(file: &File, places: &[u64], length: usize, threads: usize) -> Option<f64> {
     for place in places {
         file.forget(*place, length as u64);

@@ -139,7 +139,6 @@ impl TaskGroup {
     }
 }
 
-/// Sorts ranges and merges adjacent ones.
 fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_by_key(|range| range.start);
     ranges.dedup_by(|next, before| {

@@ -185,7 +185,6 @@ impl TensorJob {
     }
 }
 
-/// A tensor whose I/O plan is not decided yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Unplanned {
     name: String,
@@ -489,7 +488,6 @@ impl Unplanned {
     }
 }
 
-/// The chunks, shards and codecs of a tensor, as far as they are decided.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chunking {
     chunk: Option<Vec<usize>>,

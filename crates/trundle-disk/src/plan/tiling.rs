@@ -20,10 +20,8 @@ pub(crate) struct Tile {
 
 trundle::internal::fingerprint!(struct Tile { out, sources });
 
-/// The limits of a tile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
-    /// The bytes of an element in memory.
     pub(crate) unit: usize,
     /// The bytes of a tile's sources and output.
     pub(crate) bytes: usize,
@@ -55,7 +53,6 @@ impl Budget {
         self.bytes / 2 / self.unit.max(1)
     }
 
-    /// The most tiles whose list fits the budget.
     pub(crate) fn most_tiles(self) -> usize {
         (self.bytes / LISTS_SHARE / TILE_BYTES).max(LEAST_TILES)
     }
@@ -253,7 +250,6 @@ fn cuts<'a>(axes: impl Iterator<Item = Axis<'a>>, budget: Budget) -> Option<Vec<
     .collect()
 }
 
-/// The boxes between cuts, in row-major order.
 fn boxes(cuts: &[Vec<usize>]) -> Vec<Bounds> {
     cuts.iter().fold(vec![Vec::new()], |boxes, cuts| {
         let ranges: Vec<Range<usize>> = cuts.windows(2).map(|ends| ends[0]..ends[1]).collect();

@@ -50,15 +50,12 @@ pub(crate) struct SourceIdentity {
 /// The progress of a run, ordered by time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Progress {
-    /// Completed groups.
     #[serde(rename = "stages")]
     pub(crate) groups: usize,
-    /// Completed batches of the next group.
     pub(crate) batches: usize,
 }
 
 impl Opening {
-    /// Makes the first line for a job.
     pub(crate) fn of(job: &Job, identity: JobIdentity, sources: Vec<SourceIdentity>) -> Opening {
         Opening {
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -58,7 +58,6 @@ impl JobIdentity {
     }
 }
 
-/// Returns the tag of an output in the file names of its runs.
 pub(crate) fn output_tag(path: &Path) -> String {
     Output::tag(path)
 }
@@ -109,7 +108,6 @@ pub(crate) fn key_of_pass(pass: usize) -> String {
 /// The prefix of these keys.
 const PASS: &str = "pass";
 
-/// Removes the intermediates of the run with this tag.
 pub(crate) fn remove_intermediates(folder: &Path, tag: &str) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = TemporaryName::parse(&entry.file_name());

@@ -14,7 +14,6 @@ pub(crate) struct Batch<'a> {
     pub(crate) tasks: Vec<PreparedTask<'a>>,
     /// The checksum of each task's source, if checksums are needed.
     pub(crate) checksums: Vec<Checksum>,
-    /// The bytes for its buffer.
     pub(crate) budget: usize,
 }
 

@@ -9,9 +9,7 @@ use crate::run::prepared_task::PreparedTask;
 /// The source of a batch, and the output of a batch.
 #[derive(Default)]
 pub(crate) struct Buffer {
-    /// The bytes that were read.
     pub(crate) source: Vec<u8>,
-    /// The bytes to be written.
     pub(crate) moved: Vec<u8>,
 }
 

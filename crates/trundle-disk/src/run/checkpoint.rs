@@ -25,7 +25,6 @@ pub(crate) struct Checkpoint<'a> {
 }
 
 impl<'a> Checkpoint<'a> {
-    /// Starts at `progress`.
     pub(crate) fn new(
         output: Option<&'a mut Output>,
         store: &'a dyn Store,

@@ -108,12 +108,10 @@ impl<'a> Elements<'a> {
 trait Numbers {
     /// The bytes of a number.
     const WIDTH: usize;
-    /// The numbers per word.
     const IN_WORD: usize = 8 / Self::WIDTH;
 
     fn get(&self, index: usize) -> u64;
 
-    /// Makes a word of numbers from `index` that are `stride` apart.
     fn word(&self, index: usize, stride: isize) -> u64 {
         (0..Self::IN_WORD).fold(0, |word, at| {
             let own = self.get(index.wrapping_add_signed(stride * at.cast_signed()));
@@ -121,7 +119,6 @@ trait Numbers {
         })
     }
 
-    /// Makes a word of contiguous numbers.
     fn contiguous_word(&self, index: usize) -> u64 {
         self.word(index, 1)
     }
@@ -139,7 +136,6 @@ fn product(word: usize, bytes: u64) -> u128 {
     u128::from(weight(word)) * u128::from(bytes)
 }
 
-/// Contiguous numbers of `WIDTH` bytes.
 struct Fixed<'a, const WIDTH: usize>(&'a [u8]);
 
 impl<const WIDTH: usize> Numbers for Fixed<'_, WIDTH> {

@@ -170,7 +170,6 @@ pub(crate) fn check_temporary(bytes: u64) -> Result<(), Error> {
     check_space(&std::env::temp_dir(), " (TMPDIR can name another folder)", bytes)
 }
 
-/// Runs a job with `target` as its output.
 pub(crate) fn run(
     job: &Job,
     source: &mut Source<'_>,

@@ -17,9 +17,7 @@ pub(crate) struct Context<'a> {
     pub(crate) job: &'a Job,
     /// The name of the output in messages.
     pub(crate) path: &'a Path,
-    /// The blob of the output.
     pub(crate) target: &'a dyn Blob,
-    /// The store of all other blobs.
     pub(crate) store: &'a dyn Store,
     /// The folder in messages; `None` for the system's temporary folder, in which files have no names.
     pub(crate) folder: Option<&'a Path>,
@@ -47,7 +45,6 @@ impl Context<'_> {
         }
     }
 
-    /// Converts an error of writing an intermediate.
     pub(crate) fn writing_intermediate(&self, error: io::Error) -> Error {
         temporary(self.folder)(error)
     }

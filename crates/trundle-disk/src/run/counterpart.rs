@@ -9,7 +9,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use trundle::{Packing, Shape, Width};
 use trundle_formats::{Blob, Order, StoredDType};
 
-/// The bytes that each writing thread reads at once.
 const PART_BYTES: usize = 64 << 10;
 
 /// An existing tensor as the destination of a job that writes a tensor of the same shape: whole elements, each once,
@@ -31,9 +30,7 @@ pub(crate) struct Counterpart<'a> {
 
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// The number of different elements.
     pub(crate) count: u64,
-    /// The one with the smallest index.
     pub(crate) first: Option<First>,
 }
 
@@ -80,7 +77,6 @@ impl<'a> Counterpart<'a> {
         }
     }
 
-    /// Reads elements with another packing and converts them.
     fn repacked(
         &self,
         own: Packing,

@@ -75,7 +75,6 @@ impl<'a> Executor<'a> {
         self.move_seconds
     }
 
-    /// Begins a phase of `bytes` bytes, each handled `handled` times.
     pub(super) fn begin_phase(&mut self, name: &str, bytes: u64, handled: u64) {
         (self.done, self.handled) = (AtomicU64::new(0), handled);
         self.context.observer.phase(name, bytes);
@@ -216,8 +215,8 @@ impl<'a> Executor<'a> {
         Ok(unpacked)
     }
 
-    /// Opens the intermediates that a group reads and writes. Intermediates of earlier passes exist already; so does the
-    /// one to be written if `is_begun`. A pass that runs `again` writes an unnamed one.
+    /// Opens the intermediates that a group reads and writes. Intermediates of earlier passes exist already; so does
+    /// the one to be written if `is_begun`. A pass that runs `again` writes an unnamed one.
     fn open_intermediates(
         &mut self,
         group: &TaskGroup,
@@ -436,7 +435,6 @@ impl<'a> Executor<'a> {
         Ok(start.elapsed().as_secs_f64())
     }
 
-    /// Records that a batch of a group has been written.
     fn count(&mut self, group: usize, written: Option<Batch<'_>>) -> Result<(), Error> {
         let Some(batch) = written else { return Ok(()) };
         self.checkpoint.reached(Progress { groups: group, batches: batch.index + 1 });

@@ -17,7 +17,6 @@ pub(crate) struct RunFiles {
     open: Mutex<Open>,
 }
 
-/// The open files, and whether to keep them.
 #[derive(Debug, Default)]
 struct Open {
     files: BTreeMap<String, TemporaryFile>,

@@ -34,7 +34,6 @@ fn counted(left: &AtomicUsize, kind: io::ErrorKind) -> io::Result<()> {
     counted.map(drop).map_err(|_| kind.into())
 }
 
-/// A value, with its last synced state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     key: String,
@@ -92,7 +91,6 @@ impl Blob for Memory {
     }
 }
 
-/// A store of such values.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryStore {
     pub(crate) faults: Arc<Faults>,

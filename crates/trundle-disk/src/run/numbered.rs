@@ -128,7 +128,6 @@ impl Job {
         kept
     }
 
-    /// Creates the output for tasks, and their plan.
     fn begun(
         &self,
         sources: &[Source<'_>],
@@ -327,7 +326,6 @@ impl NumberedJob {
         Context { job: &self.job, path: &self.path, target, store, folder, options, observer }
     }
 
-    /// Reads the note of a finished task.
     fn noted(&self, number: usize) -> Result<Option<String>, Error> {
         self.output.noted(&key_of_task(number)).map_err(|source| {
             Error::of(self.path.display(), Problem::Io { doing: "read what tasks noted", source })
@@ -396,10 +394,8 @@ impl NumberedJob {
     }
 }
 
-/// The message if the shared files are gone.
 const GONE: &str = "what the tasks had done is gone: plan them again";
 
-/// The message if the output also replaces a source.
 const GONE_IN_PLACE: &str = "what the tasks had done is gone, and the output is the input, which they may \
                              have moved already: check the file before you plan them again";
 
@@ -413,20 +409,16 @@ fn reserve(group: &TaskGroup, job: &Job, output: &SharedOutput) -> io::Result<()
     Blob::resize(&file, group.intermediate_bytes(job, pass))
 }
 
-/// The name of a tensor's intermediate.
 fn key_of(tensor: usize, key: &str) -> String {
     format!("{tensor}-{key}")
 }
 
-/// The name of a task's note.
 fn key_of_task(number: usize) -> String {
     format!("task-{number}")
 }
 
-/// The store of the tasks' shared files.
 struct WorkFiles<'a> {
     output: &'a SharedOutput,
-    /// The tensor whose intermediates are in it.
     tensor: usize,
 }
 

@@ -21,7 +21,6 @@ pub(crate) struct Origin<'a> {
     pub(crate) target: Option<TensorId>,
     /// The shape in which the box is given, with as many elements as the target.
     pub(crate) out_shape: &'a Shape,
-    /// The source boxes that were read.
     pub(crate) sources: Vec<Source<'a>>,
     pub(crate) to: &'a Location,
 }
@@ -128,7 +127,6 @@ impl Source<'_> {
         Some(own)
     }
 
-    /// The checksum of a grid within the box.
     fn checksum(&self, grid: &Grid) -> Checksum {
         let (mut from, mut stride) = (0, 1);
         let mut strides = vec![0; self.bounds.len()];
@@ -154,7 +152,6 @@ fn spacings(grid: &Grid, strides: &[isize]) -> Vec<Spacing> {
 /// Cuts a box into blocks that are so small that a block's source stays in the caches in any order of access.
 struct Blocks<'a> {
     whole: &'a [Range<usize>],
-    /// The size of a block along each axis.
     sides: Vec<usize>,
 }
 

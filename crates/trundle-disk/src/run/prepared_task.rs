@@ -156,7 +156,6 @@ impl<'a> PreparedTask<'a> {
         read
     }
 
-    /// Moves the source to the output.
     pub(crate) fn run(&self, source: &[u8], mut moved: &mut [u8]) -> Result<(), Error> {
         let inputs = match &self.tensor.io_plan {
             IoPlan::Whole => self.tensor.movement.program.inputs(),
@@ -222,7 +221,6 @@ impl<'a> PreparedTask<'a> {
     }
 }
 
-/// The stored type, if bytes are swapped to little-endian.
 fn swapped<'a>(job: &'a Job, tensor: &TensorJob, file: ReadFrom) -> Option<&'a StoredDType> {
     let ReadFrom::Input(input) = file else { return None };
     let input = job.inputs[tensor.inputs[input]].tensor()?;

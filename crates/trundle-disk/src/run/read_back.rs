@@ -13,13 +13,11 @@ use crate::run::checksums::{Checksum, Elements};
 use crate::run::together::together;
 use crate::run::transfer::Data;
 
-/// The bytes that each thread reads at once.
 const READ_BYTES: usize = 512 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) checksum: Checksum,
-    /// The CRC-32 of all bytes.
     pub(crate) crc: u32,
 }
 

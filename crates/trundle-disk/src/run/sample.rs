@@ -58,7 +58,6 @@ impl Steps {
 #[derive(Debug)]
 pub struct Sample {
     job: Job,
-    /// The bytes of a chunk if the tensor is chunked.
     chunk_bytes: Option<u64>,
     picked: Picked,
 }

@@ -49,14 +49,12 @@ fn job(storage: Storage) -> (Job, TensorFile, Vec<u8>) {
     (Job::new(&[&file], &wanted, format, &[], &options).unwrap(), file, expected)
 }
 
-/// The progress in the journal.
 fn noted(store: &MemoryStore) -> Progress {
     let text = store.value("journal").map_or(Vec::new(), |journal| journal.all());
     let last = text.split_inclusive(|byte| *byte == b'\n').next_back().unwrap_or_default();
     serde_json::from_slice(last).unwrap_or_default()
 }
 
-/// Runs the job from the progress in the store's journal.
 fn run(storage: Storage, store: &MemoryStore, verify: bool) -> Result<(), Error> {
     let (job, mut file, _) = job(storage);
     let path = Path::new("out");

@@ -13,7 +13,6 @@ use crate::plan::location::{Runs, file_bytes, unit};
 /// The stack of a transfer thread, which calls the system or codecs.
 const STACK_BYTES: usize = 2 << 20;
 
-/// The largest request.
 const REQUEST_BYTES: usize = 4 << 20;
 
 /// The elements of the largest request for sub-byte elements, which take one byte each in memory and are repacked.
@@ -25,7 +24,6 @@ const PACKED_MULTIPLE: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Data<'a> {
     pub(crate) blob: &'a dyn Blob,
-    /// The offset in bytes.
     pub(crate) offset: u64,
     pub(crate) width: Width,
     /// Whether to drop transferred pages from the page cache.
@@ -203,10 +201,8 @@ pub(crate) struct Transfer<'a> {
     pub(crate) writes: Vec<Request<'a, &'a [u8]>>,
 }
 
-/// The reason for which a transfer ended early.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The observer stopped the run.
     Stopped,
     /// A read failed, with the index of the job's source file if it is one.
     Reading(Option<usize>, io::Error),

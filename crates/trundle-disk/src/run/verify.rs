@@ -58,7 +58,6 @@ impl Executor<'_> {
         }
     }
 
-    /// Reads back the output of a group, or of a part, and compares checksums.
     pub(super) fn compare(&self, group: &TaskGroup) -> Result<(), Error> {
         let Context { job, path, target, observer, .. } = self.context;
         target.sync().map_err(|error| self.context.writing(error))?;

@@ -38,7 +38,6 @@ impl Observer for Meddler<'_> {
     fn advance(&self, _: u64) {}
 }
 
-/// A folder with a tensor file, and the chain to apply.
 struct Sandbox {
     folder: TempDir,
     element: StoredDType,

@@ -28,7 +28,6 @@ fn elements(bytes: &[u8], width: Width, count: usize) -> Vec<Vec<u8>> {
     }
 }
 
-/// The position of the element at `index` in a file.
 fn number(shape: &[usize], order: Order, index: &[usize]) -> usize {
     let step = |number: usize, (i, size): (&usize, &usize)| number * size + i;
     match order {

@@ -20,7 +20,6 @@ impl Observer for Nobody {
     fn advance(&self, _: u64) {}
 }
 
-/// Pseudo-random bytes, different for each seed.
 fn noise(seed: usize, bytes: usize) -> Vec<u8> {
     let mut choices = Choices::of(seed as u64);
     (0..bytes).map(|_| choices.below(256) as u8).collect()

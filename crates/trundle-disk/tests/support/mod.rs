@@ -70,7 +70,6 @@ pub(crate) fn read_tensor(path: &Path, hint: &TensorHint, index: usize) -> Vec<u
     moved(&inverted, &header.element, &Shape::new(sizes).unwrap(), &data)
 }
 
-/// Applies a chain to a row-major tensor in memory.
 pub(crate) fn moved(chain: &Chain, element: &StoredDType, shape: &Shape, data: &[u8]) -> Vec<u8> {
     let plan = Plan::row_major(chain, element.width(), shape, None).unwrap();
     let mut out = vec![0; bytes_of(element, plan.out_shape())];

@@ -11,7 +11,6 @@ use crate::error::Error;
 
 #[derive(Clone, Debug)]
 pub(super) struct Element {
-    /// The bytes per element.
     pub(super) width: usize,
     /// The datatype message.
     pub(super) encoded: Vec<u8>,

@@ -14,7 +14,6 @@ pub(super) const ELEMENT_BYTES: usize = 16;
 /// The bytes of the header of a heap, and of an object in it.
 const HEAD_BYTES: usize = 16;
 
-/// A growing list of global heaps.
 #[derive(Debug)]
 pub(super) struct Heap<'a> {
     /// The addresses of the heaps, if known.

@@ -98,7 +98,6 @@ impl Scales {
 enum Wanted {
     /// An existing object.
     Is(usize),
-    /// A new dimension with this path and size.
     New(String, u64),
 }
 

@@ -57,7 +57,6 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Adds an object at a path, with its parent groups.
     pub(super) fn add(&mut self, path: &str, kind: Kind) -> Result<usize, Error> {
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         let group = match self.by_path.get(above) {

@@ -210,7 +210,6 @@ impl Sandbox {
         self.run(asks, RunOptions { verify, resume: true, overwrite: false }, &Nobody)
     }
 
-    /// Runs a job and interrupts it.
     #[track_caller]
     fn interrupted(&self, asks: &Asks, options: RunOptions, moment: Moment) {
         let observer = Interrupter::at(moment);
@@ -218,7 +217,6 @@ impl Sandbox {
         assert!(catch_unwind(run).is_err(), "it came to its end");
     }
 
-    /// Runs the job without interruption and returns the output.
     fn made(&self, asks: &Asks) -> Vec<u8> {
         self.run(asks, RunOptions::default(), &Nobody).unwrap();
         self.taken()
@@ -231,7 +229,6 @@ impl Sandbox {
         bytes
     }
 
-    /// Finds the file of an unfinished job with this extension.
     fn left(&self, ending: &str) -> Option<PathBuf> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
         entries
