@@ -1,4 +1,4 @@
-//! What goes wrong while elements are moved: it is found, said, and nothing is left.
+//! Tests of faults during a movement: they are found and reported, and no files are left.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -14,13 +14,13 @@ use trundle_disk::{
 };
 use trundle_formats::{Format, Order, StoredDType, TensorFile};
 
-/// A disk for which short runs are no loss, and one pass is the best.
+/// A disk on which short runs are cheap, so that one pass is best.
 const ONE_PASS: Storage = Storage { request_seconds: 1e-12, ..Storage::SSD };
 
-/// One where they are.
+/// A disk on which short runs are expensive.
 const TWO_PASSES: Storage = Storage::HDD;
 
-/// Does something to the folder when a phase begins for the `turn`th time.
+/// Calls `meddle` when the phase begins for the `turn`th time.
 struct Meddler<'a> {
     folder: &'a Path,
     phase: &'a str,
@@ -38,7 +38,6 @@ impl Observer for Meddler<'_> {
     fn advance(&self, _: u64) {}
 }
 
-/// A folder with a file of a tensor, and what is done to it.
 struct Sandbox {
     folder: TempDir,
     element: StoredDType,
@@ -62,7 +61,7 @@ impl Sandbox {
         Sandbox { folder, element, shape, chain, from, to, data }
     }
 
-    /// Two passes over f32 of 300 x 500, in some tiles.
+    /// Two passes over f32 of 300 x 500, in several tiles.
     fn two_passes() -> Sandbox {
         Sandbox::new(DType::F32, &[300, 500], "flip(1) | a b -> b a", "npy")
     }
@@ -94,7 +93,7 @@ impl Sandbox {
         job.run(&mut [Source { file: &mut file, path: &self.from }], &self.to, options, observer)
     }
 
-    /// The movement, with `meddle` when a phase begins.
+    /// Runs the movement and calls `meddle` when a phase begins.
     fn meddled(
         &self,
         storage: Storage,
@@ -180,7 +179,7 @@ fn what_is_written_wrongly_is_found() {
             assert_eq!(sandbox.names(), ["in.npy"], "{name}");
         }
     }
-    // What lies between two passes, too.
+    // Corrupted intermediates are found too.
     for (name, corrupt) in corruptions {
         let sandbox = Sandbox::two_passes();
         let meddle = |folder: &Path| corrupt(&file(folder, "pass0"));
@@ -188,7 +187,7 @@ fn what_is_written_wrongly_is_found() {
         assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
         assert_eq!(sandbox.names(), ["in.npy"], "{name}");
     }
-    // And nothing that is right is taken for wrong.
+    // Correct files are not refused.
     for storage in [ONE_PASS, TWO_PASSES] {
         let sandbox = Sandbox::two_passes();
         assert!(sandbox.meddled(storage, true, ("verifying", 1), &|_| ()).unwrap().verified);
@@ -227,7 +226,7 @@ fn a_source_that_changes_meanwhile_is_found() {
         }),
         ("rewritten", "its size or its modification time has changed", |folder| {
             let file = file(folder, "in.npy");
-            // A clock that counts in milliseconds would not see a change so soon.
+            // A clock with a resolution of milliseconds would miss an earlier change.
             std::thread::sleep(std::time::Duration::from_millis(20));
             file.write_all_at(b"other", 5000).unwrap();
         }),
@@ -246,10 +245,10 @@ fn a_source_that_changes_meanwhile_is_found() {
     }
 }
 
-/// Counts the bytes of each phase, and stops the run at so many bytes of the phase of a name.
+/// Counts the bytes of each phase, and stops the run after some bytes of a phase.
 #[derive(Default)]
 struct Counter<'a> {
-    /// The name, the bytes and the bytes done of each phase.
+    /// The name, the total bytes and the bytes done of each phase.
     phases: Mutex<Vec<(String, u64, u64)>>,
     stops: Option<(&'a str, u64)>,
 }
@@ -315,7 +314,7 @@ fn an_output_that_appears_meanwhile_stays() {
         let error = sandbox.meddled(storage, false, (phase, 1), &meddle).unwrap_err();
         assert!(error.to_string().contains("out.npy: already exists"), "{error}");
         assert_eq!(fs::read(&sandbox.to).unwrap(), b"mine");
-        // The result is there under the name that was told.
+        // The result has the name in the error message.
         let names = sandbox.names();
         let [kept, "in.npy", "out.npy"] = [&names[0][..], &names[1], &names[2]] else {
             panic!("{names:?}")

@@ -1,4 +1,4 @@
-//! Movements between files against the oracle, with little memory and with much.
+//! Tests movements between files against the oracle, with little and with much memory.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ impl Observer for Nobody {
     fn advance(&self, _: u64) {}
 }
 
-/// A tensor's elements, each as its bytes or its code.
+/// Splits elements into bytes or codes.
 fn elements(bytes: &[u8], width: Width, count: usize) -> Vec<Vec<u8>> {
     match width {
         Width::Bytes(unit) => bytes.chunks(unit.max(1)).map(<[u8]>::to_vec).collect(),
@@ -28,7 +28,6 @@ fn elements(bytes: &[u8], width: Width, count: usize) -> Vec<Vec<u8>> {
     }
 }
 
-/// The number in a file of the element at `index`.
 fn number(shape: &[usize], order: Order, index: &[usize]) -> usize {
     let step = |number: usize, (i, size): (&usize, &usize)| number * size + i;
     match order {
@@ -50,7 +49,7 @@ fn write_file(path: &Path, element: &StoredDType, shape: &[usize], order: Order,
     fs::write(path, bytes).unwrap();
 }
 
-/// Moves random elements of a random type by `ops`, and compares each with `naive`'s.
+/// Moves random elements of a random type by `ops`, and compares each with the result of `naive`.
 fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     let mut choices = Choices::of(seed);
     let packed = [DType::U1, DType::U3, DType::I4, DType::U6].map(StoredDType::new);
@@ -100,7 +99,7 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     let job = match Job::new(&[&file], &wanted, format, &[], &options) {
         Ok(job) => job,
         Err(error) => {
-            // Rows whose lengths differ need budget for a row.
+            // Rows of different lengths need memory for a whole row.
             let text = error.to_string();
             prop_assert!(
                 text.contains("of memory are needed") && options.max_bytes < 1 << 20,

@@ -1,4 +1,4 @@
-//! Jobs on files: their results, faults of the system, several inputs.
+//! Tests of jobs on files: results, faults, several inputs.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]

@@ -1,4 +1,4 @@
-//! Programs of several files: each element of what is written is the one that its origin says.
+//! Tests of programs over several files, comparing each element with its origin.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,19 +20,18 @@ impl Observer for Nobody {
     fn advance(&self, _: u64) {}
 }
 
-/// Bytes that look like chance, others for each seed.
 fn noise(seed: usize, bytes: usize) -> Vec<u8> {
     let mut choices = Choices::of(seed as u64);
     (0..bytes).map(|_| choices.below(256) as u8).collect()
 }
 
-/// An input of a program: what it is told, and its elements, row-major and little-endian.
+/// An input of a program, with its elements, row-major and little-endian.
 struct Given {
     input: Input,
     bytes: Vec<u8>,
 }
 
-/// Elements as a file of this order has them.
+/// Arranges elements in the order of a file.
 fn as_in_file(shape: &Shape, width: usize, order: Order, bytes: &[u8]) -> Vec<u8> {
     let mut stored = vec![0; bytes.len()];
     for at in 0..shape.elements() {
@@ -47,11 +46,11 @@ fn as_in_file(shape: &Shape, width: usize, order: Order, bytes: &[u8]) -> Vec<u8
     stored
 }
 
-/// A .npy file of elements that are `bytes` when they are little-endian.
+/// Writes a .npy file of elements from their little-endian bytes.
 fn write_npy(path: &Path, shape: &Shape, order: Order, is_big: bool, bytes: &[u8]) {
     let element = StoredDType::named(if is_big { ">f4" } else { "<f4" }).unwrap();
     let mut stored = as_in_file(shape, 4, order, bytes);
-    // What makes big elements little makes little ones big.
+    // Swapping works in both directions.
     element.make_little_endian(&mut stored);
     let skeleton = Format::of(path)
         .unwrap()
@@ -65,7 +64,7 @@ fn write_npy(path: &Path, shape: &Shape, order: Order, is_big: bool, bytes: &[u8
     std::fs::write(path, file).unwrap();
 }
 
-/// The inputs of a program of 4-byte elements: files in any order, and constants.
+/// Random inputs of a program of 4-byte elements: files in any order, and constants.
 fn any_inputs(
     choices: &mut Choices,
     program: &Program,
@@ -88,7 +87,7 @@ fn any_inputs(
     (inputs, files)
 }
 
-/// The bytes of a tensor, by the origins of its elements.
+/// The bytes of a tensor, from the origins of its elements.
 fn expected(program: &Program, tensor: TensorId, inputs: &[Given]) -> Vec<u8> {
     let element = |at: usize| {
         let (source, at) = program.origin(tensor, at);
@@ -166,7 +165,7 @@ fn every_element_of_a_program_of_files_is_its_origin() {
     }
 }
 
-/// A program that joins two files in many stripes, and rolls what that makes.
+/// A program that joins two files in stripes and rolls the result.
 fn stripes(rows: usize, columns: usize) -> (Program, TensorId) {
     let mut program = Program::new();
     let shape = Shape::new([rows, columns]).unwrap();
