@@ -2,8 +2,9 @@
 
 use std::ffi::c_void;
 
+use trundle::internal::check_sizes;
 use trundle::ops::{Pad, PadMode};
-use trundle::{Error, OpError, Shape, check_sizes, programs};
+use trundle::{Error, OpError, Shape, programs};
 
 use super::assembled::{Assembled, described};
 use super::descriptor::{Descriptor, trundle_tensor_desc};

@@ -117,5 +117,5 @@ pub(crate) fn check_shape(
     expected: &Shape,
     got: &Descriptor,
 ) -> Result<()> {
-    Ok(trundle::check_shape(argument, expected, got.layout().shape())?)
+    Ok(trundle::internal::check_shape(argument, expected, got.layout().shape())?)
 }

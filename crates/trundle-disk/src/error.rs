@@ -1,67 +1,67 @@
-//! Why a movement between files did not come about.
+//! The errors of planning and running a job.
 
 use std::io;
 use std::path::Path;
 
 use trundle_formats::{ExitClass, Shown};
 
-/// A problem, and the file or tensor it lies in.
+/// A problem and its file or tensor.
 #[derive(Debug, thiserror::Error)]
 #[error("{subject}{problem}")]
 pub struct Error {
-    /// What messages begin with, up to the colon and the space; empty where the problem says all.
+    /// The file or tensor, with a colon and a space; empty if the problem names it.
     pub subject: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: Box<Problem>,
 }
 
-/// What is wrong.
+/// The reason of an [`Error`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// A file is malformed, or cannot be read or written.
     #[error(transparent)]
     File(#[from] trundle_formats::Error),
-    /// The movement does not fit the tensor.
+    /// The operators do not fit the tensor.
     #[error(transparent)]
     Plan(#[from] trundle::PlanError),
-    /// The system refused to read or write.
+    /// A read or write failed.
     #[error("cannot {doing}: {source}")]
     Io {
-        /// What was tried, as it follows "cannot".
+        /// The attempted operation, as it follows "cannot".
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The least that is needed is more memory than may be used.
+    /// The memory limit is too low.
     #[error("{needed} bytes of memory are needed, {limit} may be used")]
     Memory {
-        /// The bytes that are needed at least.
+        /// The smallest limit that is enough, in bytes.
         needed: u64,
-        /// The bytes that may be used.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// Chunks that are asked for do not fit the output.
+    /// The requested chunks do not fit the output.
     #[error("{0}")]
     Chunks(String),
-    /// The disk has no room for the output and what lies between two passes.
+    /// The disk has too little space for the output and intermediates.
     #[error("{needed} bytes are needed on the disk, {available} are free")]
     Space {
-        /// The bytes that would be written and kept until the end.
+        /// The bytes of the output and of intermediates.
         needed: u64,
-        /// The bytes that are free.
+        /// The free bytes.
         available: u64,
     },
     /// The observer stopped the run.
     #[error("stopped")]
     Stopped,
-    /// The source is not what it was when the movement began.
+    /// The source changed during the run.
     #[error("changed while it was read: {0}")]
     SourceChanged(&'static str),
-    /// What an earlier run left cannot be gone on with.
+    /// An interrupted run cannot be resumed.
     #[error("cannot resume: {0}")]
     Resume(String),
-    /// There is nothing to resume, and the output replaces a source: an earlier run may have moved it.
+    /// There is no journal to resume, and the output replaces an input, which an earlier run may have moved already.
     #[error(
         "nothing to resume, and the output is the input, which an earlier run may have moved already"
     )]
@@ -69,18 +69,18 @@ pub enum Problem {
     /// Another process writes the same output.
     #[error("is being written by another process")]
     Busy,
-    /// A job cannot be done in tasks, or not in those that were planned.
+    /// A job cannot be divided into tasks, or does not match the planned tasks.
     #[error("{0}")]
     Tasks(String),
-    /// Tasks that have to be done first are not done, by their numbers.
+    /// These tasks must be done first.
     #[error("{} done yet: {}", are_missing(.0), ranges(.0))]
     MissingTasks(Vec<usize>),
-    /// What was read back is not what was read from the source.
+    /// The output read back differs from the source.
     #[error("verification failed: {0}")]
     Different(String),
 }
 
-/// That so many tasks are not done.
+/// Formats the start of a message about unfinished tasks.
 fn are_missing(tasks: &[usize]) -> String {
     match tasks.len() {
         1 => "1 task is not".to_owned(),
@@ -88,7 +88,7 @@ fn are_missing(tasks: &[usize]) -> String {
     }
 }
 
-/// Rising numbers, those that follow one another as a range: the form in which Slurm takes them.
+/// Formats rising numbers with ranges, as Slurm accepts them: `1-3,7`.
 fn ranges(numbers: &[usize]) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for number in numbers {
@@ -105,34 +105,32 @@ fn ranges(numbers: &[usize]) -> String {
 }
 
 impl Error {
-    /// A problem of the file or the tensor of this name.
     pub(crate) fn of(subject: impl std::fmt::Display, problem: impl Into<Problem>) -> Error {
         Error::from(problem).within(subject)
     }
 
-    /// The same, of the file or the tensor of this name.
+    /// Replaces the subject.
     pub(crate) fn within(self, subject: impl std::fmt::Display) -> Error {
         Error { subject: format!("{}: ", Shown(subject)), ..self }
     }
 
-    /// A problem of the file at `path`.
     pub(crate) fn file(path: &Path, problem: trundle_formats::Problem) -> Error {
         let file = path.to_string_lossy().into_owned();
         Error::from(trundle_formats::Error { file, problem })
     }
 
-    /// What kind of failure it is, for the exit code of a program.
+    /// Returns the class of the failure, which determines a program's exit code.
     pub fn exit_class(&self) -> ExitClass {
         self.problem.exit_class()
     }
 }
 
 impl Problem {
-    /// What kind of failure it is, for the exit code of a program.
+    /// Returns the class of the failure, which determines a program's exit code.
     pub fn exit_class(&self) -> ExitClass {
         match self {
             Problem::File(error) => error.exit_class(),
-            // What was read is not what it should be.
+            // The contents are wrong, not the disk.
             Problem::Io { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
                 ExitClass::Refused
             }
@@ -165,7 +163,7 @@ impl From<trundle::Error> for Problem {
     }
 }
 
-/// That the file at `path` cannot be read, or no longer has what it had.
+/// Converts an error of reading the file at `path`; an unexpected end means that the file has changed.
 pub(crate) fn reading(path: &Path) -> impl Fn(io::Error) -> Error {
     let name = name_of(path, "stdin");
     move |source| {
@@ -177,19 +175,17 @@ pub(crate) fn reading(path: &Path) -> impl Fn(io::Error) -> Error {
     }
 }
 
-/// That the file at `path` cannot be written.
 pub(crate) fn writing(path: &Path) -> impl Fn(io::Error) -> Error {
     let name = name_of(path, "stdout");
     move |source| Error::of(&name, Problem::Io { doing: "write", source })
 }
 
-/// What messages call the file at `path`; `stream` is the name of `-`.
+/// Returns the name of a file in messages; `stream` for `-`.
 fn name_of(path: &Path, stream: &str) -> String {
     if path == Path::new("-") { stream.to_owned() } else { path.to_string_lossy().into_owned() }
 }
 
-/// That a temporary file cannot be written: one in `folder`, or else in the system's folder for such
-/// files.
+/// Converts an error of writing a temporary file in `folder`, or in the system's temporary folder.
 pub(crate) fn temporary(folder: Option<&Path>) -> impl Fn(io::Error) -> Error + use<> {
     let (name, doing) = match folder {
         Some(folder) => (folder.to_string_lossy().into_owned(), "write a temporary file"),
@@ -201,7 +197,7 @@ pub(crate) fn temporary(folder: Option<&Path>) -> impl Fn(io::Error) -> Error + 
     move |source| {
         let source = match (source.kind(), source.raw_os_error()) {
             (io::ErrorKind::NotFound, _) => io::Error::other("the folder does not exist"),
-            // What an error that is not the system's own tells is the name of the file.
+            // The text of a synthetic error would be a file name; its kind says more.
             (kind, None) => kind.into(),
             (_, Some(_)) => source,
         };

@@ -1,7 +1,6 @@
-//! Tensors moved from file to file, of any size, within a given amount of memory.
+//! Moves tensors of any size from file to file within a memory limit.
 //!
-//! `plan` decides how, `run` carries it out, `recovery` lets a later run go on with what an earlier
-//! one has left.
+//! `plan` decides how, `run` carries it out, and `recovery` resumes interrupted runs.
 #![forbid(unsafe_code)]
 
 mod error;

@@ -1,28 +1,27 @@
-//! Where a run has what it writes beside its output, by keys: how far it is, what lies between passes.
+//! The interface to the blobs that a run writes in addition to its output: journals and intermediates.
 
 use std::io;
 
 use trundle_formats::{Begin, Blob, Problem};
 
-/// The blobs of a run by their keys; in a folder a temporary file each.
+/// The blobs of a run by key; in a folder, each is a temporary file.
 pub(crate) trait Store: Sync {
-    /// The blob of `key`, new and empty, or as it is there. It is gone with this store, unless it is
-    /// [kept](Store::keep).
+    /// Opens the blob of `key`, new or existing. It is removed with the store unless it is [kept](Store::keep).
     ///
     /// # Errors
-    /// [`Problem::Busy`] if another process has it, [`Problem::Io`] if it cannot be made or, to be
-    /// resumed, is not there.
+    /// [`Problem::Busy`] if another process uses it, [`Problem::Io`] if it cannot be created, or does not exist when
+    /// resuming.
     fn open(&self, key: &str, begin: Begin) -> Result<Box<dyn Blob>, Problem>;
 
-    /// A blob without a key, which is gone when it is dropped.
+    /// Creates a blob without a key, which is removed when it is dropped.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     fn unnamed(&self) -> io::Result<Box<dyn Blob>>;
 
-    /// Whether all blobs that have a key stay if the run ends now.
+    /// Sets whether the blobs with keys remain when the run ends.
     fn keep(&self, kept: bool);
 
-    /// Removes the blob of `key` that this store has opened.
+    /// Removes the blob of `key`, which this store has opened.
     fn remove(&self, key: &str);
 }

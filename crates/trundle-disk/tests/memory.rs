@@ -1,4 +1,4 @@
-//! What a movement allocates, counted: never more than it may.
+//! Tests that a movement never allocates more memory than it may.
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,7 +15,7 @@ use trundle_disk::{Job, PlanOptions, RunOptions, Source, Storage, TensorJob, Wan
 use trundle_formats::{Format, Order, StoredDType, TensorFile};
 use trundle_testing::everything;
 
-/// The system's allocator, with a count of the bytes that are allocated and of the most that were.
+/// The system's allocator, counting the current and the maximum bytes.
 struct Counting;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
@@ -26,30 +26,30 @@ fn more(bytes: usize) {
     MOST.fetch_max(now, Ordering::Relaxed);
 }
 
-// SAFETY: every call goes to the system's allocator as it is.
+// SAFETY: every call is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
         more(memory.size());
-        // SAFETY: the contract is the same.
+        // SAFETY: by the caller: `memory` has a nonzero size.
         unsafe { System.alloc(memory) }
     }
 
     unsafe fn alloc_zeroed(&self, memory: Memory) -> *mut u8 {
         more(memory.size());
-        // SAFETY: the contract is the same.
+        // SAFETY: by the caller: `memory` has a nonzero size.
         unsafe { System.alloc_zeroed(memory) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, memory: Memory, size: usize) -> *mut u8 {
         more(size.saturating_sub(memory.size()));
         NOW.fetch_sub(memory.size().saturating_sub(size), Ordering::Relaxed);
-        // SAFETY: the contract is the same.
+        // SAFETY: by the caller: `pointer` is of `System` with the layout `memory`, and `size` is nonzero and valid.
         unsafe { System.realloc(pointer, memory, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, memory: Memory) {
         NOW.fetch_sub(memory.size(), Ordering::Relaxed);
-        // SAFETY: the contract is the same.
+        // SAFETY: by the caller: `pointer` is of `System` with the layout `memory`.
         unsafe { System.dealloc(pointer, memory) };
     }
 }
@@ -57,7 +57,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The most bytes that are allocated at once by `call`, beside what was there before.
+/// Returns the most bytes that `call` allocates at once.
 fn most<T>(call: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);
@@ -70,13 +70,12 @@ struct Case {
     element: DType,
     shape: &'static [usize],
     order: Order,
-    /// What becomes of one tensor after another, and again from the front.
+    /// The chains of consecutive tensors, repeated cyclically.
     chains: Vec<Chain>,
     from: &'static str,
     to: &'static str,
-    /// How many tensors of this kind there are.
     tensors: usize,
-    /// The memory that is too little for it, and refused.
+    /// A memory limit that is too low.
     too_little: usize,
 }
 
@@ -172,7 +171,6 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Moves the case's tensors with so much memory.
 fn moved(
     case: &Case,
     files: [&Path; 2],
@@ -227,7 +225,7 @@ fn no_movement_takes_more_memory_than_it_may() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| -> PathBuf { folder.path().join(name) };
     for (number, case) in cases().iter().enumerate() {
-        // Of the others one half, each at one size.
+        // Of the other cases only every second one, each with one limit.
         let all = everything() || case.too_little > 0;
         if !all && number % 2 == 1 {
             continue;
@@ -257,7 +255,7 @@ fn no_movement_takes_more_memory_than_it_may() {
     }
 }
 
-/// Plans movements of a file that is nothing but a hole: what is too large is refused.
+/// Plans movements of a sparse file, and checks that a plan that is too large is refused.
 fn planned(path: &Path, sizes: &[usize], max_bytes: u64) {
     let (element, shape) = (StoredDType::new(DType::U8), Shape::new(sizes).unwrap());
     fs::File::create(path).unwrap().set_len(shape.elements() as u64).unwrap();

@@ -1,12 +1,12 @@
-//! Elements of two files that are of one type, in whichever byte order and bit order each file has them.
+//! Comparison of element types, apart from byte order and bit order.
 
 use trundle_core::DType;
 
 use crate::StoredDType;
 
 impl StoredDType {
-    /// Whether elements of both stand for the same wherever their bits are the same, once they are in one
-    /// byte order and unpacked. Structured types have to be described alike.
+    /// Returns whether equal bits mean equal values in both types, once byte order and packing are the same.
+    /// Structured types must have equal descriptions.
     pub fn is_alike(&self, other: &StoredDType) -> bool {
         let is_structured = self.is_structured() || other.is_structured();
         let is_described_alike = !is_structured || self.descr() == other.descr();
@@ -16,8 +16,8 @@ impl StoredDType {
             && is_described_alike
     }
 
-    /// Turns the bytes of elements of `other`, which is [alike](StoredDType::is_alike), into those of the
-    /// same values of this type. How packed elements lie stays as it is.
+    /// Converts the bytes of elements of an [alike](StoredDType::is_alike) type `other` to the byte order of
+    /// this type. The bit order of packed elements is unchanged.
     pub fn adopt_byte_order(&self, other: &StoredDType, bytes: &mut [u8]) {
         let number = self.number_bytes();
         if self.byte_order() != other.byte_order() && number > 1 {
@@ -25,7 +25,8 @@ impl StoredDType {
         }
     }
 
-    /// The bytes that have an order: those of a number, of a part of a complex one, of a character.
+    /// Returns the bytes of the unit that has a byte order: a number, a part of a complex number, or a
+    /// character.
     pub(crate) fn number_bytes(&self) -> usize {
         let width = self.dtype().width();
         match (self.dtype(), self.descr().get(2..3)) {

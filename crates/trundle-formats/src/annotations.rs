@@ -1,32 +1,32 @@
-//! What a file says of a tensor beside its elements.
+//! Metadata of a tensor.
 
 use serde_json::Value;
 
 use crate::attributes;
 
-/// What a file says of a tensor beside its name, its type, its sizes and its elements: formats that can
-/// state it keep it.
+/// Metadata of a tensor apart from name, type and sizes. Formats that can represent it preserve it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
-    /// The name of each axis, where it has one; empty if none has.
+    /// Name of each axis, if it has one; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
-    /// An object in JSON; empty if there is nothing to say.
+    /// A JSON object; empty without attributes.
     pub attributes: String,
-    /// The bytes of an element, little-endian, that stands for all that was never written, if one does.
+    /// Bytes of the fill value, little-endian, if the file states one.
     pub fill: Option<Vec<u8>>,
-    /// Whether the file is this tensor: the tensor has its name from the file, and the file's metadata is the tensor's.
+    /// Whether the tensor is the whole file. It then has the file's name, and the file's metadata belongs to
+    /// the tensor.
     pub is_whole: bool,
-    /// What the file says of the tensor and its reader cannot hold, as messages call it.
+    /// Metadata that the reader could not represent, described for messages.
     pub unread: Vec<String>,
 }
 
 trundle_core::fingerprint!(struct Annotations { dimension_names, attributes, fill, is_whole } except { unread });
 
-/// The key of a file's metadata under which `trundle relayout` records the axes of tensors by their names.
+/// Metadata key under which `trundle relayout` records the axes of tensors by name.
 pub const AXES_KEY: &str = "trundle.axes";
 
-/// The attributes that say how to decode elements, or in which unit they are, by the conventions of CF, netCDF
-/// and of `NIfTI`.
+/// Attributes that say how to decode elements or state their unit, by the conventions of CF, netCDF and
+/// `NIfTI`.
 const DECODING: [&str; 9] = [
     "scale_factor",
     "add_offset",
@@ -39,23 +39,23 @@ const DECODING: [&str; 9] = [
     "scl_inter",
 ];
 
-/// An attribute that gives the same elements another meaning in one tensor than in another.
+/// An attribute that gives equal elements different meanings in two tensors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// The name of the attribute.
+    /// Name of the attribute.
     pub attribute: &'static str,
-    /// Its value in each of the two tensors, as JSON; `None` where it is missing.
+    /// Its value in each tensor, as JSON; `None` where it is missing.
     pub values: [Option<String>; 2],
 }
 
 impl Annotations {
-    /// The names of its attributes.
+    /// Returns the names of the attributes.
     pub fn attribute_names(&self) -> impl Iterator<Item = String> {
         attributes::of_text(&self.attributes).into_iter().map(|(name, _)| name)
     }
 
-    /// The same of a tensor each of whose axes was an `axis` of this one: without the names if its axes are
-    /// others.
+    /// Returns the annotations for a result whose axis `i` was axis `axes[i]` of this tensor. `axes` is
+    /// `None` if the result has other axes; it then has no axis names.
     #[must_use]
     pub fn of_axes(&self, axes: Option<&[usize]>) -> Annotations {
         let named = axes.filter(|_| !self.dimension_names.is_empty());
@@ -64,8 +64,8 @@ impl Annotations {
         Annotations { dimension_names: dimension_names.unwrap_or_default(), ..self.clone() }
     }
 
-    /// Lists the attributes, such as `scale_factor` and `units`, by which equal elements of the two tensors mean
-    /// different things.
+    /// Lists the attributes, such as `scale_factor` and `units`, that give equal elements of the two tensors
+    /// different meanings.
     pub fn differences_of_meaning(&self, other: &Annotations) -> Vec<Difference> {
         if self.attributes == other.attributes {
             return Vec::new();
@@ -84,8 +84,8 @@ impl Annotations {
     }
 }
 
-/// Whether two values of an attribute are equal, whichever number type their formats store: `1` is `1.0`, and a list
-/// of one value is that value.
+/// Compares two attribute values, ignoring differences between formats: `1` equals `1.0`, and a list of one
+/// value equals that value.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) if one.is_f64() != other.is_f64() => {

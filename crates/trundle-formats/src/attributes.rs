@@ -1,15 +1,14 @@
-//! Attributes of arrays and groups, as JSON and as texts.
+//! Attributes of arrays and groups, as JSON and as strings.
 
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Values in JSON by their names.
 type Attributes = serde_json::Map<String, Value>;
 
-/// Turns attributes into pairs of texts, which other formats hold. Values other than texts are written in JSON, and so is
-/// a text that reads as JSON.
+/// Converts attributes to pairs of strings, for other formats. Values that are not strings become JSON, and
+/// so do strings that would parse as JSON.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
     let text = |value: Value| match value {
@@ -19,8 +18,8 @@ pub(crate) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
     attributes.into_iter().map(|(key, value)| (key, text(value))).collect()
 }
 
-/// Turns attributes into pairs of texts for a format without objects: a text that is an object in JSON does not change, and
-/// [`of_metadata_without_objects`] reads it.
+/// Converts attributes to pairs of strings for a format without objects. A string that contains a JSON object
+/// is kept unchanged; [`of_metadata_without_objects`] reads it.
 #[cfg(feature = "hdf5")]
 pub(crate) fn to_metadata_without_objects(attributes: Attributes) -> Vec<(String, String)> {
     let pairs = attributes.into_iter().flat_map(|(key, value)| match value {
@@ -40,7 +39,6 @@ pub(crate) fn of_metadata_without_objects(metadata: &[(String, String)]) -> Attr
     attributes
 }
 
-/// Returns whether a text is an object in JSON.
 #[cfg(feature = "hdf5")]
 fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{') && matches!(serde_json::from_str(text), Ok(Value::Object(_)))
@@ -57,8 +55,8 @@ pub(crate) fn with_groups(
     of_root.into_iter().chain(groups).collect()
 }
 
-/// Splits metadata into the attributes of groups, by their paths, and the pairs of the root. A key is that of a group if
-/// `is_path` allows its path, and if no tensor has that path or is above it.
+/// Splits metadata into attributes of groups, by path, and pairs of the root. A key names a group if
+/// `is_path` accepts its path, and no tensor is at or above that path.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn split_groups(
     metadata: &[(String, String)],

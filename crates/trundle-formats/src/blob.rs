@@ -1,63 +1,63 @@
-//! Bytes that several threads read and write at any place: a file, or bytes in memory. How an output
-//! appears whole under its name, and how one process keeps others away, is none of this: see
-//! [`Output`](crate::Output) and [`TemporaryFile`](crate::TemporaryFile).
+//! Random access to bytes from several threads: a file, or bytes in memory.
+//!
+//! For atomic outputs and locks see [`Output`](crate::Output) and [`TemporaryFile`](crate::TemporaryFile).
 
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What tells whether what is read is still what it was: not where it is, which another mount or another
-/// machine may change, but two of one size and one time differ in their samples.
+/// Identifies the content of a blob, to detect changes between runs.
+///
+/// Paths are excluded, because they differ between machines. Samples distinguish files of equal size and
+/// time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobIdentity {
-    /// How many bytes there are.
+    /// Size in bytes.
     pub bytes: u64,
-    /// When they were last written to, in nanoseconds since 1970.
+    /// Time of the last write, in nanoseconds since 1970.
     pub modified: u128,
-    /// Some of them, or what is said of some of them.
+    /// Sampled bytes, or metadata of sampled chunks.
     pub samples: Vec<u8>,
 }
 
-/// How many samples of a file are taken, the first at its begin and the last at its end.
+/// Samples taken of a file, the first at its start and the last at its end.
 const SAMPLES: u64 = 16;
 
-/// The bytes of each.
 const SAMPLE_BYTES: u64 = 4 << 10;
 
-/// A time in nanoseconds since 1970.
+/// Converts a time to nanoseconds since 1970.
 pub(crate) fn nanoseconds(time: SystemTime) -> u128 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
 }
 
-/// A chunk as it is encoded.
+/// An encoded chunk.
 #[derive(Debug)]
 pub enum EncodedChunk {
-    /// In a file of its own, which the system copies by itself.
+    /// In a file of its own, which the system can copy.
     File(File),
     /// In memory.
     Bytes(Vec<u8>),
-    /// Where a store is that may be copied to without bringing it here.
+    /// In a remote store that can copy it without a download.
     #[cfg(feature = "zarr")]
     Elsewhere(Box<dyn trundle_zarr::Elsewhere>),
 }
 
-/// Bytes that several threads read and write at once, at any place. What is only read has nothing to say
-/// of writing.
+/// Bytes that several threads read and write at any offset. The methods for writing fail by default.
 pub trait Blob: Debug + Send + Sync {
-    /// How many bytes it has.
+    /// Returns the size in bytes.
     ///
     /// # Errors
-    /// If that cannot be found out.
+    /// If the size cannot be determined.
     fn bytes(&self) -> io::Result<u64>;
 
-    /// Reads bytes at `offset`, as many as come at once, and says how many; none only at the end.
+    /// Reads bytes at `offset` and returns how many. May read fewer than requested, but 0 only at the end.
     ///
     /// # Errors
     /// If they cannot be read.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Writes bytes at `offset`, as many as go at once, and says how many.
+    /// Writes bytes at `offset` and returns how many. May write fewer than given.
     ///
     /// # Errors
     /// If they cannot be written.
@@ -65,37 +65,37 @@ pub trait Blob: Debug + Send + Sync {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
 
-    /// Makes it so long, and reserves what it has no place for yet, so that none is lacking later.
+    /// Sets the size and reserves the disk space, so that later writes do not run out of it.
     ///
     /// # Errors
-    /// If there is no place.
+    /// If there is not enough space.
     fn resize(&self, _bytes: u64) -> io::Result<()> {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
 
-    /// Waits until what was written would survive a power failure.
+    /// Waits until everything written would survive a power failure.
     ///
     /// # Errors
-    /// If it cannot be written there.
+    /// If the data cannot be written to disk.
     fn sync(&self) -> io::Result<()> {
         Ok(())
     }
 
-    /// Says that the bytes at `offset` are not needed soon.
+    /// Announces that the bytes at `offset` are not needed soon.
     fn forget(&self, _offset: u64, _bytes: u64) {}
 
-    /// Says how many threads will read from it at once: one that unpacks what is read keeps a part for
-    /// each of them.
+    /// Sets the number of threads that will read at the same time, which determines how many decoded chunks
+    /// are cached.
     fn expect_readers(&self, _readers: usize) {}
 
-    /// Whether whoever writes a run of bytes does so in one go, however long it is: what packs them needs all
-    /// of a chunk.
+    /// Returns whether each contiguous range should be written with one call, because chunks are encoded as a
+    /// whole.
     fn takes_whole(&self) -> bool {
         false
     }
 
-    /// A chunk, or a shard where there are some, as it is encoded: the one at `index` of the tensor whose data
-    /// begins at byte `tensor`. None if there is none, and it is the fill value throughout.
+    /// Returns the encoded shard or chunk at `index` of the tensor whose data begins at byte `tensor`; `None`
+    /// if it was never written and all its elements have the fill value.
     ///
     /// # Errors
     /// If it cannot be opened, or the data is not in chunks.
@@ -103,7 +103,7 @@ pub trait Blob: Debug + Send + Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Writes such a chunk.
+    /// Writes an encoded shard or chunk.
     ///
     /// # Errors
     /// If it cannot be written, or the data is not in chunks.
@@ -116,12 +116,12 @@ pub trait Blob: Debug + Send + Sync {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
 
-    /// The local file that it is, whose disk can be measured.
+    /// Returns the local file, so that the speed of its disk can be measured.
     fn file(&self) -> Option<&File> {
         None
     }
 
-    /// What tells whether it is still what it was; `None` of what another process would not find again.
+    /// Returns the identity of the content; `None` if another process could not find the blob again.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -132,7 +132,7 @@ pub trait Blob: Debug + Send + Sync {
     /// Fills `buffer` from the bytes at `offset`.
     ///
     /// # Errors
-    /// As [`Blob::read_at`], and [`io::ErrorKind::UnexpectedEof`] if it ends before.
+    /// As [`Blob::read_at`], and [`io::ErrorKind::UnexpectedEof`] if the blob ends before.
     fn read_exact_at(&self, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
         while !buffer.is_empty() {
             match self.read_at(buffer, offset) {
@@ -162,12 +162,12 @@ pub trait Blob: Debug + Send + Sync {
     }
 }
 
-/// A blob from front to back.
+/// A reader or writer that goes through a blob from front to back.
 #[derive(Debug)]
 pub struct Sequential<'a>(&'a dyn Blob, u64);
 
 impl<'a> Sequential<'a> {
-    /// From its first byte on.
+    /// Creates a reader or writer at the first byte.
     pub fn new(blob: &'a dyn Blob) -> Sequential<'a> {
         Sequential(blob, 0)
     }
@@ -193,8 +193,8 @@ impl Write for Sequential<'_> {
     }
 }
 
-/// A local file, read and written through the system's page cache: requests past it were slower
-/// wherever we measured (docs/kernels.md).
+/// A local file, accessed through the page cache. Direct I/O was slower in all measurements
+/// (docs/kernels.md).
 impl Blob for File {
     fn bytes(&self) -> io::Result<u64> {
         self.metadata().map(|found| found.len())
@@ -220,7 +220,7 @@ impl Blob for File {
             use rustix::io::Errno;
 
             match rustix::fs::fallocate(self, rustix::fs::FallocateFlags::empty(), 0, bytes) {
-                // A file system that cannot reserve, or a call that a sandbox does not know.
+                // The file system cannot reserve space, or a sandbox blocks the call.
                 Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM | Errno::INVAL) => {}
                 Err(error) => return Err(error.into()),
                 Ok(()) => {}
@@ -233,13 +233,14 @@ impl Blob for File {
         self.sync_data()
     }
 
-    /// Lets the system forget the bytes, and write those to the disk that are not there yet. A file
-    /// that passes through once would else push out of its cache what others need; and new pages for
-    /// it cost more than those that it has just used. Elsewhere than on Linux the system decides.
+    /// Writes the pages to disk and drops them from the page cache.
+    ///
+    /// A file that is used once would evict pages that other programs need, and fresh pages cost more than
+    /// reused ones. On systems other than Linux this does nothing.
     #[cfg(target_os = "linux")]
     fn forget(&self, offset: u64, bytes: u64) {
         let bytes = std::num::NonZeroU64::new(bytes);
-        // It is advice: that it was not taken is no failure.
+        // Only advice to the system, so errors do not matter.
         let _ = rustix::fs::fadvise(self, offset, bytes, rustix::fs::Advice::DontNeed);
     }
 
@@ -252,7 +253,7 @@ impl Blob for File {
         let bytes = metadata.len();
         let mut samples = vec![0; (bytes.min(SAMPLES * SAMPLE_BYTES)) as usize];
         let distance = bytes.saturating_sub(SAMPLE_BYTES) / (SAMPLES - 1);
-        // Of a file that is no longer than its samples, all.
+        // Samples of a short file are contiguous and cover all of it.
         let distance = if bytes <= SAMPLES * SAMPLE_BYTES { SAMPLE_BYTES } else { distance };
         for (index, sample) in samples.chunks_mut(SAMPLE_BYTES as usize).enumerate() {
             self.read_exact_at(sample, index as u64 * distance)?;
@@ -261,7 +262,7 @@ impl Blob for File {
     }
 }
 
-/// Bytes in memory, which are only read.
+/// Read-only bytes in memory.
 impl<T: AsRef<[u8]> + Debug + Send + Sync> Blob for Cursor<T> {
     fn bytes(&self) -> io::Result<u64> {
         Ok(self.get_ref().as_ref().len() as u64)

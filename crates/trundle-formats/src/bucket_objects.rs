@@ -7,11 +7,10 @@ use std::sync::{Arc, OnceLock};
 use trundle_s3::Bucket;
 use trundle_zarr::{Below, Elsewhere, Object, ObjectStore, Part, Stat, check_bytes};
 
-/// A bucket that a store is read from.
+/// The bucket of a store.
 #[derive(Debug)]
 pub(crate) struct Objects(pub(crate) Arc<Bucket>);
 
-/// An object of a bucket.
 #[derive(Debug)]
 struct InBucket {
     bucket: Arc<Bucket>,
@@ -19,14 +18,14 @@ struct InBucket {
     bytes: u64,
 }
 
-/// Larger objects may take a server longer than a request may take.
+/// Largest object that is copied within the server. Larger copies may exceed the request timeout.
 const MOST_COPIED_BYTES: u64 = 1 << 30;
 
 impl Elsewhere for InBucket {
     fn read(&self) -> io::Result<Vec<u8>> {
         let check = |all, _| check_bytes(all, self.bytes);
         let read = self.bucket.read(&self.key, trundle_s3::Part::All, check);
-        // Whoever asks for it is about to write it elsewhere.
+        // The message names the source, since the caller's own path is the destination.
         let wrong = |error: io::Error| {
             io::Error::new(error.kind(), format!("{} of the source: {error}", self.key))
         };
@@ -34,7 +33,8 @@ impl Elsewhere for InBucket {
     }
 }
 
-/// The same as long as its metadata is read: what cannot be asked must not look like an array that is malformed.
+/// Records the first failed request while metadata is read, so that a network failure is not reported as a
+/// malformed array.
 #[derive(Debug)]
 pub(crate) struct Answering {
     objects: Objects,
@@ -46,10 +46,10 @@ impl Answering {
         Answering { objects: Objects(Arc::new(bucket)), failure: OnceLock::new() }
     }
 
-    /// Whether all that was asked was answered.
+    /// Checks that all requests so far have succeeded.
     ///
     /// # Errors
-    /// The first request that was not.
+    /// The first request that failed.
     pub(crate) fn check(&self) -> io::Result<()> {
         self.failure.get().map_or(Ok(()), |why| Err(io::Error::other(why.clone())))
     }
@@ -99,7 +99,7 @@ impl ObjectStore for Objects {
     fn read(&self, key: &str, part: Part, most: u64) -> io::Result<Option<Vec<u8>>> {
         let asked = match part {
             Part::All => trundle_s3::Part::All,
-            // Of nothing nothing is asked: servers refuse that. Nor is what says no end.
+            // Servers refuse empty ranges, and open-ended ranges need the size.
             Part::From(_) | Part::Range(_, 0) | Part::Last(0) => {
                 let Some(found) = self.0.stat(key)? else { return Ok(None) };
                 let range = part.within(found.bytes, most)?;
@@ -140,7 +140,8 @@ impl ObjectStore for Objects {
             match self.0.copy(key, &from.bucket, &from.key) {
                 Ok(()) => return Ok(from.bytes),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
-                // Who may read and write need not be allowed to let it be copied, nor know every server how to.
+                // The user may lack the permission to copy, or the server the operation. Download and upload
+                // instead.
                 Err(_) => {}
             }
         }
@@ -151,7 +152,6 @@ impl ObjectStore for Objects {
     }
 }
 
-/// All bytes of an object.
 pub(crate) fn in_memory(object: Object<'_>) -> io::Result<Vec<u8>> {
     match object {
         Object::Bytes(bytes) => Ok(bytes.into_owned()),

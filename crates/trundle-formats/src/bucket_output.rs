@@ -1,4 +1,4 @@
-//! Outputs in buckets, which appear whole or not at all.
+//! Stores in buckets that appear completely or not at all.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,46 +14,47 @@ use crate::Problem;
 use crate::bucket_objects::{Objects, in_memory};
 use crate::lock::lock;
 
-/// What the keys of all begin with that is there only as long as a store is not finished.
+/// Prefix of the keys that exist only while a store is not finished.
 const UNFINISHED: &str = ".trundle-unfinished";
 
-/// The object that says by which processes a store is being written: what is below it is nobody else's.
+/// Object that identifies the run writing the store. All keys below the store's path belong to that run.
 const CLAIM: &str = ".trundle-unfinished/claim";
 
-/// The objects without which a store is none.
+/// Name of the metadata objects, without which readers find no store.
 const METADATA: &str = "zarr.json";
 
-/// The bytes of a tag or of a note, at most.
+/// Largest size of a tag or note, in bytes.
 const MOST_NOTE_BYTES: u64 = 16 << 20;
 
-/// Those that are begun, for the end of a program that drops nothing.
+/// Unfinished stores of this process, to be removed if a signal ends it without running destructors.
 static BEGUN: Mutex<Vec<Weak<BucketOutput>>> = Mutex::new(Vec::new());
 
-/// A store that is written to a bucket. Nothing there can be renamed, and so its chunks are written where they
-/// stay; but as long as there is no metadata nobody finds a store there, and that is written when it is
-/// [finished](BucketOutput::finish), of the root last. All is removed if it is dropped before, unless it is
-/// [kept](BucketOutput::keep).
+/// A store that is being written to a bucket.
+///
+/// Objects cannot be renamed, so chunks are written under their final keys. [`finish`](BucketOutput::finish)
+/// then writes the metadata, of the root last, which makes the store visible. Dropping an unfinished store
+/// removes its objects unless it is [kept](BucketOutput::keep).
 #[derive(Debug)]
 pub(crate) struct BucketOutput {
     objects: Objects,
-    /// What the claim says.
+    /// Text of the claim.
     tag: String,
-    /// What is written at the end, by its keys; of one that is kept, it is in the bucket.
+    /// Metadata by key, written at the end. A kept store has it in the bucket instead.
     metadata: Mutex<BTreeMap<String, Vec<u8>>>,
-    /// Nothing is removed: others write to it, or it is finished.
+    /// Set if other processes write to the store or if it is finished: then nothing is removed.
     is_kept: AtomicBool,
-    /// Shared by all who write, and alone that of who removes what they wrote.
+    /// Writers hold the shared lock; the removal of the store takes the exclusive lock.
     writing: RwLock<()>,
 }
 
-/// Removes what stores are begun that are not finished, but for those that are kept: for a program that is about to
-/// end by a signal. Who writes to one of them waits for that end.
+/// Removes the unfinished stores of this process that are not kept, before a signal ends it. Threads that
+/// write to them wait for the end.
 pub(crate) fn remove_begun() {
     let begun = std::mem::take(&mut *BEGUN.lock().unwrap_or_else(PoisonError::into_inner));
     for output in begun.iter().filter_map(Weak::upgrade) {
         std::mem::forget(output.writing.write().unwrap_or_else(PoisonError::into_inner));
         output.remove();
-        // Its threads have it still, and so must this until they end.
+        // Other threads still hold references, so the destructor must not run.
         std::mem::forget(output);
     }
 }
@@ -61,7 +62,6 @@ pub(crate) fn remove_begun() {
 /// A store in a bucket that a run has begun and not finished.
 pub(crate) struct Unfinished {
     pub(crate) url: String,
-    /// The text of the claim.
     pub(crate) tag: String,
     pub(crate) bytes: u64,
     pub(crate) modified: SystemTime,
@@ -94,13 +94,14 @@ impl BucketOutput {
     /// Checks that a store can be begun at a URL.
     ///
     /// # Errors
-    /// [`Problem`] if it cannot: the bucket cannot be read, or there is something. What a run has left makes room
-    /// if `overwrite` is set; a store never does, as both could not be whole at once.
+    /// [`Problem`] if the bucket cannot be read or the path is not empty. With `overwrite`, the leftovers of
+    /// a run may be replaced. A finished store is never replaced, because the old and the new store would be
+    /// mixed for a time.
     pub(crate) fn check(url: &str, overwrite: bool) -> Result<(), Problem> {
         has_leftover(&open(url)?, overwrite).map(drop)
     }
 
-    /// Begins a store at a URL, under a tag that no other has.
+    /// Begins a store at a URL, under a unique tag.
     ///
     /// # Errors
     /// As [`BucketOutput::check`], and if the bucket cannot be written to.
@@ -123,7 +124,7 @@ impl BucketOutput {
         Ok(output)
     }
 
-    /// The store that was begun like this and is [kept](BucketOutput::keep); `Err` of whether it is finished.
+    /// Joins a [kept](BucketOutput::keep) store. Returns `Err(is_finished)` if it is no longer being written.
     ///
     /// # Errors
     /// [`Problem`] if the bucket cannot be read.
@@ -136,7 +137,7 @@ impl BucketOutput {
         Ok(Err(of_root.as_deref() == Some(own(tag))))
     }
 
-    /// Removes what was begun like this, unless it is finished.
+    /// Removes the store with this tag, unless it is finished.
     ///
     /// # Errors
     /// [`Problem`] if it cannot be removed.
@@ -145,7 +146,7 @@ impl BucketOutput {
         if !is_claimed(&objects, tag)? {
             return Ok(());
         }
-        // Of one that is finished, only this was left.
+        // A finished store keeps its objects; only the claim and notes are left to remove.
         let is_finished = objects.0.tag(METADATA).map_err(opening)?.is_some();
         let below = if is_finished { UNFINISHED } else { "" };
         clear(&objects.0, below).map_err(removing)
@@ -156,23 +157,23 @@ impl BucketOutput {
         BucketOutput { objects, tag: tag.to_owned(), metadata, is_kept, writing: RwLock::default() }
     }
 
-    /// Does what writes, or waits for the end of a program that removes what was written.
+    /// Runs a write. During the removal of the store, it waits for the end of the program instead.
     fn writes<T>(&self, write: impl FnOnce() -> T) -> T {
         let _writing = self.writing.read().unwrap_or_else(PoisonError::into_inner);
         write()
     }
 
-    /// Removes all of it, unless it is kept or somebody else has begun there since.
+    /// Removes the store, unless it is kept or another run has claimed its path.
     fn remove(&self) {
         if !self.is_kept() && self.is_there() {
             let _ = clear(&self.objects.0, "");
         }
     }
 
-    /// Leaves what is there to those who [join](BucketOutput::join).
+    /// Leaves the store to processes that [join](BucketOutput::join) it.
     ///
     /// # Errors
-    /// [`Problem`] if what they need cannot be written.
+    /// [`Problem`] if the metadata cannot be written.
     pub(crate) fn keep(&self) -> Result<(), Problem> {
         self.writes(|| self.keep_all())
     }
@@ -186,7 +187,6 @@ impl BucketOutput {
         Ok(())
     }
 
-    /// What the claim says.
     pub(crate) fn tag(&self) -> &str {
         &self.tag
     }
@@ -195,16 +195,16 @@ impl BucketOutput {
         self.is_kept.load(Ordering::Relaxed)
     }
 
-    /// Writes the metadata, by which the store is there.
+    /// Writes the metadata, which makes the store visible to readers.
     ///
     /// # Errors
-    /// [`Problem`] if it cannot be written, or another has written a store there meanwhile.
+    /// [`Problem`] if it cannot be written, or if another process has written a store there.
     pub(crate) fn finish(&self) -> Result<(), Problem> {
         self.writes(|| self.finish_all())
     }
 
     fn finish_all(&self) -> Result<(), Problem> {
-        // Somebody else may have begun there anew.
+        // Another run may have claimed the path.
         if !self.is_there() {
             return Err(Problem::Busy);
         }
@@ -228,17 +228,17 @@ impl BucketOutput {
             return Err(Problem::NotReplaced);
         }
         self.is_kept.store(true, Ordering::Relaxed);
-        // Beside a store that is whole it means nothing, and the next to ask for it removes it.
+        // In a finished store the claim has no meaning; if it remains, the next run removes it.
         let _ = clear(bucket, UNFINISHED);
         Ok(())
     }
 
-    /// Whether nobody has finished or removed it.
+    /// Returns whether the store is still claimed by this run: neither finished nor removed.
     pub(crate) fn is_there(&self) -> bool {
         is_claimed(&self.objects, &self.tag).unwrap_or(false)
     }
 
-    /// The text that was noted under a name.
+    /// Returns the text of a note.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -248,7 +248,7 @@ impl BucketOutput {
         text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
-    /// Notes a text under a name.
+    /// Writes a note.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -256,9 +256,8 @@ impl BucketOutput {
         self.objects.0.write(&note(name), text.as_bytes().to_vec(), New::OrReplace)
     }
 
-    /// Forgets what was noted under a name.
     pub(crate) fn unnote(&self, name: &str) {
-        // If nothing was, so much the better.
+        // It is not an error if there was no such note.
         let _ = self.objects.0.remove(&note(name));
     }
 
@@ -277,7 +276,7 @@ fn open(url: &str) -> Result<Objects, Problem> {
     Ok(Objects(Arc::new(Bucket::open(url).map_err(opening)?)))
 }
 
-/// Whether there is what a run has left that ended early, where there may be nothing else.
+/// Returns whether the path holds the leftovers of an interrupted run; an error if it holds anything else.
 fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
     if objects.0.keys("", 1).map_err(opening)?.is_empty() {
         return Ok(false);
@@ -292,23 +291,22 @@ fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
     }
 }
 
-/// Removes what is below a path, and the claim last: by it the next who asks knows what could not be removed.
+/// Removes all objects below a path, the claim last: if the removal fails, the claim marks what is left.
 fn clear(bucket: &Bucket, path: &str) -> io::Result<()> {
     bucket.remove_below(path, CLAIM)?;
     bucket.remove(CLAIM)
 }
 
-/// Whether what is there is being written under this tag.
 fn is_claimed(objects: &Objects, tag: &str) -> Result<bool, Problem> {
     let claim = objects.read(CLAIM, Part::All, MOST_NOTE_BYTES).map_err(opening)?;
     Ok(claim.as_deref() == Some(tag.as_bytes()))
 }
 
-/// Makes an object where there is none, and says whether it is this one.
+/// Creates an object. Returns `false` if another run has created it first.
 fn is_made(objects: &Objects, key: &str, bytes: Vec<u8>, tag: &str) -> Result<bool, Problem> {
     match objects.0.write_tagged(key, bytes, New::Only, own(tag)) {
         Ok(()) => Ok(true),
-        // A request whose answer was lost is made again, and finds what it made itself.
+        // A request is repeated if its answer was lost, and may then find its own object.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Ok(objects.0.tag(key).map_err(Problem::reading)?.as_deref() == Some(own(tag)))
         }
@@ -316,23 +314,22 @@ fn is_made(objects: &Objects, key: &str, bytes: Vec<u8>, tag: &str) -> Result<bo
     }
 }
 
-/// What of a tag no other has: letters and digits.
+/// Returns the random part of a tag: letters and digits.
 fn own(tag: &str) -> &str {
     tag.rsplit_once('-').map_or(tag, |(_, own)| own)
 }
 
-/// Whether the metadata of this key says that there is an array or a group.
+/// Returns whether the object is the metadata of an array or group.
 fn is_metadata(key: &str) -> bool {
     Path::new(key).file_name().is_some_and(|name| name == METADATA)
 }
 
-/// Where metadata is until the store is finished.
+/// Returns the key under which metadata is kept until the store is finished.
 fn kept(key: &str) -> String {
     let slash = if key.is_empty() { "" } else { "/" };
     format!("{UNFINISHED}/metadata{slash}{key}")
 }
 
-/// Where a note is.
 fn note(name: &str) -> String {
     format!("{UNFINISHED}/notes/{name}")
 }

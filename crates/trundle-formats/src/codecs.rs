@@ -1,18 +1,17 @@
-//! By which codecs chunks are encoded.
+//! The codecs of chunks.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The codecs of a tensor whose data is in chunks, in the order in which the bytes of a chunk go through
-/// them when it is written. Without any they stand as they are.
+/// The codecs of a chunked tensor, in the order of encoding.
 ///
-/// From and to a text: `zstd:3`, `blosc:lz4:5:shuffle`, `gzip:6,crc32c`, `none`.
+/// Text form: `zstd:3`, `blosc:lz4:5:shuffle`, `gzip:6,crc32c`, `none`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Codecs(pub(crate) Vec<Codec>);
 
 trundle_core::fingerprint!(struct Codecs(codecs));
 
-/// A codec, as the metadata of Zarr's version 3 knows it.
+/// A codec of Zarr version 3.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
     Zstd {
@@ -28,16 +27,15 @@ pub(crate) enum Codec {
         level: u8,
         /// One of [`BLOSC_SHUFFLES`].
         shuffle: String,
-        /// The bytes of a block, or 0 for what Blosc thinks best.
+        /// Bytes of a block; 0 lets Blosc choose.
         block_bytes: usize,
-        /// The bytes of what it takes for an element, where they are not those of the tensor's.
+        /// Blosc's type size, if it differs from the bytes of the tensor's elements.
         element_bytes: Option<usize>,
     },
-    /// The first bytes of all elements, then the second ones, and so on.
+    /// Groups the first bytes of all elements, the second bytes, and so on.
     Shuffle {
         element_bytes: usize,
     },
-    /// A checksum behind the bytes.
     Crc32c,
 }
 
@@ -49,44 +47,42 @@ trundle_core::fingerprint!(enum Codec {
     "crc32c" Crc32c,
 });
 
-/// What Blosc compresses with.
 pub(crate) const BLOSC_COMPRESSORS: [&str; 6] =
     ["blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"];
 
-/// How it shuffles bytes before.
 pub(crate) const BLOSC_SHUFFLES: [&str; 3] = ["noshuffle", "shuffle", "bitshuffle"];
 
-/// The least and the most of zstd's levels: 0 is its own choice.
+/// Lowest and highest level of zstd; 0 is its default.
 const ZSTD_LEVELS: (i32, i32) = (-131_072, 22);
 
-/// The most of the levels of gzip and Blosc: 0 only copies.
+/// Highest level of gzip and Blosc; 0 stores without compression.
 pub(crate) const MOST_LEVEL: u8 = 9;
 
-/// Blosc's blocks and elements, and those of a shuffle, have so many bytes at most: a chunk has no more.
+/// Largest block and element of Blosc and shuffle, in bytes. Chunks are not larger.
 const MOST_BYTES: usize = i32::MAX as usize;
 
 impl Default for Codecs {
-    /// zstd at its usual level: what most take for numbers of which nothing is known.
+    /// zstd at its default level, a good choice for unknown numbers.
     fn default() -> Codecs {
         Codecs(vec![Codec::Zstd { level: 3, checksum: false }])
     }
 }
 
 impl Codecs {
-    /// Whether the bytes of a chunk stand as they are.
+    /// Returns whether chunks are stored without encoding.
     pub fn is_none(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many there are.
+    /// Returns the number of codecs.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// The most bytes that a thread which encodes chunks of so many bytes has beside these and what becomes
-    /// of them.
+    /// Returns the working memory of a thread that encodes chunks of `chunk_bytes` bytes, without its input
+    /// and output.
     ///
-    /// Source: `ZSTD_estimateCCtxSize` of zstd 1.5 in whole MiB, with the size of what is compressed.
+    /// Source: `ZSTD_estimateCCtxSize` of zstd 1.5, rounded to whole MiB, for inputs of this size.
     pub fn encoding_bytes(&self, chunk_bytes: usize) -> usize {
         let of_codec = |codec: &Codec| -> usize {
             let of_blocks = blocks(codec, 3, chunk_bytes);
@@ -102,7 +98,7 @@ impl Codecs {
                     21 => 322,
                     22.. => 650,
                 },
-                // Of zstd it has its highest levels for its own, in blocks of 2 MiB at most.
+                // Blosc uses zstd's higher levels, in blocks of at most 2 MiB.
                 Codec::Blosc { compressor, level, .. } if compressor == "zstd" => match level {
                     ..=2 => 3,
                     3..=5 => 13,
@@ -116,14 +112,14 @@ impl Codecs {
         self.0.iter().map(of_codec).max().unwrap_or(0)
     }
 
-    /// The same of a thread that decodes them.
+    /// Returns the working memory of a thread that decodes chunks, without its input and output.
     pub fn decoding_bytes(&self, chunk_bytes: usize) -> usize {
         self.0.iter().map(|codec| blocks(codec, 3, chunk_bytes)).max().unwrap_or(0)
     }
 
-    /// The picoseconds that a core takes to decode a byte of a chunk, about.
+    /// Estimates the time that one core takes to decode a byte of a chunk, in picoseconds.
     ///
-    /// Source: measured on a core of 2023, of numbers that can be made smaller by a quarter.
+    /// Source: measured on a core of 2023 with numbers that compress by a quarter.
     pub fn decoding_picoseconds(&self) -> u64 {
         let of_codec = |codec: &Codec| match codec {
             Codec::Zstd { .. } => 1000,
@@ -139,7 +135,8 @@ impl Codecs {
         self.0.iter().map(of_codec).sum()
     }
 
-    /// The same to encode it, by the codec's level; other numbers take a quarter of it, or four times as much.
+    /// Estimates the time that one core takes to encode a byte of a chunk, in picoseconds, within a factor of
+    /// four.
     pub fn encoding_picoseconds(&self) -> u64 {
         let of_level = |level: u8, [low, usual, high]: [u64; 3]| match level {
             0..=3 => low,
@@ -168,9 +165,9 @@ impl Codecs {
     }
 }
 
-/// The bytes of so many blocks of Blosc, which it has for itself.
+/// Returns the bytes of `count` Blosc blocks, which Blosc allocates as working memory.
 fn blocks(codec: &Codec, count: usize, chunk_bytes: usize) -> usize {
-    /// It takes no larger ones unless it is told to.
+    /// Blosc's largest block unless `block_bytes` is larger.
     const MOST_BLOCK: usize = 1 << 20;
     match codec {
         Codec::Blosc { block_bytes, .. } => {
@@ -263,10 +260,9 @@ impl FromStr for Codec {
     }
 }
 
-/// The levels of gzip and Blosc.
 const LEVELS: (u8, u8) = (0, MOST_LEVEL);
 
-/// The number that a word is, if there is one.
+/// Parses a number within the given limits, if there is a word.
 fn number<T>(word: Option<&str>, what: &str, (least, most): (T, T)) -> Result<Option<T>, String>
 where
     T: FromStr + PartialOrd + fmt::Display,
@@ -276,7 +272,7 @@ where
     read.map(Some).ok_or_else(|| format!("\"{word}\" is no {what}: {least} to {most}"))
 }
 
-/// A word, if there is one, which is one of these.
+/// Checks that a word, if there is one, is in the list.
 fn one_of<'a>(word: Option<&str>, known: &[&'a str]) -> Result<Option<&'a str>, String> {
     let Some(word) = word else { return Ok(None) };
     let found = known.iter().find(|known| **known == word);

@@ -16,35 +16,34 @@ pub struct Unreadable {
 /// What a file of some format lists before its data.
 #[derive(Default)]
 pub(crate) struct Listing {
-    /// Each tensor, without its data.
     pub(crate) headers: Vec<Header>,
-    /// Pairs that are kept beside the tensors, in order.
+    /// The file's metadata as pairs of strings, in order.
     pub(crate) metadata: Vec<(String, String)>,
-    /// Parts of the file as a whole that cannot be held, as messages call them.
+    /// Describes metadata of the file that the reader could not represent.
     pub(crate) unread: Vec<String>,
-    /// Other entries, of which nothing but the name can be told.
+    /// The entries that are not readable tensors.
     pub(crate) unreadable: Vec<Unreadable>,
 }
 
-/// What a file of some format holds.
+/// The contents of an open file.
 pub(crate) trait Contents: Send {
-    /// The tensors, and what else the file lists.
+    /// Returns the tensors, and what else the file lists.
     fn listing(&self) -> &Listing;
 
-    /// Reads a stream on to its end, and checks that it is whole.
+    /// Reads a stream to its end and checks that it is complete.
     fn read_on(&mut self) -> Result<(), Problem> {
         Ok(())
     }
 
-    /// The bytes in which [`Header::data_offset`] counts, if they can be read at any place.
+    /// Returns the bytes to which [`Header::data_offset`] refers, if they allow random access.
     fn blob(&self) -> Option<&dyn Blob>;
 
-    /// Whether the file has CRC-32 of the data.
+    /// Returns whether the file has CRC-32 values of the data.
     fn has_crc32(&self) -> bool {
         false
     }
 
-    /// The data of the tensor at `index`, exactly as long as its header says.
+    /// Reads the data of the tensor at `index`.
     fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
         let bytes = self.listing().headers[index].data_bytes;
         let mut data = Vec::new();
@@ -53,7 +52,7 @@ pub(crate) trait Contents: Send {
         Ok(data)
     }
 
-    /// The same data, in parts.
+    /// Copies the data of the tensor at `index` to `out`, in parts.
     fn copy_to(
         &mut self,
         index: usize,

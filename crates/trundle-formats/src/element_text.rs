@@ -1,24 +1,23 @@
-//! An element as people read it.
+//! Elements as text.
 
 use trundle_core::DType;
 
 use crate::StoredDType;
 
-/// Of elements that are no numbers, so many bytes are shown.
+/// Number of bytes shown of an element that is not a number.
 const MOST_BYTES: usize = 16;
 
 impl StoredDType {
-    /// What the bytes of one element stand for: a number, both parts of a complex one, a time in its
-    /// units, a text in quotes; or the bytes themselves where that is not known. A packed element is one
-    /// byte here, its bits and zeros above them.
+    /// Formats one element: a number, both parts of a complex number, a time with its unit, or a quoted
+    /// string. Other elements are shown as bytes. A packed element is one byte with zeros above its bits.
     pub fn text(&self, bytes: &[u8]) -> String {
         self.number(bytes)
             .or_else(|| self.words(bytes))
             .unwrap_or_else(|| hexadecimal(bytes.iter()))
     }
 
-    /// The bits of one element: those of a number with the most significant first, else its bytes as
-    /// they are.
+    /// Formats the bits of one element in hexadecimal: numbers with the most significant byte first, others
+    /// in stored order.
     pub fn bits_text(&self, bytes: &[u8]) -> String {
         let is_number =
             !matches!(self.dtype(), DType::Bytes(_) | DType::Complex64 | DType::Complex128);
@@ -49,12 +48,12 @@ impl StoredDType {
             }
             DType::Boolean => self.value(bytes).map(|value| (value != 0.0).to_string()),
             DType::F64 => self.value(bytes).map(|value| format!("{value:?}")),
-            // The shortest that says which f32 it is, and all of the narrower types are.
+            // The shortest text that identifies the f32. Narrower types convert to f32 exactly.
             _ => self.value(bytes).map(|value| format!("{:?}", value as f32)),
         }
     }
 
-    /// A text of one size.
+    /// Formats a fixed-size string.
     fn words(&self, bytes: &[u8]) -> Option<String> {
         if let Some([text]) = self.strings(bytes).as_deref() {
             return Some(format!("{text:?}"));
@@ -64,7 +63,6 @@ impl StoredDType {
     }
 }
 
-/// The first bytes in hexadecimal digits.
 fn hexadecimal<'a>(bytes: impl ExactSizeIterator<Item = &'a u8>) -> String {
     let more = if bytes.len() > MOST_BYTES { "..." } else { "" };
     let digits: String = bytes.take(MOST_BYTES).map(|byte| format!("{byte:02x}")).collect();

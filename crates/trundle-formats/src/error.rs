@@ -1,60 +1,59 @@
-//! Why a file could not be read or written: which file, what was found, and both numbers.
+//! Errors of reading and writing files.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::Shown;
 
-/// A problem, and the file it lies in. What it says is on one line, whatever names it holds.
+/// A problem and the file it concerns. Displays on one line, with control characters in names escaped.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {}", Shown(.file), Shown(.problem))]
 pub struct Error {
     /// The path, or `stdin` or `stdout`.
     pub file: String,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
 }
 
 impl Error {
-    /// `problem` in the file at `path`; `stream` names `-`.
+    /// Creates an error for the file at `path`; `stream` replaces `-`.
     pub(crate) fn at(path: &Path, stream: &str, problem: Problem) -> Error {
         Error { file: file_name(path, stream), problem }
     }
 
-    /// How a program that stops because of this should exit.
+    /// Returns how a program that fails with this error should exit.
     pub fn exit_class(&self) -> ExitClass {
         self.problem.exit_class()
     }
 }
 
-/// What kind of failure an [`Error`] is.
+/// Kind of failure of an [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitClass {
-    /// Failed while running: reading, writing, no space, no memory. The program exits with 1.
+    /// Failed while running: reading, writing, no space, no memory. Exit status 1.
     Failed,
-    /// Wrong usage: an unknown ending, an output that exists, a type that is missing. The program
-    /// exits with 2.
+    /// Wrong usage: an unknown ending, an output that exists, a missing type. Exit status 2.
     Usage,
-    /// An input that is malformed or not supported. The program exits with 3.
+    /// An input is malformed or not supported. Exit status 3.
     Refused,
 }
 
-/// What is wrong with a file.
+/// A problem with a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// The system refused to read or write.
     #[error("cannot {doing}: {source}")]
     Io {
-        /// What was tried, as it follows "cannot".
+        /// The attempted operation, to follow "cannot".
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The data does not fit the memory.
+    /// The data does not fit into memory.
     #[error("cannot load {}: not enough memory", in_bytes(*bytes as u64))]
     NoMemory {
-        /// The bytes that were asked for.
+        /// Requested size in bytes.
         bytes: usize,
     },
     /// No format has the path's ending.
@@ -62,19 +61,19 @@ pub enum Problem {
     UnknownEnding {
         /// The ending with its dot; empty if the path has none.
         ending: String,
-        /// The endings that are known, each with its dot. For an output, only those of formats that can be written.
+        /// The known endings, each with its dot; for an output, of writable formats only.
         known: Vec<String>,
     },
     /// The output exists.
     #[error("already exists")]
     Exists,
-    /// Another process has the temporary file of the same output.
+    /// Another process uses the temporary file of the same output.
     #[error("is being written by another process")]
     Busy,
-    /// A file is needed.
+    /// A file is needed, but the path is a folder.
     #[error("is a folder")]
     Folder,
-    /// A folder that is not a Zarr store is not overwritten.
+    /// The path is a folder that is not a Zarr store, and is not overwritten.
     #[error("is a folder but not a Zarr store, so it is not overwritten")]
     OtherFolder,
     /// A store in a bucket is not overwritten.
@@ -82,104 +81,103 @@ pub enum Problem {
         "already exists, and a store in a bucket is not replaced: while one is written over the other, neither is whole. Remove it first, or choose another name"
     )]
     NotReplaced,
-    /// Another process writes to the same place in a bucket, or did not end well.
+    /// Another process writes to the same path in a bucket, or was interrupted.
     #[error("is being written by another process, or was left unfinished by one")]
     Unfinished,
     /// The output's folder is missing.
     #[error("the folder {} does not exist", .0.display())]
     NoFolder(PathBuf),
-    /// A finished output could not get its name, and is there under another.
+    /// A finished output could not be renamed to its path and was kept under another name.
     #[error("{why}; the finished result is kept as {}", place.display())]
     Kept {
-        /// Why it could not.
+        /// Why it could not be renamed.
         why: Box<Problem>,
-        /// Where it is.
+        /// Path of the kept file or folder.
         place: PathBuf,
     },
-    /// More or fewer tensors than the format's files hold.
+    /// The format holds exactly one tensor.
     #[error("a file of format {format} holds one tensor, got {}", listed(tensors))]
     OneTensor {
-        /// The format's name.
+        /// Name of the format.
         format: &'static str,
-        /// The names of the tensors that were to be written.
+        /// Names of the given tensors.
         tensors: Vec<String>,
     },
-    /// The format has no way to state something of a tensor.
+    /// The format cannot represent a property of a tensor.
     #[error("a file of format {format} cannot hold tensor \"{tensor}\": {why}")]
     CannotHold {
-        /// The format's name.
+        /// Name of the format.
         format: &'static str,
-        /// The tensor's name.
+        /// Name of the tensor.
         tensor: String,
-        /// What cannot be stated.
+        /// The property.
         why: String,
     },
-    /// Values of CRC-32 are missing, or too many.
+    /// The number of CRC-32 values is wrong.
     #[error("as many values of CRC-32 as tensors are needed: expected {expected}, got {got}")]
     Crc32s {
-        /// The tensors of the file.
+        /// Number of tensors in the file.
         expected: usize,
-        /// How many were given.
+        /// Number of given values.
         got: usize,
     },
-    /// The bytes to write are not those of the tensor.
+    /// The given bytes do not match the tensor's size.
     #[error("tensor \"{name}\" needs {}, got {got}", in_bytes(*expected as u64))]
     DataSize {
-        /// The tensor's name.
+        /// Name of the tensor.
         name: String,
-        /// The bytes that its shape and type fill.
+        /// Bytes of the tensor by its shape and type.
         expected: usize,
-        /// The bytes that were given.
+        /// Number of given bytes.
         got: usize,
     },
-    /// The content breaks the rules of its format.
+    /// The content violates its format.
     #[error("{0}")]
     Malformed(String),
-    /// The content follows the rules of its format, but cannot be moved.
+    /// The content is valid, but cannot be moved.
     #[error("{0}")]
     Unsupported(String),
     /// The content ends too early.
     #[error("truncated: {part} should have {}, but has {got}", in_bytes(*expected))]
     Truncated {
-        /// Which part is incomplete.
+        /// The incomplete part.
         part: &'static str,
-        /// The bytes it should have.
+        /// Bytes it should have.
         expected: u64,
-        /// The bytes it has.
+        /// Bytes it has.
         got: u64,
     },
-    /// The data begins after the end.
+    /// The data would begin beyond the end of the file.
     #[error("the data begins at byte {offset}, but the file has {}", in_bytes(*length))]
     OffsetBeyond {
-        /// Where the data begins, in bytes from the start of the file.
+        /// Offset of the data from the start of the file, in bytes.
         offset: u64,
-        /// The bytes of the file.
+        /// Size of the file in bytes.
         length: u64,
     },
-    /// The content goes on after the data, and nothing says that it may.
+    /// More data than the tensor needs, in a format that does not allow it.
     #[error("the tensor needs {}, but there are {got}", in_bytes(*expected))]
     DataLeft {
-        /// The bytes that the tensor fills.
+        /// Bytes of the tensor.
         expected: u64,
-        /// The bytes that were found; of a stream, no more than are enough to know.
+        /// Bytes found. For a stream, reading stops as soon as there are too many.
         got: u64,
     },
-    /// Something is missing that only a [`TensorHint`](crate::TensorHint) can say.
+    /// Information is missing that only a [`TensorHint`](crate::TensorHint) can give.
     #[error("{0}")]
     HintMissing(&'static str),
-    /// A [`TensorHint`](crate::TensorHint) has an offset, but the file states where its data
-    /// begins.
+    /// A [`TensorHint`](crate::TensorHint) has an offset, but the file states where its data begins.
     #[error("states where its data begins: an offset is only for raw bytes")]
     Offset,
-    /// The content is not what its [`TensorHint`](crate::TensorHint) says.
+    /// The content contradicts its [`TensorHint`](crate::TensorHint).
     #[error("{0}")]
     HintDiffers(String),
-    /// Something is wrong with one member of an archive.
+    /// A problem with one member of an archive.
     #[error("member \"{member}\": {problem}")]
     Member {
-        /// Its name.
+        /// Name of the member.
         member: String,
-        /// What is wrong with it.
+        /// The problem in it.
         problem: Box<Problem>,
     },
     /// A shape too large to be addressed.
@@ -201,7 +199,7 @@ impl Problem {
             Problem::Member { problem, .. } | Problem::Kept { why: problem, .. } => {
                 problem.exit_class()
             }
-            // What was read is not what it should be.
+            // The data contradicts its checksum or encoding.
             Problem::Io { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
                 ExitClass::Refused
             }
@@ -255,12 +253,12 @@ impl From<trundle_hdf5::Error> for Problem {
     }
 }
 
-/// So many bytes, as messages say it.
+/// Formats a number of bytes for messages.
 pub(crate) fn in_bytes(count: u64) -> String {
     if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
 }
 
-/// How many there are, and the first of them.
+/// Formats a list of names for messages: their number if there are many, and the first of them.
 fn listed(names: &[String]) -> String {
     const MOST: usize = 20;
     match names.len() {
@@ -270,12 +268,11 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// What messages call the file at `path`; `stream` is the name of `-`.
+/// Returns the name of the file at `path` for messages; `stream` replaces `-`.
 pub(crate) fn file_name(path: &Path, stream: &str) -> String {
     if is_stream(path) { stream.to_owned() } else { path.to_string_lossy().into_owned() }
 }
 
-/// Whether `path` stands for stdin or stdout.
 pub(crate) fn is_stream(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

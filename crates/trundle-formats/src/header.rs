@@ -1,4 +1,4 @@
-//! What a file says of one tensor.
+//! The description of a tensor in a file.
 
 use std::fmt;
 
@@ -6,35 +6,36 @@ use trundle_core::{Layout, Shape};
 
 use crate::{Annotations, Codecs, Problem, StoredDType};
 
-/// One tensor of a file: everything but its data.
+/// Everything about a tensor of a file except its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Its name: in a format of one tensor the file's name without ending, or `stdin`.
+    /// Name of the tensor. In formats without names, the file name without its ending, or `stdin`.
     pub name: String,
-    /// The type of its elements.
+    /// Element type.
     pub element: StoredDType,
-    /// The sizes of its axes.
+    /// Sizes of the axes.
     pub shape: Shape,
-    /// The order in which its packed elements stand.
+    /// Order of the packed elements.
     pub order: Order,
-    /// Where its data begins, in bytes from the start of the file; `None` where the data is
-    /// compressed, and can only be read from front to back.
+    /// Offset of the data from the start of the file, in bytes; `None` for compressed data, which is read
+    /// from front to back.
     pub data_offset: Option<u64>,
-    /// The bytes that its data fills.
+    /// Bytes of the data.
     pub data_bytes: usize,
-    /// The sizes of a chunk, each 1 at least, where the data at `data_offset` is no single box: it is
-    /// chunk after chunk then, in row-major order of the chunks and within each, or that of its
-    /// encoding. The last along an axis are as large as all others, and what lies beyond the tensor there is no
-    /// part of it.
-    /// [`TensorFile::load`](crate::TensorFile::load) gives one box of all elements.
+    /// Sizes of a chunk, each at least 1, if the data is in chunks.
+    ///
+    /// The data at `data_offset` is then one chunk after another, in row-major order of the chunks; elements
+    /// of a chunk are row-major, or in the order of `encoding`. Chunks at the edges have full size, with
+    /// padding beyond the tensor. [`TensorFile::load`](crate::TensorFile::load) returns one contiguous
+    /// tensor.
     pub chunk: Option<Vec<usize>>,
-    /// How its chunks are encoded, where it has some.
+    /// Encoding of the chunks, if there are any.
     pub encoding: Option<Encoding>,
-    /// Which axes are unlimited, in a format that has such; empty if none is.
+    /// For each axis, whether it is unlimited; empty if no axis is.
     pub unlimited: Vec<bool>,
-    /// The picoseconds that a core takes to decode a byte of a chunk, about: 0 where the bytes stand as they are.
+    /// Estimated time that one core takes to decode a byte of a chunk, in picoseconds; 0 for unencoded data.
     pub decoding_picoseconds: u64,
-    /// What else is said of it.
+    /// Further metadata.
     pub annotations: Annotations,
 }
 
@@ -50,29 +51,30 @@ trundle_core::fingerprint!(struct Header {
     annotations,
 } except { decoding_picoseconds, unlimited });
 
-/// How the chunks of a tensor are encoded.
+/// Encoding of the chunks of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoding {
-    /// The sizes of a shard, a file of several chunks, if they are in such.
+    /// Sizes of a shard (a file of several chunks), if there are shards.
     pub shard: Option<Vec<usize>>,
-    /// The axes of a chunk in the order in which its elements stand there, the slowest first, where that is not
-    /// row-major.
+    /// Axes of a chunk in storage order, slowest first; `None` for row-major.
     pub order: Option<Vec<usize>>,
-    /// The codecs that go with the data.
+    /// The codecs that an output can keep.
     pub codecs: Codecs,
-    /// Those that do not, each with what is in its place.
+    /// Names of the other codecs, each with its replacement.
     pub not_kept: Vec<String>,
-    /// Whether a chunk would be the same bytes if it were written with these codecs.
+    /// Whether encoding a chunk with `codecs` reproduces its stored bytes.
     pub as_written: bool,
-    /// The bytes that a thread which decodes chunks has for those codecs that are not kept.
+    /// Memory that each decoding thread needs for the codecs of `not_kept`, in bytes.
     pub decoding_bytes: usize,
 }
 
 trundle_core::fingerprint!(struct Encoding { shard, order, codecs, not_kept, as_written } except { decoding_bytes });
 
 impl Encoding {
-    /// The same of a tensor each of whose axes was an `axis` of this one, whose chunks have the same elements in the
-    /// same order; without shards and row-major if its axes are others.
+    /// Returns the encoding for a result whose axis `i` was axis `axes[i]` of this tensor, with unchanged
+    /// chunks.
+    ///
+    /// `axes` is `None` if the result has other axes: then without shards and row-major.
     #[must_use]
     pub fn of_axes(&self, axes: Option<&[usize]>) -> Encoding {
         let of = |shard: &Vec<usize>, axes: &[usize]| -> Option<Vec<usize>> {
@@ -92,10 +94,10 @@ impl Encoding {
 }
 
 impl Header {
-    /// A row-major tensor in one box at an offset, of which nothing else is said.
+    /// Creates the header of a row-major contiguous tensor without further metadata.
     ///
     /// # Errors
-    /// If it would have more bytes than can be addressed.
+    /// If the tensor has more bytes than can be addressed.
     pub(crate) fn row_major(
         name: String,
         element: StoredDType,
@@ -119,12 +121,11 @@ impl Header {
         })
     }
 
-    /// Where the elements lie, from the start of the tensor's data; packed ones as if they were
-    /// unpacked.
+    /// Returns the layout of the elements from the start of the data; packed elements count as units.
     ///
     /// # Errors
-    /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if the shape and the element type fill more
-    /// than `isize::MAX` bytes; never for a header of a [`TensorFile`](crate::TensorFile).
+    /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if the tensor has more than `isize::MAX` bytes; never for
+    /// a header of a [`TensorFile`](crate::TensorFile).
     pub fn layout(&self) -> trundle_core::Result<Layout> {
         let width = self.element.width().units();
         match self.order {

@@ -1,4 +1,4 @@
-//! What stands before the data of a file, from front to back.
+//! Reading a header from front to back.
 
 use std::io::{self, BufReader, Read};
 
@@ -6,17 +6,17 @@ use crate::Problem;
 use crate::error::in_bytes;
 use crate::source::{Source, read_exactly};
 
-/// Reads what stands before the data from front to back, up to a limit, and knows how far it is.
+/// Reads a header up to a limit and tracks its position.
 pub(crate) struct HeaderReader<'a> {
     input: Box<dyn Read + 'a>,
-    /// Bytes from the start of the source.
+    /// Offset from the start of the source, in bytes.
     position: u64,
     most: u64,
 }
 
 impl<'a> HeaderReader<'a> {
-    /// From the start of `source`, `most` bytes at most. A source that can go to any place is read
-    /// ahead, and left anywhere; a stream is left behind what was asked for.
+    /// Creates a reader of at most `most` bytes. A seekable source is read ahead; a stream is left after the
+    /// bytes that were read.
     pub(crate) fn new(source: &'a mut Source, most: u64) -> HeaderReader<'a> {
         let input: Box<dyn Read + 'a> = match source.length() {
             Some(_) => Box::new(BufReader::new(source)),
@@ -25,12 +25,11 @@ impl<'a> HeaderReader<'a> {
         HeaderReader { input, position: 0, most }
     }
 
-    /// Bytes from the start of the source to what is read next.
     pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
-    /// The next `bytes` bytes, which are `part` of the file. No more are reserved than are there.
+    /// Reads the next `bytes` bytes, which errors name `part`. Reserves no more memory than there are bytes.
     ///
     /// # Errors
     /// [`Problem::Truncated`], or [`Problem::Unsupported`] beyond the limit.
@@ -39,14 +38,13 @@ impl<'a> HeaderReader<'a> {
         read_exactly(&mut self.input, part, bytes)
     }
 
-    /// The same, of a number of them that is known.
     pub(crate) fn array<const N: usize>(&mut self, part: &'static str) -> Result<[u8; N], Problem> {
         let mut array = [0; N];
         array.copy_from_slice(&self.bytes(part, N as u64)?);
         Ok(array)
     }
 
-    /// Leaves out the next `bytes` bytes, which are `part` of the file.
+    /// Skips the next `bytes` bytes.
     ///
     /// # Errors
     /// As [`HeaderReader::bytes`].
@@ -60,10 +58,10 @@ impl<'a> HeaderReader<'a> {
         }
     }
 
-    /// The next line, without its end, which is a line feed or that behind a carriage return.
+    /// Reads the next line, without the line feed or carriage return and line feed that end it.
     ///
     /// # Errors
-    /// As [`HeaderReader::bytes`], where the source ends before the line does.
+    /// As [`HeaderReader::bytes`], if the source ends before the line does.
     pub(crate) fn line(&mut self, part: &'static str) -> Result<Vec<u8>, Problem> {
         let mut line = Vec::new();
         loop {
@@ -78,7 +76,7 @@ impl<'a> HeaderReader<'a> {
         Ok(line)
     }
 
-    /// Counts the next `bytes` bytes, once they are found to be within the limit.
+    /// Advances the position, if it stays within the limit.
     fn advance(&mut self, bytes: u64) -> Result<usize, Problem> {
         let end = self.position.checked_add(bytes).filter(|end| *end <= self.most);
         let over = || {

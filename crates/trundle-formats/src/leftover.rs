@@ -1,4 +1,4 @@
-//! What runs left in a folder that came to no end, or to one whose place was taken.
+//! Lists and removes the temporary files of runs that were interrupted or could not rename their result.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
@@ -17,63 +17,63 @@ use crate::temporary_name::TemporaryName;
 use crate::url::no_s3;
 use crate::url::url_of;
 
-/// The temporary files of one run, or its folder.
+/// The temporary files of one run, or the folder of a shared run.
 #[derive(Clone, Debug)]
 pub struct Leftover {
-    /// What stands for the output in their names.
+    /// Escaped name of the output, as it appears in the file names.
     pub output_tag: String,
-    /// The name of the output, for people.
+    /// Name of the output, for messages.
     pub output: String,
-    /// What their names have in common.
+    /// The common part of the file names: `OUTPUT-PLAN`.
     pub tag: String,
-    /// What they are.
+    /// Whether the files are in use, and if not, why they exist.
     pub state: LeftoverState,
     /// The files and folders.
     pub files: Vec<LeftFile>,
 }
 
-/// One of them.
+/// A temporary file or folder of a run.
 #[derive(Clone, Debug)]
 pub struct LeftFile {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What it is: the ending of its name.
+    /// Ending of its name, which gives its role.
     pub ending: String,
-    /// How long it is, with all that is in it.
+    /// Size in bytes; for a folder, of all files in it.
     pub bytes: u64,
-    /// When it was last written to, where the system tells.
+    /// Time of the last write, if the system reports it.
     pub modified: Option<SystemTime>,
 }
 
-/// What temporary files are.
+/// State of the temporary files of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftoverState {
-    /// A process has them, and works.
+    /// A process holds the lock of a file.
     InUse,
-    /// The work ended early.
+    /// The run ended early.
     Interrupted,
-    /// A whole result, which could not get its name.
+    /// The result is complete, but could not be renamed to the output's name.
     Finished,
-    /// The system does not say whether a process has them: they are somebody else's, or in a folder
-    /// without locks.
+    /// The lock cannot be tested: the files belong to another user, or the file system has no locks.
     Unknown,
-    /// The beginning of a store in a bucket, where nobody can tell whether a process is writing it.
+    /// An unfinished store in a bucket. Nothing shows whether a process still writes it.
     InBucket,
 }
 
-/// What happened to files that were to be removed.
+/// Result of removing temporary files.
 #[derive(Debug)]
 pub enum Removal {
-    /// They are gone.
+    /// The files are gone.
     Removed,
-    /// They stay, since a process has them, or may have them.
+    /// No file was removed, because a process uses one or might use it.
     InUse,
-    /// The system refused, for this file.
+    /// The system refused to remove this file.
     Failed(PathBuf, io::Error),
 }
 
-/// The temporary files in `folder`, by run; those of one output, or all. Of the URL of something in a bucket, what is
-/// not finished there and in its folders.
+/// Lists the temporary files in `folder` by run, optionally only those of one output.
+///
+/// For the URL of a bucket, lists the unfinished stores there and in its subfolders.
 ///
 /// # Errors
 /// If the folder or the bucket cannot be read.
@@ -92,7 +92,7 @@ pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Left
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let Some(name) = TemporaryName::parse(&entry.file_name()) else { continue };
-        // What vanishes meanwhile was not left; a link is not this program's.
+        // A file that has just vanished is not a leftover, and this program creates no links.
         let Ok(found) = entry.metadata() else { continue };
         let bytes = match found.is_dir() {
             true if name.ending.starts_with("pass") || name.ending == "journal" => None,
@@ -107,7 +107,7 @@ pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Left
             if folder == Path::new(".") { PathBuf::from(entry.file_name()) } else { entry.path() };
         let is_finished = name.ending.starts_with("finished");
         let tag = name.tag();
-        // Each finished result is one for itself.
+        // Each finished result is listed separately.
         let key = if is_finished { name.to_string() } else { tag.clone() };
         let left = runs.entry((key, is_finished)).or_insert_with(|| Leftover {
             output: name.output_name(),
@@ -131,7 +131,7 @@ pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Left
     }
     let mut left: Vec<Leftover> = runs.into_values().collect();
     for each in &mut left {
-        // The journal first: what it speaks of is there as long as it is.
+        // The journal refers to the other files, so it must be removed first.
         each.files.sort_by(|one, two| one.ending.cmp(&two.ending));
     }
     Ok(left)
@@ -156,24 +156,25 @@ impl Leftover {
         }
     }
 
-    /// The bytes of all files.
+    /// Returns the size of all files, in bytes.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// When the last of them was written to, where the system tells.
+    /// Returns the time of the last write to any of the files, if the system reports it.
     pub fn modified(&self) -> Option<SystemTime> {
         self.files.iter().filter_map(|file| file.modified).max()
     }
 
-    /// Whether it is of tasks whose plan somebody has, who may do them another day.
+    /// Returns whether these are tasks whose plan was exported, so that other processes may still run them.
     pub fn is_planned(&self) -> bool {
         let mut folders = self.files.iter().filter(|file| file.ending == "tasks");
         folders.any(|folder| folder.path.join(PLANNED).exists())
     }
 
-    /// Removes the files, unless a process has one of them or the system does not say. What is in a bucket is removed
-    /// in any case.
+    /// Removes the files, unless a process uses one of them or the lock cannot be tested.
+    ///
+    /// An unfinished store in a bucket is removed in any case.
     pub fn remove(&self) -> Removal {
         #[cfg(feature = "s3")]
         if self.state == LeftoverState::InBucket {
@@ -195,7 +196,7 @@ impl Leftover {
                 Err(error) => return Removal::Failed(path.clone(), error),
             };
             match file.try_lock() {
-                // Another file may have got the name since.
+                // Another file may have taken the name since.
                 Ok(()) if is_at(&file, path) => locked.push((file, path)),
                 Ok(()) | Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {
                     return Removal::InUse;
@@ -216,7 +217,6 @@ impl Leftover {
     }
 }
 
-/// The bytes of all files in a folder, below it too.
 fn bytes_below(path: &Path) -> u64 {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     let bytes = entries.filter_map(|entry| match entry.metadata().ok()? {
@@ -226,16 +226,15 @@ fn bytes_below(path: &Path) -> u64 {
     bytes.sum()
 }
 
-/// Whether a process has a file.
 enum Use {
     By,
     None,
     Unknown,
 }
 
-/// Whether a process has what is at `path`, or some have it together where it `is_shared`.
+/// Tests whether a process holds the lock at `path`. `is_shared`: processes hold it as a shared lock.
 fn use_of(path: &Path, is_shared: bool) -> Use {
-    // For a moment: who wants the file tries more than once.
+    // The lock is held for a moment only; a process that wants it at the same time tries again.
     let try_lock = |file: File| if is_shared { file.try_lock() } else { file.try_lock_shared() };
     match open_as_is(path, false).map(try_lock) {
         Ok(Ok(())) => Use::None,
@@ -245,7 +244,7 @@ fn use_of(path: &Path, is_shared: bool) -> Use {
     }
 }
 
-/// The file at `path`, if it is no link.
+/// Opens the file at `path`. Fails if it is a link.
 fn open_as_is(path: &Path, writable: bool) -> io::Result<File> {
     let mut options = File::options();
     options.read(true).write(writable);

@@ -1,24 +1,25 @@
-//! Files of tensors: what they hold, its bytes, and new files of moved tensors.
+//! Reads and writes files of tensors.
 //!
-//! A [`TensorFile`] says what is in a file before any of its data is read: a [`Header`] for each
-//! tensor, with its [`StoredDType`], the element type as the file states it. Data is moved without a
-//! look at the elements, so the byte order, field names and padding of a type are written as they were read.
-//! Each [`Format`] is a row of [`FORMATS`], picked by a path's ending.
+//! A [`TensorFile`] reads a [`Header`] for each tensor before any of its data. The element type is a
+//! [`StoredDType`], the type as the file states it. Data is moved without interpreting the elements, so byte
+//! order, field names and padding of a type are preserved. Each [`Format`] is a row of [`FORMATS`], chosen by
+//! a path's ending.
 //!
-//! .npy is read in its versions 1.0, 2.0 and 3.0, with every type but Python objects; bytes after
-//! the data are ignored, as `numpy.load` ignores them. It is written as `numpy.save` writes it.
-//! .npz holds several, stored or deflated; it is written as `numpy.savez` writes it, stored.
-//! .safetensors is read and written with all its types, the order of its tensors and its metadata.
-//! Raw bytes (.bin, .raw) are read by a [`TensorHint`], which can also name the type of a file
-//! that holds the bits of one that its format lacks. Read only are .gguf and .pt, of several
-//! tensors, .nrrd and .nii, of one each. With the feature `zarr`, folders that are Zarr
-//! stores of version 2 or 3 are read. With the feature `hdf5`, so are files of HDF5 and netCDF-4.
+//! - .npy: read in versions 1.0, 2.0 and 3.0 with every type except Python objects. Bytes after the data are
+//!   ignored, as in `numpy.load`. Written like `numpy.save`.
+//! - .npz: several tensors, read stored or deflated. Written stored, like `numpy.savez`.
+//! - .safetensors: read and written with all types, the order of the tensors, and metadata.
+//! - Raw bytes (.bin, .raw): read with a [`TensorHint`]. A hint can also name the type of a file that stores
+//!   the bits of a type unknown to its format.
+//! - .gguf and .pt (several tensors), .nrrd and .nii (one tensor): read only.
+//! - Zarr stores of version 2 or 3, with the feature `zarr`.
+//! - HDF5 and netCDF-4, with the feature `hdf5`.
 //!
-//! Files are not trusted: nothing is reserved because a header claims it, and what contradicts
-//! itself is refused before any data is read.
+//! Files are not trusted: sizes from headers do not cause allocations, and inconsistent files are refused
+//! before any data is read.
 //!
-//! A file is written around its data: a [`FileSkeleton`] says where the data of each tensor is, and
-//! what else is in the file, before any of the data is there. [`write()`] is for tensors in memory.
+//! To write a file, create its [`FileSkeleton`] first: the position of each tensor's data and all other
+//! bytes. The data can follow in any order. [`write()`] writes tensors in memory.
 //!
 //! ```
 //! use trundle_formats::{NamedTensor, TensorFile, write};
@@ -120,8 +121,8 @@ pub use tensor_hint::TensorHint;
 pub use url::is_url;
 pub use write::{NamedTensor, check_output, stage, write};
 
-/// Lets this process decode and encode chunks of Zarr stores on so many cores, or on those that the machine has. All
-/// movements share them.
+/// Sets the number of cores that decode and encode chunks of Zarr stores (default: all cores of the machine).
+/// All movements of the process share them.
 pub fn use_cores(count: Option<usize>) {
     #[cfg(feature = "zarr")]
     trundle_zarr::use_cores(count);

@@ -1,12 +1,11 @@
-//! Python literals, as the header of an .npy file is one.
+//! A parser for Python literals, as in the header of an .npy file.
 
 use std::fmt;
 
-/// How deep sequences may stand in each other: Python's own limit for open brackets.
+/// Maximal nesting depth: Python's own limit for open brackets.
 const MAX_DEPTH: usize = 200;
 
-/// A Python literal of the kinds that an element type is described with. It displays as Python's
-/// `repr` writes it.
+/// A Python literal of the kinds used to describe element types. Displays like Python's `repr`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Literal {
     Str(String),
@@ -18,7 +17,7 @@ pub(crate) enum Literal {
     Dict(Vec<(Literal, Literal)>),
 }
 
-/// Where a text stops being a literal.
+/// The position of a syntax error.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
     what: String,
@@ -33,7 +32,7 @@ impl fmt::Display for SyntaxError {
 }
 
 impl Literal {
-    /// The literal that all of `text` is, white space around it aside.
+    /// Parses a text that is one literal, with optional white space around it.
     pub(crate) fn parse(text: &str) -> Result<Literal, SyntaxError> {
         let mut parser = Parser { text, at: 0 };
         let value = parser.value(0)?;
@@ -45,7 +44,7 @@ impl Literal {
     }
 }
 
-/// A place in a text. Each method reads one thing from there on and leaves the place behind it.
+/// A position in a text. Each method reads one item and moves past it.
 struct Parser<'a> {
     text: &'a str,
     /// Bytes from the start of the text.
@@ -67,7 +66,7 @@ impl<'a> Parser<'a> {
         Some(next)
     }
 
-    /// Whether `wanted` comes next; if so, it is read.
+    /// Reads `wanted` if it comes next; returns whether it did.
     fn eat(&mut self, wanted: char) -> bool {
         let found = self.peek() == Some(wanted);
         if found {
@@ -76,7 +75,6 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// Reads as long as `belongs` holds.
     fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest();
         let end = rest.find(|next| !belongs(next)).unwrap_or(rest.len());
@@ -121,7 +119,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads an opening bracket, items between commas, and `close`; says whether there was a comma.
+    /// Reads an opening bracket, comma-separated items, and `close`; returns whether there was a comma.
     fn items(
         &mut self,
         close: char,
@@ -146,7 +144,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A tuple, or the one value that stands in brackets without a comma.
+    /// Reads a tuple, or a single value in brackets without a comma.
     fn tuple(&mut self, depth: usize) -> Result<Literal, SyntaxError> {
         let mut items = Vec::new();
         let comma = self.items(')', |parser| {
@@ -226,7 +224,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What the escape sequence after a backslash stands for; nothing for the end of a line.
+    /// Reads an escape sequence after its backslash; `None` for a line continuation.
     fn escape(&mut self) -> Result<Option<char>, SyntaxError> {
         let char = match self.peek() {
             Some('\n') => {
@@ -252,7 +250,7 @@ impl<'a> Parser<'a> {
         Ok(Some(char))
     }
 
-    /// The character of a code of exactly `digits` hexadecimal digits, after the letter for it.
+    /// Reads a character code of exactly `digits` hexadecimal digits, after its letter.
     fn code(&mut self, digits: usize) -> Result<char, SyntaxError> {
         self.next();
         let code = self
@@ -326,8 +324,8 @@ fn write_string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     write!(f, "{quote}")
 }
 
-/// Whether a character is printed as it is: Rust's rule is Python's. `escape_debug` escapes a
-/// combining mark only where it comes first, and so it comes second here.
+/// Returns whether a character is printed as itself; Rust and Python have the same rule. The character is
+/// tested in second position, because `escape_debug` escapes a combining mark at the start.
 fn is_printable(char: char) -> bool {
     matches!(char, '\'' | '"') || ['a', char].iter().collect::<String>().escape_debug().count() == 2
 }

@@ -1,14 +1,12 @@
-//! The names of the tensors of a file that holds several, and how messages show them.
+//! Names of tensors, and how messages show names and other strings of files.
 //!
-//! Strings of files are shown, not printed: the errors of `trundle-formats` and `trundle-models` escape
-//! all that they quote as [`Shown`], and the program does so once more with every line, for what nobody
-//! thought of. JSON keeps every name as it is.
+//! Errors of this crate and of `trundle-models` escape such strings with [`Shown`], and the program escapes
+//! each line of output again. JSON output keeps names unchanged.
 
 use std::fmt::{self, Write};
 
-/// A text that comes from a file, or the path of one, as messages show it: on one line, and without
-/// the characters that [steer](is_steering) whoever shows it, which are escaped as in `\n` and
-/// `\u{1b}`. What is shown already is shown the same.
+/// Displays a string of a file, or its path, on one line. Escapes [control characters](is_steering) as in
+/// `\n` and `\u{1b}`. Escaping is idempotent.
 ///
 /// ```
 /// use trundle_formats::Shown;
@@ -25,7 +23,7 @@ impl<T: fmt::Display> fmt::Display for Shown<T> {
     }
 }
 
-/// Passes strings on with what steers escaped.
+/// Writes strings with control characters escaped.
 struct Escaping<'a, 'b>(&'a mut fmt::Formatter<'b>);
 
 impl fmt::Write for Escaping<'_, '_> {
@@ -40,9 +38,8 @@ impl fmt::Write for Escaping<'_, '_> {
     }
 }
 
-/// Whether a character does something to the text around it where it is shown, or cannot be seen:
-/// controls, ends of lines and paragraphs, directions of writing, joiners and spaces of no width,
-/// tags.
+/// Returns whether a character is invisible or affects the text around it: controls, line and paragraph
+/// separators, writing directions, joiners, zero-width spaces and tags.
 pub fn is_steering(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -51,10 +48,10 @@ pub fn is_steering(character: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Checks that no name is there twice.
+/// Checks that all names differ.
 ///
 /// # Errors
-/// One that is.
+/// A name that occurs twice.
 pub(crate) fn check_unique<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), &'a str> {
     let mut names: Vec<&str> = names.collect();
     names.sort_unstable();
@@ -64,8 +61,8 @@ pub(crate) fn check_unique<'a>(names: impl Iterator<Item = &'a str>) -> Result<(
     }
 }
 
-/// Checks that `name` is that of a file in a folder or below it, wherever it is unpacked: what it
-/// may not be, since it would be a file elsewhere.
+/// Checks that `name` is a relative path inside a folder on every system, so that unpacking creates no file
+/// elsewhere.
 pub(crate) fn check_relative(name: &str) -> Result<(), &'static str> {
     let drive = matches!(name.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     if name.starts_with('/') || drive {

@@ -1,7 +1,7 @@
-//! What OME-NGFF says of the axes of a group's arrays: the pyramids of an image, of versions 0.3 to 0.5.
+//! Axes in OME-NGFF metadata, versions 0.3 to 0.5: the multi-resolution images of a group.
 //!
-//! Source: "multiscales" metadata of OME-NGFF 0.4 and 0.5. An object of `multiscales` has the `axes` of all of
-//! its arrays, and for each array, which its path names, transformations with a number for each axis.
+//! Source: "multiscales" metadata of OME-NGFF 0.4 and 0.5. An entry has the `axes` of all its arrays, and for
+//! each array, by path, transformations with a number for each axis.
 
 use serde_json::Value;
 
@@ -9,12 +9,13 @@ use crate::attributes;
 
 type Attributes = serde_json::Map<String, Value>;
 
-/// The keys of a file's metadata that may say of axes in their order: of versions up to 0.4, and from 0.5 on.
+/// Metadata keys that contain axis-dependent entries: up to version 0.4, and from 0.5 on.
 pub const KEYS: [&str; 2] = ["multiscales", "ome"];
 
-/// What stands under one of the [keys](KEYS), as a text in JSON, once the axes of each array are in another
-/// order: `order_of` gives for each axis of an array's result the axis that it was, and nothing of an array that
-/// is not there, or whose axes are others now. `None` if that cannot be said.
+/// Reorders the entries of a [key](KEYS) (JSON text) after the axes of its arrays were permuted.
+///
+/// `order_of` returns for each result axis of an array the source axis, and `None` if there is no such array
+/// or its axes are not a permutation. Returns `None` if the result cannot be expressed.
 pub fn reordered(
     key: &str,
     text: &str,
@@ -29,23 +30,23 @@ pub fn reordered(
     Some(value.to_string())
 }
 
-/// The versions of OME-NGFF in Zarr stores of version 2 and of version 3.
+/// Versions of OME-NGFF in Zarr stores of version 2 and of version 3.
 const VERSION_2: &str = "0.4";
 const VERSION_3: &str = "0.5";
 
-/// The keys of version 0.4 beside `multiscales`, each in the attributes of a group.
+/// The other group attributes of version 0.4.
 const OTHER_KEYS: [&str; 6] =
     ["omero", "labels", "plate", "well", "image-label", "bioformats2raw.layout"];
 
-/// Turns attributes of OME-NGFF 0.4 into those of 0.5, which belong to Zarr stores of version 3: they move under the key
-/// `ome`, which has the version. `None` if the attributes are OME-NGFF of another version.
+/// Converts attributes of OME-NGFF 0.4 to 0.5, for Zarr stores of version 3: they move under the key `ome`,
+/// which has the version. `None` if the attributes are OME-NGFF of another version.
 fn of_version_3(mut attributes: Attributes) -> Option<Attributes> {
     let is_ome = |key: &str, value: &Value| match key {
         "multiscales" | "labels" => value.is_array(),
         "bioformats2raw.layout" => value.is_number(),
         _ => value.is_object(),
     };
-    // Alone, `omero` can be of anything.
+    // `omero` alone does not identify OME-NGFF.
     let is_there = |key: &str| attributes.get(key).is_some_and(|value| is_ome(key, value));
     if attributes.contains_key(KEYS[1])
         || ![KEYS[0]].iter().chain(&OTHER_KEYS[1..]).any(|key| is_there(key))
@@ -76,7 +77,7 @@ fn of_version_3(mut attributes: Attributes) -> Option<Attributes> {
     Some(attributes)
 }
 
-/// Whether an image has what versions before 0.4 do not have: axes with types, and transformations of each array.
+/// Returns whether an image has what versions before 0.4 lack: typed axes, and transformations of each array.
 fn has_transformations(multiscale: &Value) -> bool {
     let all = |key: &str, is: fn(&Value) -> bool| {
         multiscale[key].as_array().is_some_and(|list| list.iter().all(is))
@@ -85,13 +86,14 @@ fn has_transformations(multiscale: &Value) -> bool {
         && all("datasets", |each| each["coordinateTransformations"].is_array())
 }
 
-/// Returns the attributes for a group of a new store: see [`of_version_3`]. Other versions than 0.4 do not change.
+/// Returns the attributes for a group of a new store; see [`of_version_3`]. Versions other than 0.4 are
+/// unchanged.
 #[cfg(feature = "zarr")]
 pub(crate) fn written(attributes: Attributes) -> Attributes {
     of_version_3(attributes.clone()).unwrap_or(attributes)
 }
 
-/// Returns the keys of a file's metadata that are OME-NGFF of a version before 0.4, which is not valid in a Zarr store of
+/// Returns the metadata keys that are OME-NGFF of a version before 0.4, which is not valid in a Zarr store of
 /// version 3.
 pub fn outdated(metadata: &[(String, String)]) -> Vec<String> {
     let is_group = |(key, _): &&(String, String)| key.ends_with('/');
@@ -104,7 +106,7 @@ pub fn outdated(metadata: &[(String, String)]) -> Vec<String> {
     all.filter(|(_, own)| of_version_3(own.clone()).is_none()).map(|(key, _)| key).collect()
 }
 
-/// For each array that a store's attributes say it of, its path and the names of its axes.
+/// Returns the axis names that the attributes of a group give to its arrays, by path.
 #[cfg(feature = "zarr")]
 pub(crate) fn axis_names(
     attributes: &serde_json::Map<String, Value>,
@@ -148,7 +150,7 @@ fn reorder(multiscale: &mut Value, order_of: impl Fn(&str) -> Option<Vec<usize>>
     Some(())
 }
 
-/// Those of an array, or of all.
+/// Reorders the transformations of an array, or of the whole image.
 fn reorder_transformations(of: &mut Value, order: &[usize]) -> Option<()> {
     let Some(transformations) = of.get_mut("coordinateTransformations") else { return Some(()) };
     for transformation in transformations.as_array_mut()? {
@@ -163,7 +165,6 @@ fn reorder_transformations(of: &mut Value, order: &[usize]) -> Option<()> {
     Some(())
 }
 
-/// The entries of a list with one for each axis.
 fn permute(list: &mut Value, order: &[usize]) -> Option<()> {
     let list = list.as_array_mut().filter(|list| list.len() == order.len())?;
     *list = order.iter().map(|axis| list.get(*axis).cloned()).collect::<Option<_>>()?;
@@ -220,15 +221,15 @@ mod tests {
         assert_eq!(level[0]["scale"], json!([0.5, 0.75, 0.75, 1.0]));
         assert_eq!(level[1]["translation"], json!([1, 2, 3, 0]));
         assert_eq!(one["name"], "cells");
-        // Of version 0.5, with all that stands beside it.
+        // Version 0.5 wraps them with other keys.
         let ome = json!({ "version": "0.5", "multiscales": multiscales(), "omero": { "id": 1 } });
         let moved_ome = moved("ome", &ome).unwrap();
         assert_eq!(moved_ome["multiscales"], moved_once);
         assert_eq!(moved_ome["omero"], ome["omero"]);
-        // Of version 0.3, axes are texts.
+        // In version 0.3, axes are strings.
         let old = json!([{ "axes": ["c", "z", "y", "x"], "datasets": [{ "path": "0" }] }]);
         assert_eq!(moved("multiscales", &old).unwrap()[0]["axes"], json!(["z", "y", "x", "c"]));
-        // What says nothing of axes stays.
+        // Values without axes are unchanged.
         let labels = json!({ "version": "0.5", "labels": ["cells"] });
         assert_eq!(moved("ome", &labels), Some(labels));
     }

@@ -1,12 +1,11 @@
-//! The formats of the Neuroimaging Informatics Technology Initiative, NIfTI-1 and NIfTI-2: one tensor
-//! behind a header of fixed length.
+//! The formats NIfTI-1 and NIfTI-2 of the Neuroimaging Informatics Technology Initiative: one tensor after a
+//! header of fixed length.
 //!
-//! Read are single files (`.nii`, magic `n+1` or `n+2`) in either byte order; pairs of a header and an
-//! image (`.hdr`, `.img`) and what gzip has compressed (`.nii.gz`) are refused. Sizes begin with the
-//! fastest axis there, x, and are reversed: what the format calls x, y, z, t is of shape [t, z, y, x].
-//! The numbers are moved as they are stored. How they are to be scaled (`scl_slope`, `scl_inter`) is
-//! kept as texts where it changes them. A warning names all other fields that are used, such as the affine
-//! transformation; those that the format calls unused are ignored.
+//! Single files (`.nii`, magic `n+1` or `n+2`) are read in either byte order. Pairs (`.hdr`, `.img`) and
+//! compressed files (`.nii.gz`) are refused. Sizes are reversed, as NIfTI lists the fastest axis first: x, y,
+//! z, t becomes shape [t, z, y, x]. Numbers are moved as stored; their scaling (`scl_slope`, `scl_inter`)
+//! becomes metadata if it has an effect. A warning names other fields in use, such as the affine
+//! transformation.
 //!
 //! <https://nifti.nimh.nih.gov/pub/dist/src/niftilib/nifti1.h>,
 //! <https://nifti.nimh.nih.gov/pub/dist/doc/nifti2.h>
@@ -37,11 +36,11 @@ pub(crate) const FORMAT: Format = Format {
     folder: None,
 };
 
-/// A version of the format: where its fields are, in bytes from the start of the file.
+/// A version of the format: offsets of its fields, in bytes from the start of the file.
 struct Version {
-    /// How long a header is, which its first four bytes say.
+    /// Length of a header, which is also its first field.
     header_bytes: u16,
-    /// What tells a single file, and what a header whose data is in another file.
+    /// Magic of a single file, and of a header whose data is in another file.
     magic: &'static [u8],
     pair_magic: &'static [u8],
     magic_at: usize,
@@ -52,9 +51,9 @@ struct Version {
     slope_at: usize,
     intercept_at: usize,
     pixdim_at: usize,
-    /// The fields that are not read: their bytes, which are zero if the field is not used.
+    /// Fields that are not read. If one is not used, its bytes are zero.
     unread: &'static [(&'static str, Range<usize>)],
-    /// Whether sizes and the offset are of 64 bits, and the scaling of f64: else they are i16, f32 and f32.
+    /// Whether sizes and the data offset have 64 bits and scaling is f64; else they are i16, f32 and f32.
     is_wide: bool,
 }
 
@@ -90,7 +89,7 @@ const NIFTI_1: Version = Version {
 
 const NIFTI_2: Version = Version {
     header_bytes: 540,
-    // What a transfer as text would change follows.
+    // The extra bytes detect transfers in text mode.
     magic: b"n+2\0\r\n\x1a\n",
     pair_magic: b"ni2\0\r\n\x1a\n",
     magic_at: 4,
@@ -120,17 +119,16 @@ const NIFTI_2: Version = Version {
 
 const VERSIONS: [&Version; 2] = [&NIFTI_1, &NIFTI_2];
 
-/// A header begins with its length, in so many bytes.
+/// Bytes of the length field at the start of a header.
 const LENGTH_BYTES: usize = 4;
 
-/// The most axes that a tensor may have.
 const MAX_DIMENSIONS: i64 = 7;
 
-/// Behind the header there are so many bytes, which say whether extensions follow.
+/// Bytes after the header that say whether extensions follow.
 const EXTENDER_BYTES: u64 = 4;
 
-/// The number of a type, the bits of an element, and numpy's description of it, where `=` stands for the
-/// file's byte order. Colours are what nibabel makes of them.
+/// Number of a type, bits of an element, and numpy's description, where `=` stands for the file's byte order.
+/// Colours are described as in nibabel.
 const DATATYPES: [(i16, i16, &str); 16] = [
     (2, 8, "'|u1'"),
     (4, 16, "'=i2'"),
@@ -162,7 +160,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     Ok(Uncompressed::one(hint.apply(stated)?, fields.scaling(), start, source, Rest::Ignored)?)
 }
 
-/// The length of a header, in either byte order, and its magic.
+/// Returns whether a file begins with a known header length, in either byte order, and has the magic.
 fn begins(first: &[u8]) -> bool {
     let Some((length, _)) = first.split_first_chunk() else { return false };
     version(*length).is_some_and(|(version, _)| {
@@ -170,7 +168,7 @@ fn begins(first: &[u8]) -> bool {
     })
 }
 
-/// The version and the byte order of a header that begins so.
+/// Returns the version and byte order of a header that begins with `length`.
 fn version(length: [u8; LENGTH_BYTES]) -> Option<(&'static Version, ByteOrder)> {
     let of =
         |length: u32| VERSIONS.into_iter().find(|known| u32::from(known.header_bytes) == length);
@@ -182,7 +180,6 @@ fn malformed(what: impl fmt::Display) -> Problem {
     Problem::Malformed(format!("malformed header: {what}"))
 }
 
-/// The fields of a header.
 struct Fields {
     version: &'static Version,
     byte_order: ByteOrder,
@@ -226,7 +223,7 @@ impl Fields {
         )))
     }
 
-    /// The bytes of the number at `at`, with the least significant one first.
+    /// Returns the bytes of the number at `at`, in little-endian order.
     fn bits<const N: usize>(&self, at: usize) -> [u8; N] {
         let mut bits = [0; N];
         bits.copy_from_slice(&self.bytes[at..][..N]);
@@ -247,7 +244,7 @@ impl Fields {
         }
     }
 
-    /// The number at `index` of `dim`: of the axes first, and then their sizes.
+    /// Returns entry `index` of `dim`: the rank at index 0, then the sizes.
     fn dim(&self, index: usize) -> i64 {
         let at = self.version.dim_at;
         match self.version.is_wide {
@@ -291,7 +288,7 @@ impl Fields {
         numpy_dtype::element(&literal)
     }
 
-    /// Where the data begins: behind the header and what says whether extensions follow.
+    /// Returns the offset of the data, after the header and the extension flag.
     fn data_offset(&self) -> Result<u64, Problem> {
         let at = self.version.offset_at;
         let least = u64::from(self.version.header_bytes) + EXTENDER_BYTES;
@@ -311,7 +308,7 @@ impl Fields {
         })
     }
 
-    /// Lists the fields that are used and not read, and the extensions, as messages call them.
+    /// Lists the fields in use that are not read, and extensions, as described in messages.
     fn unread(&self, extender: &[u8]) -> Vec<String> {
         let Version { unread, pixdim_at, is_wide, .. } = self.version;
         let is_used = |at: &Range<usize>| self.bytes[at.clone()].iter().any(|byte| *byte != 0);
@@ -319,18 +316,18 @@ impl Fields {
         let step = if *is_wide { 8 } else { 4 };
         let mut sizes =
             (1..=MAX_DIMENSIONS as usize).map(|axis| self.float(pixdim_at + axis * step));
-        // Programs that know no sizes write 0 or 1.
+        // Programs without voxel sizes write 0 or 1.
         let is_sized = sizes.any(|size| size != 0.0 && size != 1.0);
         let is_extended = extender.first().is_some_and(|first| *first != 0);
         let others = [("voxel sizes", is_sized), ("extensions", is_extended)];
         let others = others.into_iter().filter(|(_, is)| *is).map(|(name, _)| name);
         let mut names: Vec<String> = used.chain(others).map(str::to_owned).collect();
-        // Several fields have one name.
+        // Several fields share a name.
         names.dedup();
         names
     }
 
-    /// How the numbers are to be scaled, if that changes them: a slope of 0 stands for none.
+    /// Returns the scaling of the numbers, if it has an effect. A slope of 0 means none.
     fn scaling(&self) -> Vec<(String, String)> {
         let (slope, intercept) =
             (self.float(self.version.slope_at), self.float(self.version.intercept_at));

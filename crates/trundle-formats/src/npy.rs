@@ -1,13 +1,12 @@
-//! The format of `numpy.save`: one tensor, a Python literal for a header (NEP 1).
+//! The format of `numpy.save`: one tensor, with a Python literal as header (NEP 1).
 //!
-//! Versions 1.0, 2.0 and 3.0 are read. Headers may have up to [`MAX_HEADER_BYTES`]; numpy itself
-//! stops at 10,000 characters unless it is told to trust the file, which refuses large structured
-//! types. Bytes after the data are left out with a warning; `numpy.load` ignores them. `numpy.save` can
-//! put several arrays behind each other into one file, of which this is the first.
+//! Versions 1.0, 2.0 and 3.0 are read. Headers may have up to [`MAX_HEADER_BYTES`]; numpy stops at 10,000
+//! characters, which refuses large structured types. Bytes after the data, such as further arrays, are
+//! skipped with a warning.
 //!
-//! Written is what `numpy.save` writes for a contiguous array, byte for byte. Types that numpy
-//! lacks are written as their bits, packed ones as the 1-D array of their bytes; a [`TensorHint`]
-//! makes them again what they were.
+//! Files are written byte for byte as `numpy.save` writes a contiguous array. Types unknown to numpy are
+//! written as their bits, packed ones as the 1-D array of their bytes; a [`TensorHint`] restores them on
+//! reading.
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -36,19 +35,18 @@ pub(crate) const FORMAT: Format = Format {
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// The longest header that is read or written, in bytes.
 const MAX_HEADER_BYTES: usize = 1 << 20;
 
-/// Data begins at a multiple of this many bytes, so that it can be mapped into memory.
+/// Alignment of the data, for memory mapping.
 const DATA_ALIGNMENT: usize = 64;
 
-/// Numpy leaves room in the header for the size of the outermost axis to grow to so many digits.
+/// Digits for which numpy reserves space in the header, so that the outermost axis can grow.
 const GROWTH_DIGITS: usize = 21;
 
-/// What messages call bytes after the data, such as another array.
+/// Name of the bytes after the data in messages.
 pub(crate) const BEHIND_DATA: &str = "bytes behind the data";
 
-/// What differs between versions: the bytes of the header's length, and the header's encoding.
+/// A version of the format: size of the header's length field, and encoding of the header.
 #[derive(Clone, Copy)]
 struct Version {
     major: u8,
@@ -72,8 +70,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     Ok(Uncompressed::one(hint.apply(stated)?, Vec::new(), start, source, Rest::Ignored)?)
 }
 
-/// The header that .npy begins with and the bytes it has, behind which `reader` is left. Where that
-/// is in a file is for the caller to add.
+/// Reads an .npy header and returns it with its length in bytes. The caller sets the data offset.
 pub(crate) fn read_header(reader: &mut dyn Read, name: String) -> Result<(Header, u64), Problem> {
     let (text, bytes) = read_header_text(reader)?;
     let literal = Literal::parse(&text)
@@ -89,7 +86,7 @@ fn malformed(what: impl std::fmt::Display) -> Problem {
     Problem::Malformed(format!("malformed header: {what}"))
 }
 
-/// The text of the header, and the bytes before the data.
+/// Reads the text of the header, and returns the number of bytes before the data.
 fn read_header_text(reader: &mut dyn Read) -> Result<(String, u64), Problem> {
     let start = read_exactly(reader, "the beginning", MAGIC.len() + 2)?;
     let Some([major, minor]) = start.strip_prefix(MAGIC) else {
@@ -126,7 +123,7 @@ fn read_header_text(reader: &mut dyn Read) -> Result<(String, u64), Problem> {
     Ok((text, data_offset))
 }
 
-/// What the entries of the header mean. Each of the three keys must be there once, and no other.
+/// Interprets the entries of the header. Each of the three keys must occur once, and no other.
 fn interpret(entries: Vec<(Literal, Literal)>) -> Result<(StoredDType, Order, Shape), Problem> {
     let mut values = [const { None }; 3];
     let keys = ["descr", "fortran_order", "shape"];
@@ -177,7 +174,7 @@ fn skeleton(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<FileSke
     Ok(skeleton)
 }
 
-/// All that stands before the data, in the first version that can hold it.
+/// Returns all bytes before the data, in the first version that can represent them.
 pub(crate) fn header_bytes(tensor: &Described<'_>) -> Result<Vec<u8>, Problem> {
     let packed = match tensor.element.width().packing() {
         Some(_) => Some(Shape::new([tensor.bytes()?])?),
@@ -204,7 +201,7 @@ pub(crate) fn header_bytes(tensor: &Described<'_>) -> Result<Vec<u8>, Problem> {
             (Some(latin1), false) => latin1.clone(),
             (None, false) => continue,
         };
-        // The line end, and from 1 to 64 spaces before it, as numpy pads.
+        // A line feed after 1 to 64 spaces, as numpy pads.
         let start_bytes = MAGIC.len() + 2 + version.length_bytes;
         let spaces = DATA_ALIGNMENT - (start_bytes + header.len() + 1) % DATA_ALIGNMENT;
         header.resize(header.len() + spaces, b' ');

@@ -1,10 +1,9 @@
-//! The format of Teem's rasters: one tensor, with a header of lines of text up to an empty one.
+//! The format of Teem's rasters: one tensor, after a text header that ends with an empty line.
 //!
-//! Read is what has its data behind the header, as it is (`encoding: raw`), of every type. Sizes begin
-//! with the fastest axis there, and are reversed. Pairs of a key and a value (`key:=value`) are kept;
-//! fields that say something of the space around the tensor, such as its spacings and directions, are
-//! left out. Those that the format does not have are refused, as Teem refuses them. Names of fields,
-//! and words such as `raw`, are in small or capital letters. What follows the data is ignored.
+//! Only uncompressed data after the header (`encoding: raw`) is read, of every type. Sizes are reversed, as
+//! NRRD lists the fastest axis first. Pairs (`key:=value`) become metadata. Fields about the space around the
+//! tensor, such as spacings and directions, are skipped; unknown fields are refused, as in Teem. Names and
+//! keywords are case-insensitive. Bytes after the data are ignored.
 //!
 //! <https://teem.sourceforge.net/nrrd/format.html>
 
@@ -34,18 +33,16 @@ pub(crate) const FORMAT: Format = Format {
     folder: None,
 };
 
-/// What the first line begins with; the version follows.
+/// First bytes of the first line, before the version.
 const MAGIC: &[u8] = b"NRRD000";
 const VERSIONS: [&[u8]; 5] = [b"1", b"2", b"3", b"4", b"5"];
 
-/// The longest header that is read, in bytes.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
 
-/// The most axes that a tensor may have, as in Teem (`NRRD_DIM_MAX`).
+/// Largest rank, as in Teem (`NRRD_DIM_MAX`).
 const MAX_DIMENSION: u64 = 16;
 
-/// The fields that say where the data is and what it is, without the spaces in their names, which may
-/// be there or not.
+/// Fields that describe the data. Spaces in their names are optional and removed here.
 const USED: [&str; 9] = [
     "type",
     "blocksize",
@@ -58,7 +55,7 @@ const USED: [&str; 9] = [
     "byteskip",
 ];
 
-/// Those that say other things.
+/// Fields that are skipped.
 const LEFT_OUT: [&str; 22] = [
     "content",
     "number",
@@ -84,7 +81,7 @@ const LEFT_OUT: [&str; 22] = [
     "kinds",
 ];
 
-/// What a type is called, and numpy's name for it without a byte order.
+/// NRRD's names for a type, and numpy's without a byte order.
 const TYPES: [(&[&str], &str); 10] = [
     (&["signed char", "int8", "int8_t"], "i1"),
     (&["uchar", "unsigned char", "uint8", "uint8_t"], "u1"),
@@ -134,19 +131,16 @@ fn unsupported(what: impl fmt::Display) -> Problem {
     Problem::Unsupported(what.to_string())
 }
 
-/// What the lines of a header say.
 #[derive(Default)]
 struct Lines {
-    /// Names of fields in small letters without spaces, and what they are followed by.
+    /// Names of fields in lower case without spaces, and their values.
     fields: Vec<(String, String)>,
-    /// Names of fields that are not read.
+    /// Names of skipped fields.
     left_out: Vec<String>,
-    /// Keys and values.
     pairs: Vec<(String, String)>,
 }
 
 impl Lines {
-    /// Those up to the empty one, behind which `reader` is left.
     fn read(reader: &mut HeaderReader<'_>) -> Result<Lines, Problem> {
         const PART: &str = "the header";
         check_magic(reader)?;
@@ -193,7 +187,6 @@ impl Lines {
         Ok(())
     }
 
-    /// What is said in the field of this name without spaces.
     fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, said)| &said[..])
     }
@@ -202,7 +195,7 @@ impl Lines {
         self.field(name).ok_or_else(|| malformed(format!("\"{name}\" is missing")))
     }
 
-    /// Checks that the data stands behind the header as it is.
+    /// Checks that uncompressed data follows the header.
     fn check_attached(&self) -> Result<(), Problem> {
         if self.field("datafile").is_some() {
             return Err(unsupported("the data is in another file: only attached data is read"));
@@ -219,7 +212,7 @@ impl Lines {
         }
     }
 
-    /// The bytes between the header and the data.
+    /// Returns the bytes between the header and the data.
     fn byte_skip(&self) -> Result<u64, Problem> {
         match self.field("byteskip") {
             None => Ok(0),
@@ -246,7 +239,7 @@ impl Lines {
         numpy_dtype::element(&Literal::Str(format!("{sign}{name}")))
     }
 
-    /// As numpy writes it.
+    /// Returns the byte order in numpy's notation.
     fn byte_order(&self) -> Result<char, Problem> {
         match self.needed("endian")? {
             little if little.eq_ignore_ascii_case("little") => Ok('<'),
@@ -297,13 +290,13 @@ fn check_magic(reader: &mut HeaderReader<'_>) -> Result<(), Problem> {
     }
 }
 
-/// A line in UTF-8, which ASCII is, or else in Latin-1.
+/// Decodes a line as UTF-8, or else as Latin-1.
 fn text(line: Vec<u8>) -> String {
     String::from_utf8(line)
         .unwrap_or_else(|error| error.into_bytes().into_iter().map(char::from).collect())
 }
 
-/// A key or a value: line feeds and backslashes are written as `\n` and `\\` there.
+/// Unescapes a key or value, which contains line feeds and backslashes as `\n` and `\\`.
 fn unescaped(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text.chars();

@@ -1,4 +1,4 @@
-//! Element types as numpy describes them: the `descr` of an .npy header.
+//! Element types in numpy's notation: the `descr` of an .npy header.
 
 use trundle_core::DType;
 
@@ -6,11 +6,11 @@ use crate::literal::Literal;
 use crate::stored_dtype::ByteOrder;
 use crate::{Problem, StoredDType};
 
-/// The type of an .npy header's `descr`.
+/// Parses the type of an .npy header's `descr`.
 pub(crate) fn element(descr: &Literal) -> Result<StoredDType, Problem> {
     match descr {
         Literal::Str(text) => from_type_string(text),
-        // Only a field can be an array: the axes of this one would belong to the tensor.
+        // Only fields can be arrays; the axes of this one would belong to the tensor.
         Literal::Tuple(_) => Err(expected("a type string or a list of fields", descr)),
         _ => {
             let (descr, width) = composite(descr)?;
@@ -27,9 +27,9 @@ fn too_large(descr: &Literal) -> Problem {
     Problem::Malformed(format!("malformed header: an element of type {descr} is too large"))
 }
 
-/// A type string: a byte order, a kind, a size, and for times a unit, as in `<f4`, `|S3`,
-/// `<M8[ns]`. As numpy does, takes a missing byte order for the machine's, and ignores one where
-/// there is nothing to order.
+/// Parses a type string: byte order, kind, size and for times a unit, as in `<f4`, `|S3`, `<M8[ns]`.
+///
+/// As in numpy, a missing byte order is the machine's, and a byte order without effect is ignored.
 fn from_type_string(text: &str) -> Result<StoredDType, Problem> {
     let descr = Literal::Str(text.to_owned());
     let unknown = || expected("a type string as '<f4', '|S3' or '<M8[ns]'", &descr);
@@ -95,7 +95,7 @@ fn from_type_string(text: &str) -> Result<StoredDType, Problem> {
         ('f', 8) => named(DType::F64),
         ('c', 8) => named(DType::Complex64),
         ('c', 16) => named(DType::Complex128),
-        // As ml_dtypes calls f8e5m2.
+        // `ml_dtypes` names f8e5m2 so.
         ('f', 1 | 12 | 16) => extended("float"),
         ('c', 24 | 32) => extended("complex"),
         ('M', 8) => Ok(time("datetime64")),
@@ -115,7 +115,7 @@ fn from_type_string(text: &str) -> Result<StoredDType, Problem> {
     }
 }
 
-/// The unit of a time as numpy writes it: `[ns]`, `[25s]`, or nothing.
+/// Returns the unit of a time as numpy writes it: `[ns]`, `[25s]`, or nothing.
 fn canonical_unit(text: &str) -> Option<String> {
     const UNITS: [&str; 13] =
         ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"];
@@ -132,8 +132,8 @@ fn canonical_unit(text: &str) -> Option<String> {
     })
 }
 
-/// The type of a field as numpy describes it, and its bytes: a list of fields, a pair of a type
-/// and a shape, or a type string.
+/// Returns a field's type in numpy's notation and its bytes. The literal is a list of fields, a pair of type
+/// and shape, or a type string.
 fn composite(descr: &Literal) -> Result<(String, usize), Problem> {
     match descr {
         Literal::Str(text) => {
@@ -163,8 +163,8 @@ fn composite(descr: &Literal) -> Result<(String, usize), Problem> {
     }
 }
 
-/// One field of a structured type: `(name, type)` or `(name, type, shape)`, where the name may be
-/// a pair of a title and a name. Padding is a field without a name.
+/// Parses a field of a structured type: `(name, type)` or `(name, type, shape)`. The name may be a pair of
+/// title and name; padding has an empty name.
 fn field(literal: &Literal) -> Result<(String, usize), Problem> {
     let malformed = || expected("a field as ('name', type) or ('name', type, shape)", literal);
     let (Literal::Tuple(items) | Literal::List(items)) = literal else {
@@ -196,7 +196,8 @@ fn field(literal: &Literal) -> Result<(String, usize), Problem> {
     Ok((text, width))
 }
 
-/// The shape of a field as a tuple, and the number of its elements. A single size may stand for it.
+/// Returns the shape of a field as a tuple, and the number of its elements. A single integer is a shape of
+/// one axis.
 fn field_shape(shape: &Literal) -> Result<(Literal, usize), Problem> {
     let malformed = || expected("a shape of sizes from 0 up", shape);
     let sizes = match shape {

@@ -1,4 +1,4 @@
-//! Files and folders that appear whole or not at all.
+//! Output files and folders that appear completely or not at all.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -20,38 +20,37 @@ use crate::{
     Begin, Blob, Error, FileSkeleton, Format, Problem, TemporaryFile, TensorFile, TensorHint,
 };
 
-/// How many symbolic links may lead from one to the next: what Linux allows.
+/// Longest chain of symbolic links to follow: Linux's limit.
 const MAX_LINKS: usize = 40;
 
-/// A file being written, or a folder of a format whose files are folders. It is a temporary one beside
-/// its place until [`Output::finish`] renames it, and leaves nothing behind if it is dropped before.
+/// An output being written: a file, or a folder of a folder-based format.
 ///
-/// A symbolic link is followed, and its target replaced. A file that is overwritten passes its
-/// permissions on; a new one gets those of any new file. What is no regular file (a pipe, a
-/// device) is written directly, and so is stdout.
+/// Until [`Output::finish`] renames it, it has a temporary name in the same folder. Dropping it earlier
+/// removes it.
+///
+/// A symbolic link is followed, and its target replaced. An overwritten file passes its permissions on to the
+/// new one; other new files get default permissions. Pipes, devices and stdout are written directly.
 #[derive(Debug)]
 pub struct Output {
     path: PathBuf,
     overwrite: bool,
     target: Target,
-    /// Whether all that was written is on the disk.
     is_synced: bool,
 }
 
 #[derive(Debug)]
 enum Target {
-    /// A temporary file, and the place it is for.
+    /// A temporary file and its final path.
     Replace(TemporaryFile, PathBuf),
-    /// A temporary folder, the place it is for, and what its format can do.
+    /// A temporary folder, its final path and its format.
     Folder(TemporaryFolder, PathBuf, FolderFormat),
-    /// A store in a bucket.
     #[cfg(feature = "s3")]
     Bucket(Arc<BucketOutput>, FolderFormat),
     Special(File),
     Stdout(Stdout),
 }
 
-/// What there is at a place for an output.
+/// What exists at the path of an output.
 pub(crate) enum Found {
     Nothing,
     Regular(Metadata),
@@ -59,11 +58,11 @@ pub(crate) enum Found {
 }
 
 impl Output {
-    /// Checks that an output can be created at `path`, before any work is done for it: a file can
-    /// be created in its folder, and it does not exist unless `overwrite` allows that.
+    /// Checks, before any work is done, that an output can be created at `path`: its folder accepts new
+    /// files, and the path does not exist unless `overwrite` is set.
     ///
     /// # Errors
-    /// [`Error`] saying which of these does not hold.
+    /// [`Error`] that names the failed condition.
     pub fn check(path: &Path, overwrite: bool) -> Result<(), Error> {
         if is_stream(path) {
             return Ok(());
@@ -72,17 +71,17 @@ impl Output {
             (_, Found::Special) => Ok(()),
             (place, found) => {
                 let (folder, tag) = (folder_of(&place), tag_of(&place));
-                // No run: nobody who looks for others has to mind it.
+                // The ending `check` does not belong to a run, so other processes ignore this file.
                 TemporaryFile::new(folder, &tag, "check", permissions(&found).as_ref()).map(drop)
             }
         };
         check().map_err(|problem| Error::at(path, "stdout", problem))
     }
 
-    /// [`Output::check`] of an output in `format`, which may be one of folders.
+    /// Checks like [`Output::check`] that an output in `format`, a file or a folder, can be created.
     ///
     /// # Errors
-    /// As [`Output::check`]. A folder is overwritten only by one of the same format.
+    /// As [`Output::check`]. A folder is overwritten only if it has the same format.
     pub fn check_as(format: &Format, path: &Path, overwrite: bool) -> Result<(), Error> {
         let Some(folder) = format.folder() else { return Output::check(path, overwrite) };
         let check = || {
@@ -100,8 +99,8 @@ impl Output {
         check().map_err(|problem| Error::at(path, "stdout", problem))
     }
 
-    /// Begins the output at `path` in `format`, which may be one of folders, under a name that a later run
-    /// with the same `tag` finds again: see [`Output::create_tagged`]. A folder is always begun anew.
+    /// Begins the output at `path` in `format`. A file can be resumed by a later run with the same `tag`, see
+    /// [`Output::create_tagged`]; a folder is always begun anew.
     ///
     /// # Errors
     /// As [`Output::create_tagged`] and [`Output::check_as`].
@@ -133,22 +132,22 @@ impl Output {
         Ok(Output { path: path.to_owned(), overwrite, target, is_synced: false })
     }
 
-    /// Begins the output at `path`, or stdout for `-`.
+    /// Begins the output at `path`; `-` is stdout.
     ///
     /// # Errors
-    /// [`Error`] if it exists and `overwrite` is not set, if it is a folder, or if no file can be
-    /// created in its folder.
+    /// [`Error`] if the path exists and `overwrite` is not set, if it is a folder, or if its folder accepts
+    /// no new files.
     pub fn create(path: &Path, overwrite: bool) -> Result<Output, Error> {
         let target = Target::create(path, overwrite, None)
             .map_err(|problem| Error::at(path, "stdout", problem))?;
         Ok(Output { path: path.to_owned(), overwrite, target, is_synced: false })
     }
 
-    /// [`Output::create`] under a name that a later run with the same `tag` finds again, should this
-    /// one end early and the file be [kept](Output::keep).
+    /// Begins the output like [`Output::create`], under a name with which a later run with the same `tag` finds
+    /// the file if this run [keeps](Output::keep) it.
     ///
     /// # Errors
-    /// As [`Output::create`], and [`Problem::Busy`] if another process writes to it.
+    /// As [`Output::create`], and [`Problem::Busy`] if another process writes the file.
     pub fn create_tagged(
         path: &Path,
         overwrite: bool,
@@ -160,8 +159,8 @@ impl Output {
         Ok(Output { path: path.to_owned(), overwrite, target, is_synced: false })
     }
 
-    /// The folder that the output will be in, and what is written beside it; `None` for stdout, a pipe or a
-    /// device. Beside what is in a bucket, that is the folder of temporary files.
+    /// Returns the folder for the output and its temporary files; `None` for stdout, a pipe or a device. For
+    /// a bucket, it is the system's temporary folder.
     pub fn folder(path: &Path) -> Option<PathBuf> {
         if url_of(path).is_some() {
             return Some(std::env::temp_dir());
@@ -170,7 +169,7 @@ impl Output {
         (!is_special(path)).then(|| folder_of(&place).to_owned())
     }
 
-    /// What stands for the output in the names of its temporary files, see
+    /// Returns the tag that identifies the output in the names of its temporary files; see
     /// [`TemporaryName`](crate::TemporaryName).
     pub fn tag(path: &Path) -> String {
         if let Some(url) = url_of(path) {
@@ -179,10 +178,10 @@ impl Output {
         tag_of(&follow_links(path).unwrap_or_else(|_| path.to_owned()))
     }
 
-    /// What is behind it, for writes at any place of a file that is `skeleton`.
+    /// Opens the output for writes at any offset of a file with the layout `skeleton`.
     ///
     /// # Errors
-    /// [`Error`] for stdout, a pipe or a device, and if a folder cannot be begun.
+    /// [`Error`] for stdout, a pipe or a device, and if the folder's contents cannot be created.
     pub fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Error> {
         let blob = match &self.target {
             Target::Replace(file, _) => {
@@ -203,18 +202,18 @@ impl Output {
         blob.map_err(|problem| Error::at(&self.path, "stdout", problem))
     }
 
-    /// [`TemporaryFile::keep`] of the file behind it. A folder is not kept.
+    /// Calls [`TemporaryFile::keep`] if the output is a file. Folders are not kept.
     pub fn keep(&mut self, kept: bool) {
         if let Target::Replace(file, _) = &mut self.target {
             file.keep(kept);
         }
     }
 
-    /// Opens what was written so far, before it appears at the path, in the format of the path's
-    /// ending. `hint` says what the format cannot state.
+    /// Opens the unfinished output for reading, in the format of the path's ending. `hint` describes what the
+    /// format does not state.
     ///
     /// # Errors
-    /// As [`TensorFile::open_as`], and if the output is no file but a stream, a pipe or a device.
+    /// As [`TensorFile::open_as`], and if the output is not a regular file.
     pub fn read_back(&self, hint: &TensorHint) -> Result<TensorFile, Error> {
         let error = |problem| Error::at(&self.path, "stdout", problem);
         let format = Format::of(&self.path)?;
@@ -228,11 +227,11 @@ impl Output {
         }
     }
 
-    /// Waits until all that was written would survive a power failure, so that
-    /// [`Output::finish`] has little to do. Of a stream, and of what is in a bucket, that does nothing.
+    /// Waits until everything written so far would survive a power failure, so that [`Output::finish`] is
+    /// quick. Does nothing for streams and for outputs in a bucket.
     ///
     /// # Errors
-    /// [`Error`] if not all can be written to the disk.
+    /// [`Error`] if the data cannot be written to disk.
     pub fn sync(&mut self) -> Result<(), Error> {
         let synced = match &self.target {
             _ if self.is_synced => Ok(()),
@@ -247,12 +246,12 @@ impl Output {
         Ok(())
     }
 
-    /// Makes all that was written appear at the path.
+    /// Makes the output appear at its path.
     ///
     /// # Errors
-    /// [`Error`] if not all can be written out to the disk, or if a file has appeared at the path
-    /// since and `overwrite` is not set. Nothing has changed there then. What was written out and
-    /// cannot have its name stays under another, which the error tells: [`Problem::Kept`].
+    /// [`Error`] if the data cannot be written to disk, or if a file has appeared at the path and `overwrite`
+    /// is not set. The path is then unchanged. A complete result that cannot be renamed is kept under another
+    /// name, which the error contains: [`Problem::Kept`].
     pub fn finish(mut self) -> Result<(), Error> {
         self.sync()?;
         let Output { path, overwrite, target, .. } = self;
@@ -302,8 +301,7 @@ impl Target {
     }
 }
 
-/// Writes the new name out to the disk. The file is whole already, so that a system which cannot do
-/// this is no failure.
+/// Writes the folder's entries to disk. Errors are ignored, because the file itself is already on disk.
 pub(crate) fn sync_folder(folder: &Path) {
     #[cfg(unix)]
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
@@ -335,7 +333,7 @@ impl Write for Output {
     }
 }
 
-/// A temporary file beside `place`, for nobody's eyes who may not see what it replaces.
+/// Creates a temporary file next to `place` with the permissions of the file it replaces.
 fn temporary(
     place: &Path,
     found: &Found,
@@ -350,19 +348,18 @@ fn temporary(
     }
 }
 
-/// What stands for the file at `place` in the names of its temporary files.
 fn tag_of(place: &Path) -> String {
     output_tag(place.file_name().unwrap_or_default())
 }
 
-/// Those of what is replaced, or else of any new file.
+/// Returns the permissions of the replaced file, or the default ones.
 #[cfg(unix)]
 fn permissions(found: &Found) -> Option<fs::Permissions> {
     use std::os::unix::fs::PermissionsExt;
 
     Some(match found {
         Found::Regular(metadata) => metadata.permissions(),
-        // The system takes from it what the process must not give.
+        // The system applies the umask.
         Found::Nothing | Found::Special => fs::Permissions::from_mode(0o666),
     })
 }
@@ -372,7 +369,6 @@ fn permissions(_: &Found) -> Option<fs::Permissions> {
     None
 }
 
-/// The folder that `path` is in.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -380,7 +376,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// The place that `path` means for a folder of `format`.
+/// Returns the final path of a folder output in `format`.
 pub(crate) fn find_folder_place(
     path: &Path,
     overwrite: bool,
@@ -406,7 +402,6 @@ pub(crate) fn find_folder_place(
     }
 }
 
-/// Checks that there is a folder for what is to be at `place`.
 fn check_folder_of(place: &Path) -> Result<(), Problem> {
     let folder = folder_of(place);
     let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
@@ -416,12 +411,12 @@ fn check_folder_of(place: &Path) -> Result<(), Problem> {
     }
 }
 
-/// That files of a format cannot be in a bucket.
+/// Returns the error that only Zarr stores can be written to a bucket.
 pub(crate) fn only_stores() -> Problem {
     Problem::Unsupported("only Zarr stores are written to a bucket: --to zarr".to_owned())
 }
 
-/// The place that `path` means, and what is there now.
+/// Returns the final path of an output at `path`, and what exists there.
 pub(crate) fn find_place(path: &Path, overwrite: bool) -> Result<(PathBuf, Found), Problem> {
     if url_of(path).is_some() {
         return Err(only_stores());
@@ -437,7 +432,7 @@ pub(crate) fn find_place(path: &Path, overwrite: bool) -> Result<(PathBuf, Found
     Ok((place, found))
 }
 
-/// What is at `place`; a regular file only if `overwrite` allows to replace it.
+/// Returns what exists at `place`. An existing regular file is an error unless `overwrite` is set.
 fn find(place: &Path, overwrite: bool) -> Result<Found, Problem> {
     match fs::metadata(place) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Found::Nothing),
@@ -449,20 +444,20 @@ fn find(place: &Path, overwrite: bool) -> Result<Found, Problem> {
     }
 }
 
-/// Whether there is a pipe or a device. The links of `/dev/stdout` and `/dev/fd` lead to one, but are
-/// no paths to it.
+/// Returns whether `path` is a pipe or a device. Links are not resolved by this program here, because those
+/// of `/dev/stdout` and `/dev/fd` do not contain a real path.
 fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// Whether `path` leads to the file or the folder at `other`, or into it, by whatever links. Neither has
-/// to exist.
+/// Returns whether `path` is the file or folder `other`, or lies in it, after following all links. Neither
+/// has to exist.
 pub fn is_within(path: &Path, other: &Path) -> bool {
     real_path(path).starts_with(real_path(other))
 }
 
-/// Whether an output at one path replaces something that is read at the other: the paths lead to one
-/// file or folder, or one leads into the other. Nothing overlaps with stdin or stdout.
+/// Returns whether an output at one path would replace an input at the other: both are the same file, or one
+/// contains the other. Streams never overlap.
 pub fn overlaps(path: &Path, other: &Path) -> bool {
     if is_stream(path) || is_stream(other) {
         return false;
@@ -470,14 +465,13 @@ pub fn overlaps(path: &Path, other: &Path) -> bool {
     is_within(path, other) || is_within(other, path) || is_same_file(path, other)
 }
 
-/// The path without links and `..`, as far as it exists; that of something in a bucket stays as it is.
+/// Resolves links and `..` in the existing part of a path. A URL is returned unchanged.
 fn real_path(path: &Path) -> PathBuf {
     let of_folder = || Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?));
     path.canonicalize().ok().or_else(of_folder).unwrap_or_else(|| path.to_owned())
 }
 
-/// Whether two paths lead to one file, which can have two names: hard links, or a folder that is mounted
-/// at two places.
+/// Returns whether two paths lead to the same file, also through hard links or two mounts of one folder.
 #[cfg(unix)]
 fn is_same_file(path: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -491,9 +485,9 @@ fn is_same_file(_: &Path, _: &Path) -> bool {
     false
 }
 
-/// Where the symbolic links at `path` lead, also if nothing is there.
+/// Returns the target of the symbolic links at `path`, even if nothing exists there.
 pub(crate) fn follow_links(path: &Path) -> io::Result<PathBuf> {
-    // A slash at the end would itself follow a link.
+    // `components` drops a trailing slash, which would follow a link.
     let mut place: PathBuf = path.components().collect();
     for _ in 0..MAX_LINKS {
         match fs::symlink_metadata(&place) {

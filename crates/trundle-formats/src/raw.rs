@@ -1,9 +1,8 @@
-//! Raw bytes: a tensor's data and nothing else, packed and row-major.
+//! Raw bytes: the packed, row-major data of one tensor and nothing else.
 //!
-//! Type, shape and place of the data come from a [`TensorHint`]. Numbers are taken to be in the
-//! machine's byte order; moves keep whichever they are in. A file that is the data alone is as
-//! long as the data; where an offset is given, the file is more than that, and what follows the
-//! data is ignored.
+//! Type, shape and offset come from a [`TensorHint`]. Numbers are assumed to be in the machine's byte order;
+//! moves preserve any byte order. Without an offset, the file must be exactly as long as the data. With an
+//! offset, bytes after the data are ignored.
 
 use crate::contents::Contents;
 use crate::format::Keeps;

@@ -1,4 +1,4 @@
-//! The list of formats, and the ways to find one in it.
+//! The list of formats, and lookups in it.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::{
     Error, Format, Problem, TensorHint, gguf, nifti, npy, npz, nrrd, pt, raw, safetensors,
 };
 
-/// Every format: one row each. The first is that of stdin and stdout.
+/// All formats. The first is the default for stdin and stdout.
 pub static FORMATS: &[Format] = &[
     npy::FORMAT,
     npz::FORMAT,
@@ -30,10 +30,10 @@ pub static FORMATS: &[Format] = &[
 ];
 
 impl Format {
-    /// Raw bytes: the data of one tensor, and nothing else.
+    /// Raw bytes: the data of one tensor and nothing else.
     pub const RAW: &Format = &raw::FORMAT;
 
-    /// The format of an output, by the path's ending in small or capital letters; .npy for `-`.
+    /// Returns the format of an output by the path's ending, in any case; .npy for `-`.
     ///
     /// # Errors
     /// [`Problem::UnknownEnding`] if no format has the ending.
@@ -45,14 +45,14 @@ impl Format {
             .ok_or_else(|| Error::at(path, "-", Format::unknown_ending(path, true)))
     }
 
-    /// The format of the path's ending, in small or capital letters, if one has it.
+    /// Returns the format of the path's ending, in any case.
     pub fn of_ending(path: &Path) -> Option<&'static Format> {
         let ending = path.extension().unwrap_or_default();
         let is_known = |known: &&str| ending.eq_ignore_ascii_case(known);
         FORMATS.iter().find(|format| format.endings.iter().any(is_known))
     }
 
-    /// The format of this [name](Format::name).
+    /// Returns the format with this [name](Format::name).
     pub fn named(name: &str) -> Option<&'static Format> {
         FORMATS.iter().find(|format| format.name == name)
     }
@@ -66,9 +66,11 @@ impl Format {
         Problem::UnknownEnding { ending, known }
     }
 
-    /// The format of a file whose ending tells none, by its first bytes, [`FIRST_BYTES`] if it has
-    /// as many, and by what is said of it. Raw bytes are what has an offset, and what has a type and
-    /// a shape and does not begin as numpy's files do: by accident, they never begin so.
+    /// Returns the format of a file by its first [`FIRST_BYTES`] bytes and the hint.
+    ///
+    /// A hint with an offset means raw bytes. A hint with a type or shape means raw bytes if no format
+    /// recognises the file, and with both also if it begins like a .safetensors: raw data can begin so by
+    /// accident.
     pub(crate) fn of_start(first: &[u8], hint: &TensorHint) -> Option<&'static Format> {
         let TensorHint { element, shape, offset, .. } = hint;
         if offset.is_some() {

@@ -1,4 +1,5 @@
-//! The interface of an output that several processes write, and the list of files that one of them has written.
+//! The interface of an output that several processes write, and the list of files that this process has
+//! written.
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -8,51 +9,40 @@ use std::sync::{Mutex, MutexGuard};
 use crate::lock::lock;
 use crate::{Blob, FileSkeleton, Problem};
 
-/// The place in which several processes write one output.
+/// Storage in which several processes write one output. Its methods are those of
+/// [`SharedOutput`](crate::SharedOutput).
 pub(crate) trait Shared: Debug + Send + Sync {
-    /// As [`SharedOutput::id`](crate::SharedOutput::id).
     fn id(&self) -> Option<String>;
 
-    /// As [`SharedOutput::is_there`](crate::SharedOutput::is_there).
     fn is_there(&self) -> bool;
 
-    /// As [`SharedOutput::blob`](crate::SharedOutput::blob).
     fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem>;
 
-    /// The files that were written through this.
     fn written(&self) -> &WrittenFiles;
 
-    /// As [`SharedOutput::has`](crate::SharedOutput::has).
     fn has(&self, path: &str, bytes: u64) -> bool;
 
-    /// As [`SharedOutput::work_file`](crate::SharedOutput::work_file).
     fn work_file(&self, name: &str) -> io::Result<File>;
 
-    /// As [`SharedOutput::noted`](crate::SharedOutput::noted).
     fn noted(&self, name: &str) -> io::Result<Option<String>>;
 
-    /// As [`SharedOutput::note`](crate::SharedOutput::note).
     fn note(&self, name: &str, text: &str) -> io::Result<()>;
 
-    /// As [`SharedOutput::note_planned`](crate::SharedOutput::note_planned).
     fn note_planned(&self) -> io::Result<()>;
 
-    /// As [`SharedOutput::unnote`](crate::SharedOutput::unnote).
     fn unnote(&self, name: &str);
 
-    /// As [`SharedOutput::sync`](crate::SharedOutput::sync).
     fn sync(&self) -> io::Result<()>;
 
-    /// As [`SharedOutput::finish`](crate::SharedOutput::finish).
     fn finish(&self) -> Result<(), Problem>;
 }
 
-/// The files that this process has written, of an output that several processes write.
+/// The files that this process has written to a shared output.
 #[derive(Debug, Default)]
 pub(crate) struct WrittenFiles(Mutex<Vec<(String, u64)>>);
 
 impl WrittenFiles {
-    /// Notes a file: its path in the output, and its bytes.
+    /// Records a file: its path in the output, and its size in bytes.
     #[cfg(feature = "zarr")]
     pub(crate) fn note(&self, path: String, bytes: u64) {
         self.lock().push((path, bytes));

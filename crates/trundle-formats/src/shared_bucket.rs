@@ -1,4 +1,4 @@
-//! An output of several processes in a bucket.
+//! Shared outputs in a bucket.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ use crate::format::{FolderFormat, NewFolder};
 use crate::shared::{Shared, WrittenFiles};
 use crate::{Blob, FileSkeleton, Problem};
 
-/// A store that several processes write to a bucket, where they note what is done.
+/// A store in a bucket that several processes write. They note there which parts are done.
 #[derive(Debug)]
 pub(crate) struct SharedBucket {
     format: FolderFormat,
@@ -18,7 +18,6 @@ pub(crate) struct SharedBucket {
 }
 
 impl SharedBucket {
-    /// Begins a store at a URL.
     pub(crate) fn begin(
         format: FolderFormat,
         url: &str,
@@ -32,7 +31,7 @@ impl SharedBucket {
         Ok(SharedBucket { format, output, written: Arc::default() })
     }
 
-    /// The store that was begun like this; `Err` of whether it is finished.
+    /// Joins the store; `Err(is_finished)` if it is no longer being written.
     pub(crate) fn join(
         format: FolderFormat,
         url: &str,
@@ -71,7 +70,7 @@ impl Shared for SharedBucket {
         found.is_ok_and(|found| found.is_some_and(|found| found.bytes == bytes))
     }
 
-    /// Tasks share no files beside a bucket.
+    /// Tasks that write to a bucket share no files.
     fn work_file(&self, _: &str) -> io::Result<File> {
         let why = "tasks write to a bucket in one pass only: more memory or larger chunks may make it one";
         Err(io::Error::new(io::ErrorKind::Unsupported, why))
@@ -85,7 +84,8 @@ impl Shared for SharedBucket {
         self.output.note(name, text)
     }
 
-    /// Nobody can tell whether what is in a bucket is being written, and it is never removed like this.
+    /// Does nothing: stores in a bucket are never removed automatically, as no locks show whether they are in
+    /// use.
     fn note_planned(&self) -> io::Result<()> {
         Ok(())
     }
@@ -94,7 +94,7 @@ impl Shared for SharedBucket {
         self.output.unnote(name);
     }
 
-    /// What a bucket has taken is there.
+    /// Does nothing: completed requests are durable.
     fn sync(&self) -> io::Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! An output that several processes write, in the folder that it is for.
+//! An output that several processes write to a local folder.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -20,25 +20,26 @@ use crate::temporary_name::TemporaryName;
 use crate::url::url_of;
 use crate::{Blob, FileSkeleton, Format, Problem};
 
-/// What is in the folder of the work once somebody has the plan of the tasks.
+/// Note in the work folder which says that the plan of the tasks was exported.
 pub(crate) const PLANNED: &str = "planned";
 
-/// An output that is beside its place until it is finished; another folder beside it has what else its processes
-/// share: the files of passes, and which parts of the work are done.
+/// An output written by several processes, under a temporary name next to its final path.
+///
+/// The work folder next to it holds what the processes share: files of passes, and notes on finished parts.
 #[derive(Debug)]
 pub(crate) struct SharedFolder {
     place: PathBuf,
     overwrite: bool,
-    /// What becomes the output.
+    /// Temporary path that is renamed to the output.
     part: PathBuf,
     work: PathBuf,
-    /// The folder of the work, taken together with other processes; none where folders cannot be opened.
+    /// The work folder, opened with a shared lock; `None` where folders cannot be opened.
     taken: Option<File>,
     format: Option<FolderFormat>,
     written: Arc<WrittenFiles>,
 }
 
-/// The folder that processes with `tag` share beside the output at `path`.
+/// Returns the work folder for the output at `path` and the run `tag`.
 pub(crate) fn work_folder(path: &Path, tag: &str) -> PathBuf {
     let name = TemporaryName::of(tag, "tasks");
     if url_of(path).is_some() {
@@ -49,7 +50,6 @@ pub(crate) fn work_folder(path: &Path, tag: &str) -> PathBuf {
 }
 
 impl SharedFolder {
-    /// Begins the output.
     pub(crate) fn begin(
         format: &Format,
         path: &Path,
@@ -66,7 +66,8 @@ impl SharedFolder {
         made.map(|()| shared)
     }
 
-    /// The output that was begun like this; `Err` of whether it is finished.
+    /// Joins an output that another process has begun. Returns `Err(is_finished)` if it is no longer being
+    /// written.
     pub(crate) fn join(
         format: &Format,
         path: &Path,
@@ -74,11 +75,11 @@ impl SharedFolder {
         tag: &str,
         id: Option<&str>,
     ) -> Result<Result<SharedFolder, bool>, Problem> {
-        // Whether it may be overwritten was asked when it was begun.
+        // `begin` has already checked whether the output may be overwritten.
         let mut shared = SharedFolder::at(format, path, true, tag)?;
         shared.overwrite = overwrite;
-        // A folder that was replaced has the name of the part until it is removed, and the process that
-        // exchanged the two may have ended before that.
+        // After an exchange, the replaced folder is at `part` until it is removed. If the process ended
+        // before that, only the id shows that the output is finished.
         let is_finished = id.is_some() && id == id_of(&shared.place).as_deref();
         match !is_finished && shared.take()? && shared.part.exists() {
             true => Ok(Ok(shared)),
@@ -86,7 +87,7 @@ impl SharedFolder {
         }
     }
 
-    /// Removes what is left of an output.
+    /// Removes the temporary files of an output.
     pub(crate) fn discard(path: &Path, tag: &str) -> Result<(), Problem> {
         let work = work_folder(path, tag);
         let locked = || -> Result<Option<File>, Problem> {
@@ -99,7 +100,7 @@ impl SharedFolder {
                 }
             }
         };
-        // As long as it is removed, nobody joins.
+        // The lock keeps other processes from joining during the removal.
         let taken = locked()?;
         if taken.is_some() || cfg!(not(unix)) {
             remove(&part_of(&work));
@@ -147,7 +148,7 @@ impl SharedFolder {
         self.sync().map_err(Problem::writing)
     }
 
-    /// Takes the folder of the work together with others; whether it is there.
+    /// Takes the shared lock of the work folder; returns whether the folder still exists.
     fn take(&mut self) -> Result<bool, Problem> {
         if cfg!(not(unix)) {
             return Ok(self.work.is_dir());
@@ -159,7 +160,7 @@ impl SharedFolder {
         for _ in 0..LOCK_TRIES {
             match folder.try_lock_shared() {
                 Err(TryLockError::WouldBlock) => sleep(LOCK_WAIT),
-                // Where folders cannot be locked, it is the user's to remove nothing that is in use.
+                // Without locks, users must not remove files that are in use.
                 Ok(()) | Err(TryLockError::Error(_)) => {
                     let is_there = is_at(&folder, &self.work);
                     self.taken = Some(folder);
@@ -231,7 +232,7 @@ impl Shared for SharedFolder {
     }
 
     fn unnote(&self, name: &str) {
-        // If nothing was, so much the better.
+        // It is not an error if there was no such note.
         let _ = fs::remove_file(self.of_work(name));
     }
 
@@ -244,7 +245,7 @@ impl Shared for SharedFolder {
         if let Some(taken) = &self.taken {
             lock(taken)?;
         }
-        // Until the lock was had, another may have done this, or removed it.
+        // While this process waited for the lock, another may have finished or removed the output.
         if !self.is_there() {
             return Err(Problem::Busy);
         }
@@ -260,12 +261,11 @@ impl Shared for SharedFolder {
     }
 }
 
-/// Where what becomes the output is, beside the folder of the work.
 fn part_of(work: &Path) -> PathBuf {
     work.with_extension("part")
 }
 
-/// A new folder for nobody else's eyes.
+/// Creates a folder that only this user can access.
 fn create_private(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -273,8 +273,10 @@ fn create_private(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// What tells a file or a folder from any other that was ever there, if it is there and the system tells when
-/// it was made: numbers alone are given again.
+/// Returns an identifier of the file or folder at `path` that differs from any earlier one at that path.
+///
+/// It includes the creation time, because inode numbers are reused; `None` if the system does not report that
+/// time.
 #[cfg(unix)]
 fn id_of(path: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
@@ -289,7 +291,7 @@ fn id_of(_: &Path) -> Option<String> {
     None
 }
 
-/// Gives a file another name, over what is there only if `overwrite` is set.
+/// Renames a file. Replaces an existing file only if `overwrite` is set.
 fn rename_file(path: &Path, place: &Path, overwrite: bool) -> Result<(), Problem> {
     let temporary = TempPath::try_from_path(path).map_err(creating)?;
     let renamed = match overwrite {
@@ -297,7 +299,7 @@ fn rename_file(path: &Path, place: &Path, overwrite: bool) -> Result<(), Problem
         false => temporary.persist_noclobber(place),
     };
     renamed.map_err(|error| {
-        // It stays where it is.
+        // Keep the file at its temporary path.
         let _ = error.path.keep();
         match error.error.kind() {
             io::ErrorKind::AlreadyExists if !overwrite => Problem::Exists,

@@ -1,4 +1,4 @@
-//! An output that several processes write together, until one of them finishes it.
+//! Outputs that several processes write together.
 
 use std::fs::File;
 use std::io;
@@ -16,11 +16,12 @@ use crate::temporary_name::random_tag;
 use crate::url::url_of;
 use crate::{Blob, Error, FileSkeleton, Format, Output, Problem};
 
-/// An output that several processes write, of which two may write the same. It is hidden until one of them
-/// [finishes](SharedOutput::finish) it, and stays there whoever ends early, with what else they share: the files of
-/// passes, and which parts of the work are done.
+/// An output that several processes write, and that one of them [finishes](SharedOutput::finish).
 ///
-/// As long as a process has one in a folder, [`leftovers`](crate::leftovers) knows that it is in use.
+/// Until then it has a temporary name and remains if processes end. They also share the files of passes and
+/// notes on finished parts. Two processes may write the same part.
+///
+/// While a process holds one, [`leftovers`](crate::leftovers) reports it as in use (not in a bucket).
 #[derive(Debug)]
 pub struct SharedOutput {
     path: PathBuf,
@@ -28,24 +29,24 @@ pub struct SharedOutput {
     shared: Box<dyn Shared>,
 }
 
-/// What of an output that several processes write is there.
+/// Result of joining a shared output.
 #[derive(Debug)]
 pub enum Joined {
-    /// It is being written.
+    /// The output is being written.
     Begun(SharedOutput),
-    /// One of them has finished it: it is at its place.
+    /// A process has finished the output; it is at its path.
     Finished,
-    /// Nothing of it.
+    /// There is no such output.
     Gone,
 }
 
 impl SharedOutput {
-    /// Begins the output at `path` in `format`, which is `skeleton` beside its data, under a
-    /// [tag](SharedOutput::tag) that no other has.
+    /// Begins the output at `path` in `format` with the layout `skeleton`, under a unique
+    /// [tag](SharedOutput::tag).
     ///
     /// # Errors
-    /// [`Error`] if it exists and `overwrite` is not set, if it cannot be created in its folder, or is no file
-    /// or folder but a stream.
+    /// [`Error`] if the path exists and `overwrite` is not set, if its folder accepts no new files, or if it
+    /// is a stream.
     pub fn begin(
         format: &Format,
         path: &Path,
@@ -63,10 +64,10 @@ impl SharedOutput {
         Ok(SharedOutput { path: path.to_owned(), tag, shared })
     }
 
-    /// The output that was begun like this, to write to it too. Its part of `id` is what was begun.
+    /// Joins an output that another process has begun. `id` is that output's [`SharedOutput::id`].
     ///
     /// # Errors
-    /// [`Error`] if it cannot be opened, [`Problem::Busy`] while a process finishes or removes it.
+    /// [`Error`] if it cannot be opened; [`Problem::Busy`] while a process finishes or removes it.
     pub fn join(
         format: &Format,
         path: &Path,
@@ -90,11 +91,11 @@ impl SharedOutput {
         })
     }
 
-    /// Removes what is left of the output at `path` that was begun with `tag`: all of it if it is not finished, else
-    /// what a process had no time for that ended right after that.
+    /// Removes the output at `path` with this `tag`. If it is finished, removes only shared files that the
+    /// finishing process left behind.
     ///
     /// # Errors
-    /// [`Error`] if it cannot be opened, [`Problem::Busy`] if a process writes to it.
+    /// [`Error`] if it cannot be opened; [`Problem::Busy`] if a process writes it.
     pub fn discard(path: &Path, tag: &str) -> Result<(), Error> {
         #[cfg(feature = "s3")]
         if let Some(url) = url_of(path) {
@@ -104,28 +105,28 @@ impl SharedOutput {
         SharedFolder::discard(path, tag).map_err(|problem| Error::at(path, "stdout", problem))
     }
 
-    /// The folder with what the processes share besides; of an output in a bucket, those on this machine.
+    /// Returns the folder of the other shared files. For an output in a bucket, only processes on one machine
+    /// share it.
     pub fn work_folder(path: &Path, tag: &str) -> PathBuf {
         work_folder(path, tag)
     }
 
-    /// By what other processes find it.
+    /// Returns the tag by which other processes find the output.
     pub fn tag(&self) -> &str {
         &self.tag
     }
 
-    /// What tells the output, wherever it is, from any other that was ever at its place, where the system
-    /// has something of the kind.
+    /// Returns an identifier that no earlier output at the same path had; `None` if the system has none.
     pub fn id(&self) -> Option<String> {
         self.shared.id()
     }
 
-    /// Whether what it shares is where it was: nobody has removed or finished it.
+    /// Returns whether the output still exists: neither finished nor removed by another process.
     pub fn is_there(&self) -> bool {
         self.shared.is_there()
     }
 
-    /// What is behind it, for writes at any place of what is `skeleton`.
+    /// Opens the output for writes at any offset of a file with the layout `skeleton`.
     ///
     /// # Errors
     /// [`Error`] if it cannot be opened.
@@ -133,17 +134,17 @@ impl SharedOutput {
         self.shared.blob(skeleton).map_err(|problem| self.error(problem))
     }
 
-    /// The files of a folder that were written through this: their paths in it, and their bytes.
+    /// Returns the files of a folder output written through this value: path in the folder, and bytes.
     pub fn written(&self) -> Vec<(String, u64)> {
         self.shared.written().take()
     }
 
-    /// Whether a file of a folder is there with so many bytes.
+    /// Returns whether a folder output has a file with this path and size.
     pub fn has(&self, path: &str, bytes: u64) -> bool {
         self.shared.has(path, bytes)
     }
 
-    /// A file of this name that all processes share beside the output.
+    /// Opens a file by name that all processes share, creating it if needed.
     ///
     /// # Errors
     /// If it cannot be opened.
@@ -151,7 +152,7 @@ impl SharedOutput {
         self.shared.work_file(name)
     }
 
-    /// The text that was noted under this name; `None` if nothing was.
+    /// Returns the text of a note; `None` if there is none.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -159,7 +160,7 @@ impl SharedOutput {
         self.shared.noted(name)
     }
 
-    /// Notes a text under a name, on the disk, whole or not at all.
+    /// Writes a note to disk, completely or not at all.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -167,8 +168,8 @@ impl SharedOutput {
         self.shared.note(name, text)
     }
 
-    /// Notes that somebody has the plan of the tasks: what is begun is no longer
-    /// [removed](crate::Leftover::is_planned) by a run that begins anew.
+    /// Notes that the plan of the tasks was exported, so that a new run no longer
+    /// [removes](crate::Leftover::is_planned) the output.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -176,28 +177,28 @@ impl SharedOutput {
         self.shared.note_planned()
     }
 
-    /// Forgets what was noted under a name.
+    /// Removes a note.
     pub fn unnote(&self, name: &str) {
         self.shared.unnote(name);
     }
 
-    /// Waits until what was written to it would survive a power failure.
+    /// Waits until everything written to the output would survive a power failure.
     ///
     /// # Errors
-    /// If it cannot be written there.
+    /// If the data cannot be written to disk.
     pub fn sync(&self) -> io::Result<()> {
         self.shared.sync()
     }
 
-    /// Gives the output its name, and removes what the processes shared besides.
+    /// Renames the output to its path and removes the other shared files.
     ///
     /// # Errors
-    /// [`Error`] if it cannot have it: it stays as it is, to be finished later. [`Problem::Busy`] if a process
-    /// still writes to it.
+    /// [`Error`] if it cannot be renamed; it can then be finished later. [`Problem::Busy`] if a process still
+    /// writes it.
     pub fn finish(self) -> Result<(), Error> {
         self.shared.finish().map_err(|problem| self.error(problem))?;
         if url_of(&self.path).is_some() {
-            // What those on this machine had beside a bucket; if it cannot be removed, it is in nobody's way.
+            // Shared files on this machine. They do no harm if they remain.
             let _ = SharedFolder::discard(&self.path, &self.tag);
         }
         Ok(())
@@ -208,7 +209,7 @@ impl SharedOutput {
     }
 }
 
-/// What a format can do whose files can be in a bucket: one of folders.
+/// Returns the folder format; an error for other formats, which buckets do not support.
 #[cfg(feature = "s3")]
 fn in_bucket(format: &Format) -> Result<FolderFormat, Problem> {
     format.folder().ok_or_else(only_stores)
@@ -237,7 +238,7 @@ fn begin_in_bucket(
     Err(crate::url::no_s3())
 }
 
-/// What was begun; `Err` of whether it is finished.
+/// Joins a store in a bucket; `Err(is_finished)` if it is no longer being written.
 #[cfg(feature = "s3")]
 fn join_in_bucket(
     format: &Format,

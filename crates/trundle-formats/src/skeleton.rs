@@ -1,56 +1,51 @@
-//! All of a file but the data of its tensors: what stands where.
+//! The layout of a file without the data of its tensors.
 //!
-//! A skeleton is known before any data is, so the data can be written to its places in any order, by
-//! anyone; what depends on the data, the CRC-32 of an archive, is filled in at the end.
+//! A skeleton is complete before any data is read, so threads or processes can write the data in any order.
+//! Only the CRC-32 fields of an archive depend on the data; they are filled in at the end.
 
 use trundle_core::Shape;
 
 use crate::{Annotations, Codecs, Header, Order, Problem, StoredDType, combined_crc32};
 
-/// A tensor as a file will describe it; its data comes later.
+/// A tensor as a file will describe it, without its data.
 #[derive(Clone, Copy, Debug)]
 pub struct Described<'a> {
-    /// Its name in the file, where the format has names.
+    /// Name in the file. Ignored by formats without names.
     pub name: &'a str,
-    /// The type of its elements.
+    /// Element type.
     pub element: &'a StoredDType,
-    /// The sizes of its axes.
+    /// Sizes of the axes.
     pub shape: &'a Shape,
-    /// The order in which its packed elements will stand.
+    /// Order of the packed elements in the file.
     pub order: Order,
-    /// The sizes of a chunk and of a shard, where the format has them and something is said of them.
+    /// Sizes of a chunk, if the format has chunks and the caller requests them.
     pub chunk: Option<&'a [usize]>,
-    /// See `chunk`.
+    /// Sizes of a shard, likewise.
     pub shard: Option<&'a [usize]>,
-    /// The axes of a chunk in the order in which its elements will stand there, where that is not row-major.
+    /// Axes of a chunk in storage order, slowest first; `None` for row-major.
     pub chunk_order: Option<&'a [usize]>,
-    /// The codecs of its chunks, where the format has chunks and something is said of them.
+    /// Codecs of the chunks, if the format has chunks and the caller requests them.
     pub codecs: Option<&'a Codecs>,
-    /// What else is said of it, which most formats leave out.
+    /// Further metadata. Most formats do not store it.
     pub annotations: Option<&'a Annotations>,
 }
 
-/// A tensor of a file whose data is in chunks: one after another, in row-major order of the chunks and
-/// within each as it is written here, without what of the last ones along an axis lies beyond the tensor.
+/// A tensor of a file whose data is in chunks.
+///
+/// The file is addressed as the decoded chunks one after another, in row-major order of the chunks. A chunk
+/// at the edge of the tensor is cut to the part inside the tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkedTensor {
-    /// Where it is in the file: empty for that of the file itself.
+    /// Path of the array in the file; empty if the file is the array.
     pub(crate) path: String,
-    /// The sizes of its axes.
     pub(crate) sizes: Vec<usize>,
-    /// The sizes of a chunk, each 1 at least.
     pub(crate) chunk: Vec<usize>,
-    /// The sizes of a shard, if chunks are put into shards.
     pub(crate) shard: Option<Vec<usize>>,
-    /// The axes of a chunk in the order in which its elements stand there, where that is not row-major.
     pub(crate) order: Option<Vec<usize>>,
-    /// What a chunk goes through when it is written.
     pub(crate) codecs: Codecs,
-    /// The type of its elements, as the format calls it.
+    /// Element type, as the format names it.
     pub(crate) dtype: String,
-    /// The bytes of an element.
     pub(crate) width: usize,
-    /// What else is said of it.
     pub(crate) annotations: Annotations,
 }
 
@@ -67,33 +62,33 @@ trundle_core::fingerprint!(struct ChunkedTensor {
 });
 
 impl ChunkedTensor {
-    /// The sizes of what is written at once: a shard, or a chunk where there are none.
+    /// Returns the sizes of one write: a shard, or a chunk without shards.
     pub fn at_once(&self) -> &[usize] {
         self.shard.as_deref().unwrap_or(&self.chunk)
     }
 
-    /// What a chunk goes through when it is written.
+    /// Returns the codecs that encode a chunk.
     pub fn codecs(&self) -> &Codecs {
         &self.codecs
     }
 
-    /// The sizes of a chunk, each 1 at least.
+    /// Returns the sizes of a chunk, each at least 1.
     pub fn chunk(&self) -> &[usize] {
         &self.chunk
     }
 
-    /// The sizes of a shard, if chunks are put into shards.
+    /// Returns the sizes of a shard, if chunks are stored in shards.
     pub fn shard(&self) -> Option<&[usize]> {
         self.shard.as_deref()
     }
 
-    /// The axes of a chunk in the order in which its elements stand there, the slowest first, where that is not
-    /// row-major.
+    /// Returns the axes of a chunk in storage order, slowest first; `None` for row-major.
     pub fn order(&self) -> Option<&[usize]> {
         self.order.as_deref()
     }
 
-    /// Whether a chunk of `source` of the same elements would be the same bytes.
+    /// Returns whether an encoded chunk of `source` with the same elements has the same bytes as one of this
+    /// tensor.
     pub fn is_encoded_as(&self, source: &Header) -> bool {
         let fill = source.annotations.fill.as_ref();
         source.encoding.as_ref().is_some_and(|encoding| {
@@ -101,25 +96,25 @@ impl ChunkedTensor {
         })
     }
 
-    /// The bytes of the element that stands for all that is not written: 0 if nothing is said of it.
+    /// Returns the bytes of the fill value; zeros if the metadata gives none.
     pub(crate) fn fill(&self) -> Vec<u8> {
         let stated = self.annotations.fill.clone();
         stated.filter(|fill| fill.len() == self.width).unwrap_or_else(|| vec![0; self.width])
     }
 
-    /// The bytes of a chunk.
+    /// Returns the bytes of a decoded chunk.
     pub fn bytes_of_chunk(&self) -> usize {
         self.chunk.iter().fold(self.width, |bytes, size| bytes.saturating_mul(*size))
     }
 
-    /// The bytes of what is written at once.
+    /// Returns the bytes of one write, before encoding.
     pub fn bytes_at_once(&self) -> usize {
         self.at_once().iter().fold(self.width, |bytes, size| bytes.saturating_mul(*size))
     }
 }
 
 impl<'a> Described<'a> {
-    /// A tensor in chunks of which nothing is said, if the format has chunks.
+    /// Creates a description with default chunks and no further metadata.
     pub fn new(
         name: &'a str,
         element: &'a StoredDType,
@@ -139,43 +134,44 @@ impl<'a> Described<'a> {
         }
     }
 
-    /// The bytes that its data fills.
     pub(crate) fn bytes(&self) -> Result<usize, Problem> {
         Ok(self.shape.bytes(self.element.width())?)
     }
 
-    /// Whether its data is that of a column-major tensor and of no row-major one. Numpy calls an
-    /// array row-major where it is both.
+    /// Returns whether the data is column-major and not row-major as well. An array that is both counts as
+    /// row-major, as in numpy.
     pub(crate) fn is_column_major(&self) -> bool {
         let several = self.shape.iter().filter(|size| **size > 1).count() > 1;
         self.order == Order::ColumnMajor && several && self.shape.elements() > 0
     }
 
-    /// That a file of `format` cannot hold this tensor.
+    /// Returns the error that a file of `format` cannot hold this tensor.
     pub(crate) fn refused(&self, format: &'static str, why: impl Into<String>) -> Problem {
         Problem::CannotHold { format, tensor: self.name.to_owned(), why: why.into() }
     }
 }
 
-/// Whether the tensors are one that is all of its file: the file's metadata is the tensor's then.
+/// Returns whether `tensors` is a single tensor that makes up the whole file. Its metadata is then the
+/// file's.
 #[cfg(any(feature = "hdf5", feature = "zarr"))]
 pub(crate) fn is_whole(tensors: &[Described<'_>]) -> bool {
     matches!(tensors, [Described { annotations: Some(only), .. }] if only.is_whole)
 }
 
-/// Bytes of a file, and where they stand.
+/// Bytes at a fixed offset of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Bytes from the start of the file.
+    /// Offset from the start of the file, in bytes.
     pub offset: u64,
-    /// What stands there.
+    /// Bytes at this offset.
     pub bytes: Vec<u8>,
 }
 
 trundle_core::fingerprint!(struct Span { offset, bytes });
 
-/// A file without the data of its tensors, as [`Format::skeleton`](crate::Format::skeleton) makes it.
-/// Its spans and the data cover the file: nothing overlaps and nothing is left out.
+/// A file without the data of its tensors, created by [`Format::skeleton`](crate::Format::skeleton).
+///
+/// Its spans and the data cover the file without overlaps or gaps.
 #[derive(Clone, Debug, Default)]
 pub struct FileSkeleton {
     bytes: u64,
@@ -184,7 +180,7 @@ pub struct FileSkeleton {
     spans: Vec<Span>,
     crc32s: Vec<Crc32Field>,
     chunked: Vec<ChunkedTensor>,
-    /// What is said of each group by its path, that of the file itself empty: an object in JSON.
+    /// Path and attributes (a JSON object) of each group. The path of the root is empty.
     groups: Vec<(String, String)>,
 }
 
@@ -198,55 +194,54 @@ trundle_core::fingerprint!(struct FileSkeleton {
     groups,
 });
 
-/// A place for a CRC-32, 4 bytes with the least significant one first: that of known bytes and a
-/// tensor's data behind them.
+/// A CRC-32 field of 4 bytes, little-endian, over known bytes and the data of a tensor that follows them.
 #[derive(Clone, Copy, Debug)]
 struct Crc32Field {
-    /// The index of the span, and bytes from its start.
+    /// Index of the span, and offset of the field in it.
     span: usize,
     at: usize,
-    /// The index of the tensor.
     tensor: usize,
-    /// The CRC-32 of the bytes before the data.
+    /// CRC-32 of the bytes before the data.
     before: u32,
 }
 
 trundle_core::fingerprint!(struct Crc32Field { span, at, tensor, before });
 
 impl FileSkeleton {
-    /// The length of the whole file, in bytes.
+    /// Returns the length of the whole file, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Where each tensor's data begins, in bytes from the start of the file; in the order in which
-    /// the tensors were given, which is also that of the file.
+    /// Returns the file offset of each tensor's data, in bytes, in the order of the tensors.
     pub fn data_offsets(&self) -> &[u64] {
         &self.data_offsets
     }
 
-    /// The bytes that each tensor's data fills.
+    /// Returns the bytes of each tensor's data.
     pub fn data_bytes(&self) -> &[usize] {
         &self.data_bytes
     }
 
-    /// The tensors, where their data is in chunks; none where each is one box.
+    /// Returns the tensors if their data is in chunks, else an empty slice.
     pub fn chunked(&self) -> &[ChunkedTensor] {
         &self.chunked
     }
 
-    /// Whether the spans depend on the data: then they need the CRC-32 of each tensor's data.
+    /// Returns whether the spans contain CRC-32 fields, which need the CRC-32 of each tensor's data.
     pub fn needs_crc32(&self) -> bool {
         !self.crc32s.is_empty()
     }
 
-    /// What stands beside the data, by rising place. `crc32s` has the [`crc32`] of each
-    /// tensor's data, or is empty if none are [needed](FileSkeleton::needs_crc32).
+    /// Returns all bytes outside the data, in ascending order of their offsets.
+    ///
+    /// `crc32s` holds the [`crc32`] of each tensor's data. It may be empty if none are
+    /// [needed](FileSkeleton::needs_crc32).
     ///
     /// [`crc32`]: crate::crc32
     ///
     /// # Errors
-    /// [`Problem::Crc32s`] if `crc32s` are needed and not as many as the tensors.
+    /// [`Problem::Crc32s`] if the number of `crc32s` differs from the number of tensors.
     pub fn spans(&self, crc32s: &[u32]) -> Result<Vec<Span>, Problem> {
         let (expected, got) = (self.data_bytes.len(), crc32s.len());
         if got != expected && (self.needs_crc32() || got != 0) {
@@ -261,27 +256,24 @@ impl FileSkeleton {
         Ok(spans)
     }
 
-    /// Appends `bytes` to the file.
     pub(crate) fn push(&mut self, bytes: Vec<u8>) -> Result<(), Problem> {
         let offset = self.grow(bytes.len())?;
         self.spans.push(Span { offset, bytes });
         Ok(())
     }
 
-    /// What is said of each group by its path, that of the file as a whole empty: an object in JSON, or
-    /// nothing.
+    /// Returns the path and the attributes (a JSON object) of each group. The path of the root is empty.
     #[cfg(feature = "zarr")]
     pub(crate) fn groups(&self) -> &[(String, String)] {
         &self.groups
     }
 
-    /// Says something of groups.
     #[cfg(feature = "zarr")]
     pub(crate) fn set_groups(&mut self, groups: Vec<(String, String)>) {
         self.groups = groups;
     }
 
-    /// Appends the data of the next tensor to the file, which is in chunks.
+    /// Appends the data of the next tensor, which is in chunks.
     #[cfg(feature = "zarr")]
     pub(crate) fn push_chunked(&mut self, tensor: ChunkedTensor) -> Result<(), Problem> {
         self.push_data(tensor.sizes.iter().product::<usize>() * tensor.width)?;
@@ -289,7 +281,6 @@ impl FileSkeleton {
         Ok(())
     }
 
-    /// Appends the data of the next tensor to the file.
     pub(crate) fn push_data(&mut self, bytes: usize) -> Result<(), Problem> {
         let offset = self.grow(bytes)?;
         self.data_offsets.push(offset);
@@ -297,13 +288,13 @@ impl FileSkeleton {
         Ok(())
     }
 
-    /// Makes 4 bytes at `at` of the span that comes next a place for the CRC-32 of bytes whose
-    /// own is `before` and the data of the tensor at index `tensor`.
+    /// Marks the 4 bytes at `at` of the next span as the CRC-32 of known bytes, whose own is `before`, and
+    /// the data of `tensor`.
     pub(crate) fn expect_crc32(&mut self, at: usize, tensor: usize, before: u32) {
         self.crc32s.push(Crc32Field { span: self.spans.len(), at, tensor, before });
     }
 
-    /// Where the file ended before so many bytes were appended.
+    /// Grows the file by `bytes` and returns its previous length.
     fn grow(&mut self, bytes: usize) -> Result<u64, Problem> {
         let start = self.bytes;
         let end = start.checked_add(bytes as u64).filter(|end| *end <= i64::MAX as u64);

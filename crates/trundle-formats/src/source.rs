@@ -1,4 +1,4 @@
-//! Where the bytes of a file come from.
+//! The input of a file reader.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
@@ -9,24 +9,22 @@ use std::sync::Arc;
 use crate::error::is_stream;
 use crate::{Blob, Problem, is_url};
 
-/// Bytes are read in parts of this size, each reported to whoever watches the progress.
+/// Bytes of a read; progress is reported after each.
 const CHUNK_BYTES: usize = 8 << 20;
 
-/// Data that is passed on is held in parts of this size.
 const COPY_BYTES: usize = 256 << 10;
 
-/// The most that is reserved for a stream before a byte of it has arrived.
+/// Largest buffer reserved for a stream before any of its data has arrived.
 const FIRST_STREAM_BYTES: usize = 1 << 20;
 
-/// Receives the number of bytes of data that were read or written so far.
+/// Receives the number of data bytes read or written so far.
 pub type Progress<'a> = dyn FnMut(u64) + 'a;
 
-/// An input: a regular file or bytes in memory, which have a length, or a stream, which is read
-/// once from front to back.
+/// An input: a regular file or memory of known length, or a stream, which is read once from front to back.
 pub(crate) struct Source {
     name: String,
     input: Input,
-    /// Bytes from the start of the input.
+    /// Offset from the start of the input, in bytes.
     position: u64,
 }
 
@@ -37,7 +35,7 @@ enum Input {
 }
 
 impl Source {
-    /// The file at `path`, or stdin for `-`.
+    /// Opens the file at `path`; `-` is stdin.
     pub(crate) fn open(path: &Path) -> Result<Source, Problem> {
         if is_stream(path) {
             return Ok(Source::stream("stdin", Box::new(io::stdin())));
@@ -68,7 +66,7 @@ impl Source {
         Source { name: name.to_owned(), input: Input::Memory(Cursor::new(bytes)), position: 0 }
     }
 
-    /// The regular file or the bytes in memory that it is.
+    /// Returns the regular file or memory for random access.
     pub(crate) fn blob(&self) -> Option<&dyn Blob> {
         match &self.input {
             Input::File { file, .. } => Some(file),
@@ -77,7 +75,7 @@ impl Source {
         }
     }
 
-    /// The same, for several threads that read from it.
+    /// Like [`Source::blob`], but shareable between threads.
     #[cfg(feature = "hdf5")]
     pub(crate) fn into_blob(self) -> Option<Arc<dyn Blob>> {
         match self.input {
@@ -87,12 +85,12 @@ impl Source {
         }
     }
 
-    /// The name of the tensor in a file of one.
+    /// Returns the name for the tensor of a format without names.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The bytes of the whole input, if that is known.
+    /// Returns the length of the input in bytes, if it is known.
     pub(crate) fn length(&self) -> Option<u64> {
         match &self.input {
             Input::File { length, .. } => Some(*length),
@@ -101,7 +99,7 @@ impl Source {
         }
     }
 
-    /// Goes to a place, in bytes from the start. A stream goes there by reading, and not back.
+    /// Moves to an offset from the start. A stream can only move forwards, by reading.
     pub(crate) fn seek_to(&mut self, offset: u64) -> Result<(), Problem> {
         match &mut self.input {
             Input::Stream(reader) if self.position <= offset => {
@@ -123,12 +121,11 @@ impl Source {
         }
     }
 
-    /// Bytes from the start of the input to what is read next.
     pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
-    /// The first bytes, as many as are there of so many. Whoever reads next begins with them.
+    /// Returns the first bytes, at most `most`, without consuming them.
     pub(crate) fn peek(&mut self, most: usize) -> Result<Vec<u8>, Problem> {
         let mut first = Vec::new();
         Read::take(&mut *self, most as u64).read_to_end(&mut first).map_err(Problem::reading)?;
@@ -142,13 +139,12 @@ impl Source {
         Ok(first)
     }
 
-    /// Reads on to the end.
     pub(crate) fn read_on(&mut self) -> Result<(), Problem> {
         io::copy(self, &mut io::sink()).map(drop).map_err(Problem::reading)
     }
 
-    /// The next `bytes` bytes, or fewer if the input ends before. Never reserves more than twice
-    /// what has arrived where the length is not known. `progress` is told the bytes so far.
+    /// Reads the next `bytes` bytes, or fewer if the input ends. If the length is unknown, reserves at most
+    /// twice the bytes that have arrived. Calls `progress` with the bytes read so far.
     pub(crate) fn read_data(
         &mut self,
         bytes: usize,
@@ -165,7 +161,7 @@ impl Source {
         Ok(data)
     }
 
-    /// Whether the input ends here; if not, a byte of it is read.
+    /// Returns whether the input ends here. If it does not, one byte is consumed.
     pub(crate) fn ends(&mut self) -> Result<bool, Problem> {
         let mut next = Vec::new();
         self.take(1).read_to_end(&mut next).map_err(Problem::reading)?;
@@ -173,9 +169,9 @@ impl Source {
     }
 }
 
-/// The next `bytes` bytes of `reader`, or fewer if it ends before. Reserves the `left` ones that
-/// are known to be there, and beyond them never more than twice what has arrived. `progress` is told
-/// the bytes so far.
+/// Reads the next `bytes` bytes of `reader`, or fewer if it ends. Reserves the `left` bytes known to be
+/// there, and beyond them at most twice the bytes that have arrived. Calls `progress` with the bytes read so
+/// far.
 pub(crate) fn read_data(
     reader: &mut impl Read,
     bytes: usize,
@@ -190,7 +186,7 @@ pub(crate) fn read_data(
             reserve(&mut data, room)?;
         }
         let room = (data.capacity() - data.len()).min(bytes - data.len()).min(CHUNK_BYTES);
-        // Straight into the reserved room, which is not filled with zeros first.
+        // Reads into the reserved space without zeroing it first.
         let read = reader.take(room as u64).read_to_end(&mut data).map_err(Problem::reading)?;
         if read < room {
             break;
@@ -200,7 +196,7 @@ pub(crate) fn read_data(
     Ok(data)
 }
 
-/// Reads the next `bytes` bytes. Errors call them `part` of the file.
+/// Reads the next `bytes` bytes. Errors name them `part`.
 pub(crate) fn read_exactly(
     reader: &mut dyn Read,
     part: &'static str,
@@ -215,8 +211,8 @@ pub(crate) fn read_exactly(
     Ok(read)
 }
 
-/// Passes the next `bytes` bytes of `reader` on, or fewer if it ends before, and says how many.
-/// `progress` is told the bytes so far.
+/// Copies the next `bytes` bytes of `reader`, or fewer if it ends, and returns their number. Calls `progress`
+/// with the bytes copied so far.
 pub(crate) fn copy(
     reader: &mut impl Read,
     bytes: u64,

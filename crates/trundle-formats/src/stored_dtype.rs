@@ -6,8 +6,7 @@ use trundle_core::{BitOrder, DType, Error, Width};
 
 use crate::values::{f4e2m1, f8e4m3, f8e8m0, nf4, two_complement};
 
-/// An element type as a file states it: what a move needs, and all that is needed to write it as
-/// it was read.
+/// An element type with all details that are needed to write it as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredDType {
     dtype: DType,
@@ -20,14 +19,13 @@ pub struct StoredDType {
 
 trundle_core::fingerprint!(struct StoredDType { dtype, width, name, descr, byte_order, values });
 
-/// What the bits of elements stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Values {
-    /// What the [`DType`] says.
+    /// As the [`DType`] defines.
     OfDType,
     /// Units of time, as an i64 whose minimum is "not a time".
     Times,
-    /// Something that no [`DType`] says; it is then the one of unsigned integers of their bits.
+    /// Not representable by a [`DType`], which is then the unsigned integer of the same bits.
     Unknown,
 }
 
@@ -54,20 +52,20 @@ impl ByteOrder {
 }
 
 impl StoredDType {
-    /// The element type of a tensor that the program makes itself, or of one whose file does not
-    /// state it: in the machine's byte order, packed types in their own bit order. A type that
-    /// .npy lacks is described there as its bits: bf16 as `<u2`, the f8 types and packed ones as
-    /// `|u1`.
+    /// Creates a type in the machine's byte order, packed types in their default bit order.
+    ///
+    /// Types unknown to .npy are described there by their bits: bf16 as `<u2`, the f8 types and packed ones
+    /// as `|u1`.
     pub fn new(dtype: DType) -> StoredDType {
         StoredDType::ordered(dtype, ByteOrder::NATIVE)
     }
 
-    /// The same in little-endian order, as models have their elements.
+    /// Creates the type in little-endian order, as model files use it.
     pub fn little_endian(dtype: DType) -> StoredDType {
         StoredDType::ordered(dtype, ByteOrder::Little)
     }
 
-    /// The same type in little-endian order.
+    /// Returns this type in little-endian order.
     pub fn to_little_endian(&self) -> StoredDType {
         let (descr, byte_order) = (self.descr.replace('>', "<"), ByteOrder::Little);
         match self.byte_order {
@@ -76,7 +74,6 @@ impl StoredDType {
         }
     }
 
-    /// The same in this byte order.
     pub(crate) fn ordered(dtype: DType, byte_order: ByteOrder) -> StoredDType {
         let bits = bits_of(dtype);
         let kind = match bits {
@@ -97,7 +94,6 @@ impl StoredDType {
         StoredDType::stated(dtype, name, format!("'{sign}{kind}{width}'"), byte_order)
     }
 
-    /// A type of this name and numpy `descr`.
     pub(crate) fn stated(
         dtype: DType,
         name: String,
@@ -107,12 +103,12 @@ impl StoredDType {
         StoredDType { dtype, width: dtype.into(), name, descr, byte_order, values: Values::OfDType }
     }
 
-    /// A type of this name whose bits are those of the unsigned integers `bits`.
+    /// Creates a type with this name whose bits are unsigned integers.
     pub(crate) fn of_bits(bits: StoredDType, name: &str) -> StoredDType {
         StoredDType { name: name.to_owned(), values: Values::Unknown, ..bits }
     }
 
-    /// A type of so many bytes that mean nothing to a move.
+    /// Creates a type of uninterpreted bytes.
     pub(crate) fn opaque(
         width: usize,
         name: String,
@@ -122,35 +118,35 @@ impl StoredDType {
         StoredDType::stated(DType::Bytes(width), name, descr, byte_order)
     }
 
-    /// The same type, whose values are times.
     pub(crate) fn counting_time(self) -> StoredDType {
         StoredDType { values: Values::Times, ..self }
     }
 
-    /// The same type, packed in another order.
+    /// Returns this type with another bit order.
     ///
     /// # Errors
-    /// [`DTypeError::NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if elements of the type are not packed so, or not at all.
+    /// [`DTypeError::NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type is not packed, or not in this order.
     pub fn with_bit_order(self, order: BitOrder) -> Result<StoredDType, Error> {
         Ok(StoredDType { width: self.dtype.sub_byte(order)?, ..self })
     }
 
-    /// Whether this is numpy's type of so many bytes that mean nothing to it, which is also what it
-    /// makes of the types of `ml_dtypes`.
+    /// Returns whether this is numpy's void type (uninterpreted bytes), which numpy also stores for types of
+    /// `ml_dtypes`.
     pub(crate) fn is_void(&self) -> bool {
         self.descr == format!("'|{}'", self.name) && self.name.starts_with('V')
     }
 
-    /// Whether elements that numpy calls so are of this type where `ml_dtypes` wrote them: it calls
-    /// types of its own void, but for one that is a float of one byte.
+    /// Returns whether `stated` is how `ml_dtypes` stores this type: as void, but f8e5m2 as a float of one
+    /// byte.
     fn is_in_void(&self, stated: &StoredDType) -> bool {
         let is_own = bits_of(self.dtype) != self.dtype && self.width == stated.width;
         is_own && (stated.is_void() || self.dtype == DType::F8E5M2 && stated.name == "float8")
     }
 
-    /// This type in a file that states `stated`: in the file's byte order, with its `descr`.
-    /// `None` if the file states neither this type nor the one that its bits are written as, nor is
-    /// one of void elements as long, and not where the byte order is said to be another.
+    /// Returns this type with the byte order and `descr` of a file that states `stated`.
+    ///
+    /// `None` unless the file states this type, the type of its bits, or void elements of the same width;
+    /// also `None` if the byte orders contradict each other.
     pub(crate) fn in_file_of(&self, stated: &StoredDType) -> Option<StoredDType> {
         if self.byte_order != ByteOrder::NATIVE && self.byte_order != stated.byte_order {
             return None;
@@ -169,12 +165,12 @@ impl StoredDType {
         })
     }
 
-    /// The type, without its byte order or bit order.
+    /// Returns the type, without byte order or bit order.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// What a move needs to know: the bytes of an element, or how elements are packed.
+    /// Returns the bytes of an element, or how elements are packed.
     pub fn width(&self) -> Width {
         self.width
     }
@@ -183,22 +179,22 @@ impl StoredDType {
         self.byte_order
     }
 
-    /// The name for people: that of the [`DType`] if it has one, else numpy's: `U3` (characters),
-    /// `S3` and `V8` (bytes; `V` for structured types too), `datetime64[ns]`, `float128`.
+    /// Returns the name for messages: of the [`DType`] if it has one, else numpy's: `U3` (characters), `S3`
+    /// and `V8` (bytes; `V` also for structured types), `datetime64[ns]`, `float128`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The type as an .npy header describes it: a Python literal as numpy writes it, with the
-    /// byte order, and the names, titles, padding and subarrays of fields.
+    /// Returns the type as an .npy header describes it: a Python literal with byte order, and with names,
+    /// titles, padding and subarrays of fields.
     pub fn descr(&self) -> &str {
         &self.descr
     }
 
-    /// The number that the bytes of one element stand for: the magnitude of a complex one, NaN for
-    /// "not a time". A packed element is one byte here, its bits and zeros above them.
+    /// Returns the value of one element: the magnitude of a complex number, NaN for "not a time". A packed
+    /// element is one byte with zeros above its bits.
     ///
-    /// None for strings, structured types, void, extended precision and the 6-bit and FNUZ floats of
+    /// `None` for strings, structured types, void, extended precision and the 6-bit and FNUZ floats of
     /// .safetensors, and if `bytes` is not one element.
     pub fn value(&self, bytes: &[u8]) -> Option<f64> {
         if self.values == Values::Unknown {
@@ -247,8 +243,8 @@ impl StoredDType {
         })
     }
 
-    /// The number that the element at `offset` stands for, as a [`Layout`](trundle_core::Layout)
-    /// of `data` counts: see [`StoredDType::value`]. None also if the element lies outside `data`.
+    /// Returns the value of the element of `data` at `offset`, counted as in a
+    /// [`Layout`](trundle_core::Layout); see [`StoredDType::value`]. `None` also if it lies outside `data`.
     pub fn value_at(&self, data: &[u8], offset: usize) -> Option<f64> {
         match self.width {
             Width::Bytes(bytes) => self.value(data.get(offset..)?.get(..bytes)?),
@@ -259,8 +255,8 @@ impl StoredDType {
         }
     }
 
-    /// The integer that the bytes of one element stand for, as [`StoredDType::value`]. None for types
-    /// that hold no integers, and if `bytes` is not one element.
+    /// Returns the value of one element of an integer type, with arguments as for [`StoredDType::value`].
+    /// `None` for other types, and if `bytes` is not one element.
     pub fn integer(&self, bytes: &[u8]) -> Option<i128> {
         if self.values == Values::Unknown {
             return None;
@@ -281,11 +277,12 @@ impl StoredDType {
         })
     }
 
-    /// A buffer of one element that is this number, in the element's own byte order: see [`Scalar::element`]. Of what has
-    /// no [`StoredDType::value`] there is a 0 alone, whose bytes are 0.
+    /// Returns the bytes of one element with the value `number`, in this byte order; see [`Scalar::element`].
+    ///
+    /// Types without a [`StoredDType::value`] accept only 0, as zero bytes.
     ///
     /// # Errors
-    /// [`DTypeError::NoSuchElement`](trundle_core::DTypeError::NoSuchElement) if no element is this number.
+    /// [`DTypeError::NoSuchElement`](trundle_core::DTypeError::NoSuchElement) if no element has this value.
     pub fn of_number(&self, number: Scalar) -> Result<Vec<u8>, Error> {
         if self.values == Values::Unknown {
             let bytes = self.width.bytes(self.width.units());
@@ -299,34 +296,33 @@ impl StoredDType {
         }
     }
 
-    /// The units of time that the bytes of one element count; None for types that count none.
+    /// Returns the time of one element in units of the type; `None` for types that are not times.
     pub(crate) fn ticks(&self, bytes: &[u8]) -> Option<i64> {
         let counts = self.values == Values::Times;
         counts.then(|| self.bits(bytes).map(i64::from_le_bytes)).flatten()
     }
 
-    /// The type of the parts of elements, in the same byte order.
+    /// Returns the type of a part of an element, in the same byte order.
     pub(crate) fn with_dtype(&self, dtype: DType) -> StoredDType {
         StoredDType::ordered(dtype, self.byte_order)
     }
 
-    /// Whether bits stand for the same as those of `other`, of the same [`DType`].
+    /// Returns whether bits have the same meaning as in `other`, which has the same [`DType`].
     pub(crate) fn has_values_of(&self, other: &StoredDType) -> bool {
         self.values == other.values
     }
 
-    /// Whether the most significant byte of a number comes first.
     pub(crate) fn is_big_endian(&self) -> bool {
         self.byte_order == ByteOrder::Big
     }
 
-    /// The bits of a packed element; None unless `bytes` is one byte with zeros above them.
+    /// Returns the bits of a packed element; `None` unless `bytes` is one byte with zeros above them.
     fn code(&self, bytes: &[u8]) -> Option<u8> {
         let [code] = self.bits(bytes)?;
         self.width.packing().filter(|packing| code >> packing.bits() == 0).map(|_| code)
     }
 
-    /// `bytes` with the least significant one first; None unless there are `N`.
+    /// Returns `bytes` in little-endian order; `None` unless there are `N`.
     fn bits<const N: usize>(&self, bytes: &[u8]) -> Option<[u8; N]> {
         let mut bits: [u8; N] = bytes.try_into().ok()?;
         if self.byte_order == ByteOrder::Big {
@@ -336,7 +332,7 @@ impl StoredDType {
     }
 }
 
-/// The type whose elements the bits of a type are written as in .npy: itself, if .npy has it.
+/// Returns the type as which .npy stores the bits of a type: itself, if .npy has it.
 fn bits_of(dtype: DType) -> DType {
     match dtype {
         DType::BF16 => DType::U16,

@@ -1,4 +1,4 @@
-//! Texts in files: numpy's `U`, as many 4-byte characters for each as the longest has.
+//! Fixed-size strings: numpy's `U`, with 4 bytes for each character.
 
 use trundle_core::DType;
 
@@ -6,8 +6,8 @@ use crate::StoredDType;
 use crate::stored_dtype::ByteOrder;
 
 impl StoredDType {
-    /// Texts as elements of one size, in the machine's byte order, with their bytes; `None` if one
-    /// ends with NUL characters, which such elements do not keep.
+    /// Converts strings to elements as long as the longest, in the machine's byte order. `None` if a string
+    /// ends with NUL, which such elements cannot represent.
     pub fn of_strings<'a>(
         strings: impl IntoIterator<Item = &'a str> + Clone,
     ) -> Option<(StoredDType, Vec<u8>)> {
@@ -28,8 +28,8 @@ impl StoredDType {
         Some((StoredDType::opaque(4 * longest, format!("U{longest}"), descr, order), bytes))
     }
 
-    /// The strings that the bytes of elements hold; `None` if this is not a type of strings, or one is
-    /// not Unicode.
+    /// Returns the strings in the bytes of elements; `None` if the type is not a string type or a string is
+    /// not valid Unicode.
     pub fn strings(&self, bytes: &[u8]) -> Option<Vec<String>> {
         if !self.holds_strings() {
             return None;
@@ -48,13 +48,12 @@ impl StoredDType {
         bytes.chunks(self.dtype().width().max(1)).map(text).collect()
     }
 
-    /// Whether this is a type of strings.
+    /// Returns whether this is a string type.
     pub fn holds_strings(&self) -> bool {
         self.descr().get(2..3) == Some("U")
     }
 
-    /// Turns the bytes of elements into those of the same values with the least significant byte
-    /// first.
+    /// Converts the bytes of elements to little-endian.
     pub fn make_little_endian(&self, bytes: &mut [u8]) {
         let number = self.number_bytes();
         let has_order = !matches!(self.dtype(), DType::Bytes(_)) || self.holds_strings();

@@ -1,5 +1,4 @@
-//! The temporary files that outputs are written to, and what becomes of them if the program ends
-//! early.
+//! Temporary files of outputs, and their removal if the program ends early.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -11,50 +10,49 @@ use std::time::Duration;
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::Problem;
-use crate::lock::lock;
 use crate::temporary_name::{TemporaryName, random_tag};
 
-/// How often a file that somebody has is tried, and how long to wait between: who only looks whether
-/// it is in use has it for a moment.
+/// Attempts to lock a file, and the wait between them. A process that only tests the lock holds it for a
+/// moment.
 pub(crate) const LOCK_TRIES: u32 = 10;
 pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(5);
 
-/// How often the removal of a folder is tried in which other threads still write.
+/// Attempts to remove a folder into which other threads still write.
 const REMOVE_TRIES: usize = 10;
 
-/// A finished result that cannot get its name is kept under one of so many.
+/// Number of names for finished results that cannot be renamed.
 const FINISHED_NAMES: u32 = 100;
 
-/// The temporary files there are.
 static TEMPORARY_FILES: Mutex<Registry> =
     Mutex::new(Registry { files: BTreeMap::new(), stage: Stage::Writing });
 
 struct Registry {
-    /// Each file, and whether a later run can go on with it.
+    /// Path of each file, and whether a later run can resume it.
     files: BTreeMap<PathBuf, bool>,
     stage: Stage,
 }
 
-/// What this process does with its temporary files.
+/// Phase of this process with regard to its temporary files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Writing,
-    /// Renames whole files: see [`begin_finishing`].
+    /// Renames complete files: see [`begin_finishing`].
     Finishing,
-    /// Is about to end: see [`remove_temporary_files`]. No file may follow those that were removed.
+    /// About to end: see [`remove_temporary_files`]. No new file may be created.
     Removed,
 }
 
 fn registry() -> MutexGuard<'static, Registry> {
-    TEMPORARYlock(&_FILES)
+    crate::lock::lock(&TEMPORARY_FILES)
 }
 
-/// Removes the temporary files of all outputs that are not finished, for a program that is about to
-/// end by a signal, which drops nothing. Those outputs can no longer be finished, and no output can
-/// be begun any more. Returns whether [kept](TemporaryFile::keep) files stay.
+/// Removes the temporary files of all unfinished outputs, for a program that a signal is about to end.
 ///
-/// Returns `None` and removes nothing if outputs are [being renamed](begin_finishing): the program
-/// must go on then. Calls `ending` before the first removal.
+/// After that, no output can be finished or begun. Returns whether [kept](TemporaryFile::keep) files remain.
+/// Calls `ending` before the first removal.
+///
+/// Returns `None` and removes nothing if outputs are [being renamed](begin_finishing); the program must then
+/// continue.
 pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
     let mut registry = registry();
     if registry.stage == Stage::Finishing {
@@ -70,14 +68,14 @@ pub fn remove_temporary_files(ending: impl FnOnce()) -> Option<bool> {
     Some(registry.files.values().any(|kept| *kept))
 }
 
-/// Makes it too late for [`remove_temporary_files`]: the outputs are whole, and the next step renames
-/// the first of them. If the program ended between two renames, some outputs would be new and some
-/// old; if it ended after the last, a finished job would look like an interrupted one.
+/// Disables [`remove_temporary_files`] before complete outputs are renamed.
 ///
-/// This lasts until the process makes another temporary file.
+/// If the program ended between two renames, some outputs would be new and some old; if it ended after the
+/// last, a finished job would look like an interrupted one. Lasts until the process creates another temporary
+/// file.
 ///
 /// # Errors
-/// If the files are removed already.
+/// If the files are already removed.
 pub fn begin_finishing() -> io::Result<()> {
     let mut registry = registry();
     if registry.stage == Stage::Removed {
@@ -89,11 +87,11 @@ pub fn begin_finishing() -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what is at `path`, a folder with all that is in it. Threads that still write to it have nowhere
-/// to write to first, but for a file that is just being made.
+/// Removes the file or folder at `path`. A folder is renamed first, so that other threads create no new files
+/// in it.
 pub(crate) fn remove(path: &Path) {
     let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-    // If it cannot be removed there is nothing left to do.
+    // Removal is best effort.
     if !is_folder {
         let _ = fs::remove_file(path);
         return;
@@ -108,30 +106,31 @@ pub(crate) fn remove(path: &Path) {
     }
 }
 
-/// How long a thread waits for the end of a program that is about to end.
+/// Time for which a thread waits for the program to end.
 const END_WAIT: Duration = Duration::from_secs(10);
 
-/// Lets the thread wait for the end of a program that has [removed](remove_temporary_files) what it writes
-/// to: nothing is to be said of what fails because of that.
+/// Blocks until the program ends if it has [removed](remove_temporary_files) its files, so that the thread
+/// reports no errors about them.
 pub(crate) fn wait_for_end() {
     if registry().stage == Stage::Removed {
         std::thread::sleep(END_WAIT);
     }
 }
 
-/// A temporary file, which is removed when it is dropped, unless it is kept.
+/// A temporary file, removed on drop unless it is kept.
 #[derive(Debug)]
 pub struct TemporaryFile {
     file: NamedTempFile,
     entry: Entry,
 }
 
-/// The entry of a temporary file or folder among all of them, until this is dropped.
+/// The registration of a temporary file or folder; removed on drop.
 #[derive(Debug)]
 pub(crate) struct Entry(PathBuf);
 
 impl Entry {
-    /// What `make` makes at `path`, and its entry: no moment lies between the two, nor one for a removal.
+    /// Creates the file at `path` with `make` and registers it, atomically with regard to a removal of all
+    /// files.
     pub(crate) fn made<T>(
         path: &Path,
         kept: bool,
@@ -143,14 +142,13 @@ impl Entry {
         }
         registry.stage = Stage::Writing;
         let made = make()?;
-        // Wherever the program goes meanwhile.
+        // Absolute, in case the program changes its current folder.
         let path = std::path::absolute(path).map_err(creating)?;
         registry.files.insert(path.clone(), kept);
         Ok((made, Entry(path)))
     }
 
-    /// The end of it: what `last` does to it is done before or after a removal of all, and it is no longer
-    /// one of them.
+    /// Runs `last` and unregisters the file, atomically with regard to a removal of all files.
     pub(crate) fn ended<T>(&self, last: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
         let mut registry = registry();
         if registry.stage == Stage::Removed {
@@ -163,7 +161,6 @@ impl Entry {
         done
     }
 
-    /// Whether it is no longer one of them.
     pub(crate) fn is_ended(&self) -> bool {
         !registry().files.contains_key(&self.0)
     }
@@ -181,18 +178,17 @@ impl Drop for Entry {
     }
 }
 
-/// What a file at a place that others know is opened for.
+/// How to open a file that may exist from an earlier run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// To be written anew: what was there is lost.
+    /// Write it anew and discard its contents.
     Anew,
-    /// To be gone on with: it is there and stays as it is.
+    /// Resume it: it exists, and its contents are kept.
     Resumed,
 }
 
 impl TemporaryFile {
-    /// A new file in `folder` for the output that `output_tag` stands for, of a name that nothing
-    /// else has.
+    /// Creates a file with a unique name in `folder`, for the output with `output_tag`.
     pub(crate) fn new(
         folder: &Path,
         output_tag: &str,
@@ -202,18 +198,18 @@ impl TemporaryFile {
         TemporaryFile::tagged(folder, &random_tag(output_tag), ending, Begin::Anew, permissions)
     }
 
-    /// The path of a file in `folder` that a run with the same `tag` finds again.
+    /// Returns the path at which a later run with the same `tag` finds its file in `folder`.
     pub fn path_of(folder: &Path, tag: &str, ending: &str) -> PathBuf {
         folder.join(TemporaryName::of(tag, ending))
     }
 
-    /// The file of [`TemporaryFile::path_of`], for this process alone: it is locked. One that is gone
-    /// on with is [kept](TemporaryFile::keep). A new one has `permissions`, less what the process must
-    /// not give, or else those of a private file.
+    /// Opens and locks the file of [`TemporaryFile::path_of`].
+    ///
+    /// A resumed file is [kept](TemporaryFile::keep). A new file has `permissions` less the umask, by default
+    /// those of a private file.
     ///
     /// # Errors
-    /// [`Problem::Busy`] if another process has it, [`Problem::Io`] if it cannot be created or, to
-    /// be resumed, opened.
+    /// [`Problem::Busy`] if another process uses the file, [`Problem::Io`] if it cannot be created or opened.
     pub fn tagged(
         folder: &Path,
         tag: &str,
@@ -236,25 +232,24 @@ impl TemporaryFile {
         Ok(TemporaryFile { file, entry })
     }
 
-    /// The file, open for reading and writing.
+    /// Returns the file, open for reading and writing.
     pub fn file(&self) -> &File {
         self.file.as_file()
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// Lets it stay if the program ends before it is finished, since a later run can go on with it;
-    /// or no longer.
+    /// Sets whether the file remains if the program ends early, because a later run can resume it.
     pub fn keep(&mut self, kept: bool) {
         self.file.disable_cleanup(kept);
         self.entry.keep(kept);
     }
 
-    /// Gives it the name `place`, over what is there only if `overwrite` is set. If it cannot have
-    /// that, it is [kept](TemporaryFile::kept).
+    /// Renames the file to `place`. Replaces an existing file only if `overwrite` is set. If renaming fails,
+    /// the file is [kept](TemporaryFile::kept).
     pub(crate) fn persist(self, place: &Path, overwrite: bool) -> Result<(), Problem> {
         let TemporaryFile { mut file, entry } = self;
         file.disable_cleanup(false);
@@ -267,8 +262,7 @@ impl TemporaryFile {
         Err(TemporaryFile { file: error.file, entry }.kept(place, why))
     }
 
-    /// Lets it stay for good, as a whole result that cannot have the name `place` because of `why`,
-    /// under one that says so.
+    /// Keeps the file as a finished result that could not be renamed to `place` because of `why`.
     pub(crate) fn kept(self, place: &Path, why: Problem) -> Problem {
         let TemporaryFile { mut file, entry } = self;
         file.disable_cleanup(true);
@@ -290,7 +284,7 @@ impl TemporaryFile {
     }
 }
 
-/// The file at `path`, which no other process has. It is no link that somebody else has put there.
+/// Opens and locks the file at `path`, without following a link that another user may have put there.
 fn open_locked(
     path: &Path,
     begin: Begin,
@@ -302,10 +296,10 @@ fn open_locked(
     {
         use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 
-        /// For the eyes of nobody else; and to be opened again by whoever goes on with it.
+        /// Only this user may access it, and a later run of this user must be able to reopen it.
         const PRIVATE: u32 = 0o600;
         options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
-        // The system takes from it what the process must not give.
+        // The system applies the umask.
         options.mode(permissions.map_or(0, PermissionsExt::mode) | PRIVATE);
     }
     #[cfg(not(unix))]
@@ -313,17 +307,17 @@ fn open_locked(
     loop {
         let file = options.open(path).map_err(creating)?;
         lock(&file)?;
-        // Whoever had it before may just have given it its final name.
+        // The previous owner of the lock may have renamed the file.
         if is_at(&file, path) {
             return Ok(file);
         }
     }
 }
 
-/// Takes a file or a folder for this process alone.
+/// Locks a file or folder for this process.
 ///
 /// # Errors
-/// [`Problem::Busy`] if another process has it.
+/// [`Problem::Busy`] if another process has locked it.
 pub(crate) fn lock(file: &File) -> Result<(), Problem> {
     let mut tries = 0;
     loop {
@@ -333,13 +327,13 @@ pub(crate) fn lock(file: &File) -> Result<(), Problem> {
                 std::thread::sleep(LOCK_WAIT);
             }
             Err(fs::TryLockError::WouldBlock) => return Err(Problem::Busy),
-            // Where files cannot be locked, two runs at once are the user's to avoid.
+            // Without locks, users must not run two jobs at once.
             Ok(()) | Err(fs::TryLockError::Error(_)) => return Ok(()),
         }
     }
 }
 
-/// The names under which a whole result is kept that was a temporary file at `path`.
+/// Returns the names for a finished result with the temporary name `path`.
 pub(crate) fn finished_names(path: &Path) -> impl Iterator<Item = PathBuf> + use<'_> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     (1..=FINISHED_NAMES).map(move |number| {
@@ -348,12 +342,11 @@ pub(crate) fn finished_names(path: &Path) -> impl Iterator<Item = PathBuf> + use
     })
 }
 
-/// The path of a temporary file of an output at `place`, given as that of the output is.
+/// Returns the path of a temporary file, with the folder written as in `place`.
 pub(crate) fn shown_beside(place: &Path, temporary: &Path) -> PathBuf {
     place.with_file_name(temporary.file_name().unwrap_or_default())
 }
 
-/// Whether `path` still leads to this file.
 #[cfg(unix)]
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

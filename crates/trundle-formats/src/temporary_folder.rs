@@ -1,4 +1,4 @@
-//! The temporary folders that outputs are written to which are folders.
+//! Temporary folders for outputs that are folders.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,24 +9,23 @@ use crate::format::FolderFormat;
 use crate::temporary_file::{Entry, creating, finished_names, is_at, lock, remove, shown_beside};
 use crate::temporary_name::TemporaryName;
 
-/// How often a folder is made anew that another process has removed, since it was looked at.
+/// Attempts to create a folder while other processes remove it.
 const TRIES: usize = 10;
 
-/// A temporary folder, which is removed with all that is in it when it is dropped.
+/// A temporary folder, removed with its contents on drop.
 #[derive(Debug)]
 pub(crate) struct TemporaryFolder {
     path: PathBuf,
-    /// The folder, for this process alone as long as it is open; none where folders cannot be opened.
+    /// The folder, open with an exclusive lock; `None` where folders cannot be opened.
     own: Option<File>,
     entry: Entry,
 }
 
 impl TemporaryFolder {
-    /// A new folder of a name that a later run with the same `tag` would give to its own, for this process
-    /// alone. What an earlier one left there is removed.
+    /// Creates and locks the folder for this `tag`, removing the folder of an earlier run with the same tag.
     ///
     /// # Errors
-    /// [`Problem::Busy`] if another process has it, [`Problem::Io`] if it cannot be created.
+    /// [`Problem::Busy`] if another process uses the folder, [`Problem::Io`] if it cannot be created.
     pub(crate) fn new(folder: &Path, tag: &str, ending: &str) -> Result<TemporaryFolder, Problem> {
         let path = folder.join(TemporaryName::of(tag, ending));
         for _ in 0..TRIES {
@@ -44,28 +43,27 @@ impl TemporaryFolder {
         Err(Problem::Busy)
     }
 
-    /// Where it is.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// [`sync_below`] of it.
+    /// Calls [`sync_below`] for the folder.
     ///
     /// # Errors
-    /// If it cannot be written there.
+    /// If the data cannot be written to disk.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.own.as_ref().map_or(Ok(()), sync_below)
     }
 
-    /// Gives it the name `place`, in the place of what is there only if `overwrite` is set, and of a folder
-    /// only if it is of the same format. If it cannot have that, it is kept under another.
+    /// Renames the folder to `place` like [`rename_to_place`], and removes what it replaces. If renaming
+    /// fails, keeps the result under another name.
     pub(crate) fn persist(
         self,
         place: &Path,
         overwrite: bool,
         format: FolderFormat,
     ) -> Result<(), Problem> {
-        // No signal comes between two names.
+        // `ended` holds off signals during the rename.
         let renamed = self.entry.ended(|| {
             let renamed = rename_to_place(&self.path, place, overwrite, format);
             renamed.map_err(|why| kept(&self.path, place, why))
@@ -76,7 +74,6 @@ impl TemporaryFolder {
         Ok(())
     }
 
-    /// Whether it is still where it was made.
     fn is_there(&self) -> bool {
         self.own.as_ref().is_none_or(|own| is_at(own, &self.path))
     }
@@ -90,7 +87,7 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// The new folder at `path`, taken for this process alone; none if it is another one by now.
+/// Opens and locks the new folder at `path`; `None` if another process has replaced it.
 #[cfg(unix)]
 fn taken(path: &Path) -> Result<Option<Option<File>>, Problem> {
     let own = match File::open(path) {
@@ -101,13 +98,12 @@ fn taken(path: &Path) -> Result<Option<Option<File>>, Problem> {
     Ok(is_at(&own, path).then_some(Some(own)))
 }
 
-/// Folders cannot be locked: two runs at once are the user's to avoid.
+/// Folders cannot be locked on this system; users must not run two jobs at once.
 #[cfg(not(unix))]
 fn taken(_: &Path) -> Result<Option<Option<File>>, Problem> {
     Ok(Some(None))
 }
 
-/// Removes what an earlier run left at `path`.
 fn remove_earlier(path: &Path) -> Result<(), Problem> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.is_dir() => {
@@ -130,8 +126,8 @@ fn renaming(source: io::Error) -> Problem {
     Problem::Io { doing: RENAME, source }
 }
 
-/// Waits until all that is in a folder would survive a power failure. On other systems than Linux, each file was
-/// written out to the disk when it was written.
+/// Waits until everything in a folder would survive a power failure. On systems other than Linux, each file
+/// was synced when it was written.
 pub(crate) fn sync_below(folder: &File) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::fs::syncfs(folder)?;
@@ -140,8 +136,8 @@ pub(crate) fn sync_below(folder: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the folder at `path` the name `place`, in the place of what is there only if `overwrite` is set, and
-/// of a folder only if it is of the same format; says where that is now.
+/// Renames the folder at `path` to `place`. Replaces an existing file or folder only if `overwrite` is set, a
+/// folder only by one of the same format; returns its new path.
 pub(crate) fn rename_to_place(
     path: &Path,
     place: &Path,
@@ -155,7 +151,7 @@ pub(crate) fn rename_to_place(
     }
 }
 
-/// Gives the folder at `path` the name `place`, where nothing is.
+/// Renames the folder at `path` to `place`, which does not exist.
 fn rename_to_new(path: &Path, place: &Path) -> Result<(), Problem> {
     #[cfg(target_os = "linux")]
     {
@@ -170,7 +166,7 @@ fn rename_to_new(path: &Path, place: &Path) -> Result<(), Problem> {
     fs::rename(path, place).map_err(renaming)
 }
 
-/// Puts the folder at `path` in the place of what is at `place`, and says where that is now.
+/// Exchanges the folder at `path` with what exists at `place`; returns the latter's new path.
 fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, Problem> {
     let found = fs::symlink_metadata(place).map_err(renaming)?;
     let is_replaced = |at: &Path| match fs::symlink_metadata(at) {
@@ -189,7 +185,7 @@ fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, 
         match swapped() {
             Err(error) if cannot(error) => {}
             Err(error) => return Err(renaming(error.into())),
-            // Something else may have come to the place since.
+            // `place` may have been replaced since it was checked.
             Ok(()) => match is_replaced(path) {
                 Ok(()) => return Ok(path.to_owned()),
                 Err(why) => {
@@ -199,21 +195,21 @@ fn exchange(path: &Path, place: &Path, format: FolderFormat) -> Result<PathBuf, 
             },
         }
     }
-    // Where two names cannot be exchanged, nothing is at the place for a moment. What was there has a name
-    // then that nobody takes for something to be removed.
+    // Without an atomic exchange, `place` is missing for a moment. The old folder is kept under a name that
+    // no process removes.
     let aside = free_name(path).ok_or_else(|| renaming(io::ErrorKind::AlreadyExists.into()))?;
     fs::rename(place, &aside).map_err(renaming)?;
     match fs::rename(path, place).map_err(renaming) {
         Ok(()) => Ok(aside),
         Err(why) => {
-            // Back to where it was.
+            // Restore the old folder.
             fs::rename(&aside, place).map_err(renaming)?;
             Err(why)
         }
     }
 }
 
-/// Whether a system or a file system does not know the way in which something was to be renamed.
+/// Returns whether the kernel or file system lacks the requested kind of rename.
 #[cfg(target_os = "linux")]
 fn cannot(error: rustix::io::Errno) -> bool {
     use rustix::io::Errno;
@@ -221,8 +217,7 @@ fn cannot(error: rustix::io::Errno) -> bool {
     matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP)
 }
 
-/// Lets the folder at `path` stay for good, as a whole result that cannot have the name `place` because of
-/// `why`, under one that says so.
+/// Keeps the folder at `path` as a finished result that could not be renamed to `place` because of `why`.
 fn kept(path: &Path, place: &Path, why: Problem) -> Problem {
     let renamed = free_name(path).filter(|finished| fs::rename(path, finished).is_ok());
     let path = renamed.unwrap_or_else(|| path.to_owned());
@@ -232,7 +227,6 @@ fn kept(path: &Path, place: &Path, why: Problem) -> Problem {
     }
 }
 
-/// A name for a finished result that nothing has.
 fn free_name(path: &Path) -> Option<PathBuf> {
     finished_names(path).find(|path| fs::symlink_metadata(path).is_err())
 }

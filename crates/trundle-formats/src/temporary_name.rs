@@ -1,41 +1,41 @@
-//! The names of temporary files, which tell for what output they are.
+//! Names of temporary files, which identify their output and run.
 
 use std::ffi::OsStr;
 use std::fmt;
 
 use crate::crc32;
 
-/// What they begin with.
+/// Prefix of all names.
 const PREFIX: &str = ".trundle-";
 
-/// The most bytes that stand for the output's name, so that all names stay below the limits of file
-/// systems: 255 bytes on most, 143 on some that encrypt.
+/// Longest output tag, in bytes. Names stay below the limits of file systems: 255 bytes, or 143 with some
+/// encryption.
 const NAME_BYTES: usize = 90;
 
-/// Stands before the CRC-32 of a name that was cut. No escape reads so.
+/// Separates a cut name from its CRC-32. No escape sequence looks like this.
 const CUT: &str = "%~";
 
-/// The least and the most letters and digits that tell the runs to one output apart.
+/// Allowed lengths of the part that identifies a run.
 const PLAN_LETTERS: std::ops::RangeInclusive<usize> = 16..=64;
 
 /// The name of a temporary file: `.trundle-OUTPUT-PLAN.ENDING`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemporaryName {
-    /// What stands for the output: its name, escaped, and shortened with a CRC-32 where it is long.
+    /// The output tag: the output's name, escaped, and cut with a CRC-32 if it is long.
     pub output: String,
-    /// What tells the runs to one output apart.
+    /// Letters and digits that identify the run.
     pub plan: String,
-    /// What the file is: `part`, `pass0`, `journal`, `tasks`, `finished` or `check`.
+    /// Role of the file: `part`, `pass0`, `journal`, `tasks`, `finished` or `check`.
     pub ending: String,
 }
 
 impl TemporaryName {
-    /// The name of a file of the run that `tag` stands for: `OUTPUT-PLAN`.
+    /// Returns the name of a file of the run with this `tag` (`OUTPUT-PLAN`).
     pub(crate) fn of(tag: &str, ending: &str) -> String {
         format!("{PREFIX}{tag}.{ending}")
     }
 
-    /// Reads a name; `None` if it is not one that this program gives.
+    /// Parses a file name; `None` if this program does not create such names.
     pub fn parse(name: &OsStr) -> Option<TemporaryName> {
         let (tag, ending) = name.to_str()?.strip_prefix(PREFIX)?.rsplit_once('.')?;
         let (output, plan) = tag.rsplit_once('-')?;
@@ -54,13 +54,13 @@ impl TemporaryName {
         })
     }
 
-    /// What the files of one run have in common: `OUTPUT-PLAN`.
+    /// Returns the common part of the names of one run: `OUTPUT-PLAN`.
     pub fn tag(&self) -> String {
         format!("{}-{}", self.output, self.plan)
     }
 
-    /// The name of the output, for people: bytes that are no text are replaced, and `...` stands for
-    /// what was too long.
+    /// Returns the name of the output, for messages. Bytes that are not UTF-8 are replaced, and `...` marks a
+    /// name that was cut.
     pub fn output_name(&self) -> String {
         let (kept, end) = match self.output.rsplit_once(CUT) {
             Some((kept, _)) => (kept, "..."),
@@ -86,19 +86,20 @@ impl fmt::Display for TemporaryName {
     }
 }
 
-/// The tag of a run to the output that `output_tag` stands for, which no other run has.
+/// Returns a unique tag for a run to the output with `output_tag`.
 pub(crate) fn random_tag(output_tag: &str) -> String {
     use std::hash::{BuildHasher, Hasher};
 
-    // Each of these has keys of its own, which are random; but for those of two processes that one has forked.
+    // Each `RandomState` has new random keys, except in two processes forked from one; hence the process id.
     let mut random = std::collections::hash_map::RandomState::new().build_hasher();
     random.write_u32(std::process::id());
     format!("{output_tag}-{:016x}", random.finish())
 }
 
-/// What stands for the output of this file name in the names of its temporary files: the name
-/// itself. Bytes that are no text, control characters and `%` are `%` and two digits; of a name that
-/// is too long there is the beginning, and a CRC-32 of all of it.
+/// Returns the output tag for a file name, as used in the names of temporary files.
+///
+/// Control characters, `%` and invalid UTF-8 become `%` and two hexadecimal digits. A long name is cut and
+/// ends with the CRC-32 of the whole name.
 pub(crate) fn output_tag(name: &OsStr) -> String {
     let bytes = name.as_encoded_bytes();
     let mut tag = String::with_capacity(bytes.len());

@@ -17,16 +17,16 @@ use crate::{
     Annotations, Blob, Error, FORMATS, Format, Header, Problem, Progress, TensorHint, Unreadable,
 };
 
-/// A file of tensors: what it holds is known, the data is read when it is asked for.
+/// An open file of tensors. The headers are read on opening, data on request.
 pub struct TensorFile {
-    /// What messages call it.
+    /// Name of the file in messages.
     file: String,
     format: &'static Format,
     contents: Box<dyn Contents>,
 }
 
-/// The format of a file by its first bytes; .npy for a stream of which they tell nothing. A file that
-/// is compressed as a whole is refused.
+/// Guesses the format from the first bytes of a file; .npy for a stream of unknown format. Compressed files
+/// are refused.
 fn guessed(source: &mut Source, hint: &TensorHint) -> Result<Option<&'static Format>, Problem> {
     let first = source.peek(FIRST_BYTES)?;
     let format = Format::of_start(&first, hint);
@@ -44,28 +44,30 @@ impl fmt::Debug for TensorFile {
 }
 
 impl TensorFile {
-    /// Reads what the file at `path` holds, in the format of its ending. Where no format has the
-    /// ending, as none has that of `-`, which is stdin, the first bytes tell the format.
+    /// Opens the file at `path` in the format of its ending, and reads its headers.
+    ///
+    /// If the ending is unknown, or `path` is `-` (stdin), the first bytes determine the format.
     ///
     /// # Errors
-    /// [`Error`] if the file cannot be read, neither ending nor bytes tell a format, or it is
-    /// malformed, not supported or too short for what it claims to hold.
+    /// [`Error`] if the file cannot be read, its format is unknown, or it is malformed, unsupported or
+    /// truncated.
     pub fn open(path: &Path) -> Result<TensorFile, Error> {
         TensorFile::open_as(path, &TensorHint::default())
     }
 
-    /// The same, of a file whose tensor is known to be what `hint` says.
+    /// Opens the file like [`TensorFile::open`], with a description of what its format does not state.
     ///
     /// # Errors
-    /// As [`TensorFile::open`], and if the hint lacks something that the file does not
-    /// state, or the file does not hold what it says.
+    /// As [`TensorFile::open`], and if `hint` lacks something that the file does not state, or contradicts
+    /// the file.
     pub fn open_as(path: &Path, hint: &TensorHint) -> Result<TensorFile, Error> {
         TensorFile::open_from(Format::of_ending(path), hint, path)
     }
 
-    /// The same in this format, whatever the ending; by its first bytes if there is none. A file
-    /// whose tensor is described, or that has an offset, and that does not begin as one of numpy's
-    /// is then raw bytes. A stream of which nothing is known is taken for .npy.
+    /// Opens the file in the given format. `None` selects the format by the first bytes.
+    ///
+    /// With an offset in the hint, the file is then read as raw bytes. So is a file that no format recognises, if
+    /// the hint has a type or shape. Any other stream of unknown format is read as .npy.
     ///
     /// # Errors
     /// As [`TensorFile::open_as`].
@@ -94,7 +96,7 @@ impl TensorFile {
         Ok(TensorFile { file: file_name(path, "stdin"), format, contents })
     }
 
-    /// Reads what the file at `path` holds in `format`; messages name `shown`.
+    /// Opens the file at `path` in `format`. Messages name `shown`.
     pub(crate) fn open_in(
         format: &'static Format,
         hint: &TensorHint,
@@ -107,12 +109,11 @@ impl TensorFile {
         Ok(TensorFile { file: file_name(shown, "stdin"), format, contents })
     }
 
-    /// Reads what comes out of `reader`, once and from front to back. `name` names it in messages,
-    /// and its tensor if it holds one without a name.
+    /// Reads a file from `reader`, from front to back. `name` is used in messages and for unnamed tensors.
     ///
     /// # Errors
-    /// As [`TensorFile::open_as`]; that the data is too short is seen when it is loaded. Formats
-    /// that are read from their end, .npz and .pt, are refused.
+    /// As [`TensorFile::open_as`], except that truncated data is detected only when it is loaded. Formats
+    /// that are read from their end (.npz and .pt) are refused.
     pub fn from_reader(
         format: &'static Format,
         hint: &TensorHint,
@@ -122,8 +123,7 @@ impl TensorFile {
         TensorFile::from_source(format, hint, Source::stream(name, Box::new(reader)))
     }
 
-    /// Reads a file that is in memory already. `name` names it in messages, and its tensor if it
-    /// holds one without a name.
+    /// Reads a file in memory. `name` is used in messages and for unnamed tensors.
     ///
     /// # Errors
     /// As [`TensorFile::open_as`].
@@ -148,41 +148,41 @@ impl TensorFile {
         }
     }
 
-    /// The format it is read in.
+    /// Returns the format of the file.
     pub fn format(&self) -> &'static Format {
         self.format
     }
 
-    /// Each tensor it holds, in the order of the data.
+    /// Returns the headers of all tensors, in the order of their data.
     pub fn headers(&self) -> &[Header] {
         &self.contents.listing().headers
     }
 
-    /// What else it has, of which nothing but the name can be told: members of an .npz that hold
-    /// Python objects, or are no .npy files, quantised tensors of a .gguf. A file in which there is
-    /// nothing else is refused.
+    /// Returns the entries that are not readable tensors: members of an .npz with Python objects or in
+    /// another format, and quantised tensors of a .gguf. A file without any readable tensor is refused on
+    /// opening.
     pub fn unreadable(&self) -> &[Unreadable] {
         &self.contents.listing().unreadable
     }
 
-    /// Reads a stream, of which nothing but the headers is wanted, on to its end: whoever writes to
-    /// it is not cut off, and it is known to be whole. Of a file, that is known.
+    /// Reads a stream to its end, which spares its writer a broken pipe, and checks that it is complete. Does
+    /// nothing for files.
     ///
     /// # Errors
-    /// [`Error`] if it cannot be read, or its data is too short.
+    /// [`Error`] if the stream cannot be read or is truncated.
     pub fn read_on(&mut self) -> Result<(), Error> {
         let read = self.contents.read_on();
         read.map_err(|problem| Error { file: self.file.clone(), problem })
     }
 
-    /// Pairs of strings that it keeps beside its tensors, in order: `__metadata__` of .safetensors,
-    /// and what other formats have in its place.
+    /// Returns the metadata of the file as pairs of strings, in order: `__metadata__` of .safetensors, and
+    /// the equivalent in other formats.
     pub fn metadata(&self) -> &[(String, String)] {
         &self.contents.listing().metadata
     }
 
-    /// The annotations of the tensor at `index`. The file's metadata is among the attributes if the tensor is the
-    /// whole file.
+    /// Returns the annotations of the tensor at `index`. Those of a whole-file tensor include the file's
+    /// metadata.
     ///
     /// # Panics
     /// If `index` is not below the number of headers.
@@ -196,30 +196,30 @@ impl TensorFile {
         Annotations { attributes: Value::Object(all).to_string(), ..own.clone() }
     }
 
-    /// What it says as a whole and its reader cannot hold, as messages call it;
-    /// [`Annotations::unread`](crate::Annotations::unread) has the same of each tensor.
+    /// Describes metadata of the whole file that the reader could not represent. For single tensors, see
+    /// [`Annotations::unread`](crate::Annotations::unread).
     pub fn unread(&self) -> &[String] {
         &self.contents.listing().unread
     }
 
-    /// The regular file or the bytes in memory that it is read from, `None` for a stream: for reads
-    /// at a [`Header::data_offset`], which see no CRC-32.
+    /// Returns the file or memory for reads at a [`Header::data_offset`]; `None` for a stream. Such reads do
+    /// not check CRC-32 values.
     pub fn blob(&self) -> Option<&dyn Blob> {
         self.contents.blob()
     }
 
-    /// Whether the file has CRC-32 of the data, which [`TensorFile::load`] and
-    /// [`TensorFile::copy_to`] compare.
+    /// Returns whether the file has CRC-32 values of the data, which [`TensorFile::load`] and
+    /// [`TensorFile::copy_to`] check.
     pub fn has_crc32(&self) -> bool {
         self.contents.has_crc32()
     }
 
-    /// The data of the tensor at `index` of [`TensorFile::headers`], exactly as long as its header
-    /// says. `progress` is told the bytes read so far.
+    /// Reads the data of the tensor at `index` of [`TensorFile::headers`]. Calls `progress` with the bytes
+    /// read so far.
     ///
     /// # Errors
-    /// [`Error`] if the data cannot be read, is too short or does not fit the memory, is not what
-    /// its CRC-32 says, or is behind what was read already of a stream.
+    /// [`Error`] if the data cannot be read, is truncated, does not fit into memory or has a wrong CRC-32, or
+    /// if a stream has already passed it.
     ///
     /// # Panics
     /// If `index` is not below the number of headers.
@@ -228,12 +228,11 @@ impl TensorFile {
         loaded.map_err(|problem| Error { file: self.file.clone(), problem })
     }
 
-    /// The same data, passed on to `out` from front to back in parts: it takes less than a
-    /// megabyte of memory, however long the data is.
+    /// Copies the data of the tensor to `out` in parts, using less than a megabyte of memory.
     ///
     /// # Errors
-    /// As [`TensorFile::load`], and if `out` does not take it. What is wrong with a CRC-32 or the
-    /// end of the data is known only after `out` has taken all of it.
+    /// As [`TensorFile::load`], and if `out` fails. A wrong CRC-32 or truncated data is detected only after
+    /// all data was written to `out`.
     ///
     /// # Panics
     /// If `index` is not below the number of headers.

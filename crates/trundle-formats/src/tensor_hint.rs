@@ -1,40 +1,42 @@
-//! What a caller says of a file that does not say it itself.
+//! What a caller knows about a file that the file does not state.
 
 use trundle_core::{Shape, Width};
 
 use crate::{Header, Order, Problem, StoredDType};
 
-/// What is known of the tensor in a file beside what the file states. The default is nothing.
+/// Describes a tensor beyond what its file states.
 ///
-/// Raw bytes state nothing: they need the element type and the shape. An .npy file may hold the
-/// bits of a type that it cannot state; it is then read as `element`, if its own type is the one
-/// that [`StoredDType::new`] describes it as. Packed elements are a 1-D array of bytes there, and need
-/// their shape too. In a file of several tensors it describes each that it fits.
+/// - Raw bytes need an element type and a shape.
+/// - An .npy file may store the bits of a type that it cannot state. It is read as `element` if its own type
+///   is the one with which [`StoredDType::new`] stores that type. Packed elements are stored as a 1-D array
+///   of bytes and need a shape too.
+/// - In a file of several tensors, the hint applies to each tensor that it fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TensorHint {
-    /// The type of the elements.
+    /// Element type.
     pub element: Option<StoredDType>,
-    /// The sizes of the axes.
+    /// Sizes of the axes.
     pub shape: Option<Shape>,
-    /// The axis whose size is the one that fills the file, whatever size it has in `shape`.
+    /// Axis whose size is computed from the length of the file. Its size in `shape` is ignored.
     pub free_axis: Option<usize>,
-    /// Where raw data begins, in bytes from the start of the file. Without it the file is the data
-    /// and no more; with it, also with 0, what follows the data is ignored.
+    /// Offset of raw data from the start of the file, in bytes. With an offset, even 0, bytes after the data
+    /// are ignored. Without one, the file must be exactly as long as the data.
     pub offset: Option<u64>,
 }
 
 impl TensorHint {
-    /// All that there is to say of a tensor that begins its file.
+    /// Creates a full description of raw data at the start of its file.
     pub fn of(element: &StoredDType, shape: &Shape) -> TensorHint {
         let (element, shape) = (Some(element.clone()), Some(shape.clone()));
         TensorHint { element, shape, ..TensorHint::default() }
     }
 
-    /// The sizes of the axes of raw elements that fill so many bytes; `None` if nothing is said of
-    /// them. What is left of the bytes is less than an element along the free axis.
+    /// Returns the sizes of the axes of raw data with `bytes` bytes, if the hint has a shape. A rest smaller
+    /// than one step along the free axis is ignored.
     ///
     /// # Errors
-    /// [`Problem::HintMissing`] if one is free and the bytes are unknown or the others make none.
+    /// [`Problem::HintDiffers`] if an axis is free and `bytes` is unknown or the other sizes make the tensor
+    /// empty.
     pub(crate) fn shape_in(
         &self,
         element: &StoredDType,
@@ -62,13 +64,13 @@ impl TensorHint {
         Ok(Some(Shape::new(sizes)?))
     }
 
-    /// Whether a tensor of this shape is as described.
+    /// Returns whether the shape of a file fits this description.
     fn agrees_with(&self, shape: &Shape, stated: &Shape) -> bool {
         let agrees = |(axis, (size, stated))| Some(axis) == self.free_axis || size == stated;
         shape.rank() == stated.rank() && shape.iter().zip(stated.iter()).enumerate().all(agrees)
     }
 
-    /// The shape as it was given, with -1 for the size that is free.
+    /// Formats the shape as it was given, with -1 for the free axis.
     fn shown(&self, shape: &Shape) -> String {
         let size = |(axis, size): (usize, &usize)| match self.free_axis {
             Some(free) if free == axis => "-1".to_owned(),
@@ -77,11 +79,11 @@ impl TensorHint {
         format!("[{}]", shape.iter().enumerate().map(size).collect::<Vec<_>>().join(", "))
     }
 
-    /// What `stated`, as a file that states type and shape has it, is by this hint.
+    /// Applies the hint to the header of a file that states type and shape.
     ///
     /// # Errors
-    /// [`Problem::HintDiffers`] where the file contradicts it, [`Problem::HintMissing`] for
-    /// packed elements without a shape, [`Problem::Offset`].
+    /// [`Problem::HintDiffers`] if the file contradicts the hint, [`Problem::HintMissing`] for packed
+    /// elements without a shape, [`Problem::Offset`] if the hint has an offset.
     pub(crate) fn apply(&self, stated: Header) -> Result<Header, Problem> {
         if self.offset.is_some() {
             return Err(Problem::Offset);
@@ -101,11 +103,10 @@ impl TensorHint {
         }
     }
 
-    /// The same for the tensors of a file that can hold several: each that this fits is as it says,
-    /// and the others are as they are stated.
+    /// Applies the hint to each tensor of a file that it fits. The others are unchanged.
     ///
     /// # Errors
-    /// As [`TensorHint::apply`] says of the first, if this fits none.
+    /// As [`TensorHint::apply`] for the first tensor, if the hint fits none.
     pub(crate) fn apply_to_any(&self, stated: Vec<Header>) -> Result<Vec<Header>, Problem> {
         if *self == TensorHint::default() {
             return Ok(stated);
@@ -129,10 +130,11 @@ impl TensorHint {
         }
     }
 
-    /// The same of tensors in chunks, whose sizes and widths are those of their chunks.
+    /// Applies the hint to chunked tensors, whose shapes and element widths it cannot change.
     ///
     /// # Errors
-    /// As [`TensorHint::apply_to_any`], and [`Problem::HintDiffers`] if this would give one others.
+    /// As [`TensorHint::apply_to_any`], and [`Problem::HintDiffers`] if the hint would change a shape or
+    /// width.
     #[cfg(any(feature = "zarr", feature = "hdf5"))]
     pub(crate) fn apply_to_chunked(&self, stated: &[Header]) -> Result<Vec<Header>, Problem> {
         let described = self.apply_to_any(stated.to_vec())?;
@@ -153,7 +155,7 @@ impl TensorHint {
         Ok(described)
     }
 
-    /// The tensor whose packed elements are the bytes of `stated`.
+    /// Interprets the bytes of `stated` as packed elements.
     fn unpack(&self, element: &StoredDType, stated: &Header) -> Result<Header, Problem> {
         let (element, name) = (in_file_of(element, stated)?, element.name());
         let bytes = stated.data_bytes as u64;

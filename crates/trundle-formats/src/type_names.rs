@@ -1,11 +1,11 @@
-//! Element types by the names that they have elsewhere.
+//! Element types by name.
 
 use trundle_core::DType;
 
 use crate::literal::Literal;
 use crate::{Problem, Shown, StoredDType, numpy_dtype};
 
-/// What libraries call our types, in small letters.
+/// Names of types in other libraries, in lower case.
 const SYNONYMS: [(&str, DType); 38] = [
     ("bool", DType::Boolean),
     ("bool8", DType::Boolean),
@@ -47,7 +47,7 @@ const SYNONYMS: [(&str, DType); 38] = [
     ("float4e2m1", DType::F4E2M1),
 ];
 
-/// What numpy calls a type and what is another one here, or what others do not agree on.
+/// Ambiguous names, and what to write instead.
 const UNSURE: [(&str, &str); 6] = [
     ("f2", "'<f2' or f16"),
     ("f4", "'<f4', f32 or f4e2m1"),
@@ -58,12 +58,11 @@ const UNSURE: [(&str, &str); 6] = [
 ];
 
 impl StoredDType {
-    /// The type of this name: ours (`f32`, `i4`, `bytes12`), that of a library in letters of any
-    /// size (`float32`, `bfloat16`, `F8_E4M3`), or numpy's with a byte order (`<f4`,
-    /// `>i2`, `|u1`, `<U3`).
+    /// Returns the type with this name: ours (`f32`, `i4`, `bytes12`), one of another library in any case
+    /// (`float32`, `bfloat16`, `F8_E4M3`), or numpy's with a byte order (`<f4`, `>i2`, `|u1`, `<U3`).
     ///
     /// # Errors
-    /// What is wrong with the name, as a message.
+    /// A message that says what is wrong with the name.
     pub fn named(name: &str) -> Result<StoredDType, String> {
         let name = name.trim().trim_matches(['\'', '"']);
         let shown = Shown(name);

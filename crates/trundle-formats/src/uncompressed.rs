@@ -1,4 +1,4 @@
-//! Files whose data stands in them as it is.
+//! Files with uncompressed data.
 
 use std::io::Write;
 
@@ -6,12 +6,12 @@ use crate::contents::{Contents, Listing};
 use crate::source::{Source, copy};
 use crate::{Blob, Header, Problem, Progress, Unreadable};
 
-/// What such a file holds: tensors whose data lies one behind the other, to the end or to a rest.
+/// Contents of such a file: the tensors' data in order, perhaps followed by other bytes.
 pub(crate) struct Uncompressed {
     listing: Listing,
     source: Source,
-    /// Where all the data begins, in bytes from the start of the file, and how many it has, with what
-    /// lies between that of two tensors.
+    /// Offset at which the data of the first tensor begins, and the bytes from there to the end of the last
+    /// tensor's data.
     start: u64,
     bytes: u64,
     rest: Rest,
@@ -20,18 +20,18 @@ pub(crate) struct Uncompressed {
 /// What may follow the data.
 #[derive(Clone, Copy)]
 pub(crate) enum Rest {
-    /// Anything, which is ignored.
+    /// Anything; it is ignored.
     Ignored,
-    /// Nothing. What is wrong otherwise, from the bytes of the data and those that were found.
+    /// Nothing. The function creates the error from the expected and the actual number of bytes.
     Refused(fn(u64, u64) -> Problem),
 }
 
 impl Uncompressed {
-    /// The tensor of `header` in `source`, which is all that the file holds, and whose data begins at `start`. Where
-    /// the length of the source is known, the data is all there and followed by no more than `rest` allows.
+    /// Creates the contents of a file with one tensor, whose data begins at `start`. If the length of the
+    /// source is known, checks it.
     ///
     /// # Errors
-    /// [`Problem::Truncated`], [`Problem::OffsetBeyond`] or what `rest` refuses with.
+    /// [`Problem::Truncated`], [`Problem::OffsetBeyond`] or the error of `rest`.
     pub(crate) fn one(
         mut header: Header,
         metadata: Vec<(String, String)>,
@@ -43,7 +43,7 @@ impl Uncompressed {
         Uncompressed::new(vec![header], metadata, start, source, rest)
     }
 
-    /// The same of several tensors in the order of their data.
+    /// Creates the contents of a file with several tensors, in the order of their data.
     pub(crate) fn new(
         headers: Vec<Header>,
         metadata: Vec<(String, String)>,
@@ -69,22 +69,21 @@ impl Uncompressed {
         Ok(Box::new(Uncompressed { listing, source, start, bytes, rest }))
     }
 
-    /// Sets what the reader leaves out of the file, as messages call it.
+    /// Sets the descriptions of metadata that the reader could not represent.
     pub(crate) fn set_unread(&mut self, unread: Vec<String>) {
         self.listing.unread = unread;
     }
 
-    /// Says what else there is, which cannot be read.
+    /// Sets the entries that are not readable tensors.
     pub(crate) fn set_unreadable(&mut self, unreadable: Vec<Unreadable>) {
         self.listing.unreadable = unreadable;
     }
 
-    /// Goes to the data of the tensor at `index`.
     fn seek_to(&mut self, index: usize) -> Result<(), Problem> {
         self.source.seek_to(self.listing.headers[index].data_offset.unwrap_or(self.start))
     }
 
-    /// Checks what only the end of a source tells, behind the data of the tensor at `index`.
+    /// Checks the length of a stream after the data of the tensor at `index`.
     fn check_end(&mut self, index: usize, read: u64) -> Result<(), Problem> {
         check_length(self.listing.headers[index].data_bytes as u64, read)?;
         let is_last = index + 1 == self.listing.headers.len();
@@ -97,7 +96,6 @@ impl Uncompressed {
     }
 }
 
-/// Checks that `got` bytes hold the data.
 fn check_length(expected: u64, got: u64) -> Result<(), Problem> {
     if got < expected {
         return Err(Problem::Truncated { part: "the data", expected, got });

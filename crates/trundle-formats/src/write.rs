@@ -1,4 +1,4 @@
-//! Writing files of tensors that are in memory, from front to back.
+//! Writing tensors in memory to a file.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,24 +7,23 @@ use trundle_core::Shape;
 
 use crate::{Described, Error, Format, Order, Output, Problem, Progress, StoredDType, crc32};
 
-/// Bytes are written in parts of this size, each reported to whoever watches the progress.
+/// Bytes of a write; progress is reported after each.
 const CHUNK_BYTES: usize = 8 << 20;
 
-/// A tensor to write.
+/// A tensor in memory, to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedTensor<'a> {
-    /// Its name in the file, where the format has names.
+    /// Name in the file. Ignored by formats without names.
     pub name: &'a str,
-    /// The type of its elements.
+    /// Element type.
     pub element: &'a StoredDType,
-    /// The sizes of its axes.
+    /// Sizes of the axes.
     pub shape: &'a Shape,
-    /// Its elements: packed, row-major, in the byte order and the bit order of `element`.
+    /// The elements: packed, row-major, in the byte order and bit order of `element`.
     pub bytes: &'a [u8],
 }
 
 impl NamedTensor<'_> {
-    /// What a file will say of it.
     fn described(&self) -> Described<'_> {
         let NamedTensor { name, element, shape, .. } = self;
         Described::new(name, element, shape, Order::RowMajor)
@@ -32,12 +31,12 @@ impl NamedTensor<'_> {
 }
 
 impl Format {
-    /// Writes `tensors` to `out`, with `metadata` beside them as [`Format::skeleton`] has it.
-    /// `progress` is told the bytes of data written so far.
+    /// Writes `tensors` to `out`, with `metadata` as for [`Format::skeleton`]. Calls `progress` with the
+    /// bytes of data written so far.
     ///
     /// # Errors
-    /// [`Problem`] if the tensors do not have the bytes that their shapes need, or cannot be
-    /// written; and as [`Format::skeleton`].
+    /// [`Problem`] if the bytes of a tensor do not match its shape or cannot be written; and as
+    /// [`Format::skeleton`].
     pub fn write_to(
         &self,
         out: &mut dyn Write,
@@ -73,7 +72,7 @@ impl Format {
     }
 }
 
-/// The format of the path's ending, whose files are written from front to back.
+/// Returns the format of the path's ending, unless it is a folder-based one.
 fn format_of_file(path: &Path) -> Result<&'static Format, Error> {
     let format = Format::of(path)?;
     if format.is_folder() {
@@ -83,19 +82,18 @@ fn format_of_file(path: &Path) -> Result<&'static Format, Error> {
     Ok(format)
 }
 
-/// Checks that `path` can become an output, before any work is done for it: its ending is known,
-/// its folder is there, and it does not exist unless `overwrite` allows that. `-` is stdout.
+/// Checks, before any work is done, that `path` can be written: its ending is known, its folder exists, and
+/// the path does not exist unless `overwrite` is set. `-` is stdout.
 ///
 /// # Errors
-/// [`Error`] saying which of these does not hold.
+/// [`Error`] that names the failed condition.
 pub fn check_output(path: &Path, overwrite: bool) -> Result<(), Error> {
     format_of_file(path)?;
     Output::check(path, overwrite)
 }
 
-/// Writes `tensors` to the file at `path`, in the format of its ending, or to stdout for `-`, as
-/// .npy. The file appears whole or not at all, see [`Output`]. `progress` is told the bytes of
-/// data written so far.
+/// Writes `tensors` to the file at `path`, in the format of its ending; `-` is stdout, as .npy. The file
+/// appears completely or not at all; see [`Output`]. Calls `progress` with the bytes of data written so far.
 ///
 /// # Errors
 /// As [`check_output`] and [`Format::write_to`].
@@ -108,8 +106,9 @@ pub fn write(
     stage(path, tensors, &[], overwrite, progress)?.finish()
 }
 
-/// [`write()`] up to the point where the file appears, with `metadata` beside the tensors:
-/// [`Output::read_back`] shows what was written, [`Output::finish`] makes it appear.
+/// Writes the file like [`write()`], with `metadata`, but does not make it appear yet.
+///
+/// [`Output::read_back`] opens the result, [`Output::finish`] makes it appear.
 ///
 /// # Errors
 /// As [`write()`].

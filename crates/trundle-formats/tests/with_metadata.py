@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Random attributes, groups, names, dimensions and fill values through all pairs of containers.
+"""Converts random attributes, groups, names, dimensions and fill values between all pairs of containers.
 
     with_metadata.py TRUNDLE [--count 200] [--seed 1]
 
-needs h5py, netCDF4, numpy, safetensors and zarr 3. The library that defines a format writes each input, and the library that
-defines the other one reads the output. What is not the same has to be named in a warning of that run.
+Needs h5py, netCDF4, numpy, safetensors and zarr 3. The library that defines a format writes the input or reads the output. A warning
+of the run has to name each difference.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import zarr
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-# Small limits are for what is moved, not for the program.
+# The small memory limits do not include the program itself.
 os.environ["TRUNDLE_OWN_MEMORY"] = "0"
 warnings.filterwarnings("ignore")
 
@@ -38,14 +38,14 @@ KINDS = ["zarr2", "zarr3", "h5", "nc", "npz", "safetensors", "npy"]
 
 
 class Tensor:
-    """A tensor as a library sees it."""
+    """A tensor as read or written by a library."""
 
     def __init__(self, values, dims=None, attributes=None, fill=None):
         self.values, self.dims, self.attributes, self.fill = values, dims, attributes or {}, fill
 
 
 class Tree:
-    """Tensors by their paths, and attributes of groups by theirs; `whole` if the file is one tensor without a name."""
+    """Tensors and attributes of groups, by path; `whole` if the file is one unnamed tensor."""
 
     def __init__(self, tensors, groups=None, whole=False, is_texts=False):
         self.tensors, self.groups, self.whole, self.is_texts = tensors, groups or {}, whole, is_texts
@@ -58,7 +58,7 @@ def some_attributes(rng, kind):
     if kind in ("h5", "nc"):
         values += [math.nan, [1.5, math.inf]]
     if kind == "nc":
-        # netCDF has no booleans, and texts of no length are numbers of no length there.
+        # netCDF has no booleans, and empty strings become empty arrays of numbers.
         values = [value for value in values if not isinstance(value, bool) and value != ""]
     return {key: rng.choice(values) for key in rng.sample(KEYS, rng.choice([0, 0, 1, 2, 4]))}
 
@@ -96,7 +96,7 @@ def some_tree(rng, kind):
 
 
 def write(tree, kind, path):
-    """Writes it with the library that defines the format."""
+    """Writes a tree with the library that defines the format."""
     if kind.startswith("zarr"):
         version = int(kind[-1])
         root = None if tree.whole else zarr.open_group(path, mode="w", zarr_format=version)
@@ -140,7 +140,7 @@ def write(tree, kind, path):
 
 
 def plain(value):
-    """An attribute as JSON has it."""
+    """Converts an attribute to its JSON equivalent."""
     if isinstance(value, np.ndarray):
         return [plain(each) for each in value.tolist()]
     if isinstance(value, (bytes, np.bytes_)):
@@ -149,7 +149,7 @@ def plain(value):
 
 
 def read(kind, path):
-    """What the library that defines the format sees."""
+    """Reads a tree with the library that defines the format."""
     tensors, groups = {}, {}
     if kind == "zarr":
         root = zarr.open(path, mode="r")
@@ -183,7 +183,7 @@ def read(kind, path):
                 def check(group, prefix):
                     for name, variable in group.variables.items():
                         found = tensors[prefix + name]
-                        # netCDF names axes without names after others of their lengths, or phony_dim_0.
+                        # netCDF names an unnamed axis after another of the same length, or phony_dim_0.
                         phony = found.dims is None or any(dim.startswith("phony") for dim in variable.dimensions)
                         assert phony or list(variable.dimensions) == found.dims, (name, variable.dimensions, found.dims)
                     for name, below in group.groups.items():
@@ -200,7 +200,7 @@ def read(kind, path):
 
 
 def texts(attributes):
-    """Attributes as a format of texts has them."""
+    """Converts attributes for a format that holds only strings."""
     def text(value):
         if not isinstance(value, str):
             return value
@@ -212,14 +212,14 @@ def texts(attributes):
 
 
 def same(one, other):
-    """Whether two attributes are the same to a user: a list of one is its element in HDF5."""
+    """Returns whether two attributes are equivalent. In HDF5, a list of one equals its element."""
     one, other = plain(one), plain(other)
     while isinstance(one, list) and len(one) == 1:
         one = one[0]
     while isinstance(other, list) and len(other) == 1:
         other = other[0]
     if isinstance(other, str) and not isinstance(one, str):
-        # HDF5 has no objects and no lists of several types.
+        # HDF5 has neither objects nor lists of mixed types.
         try:
             other = json.loads(other)
         except ValueError:
@@ -228,7 +228,7 @@ def same(one, other):
 
 
 class Comparison:
-    """The tree before and after, and what the program said."""
+    """Collects the differences between two trees that the program's warnings do not name."""
 
     def __init__(self, said):
         self.said, self.wrong = said, []
@@ -249,7 +249,7 @@ class Comparison:
 
 
 def compare(before, after, said, move, out):
-    """What is not the same and is not said."""
+    """Compares the trees before and after a move, and returns the differences not named in a warning."""
     found = Comparison(said)
     names = {name: name for name in before.tensors}
     if before.whole or after.whole:
@@ -269,7 +269,7 @@ def compare(before, after, said, move, out):
         dims = [tensor.dims[axis] for axis in order] if tensor.dims and is_moved and order else tensor.dims
         if (dims or None) != (moved.dims or None):
             [found.named(f"{name}: axes {dims} are {moved.dims}", dim) for dim in dims or [f"{moved.dims} are new"]]
-        # The attributes of a file that is one tensor are the tensor's.
+        # The attributes of a single-tensor file belong to the tensor.
         own, others = dict(tensor.attributes), dict(moved.attributes)
         if before.whole and not after.whole and out == "safetensors":
             others.update(texts(after.groups.get("", {})))
@@ -302,7 +302,7 @@ def compare(before, after, said, move, out):
 
 
 def some_move(rng, tree):
-    """A command, the order of the axes of its result, and the same for numpy."""
+    """Returns a command, the axis order of its result, and the equivalent numpy function."""
     ranks = {tensor.values.ndim for tensor in tree.tensors.values()}
     rank = ranks.pop() if len(ranks) == 1 else 0
     kind = rng.choice(["convert", "flip", "transpose"]) if rank else "convert"

@@ -1,4 +1,4 @@
-//! Attributes: small values that are said of a dataset or a group.
+//! Reads attributes of datasets and groups.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,9 @@ use crate::header::{ObjectHeader, kind, shared_message};
 use crate::layout::Dataspace;
 use crate::metadata::Metadata;
 
-/// What is said of a dataset or a file besides: values in JSON by their names.
+/// The attributes of a dataset or a group: JSON values by name.
 pub type Attributes = serde_json::Map<String, Value>;
 
-/// An attribute as it is stored.
 #[derive(Debug)]
 pub(crate) struct Attribute {
     pub(crate) name: String,
@@ -26,14 +25,14 @@ pub(crate) struct Attribute {
     pub(crate) data: Vec<u8>,
 }
 
-/// The heaps in which attributes of variable length are, by their addresses: as far as they were read.
+/// A cache of the global heaps with values of variable length, by address; `None` for an unreadable heap.
 #[derive(Debug, Default)]
 pub(crate) struct Heaps(HashMap<u64, Option<GlobalHeapCollection>>);
 
-/// So many heaps are kept; more are read again.
+/// The number of heaps that are cached.
 const MOST_HEAPS: usize = 64;
 
-/// The attributes of an object. Those that are not understood are left out.
+/// Reads the attributes of an object. Skips attributes that are not understood.
 pub(crate) fn attributes(
     metadata: &Metadata,
     header: &ObjectHeader,
@@ -93,7 +92,7 @@ impl Attribute {
         Ok(Attribute { name, datatype, space, data })
     }
 
-    /// Its elements in JSON: one that is alone as it is, others as lists. None if it has what JSON has not.
+    /// Converts to JSON: a single element as a value, others as nested lists. `None` if JSON cannot represent it.
     pub(crate) fn value(&self, metadata: &Metadata, heaps: &mut Heaps) -> Option<Value> {
         if self.space.is_null {
             return None;
@@ -102,7 +101,7 @@ impl Attribute {
         let values: Option<Vec<Value>> =
             elements.map(|element| value_of(&self.datatype, element, metadata, heaps)).collect();
         let mut values = values?;
-        // What netCDF has for a number is a list of one.
+        // netCDF stores a number as a list of one element.
         if self.space.sizes.len() <= 1 && values.len() == 1 {
             return values.pop();
         }
@@ -113,7 +112,6 @@ impl Attribute {
         Some(Value::Array(values))
     }
 
-    /// Its texts, if it has such.
     pub(crate) fn texts(&self, metadata: &Metadata, heaps: &mut Heaps) -> Option<Vec<String>> {
         let elements = self.data.chunks_exact(self.datatype.width);
         let texts =
@@ -124,14 +122,13 @@ impl Attribute {
         texts.collect()
     }
 
-    /// Its integers, if it has such.
     pub(crate) fn integers(&self) -> Option<Vec<i64>> {
         let Class::Integer { .. } = self.datatype.class else { return None };
         let elements = self.data.chunks_exact(self.datatype.width);
         elements.map(|element| number_of(&self.datatype, element)?.as_i64()).collect()
     }
 
-    /// The addresses that its lists of references begin with, none where a list is empty.
+    /// The first address of each list of references, `None` for an empty list.
     pub(crate) fn first_references(
         &self,
         metadata: &Metadata,
@@ -147,7 +144,7 @@ impl Attribute {
     }
 }
 
-/// An element in JSON. None of what has no place there: references, and numbers that are not finite.
+/// Converts an element to JSON; `None` for references and for numbers that are not finite.
 fn value_of(
     datatype: &Datatype,
     element: &[u8],
@@ -157,7 +154,7 @@ fn value_of(
     match &datatype.class {
         Class::Boolean => Some(Value::Bool(element != [0])),
         Class::Text { is_padded_by_spaces } => Some(text_of(element, *is_padded_by_spaces).into()),
-        // A text that was never written is an empty one.
+        // A text that was never written is empty.
         Class::VarText => {
             Some(text_of(&heaps.get(metadata, element).unwrap_or_default(), false).into())
         }
@@ -197,7 +194,7 @@ fn number_of(datatype: &Datatype, element: &[u8]) -> Option<Number> {
 }
 
 impl Heaps {
-    /// What an element of variable length stands for; none if it is nothing, or is not there.
+    /// Reads an element of variable length from its heap; `None` if the reference is null or invalid.
     fn get(&mut self, metadata: &Metadata, element: &[u8]) -> Option<Vec<u8>> {
         let mut cursor = Cursor::new(element);
         cursor.skip(4).ok()?;

@@ -1,4 +1,4 @@
-//! The chunks of a dataset.
+//! Reads chunked datasets.
 
 use std::io;
 use std::sync::OnceLock;
@@ -13,54 +13,51 @@ use crate::filters::Filters;
 use crate::layout::{Dataspace, Index};
 use crate::metadata::Metadata;
 
-/// The most bytes of a decoded chunk, as for other formats; HDF5 has none of more than twice as many.
+/// The largest decoded chunk in bytes, as for other formats. HDF5's own limit is about twice as high.
 pub(crate) const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
 
-/// A dataset in chunks.
+/// A chunked dataset.
 #[derive(Debug)]
 pub struct Chunked {
-    /// The sizes of its axes.
+    /// The shape.
     pub shape: Vec<u64>,
-    /// The sizes of a chunk, each 1 at least.
+    /// The chunk sizes, each at least 1.
     pub chunk: Vec<u64>,
-    /// The bytes of a chunk.
+    /// The bytes of a decoded chunk.
     pub chunk_bytes: usize,
     pub(crate) path: String,
     pub(crate) metadata: Metadata,
     pub(crate) space: Dataspace,
-    /// None where no chunk was ever written.
+    /// The address of the index; `None` if no chunk was ever written.
     pub(crate) address: Option<u64>,
     pub(crate) index: Index,
     pub(crate) edges_are_plain: bool,
     pub(crate) filters: Filters,
-    /// An element that stands for all that was never written.
     pub(crate) fill: Vec<u8>,
-    /// Where each chunk is, once one of them was asked for.
+    /// The positions of all chunks, read at the first request.
     pub(crate) table: OnceLock<Result<Vec<Stored>, String>>,
 }
 
-/// Where a chunk is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored {
-    /// Which one it is in row-major order.
+    /// The row-major position in the chunk grid.
     number: u64,
     address: u64,
     bytes: u64,
-    /// A bit for each filter that was left out.
+    /// A bit for each filter that was skipped.
     mask: u32,
 }
 
 impl Chunked {
-    /// The picoseconds that a core takes to undo the filters for a byte of a chunk, about.
+    /// The estimated cost of undoing the filters, in picoseconds per byte on one core.
     pub fn decoding_picoseconds(&self) -> u64 {
         self.filters.picoseconds()
     }
 
-    /// The elements of the chunk at an index, of which there is one for each axis, as they were before the
-    /// filters; of one that was never written the fill value.
+    /// Reads and decodes the chunk at grid position `index`. A chunk that was never written has the fill value.
     ///
     /// # Errors
-    /// [`Error`] if it cannot be read, or is not what the metadata says.
+    /// [`Error`] if it cannot be read, or contradicts the metadata.
     pub fn read_chunk(&self, index: &[u64]) -> Result<Vec<u8>, Error> {
         let Some(stored) = self.find(index)? else {
             return Ok(self.fill.repeat(self.chunk_bytes / self.fill.len().max(1)));
@@ -89,17 +86,15 @@ impl Chunked {
         undone.map_err(|error| wrong(error.to_string()))
     }
 
-    /// Whether a chunk reaches beyond the end.
     fn is_edge(&self, index: &[u64]) -> bool {
         let mut axes = index.iter().zip(&self.chunk).zip(&self.shape);
         axes.any(|((index, chunk), size)| (index + 1).saturating_mul(*chunk) > *size)
     }
 
-    /// Where a chunk is, if it was written.
     fn find(&self, index: &[u64]) -> Result<Option<Stored>, Error> {
         let Some(address) = self.address else { return Ok(None) };
         if self.index == Index::Implicit {
-            // All chunks that there can be, one behind the other.
+            // All possible chunks follow one another.
             let bytes = self.chunk_bytes as u64;
             let number = number_of(index, &self.space.most, &self.chunk);
             let address = number.and_then(|number| number.checked_mul(bytes)?.checked_add(address));
@@ -119,7 +114,6 @@ impl Chunked {
         Ok(at.ok().map(|at| table[at]))
     }
 
-    /// Reads where all chunks are, and sorts them.
     fn read_table(&self, address: u64) -> Result<Vec<Stored>, Error> {
         let axes = self.shape.len();
         let chunk: Result<Vec<u32>, _> =
@@ -128,7 +122,7 @@ impl Chunked {
             chunk.map_err(|_| Error::unsupported("chunks of 2^32 elements along an axis"))?;
         let (storage, offset_size) = (&self.metadata, self.metadata.offset_size);
         let length_size = self.metadata.length_size;
-        // These two count chunks by what the dataset can become.
+        // The fixed and the extensible array number chunks by the maximum shape.
         let (shape, most) = (&self.shape, &self.space.most);
         let entries = match self.index {
             Index::BTreeV1 => chunk_tree::entries(storage, address, axes)?,
@@ -181,7 +175,7 @@ impl Chunked {
         Ok(table)
     }
 
-    /// Where a chunk is, unless it is none, or one that was left when the dataset became smaller.
+    /// Converts an index entry; `None` if it is undefined or beyond the shape (left over after a dataset shrank).
     fn stored(&self, entry: &ChunkEntry) -> Result<Option<Stored>, Error> {
         let is_on_grid = entry.offsets.len() == self.chunk.len()
             && entry.offsets.iter().zip(&self.chunk).all(|(at, size)| at.is_multiple_of(*size));
@@ -205,11 +199,11 @@ impl Chunked {
     }
 }
 
-/// Which chunk an index is in row-major order, if that can be counted.
+/// Returns the row-major position of a chunk in a grid; `None` on overflow.
 fn number_of(index: &[u64], sizes: &[u64], chunk: &[u64]) -> Option<u64> {
     let axes = index.iter().zip(sizes).zip(chunk);
     axes.enumerate().try_fold(0u64, |number, (axis, ((index, size), chunk))| {
-        // How many there are along the first axis makes no difference.
+        // The number of chunks along the first axis does not matter.
         let scaled = if axis == 0 { 0 } else { number.checked_mul(size.div_ceil(*chunk))? };
         scaled.checked_add(*index)
     })

@@ -1,4 +1,4 @@
-//! Datasets.
+//! Reads the metadata of datasets.
 
 use std::sync::OnceLock;
 
@@ -15,46 +15,45 @@ use crate::header::{ObjectHeader, kind};
 use crate::layout::{Dataspace, Layout, fill_value};
 use crate::metadata::Metadata;
 
-/// A dataset: what its metadata says.
+/// A dataset: its metadata, and the position of its data.
 #[derive(Debug)]
 pub struct Dataset {
-    /// Its path below the root, without a slash at either end.
+    /// The path below the root, without leading or trailing slash.
     pub path: String,
-    /// The sizes of its axes.
+    /// The shape.
     pub shape: Vec<u64>,
-    /// The type of its elements as numpy writes it, as `>f4`, or by our name where numpy has none, as `bf16`.
+    /// The element type in numpy's notation, such as `>f4`, or trundle's name if numpy has none, such as `bf16`.
     pub dtype: String,
-    /// The bytes of an element.
+    /// The bytes per element.
     pub width: usize,
-    /// Where its data is.
+    /// The position of the data.
     pub data: Data,
-    /// The names of its axes, if any has one.
+    /// The axis names; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
-    /// Its attributes, without those that only files of HDF5 use.
+    /// The attributes, without HDF5's internal ones.
     pub attributes: Attributes,
-    /// The names of attributes that cannot be held, such as references and NaN.
+    /// The names of attributes that JSON cannot represent, such as references and NaN.
     pub unheld: Vec<String>,
-    /// Which axes are unlimited.
+    /// Whether each axis is unlimited.
     pub unlimited: Vec<bool>,
-    /// The bytes of the element, little-endian, that stands for all that was never written, if it says one.
+    /// The bytes of the fill value, little-endian, if the dataset states one.
     pub fill: Option<Vec<u8>>,
 }
 
-/// Where the data of a dataset is.
+/// The position of a dataset's data.
 #[derive(Debug)]
 pub enum Data {
-    /// In the file, row-major, from this byte on.
+    /// Contiguous in the file, row-major, from this byte.
     At(u64),
     /// In the metadata.
     Held(Vec<u8>),
-    /// Nowhere: all elements are this one.
+    /// Not stored: all elements have this value.
     Filled(Vec<u8>),
     /// In chunks.
     Chunked(Box<Chunked>),
 }
 
-/// What attributes are called that say nothing but how a file is made: by the library, its dimension scales,
-/// and netCDF-4.
+/// Internal attributes of the HDF5 library, of dimension scales and of netCDF-4.
 const INTERNAL: [&str; 7] = [
     "DIMENSION_LIST",
     "REFERENCE_LIST",
@@ -65,14 +64,14 @@ const INTERNAL: [&str; 7] = [
     "_NCProperties",
 ];
 
-/// The same of a dimension scale.
+/// Internal attributes of a dimension scale.
 const INTERNAL_OF_SCALES: [&str; 2] = ["CLASS", "NAME"];
 
-/// The attribute of the conventions for climate data that is an element of the dataset.
+/// The attribute of the climate conventions whose value is an element of the dataset.
 const FILL_VALUE: &str = "_FillValue";
 
 impl Dataset {
-    /// Reads what a header says of the dataset at `path`, all but the names of its axes.
+    /// Reads the dataset at `path` from its header, without axis names.
     pub(crate) fn read(
         metadata: &Metadata,
         path: &str,
@@ -144,8 +143,9 @@ impl Dataset {
     }
 }
 
-/// The attributes that are of use outside of HDF5, in their order, and the names of those that JSON cannot hold. The
-/// fill value of floats is what xarray makes of it in a Zarr store, since JSON has no NaN: the bytes of an f64 in
+/// Returns the attributes without internal ones, and the names of attributes that JSON cannot represent.
+///
+/// The fill value of floats is written as xarray writes it to Zarr, because JSON has no NaN: the bytes of an f64 in
 /// base 64.
 pub(crate) fn public(
     metadata: &Metadata,
@@ -173,7 +173,7 @@ pub(crate) fn public(
 }
 
 impl Attribute {
-    /// The float that it is, if it is one.
+    /// The value, if the attribute is a single float.
     fn float(&self) -> Option<f64> {
         let Class::Float { .. } = self.datatype.class else { return None };
         match *self.datatype.to_little_endian(self.data.clone()) {
@@ -193,7 +193,7 @@ fn held(mut data: Vec<u8>, bytes: u64) -> Result<Data, Error> {
     Ok(Data::Held(data))
 }
 
-/// The byte of the file at which data begins that has so many.
+/// Returns the file offset of data at an address, if its `bytes` bytes are in the file.
 fn place(metadata: &Metadata, address: u64, bytes: u64) -> Result<u64, Error> {
     let place = address.checked_add(metadata.base);
     let end = place.and_then(|place| place.checked_add(bytes));
@@ -220,7 +220,7 @@ fn chunk_bytes(chunk: &[u64], space: &Dataspace, width: usize) -> Result<usize, 
     Ok(bytes as usize)
 }
 
-/// The bytes of the element that stands for what was never written, as they are stored.
+/// Reads the bytes of the fill value, in the stored byte order.
 fn fill(
     metadata: &Metadata,
     header: &ObjectHeader,

@@ -1,13 +1,11 @@
-//! Types of elements.
+//! Reads element types.
 
 use hdf5_reader::io::Cursor;
 
 use crate::error::Error;
 
-/// A type of elements: what of it is understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Datatype {
-    /// The bytes of an element.
     pub(crate) width: usize,
     pub(crate) class: Class,
 }
@@ -22,25 +20,25 @@ pub(crate) enum Class {
         kind: Float,
         is_big: bool,
     },
-    /// Real and imaginary part, each of such a float.
+    /// Real and imaginary part, each a float of this kind.
     Complex {
         kind: Float,
         is_big: bool,
     },
-    /// An enumeration of FALSE and TRUE in one byte, as h5py has them.
+    /// An enumeration of FALSE and TRUE in one byte, as h5py writes booleans.
     Boolean,
-    /// Texts of so many bytes, with NUL or spaces behind them.
+    /// Fixed-length text, padded with NUL or spaces.
     Text {
         is_padded_by_spaces: bool,
     },
-    /// Texts of any length, in a heap.
+    /// Variable-length text in a heap.
     VarText,
     Reference,
-    /// As many references as there are, in a heap.
+    /// A variable-length list of references in a heap.
     VarReferences,
-    /// Bytes that mean nothing.
+    /// Bytes without a meaning.
     Opaque,
-    /// What nothing more is known of than what it is called.
+    /// An unsupported type, by its description.
     Other(String),
 }
 
@@ -52,11 +50,10 @@ pub(crate) enum Float {
     F64,
 }
 
-/// Types within types are so deep at most.
 const MOST_DEPTH: usize = 8;
 
-/// Sizes of floats in bits: all, then place and size of the exponent, place and size of the mantissa, the
-/// bias, and the place of the sign.
+/// The bit layout of floats: total size, position and size of the exponent, position and size of the mantissa, bias
+/// of the exponent, position of the sign.
 const FLOATS: [(Float, [u32; 7]); 4] = [
     (Float::F16, [16, 10, 5, 0, 10, 15, 15]),
     (Float::BF16, [16, 7, 8, 0, 7, 127, 15]),
@@ -65,22 +62,20 @@ const FLOATS: [(Float, [u32; 7]); 4] = [
 ];
 
 impl Float {
-    /// Its sizes, see [`FLOATS`].
     pub(crate) fn sizes(self) -> [u32; 7] {
         FLOATS.iter().find(|(kind, _)| *kind == self).map(|(_, sizes)| *sizes).unwrap_or_default()
     }
 }
 
 impl Datatype {
-    /// Reads a message.
     pub(crate) fn parse(body: &[u8]) -> Result<Datatype, Error> {
         parse(&mut Cursor::new(body), 0)
     }
 
-    /// The type as numpy writes it, or by our name where numpy has none.
+    /// Returns the name in numpy's notation, or trundle's name if numpy has none.
     ///
     /// # Errors
-    /// That there is no such type, and what it is.
+    /// [`Error::Unsupported`] with a description of the type if it has no name.
     pub(crate) fn name(&self) -> Result<String, Error> {
         let sign = |is_big| match (self.width, is_big) {
             (1, _) => '|',
@@ -111,7 +106,6 @@ impl Datatype {
         }
     }
 
-    /// The bytes of an element in little-endian order.
     pub(crate) fn to_little_endian(&self, mut bytes: Vec<u8>) -> Vec<u8> {
         match self.class {
             Class::Integer { is_big: true, .. } | Class::Float { is_big: true, .. } => {
@@ -139,7 +133,7 @@ fn parse(cursor: &mut Cursor<'_>, depth: usize) -> Result<Datatype, Error> {
     }
     let other = |what: &str| Class::Other(what.to_owned());
     let class = match class {
-        // Bits are as numbers without a sign.
+        // Bit fields are read as unsigned integers.
         0 | 4 => integer(cursor, width, flags, class == 0)?,
         1 => float(cursor, width, flags)?,
         2 => other("times"),
@@ -201,7 +195,7 @@ fn float(cursor: &mut Cursor<'_>, width: usize, flags: u32) -> Result<Class, Err
         (flags >> 8) & 0xff,
     ];
     let known = FLOATS.iter().find(|(_, sizes)| *sizes == found && sizes[0] as usize == 8 * width);
-    // The leading 1 of the mantissa is not stored, and bytes stand in one order or the other.
+    // The usual form: the leading 1 of the mantissa is implied, and bytes are in little- or big-endian order.
     let is_usual = place == 0 && (flags >> 4) & 3 == 2 && flags & 0x40 == 0;
     Ok(match known.filter(|_| is_usual) {
         Some((kind, _)) => Class::Float { kind: *kind, is_big: flags & 1 != 0 },
@@ -252,7 +246,7 @@ fn compound(
     other()
 }
 
-/// An enumeration is moved as the integers that it is stored as.
+/// Reads an enumeration; it is moved as its integers, except for booleans.
 fn enumeration(
     cursor: &mut Cursor<'_>,
     count: usize,
@@ -273,7 +267,7 @@ fn enumeration(
     Ok(base.class)
 }
 
-/// A name, up to its NUL; of old versions padded to a multiple of 8 bytes.
+/// Reads a NUL-terminated name; before version 3, it is padded to a multiple of 8 bytes.
 fn name(cursor: &mut Cursor<'_>, version: u32) -> Result<Vec<u8>, Error> {
     let mut name = Vec::new();
     loop {

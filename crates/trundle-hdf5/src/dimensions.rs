@@ -1,19 +1,19 @@
-//! Names of axes: dimension scales of HDF5, and what netCDF-4 makes of them.
+//! Finds axis names: dimension scales of HDF5, and netCDF-4's use of them.
 //!
-//! Source: the HDF5 Dimension Scale Specification; appendix C of the user's guide of netCDF.
+//! Source: the HDF5 Dimension Scale Specification; appendix C of the netCDF user's guide.
 
 use std::collections::HashMap;
 
 use crate::attributes::{Attribute, Heaps};
 use crate::metadata::Metadata;
 
-/// What netCDF-4 puts before the name of a variable that has the name of a dimension and is not its coordinate.
+/// netCDF-4's prefix for a variable that has the name of a dimension but is not its coordinate.
 pub(crate) const NO_COORDINATE: &str = "_nc4_non_coord_";
 
-/// How the name of a scale begins that stands for a dimension without a variable.
+/// The start of the `NAME` of a scale that stands for a dimension without a variable.
 const NO_VARIABLE: &str = "This is a netCDF dimension but not a netCDF variable";
 
-/// A dataset, as far as it says something of axes.
+/// The parts of a dataset that matter for axis names.
 pub(crate) struct Named<'a> {
     pub(crate) address: u64,
     pub(crate) path: &'a str,
@@ -34,14 +34,14 @@ impl Named<'_> {
         self.text(metadata, heaps, "CLASS").is_some_and(|class| class == "DIMENSION_SCALE")
     }
 
-    /// Whether it only stands for a dimension, and has no data.
+    /// Whether the dataset is a scale without data, standing for a dimension only.
     pub(crate) fn is_no_variable(&self, metadata: &Metadata, heaps: &mut Heaps) -> bool {
         self.is_scale(metadata, heaps)
             && self.text(metadata, heaps, "NAME").is_some_and(|name| name.starts_with(NO_VARIABLE))
     }
 }
 
-/// The path of a dataset as its users know it.
+/// Removes netCDF-4's prefix from the last component of a path.
 pub(crate) fn variable_path(path: &str) -> String {
     let (before, name) = path.rsplit_once('/').map_or(("", path), |(before, name)| (before, name));
     match name.strip_prefix(NO_COORDINATE).filter(|name| !name.is_empty()) {
@@ -51,7 +51,7 @@ pub(crate) fn variable_path(path: &str) -> String {
     }
 }
 
-/// The scales of a file, by their addresses and by the numbers that netCDF-4 gives them.
+/// The scales of a file, by address and by netCDF-4's dimension id.
 #[derive(Debug, Default)]
 pub(crate) struct Scales {
     by_address: HashMap<u64, String>,
@@ -59,9 +59,8 @@ pub(crate) struct Scales {
 }
 
 impl Scales {
-    /// Adds a dataset, if it is a scale.
+    /// Adds a dataset. Any dataset that an axis refers to gives the axis its name.
     pub(crate) fn add(&mut self, named: &Named<'_>, metadata: &Metadata, heaps: &mut Heaps) {
-        // Whatever an axis refers to, it has that name.
         let name = named.path.rsplit('/').next().unwrap_or(named.path).to_owned();
         if named.is_scale(metadata, heaps)
             && let Some(&[id]) =
@@ -72,7 +71,7 @@ impl Scales {
         self.by_address.insert(named.address, name);
     }
 
-    /// The names of a dataset's axes; empty if none has one.
+    /// Returns the axis names of a dataset; empty if no axis has a name.
     pub(crate) fn names(
         &self,
         named: &Named<'_>,

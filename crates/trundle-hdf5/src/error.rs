@@ -1,28 +1,28 @@
-//! Why something of a file cannot be read.
+//! The errors of reading and writing a file.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Why something of a file cannot be read.
+/// An error of reading or writing a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system says why.
+    /// An I/O error.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// Something that contradicts itself or the format.
+    /// Contents that violate the format.
     #[error("{0}")]
     Malformed(String),
-    /// Something that is not understood, or larger than is read.
+    /// Contents that are not supported, or larger than the limits.
     #[error("{0}")]
     Unsupported(String),
-    /// A chunk that is not what the metadata says.
+    /// A chunk that contradicts the metadata.
     #[error("\"{dataset}\": chunk at {at:?}: {why}")]
     Chunk {
         /// The path of the dataset.
         dataset: String,
-        /// The index of its first element.
+        /// The index of the chunk's first element.
         at: Vec<u64>,
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
 }
@@ -55,8 +55,8 @@ impl From<Error> for io::Error {
     }
 }
 
-/// The result of `read`, which calls functions of `hdf5_reader` on bytes that nobody vouches for: if one of
-/// them panics, that the file is malformed. None is known to; nothing that `read` has changed is used after.
+/// Runs `read` and turns a panic into an error. `read` passes untrusted bytes to `hdf5_reader`; no panic is known,
+/// and nothing that `read` changed is used afterwards.
 pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
         Err(Error::malformed("its metadata contradicts itself, and could not be read to the end"))

@@ -1,4 +1,4 @@
-//! What is in a file.
+//! Walks through the groups of a file.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -11,33 +11,32 @@ use crate::group::{Target, children};
 use crate::header::{ObjectHeader, kind};
 use crate::metadata::{Metadata, ReadAt};
 
-/// So many datasets are read of a file, and groups so deep: more is taken for a mistake.
+/// The most datasets that are read from a file, and the deepest group.
 pub const MOST_DATASETS: usize = 1 << 16;
 const MOST_DEPTH: usize = 64;
 
-/// A file of HDF5: its datasets, in the order in which they were made where that is known, else by name.
+/// An HDF5 file. Datasets are in creation order if the file records it, else by name.
 #[derive(Debug)]
 pub struct Hdf5File {
-    /// The attributes of each group that has some, by its path; that of the root is empty.
+    /// The attributes of groups by path (the root's is empty), without groups that have none.
     pub groups: BTreeMap<String, Attributes>,
-    /// The attributes of groups that cannot be held, by the paths of the groups.
+    /// Group attributes that JSON cannot represent: path of the group and name.
     pub unheld: Vec<(String, String)>,
-    /// Its datasets, with those of groups in it.
+    /// The datasets of all groups.
     pub datasets: Vec<Dataset>,
-    /// Those that cannot be read.
+    /// The datasets and groups that cannot be read.
     pub unreadable: Vec<Unreadable>,
 }
 
 /// A dataset or group that cannot be read.
 #[derive(Debug)]
 pub struct Unreadable {
-    /// Its path below the root.
+    /// The path below the root.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub error: Error,
 }
 
-/// A dataset that was found.
 struct Found {
     path: String,
     address: u64,
@@ -45,21 +44,20 @@ struct Found {
     dataset: Result<Dataset, Error>,
 }
 
-/// A walk through the groups.
 struct Walk<'a> {
     metadata: &'a Metadata,
     found: Vec<Found>,
     unreadable: Vec<Unreadable>,
     attributes: Vec<(String, Vec<Attribute>)>,
-    /// The addresses of the groups that were seen: one can be in another by several names, and in itself.
+    /// The addresses of visited groups: hard links can form cycles.
     groups: HashSet<u64>,
 }
 
 impl Hdf5File {
-    /// Reads the metadata of all datasets: of each what it is, not yet where its chunks are.
+    /// Reads the metadata of all datasets, but no chunk indices yet.
     ///
     /// # Errors
-    /// [`Error`] if it is no file of HDF5, or its root cannot be read.
+    /// [`Error`] if it is not an HDF5 file, or the root group cannot be read.
     pub fn open(bytes: Arc<dyn ReadAt>) -> Result<Hdf5File, Error> {
         guarded(|| Hdf5File::read(bytes))
     }
@@ -120,7 +118,7 @@ impl Found {
 }
 
 impl Walk<'_> {
-    /// Adds what is in the group of `header`, whose path and a slash are `prefix`.
+    /// Adds the members of a group. `prefix` is the path with a trailing slash, or empty for the root.
     fn group(&mut self, header: &ObjectHeader, prefix: &str, depth: usize) -> Result<(), Error> {
         if depth > MOST_DEPTH {
             return Err(Error::unsupported(format!("groups more than {MOST_DEPTH} deep")));
@@ -137,7 +135,7 @@ impl Walk<'_> {
                     Err(Error::malformed("its name is none"))
                 }
                 Target::Object(address) => self.object(&path, address, depth),
-                // What it stands for has a name of its own.
+                // The target of a soft link is found under its own name.
                 Target::Name => Ok(()),
                 Target::OtherFile(file) => {
                     Err(Error::unsupported(format!("is in another file, {file:?}")))

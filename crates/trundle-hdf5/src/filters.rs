@@ -1,4 +1,4 @@
-//! Filters: what chunks went through before they were stored.
+//! Undoes the filters of stored chunks.
 
 use hdf5_reader::filters::apply_pipeline_with_limit;
 use hdf5_reader::io::Cursor;
@@ -9,10 +9,9 @@ use hdf5_reader::messages::filter_pipeline::{
 
 use crate::error::Error;
 
-/// h5py's LZF.
+/// LZF, the filter of h5py.
 const FILTER_LZF: u16 = 32000;
 
-/// The filters that are undone, as far as somebody's own parameters allow.
 const KNOWN: [u16; 7] = [
     FILTER_DEFLATE,
     FILTER_SHUFFLE,
@@ -23,7 +22,7 @@ const KNOWN: [u16; 7] = [
     FILTER_LZF,
 ];
 
-/// What others are called, by their registered numbers.
+/// The names of other registered filters, for error messages.
 const OTHERS: [(u16, &str); 9] = [
     (305, "LZO"),
     (307, "bzip2"),
@@ -36,15 +35,15 @@ const OTHERS: [(u16, &str); 9] = [
     (32026, "Blosc2"),
 ];
 
-/// What filters may add to the bytes of a chunk that does not become shorter, and their checksums.
+/// The most bytes that filters add to a chunk that does not compress, including checksums.
 const MOST_ADDED_BYTES: usize = 64 << 10;
 
-/// The filters of a dataset, in the order in which they were applied.
+/// The filters of a dataset in the order of their application.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filters(Vec<FilterDescription>);
 
 impl Filters {
-    /// Reads a message, all of whose filters can be undone.
+    /// Reads a filter message; an error if one of the filters cannot be undone.
     pub(crate) fn parse(body: &[u8]) -> Result<Filters, Error> {
         let filters = filter_pipeline::parse(&mut Cursor::new(body), 8, 8, body.len())?.filters;
         for filter in &filters {
@@ -70,7 +69,7 @@ impl Filters {
         self.0.is_empty()
     }
 
-    /// The picoseconds that a core takes to undo them for a byte of a chunk, about: measured on one of 2023.
+    /// The estimated cost of undoing the filters, in picoseconds per byte on a core of 2023 (measured).
     pub(crate) fn picoseconds(&self) -> u64 {
         let of_filter = |filter: &FilterDescription| match filter.id {
             FILTER_SHUFFLE | FILTER_FLETCHER32 => 300,
@@ -80,13 +79,13 @@ impl Filters {
         self.0.iter().map(of_filter).sum()
     }
 
-    /// The most bytes that a chunk of `bytes` can have been stored in.
+    /// The most stored bytes of a chunk of `bytes` bytes.
     pub(crate) fn most_stored(&self, bytes: usize) -> usize {
         if self.is_empty() { bytes } else { bytes.saturating_add(bytes / 8 + MOST_ADDED_BYTES) }
     }
 
-    /// The bytes of a chunk, of elements of `width`, that was stored as `data` after those filters of which
-    /// no bit of `mask` says that they were left out. It has `bytes`; what comes to more is refused before.
+    /// Decodes a stored chunk to exactly `bytes` bytes, with elements of `width` bytes. A bit of `mask` marks a filter
+    /// that was skipped. Refuses more bytes before allocating them.
     pub(crate) fn undo(
         &self,
         mut data: Vec<u8>,
@@ -98,7 +97,7 @@ impl Filters {
             if mask & (1 << at) != 0 {
                 continue;
             }
-            // What other filters still have to be undone for may be a little more.
+            // The output of the later filters may be slightly larger than the chunk.
             let most = if at == 0 { bytes } else { self.most_stored(bytes) };
             data = match filter.id {
                 FILTER_LZF => lzf(&data, most)?,
@@ -116,8 +115,8 @@ impl Filters {
     }
 }
 
-/// What LZF (`liblzf` 3.6) packed into `packed`, at most `most` bytes. A control byte below 32 stands before
-/// as many bytes and one more; any other begins a copy of what is already there.
+/// Decodes LZF (`liblzf` 3.6), up to `most` bytes. A control byte `c` below 32 precedes `c + 1` literal bytes; any
+/// other starts a copy of earlier output.
 fn lzf(packed: &[u8], most: usize) -> Result<Vec<u8>, String> {
     let ends = || "LZF: ends too early".to_owned();
     let mut bytes = packed.iter().map(|byte| usize::from(*byte));
@@ -142,7 +141,7 @@ fn lzf(packed: &[u8], most: usize) -> Result<Vec<u8>, String> {
             }
             Some(distance) => {
                 let from = out.len().checked_sub(distance).ok_or("LZF: a copy of nothing")?;
-                // A copy may reach into what it makes.
+                // A copy may overlap its own output.
                 for at in from..from + count {
                     out.push(out[at]);
                 }

@@ -1,4 +1,4 @@
-//! Groups: the names of what is in them.
+//! Lists the members of groups.
 
 use hdf5_reader::btree_v1::collect_btree_v1_leaves_storage;
 use hdf5_reader::btree_v2::{BTreeV2Header, BTreeV2Record, collect_btree_v2_records_storage};
@@ -13,21 +13,18 @@ use crate::error::Error;
 use crate::header::{ObjectHeader, kind};
 use crate::metadata::Metadata;
 
-/// What a name in a group stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The object at an address.
     Object(u64),
-    /// Another name in the file.
+    /// A soft link: another path in the file.
     Name,
-    /// Something in another file.
     OtherFile(String),
 }
 
-/// The kind of an entry of a symbol table that is another name.
+/// The cache type of a symbol table entry that is a soft link.
 const IS_NAME: u32 = 2;
 
-/// What is in a group, in the order in which it was made where that is known, else by name.
+/// Lists the members of a group, in creation order if known, else by name.
 pub(crate) fn children(
     metadata: &Metadata,
     header: &ObjectHeader,
@@ -70,7 +67,7 @@ fn target(link: LinkMessage) -> (String, Target) {
     (link.name, target)
 }
 
-/// The objects of a heap of links or attributes by its tree; none if there is no heap.
+/// Reads the objects of a fractal heap (links or attributes) through its B-tree; empty without a heap.
 pub(crate) fn dense(metadata: &Metadata, heap: u64, tree: u64) -> Result<Vec<Vec<u8>>, Error> {
     let (offset_size, length_size) = (metadata.offset_size, metadata.length_size);
     let is_none = |address| Cursor::is_undefined_offset(address, offset_size);
@@ -110,7 +107,7 @@ pub(crate) fn dense(metadata: &Metadata, heap: u64, tree: u64) -> Result<Vec<Vec
     Ok(objects)
 }
 
-/// What is in a group of the old kind.
+/// Lists the members of a group of the old kind, with a symbol table.
 fn symbols(metadata: &Metadata, tree: u64, heap: u64) -> Result<Vec<(String, Target)>, Error> {
     let (offset_size, length_size) = (metadata.offset_size, metadata.length_size);
     let heap = LocalHeap::parse_at_storage(metadata, heap, offset_size, length_size)?;
@@ -136,7 +133,7 @@ fn symbols(metadata: &Metadata, tree: u64, heap: u64) -> Result<Vec<(String, Tar
     Ok(children)
 }
 
-/// The text that begins at a byte of a heap.
+/// Reads the NUL-terminated text at an offset of a heap.
 fn name_at(heap: &[u8], offset: u64) -> Result<String, Error> {
     let text = usize::try_from(offset).ok().and_then(|offset| heap.get(offset..));
     let text = text.and_then(|text| Some(&text[..text.iter().position(|byte| *byte == 0)?]));

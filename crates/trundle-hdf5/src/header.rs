@@ -1,4 +1,4 @@
-//! Object headers: the messages of a group or a dataset.
+//! Reads object headers: the messages of a group or dataset.
 
 use hdf5_reader::checksum::jenkins_lookup3;
 use hdf5_reader::io::Cursor;
@@ -7,7 +7,7 @@ use hdf5_reader::messages::shared::{self, SharedMessage};
 use crate::error::Error;
 use crate::metadata::Metadata;
 
-/// Kinds of messages (section IV.A.2 of the specification).
+/// Message types (section IV.A.2 of the specification).
 pub(crate) mod kind {
     pub(crate) const DATASPACE: u16 = 0x01;
     pub(crate) const LINK_INFO: u16 = 0x02;
@@ -24,21 +24,19 @@ pub(crate) mod kind {
     pub(crate) const ATTRIBUTE_INFO: u16 = 0x15;
 }
 
-/// So many bytes of messages an object has at most, in so many blocks: more is taken for a mistake.
+/// The most bytes of messages, and the most blocks, of an object header.
 const MOST_BYTES: u64 = 64 << 20;
 const MOST_BLOCKS: usize = 1 << 12;
 
-/// The bytes of a checksum.
 const CHECKSUM: usize = 4;
 
-/// Flags of a message: that it is elsewhere, and this only says where; that a reader must know its kind.
+/// Message flags: the body is a reference to a shared message; a reader must know the message type.
 const IS_SHARED: u8 = 0x02;
 const MUST_BE_KNOWN: u8 = 0x80;
 
-/// The last kind of messages in the specification.
+/// The last message type of the specification.
 const LAST_KIND: u16 = 0x18;
 
-/// A message: what it is of, and its bytes.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) kind: u16,
@@ -46,13 +44,11 @@ pub(crate) struct Message {
     pub(crate) body: Vec<u8>,
 }
 
-/// The messages of an object.
 #[derive(Debug)]
 pub(crate) struct ObjectHeader {
     pub(crate) messages: Vec<Message>,
 }
 
-/// How messages of a header are written.
 #[derive(Clone, Copy)]
 struct Style {
     version: u8,
@@ -60,7 +56,6 @@ struct Style {
 }
 
 impl ObjectHeader {
-    /// Reads the header at an address.
     pub(crate) fn read(metadata: &Metadata, address: u64) -> Result<ObjectHeader, Error> {
         let (style, first) = first_block(metadata, address)?;
         let mut header = ObjectHeader { messages: Vec::new() };
@@ -80,7 +75,7 @@ impl ObjectHeader {
         Ok(header)
     }
 
-    /// Adds the messages of a block: where it goes on.
+    /// Adds the messages of a block. Returns address and length of the continuation blocks.
     fn add(
         &mut self,
         metadata: &Metadata,
@@ -118,7 +113,7 @@ impl ObjectHeader {
         Ok(blocks)
     }
 
-    /// The first message of a kind, wherever it is.
+    /// Returns the first message of a type, resolved if it is shared.
     pub(crate) fn find(&self, metadata: &Metadata, kind: u16) -> Result<Option<Vec<u8>>, Error> {
         let found = self.messages.iter().find(|message| message.kind == kind);
         found.map(|message| message.resolved(metadata)).transpose()
@@ -126,7 +121,6 @@ impl ObjectHeader {
 }
 
 impl Message {
-    /// Its bytes, wherever they are.
     pub(crate) fn resolved(&self, metadata: &Metadata) -> Result<Vec<u8>, Error> {
         if !self.is_shared {
             return Ok(self.body.clone());
@@ -135,7 +129,7 @@ impl Message {
     }
 }
 
-/// The message of a kind that `body` says the place of.
+/// Reads the shared message that `body` refers to.
 pub(crate) fn shared_message(
     metadata: &Metadata,
     kind: u16,
@@ -154,7 +148,7 @@ pub(crate) fn shared_message(
     }
 }
 
-/// How the header at an address is written, and its first messages.
+/// Reads the start of the header at an address: the encoding and the first block.
 fn first_block(metadata: &Metadata, address: u64) -> Result<(Style, Vec<u8>), Error> {
     let start = metadata.read(address, 6)?;
     if start[0] == 1 {
@@ -180,7 +174,6 @@ fn first_block(metadata: &Metadata, address: u64) -> Result<(Style, Vec<u8>), Er
     Ok((Style { version: 2, has_creation_order: flags & 0x04 != 0 }, whole.split_off(prefix.len())))
 }
 
-/// Messages that stand elsewhere.
 fn continuation(
     metadata: &Metadata,
     style: Style,
@@ -208,7 +201,6 @@ fn check_bytes(bytes: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks that a block ends with the checksum of what stands before.
 fn check_sum(block: &[u8], address: u64) -> Result<(), Error> {
     let (data, sum) = block.split_at(block.len() - CHECKSUM);
     if jenkins_lookup3(data).to_le_bytes() != sum {

@@ -1,20 +1,19 @@
-//! Sizes of datasets, and how their data is stored.
+//! Reads the shape of datasets and the layout of their data.
 
 use hdf5_reader::io::Cursor;
 
 use crate::error::Error;
 use crate::metadata::Metadata;
 
-/// More axes than this nobody has.
 const MOST_AXES: usize = 32;
 
-/// The sizes of a dataset.
+/// The shape of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dataspace {
     pub(crate) sizes: Vec<u64>,
-    /// What they can become; `u64::MAX` where there is no limit.
+    /// The maximum shape; `u64::MAX` for an unlimited axis.
     pub(crate) most: Vec<u64>,
-    /// Whether it has no elements at all, and no sizes.
+    /// Whether the dataspace is null: no axes and no elements.
     pub(crate) is_null: bool,
 }
 
@@ -45,7 +44,7 @@ impl Dataspace {
         Ok(Dataspace { sizes, most: most.collect(), is_null: version == 2 && kind == 2 })
     }
 
-    /// How many elements there are, if a machine can count them.
+    /// The number of elements; `None` on overflow.
     pub(crate) fn elements(&self) -> Option<u64> {
         if self.is_null {
             return Some(0);
@@ -60,24 +59,22 @@ fn list_of(
     Ok(list()?)
 }
 
-/// How the data of a dataset is stored. An address is none where nothing was ever written.
+/// The layout of a dataset's data. The address is `None` if nothing was ever written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     Compact(Vec<u8>),
     Contiguous(Option<u64>),
     Chunked {
         address: Option<u64>,
-        /// The sizes of a chunk, without the bytes of an element that stand behind them.
+        /// The chunk sizes. The file has the element width as another size after them.
         chunk: Vec<u64>,
-        /// The bytes of an element.
         width: u64,
         index: Index,
-        /// Whether chunks that reach beyond the end are stored without filters.
+        /// Whether chunks that extend beyond the edge are stored without filters.
         edges_are_plain: bool,
     },
 }
 
-/// What says where chunks are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Index {
     BTreeV1,
@@ -122,7 +119,7 @@ fn unknown(what: &str, value: u8) -> Error {
     Error::unsupported(format!("storage of {what} {value} is unknown"))
 }
 
-/// Of versions 1 and 2.
+/// Reads a layout of version 1 or 2.
 fn old(cursor: &mut Cursor<'_>, metadata: &Metadata) -> Result<Layout, Error> {
     let (axes, class) = (usize::from(cursor.read_u8()?), cursor.read_u8()?);
     cursor.skip(5)?;
@@ -150,7 +147,7 @@ fn chunked_by_tree(
     Ok(Layout::Chunked { address, chunk, width, index: Index::BTreeV1, edges_are_plain: false })
 }
 
-/// Of version 4, and of version 5, whose sizes of stored chunks are longer.
+/// Reads a chunked layout of version 4 or 5; version 5 has longer sizes of stored chunks.
 fn chunked(cursor: &mut Cursor<'_>, metadata: &Metadata, version: u8) -> Result<Layout, Error> {
     let (flags, axes, size_bytes) = (cursor.read_u8()?, cursor.read_u8()?, cursor.read_u8()?);
     let sizes: Result<Vec<u64>, _> =
@@ -189,7 +186,7 @@ fn chunked(cursor: &mut Cursor<'_>, metadata: &Metadata, version: u8) -> Result<
     Ok(Layout::Chunked { address, chunk, width, index, edges_are_plain: flags & 1 != 0 })
 }
 
-/// Sizes of a chunk, and the bytes of an element that stand behind them.
+/// Splits off the element width, which follows the chunk sizes.
 fn without_element(mut sizes: Vec<u64>) -> Result<(Vec<u64>, u64), Error> {
     let width = sizes.pop().unwrap_or(0);
     if sizes.is_empty() || sizes.len() > MOST_AXES || sizes.contains(&0) {
@@ -198,7 +195,7 @@ fn without_element(mut sizes: Vec<u64>) -> Result<(Vec<u64>, u64), Error> {
     Ok((sizes, width))
 }
 
-/// The bytes of the element that stands for all that was never written, if the dataset says which.
+/// Reads the bytes of the fill value; `None` if the dataset states none.
 pub(crate) fn fill_value(body: &[u8], is_old: bool) -> Result<Option<Vec<u8>>, Error> {
     let mut cursor = Cursor::new(body);
     let is_there = is_old || {
@@ -206,7 +203,7 @@ pub(crate) fn fill_value(body: &[u8], is_old: bool) -> Result<Option<Vec<u8>>, E
         match version {
             1 | 2 => {
                 cursor.skip(2)?;
-                // Of version 1 the bytes are there always, but there may be none.
+                // In version 1 the size is always present, but may be 0.
                 cursor.read_u8()? != 0 || version == 1
             }
             3 => cursor.read_u8()? & 0x20 != 0,
@@ -221,7 +218,7 @@ pub(crate) fn fill_value(body: &[u8], is_old: bool) -> Result<Option<Vec<u8>>, E
         return Ok(None);
     }
     let bytes = cursor.read_u32_le()?;
-    // A length below 0 stands for no value.
+    // A negative length means no value.
     if bytes == 0 || bytes > i32::MAX as u32 {
         return Ok(None);
     }

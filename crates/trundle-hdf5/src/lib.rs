@@ -1,13 +1,11 @@
-//! HDF5 files, of which netCDF-4 files are some: which datasets there are, where their data is, and their
-//! chunks; and the metadata of new files.
+//! Reads HDF5 files (including netCDF-4) and writes the metadata of new ones.
 //!
-//! This is all that trundle knows of HDF5, and the only crate that names [`hdf5_reader`], which knows the
-//! trees, arrays and heaps that index chunks, links and attributes, and most filters. The messages of object
-//! headers are read here (`header.rs` and the files beside it): a dataset that is not understood has to hide
-//! no others, and of types and layouts every bit that changes an element has to be seen.
+//! This is the only crate that uses [`hdf5_reader`], which reads the trees, arrays and heaps that index chunks, links
+//! and attributes, and undoes most filters. This crate reads the messages of object headers itself (`header.rs` and its
+//! neighbours), so that a dataset that is not understood hides no others, and no bit of a type or layout is ignored.
 //!
-//! Only metadata is read through it. Data that is contiguous stands in the file as it is; of a chunk it is
-//! known where it is, so that several threads read and decode chunks at once.
+//! Contiguous data is read directly from the file. The positions of chunks are known, so that threads can read and
+//! decode them in parallel.
 //!
 //! Source: the HDF5 File Format Specification, version 3.0.
 #![forbid(unsafe_code)]
@@ -35,5 +33,5 @@ pub use file::{Hdf5File, MOST_DATASETS, Unreadable};
 pub use metadata::ReadAt;
 pub use new::{NewDataset, NewFile};
 
-/// What a file begins with; one with a user block has it further on.
+/// The signature at the start of a file, or after a user block.
 pub const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";

@@ -1,4 +1,4 @@
-//! The bytes of a file, as metadata is read from them.
+//! Access to the bytes of a file for reading metadata.
 
 use std::fmt::Debug;
 use std::io;
@@ -11,34 +11,33 @@ use hdf5_reader::superblock::Superblock;
 
 use crate::error::Error;
 
-/// Bytes that several threads read at once, at any place.
+/// Positional reads, from several threads at once.
 pub trait ReadAt: Debug + Send + Sync {
-    /// How many bytes there are.
+    /// The number of bytes.
     fn bytes(&self) -> u64;
 
     /// Fills `buffer` from the bytes at `offset`.
     ///
     /// # Errors
-    /// If they cannot be read, or there are not as many.
+    /// If the bytes cannot be read, or the end comes first.
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
 }
 
-/// Metadata in one piece of more bytes is refused. Tables of addresses are in pieces, each much smaller.
+/// The largest single read of metadata. Chunk indices are read in much smaller pieces.
 const MOST_PIECE_BYTES: usize = 256 << 20;
 
-/// A file whose superblock is known.
 #[derive(Clone, Debug)]
 pub(crate) struct Metadata {
     pub(crate) bytes: Arc<dyn ReadAt>,
-    /// The byte in which addresses begin to count: beyond a user block.
+    /// The file offset of address 0: the length of a user block.
     pub(crate) base: u64,
-    /// The bytes of an address, and of a length.
+    /// The sizes of an address and of a length, in bytes.
     pub(crate) offset_size: u8,
     pub(crate) length_size: u8,
 }
 
 impl Metadata {
-    /// Reads the superblock: the file, and the address of its root group.
+    /// Reads the superblock. Returns the file, and the address of the root group.
     pub(crate) fn new(bytes: Arc<dyn ReadAt>) -> Result<(Metadata, u64), Error> {
         let whole = Metadata { bytes, base: 0, offset_size: 8, length_size: 8 };
         let superblock = Superblock::parse_from_storage(&whole)?;
@@ -52,7 +51,6 @@ impl Metadata {
         Ok((Metadata { base, offset_size, length_size, ..whole }, root))
     }
 
-    /// So many bytes at an address.
     pub(crate) fn read(&self, address: u64, bytes: usize) -> Result<Vec<u8>, Error> {
         let place = address.checked_add(self.base);
         let end = place.and_then(|place| place.checked_add(bytes as u64));
@@ -69,7 +67,7 @@ impl Metadata {
         Ok(read)
     }
 
-    /// The address that comes next; none for that which stands for nothing.
+    /// Reads the next address; `None` if it is undefined.
     pub(crate) fn address(&self, cursor: &mut Cursor<'_>) -> Result<Option<u64>, Error> {
         let address = cursor.read_offset(self.offset_size)?;
         let is_one = !Cursor::is_undefined_offset(address, self.offset_size);

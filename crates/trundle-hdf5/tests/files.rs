@@ -1,4 +1,4 @@
-//! Files of h5py and netCDF4, which make.py makes: the numbers from 0 on, of shape (5, 7), in every layout.
+//! Tests with files of h5py and netCDF4 that make.py writes: the numbers from 0, shape (5, 7), in every layout.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,7 +37,6 @@ fn dataset<'a>(file: &'a Hdf5File, path: &str) -> &'a Dataset {
     file.datasets.iter().find(|dataset| dataset.path == path).unwrap_or_else(|| panic!("{path}"))
 }
 
-/// All elements, row-major.
 fn elements(dataset: &Dataset, file: &[u8]) -> Result<Vec<u8>, Error> {
     let count: u64 = dataset.shape.iter().product();
     let bytes = count as usize * dataset.width;
@@ -76,7 +75,7 @@ fn chunks_are_found_by_every_index_and_after_every_filter() {
             assert!(matches!(dataset.data, Data::Chunked(_)), "{name}: {path}");
             assert_eq!(elements(dataset, &bytes).unwrap(), expected, "{name}: {path}");
         }
-        // What was never written has the fill value, in the order of its bytes that the file has.
+        // Elements that were never written have the fill value, in the file's byte order.
         let part = dataset(&file, "part");
         assert_eq!((&part.dtype[..], &part.fill), (">i4", &Some((-7i32).to_le_bytes().to_vec())));
         let is_written = |n: u8| n / 7 < 2 && n % 7 < 3;
@@ -116,10 +115,10 @@ fn types_layouts_and_attributes_are_those_of_the_library() {
 fn what_cannot_be_moved_hides_no_others() {
     let bytes = bytes_of("refused.h5");
     let file = open(&bytes).unwrap();
-    // Other names of the same are no datasets.
+    // Soft and hard links to a known object add no datasets.
     let paths: Vec<&str> = file.datasets.iter().map(|dataset| &dataset.path[..]).collect();
     assert_eq!(paths, ["big"]);
-    // Behind a user block.
+    // The file has a user block.
     let expected = numbers(|n| f64::from(n).to_be_bytes());
     assert_eq!(elements(&file.datasets[0], &bytes).unwrap(), expected);
     let why: Vec<String> =
@@ -148,12 +147,12 @@ fn axes_have_the_names_of_netcdf() {
     assert_eq!(names("t2m"), ["time", "x"]);
     assert_eq!(names("x"), ["x"]);
     assert_eq!(names("packed"), ["time", "none"]);
-    // The dimension "none" is no variable, and the variable of that name is of x; so is what is in a group.
+    // The dimension "none" has no variable; the variable of that name has the axis x. So has the one in a group.
     assert_eq!(names("none"), ["x"]);
     assert_eq!(names("g/y"), ["x"]);
     assert_eq!(file.datasets.len(), 5);
     assert_eq!(serde_json::Value::from(file.groups[""].clone()), json!({"title": "numbers"}));
-    // A NaN as xarray has it in Zarr, and an integer as it is.
+    // NaN in xarray's encoding for Zarr; integers as numbers.
     let said = |path: &str| serde_json::Value::from(dataset(&file, path).attributes.clone());
     assert_eq!(said("t2m"), json!({"_FillValue": "AAAAAAAA+H8=", "long_name": "temperature"}));
     assert_eq!(said("packed"), json!({"_FillValue": -1, "scale_factor": 0.5}));
@@ -216,7 +215,7 @@ fn what_is_written_is_read_as_it_was() {
     for (found, expected) in file.datasets.iter().zip(&datasets) {
         assert_eq!((&found.path, &found.shape), (&expected.path, &expected.shape));
         assert_eq!(found.dtype, expected.dtype, "{}", expected.path);
-        // Of another length than the dataset of that name, and so a name alone.
+        // An axis that is longer than the dataset of its name only gets a label.
         assert_eq!(found.dimension_names, expected.dimension_names, "{}", expected.path);
         assert_eq!(found.attributes, expected.attributes);
         assert_eq!(found.fill, expected.fill);
@@ -237,8 +236,8 @@ fn what_is_written_is_read_as_it_was() {
 
 #[test]
 fn a_dataset_with_the_name_of_an_axis_changes_no_other_one() {
-    // The shape and the names of the axes of "lat", and then whether the others get scales in plain HDF5: its name is
-    // free for a scale only in netCDF-4.
+    // The shape and axis names of "lat", and whether the other datasets get labels in plain HDF5. In netCDF-4 the name
+    // is free for a scale.
     for (own, names, are_labels) in [
         (&[4][..], &["lat"][..], false),
         (&[2, 4], &["lon", "lat"], true),
@@ -281,7 +280,6 @@ fn a_dataset_with_the_name_of_an_axis_changes_no_other_one() {
     }
 }
 
-/// A number below `most` that is the same in every run.
 fn chance(seed: &mut u64, most: usize) -> usize {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 33) as usize % most
@@ -295,7 +293,7 @@ fn a_tree_of_chunks_with_another_offset_in_a_key_is_refused() {
         .collect();
     assert!(trees.len() > 3);
     for tree in trees {
-        // Of two axes: a length, a mask, two offsets, one within an element, and an address.
+        // A key for two axes: length, mask, two offsets, an offset within an element; then an address.
         for key in 0..usize::from(bytes[tree + 6]) {
             for at in (tree + 24 + 40 * key + 8..).take(24) {
                 let mut changed = bytes.clone();

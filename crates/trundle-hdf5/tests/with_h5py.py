@@ -1,9 +1,9 @@
-"""Random files of HDF5 and netCDF-4: what h5py and netCDF4 write is read, moved and compared to numpy, what
-is written is read by h5py, and netCDF-4 that becomes a Zarr store is the same to xarray.
+"""Test random HDF5 and netCDF-4 files. Files of h5py and netCDF4 are read, moved and compared with numpy; h5py reads
+the program's files; and netCDF-4 files that become Zarr stores are compared in xarray.
 
     python with_h5py.py TRUNDLE [--count 200] [--seed 1]
 
-needs h5py and numpy; netCDF4, xarray and zarr for the last part, which is left out without them.
+Needs h5py and numpy. The last part needs netCDF4, xarray and zarr, and is skipped without them.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import tempfile
 import h5py
 import numpy as np
 
-# Small limits are of what is moved, not of the program.
+# Small limits apply to the moved data, not to the memory of the program itself.
 os.environ["TRUNDLE_OWN_MEMORY"] = "0"
 
 TYPES = [
@@ -35,7 +35,7 @@ def run(*arguments):
 
 
 def elements(rng, dtype, shape):
-    """Any bits, where every bit pattern is an element of its own."""
+    """Random elements; arbitrary bits for integers and floats."""
     dtype = np.dtype(dtype)
     count = int(np.prod(shape))
     if dtype.kind == "b":
@@ -61,7 +61,7 @@ def same(found, expected):
 
 
 def dataset(rng, group, name):
-    """A random dataset, and what is in it."""
+    """Write a random dataset and return its contents."""
     dtype = np.dtype(rng.choice(TYPES))
     axes = rng.choice([0, 1, 2, 2, 3, 4])
     shape = tuple(rng.choice([1, 2, 3, 5, 8, 13, 21]) for _ in range(axes))
@@ -81,7 +81,7 @@ def dataset(rng, group, name):
     made = group.create_dataset(name, shape=shape, dtype=dtype, **options)
     fill = options.get("fillvalue", np.zeros((), dtype))
     if kind == "chunks" and "fillvalue" in options and rng.random() < 0.5:
-        # A part of it is never written.
+        # A part is never written.
         corner = tuple(slice(0, rng.randint(0, size)) for size in shape)
         whole = np.full(shape, fill, dtype)
         whole[corner] = values[corner]
@@ -91,7 +91,7 @@ def dataset(rng, group, name):
         return np.full(shape, fill, dtype)
     made[...] = values
     if kind == "chunks" and axes and options["maxshape"][0] is None and rng.random() < 0.3:
-        # Chunks beyond the end may be left.
+        # Chunks beyond the new edge may remain.
         made.resize(rng.randint(1, shape[0]), axis=0)
         values = values[: made.shape[0]]
     return values
@@ -122,7 +122,7 @@ def chain(rng, axes):
 
 
 def reads(rng, trundle, folder):
-    """What h5py writes is read."""
+    """Check that the program reads a file of h5py."""
     path = folder / rng.choice(["a.h5", "a.nc", "a.dat"])
     expected = {}
     libver = rng.choice([("earliest", "latest"), ("earliest", "v108"), ("v110", "v110"), "latest", None])
@@ -156,7 +156,7 @@ def reads(rng, trundle, folder):
 
 
 def writes(rng, trundle, folder, path, expected):
-    """What trundle writes is read by h5py."""
+    """Check that h5py reads a file of the program."""
     out = folder / rng.choice(["out.h5", "out.nc"])
     if len({values.ndim for values in expected.values()}) == 1 and next(iter(expected.values())).ndim:
         stages, move = chain(rng, next(iter(expected.values())).ndim)
@@ -179,7 +179,7 @@ def writes(rng, trundle, folder, path, expected):
 
 
 def netcdf(rng, trundle, folder):
-    """netCDF-4 that becomes a Zarr store, or a file again, is the same to xarray."""
+    """Check that netCDF-4, converted to Zarr and back to netCDF-4, is the same in xarray."""
     import netCDF4
     import xarray
 

@@ -1,4 +1,4 @@
-//! The objects below a path of a bucket.
+//! The objects below a path of an S3 bucket.
 
 use std::borrow::Cow;
 use std::io;
@@ -16,55 +16,55 @@ use object_store::{
 use crate::client::{Client, invalid};
 use crate::url;
 
-/// The objects below a path of a bucket, by their keys below it. Several threads use it at once, each waits for
-/// its own requests.
+/// The objects below a path of a bucket, by relative key. Threads can share it; each waits for its own requests.
 #[derive(Debug)]
 pub struct Bucket {
     name: String,
-    /// What all keys begin with, without a slash at its end.
+    /// The common prefix of all keys, without a trailing slash.
     prefix: String,
     client: Mutex<Client>,
 }
 
-/// Under what an object says who wrote it.
+/// The metadata attribute that identifies the writer of an object.
 const TAG: Attribute = Attribute::Metadata(Cow::Borrowed("trundle"));
 
-/// What is known of an object.
+/// Size and time of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectInfo {
-    /// How many bytes it has.
+    /// The size in bytes.
     pub bytes: u64,
-    /// When it was written.
+    /// The time of the last write.
     pub modified: SystemTime,
 }
 
 /// A part of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All of it.
+    /// The whole object.
     All,
-    /// From this byte on so many, of which there is one at least.
+    /// From this byte, this many bytes; at least one.
     Range(u64, u64),
-    /// The last bytes, so many: one at least.
+    /// This many bytes at the end; at least one.
     Last(u64),
 }
 
-/// Whether an object is written where there is one.
+/// How to treat an existing object with the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum New {
-    /// In its place.
+    /// Replace it.
     OrReplace,
-    /// No: [`io::ErrorKind::AlreadyExists`].
+    /// Fail with [`io::ErrorKind::AlreadyExists`].
     Only,
 }
 
 impl Bucket {
-    /// What a URL names: `s3://BUCKET/PATH`. Credentials, region and server are those of the environment
-    /// (`AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL`, …), else of a profile of the AWS command line, else
-    /// of the machine. Nothing is asked of the server yet.
+    /// Opens `s3://BUCKET/PATH`; sends no request yet.
+    ///
+    /// Credentials, region and endpoint come from the environment (`AWS_ACCESS_KEY_ID`, `AWS_REGION`,
+    /// `AWS_ENDPOINT_URL`, …), then from a profile of the AWS command line, then from the machine's role.
     ///
     /// # Errors
-    /// If the URL names nothing, or what the environment says cannot be used.
+    /// If the URL names no bucket or path, or the settings are invalid.
     pub fn open(url: &str) -> io::Result<Bucket> {
         let (name, prefix) = url::parts(url)?;
         let client = Mutex::new(Client::new(name)?);
@@ -74,35 +74,35 @@ impl Bucket {
     fn client(&self) -> io::Result<Client> {
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         if !client.is_usable() {
-            // As its threads are those of another process, nobody must wait for them.
+            // The client of the parent process has no threads here, and dropping it would wait for them.
             let new = Client::new(&self.name)?;
             std::mem::forget(std::mem::replace(&mut *client, new));
         }
         Ok(client.clone())
     }
 
-    /// Where the object of a key is; of an empty one, what all are below.
+    /// The full path of a key; the common prefix for an empty key.
     fn path(&self, key: &str) -> io::Result<Path> {
         let path =
             if key.is_empty() { self.prefix.clone() } else { format!("{}/{key}", self.prefix) };
         Path::parse(path).map_err(invalid)
     }
 
-    /// What is known of an object, if it is there.
+    /// Returns size and time of an object; `None` if it does not exist.
     ///
     /// # Errors
-    /// If that cannot be asked.
+    /// If the request fails.
     pub fn stat(&self, key: &str) -> io::Result<Option<ObjectInfo>> {
         let (client, path) = (self.client()?, self.path(key)?);
         let found = again(|| found(client.wait(client.requests.head(&path))))?;
         Ok(found.as_ref().map(info))
     }
 
-    /// A part of an object, if it is there, and how many bytes the whole has. `check` is asked before any byte
-    /// is read, with what the whole and the part have.
+    /// Reads a part of an object; `None` if it does not exist. Before any byte is read, calls `check` with the sizes of
+    /// the whole object and of the part.
     ///
     /// # Errors
-    /// What `check` says, if it cannot be read, or does not have all of the part.
+    /// The error of `check`, or if the object cannot be read or is too short for the part.
     pub fn read(
         &self,
         key: &str,
@@ -150,7 +150,7 @@ impl Bucket {
         Ok(Some(read))
     }
 
-    /// The names of what is below a path and has keys below itself, sorted.
+    /// Lists the names directly below a path that have keys below them, sorted.
     ///
     /// # Errors
     /// If they cannot be listed.
@@ -165,7 +165,7 @@ impl Bucket {
         Ok(names)
     }
 
-    /// The first keys below a path, `most` at most.
+    /// Lists the first keys below a path, at most `most`.
     ///
     /// # Errors
     /// If they cannot be listed.
@@ -183,7 +183,7 @@ impl Bucket {
         })
     }
 
-    /// The bytes of all objects below a path together, and when the last of them was written; `None` if there are none.
+    /// Returns the total size of all objects below a path, and the time of the last write; `None` if there are none.
     ///
     /// # Errors
     /// If they cannot be listed.
@@ -203,7 +203,7 @@ impl Bucket {
         })
     }
 
-    /// Removes all objects below a path but that of a key.
+    /// Removes all objects below a path except the key `kept`.
     ///
     /// # Errors
     /// If they cannot be listed or removed.
@@ -228,15 +228,15 @@ impl Bucket {
         })
     }
 
-    /// Writes an object: whoever reads it finds all of it, or what was there before.
+    /// Writes an object atomically: readers see the old object or the new one.
     ///
     /// # Errors
-    /// If it cannot be written, and as `new` says.
+    /// If it cannot be written, or exists and `new` is [`New::Only`].
     pub fn write(&self, key: &str, bytes: Vec<u8>, new: New) -> io::Result<()> {
         self.put(key, bytes, new, Attributes::new())
     }
 
-    /// [`Bucket::write`] of an object that says of itself who wrote it, in ASCII: see [`Bucket::tag`].
+    /// Like [`Bucket::write`], and stores an ASCII tag that identifies the writer; see [`Bucket::tag`].
     ///
     /// # Errors
     /// As [`Bucket::write`].
@@ -259,25 +259,25 @@ impl Bucket {
         Ok(())
     }
 
-    /// Whether the server can copy objects of another one to this without sending them: if they are in one bucket.
+    /// Whether the server can copy objects from `other` directly: both are in the same bucket.
     pub fn is_beside(&self, other: &Bucket) -> bool {
         self.name == other.name
     }
 
-    /// Lets the server copy an object of a bucket that this [is beside](Bucket::is_beside), in place of one that is
-    /// there.
+    /// Lets the server copy an object from a bucket for which [`is_beside`](Bucket::is_beside) holds. Replaces an
+    /// existing object.
     ///
     /// # Errors
-    /// If it cannot be copied: [`io::ErrorKind::NotFound`] if it is not there.
+    /// If it cannot be copied; [`io::ErrorKind::NotFound`] if the source does not exist.
     pub fn copy(&self, key: &str, other: &Bucket, from: &str) -> io::Result<()> {
         let (client, from, to) = (self.client()?, other.path(from)?, self.path(key)?);
         again(|| client.wait(client.requests.copy(&from, &to)).map_err(failed))
     }
 
-    /// What an object says of who wrote it, if it is there and says so.
+    /// Returns the tag of an object; `None` if the object or its tag does not exist.
     ///
     /// # Errors
-    /// If it cannot be asked.
+    /// If the request fails.
     pub fn tag(&self, key: &str) -> io::Result<Option<String>> {
         let (client, path) = (self.client()?, self.path(key)?);
         let options = GetOptions { head: true, ..GetOptions::default() };
@@ -287,7 +287,7 @@ impl Bucket {
         Ok(tag)
     }
 
-    /// Removes an object, if it is there.
+    /// Removes an object if it exists.
     ///
     /// # Errors
     /// If it cannot be removed.
@@ -297,17 +297,17 @@ impl Bucket {
     }
 }
 
-/// What was cut off is asked for so often.
+/// The most attempts after answers that were cut off.
 const MOST_TRIES: usize = 5;
 
-/// How the client says that the body of an answer was cut off.
+/// The client's error text for an answer whose body was cut off.
 const CUT_OFF: &str = "body error";
 
-/// How a server says that an object has nothing of the part that was asked for.
+/// The error text if an object has no byte of the requested range.
 const NOT_WITHIN: &str = "416 Range Not Satisfiable";
 
-/// Does again what ended in the midst of an answer. Requests that fail otherwise are made again further below, and
-/// so is what remains of an object; but not lists, nor what says why something failed.
+/// Repeats a request whose answer was cut off. `object_store` itself retries other failures, and resumes the body of
+/// an object; it does not repeat lists and error documents that were cut off.
 fn again<T>(mut ask: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for _ in 1..MOST_TRIES {
         match ask() {
@@ -322,7 +322,7 @@ fn info(object: &ObjectMeta) -> ObjectInfo {
     ObjectInfo { bytes: object.size, modified: object.last_modified.into() }
 }
 
-/// What was found; none if it is not there.
+/// Turns "not found" into `None`.
 fn found<T>(answer: Result<T, Error>) -> io::Result<Option<T>> {
     match answer {
         Ok(found) => Ok(Some(found)),
@@ -331,10 +331,8 @@ fn found<T>(answer: Result<T, Error>) -> io::Result<Option<T>> {
     }
 }
 
-/// Said where nobody gave this process any credentials.
 const NO_CREDENTIALS: &str = "no credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set, and the AWS command line's files and this machine have none (AWS_SKIP_SIGNATURE=true reads a public bucket)";
 
-/// Why a request failed.
 #[allow(clippy::needless_pass_by_value, reason = "a function for `map_err`")]
 fn failed(error: Error) -> io::Error {
     let kind = match &error {
@@ -354,9 +352,9 @@ fn failed(error: Error) -> io::Error {
     io::Error::new(kind, said(&text))
 }
 
-/// What there is to say of an error: where a server answers with a document, its message.
+/// Shortens an error text: from an XML document, only its code and message are kept.
 fn said(text: &str) -> String {
-    // The address at which a machine of a cloud has credentials.
+    // The metadata server of a cloud machine, which is asked last for credentials.
     if text.contains("169.254.169.254") {
         return NO_CREDENTIALS.to_owned();
     }

@@ -1,4 +1,4 @@
-//! Requests that a thread waits for.
+//! An S3 client with blocking requests.
 
 use std::env;
 use std::future::Future;
@@ -12,42 +12,39 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::profile::Profile;
 
-/// A request that fails is made again so often, after times that grow, some seconds in all.
+/// The retries of a failed request: count and growing delays, some seconds in total.
 const MOST_RETRIES: usize = 10;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
 const LONGEST: Duration = Duration::from_mins(2);
 
-/// What makes requests in this process.
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
-    /// The process that it is of: one that is made by `fork` has none of its threads.
+    /// The process id: a forked child has none of the client's threads.
     process: u32,
     runtime: Arc<Runtime>,
     pub(crate) requests: Arc<AmazonS3>,
 }
 
-/// The thread that waits for the network on behalf of all others, and the process that it is in.
+/// The runtime with the one thread that waits for the network, and its process id.
 static RUNTIME: Mutex<Option<(u32, Arc<Runtime>)>> = Mutex::new(None);
 
 impl Client {
-    /// For the objects of a bucket.
+    /// Returns a client for a bucket.
     ///
     /// # Errors
-    /// If what the environment says cannot be used.
+    /// If the settings in the environment are invalid.
     pub(crate) fn new(bucket: &str) -> io::Result<Client> {
-        // What encrypts is chosen with it, before anything asks for that.
+        // The runtime also installs the TLS provider, which must exist before `build`.
         let runtime = runtime()?;
         let requests = Arc::new(builder(bucket)?.build().map_err(invalid)?);
         Ok(Client { process: std::process::id(), runtime, requests })
     }
 
-    /// Whether it is of this process.
     pub(crate) fn is_usable(&self) -> bool {
         self.process == std::process::id()
     }
 
-    /// Waits for a request.
     pub(crate) fn wait<T>(&self, request: impl Future<Output = T>) -> T {
         self.runtime.block_on(request)
     }
@@ -61,7 +58,7 @@ fn runtime() -> io::Result<Arc<Runtime>> {
     {
         return Ok(Arc::clone(runtime));
     }
-    // Where there is one already, it stays the one.
+    // Fails if a provider is installed already, which is then used.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)
@@ -69,19 +66,19 @@ fn runtime() -> io::Result<Arc<Runtime>> {
         .enable_all()
         .build()?;
     let runtime = Arc::new(runtime);
-    // Whoever ended that of another process would wait for threads that this one does not have.
+    // Dropping the runtime of the parent process would wait for threads that do not exist here.
     std::mem::forget(held.replace((process, Arc::clone(&runtime))));
     Ok(runtime)
 }
 
-/// What the environment says of a bucket, and else the files of the AWS command line.
+/// Makes the settings for a bucket from the environment, then from the files of the AWS command line.
 fn builder(bucket: &str) -> io::Result<AmazonS3Builder> {
     let backoff = BackoffConfig { init_backoff: FIRST_WAIT, max_backoff: LONGEST_WAIT, base: 2.0 };
     let retry = RetryConfig { backoff, max_retries: MOST_RETRIES, retry_timeout: LONGEST };
     let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
     let is_set = |builder: &AmazonS3Builder, key| builder.get_config_value(&key).is_some();
     let profile = Profile::of_environment();
-    // A profile that is asked for has its own; what is set for no profile is of nobody else.
+    // The access key, secret and token of a profile belong together; the environment's key takes precedence.
     if !is_set(&builder, AmazonS3ConfigKey::AccessKeyId)
         && let (Some(key_id), Some(secret)) = (profile.key_id, profile.secret)
     {
@@ -107,7 +104,7 @@ fn builder(bucket: &str) -> io::Result<AmazonS3Builder> {
     let endpoint = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
     let endpoint = endpoint.iter().find_map(|name| env::var(name).ok()).or(profile.endpoint);
     if let Some(endpoint) = endpoint {
-        // Who names a server without encryption wants that.
+        // A user who gives an http:// endpoint wants no encryption.
         let is_plain = endpoint.starts_with("http://");
         builder = builder.with_endpoint(endpoint);
         if is_plain {

@@ -1,8 +1,7 @@
-//! Objects of S3 buckets, read and written by threads that wait.
+//! Reads and writes objects of S3 buckets with blocking calls.
 //!
-//! This is the only crate that names [`object_store`] and the asynchronous runtime that it needs. How a request is
-//! signed, tried again and gone on with when its body is cut off is [`object_store`]'s; what is here is which bucket a
-//! URL names, where credentials are found, and a runtime that a process made by `fork` has anew.
+//! This is the only crate that uses [`object_store`] and its asynchronous runtime. [`object_store`] signs, retries and
+//! resumes requests. This crate parses URLs, finds credentials, and makes a new runtime in a forked process.
 //!
 //! Source: the Amazon S3 API reference (`GetObject`, `PutObject`, `ListObjectsV2`, conditional writes).
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What the files of the AWS command line say.
+//! Reads the credential and configuration files of the AWS command line.
 
 use std::collections::HashMap;
 use std::env;
@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use configparser::ini::Ini;
 
-/// What a profile has of what is asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Profile {
     pub(crate) key_id: Option<String>,
@@ -19,8 +18,8 @@ pub(crate) struct Profile {
 type Sections = HashMap<String, HashMap<String, Option<String>>>;
 
 impl Profile {
-    /// That of `AWS_PROFILE`, or the one called `default`, in the files that the AWS command line reads. What
-    /// cannot be read says nothing.
+    /// Reads the profile `AWS_PROFILE`, or `default`, from the files of the AWS command line. Ignores files that cannot
+    /// be read.
     ///
     /// Source: "Configuration and credential file settings" of the AWS command line's user guide.
     pub(crate) fn of_environment() -> Profile {
@@ -38,7 +37,7 @@ impl Profile {
     }
 
     fn of(name: &str, credentials: &Sections, config: &Sections) -> Profile {
-        // But for the default one, a profile's section of the configuration says that it is one.
+        // In the configuration file, all sections but `default` are called `profile NAME`.
         let section = format!("profile {name}");
         let sections = [credentials.get(name), config.get(&section), config.get(name)];
         let get = |key: &str| {

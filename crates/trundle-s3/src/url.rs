@@ -1,19 +1,18 @@
-//! What a URL names.
+//! Parses S3 URLs.
 
 use std::io;
 
-/// What URLs of buckets begin with.
 const SCHEME: &str = "s3://";
 
-/// Whether a text is the URL of something in a bucket.
+/// Whether a text is the URL of a bucket.
 pub fn is_url(text: &str) -> bool {
     text.starts_with(SCHEME)
 }
 
-/// The bucket of a URL, and the keys below what it names: `s3://bucket/a/b` has those that begin with `a/b/`.
+/// Splits `s3://bucket/a/b` into the bucket and the path `a/b`.
 ///
 /// # Errors
-/// If it has no bucket, or its path has parts that no key has: empty ones, `.` and `..`.
+/// If the bucket or the path is empty, or the path has a component that is empty, `.` or `..`.
 pub(crate) fn parts(url: &str) -> io::Result<(&str, &str)> {
     let refused = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     let rest = url.strip_prefix(SCHEME).unwrap_or(url);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Stores in S3 buckets, both ways, on a server that fails one request in ten.
+"""Test stores in S3 buckets on a server that fails one request in ten.
 
     pip install "moto[s3,server]==5.2.5" zarr==3.1.6
     crates/trundle-s3/tests/with_moto.py target/release/trundle --count 40
 
-Between the program and the server (moto) stands a proxy that answers 500 and 503, cuts bodies off, hangs up and
-takes its time. What the program writes is read by zarr-python, once it is copied into a folder by boto3.
+A proxy between the program and the server (moto) answers 500 and 503, cuts bodies off, hangs up and delays answers.
+boto3 copies the program's output into a folder, where zarr-python reads it.
 """
 
 import argparse
@@ -31,15 +31,15 @@ KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGI
 
 
 class Proxy(BaseHTTPRequestHandler):
-    """Passes requests on to a server, but for some."""
+    """Pass requests on to a server, and make some of them fail."""
 
     protocol_version = "HTTP/1.1"
     server_address = None
     chance = random.Random(1)
-    # One request in so many fails; none if it is 0, all if it is 1.
+    # One request in this many fails; 0: none.
     failing = 10
     failures = 0
-    # What the server was asked to copy by itself.
+    # Counts the requests for a copy on the server.
     copies = 0
 
     def log_message(self, *_):
@@ -61,7 +61,7 @@ class Proxy(BaseHTTPRequestHandler):
         content = got.read()
         connection.close()
         if kind == "hang up":
-            # After the server has done what it was asked.
+            # The server has already done what was requested.
             self.close_connection = True
             return None
         if kind == "late":
@@ -89,7 +89,7 @@ class Proxy(BaseHTTPRequestHandler):
 
 
 class ProxyServer(ThreadingHTTPServer):
-    """Of whoever hangs up, as one does that is killed, nothing is said."""
+    """A server that does not report clients that hang up, such as killed ones."""
 
     request_queue_size = 128
     daemon_threads = True
@@ -100,7 +100,7 @@ class ProxyServer(ThreadingHTTPServer):
 
 
 class Place:
-    """A bucket, a folder, and the program."""
+    """A bucket, a folder, and the program under test."""
 
     def __init__(self, program, folder, s3, endpoint):
         self.program, self.folder, self.s3, self.endpoint = program, Path(folder), s3, endpoint
@@ -130,7 +130,7 @@ class Place:
                 self.s3.upload_file(str(path), BUCKET, f"{prefix}/{path.relative_to(store)}")
 
     def download(self, prefix):
-        """What zarr-python reads of the store at a prefix."""
+        """Download the store at a prefix and open it with zarr-python."""
         store = Path(tempfile.mkdtemp(dir=self.folder))
         for key in self.keys(f"{prefix}/"):
             path = store / key[len(prefix) + 1 :]
@@ -140,7 +140,7 @@ class Place:
 
 
 def some_store(chance, folder):
-    """A store that zarr-python writes, and its array."""
+    """A random store that zarr-python writes, and its contents."""
     rank = chance.randint(1, 3)
     shape = [chance.randint(1, [200, 30, 14][rank - 1]) for _ in range(rank)]
     array = (np.arange(np.prod(shape)) * 7 % 251).astype(chance.choice(["u1", ">i4", "f8", "<i2"])).reshape(shape)
@@ -151,7 +151,7 @@ def some_store(chance, folder):
     made = zarr.create_array(
         str(path), shape=shape, chunks=chunks, shards=shards, dtype=array.dtype, zarr_format=version, fill_value=0
     )
-    # What is the fill value throughout has no object.
+    # Chunks that only have the fill value have no object.
     if chance.random() < 0.3:
         array[: max(1, shape[0] // 2)] = 0
     made[...] = array
@@ -184,7 +184,7 @@ def random_stores(place, chance, count):
 
 
 def groups(place):
-    """Groups within groups, and what is said of them."""
+    """Move nested groups and check their attributes."""
     root = zarr.open_group(str(place.folder / "g.zarr"), mode="w", attributes={"title": "all"})
     inner = root.create_group("a/b", attributes={"of": "b"})
     for name in ("x", "y"):
@@ -197,7 +197,7 @@ def groups(place):
 
 
 def copies(place):
-    """Chunks that stay as they are encoded are copied by the server, within a bucket."""
+    """Check that the server copies encoded chunks that do not change, within a bucket only."""
     array = np.arange(60, dtype="u2").reshape(6, 10)
     made = zarr.create_array(str(place.folder / "c.zarr"), shape=(6, 10), chunks=(2, 5), dtype="u2", fill_value=0)
     array[2:4, 5:] = 0
@@ -205,7 +205,7 @@ def copies(place):
     place.upload(place.folder / "c.zarr", "c.zarr")
     source, before = f"s3://{BUCKET}/c.zarr", Proxy.copies
     place.run("roll", source, "--shift", "2", "--axes", "0", "-o", f"s3://{BUCKET}/d.zarr")
-    # One that was never written stays so; one whose answer was lost is copied again.
+    # A chunk that was never written is not copied; a copy whose answer was lost is repeated.
     assert Proxy.copies - before >= 5, Proxy.copies - before
     assert np.array_equal(place.download("d.zarr")[...], np.roll(array, 2, 0))
     assert len(place.keys("d.zarr/")) == 6
@@ -254,14 +254,14 @@ def refusals(place):
 
 
 def unfinished(place):
-    """A run that fails or is stopped leaves nothing; one that is killed leaves what --force removes, and `clean`."""
+    """Check that a failed or stopped run leaves nothing, and that --force and `clean` remove what a killed run left."""
     shape = (1100, 4)
     array = np.arange(4400, dtype="i4").reshape(shape) + 1
     path = place.folder / "many.zarr"
     zarr.create_array(str(path), shape=shape, chunks=(1, 4), dtype="i4")[...] = array
     (path / "c/1099/0").write_bytes(b"torn")
     target = f"s3://{BUCKET}/many.zarr"
-    # More keys than one request lists.
+    # There are more keys than one request lists.
     flip = ["flip", "many.zarr", "-o", target, "--axes", "1"]
     place.run(*flip, "--codec", "zstd:1", expect=3, says="c/1099/0")
     assert place.keys("many.zarr") == [], place.keys("many.zarr")[:3]
@@ -288,7 +288,7 @@ def unfinished(place):
     begun_and_told(signal.SIGKILL)
     left = place.keys("many.zarr")
     assert 1 < len(left) < 1100 and not any(key.endswith("zarr.json") for key in left), left[:5]
-    # One of another job, which nobody must find among the new ones.
+    # A chunk of another job, which must not appear in the new store.
     place.s3.put_object(Bucket=BUCKET, Key="many.zarr/c/0/1", Body=b"stale")
     place.run("info", target, expect=1, says="there is no zarr.json")
     place.run(*flip, expect=1, says="--force removes that and begins anew")
@@ -298,7 +298,7 @@ def unfinished(place):
 
 
 def tasks(place, chance, kills):
-    """Tasks that are killed, done twice and in any order."""
+    """Run tasks that are killed, repeated and shuffled."""
     local, shape = place.folder / "t.zarr", (64, 48, 40)
     array = np.arange(np.prod(shape), dtype="i4").reshape(shape)
     zarr.create_array(str(local), shape=shape, chunks=(16, 12, 10), dtype="i4")[...] = array
@@ -327,14 +327,14 @@ def tasks(place, chance, kills):
         place.run("finish", plan.name)
         assert np.array_equal(place.download(f"tasks{number}.zarr")[...], expected)
         assert not [key for key in place.keys(f"tasks{number}.zarr") if "trundle" in key]
-        # Whoever comes late finds that all is done.
+        # A task that comes late finds the job finished.
         place.run("task", plan.name, "0")
         place.run("finish", plan.name)
     print(f"{kills} stores by tasks that were killed")
 
 
 def main():
-    # A shell may have started the tests with SIGINT ignored, as its children would then.
+    # A shell may have started the tests with SIGINT ignored; child processes would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")

@@ -1,4 +1,4 @@
-//! An array of a store.
+//! A Zarr array that is read.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -22,54 +22,51 @@ use crate::reader::Reader;
 use crate::shards::Shards;
 use crate::store::Attributes;
 
-/// Metadata of more bytes is refused.
+/// The largest metadata object that is read.
 pub(crate) const MOST_METADATA_BYTES: u64 = 16 << 20;
 
-/// The most bytes of a decoded chunk: Blosc has no larger ones.
+/// The largest decoded chunk, in bytes: the limit of Blosc.
 pub(crate) const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
 
-/// The most chunks of a shard: its index, of 16 bytes for each, is in memory beside them.
+/// The most chunks per shard. The index takes 16 bytes of memory per chunk.
 pub(crate) const MOST_CHUNKS_OF_SHARD: u64 = 1 << 18;
 
-/// What codecs may add to the bytes of a chunk that does not become shorter, and its checksum.
+/// The most bytes that codecs add to a chunk that does not compress, including its checksum.
 const MOST_ADDED_BYTES: u64 = 64 << 10;
 
-/// More axes than this nobody has.
 pub(crate) const MOST_AXES: usize = 32;
 
 type Inner = Array<Reader>;
 
-/// An array: what its metadata says, and its chunks. Where chunks are in shards, `chunk` is what they are
-/// made of: the least that can be read by itself.
+/// A Zarr array: its metadata, and access to its chunks. In a sharded array, `chunk` is the inner chunk.
 #[derive(Debug)]
 pub struct ZarrArray {
-    /// Its path below the root, without a slash at either end; empty for the root itself.
+    /// The path below the root, without leading or trailing slash; empty for the root itself.
     pub path: String,
-    /// The sizes of its axes.
+    /// The shape.
     pub shape: Vec<u64>,
-    /// The sizes of a chunk, each 1 at least.
+    /// The chunk sizes, each at least 1.
     pub chunk: Vec<u64>,
-    /// The sizes of a shard, if chunks are in shards.
+    /// The shard sizes, if the array is sharded.
     pub shard: Option<Vec<u64>>,
-    /// Whether the index of a shard is where and how [`ArrayWriter`](crate::ArrayWriter) writes it.
+    /// Whether the shard index has the position and codecs that [`ArrayWriter`](crate::ArrayWriter) writes.
     pub has_usual_index: bool,
-    /// The axes of a chunk in the order in which its elements stand there, the slowest first: what codecs that
-    /// transpose, and come before all others, make of it.
+    /// The order of the axes of a stored chunk, slowest first. Leading transpose codecs are folded into this order.
     pub order: Vec<usize>,
-    /// The others of a chunk, as the metadata of version 3 has them, also of an array of version 2.
+    /// The remaining codecs of a chunk, as metadata of version 3, also for an array of version 2.
     pub codecs: Vec<Value>,
-    /// The type of its elements: a name of Zarr's version 3, as `float32`, or numpy's, as `<U4`.
-    /// Elements are little-endian, whatever they are in the store.
+    /// The element type: a name of Zarr version 3, such as `float32`, or of numpy, such as `<U4`.
+    /// Decoded elements are always little-endian.
     pub dtype: String,
-    /// The bytes of an element.
+    /// The bytes per element.
     pub width: usize,
-    /// The bytes of a chunk.
+    /// The bytes per decoded chunk.
     pub chunk_bytes: usize,
-    /// The names of its axes, if any has one.
+    /// The axis names; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
-    /// All that is said of it besides.
+    /// The attributes, without axis names.
     pub attributes: Attributes,
-    /// The bytes of the element that stands for all that was never written.
+    /// The bytes of the fill value.
     pub fill: Vec<u8>,
     metadata: String,
     in_place: Option<InPlace>,
@@ -81,7 +78,7 @@ impl ZarrArray {
     /// Reads the metadata of the array at `path` of a store.
     ///
     /// # Errors
-    /// [`Error`] if it cannot be read, is malformed or not understood.
+    /// [`Error`] if it cannot be read, is malformed or not supported.
     pub(crate) fn open(objects: &Arc<dyn ObjectStore>, path: &str) -> Result<ZarrArray, Error> {
         bounded::register();
         let reader = Arc::new(Reader::new(Arc::clone(objects), MOST_METADATA_BYTES));
@@ -103,9 +100,9 @@ impl ZarrArray {
                 "chunks of {sizes} elements of {width} bytes, where {MOST_CHUNK_BYTES} bytes are the most"
             ))
         })?;
-        // Of a shard its index and one chunk after another are read.
+        // The index of a shard and its chunks are read one at a time.
         let most = match &shard {
-            // Of no elements nothing is read.
+            // Nothing is read from an array without elements.
             None if array.shape().contains(&0) => MOST_ADDED_BYTES,
             None => encoded_bytes(&array, &chunk)?,
             Some(sizes) => {
@@ -147,15 +144,16 @@ impl ZarrArray {
         })
     }
 
-    /// The elements of the chunk at `index`, one for each axis, in the array's [`order`](ZarrArray::order); what
-    /// no file has is the fill value. It has all of its elements also where it reaches beyond the array's end.
+    /// Reads the chunk at grid position `index`, with its axes in the array's [`order`](ZarrArray::order).
+    ///
+    /// A chunk that was never written consists of fill values. A chunk at the array's edge has its full size.
     ///
     /// # Errors
     /// [`Error`] if it cannot be read or decoded.
     pub fn read_chunk(&self, index: &[u64]) -> Result<Vec<u8>, Error> {
         let key = self.key(index);
         let wrong = |why: String| Error::Chunk { key: key.as_str().to_owned(), why };
-        // One chunk at a time on this thread: the caller has threads of its own.
+        // Decodes on this thread only: the caller has threads of its own.
         let options = CodecOptions::default().with_concurrent_target(1);
         let read = match &self.shards {
             None => guarded(|| {
@@ -179,7 +177,6 @@ impl ZarrArray {
         Ok(bytes.into_owned())
     }
 
-    /// A chunk of a shard, from its encoded bytes.
     fn decoded(
         &self,
         shards: &Shards,
@@ -193,7 +190,7 @@ impl ZarrArray {
         decoded.map_err(|error| error.to_string())
     }
 
-    /// The same elements, where `out` has room for all of them.
+    /// Reads a chunk into `out`, which must have exactly [`chunk_bytes`](ZarrArray::chunk_bytes) bytes.
     ///
     /// # Errors
     /// As [`ZarrArray::read_chunk`].
@@ -211,26 +208,26 @@ impl ZarrArray {
         Ok(())
     }
 
-    /// A chunk as it is encoded, or a shard where there are some, at `index` of its like; none if it was never
+    /// Opens the encoded chunk, or shard if the array is sharded, at grid position `index`; `None` if it was never
     /// written.
     ///
     /// # Errors
-    /// [`Error`] if it cannot be opened, or is longer than codecs make it.
+    /// [`Error`] if it cannot be opened, or is longer than its codecs allow.
     pub fn encoded(&self, index: &[u64]) -> Result<Option<Object<'static>>, Error> {
         let key = self.array.chunk_key(index);
         let reader = self.array.storage();
-        // How long a shard is was never asked of one that is read chunk by chunk.
+        // The encoded size of a shard was not computed.
         let most = self.shard.as_ref().map_or(reader.most(), |_| u64::MAX);
         let wrong = |why: String| Error::Chunk { key: key.as_str().to_owned(), why };
         reader.objects.object(key.as_str(), most).map_err(|error| wrong(error.to_string()))
     }
 
-    /// Whether each question to what it is in takes as long as a network does.
+    /// Whether each request to the store takes a network round trip.
     pub fn is_remote(&self) -> bool {
         self.array.storage().objects.is_remote()
     }
 
-    /// The key of what has the chunk at `index`: its shard, if it is in one.
+    /// The key of the object that has the chunk at `index`: its shard in a sharded array.
     fn key(&self, index: &[u64]) -> StoreKey {
         let Some(shard) = &self.shard else { return self.array.chunk_key(index) };
         let axes = index.iter().zip(shard).zip(&self.chunk);
@@ -239,14 +236,13 @@ impl ZarrArray {
     }
 }
 
-/// The result of `decode` on a core of its own. Where shards are within others, zarrs adds up offsets and lengths
-/// that the store states, and panics if their sum overflows.
+/// Runs `decode` on a core and turns a panic into an error. With nested shards, zarrs adds up offsets and lengths
+/// from the store, and panics if the sum overflows.
 fn guarded<T>(decode: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(|| on_a_core(decode)))
         .unwrap_or_else(|_| Err("contradicts itself, and could not be decoded".to_owned()))
 }
 
-/// The shards of an array, if its chunks are in shards.
 fn shards(array: &Inner, chunk: &[u64], shard: Option<&[u64]>) -> Result<Option<Shards>, Error> {
     let (ArrayMetadata::V3(metadata), Some(shard)) = (array.metadata(), shard) else {
         return Ok(None);
@@ -256,8 +252,7 @@ fn shards(array: &Inner, chunk: &[u64], shard: Option<&[u64]>) -> Result<Option<
     sharding.map(|sharding| Shards::new(sharding, counts)).transpose()
 }
 
-/// The codecs of a chunk, those within where chunks are in shards, and whether the index of these is the usual
-/// one.
+/// Returns the codecs of a chunk (of an inner chunk if sharded), and whether the shard index has the usual form.
 fn codecs(array: &Inner) -> (Vec<Value>, bool) {
     let ArrayMetadata::V3(metadata) = array.metadata() else { return (Vec::new(), true) };
     if !array.is_exclusively_sharded() {
@@ -277,10 +272,10 @@ fn codecs(array: &Inner) -> (Vec<Value>, bool) {
     (listed("codecs"), is_at_end && is_little && names == ["bytes", "crc32c"])
 }
 
-/// The codecs of which a chunk can be decoded where it is wanted, without memory for all of it beside that.
+/// The codecs that can decode a chunk directly into its destination, without a second buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InPlace {
-    /// None: the bytes are the elements.
+    /// No codec: the stored bytes are the elements.
     Raw,
     Zstd,
 }
@@ -298,7 +293,7 @@ impl InPlace {
         }
     }
 
-    /// Reads what fills `out`; whether it is there.
+    /// Reads a chunk into `out`; returns whether it exists.
     fn read(self, reader: &Reader, key: &str, out: &mut [u8]) -> Result<bool, String> {
         let wrong = |error: io::Error| error.to_string();
         if self == InPlace::Raw {
@@ -315,8 +310,8 @@ impl InPlace {
     }
 }
 
-/// What an array says of itself without the codecs that only transpose its chunks, and the axes of a chunk in the
-/// order in which these leave its elements.
+/// Removes leading transpose codecs from the metadata. Returns the metadata, and the resulting order of the axes of
+/// a stored chunk.
 fn as_stored(mut metadata: ArrayMetadataV3) -> (ArrayMetadataV3, Vec<usize>) {
     let rank = metadata.shape.len();
     let within = |sharding: &MetadataV3| {
@@ -337,8 +332,8 @@ fn as_stored(mut metadata: ArrayMetadataV3) -> (ArrayMetadataV3, Vec<usize>) {
     (metadata, order)
 }
 
-/// What follows the codecs that transpose, and the order of axes that these make. None if there is nothing to
-/// leave out, or what follows is not what makes bytes of elements.
+/// Returns the codecs after the leading transposes, and the axis order that the transposes make. `None` if a
+/// transpose is malformed or the next codec is not `bytes`.
 fn without_transposes(codecs: &[MetadataV3], rank: usize) -> Option<(Vec<MetadataV3>, Vec<usize>)> {
     let transposes = codecs.iter().take_while(|codec| codec.name() == "transpose").count();
     let (transposes, others) = codecs.split_at(transposes);
@@ -359,25 +354,24 @@ fn without_transposes(codecs: &[MetadataV3], rank: usize) -> Option<(Vec<Metadat
     Some((others.to_vec(), order))
 }
 
-/// A codec with its name and its configuration, also where it is written as a name alone.
+/// Returns a codec as an object with a name and a configuration, also if it was written as a name only.
 fn codec(metadata: &MetadataV3) -> Value {
     json!({ "name": metadata.name(), "configuration": metadata.configuration() })
 }
 
 impl ZarrArray {
-    /// What the store says of the array, as text.
+    /// The metadata of the array as stored, in JSON.
     pub fn metadata(&self) -> &str {
         &self.metadata
     }
 
-    /// What is known of the object that has the chunk at `index`; `None` if there is none.
+    /// Returns size and time of the object that has the chunk at `index`; `None` if it does not exist.
     pub fn stored(&self, index: &[u64]) -> Option<Stat> {
         self.array.storage().objects.stat(self.key(index).as_str()).ok()?
     }
 }
 
-/// The names of the axes. What has no place for them keeps them among the attributes, as xarray does, which
-/// they leave.
+/// Returns the axis names. If the metadata have none, takes them out of xarray's attribute.
 fn dimension_names(array: &Inner, attributes: &mut Attributes) -> Vec<Option<String>> {
     let stated = array.dimension_names().clone().unwrap_or_default();
     let rank = array.shape().len();
@@ -391,23 +385,22 @@ fn dimension_names(array: &Inner, attributes: &mut Attributes) -> Vec<Option<Str
     kept.iter().map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
-/// The attribute in which xarray keeps the names of axes where Zarr has no place for them.
+/// The attribute in which xarray stores axis names in version 2 of Zarr.
 const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 
-/// What the elements are called.
 fn element_type(array: &Inner) -> Result<String, Error> {
     if cfg!(target_endian = "big") {
         return Err(Error::unsupported("Zarr on a big-endian machine"));
     }
-    // Both names, where a type has two: `float32 / <f4`. numpy's is taken for what has no name in
-    // version 3.
+    // zarrs gives both names of a type that has two: `float32 / <f4`. Types that have no name in version 3 keep
+    // numpy's.
     let names = array.data_type().to_string();
     let (v3, numpy) = names.split_once(" / ").unwrap_or((&names, ""));
     let is_text = numpy.starts_with(['<', '>', '|']) && numpy.contains(['U', 'V']);
     Ok(if is_text { numpy } else { v3 }.to_owned())
 }
 
-/// The sizes of a chunk, and of a shard if there are any.
+/// Returns the chunk sizes, and the shard sizes if the array is sharded.
 fn chunks(array: &Inner) -> Result<(Vec<u64>, Option<Vec<u64>>), Error> {
     let rank = array.shape().len();
     if rank > MOST_AXES {
@@ -436,7 +429,6 @@ fn chunks(array: &Inner) -> Result<(Vec<u64>, Option<Vec<u64>>), Error> {
     Ok((inner, Some(stored)))
 }
 
-/// The most bytes that a chunk of these sizes may have in the store.
 fn encoded_bytes(array: &Inner, sizes: &[u64]) -> Result<u64, Error> {
     let sizes: Option<Vec<_>> = sizes.iter().map(|size| (*size).try_into().ok()).collect();
     let sizes = sizes.ok_or_else(|| Error::unsupported("chunks without elements"))?;

@@ -1,8 +1,8 @@
-//! Codecs that give no more bytes than a chunk has.
+//! Codecs that never decode to more bytes than a chunk has.
 //!
-//! A few bytes of zstd or Blosc can claim to be 2^60, and some of gzip can be many; zarrs reserves what is
-//! claimed, or unpacks all before it looks. Each codec is put into one that looks first, under the name of
-//! the codec itself: zarrs asks for those that were registered before its own.
+//! A few bytes of zstd or Blosc can claim to decode to 2^60 bytes, and zarrs reserves the claimed size. gzip can
+//! expand a thousandfold, and zarrs decodes all of it before it checks. [`Bounded`] wraps each codec and checks first.
+//! It registers under the codec's own name, because zarrs looks up registered codecs before its own.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -22,7 +22,6 @@ use zarrs::metadata::Configuration;
 use zarrs::plugin::{ExtensionName, PluginCreateError, ZarrVersion};
 use zstd::zstd_safe::WriteBuf;
 
-/// A codec whose results are bounded.
 #[derive(Debug)]
 struct Bounded {
     inner: Arc<dyn BytesToBytesCodecTraits>,
@@ -38,17 +37,17 @@ enum Kind {
     Blosc,
 }
 
-/// What zstd says if there is more than the buffer has room for.
+/// The error message of zstd if the decoded bytes do not fit into the buffer.
 const FULL: &str = "Destination buffer is too small";
 
-/// The bytes of Blosc's header, of which those from 4 to 8 say how many it unpacks to.
+/// The length of Blosc's header. Its bytes 4 to 8 are the decoded size.
 const BLOSC_HEADER: usize = 16;
 
 impl Bounded {
-    /// What `encoded` unpacks to, if that is at most `most` bytes.
+    /// Decodes `encoded`. Returns an error above `most` bytes, and `None` if the inner codec should decode.
     fn unpacked(&self, encoded: &[u8], most: u64) -> Result<Option<Vec<u8>>, CodecError> {
         let too_many = || too_many(most);
-        // A chunk has room for as many; what grew on the way would take three times as much.
+        // Reserves the exact size: a vector that grows would need up to three times as much memory.
         let room = |bytes: u64| {
             let mut room: Vec<u8> = Vec::new();
             let reserved = room.try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX));
@@ -61,7 +60,7 @@ impl Bounded {
             if unpacked.len() as u64 > most { Err(too_many()) } else { Ok(Some(unpacked)) }
         };
         match self.kind {
-            // In one go, since a stream keeps a window of up to 128 MiB beside what it has given.
+            // Decodes in one call: a streaming decoder keeps a window of up to 128 MiB.
             Kind::Zstd => {
                 let mut unpacked = room(most)?;
                 unpack_zstd(encoded, most, &mut unpacked)?;
@@ -87,7 +86,7 @@ fn too_many(most: u64) -> CodecError {
     CodecError::Other(format!("decodes to more than the {most} bytes of a chunk"))
 }
 
-/// Unpacks to where there is room for `most` bytes, and gives how many there are.
+/// Decodes zstd into `out` and returns the number of bytes; an error if there are more than `most`.
 pub(crate) fn unpack_zstd(
     encoded: &[u8],
     most: u64,
@@ -167,7 +166,7 @@ impl BytesToBytesCodecTraits for Bounded {
     }
 }
 
-/// Puts the bounded codecs before those of zarrs, once.
+/// Registers the bounded codecs with zarrs, once per process.
 pub(crate) fn register() {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {

@@ -1,4 +1,4 @@
-//! Files that were written, and that the system's cache has until they are on the disk.
+//! Limits how much of the written files stays in the page cache.
 
 #[cfg(target_os = "linux")]
 use std::collections::VecDeque;
@@ -7,18 +7,18 @@ use std::io;
 #[cfg(target_os = "linux")]
 use std::sync::{Mutex, PoisonError};
 
-/// Files of so many bytes are written out to the disk as soon as they are there.
+/// Files of at least this size are written to the disk immediately.
 #[cfg(target_os = "linux")]
 const LARGE_BYTES: u64 = 1 << 20;
 
-/// So many files, and so many bytes of them, stay in the cache: memory that it gives back is used for the next
-/// ones, and costs less than what was never used.
+/// The most files, and bytes of files, that stay in the page cache: reusing freed cache pages is cheaper than using
+/// new memory.
 #[cfg(target_os = "linux")]
 const MOST_FILES: usize = 64;
 #[cfg(target_os = "linux")]
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The large files that were written last, each with its bytes.
+/// The large files that were written last, each with its size.
 #[derive(Debug, Default)]
 pub(crate) struct CachedFiles {
     #[cfg(target_os = "linux")]
@@ -26,18 +26,18 @@ pub(crate) struct CachedFiles {
 }
 
 impl CachedFiles {
-    /// Takes a file of so many bytes that was just written. Whoever ends a store waits until all of its files are on
-    /// the disk: large ones are on their way there then, while others are still made.
+    /// Starts writing a new file of `bytes` bytes to the disk, so that the final sync of the store has little left to
+    /// do. Drops the oldest files from the page cache.
     ///
     /// # Errors
-    /// None: what the system does not write out now, it does later.
+    /// None on Linux: the system writes the rest later.
     #[cfg(target_os = "linux")]
     #[allow(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
     pub(crate) fn add(&self, file: File, bytes: u64) -> io::Result<()> {
         if bytes < LARGE_BYTES {
             return Ok(());
         }
-        // Of what is not on the disk nothing is forgotten, but it is written.
+        // Dirty pages are not dropped by this call, but the system starts to write them.
         forget(&file);
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.push_back((file, bytes));
@@ -53,10 +53,10 @@ impl CachedFiles {
         Ok(())
     }
 
-    /// Waits until a file that was just written is on the disk.
+    /// Waits until a new file is on the disk.
     ///
     /// # Errors
-    /// If it cannot be written out.
+    /// If it cannot be synced.
     #[cfg(not(target_os = "linux"))]
     #[allow(clippy::unused_self, reason = "elsewhere they are kept")]
     pub(crate) fn add(&self, file: File, _bytes: u64) -> io::Result<()> {
@@ -64,7 +64,7 @@ impl CachedFiles {
     }
 }
 
-/// Asks the system to forget what of a file is on the disk, and to write what is not. If it cannot, it does so later.
+/// Asks the system to drop clean pages of a file and to write dirty ones. Errors do not matter here.
 #[cfg(target_os = "linux")]
 fn forget(file: &File) {
     let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);

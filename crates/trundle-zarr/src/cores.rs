@@ -1,32 +1,32 @@
-//! The processor's cores, shared by threads that decode and encode.
+//! A limit on the number of threads that decode and encode at once: one per core.
 //!
 //! More threads read and write than there are cores, so that storage has several requests at once. If all of them
-//! decoded and encoded at once too, each would push the tables of the others out of the caches: with eight on two
-//! cores zstd took a quarter more time. So as many as there are cores compute, and the others wait for storage or
-//! for a core.
+//! also decoded and encoded at once, they would evict each other's tables from the caches: with eight threads on
+//! two cores, zstd took a quarter more time. A thread takes a core to compute, and gives it back while it waits for
+//! storage.
 
 use std::cell::Cell;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::available_parallelism;
 
-/// Cores of which threads take one each.
+/// The cores of a process, counted as a semaphore.
 struct Cores {
     count: Mutex<Count>,
     freed: Condvar,
-    /// The process whose threads use them. One that is made by `fork` has none of these threads, and counts by itself.
+    /// The process id. A forked child does not have these threads, so it gets a count of its own in `of_child`.
     process: u32,
     of_child: OnceLock<Box<Cores>>,
 }
 
 struct Count {
-    /// How many nobody uses; fewer than none where threads came back from storage to find all of them in use, or
-    /// where there were more before.
+    /// The number of unused cores. Negative if threads returned from storage while all cores were in use, or if
+    /// the limit was lowered.
     free: isize,
-    /// How many there are to be used.
+    /// The limit.
     all: isize,
 }
 
-/// Those of the first process.
+/// The cores of the first process.
 static CORES: OnceLock<Box<Cores>> = OnceLock::new();
 
 fn all() -> isize {
@@ -34,12 +34,10 @@ fn all() -> isize {
 }
 
 thread_local! {
-    /// Whether this thread has one.
     static HAS_CORE: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Cores {
-    /// Those of this process.
     fn own() -> &'static Cores {
         let process = std::process::id();
         let mut place = &CORES;
@@ -67,7 +65,6 @@ impl Cores {
         HAS_CORE.set(true);
     }
 
-    /// So many are to be used from now on.
     fn use_so_many(&self, all: isize) {
         let mut count = self.count();
         count.free += all - count.all;
@@ -76,7 +73,7 @@ impl Cores {
         self.freed.notify_all();
     }
 
-    /// Takes one at once: others may have all of them, and wait for a lock that this thread has.
+    /// Takes a core without waiting: threads that hold all cores may wait for a lock of this thread.
     fn take_back(&self) {
         self.count().free -= 1;
         HAS_CORE.set(true);
@@ -89,7 +86,7 @@ impl Cores {
     }
 }
 
-/// Does on the way out what it is made of, also if there is a panic.
+/// Calls a function when dropped, also during a panic.
 struct OnDrop<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for OnDrop<F> {
@@ -98,13 +95,13 @@ impl<F: FnMut()> Drop for OnDrop<F> {
     }
 }
 
-/// Lets this process decode and encode on so many cores, or on those that the machine has. All stores share them.
+/// Sets how many cores this process uses to decode and encode (default: all). All stores share them.
 pub fn use_cores(count: Option<usize>) {
     let count = count.map_or_else(all, |count| isize::try_from(count.max(1)).unwrap_or(isize::MAX));
     Cores::own().use_so_many(count);
 }
 
-/// Decodes or encodes on a core of its own. Whoever waits here has no lock that `compute` takes elsewhere.
+/// Runs `compute` while holding a core. The caller must not hold a lock that `compute` takes on another thread.
 pub(crate) fn on_a_core<T>(compute: impl FnOnce() -> T) -> T {
     if HAS_CORE.get() {
         return compute();
@@ -115,7 +112,7 @@ pub(crate) fn on_a_core<T>(compute: impl FnOnce() -> T) -> T {
     compute()
 }
 
-/// Reads or writes, while others may use the core that this thread has, with or without locks.
+/// Runs `transfer` without the core of this thread, if it holds one. The caller may hold locks.
 pub(crate) fn off_the_core<T>(transfer: impl FnOnce() -> T) -> T {
     if !HAS_CORE.get() {
         return transfer();
@@ -126,7 +123,7 @@ pub(crate) fn off_the_core<T>(transfer: impl FnOnce() -> T) -> T {
     transfer()
 }
 
-/// Who has it counts cores alone among the tests of a process.
+/// Serializes the tests that count cores.
 #[cfg(test)]
 pub(crate) static COUNTING: Mutex<()> = Mutex::new(());
 
@@ -159,7 +156,7 @@ mod tests {
         }
         use_cores(None);
 
-        // Whoever reads has a lock that those who compute wait for.
+        // A thread that reads holds a lock that computing threads wait for.
         let lock = Mutex::new(());
         std::thread::scope(|scope| {
             for _ in 0..threads {

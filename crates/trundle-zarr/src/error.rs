@@ -1,25 +1,25 @@
-//! Why something of a store cannot be read.
+//! The errors of reading and writing a store.
 
 use std::io;
 
-/// Why something of a store cannot be read.
+/// An error of reading or writing a store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system says why.
+    /// An I/O error.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// Something that is not understood, or larger than is read.
+    /// Contents that are not supported, or larger than the limits.
     #[error("{0}")]
     Unsupported(String),
-    /// More arrays or folders than are read.
+    /// More arrays or folders than the limits.
     #[error("{0}")]
     TooMany(String),
-    /// A chunk that is not what the metadata says.
+    /// A chunk that contradicts the metadata.
     #[error("chunk {key}: {why}")]
     Chunk {
-        /// Its key: where it is in the store.
+        /// The key of the chunk in the store.
         key: String,
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
 }

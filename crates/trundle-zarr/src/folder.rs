@@ -1,4 +1,4 @@
-//! The files of a store in a folder.
+//! The object store of a folder: one file for each object.
 
 use std::collections::hash_map::RandomState;
 use std::fs::{self, File};
@@ -12,29 +12,29 @@ use crate::object_store::{
     Below, Object, ObjectStore, Part, Stat, check_bytes, check_length, wrong,
 };
 
-/// A folder that a store is in.
+/// A folder that contains a store.
 #[derive(Debug)]
 pub struct Folder {
     root: PathBuf,
-    /// Where files are made that are then renamed, if several processes write the store.
+    /// The folder for new files, which are then renamed; set if several processes write the store.
     made_in: Option<PathBuf>,
     cached: CachedFiles,
 }
 
 impl Folder {
-    /// The folder at `root`.
+    /// Returns the folder at `root`.
     pub fn new(root: &Path) -> Folder {
         Folder { root: root.to_owned(), made_in: None, cached: CachedFiles::default() }
     }
 
-    /// The same, to which several processes write, of which two may write the same: each file is made in the
-    /// folder `made_in` first, on the same file system, and then renamed.
+    /// Returns a folder that several processes write to, possibly the same keys. Each file is created in the folder
+    /// `made_in`, which must be on the same file system, and then renamed.
     pub fn shared(root: &Path, made_in: &Path) -> Folder {
         let made_in = Some(made_in.to_owned());
         Folder { made_in, ..Folder::new(root) }
     }
 
-    /// A regular file, and its bytes; none if nothing is there.
+    /// Opens a regular file and returns its size too; `None` if it does not exist.
     fn open(&self, key: &str) -> io::Result<Option<(File, u64)>> {
         if self.stat(key)?.is_none() {
             return Ok(None);
@@ -44,12 +44,11 @@ impl Folder {
         Ok(Some((file, bytes)))
     }
 
-    /// Writes a new file, and gives its bytes.
     fn fill(&self, mut file: File, object: Object<'_>) -> io::Result<u64> {
         match object {
             Object::Bytes(bytes) => file.write_all(&bytes)?,
             Object::Elsewhere(object) => file.write_all(&object.read()?)?,
-            // The system copies from file to file, or lets both share the bytes.
+            // The system copies from file to file, or lets both files share the bytes.
             Object::File(mut from) => io::copy(&mut from, &mut file).map(drop)?,
         }
         let bytes = file.metadata()?.len();
@@ -57,8 +56,7 @@ impl Folder {
         Ok(bytes)
     }
 
-    /// Creates the folders that a key leads through, below the root: a store that was removed does not come
-    /// back.
+    /// Creates the parent folders of a key below the root, but never the root: a store that was removed stays removed.
     fn create_folders(&self, key: &str) -> io::Result<()> {
         let mut folder = self.root.clone();
         let (folders, _) = key.rsplit_once('/').unwrap_or_default();
@@ -72,7 +70,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Does something in the folders that lead to a key, which are made if they are missing.
+    /// Runs `make`, and again after creating the parent folders of `key` if they are missing.
     fn within_folders<T>(
         &self,
         key: &str,
@@ -90,7 +88,7 @@ impl Folder {
 
 impl ObjectStore for Folder {
     fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
-        // A pipe would wait for somebody to write before it says that it is none.
+        // Checked before opening: opening a pipe would block until a process writes to it.
         match fs::metadata(self.root.join(key)) {
             Ok(found) if !found.is_file() => {
                 Err(io::Error::new(io::ErrorKind::Unsupported, "is not a regular file"))
@@ -129,7 +127,7 @@ impl ObjectStore for Folder {
         Ok(Some(Object::File(file)))
     }
 
-    /// The folders in the one at `path`, and links to folders.
+    /// Lists the folders in the folder at `path`, including links to folders.
     fn folders(&self, path: &str) -> io::Result<Vec<Below>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(self.root.join(path))? {
@@ -148,8 +146,7 @@ impl ObjectStore for Folder {
         Ok(found)
     }
 
-    /// Where several processes write, a file is made elsewhere and then renamed: whoever reads it finds all of it,
-    /// of whichever process that wrote the same.
+    /// With `made_in`, creates the file there and renames it, so that a reader never sees part of a file.
     fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64> {
         let path = self.root.join(key);
         let Some(folder) = &self.made_in else {
@@ -162,18 +159,18 @@ impl ObjectStore for Folder {
                 self.within_folders(key, || fs::rename(&made, &path)).map(|()| bytes)
             });
         if written.is_err() {
-            // If there is nothing to remove, so much the better.
+            // An error here only means that the file does not exist.
             let _ = fs::remove_file(&made);
         }
         written
     }
 }
 
-/// A name that no other process gives to what it makes in a folder.
+/// Returns a file name that no other process uses.
 fn unique_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    // What is random is the same in two processes that one has forked.
+    // A forked process has the same random state as its parent.
     let mut random = RandomState::new().build_hasher();
     random.write_u32(std::process::id());
     format!("{:016x}-{count}.new", random.finish())

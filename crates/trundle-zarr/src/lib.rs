@@ -1,10 +1,8 @@
-//! Zarr stores, in folders and wherever else there are objects by keys: which arrays there are, and their
-//! chunks; and new ones of version 3.
+//! Reads Zarr arrays of versions 2 and 3 and writes arrays of version 3, in folders and object stores.
 //!
-//! This is all that trundle knows of Zarr, and the only crate that names [`zarrs`], which knows metadata,
-//! codecs and shards. What is not in zarrs is here: a walk through a store that trusts no list in it,
-//! reads that take no more than a chunk can have, and codecs (`bounded.rs`) that cannot be made to fill the
-//! memory by a few bytes that claim to be many.
+//! This is the only crate that uses [`zarrs`], which handles metadata, codecs and shards. This crate adds a walk
+//! through a store that ignores consolidated metadata, reads limited to the size that a chunk can have, and codecs
+//! that refuse data claiming to decode to more (`bounded.rs`).
 //!
 //! Source: the Zarr specifications, versions 2 and 3.
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
-//! LZ4 as numcodecs has it, which zarrs lacks: how many bytes there were, as a number of 4 bytes, and one block
-//! of LZ4. It is read, and never written: version 3 of Zarr does not know it.
+//! The LZ4 codec of numcodecs, which zarrs lacks: the decoded size in 4 bytes, then one LZ4 block. Decoding only,
+//! because version 3 of Zarr does not have this codec.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use zarrs::metadata::v2::MetadataV2;
 use zarrs::metadata::v3::MetadataV3;
 use zarrs::plugin::{PluginCreateError, ZarrVersion, impl_extension_aliases};
 
-/// The codec, whose one parameter, how hard the encoder tried, says nothing to who decodes.
+/// The codec. Its only parameter, the acceleration, does not matter for decoding.
 #[derive(Debug)]
 struct Lz4;
 
@@ -66,7 +66,7 @@ impl BytesToBytesCodecTraits for Lz4 {
         Ok(RecommendedConcurrency::new_maximum(1))
     }
 
-    /// Source: `LZ4_compressBound` of lz4.h, and the number in front.
+    /// Source: `LZ4_compressBound` in lz4.h, plus the 4 bytes of the size.
     fn encoded_representation(&self, decoded: &BytesRepresentation) -> BytesRepresentation {
         decoded.size().map_or(BytesRepresentation::UnboundedSize, |bytes| {
             BytesRepresentation::BoundedSize(bytes + bytes / 255 + 16 + 4)

@@ -1,9 +1,9 @@
-//! The metadata of an array as zarrs understands them.
+//! Reads the metadata of arrays and converts them to the forms that zarrs knows.
 //!
-//! zarrs refuses some metadata that zarr-python writes, and the messages of its JSON library name Rust types.
-//! So the metadata are read here: forms that version 2 allows are replaced by those that zarrs knows, and
-//! configurations of codecs are checked. Unknown fields of a `zarr.json` are refused unless they say
-//! `"must_understand": false`. Unknown fields of a `.zarray` are ignored, as version 2 asks.
+//! zarrs refuses some metadata that zarr-python writes, and the messages of its JSON library name Rust types. This
+//! module converts forms of version 2 that zarrs does not know, and checks the configurations of codecs. Unknown
+//! fields of a `zarr.json` are refused unless they say `"must_understand": false`. Unknown fields of a `.zarray` are
+//! ignored, as version 2 requires.
 
 use serde_json::{Value, json};
 use zarrs::array::codec::api::Codec;
@@ -16,14 +16,13 @@ use crate::error::Error;
 use crate::object_store::{ObjectStore, Part};
 use crate::store::key_of;
 
-/// The names of the metadata objects: of version 3, then of version 2.
+/// The names of the metadata objects of version 3 and version 2.
 pub(crate) const V3: &str = "zarr.json";
 pub(crate) const V2_ARRAY: &str = ".zarray";
 pub(crate) const V2_GROUP: &str = ".zgroup";
 pub(crate) const V2_ATTRIBUTES: &str = ".zattrs";
 
-/// The fields that a `zarr.json` may have. zarr-python repeats the metadata of a group's arrays in
-/// `consolidated_metadata`, which is ignored: it may be older than the arrays.
+/// The fields that a `zarr.json` may have. `consolidated_metadata` is ignored: it may be older than the arrays.
 const FIELDS: [&str; 12] = [
     "zarr_format",
     "node_type",
@@ -39,7 +38,7 @@ const FIELDS: [&str; 12] = [
     "dimension_names",
 ];
 
-/// The least and the most of numbers in the configurations of codecs.
+/// The allowed ranges of numbers in codec configurations.
 const LIMITS: [(&str, &str, i64, i64); 7] = [
     ("zstd", "level", -131_072, 22),
     ("gzip", "level", 0, 9),
@@ -50,7 +49,7 @@ const LIMITS: [(&str, &str, i64, i64); 7] = [
     ("blosc", "blocksize", 0, (1 << 31) - 1),
 ];
 
-/// Reads one of the objects of metadata at a path, if it is there.
+/// Reads the metadata object `name` at a path; `None` if it does not exist.
 ///
 /// # Errors
 /// [`Error`] if it cannot be read or is not JSON.
@@ -70,7 +69,7 @@ pub(crate) fn read(
     }
 }
 
-/// Checks that a `zarr.json` has only fields of the specification.
+/// Checks that a `zarr.json` only has fields of the specification.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for a field that must be understood.
@@ -90,10 +89,10 @@ pub(crate) fn check_fields(stated: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads the metadata of the array at a path, as version 3 has them, and as they are stated.
+/// Reads the metadata of the array at a path. Returns them in the form of version 3, and the original text.
 ///
 /// # Errors
-/// [`Error`] if they cannot be read, or are not understood.
+/// [`Error`] if they cannot be read or are not supported.
 pub(crate) fn of_array(
     objects: &dyn ObjectStore,
     path: &str,
@@ -128,7 +127,7 @@ fn of_v2(mut stated: Value) -> Result<ArrayMetadataV3, Error> {
     if let Some(fill) = fill_of_v2(dtype, &stated["fill_value"]) {
         stated["fill_value"] = fill;
     }
-    // Both orders are the same then, and zarrs has no transposition of no axes.
+    // With fewer than two axes both orders are the same, and zarrs has no transpose of zero axes.
     if stated["shape"].as_array().is_some_and(|shape| shape.len() < 2) && stated["order"] == "F" {
         stated["order"] = json!("C");
     }
@@ -138,7 +137,7 @@ fn of_v2(mut stated: Value) -> Result<ArrayMetadataV3, Error> {
             wrong(V2_ARRAY, format!("a codec is {codec}, expected an object with an id"))
         })?;
         let read = serde_json::from_value::<MetadataV2>(codec.clone());
-        // Blosc has another configuration in version 3; zarrs only translates it.
+        // The configuration of Blosc differs in version 3; zarrs translates it.
         let is_understood =
             read.is_ok_and(|read| name == "blosc" || Codec::from_metadata(&read).is_ok());
         check_codec(name, codec, is_understood)?;
@@ -152,9 +151,9 @@ fn of_v2(mut stated: Value) -> Result<ArrayMetadataV3, Error> {
     })
 }
 
-/// The fill value in the form that zarrs knows, where it knows another than version 2 allows: null, which says
-/// that elements which were never written are undefined, stands for zero, and numbers may be texts, booleans or
-/// whole numbers with a fraction of 0.
+/// Converts a fill value of version 2 to the form that zarrs expects; `None` to keep it.
+///
+/// null (undefined) becomes zero. Version 2 also allows numbers as texts, booleans, or integers written as floats.
 fn fill_of_v2(dtype: &str, fill: &Value) -> Option<Value> {
     let number = match fill {
         Value::Null => Some(0.0),
@@ -172,7 +171,7 @@ fn fill_of_v2(dtype: &str, fill: &Value) -> Option<Value> {
         "i" | "u" => match fill {
             Value::String(text) => text.parse().ok().and_then(integer),
             Value::Number(number) if !number.is_f64() => None,
-            // Floats hold integers exactly below this.
+            // Below this limit, floats represent integers exactly.
             _ => number
                 .filter(|number| number.fract() == 0.0 && number.abs() < 2f64.powi(53))
                 .and_then(|number| integer(number as i128)),
@@ -195,7 +194,7 @@ fn integer(number: i128) -> Option<Value> {
     i64::try_from(number).map(Value::from).or_else(|_| u64::try_from(number).map(Value::from)).ok()
 }
 
-/// Removes transpositions of no axes, which zarrs does not know, also from the codecs within shards.
+/// Removes transposes of zero axes, which zarrs refuses, also from the codecs of shards.
 fn without_empty_transposes(codecs: &mut Value) {
     let Some(codecs) = codecs.as_array_mut() else { return };
     let is_empty = |codec: &Value| {
@@ -207,7 +206,7 @@ fn without_empty_transposes(codecs: &mut Value) {
     }
 }
 
-/// Checks that codecs are known and have configurations that are understood, also those within shards.
+/// Checks that codecs are known and have valid configurations, including codecs inside shards.
 fn check_codecs(codecs: &Value) -> Result<(), Error> {
     for codec in codecs.as_array().into_iter().flatten() {
         let read = serde_json::from_value::<MetadataV3>(codec.clone());

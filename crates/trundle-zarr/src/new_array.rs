@@ -1,4 +1,4 @@
-//! An array that is written.
+//! A Zarr array that is written.
 
 use std::borrow::Cow;
 use std::num::NonZeroU64;
@@ -23,55 +23,52 @@ use crate::reader::Reader;
 use crate::store::{Attributes, MOST_DEPTH, key_of};
 use crate::zstd_encoders::ZstdEncoders;
 
-/// An array to be written: of version 3, little-endian.
+/// A Zarr array to be written: version 3, little-endian.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewArray {
-    /// Its path below the root, without a slash at either end; empty for the root itself.
+    /// The path below the root, without leading or trailing slash; empty for the root itself.
     pub path: String,
-    /// The sizes of its axes.
+    /// The shape.
     pub shape: Vec<u64>,
-    /// The sizes of a chunk, each 1 at least.
+    /// The chunk sizes, each at least 1.
     pub chunk: Vec<u64>,
-    /// The sizes of a shard, each a multiple of the chunk's, if chunks are put into shards.
+    /// The shard sizes, multiples of the chunk sizes, if the array is sharded.
     pub shard: Option<Vec<u64>>,
-    /// The axes of a chunk in the order in which its elements will stand there, the slowest first: what is not
-    /// row-major is written with a codec that transposes.
+    /// The order of the axes of a stored chunk, slowest first. Any order but row-major adds a transpose codec.
     pub order: Vec<usize>,
-    /// The codecs that the bytes of a chunk go through, one after another, as the metadata of version 3 has
-    /// them; each gives bytes for bytes.
+    /// The bytes-to-bytes codecs of a chunk, in order, as metadata of version 3.
     pub codecs: Vec<Value>,
-    /// The type of its elements, as [`ZarrArray::dtype`](crate::ZarrArray::dtype) has it.
+    /// The element type, as in [`ZarrArray::dtype`](crate::ZarrArray::dtype).
     pub dtype: String,
-    /// The names of its axes, if any has one.
+    /// The axis names; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
-    /// All that is said of it besides.
+    /// The attributes.
     pub attributes: Attributes,
-    /// The bytes of the element that stands for all that is not written.
+    /// The bytes of the fill value.
     pub fill: Vec<u8>,
 }
 
-/// An array whose chunks are written one by one, each once, in any order and by several threads.
+/// Writes the chunks or shards of an array, each once, in any order and from several threads.
 #[derive(Debug)]
 pub struct ArrayWriter {
     array: Array<Reader>,
-    /// The sizes and the bytes of what is written at once: a shard, or a chunk where there are none.
+    /// The sizes and the bytes of a shard, or of a chunk if the array is not sharded.
     sizes: Vec<NonZeroU64>,
     bytes: usize,
-    /// Where the bytes of a chunk go through zstd alone.
+    /// Set if zstd is the only codec.
     encoders: Option<ZstdEncoders>,
 }
 
 impl NewArray {
-    /// The sizes of what is written at once: a shard, or a chunk where there are none.
+    /// The sizes of a shard, or of a chunk if the array is not sharded.
     pub fn written_at_once(&self) -> &[u64] {
         self.shard.as_deref().unwrap_or(&self.chunk)
     }
 
-    /// Checks that there can be such an array.
+    /// Checks that the array can be written.
     ///
     /// # Errors
-    /// [`Error`] if Zarr has no such type, if chunks or shards are too large, or if one does not fit
-    /// the other.
+    /// [`Error`] if the type is not supported, chunks or shards are too large, or the sizes do not fit each other.
     pub fn check(&self) -> Result<(), Error> {
         let (rank, depth) = (self.shape.len(), self.path.split('/').count());
         if rank > MOST_AXES {
@@ -89,7 +86,7 @@ impl NewArray {
         Ok(())
     }
 
-    /// The bytes of what is written at once.
+    /// Returns the bytes of a shard, or of a chunk if the array is not sharded.
     fn bytes_at_once(&self) -> Result<usize, Error> {
         let at_once = self.written_at_once();
         let listed = |sizes: &[u64]| sizes.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
@@ -121,7 +118,6 @@ impl NewArray {
         Ok(bytes as usize)
     }
 
-    /// What its metadata will be.
     pub(crate) fn metadata(&self) -> Result<Value, Error> {
         let metadata = self.builder()?.build_metadata().map_err(Error::unsupported)?;
         serde_json::to_value(metadata).map_err(Error::unsupported)
@@ -152,7 +148,6 @@ impl NewArray {
     }
 }
 
-/// A codec that gives bytes for bytes.
 fn codec_of_bytes(metadata: &Value) -> Result<Arc<dyn BytesToBytesCodecTraits>, Error> {
     match codec(metadata)? {
         Codec::BytesToBytes(codec) => Ok(codec),
@@ -167,7 +162,7 @@ fn codec(metadata: &Value) -> Result<Codec, Error> {
     Codec::from_metadata(&read).map_err(Error::unsupported)
 }
 
-/// Texts of so many bytes, as numpy has them.
+/// Returns numpy's fixed-length text type of `width` bytes.
 fn utf32(width: usize) -> MetadataV3 {
     let mut configuration = serde_json::Map::new();
     configuration.insert("length_bytes".to_owned(), width.into());
@@ -175,11 +170,10 @@ fn utf32(width: usize) -> MetadataV3 {
 }
 
 impl ArrayWriter {
-    /// Writes the metadata of a new array of a store; those of the groups around it are
-    /// [written](crate::create_groups) by themselves.
+    /// Writes the metadata of a new array. [`create_groups`](crate::create_groups) writes the groups.
     ///
     /// # Errors
-    /// [`Error`] as [`NewArray::check`], and if it cannot be written.
+    /// [`Error`] as [`NewArray::check`], and if the metadata cannot be written.
     pub fn create(objects: &Arc<dyn ObjectStore>, new: &NewArray) -> Result<ArrayWriter, Error> {
         let writer = ArrayWriter::join(objects, new)?;
         let metadata = writer.array.metadata();
@@ -188,7 +182,7 @@ impl ArrayWriter {
         Ok(writer)
     }
 
-    /// An array of a store that has its metadata.
+    /// Returns a writer for an array whose metadata another process has written.
     ///
     /// # Errors
     /// [`Error`] as [`NewArray::check`].
@@ -208,7 +202,7 @@ impl ArrayWriter {
         Arc::clone(&self.array.storage().objects)
     }
 
-    /// The array as it is read.
+    /// Opens the array for reading.
     ///
     /// # Errors
     /// [`Error`] if its metadata cannot be read.
@@ -216,12 +210,13 @@ impl ArrayWriter {
         ZarrArray::open(&self.objects(), self.array.path().as_str().trim_start_matches('/'))
     }
 
-    /// Writes what is written at once, at `index` of its like: all of its elements, row-major and
-    /// little-endian, also those beyond the array's end. What is the fill value throughout has no file; of
-    /// others this is the key, and its bytes.
+    /// Writes the shard (or chunk) at grid position `index` and returns its key and encoded size.
+    ///
+    /// `bytes` has all elements, row-major and little-endian, including those beyond the array's edge. If all of them
+    /// are the fill value, nothing is written and the result is `None`.
     ///
     /// # Errors
-    /// [`Error`] if it has other than its bytes, or cannot be encoded or written.
+    /// [`Error`] if `bytes` has the wrong length, or cannot be encoded or written.
     pub fn write(&self, index: &[u64], bytes: &[u8]) -> Result<Option<(String, u64)>, Error> {
         let key = self.array.chunk_key(index);
         let wrong = |why: String| Error::Chunk { key: key.as_str().to_owned(), why };
@@ -240,7 +235,7 @@ impl ArrayWriter {
             let written = encoders.encode(bytes, write).map_err(|error| wrong(error.to_string()));
             return Ok(Some((key.as_str().to_owned(), written??)));
         }
-        // One chunk at a time on this thread: whoever asks has threads of their own.
+        // Encodes on this thread only: the caller has threads of its own.
         let options = CodecOptions::default().with_concurrent_target(1);
         let encoded = on_a_core(|| {
             self.array.codecs().encode(
@@ -256,8 +251,7 @@ impl ArrayWriter {
         Ok(Some((key.as_str().to_owned(), written)))
     }
 
-    /// Writes what is written at once as it is encoded already, at `index` of its like, and gives its key, and its
-    /// bytes.
+    /// Stores an already encoded shard (or chunk) at grid position `index`; returns its key and size in bytes.
     ///
     /// # Errors
     /// [`Error`] if it cannot be read or written.

@@ -1,4 +1,4 @@
-//! The groups of a store that is written.
+//! Writes the groups of a new store.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use crate::new_array::NewArray;
 use crate::object_store::{Object, ObjectStore};
 use crate::store::{Attributes, key_of};
 
-/// A list of more bytes is left out: whoever opened the store would have to read all of it first.
+/// The largest consolidated metadata that are written: a reader must read all of them to open the store.
 const MOST_LIST_BYTES: usize = 8 << 20;
 
-/// Writes that a store is a group, and so is what lies between it and `arrays`, which are yet to be
-/// written. `groups` has what is said of each by its path, that of the root empty; one without arrays is
-/// written too. The root's metadata lists all the others (consolidated metadata), as zarr-python and xarray
-/// look for it.
+/// Writes the metadata of the root group and of all groups above `arrays`; the arrays are written later.
+///
+/// `groups` maps paths to attributes (the root's path is empty); groups without arrays are written too. The root's
+/// metadata list all other nodes (consolidated metadata), for zarr-python and xarray.
 ///
 /// # Errors
-/// [`Error`] as [`NewArray::check`], and if they cannot be written.
+/// [`Error`] as [`NewArray::check`], and if the groups cannot be written.
 pub fn create_groups(
     objects: &dyn ObjectStore,
     groups: &BTreeMap<String, Attributes>,
@@ -38,7 +38,7 @@ pub fn create_groups(
     for array in arrays {
         list.push((&array.path, array.metadata()?));
     }
-    // As zarr-python has them: what is less deep comes first.
+    // In zarr-python's order: by depth, then by path.
     list.sort_by_key(|(path, _)| (path.matches('/').count(), *path));
     let list: serde_json::Map<String, Value> =
         list.into_iter().map(|(path, metadata)| (path.to_owned(), metadata)).collect();

@@ -1,4 +1,4 @@
-//! Where the objects of a Zarr store are.
+//! The interface to the objects of a Zarr store.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -7,24 +7,22 @@ use std::fs::File;
 use std::io;
 use std::time::SystemTime;
 
-/// What a store is in: objects by their keys, which are paths below its root with slashes between their
-/// parts. A folder has files for them, a bucket has them as they are.
+/// Objects by key: paths below the root of the store, separated by slashes. Folders and buckets implement it.
 pub trait ObjectStore: Debug + Send + Sync {
-    /// How long an object is, and when it was written; none if it is not there, which a chunk that was never
-    /// written is not.
+    /// Returns size and time of an object; `None` if it does not exist, such as a chunk that was never written.
     ///
     /// # Errors
-    /// If that cannot be found out; [`io::ErrorKind::Unsupported`] if there is something else.
+    /// If the store cannot be queried; [`io::ErrorKind::Unsupported`] if the key is not a regular object.
     fn stat(&self, key: &str) -> io::Result<Option<Stat>>;
 
-    /// A part of an object, none if it is not there. What is more than `most` bytes is refused before it is read.
+    /// Reads a part of an object; `None` if it does not exist. Refuses more than `most` bytes before reading.
     ///
     /// # Errors
-    /// As [`ObjectStore::stat`], and if it cannot be read; [`io::ErrorKind::InvalidData`] if it has more bytes, or not all
-    /// of the part.
+    /// As [`ObjectStore::stat`], and if it cannot be read; [`io::ErrorKind::InvalidData`] if the part has more than
+    /// `most` bytes or lies outside the object.
     fn read(&self, key: &str, part: Part, most: u64) -> io::Result<Option<Vec<u8>>>;
 
-    /// All of an object that is exactly as long as `out`, and whether it is there.
+    /// Reads an object of exactly the length of `out`; returns whether it exists.
     ///
     /// # Errors
     /// As [`ObjectStore::read`]; [`io::ErrorKind::InvalidData`] if it is longer or shorter.
@@ -35,85 +33,85 @@ pub trait ObjectStore: Debug + Send + Sync {
         Ok(true)
     }
 
-    /// An object as it is, to be written elsewhere.
+    /// Opens an object in order to copy it to another store.
     ///
     /// # Errors
-    /// If it cannot be opened, or has more bytes than `most`.
+    /// If it cannot be opened, or has more than `most` bytes.
     fn object(&self, key: &str, most: u64) -> io::Result<Option<Object<'static>>>;
 
-    /// The names of what is below a path and may have objects below itself, sorted.
+    /// Lists the names directly below a path that may contain objects, sorted.
     ///
     /// # Errors
     /// If they cannot be listed.
     fn folders(&self, path: &str) -> io::Result<Vec<Below>>;
 
-    /// Whether each question takes as long as a network does.
+    /// Whether each request takes a network round trip.
     fn is_remote(&self) -> bool {
         false
     }
 
-    /// Writes an object, whole or not at all to whoever reads it, and says how many bytes it has.
+    /// Writes an object atomically and returns its size in bytes.
     ///
     /// # Errors
     /// If it cannot be written.
     fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64>;
 }
 
-/// What is known of an object.
+/// Size and time of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// How many bytes it has.
+    /// The size in bytes.
     pub bytes: u64,
-    /// When it was last written, if that is known.
+    /// The time of the last write, if known.
     pub modified: Option<SystemTime>,
 }
 
 /// A part of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All of it.
+    /// The whole object.
     All,
-    /// From this byte on.
+    /// From this byte to the end.
     From(u64),
-    /// From this byte on so many.
+    /// From this byte, this many bytes.
     Range(u64, u64),
-    /// The last bytes, so many.
+    /// This many bytes at the end.
     Last(u64),
 }
 
 /// The bytes of an object.
 #[derive(Debug)]
 pub enum Object<'a> {
-    /// Those of a file, which the system copies by itself.
+    /// The contents of a file, which the system can copy directly.
     File(File),
-    /// These.
+    /// Bytes in memory.
     Bytes(Cow<'a, [u8]>),
-    /// Those of an object elsewhere, which need not come here to be copied.
+    /// An object of another store, which may be copied without passing through this process.
     Elsewhere(Box<dyn Elsewhere>),
 }
 
 /// An object of another store.
 pub trait Elsewhere: Any + Debug + Send {
-    /// Its bytes.
+    /// Reads its bytes.
     ///
     /// # Errors
     /// If they cannot be read.
     fn read(&self) -> io::Result<Vec<u8>>;
 }
 
-/// Something that may have objects below itself.
+/// A name below a path that may contain objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Below {
-    /// Its name: one part of a key.
+    /// The name: one component of a key.
     pub name: String,
-    /// Whether it is a symbolic link, which could lead in a circle.
+    /// Whether it is a symbolic link, which could form a cycle.
     pub is_link: bool,
 }
 
-/// That an object is longer than anything expected.
+/// Checks that an object has at most `most` bytes.
 ///
 /// # Errors
-/// If it is.
+/// If it has more.
 pub fn check_bytes(bytes: u64, most: u64) -> io::Result<()> {
     if bytes <= most {
         return Ok(());
@@ -121,7 +119,7 @@ pub fn check_bytes(bytes: u64, most: u64) -> io::Result<()> {
     Err(wrong(format!("is {bytes} bytes, where {most} at most were expected")))
 }
 
-/// That an object is as long as expected.
+/// Checks that an object has the expected length.
 ///
 /// # Errors
 /// If it is not.
@@ -133,10 +131,10 @@ pub(crate) fn check_length(bytes: u64, expected: u64) -> io::Result<()> {
 }
 
 impl Part {
-    /// Where it begins and ends in an object of so many bytes.
+    /// Returns the byte range of this part in an object of `all` bytes.
     ///
     /// # Errors
-    /// If it is not within, or more than `most`.
+    /// If the range is outside the object, or longer than `most`.
     pub fn within(self, all: u64, most: u64) -> io::Result<std::ops::Range<u64>> {
         let range = match self {
             Part::All => {
@@ -158,7 +156,6 @@ impl Part {
     }
 }
 
-/// That an object is not what it should be.
 pub(crate) fn wrong(why: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }

@@ -1,4 +1,4 @@
-//! The objects of an array, as zarrs reads them.
+//! Adapts an [`ObjectStore`] to the storage trait of zarrs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,11 +11,11 @@ use zarrs::storage::{
 use crate::cores::off_the_core;
 use crate::object_store::{ObjectStore, Part};
 
-/// The objects of a store, for one array. What is longer than expected is refused before it is read.
+/// The objects of one array. Refuses objects that are larger than expected before reading them.
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(crate) objects: Arc<dyn ObjectStore>,
-    /// The most bytes that are expected of an object: first of metadata, then of a chunk.
+    /// The largest expected object in bytes: first of metadata, then of a chunk.
     most: AtomicU64,
 }
 
@@ -24,7 +24,6 @@ impl Reader {
         Reader { objects, most: AtomicU64::new(most) }
     }
 
-    /// Expects objects of `most` bytes at most from now on.
     pub(crate) fn expect(&self, most: u64) {
         self.most.store(most, Ordering::Relaxed);
     }
@@ -52,7 +51,7 @@ impl ReadableStorageTraits for Reader {
                 ByteRange::FromStart(start, Some(length)) => Part::Range(start, length),
                 ByteRange::Suffix(length) => Part::Last(length),
             };
-            // None of the parts is there if one is not.
+            // If one part is missing, the object is missing.
             match off_the_core(|| self.objects.read(key.as_str(), part, self.most())) {
                 Ok(None) => return Ok(None),
                 Ok(Some(read)) => parts.push(Ok(Bytes::from(read))),

@@ -1,4 +1,4 @@
-//! The shards of an array: where each chunk is in its shard.
+//! Finds chunks in shards, and caches shard indices.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -15,33 +15,33 @@ use crate::error::Error;
 use crate::object_store::Part;
 use crate::reader::Reader;
 
-/// The indices of so many shards are kept.
+/// The number of shard indices that are kept.
 const MOST_SHARDS: usize = 4;
 
-/// What an index says of a chunk that was never written, for both its offset and its length.
+/// The offset and length of a chunk that was never written.
 const MISSING: u64 = u64::MAX;
 
-/// The offset and the length of each chunk of a shard, in row-major order.
+/// The offset and length of each chunk of a shard, in row-major order.
 type Index = Arc<[[u64; 2]]>;
 
-/// How chunks stand in shards, and the indices of the shards that were read last.
+/// The layout of the shards of an array, and the indices of the shards that were read last.
 #[derive(Debug)]
 pub(crate) struct Shards {
-    /// The codecs of a chunk, and of an index.
+    /// The codecs of a chunk.
     pub(crate) inner: CodecChain,
     index: CodecChain,
-    /// The chunks of a shard along each axis.
+    /// The number of chunks per shard along each axis.
     counts: Vec<u64>,
     index_part: Part,
-    /// By keys; none of a shard that was never written.
+    /// Indices by key; `None` for a shard that was never written.
     kept: Mutex<VecDeque<(String, Option<Index>)>>,
 }
 
 impl Shards {
-    /// Reads the configuration of the codec `sharding_indexed` for shards of so many chunks along each axis.
+    /// Reads the configuration of `sharding_indexed`, with the number of chunks per shard along each axis.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if a codec is not understood, or an index has no fixed size.
+    /// [`Error::Unsupported`] if a codec is not supported, or the index has no fixed size.
     pub(crate) fn new(
         configuration: &serde_json::Map<String, Value>,
         counts: Vec<u64>,
@@ -65,10 +65,10 @@ impl Shards {
         Ok(Shards { inner, index, counts, index_part, kept: Mutex::default() })
     }
 
-    /// Reads the encoded bytes of the chunk at `index` of the shard at `key`; none if it was never written.
+    /// Reads the encoded chunk at `index` from the shard at `key`; `None` if it was never written.
     ///
     /// # Errors
-    /// Says why if it cannot be read, or the index leads out of the shard.
+    /// A reason if it cannot be read, or the index points outside the shard.
     pub(crate) fn read(
         &self,
         reader: &Reader,
@@ -90,7 +90,7 @@ impl Shards {
             .map_err(|error| error.to_string())
     }
 
-    /// The index of the shard at `key`; none if it was never written.
+    /// Returns the index of the shard at `key`; `None` if the shard was never written.
     fn index_of(&self, reader: &Reader, key: &str) -> Result<Option<Index>, String> {
         let kept = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, index)) = kept().iter().find(|(of, _)| of == key) {
@@ -121,7 +121,7 @@ impl Shards {
     }
 }
 
-/// The sizes of an index: of the axes, and of the pairs of an offset and a length.
+/// Returns the shape of an index: chunks per axis, then 2 for offset and length.
 fn index_shape(counts: &[u64]) -> Result<Vec<NonZeroU64>, Error> {
     let sizes = counts.iter().chain(&[2]).map(|size| NonZeroU64::try_from(*size));
     sizes.collect::<Result<_, _>>().map_err(Error::unsupported)

@@ -1,4 +1,4 @@
-//! The arrays of a store.
+//! Finds the arrays and groups of a store.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,37 +12,36 @@ use crate::error::Error;
 use crate::metadata::{self, V2_ARRAY, V2_ATTRIBUTES, V2_GROUP, V3};
 use crate::object_store::{Below, ObjectStore};
 
-/// So many arrays are read of a store, and folders, so deep: more is taken for a mistake.
+/// The most arrays and folders that are read from a store, and the deepest path.
 pub const MOST_ARRAYS: usize = 1 << 16;
 const MOST_FOLDERS: usize = 1 << 17;
 pub(crate) const MOST_DEPTH: usize = 64;
 
-/// What is said of an array or a group besides: values in JSON by their names.
+/// The attributes of an array or group: JSON values by name.
 pub type Attributes = serde_json::Map<String, Value>;
 
 /// A Zarr store: an array, or a group of arrays and groups.
 #[derive(Debug)]
 pub struct Store {
-    /// What is said of it as a whole, if it is a group; what is said of an array is with that.
+    /// The attributes of the root group; empty if the root is an array.
     pub attributes: Attributes,
-    /// What is said of the groups within it, by their paths, if anything is.
+    /// The attributes of the other groups by path, without groups that have none.
     pub groups: BTreeMap<String, Attributes>,
-    /// Its arrays, sorted by their paths.
+    /// The arrays, sorted by path.
     pub arrays: Vec<ZarrArray>,
-    /// Those that cannot be read.
+    /// The arrays that cannot be read.
     pub unreadable: Vec<Unreadable>,
 }
 
 /// An array that cannot be read.
 #[derive(Debug)]
 pub struct Unreadable {
-    /// Its path below the root.
+    /// The path below the root.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub error: Error,
 }
 
-/// What a folder is.
 #[derive(Clone, Copy)]
 enum Node {
     Array,
@@ -51,15 +50,15 @@ enum Node {
 }
 
 impl Store {
-    /// Whether the folder at `path` is a store: whether it has one of the files of metadata.
+    /// Whether the folder at `path` is a store: whether it contains a metadata file.
     pub fn is_store(path: &Path) -> bool {
         [V3, V2_ARRAY, V2_GROUP].iter().any(|name| path.join(name).is_file())
     }
 
-    /// Whether there is a store: whether there is one of the objects of metadata.
+    /// Whether `objects` contain a store: whether there is a metadata object at the root.
     ///
     /// # Errors
-    /// [`Error`] if that cannot be found out.
+    /// [`Error`] if the objects cannot be queried.
     pub fn is_in(objects: &dyn ObjectStore) -> Result<bool, Error> {
         for name in [V3, V2_ARRAY, V2_GROUP] {
             if is_there(objects, name)? {
@@ -69,11 +68,10 @@ impl Store {
         Ok(false)
     }
 
-    /// Reads the metadata of all arrays of a store. Lists in the store, as consolidated metadata, are not asked:
-    /// they may be older than the arrays.
+    /// Reads the metadata of all arrays of a store, ignoring consolidated metadata, which may be outdated.
     ///
     /// # Errors
-    /// [`Error`] if something cannot be read, or there is too much.
+    /// [`Error`] if the root cannot be read, or the store exceeds the limits.
     pub fn open(objects: &Arc<dyn ObjectStore>) -> Result<Store, Error> {
         let node = node(&**objects, "")?;
         let attributes = match node {
@@ -86,7 +84,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Adds what is at a path. What is wrong there hides nothing else.
+    /// Adds the node at a path. An error there is recorded and does not hide other nodes.
     fn add(
         &mut self,
         objects: &Arc<dyn ObjectStore>,
@@ -101,7 +99,7 @@ impl Store {
             other => other,
         };
         let walked = node.and_then(|node| match node {
-            // Hidden folders that say nothing of themselves are no part of a store.
+            // Hidden folders without metadata do not belong to the store.
             Node::Neither if is_hidden(&path) => Ok(()),
             node => self.walk(objects, &path, node, walked),
         });
@@ -127,7 +125,7 @@ impl Store {
                 Ok(array) => self.arrays.push(array),
                 Err(error) => self.unreadable.push(Unreadable { path: path.to_owned(), error }),
             },
-            // Below the root, what says nothing of itself is a group all the same in version 3.
+            // Below the root, a folder without metadata counts as a group (version 3 allows this).
             Node::Group | Node::Neither if depth < MOST_DEPTH => {
                 let attributes = match (node, path) {
                     (Node::Group, path) if !path.is_empty() => {
@@ -156,12 +154,10 @@ impl Store {
     }
 }
 
-/// The key of what is called `name` in what is at a path.
 pub(crate) fn key_of(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
 }
 
-/// What is at a path.
 fn node(objects: &dyn ObjectStore, path: &str) -> Result<Node, Error> {
     if let Some(stated) = metadata::read(objects, path, V3)? {
         let node = match stated.get("node_type").and_then(Value::as_str) {
@@ -182,7 +178,7 @@ fn node(objects: &dyn ObjectStore, path: &str) -> Result<Node, Error> {
     })
 }
 
-/// Whether an object is there: something else under its name is none.
+/// Whether a regular object exists at this key.
 fn is_there(objects: &dyn ObjectStore, key: &str) -> Result<bool, Error> {
     match objects.stat(key) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(false),
@@ -190,7 +186,6 @@ fn is_there(objects: &dyn ObjectStore, key: &str) -> Result<bool, Error> {
     }
 }
 
-/// What is said of the group at a path.
 fn attributes_of_group(objects: &dyn ObjectStore, path: &str) -> Result<Attributes, Error> {
     let attributes = match metadata::read(objects, path, V3)? {
         Some(mut group) => group.get_mut("attributes").map(Value::take),
@@ -202,7 +197,6 @@ fn attributes_of_group(objects: &dyn ObjectStore, path: &str) -> Result<Attribut
     }
 }
 
-/// Whether a folder has a name that is not meant for users.
 fn is_hidden(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| name.starts_with(['.', '_']))
 }

@@ -1,4 +1,4 @@
-//! zstd for chunks that are written one after another.
+//! Reuses zstd encoders from chunk to chunk.
 
 use std::fmt;
 use std::io;
@@ -10,12 +10,11 @@ use zstd::zstd_safe::compress_bound;
 
 use crate::cores::on_a_core;
 
-/// Encoders of one level, each used again: what they work with, and what they write to, is memory that the system need
-/// not give anew for each chunk, which takes a twentieth of the time.
+/// A pool of zstd encoders of one level. Reusing their memory saves a twentieth of the time (measured).
 pub(crate) struct ZstdEncoders {
     level: i32,
     checksum: bool,
-    /// Those that nobody uses; never more than encode at once.
+    /// The unused encoders; at most as many as were ever in use at once.
     free: Mutex<Vec<Encoder>>,
 }
 
@@ -25,7 +24,7 @@ struct Encoder {
 }
 
 impl ZstdEncoders {
-    /// Encoders for bytes that go through these codecs, if that is zstd alone.
+    /// Returns a pool for these codecs if they are zstd alone.
     pub(crate) fn of(codecs: &[Value]) -> Option<ZstdEncoders> {
         let [codec] = codecs else { return None };
         let told = &codec["configuration"];
@@ -34,10 +33,10 @@ impl ZstdEncoders {
         (codec["name"] == "zstd").then(|| ZstdEncoders { level, checksum, free: Mutex::default() })
     }
 
-    /// Encodes bytes, and gives what becomes of them to `write`.
+    /// Encodes bytes and passes the result to `write`.
     ///
     /// # Errors
-    /// If there is no memory for it, or zstd refuses.
+    /// If there is not enough memory, or zstd fails.
     pub(crate) fn encode<T>(&self, bytes: &[u8], write: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
         let free = || self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let known = free().pop();

@@ -1,5 +1,4 @@
-//! Arrays that are written are what is read. What zarr-python reads of them:
-//! `with_zarr_python.py`.
+//! Tests that written arrays can be read back. `with_zarr_python.py` reads them with zarr-python.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -8,7 +7,6 @@ use std::sync::Arc;
 
 use trundle_zarr::{ArrayWriter, Attributes, Folder, NewArray, ObjectStore, Store, create_groups};
 
-/// The objects in the folder at `path`.
 fn at(path: &Path) -> Arc<dyn ObjectStore> {
     Arc::new(Folder::new(path))
 }
@@ -37,7 +35,6 @@ fn new_array(path: &str, shape: &[u64], chunk: &[u64], shard: Option<&[u64]>) ->
     }
 }
 
-/// Each index of a grid of these sizes.
 fn indices(counts: &[u64]) -> Vec<Vec<u64>> {
     counts.iter().fold(vec![Vec::new()], |all, count| {
         all.iter().flat_map(|each| (0..*count).map(|i| [&each[..], &[i]].concat())).collect()
@@ -48,11 +45,11 @@ fn counts(shape: &[u64], chunk: &[u64]) -> Vec<u64> {
     shape.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk)).collect()
 }
 
-/// Writes numbers that all differ, and gives those of each chunk that can be read by itself.
+/// Writes distinct numbers and returns the index and bytes of each chunk.
 fn written(root: &Path, new: &NewArray) -> Vec<(Vec<u64>, Vec<u8>)> {
     let writer = ArrayWriter::create(&at(root), new).unwrap();
     let at_once = new.written_at_once();
-    // The place of an element in the array, also beyond its end, tells its number.
+    // The number of an element follows from its position, also beyond the array's edge.
     let number = |at: &[u64]| at.iter().fold(1.0f32, |n, i| n * 31.0 + *i as f32);
     let bytes = |begin: &[u64], sizes: &[u64]| -> Vec<u8> {
         let of = |within: &Vec<u64>| -> [u8; 4] {
@@ -180,7 +177,7 @@ fn what_does_not_fit_is_refused() {
     let writer = ArrayWriter::create(&at(folder.path()), &new_array("", &[4], &[2], None)).unwrap();
     let short = writer.write(&[0], &[1; 7]).unwrap_err().to_string();
     assert_eq!(short, "chunk c/0: has 7 bytes, not 8");
-    // Each is written once.
+    // Each chunk can be written only once.
     writer.write(&[0], &[1; 8]).unwrap();
     assert!(writer.write(&[0], &[1; 8]).is_err());
 }

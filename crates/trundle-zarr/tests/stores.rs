@@ -1,4 +1,4 @@
-//! Stores that zarr-python has written, with each codec: see make.py.
+//! Tests with stores that zarr-python has written with each codec; see make.py.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -9,7 +9,6 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use trundle_zarr::{Folder, ObjectStore, Store, ZarrArray};
 
-/// The objects in the folder at `path`.
 fn at(path: &Path) -> Arc<dyn ObjectStore> {
     Arc::new(Folder::new(path))
 }
@@ -20,7 +19,6 @@ fn stores() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stores")
 }
 
-/// The only array of a store.
 fn only(path: &Path) -> ZarrArray {
     let mut store = Store::open(&at(path)).unwrap();
     assert!(store.unreadable.is_empty(), "{:?}", store.unreadable);
@@ -28,7 +26,6 @@ fn only(path: &Path) -> ZarrArray {
     store.arrays.remove(0)
 }
 
-/// All elements, from all chunks.
 fn elements(array: &ZarrArray) -> Vec<f32> {
     let chunk: Vec<usize> = array.chunk.iter().map(|size| *size as usize).collect();
     let mut all = vec![f32::NAN; SHAPE.iter().product()];
@@ -74,7 +71,6 @@ fn chunks_of_a_shard_are_read_by_themselves() {
     assert_eq!(array.chunk_bytes, 4 * 12);
 }
 
-/// A copy of a store with one file changed.
 fn changed(name: &str, file: &str, bytes: &[u8]) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     copy_folder(&stores().join(name), copy.path());
@@ -107,7 +103,7 @@ fn a_chunk_that_would_be_more_than_a_chunk_is_refused() {
     let mut bz2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
     bz2.write_all(&zeros).unwrap();
     let zstd = zstd::encode_all(&zeros[..], 3).unwrap();
-    // Version 2 of Blosc's format, lz4, one byte an element, 2^31 - 1 bytes from 100.
+    // Format version 2 of Blosc with lz4 and 1-byte elements: 2^31 - 1 bytes decoded from 100.
     let blosc = [&[2, 1, 0x20, 1][..], &0x7fff_ffffu32.to_le_bytes(), &[0; 92]].concat();
     for (name, file, bytes) in [
         ("v2-zstd", "0.0.0", &zstd[..256.min(zstd.len())]),
@@ -125,7 +121,7 @@ fn a_chunk_that_would_be_more_than_a_chunk_is_refused() {
         let (key, why) = error.split_once(": ").unwrap();
         assert_eq!(key, format!("chunk {file}"), "{error}");
         assert!(why.contains("decodes to more than the 240 bytes"), "{name}: {error}");
-        // Others are not harmed.
+        // Other chunks remain readable.
         only(copy.path()).read_chunk(&[1, 1, 1]).unwrap();
     }
 }
@@ -165,7 +161,7 @@ fn a_shard_whose_index_leads_elsewhere_is_refused() {
     }
 }
 
-/// A store of one array of four bytes, with this metadata changed.
+/// Makes a store of one array of four bytes, with changed metadata.
 fn four_bytes(name: &str, changes: &Value, chunk: &[u8]) -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     let mut stated = match name {
@@ -228,7 +224,7 @@ fn an_entry_of_a_shard_s_index_is_a_place_within_the_shard_or_says_that_a_chunk_
             (read, _) => panic!("{entry:?}: {read:?}"),
         }
     }
-    // Of shards within a shard too.
+    // Also with shards inside a shard.
     let nested = sharding(sharding(bytes.clone(), 2), 4);
     for (entry, is_read) in [([2, 2], true), ([0, NONE], false), ([5, NONE], false)] {
         let inner = [&[1, 2, 3, 4][..], &index([[0, 2], entry])].concat();
@@ -416,12 +412,12 @@ fn lz4_that_ends_early_or_says_less_is_refused() {
     for (bytes, word) in [
         (&[][..], "is too short for lz4"),
         (&[240, 0, 0], "is too short for lz4"),
-        // 5 bytes, where 240 are stated, and a block that ends within a literal.
+        // 5 bytes where 240 are stated, and a block that ends within a literal.
         (&[240, 0, 0, 0, 0x50, 1, 2, 3, 4, 5], "5 bytes, where 240 are stated"),
         (&[240, 0, 0, 0, 0xf0, 200, 1], "lz4: "),
-        // A copy of what is before the beginning.
+        // A copy from before the beginning.
         (&[240, 0, 0, 0, 0x04, 9, 0], "lz4: "),
-        // What it says is less than a chunk has.
+        // The stated size is smaller than a chunk.
         (&[5, 0, 0, 0, 0x50, 1, 2, 3, 4, 5], ""),
     ] {
         let copy = changed("v2-lz4", "0.0.0", bytes);

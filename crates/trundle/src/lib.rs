@@ -111,11 +111,11 @@
 mod chain;
 mod chain_pass;
 pub mod directml;
-#[doc(hidden)]
-pub mod few;
 mod functions;
 mod gathers;
 mod in_place;
+#[doc(hidden)]
+pub mod internal;
 mod joins;
 mod lower;
 pub mod lowering;
@@ -123,7 +123,6 @@ pub mod lowering;
 pub mod ndarray;
 pub mod notation;
 mod plan;
-pub mod plan_cache;
 mod planned;
 mod planned_program;
 mod program_moves;
@@ -149,10 +148,8 @@ pub use trundle_core::program::TensorId;
 pub use trundle_core::{
     BitOrder, DType, DTypeError, Digest, Error, Fingerprint, IndexMap, Layout, LayoutError,
     MoveError, Op, OpError, Packing, Permutation, Program, Result, Shape, ShapeError, Tensor,
-    TensorView, TensorViewMut, Width, fingerprint, normalize_axis, ops,
+    TensorView, TensorViewMut, Width, normalize_axis, ops,
 };
-#[doc(hidden)]
-pub use trundle_core::{check_shape, check_sizes};
 pub use trundle_cpu::tuning;
 pub use trundle_cpu::{
     Along, Destination, Machine, ScatterPlan, ThreadPool, threads, view_from_raw_parts,

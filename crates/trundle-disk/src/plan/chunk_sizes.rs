@@ -1,15 +1,14 @@
-//! Sizes of chunks and of shards, as somebody asks for them.
+//! The requested sizes of chunks and shards.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-/// Sizes of chunks or of shards: of each axis in turn, or of some by their numbers or names. `-1` is all of an
-/// axis.
+/// Chunk or shard sizes: for all axes in order, or for some axes by number or name. `-1` is the whole axis.
 ///
-/// From a text: `24,48,-1`, `0=24,2=-1` or `lat=24,time=-1`.
+/// Parsed from `24,48,-1`, `0=24,2=-1` or `lat=24,time=-1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkSizes {
-    /// The axis, unless all are told in turn, and its size, unless it is all of it.
+    /// Axis and size: `None` as the axis means in order, `None` as the size means the whole axis.
     sizes: Vec<(Option<Axis>, Option<usize>)>,
 }
 
@@ -51,10 +50,10 @@ impl FromStr for ChunkSizes {
 }
 
 impl ChunkSizes {
-    /// Checks that each axis that has a size by its name is one of some result, whose axes have these names.
+    /// Checks that each axis given by name is in `names`, the axis names of all results.
     ///
     /// # Errors
-    /// Which is none, as a message.
+    /// A message with the first unknown name.
     pub(crate) fn check_names(&self, names: &BTreeSet<&str>) -> Result<(), String> {
         let unknown = |axis: &Axis| match axis {
             Axis::Name(name) if !names.contains(&name[..]) => Some(name.clone()),
@@ -75,8 +74,7 @@ impl ChunkSizes {
         }
     }
 
-    /// The same sizes by the names of these axes, as `lat=24,lon=-1`, if all of them have names and the sizes are told for
-    /// as many axes in turn.
+    /// Returns the sizes by axis name, such as `lat=24,lon=-1`, if they are given in order and all axes have names.
     pub(crate) fn by_names(&self, names: &[Option<String>]) -> Option<String> {
         let each = self.sizes.iter().zip(names).map(|((axis, size), name)| {
             let name = name.as_ref().filter(|_| axis.is_none())?;
@@ -86,16 +84,16 @@ impl ChunkSizes {
         (self.sizes.len() == names.len()).then(|| each.join(","))
     }
 
-    /// Whether sizes are told for other axes than all of a tensor with so many axes.
+    /// Whether the sizes are given in order, but not for exactly `rank` axes.
     pub(crate) fn lacks_axes_of(&self, rank: usize) -> bool {
         self.sizes.len() != rank && self.sizes.iter().all(|(axis, _)| axis.is_none())
     }
 
-    /// The sizes of what they are of, for a tensor of these whose axes have these names, if any has one; those
-    /// of which nothing is said are `otherwise`. `None` if they are all of axes that other tensors have.
+    /// Resolves the sizes of `what` (chunks or shards) for a tensor with these sizes and axis names. Axes without a
+    /// requested size get `otherwise`. `None` if the request only names axes of other tensors.
     ///
     /// # Errors
-    /// What does not fit, as a message.
+    /// A message if the request does not fit the tensor.
     pub(crate) fn of(
         &self,
         what: &str,

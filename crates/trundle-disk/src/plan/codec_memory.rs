@@ -1,4 +1,4 @@
-//! The memory of threads that decode and encode chunks.
+//! Estimates the memory of threads that decode and encode chunks.
 
 use std::collections::BTreeSet;
 
@@ -7,31 +7,28 @@ use trundle_formats::{ChunkedTensor, FileSkeleton, Header};
 use crate::plan::input::JobInput;
 use crate::plan::location::file_bytes;
 
-/// A thread that decodes a chunk has memory for so many: the one that it keeps, what the file has, and
-/// what codecs make of that on the way.
+/// The chunk-sized buffers of a decoding thread: the cached chunk, the encoded bytes, and the output of a codec.
 const CHUNKS_OF_DECODER: usize = 3;
 
-/// One more where chunks are in shards: what is taken out of one is copied.
+/// With shards one more, because an inner chunk is copied out of its shard.
 const CHUNKS_OF_SHARDS_DECODER: usize = 4;
 
-/// Of the index of a shard so many bytes for each of its chunks, and of so many shards: those that are kept, and
-/// one that is read, also as it is in the file.
+/// The bytes per chunk of a shard index, and the number of indices in memory: cached ones, and one that is read and
+/// decoded.
 const INDEX_BYTES: usize = 16;
 const INDICES: usize = 6;
 
-/// What a thread has beside chunks: its stack, and what each codec has to work with. Of chunks that are
-/// smaller it is less.
+/// The stack of a thread and the working memory of codecs, at most; less for small chunks.
 const THREAD_BYTES: usize = 512 << 10;
 
-/// The share of the memory, as its inverse, for chunks that are decoded or encoded, if there is room for
-/// one.
+/// The fraction of the budget for coding threads is 1 over this, but at least one thread.
 const CODECS_SHARE: usize = 4;
 
-/// What of `budget` is left for buffers where `inputs` have chunks that are decoded, and how many threads, of
-/// `most`, decode them at once.
+/// Returns the budget that remains for buffers, and the number of decoding threads (at most `most`) if `inputs` are
+/// chunked.
 ///
 /// # Errors
-/// What the budget would have to be at least, if there is not room for one.
+/// The smallest sufficient budget if it is too small for one thread.
 pub(crate) fn decoders(
     (budget, most): (usize, usize),
     inputs: &[JobInput],
@@ -42,27 +39,26 @@ pub(crate) fn decoders(
     };
     let in_chunks = |input: &&JobInput| input.tensor().is_some_and(|of| of.header.chunk.is_some());
     let files = inputs.iter().filter(in_chunks).filter_map(|input| Some(input.tensor()?.file));
-    // Each file keeps what was read of it last.
+    // Each file caches its last chunk.
     let others = files.collect::<BTreeSet<usize>>().len() - 1;
     let kept = headers().filter_map(chunk_bytes).max().unwrap_or(0);
     let each = each.saturating_add(kept.saturating_mul(others));
     shared((budget, most), each).map(|(left, decoders)| (left, Some(decoders)))
 }
 
-/// The bytes of a chunk, if the data is in chunks.
+/// The bytes of a chunk if the data is chunked.
 fn chunk_bytes(header: &Header) -> Option<usize> {
     let elements: usize = header.chunk.as_ref()?.iter().product();
     Some(file_bytes(header.element.width(), elements))
 }
 
-/// The bytes of a chunk, if codecs decode it.
+/// The bytes of a chunk if codecs decode it.
 pub(crate) fn decoded_bytes(header: &Header) -> Option<usize> {
     let encoding = header.encoding.as_ref()?;
     let has_codecs = encoding.codecs.count() > 0 || !encoding.not_kept.is_empty();
     chunk_bytes(header).filter(|_| has_codecs)
 }
 
-/// What a thread that decodes chunks has in memory, if the data is in chunks.
 fn bytes_of_decoder(header: &Header) -> Option<usize> {
     let bytes = chunk_bytes(header)?;
     let encoding = header.encoding.as_ref();
@@ -81,8 +77,8 @@ fn bytes_of_decoder(header: &Header) -> Option<usize> {
     Some(of_chunks.saturating_add(of_codecs).saturating_add(THREAD_BYTES.min(bytes / 4)))
 }
 
-/// What a thread that encodes has in memory: one of what is written at once as its parts were, one with all of its
-/// elements, and what codecs make of that, one after another; and what they need for themselves.
+/// The memory of an encoding thread: a chunk or shard as received in parts, one with all elements, the outputs of two
+/// codecs, and the codecs' working memory.
 fn bytes_of_encoder(tensor: &ChunkedTensor) -> usize {
     let (bytes, codecs) = (tensor.bytes_at_once(), tensor.codecs());
     let made = codecs.count().min(2);
@@ -90,7 +86,7 @@ fn bytes_of_encoder(tensor: &ChunkedTensor) -> usize {
         None => bytes,
         Some(_) => tensor.bytes_of_chunk(),
     };
-    // Of what is in shards one chunk at a time is taken out, encoded and copied into a shard.
+    // Chunks of a shard are taken out, encoded and copied into the shard one at a time.
     let of_codecs = match tensor.shard() {
         None => bytes.saturating_mul(made),
         Some(_) => bytes.saturating_add(of_chunk.saturating_mul(made + 2)),
@@ -99,11 +95,11 @@ fn bytes_of_encoder(tensor: &ChunkedTensor) -> usize {
     all.saturating_add(codecs.encoding_bytes(of_chunk)).saturating_add(THREAD_BYTES.min(bytes / 4))
 }
 
-/// What of `budget` is left for buffers where the output is in chunks, and how many threads, of `most`,
-/// encode them at once.
+/// Returns the budget that remains for buffers, and the number of encoding threads (at most `most`) if the output is
+/// chunked.
 ///
 /// # Errors
-/// What the budget would have to be at least, if there is not room for one.
+/// The smallest sufficient budget if it is too small for one thread.
 pub(crate) fn encoders(
     (budget, most): (usize, usize),
     skeleton: &FileSkeleton,
@@ -114,10 +110,10 @@ pub(crate) fn encoders(
     }
 }
 
-/// What of `budget` is left if a share of it is for threads that take `each` bytes, and for how many, of `most`.
+/// Reserves a share of `budget` for up to `most` threads of `each` bytes. Returns the remainder and the threads.
 ///
 /// # Errors
-/// What the budget would have to be at least, if there is not room for one.
+/// The smallest sufficient budget if it is too small for one thread.
 fn shared((budget, most): (usize, usize), each: usize) -> Result<(usize, usize), usize> {
     let each = each.max(1);
     let threads = (budget / CODECS_SHARE / each).clamp(1, most);

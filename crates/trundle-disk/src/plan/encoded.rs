@@ -1,28 +1,26 @@
-//! Chunks that go from one store to another as they are encoded.
+//! Copies encoded chunks from store to store without decoding.
 
 use trundle_core::{AxisMap, IndexMap};
 use trundle_formats::{ChunkedTensor, Header};
 
-/// For each chunk of an output the one of a source that has the same elements at the same places; shards
-/// where there are some.
+/// Maps each chunk (or shard) of an output to the source chunk with identical contents.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct EncodedChunks {
-    /// How many the output has along each axis.
+    /// The number of chunks of the output along each axis.
     counts: Vec<usize>,
-    /// For each axis of the source the axis of the output that it is, and for each index of a chunk along that the
-    /// source's.
+    /// For each axis of the source, the output axis, and the source chunk for each output chunk along it.
     axes: Vec<(usize, Vec<usize>)>,
 }
 
-/// Along an axis there are so many chunks at most: beyond, they are decoded.
+/// The most chunks along an axis; if there are more, they are decoded.
 const MOST_CHUNKS: usize = 1 << 20;
 
 impl EncodedChunks {
-    /// Those of `target`, which is `source` moved by `map`, if each of its chunks is one of the source, as it
-    /// would be encoded.
+    /// Returns the mapping for `target`, which is `source` moved by `map`, if each chunk of the output is an encoded
+    /// chunk of the source.
     ///
     /// # Errors
-    /// Why they are not, as a message.
+    /// A message with the reason if it is not.
     pub(crate) fn of(
         map: &IndexMap,
         source: &Header,
@@ -46,8 +44,7 @@ impl EncodedChunks {
         if !target.is_encoded_as(source) {
             return Err("the source has codecs, or a byte order, that is not written".to_owned());
         }
-        // Elements of a chunk stay where they are if the axes along which it has several do, and chunks of a shard
-        // likewise.
+        // The order of axes matters only for those along which a chunk has several elements, or a shard several chunks.
         let row_major: Vec<usize> = (0..rank).collect();
         let from = encoding.order.as_deref().unwrap_or(&row_major).iter().copied();
         let to = target.order().unwrap_or(&row_major).iter().map(|axis| kept[*axis]);
@@ -75,12 +72,11 @@ impl EncodedChunks {
         Ok(EncodedChunks { counts, axes })
     }
 
-    /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.counts.iter().product()
     }
 
-    /// The index of the source's chunk and that of the output's, of the one of this number.
+    /// Returns the source index and the output index of chunk `number`.
     pub(crate) fn pair(&self, number: usize) -> (Vec<usize>, Vec<usize>) {
         let (mut rest, mut to) = (number, vec![0; self.counts.len()]);
         for (at, count) in to.iter_mut().zip(&self.counts).rev() {
@@ -91,8 +87,8 @@ impl EncodedChunks {
     }
 }
 
-/// For each chunk along an axis of an output, of chunks as long as `chunk`, the one of the source that it is, if
-/// each is one: all of it, from its beginning to its end, or the axis's.
+/// Returns the source chunk for each output chunk along an axis. `None` unless each output chunk is a whole chunk of
+/// the source, or the shorter one at the end of both axes.
 fn chunks_along(read: &AxisMap, (from, to): (usize, usize), chunk: usize) -> Option<Vec<usize>> {
     let count = to.div_ceil(chunk);
     if count > MOST_CHUNKS {
@@ -124,8 +120,6 @@ mod tests {
     use super::*;
     use trundle::{Chain, Shape};
 
-    /// The chunks of each axis of the source, if a chain for a tensor of these sizes leaves chunks of `chunk`
-    /// whole.
     fn along(chain: &str, shape: &[usize], chunk: &[usize]) -> Option<Vec<(usize, Vec<usize>)>> {
         let (chain, shape) = (chain.parse::<Chain>().unwrap(), Shape::new(shape).unwrap());
         let map = chain.index_map(&shape)?;
@@ -143,7 +137,7 @@ mod tests {
         for (chain, expected) in [
             ("roll(shift=4, axes=0)", Some(vec![(0, vec![3, 4, 0, 1, 2]), (1, vec![0, 1, 2])])),
             ("roll(shift=3, axes=0)", None),
-            // The last of an axis is shorter, and so it stays the last.
+            // A shorter last chunk must stay last.
             ("roll(shift=3, axes=1)", None),
             ("slice(starts=4, stops=8, axes=0)", Some(vec![(0, vec![2, 3]), (1, vec![0, 1, 2])])),
             (
@@ -157,7 +151,7 @@ mod tests {
         ] {
             assert_eq!(along(chain, &[10, 8], &[2, 3]), expected, "{chain}");
         }
-        // Of chunks of one element along it, an axis may be turned round.
+        // An axis may be reversed if chunks have one element along it.
         assert_eq!(along("flip(axes=0)", &[3], &[1]), Some(vec![(0, vec![2, 1, 0])]));
         assert_eq!(along("slice(starts=0, stops=6, axes=0, steps=2)", &[6], &[2]), None);
     }

@@ -1,4 +1,4 @@
-//! How far the tiles of a pass reach along each axis, for the time that they take.
+//! Chooses the tile size of a pass by estimated time.
 
 use std::ops::Range;
 
@@ -9,22 +9,21 @@ use crate::plan::rates::Rates;
 use crate::plan::seams::{longest, out_sizes};
 use crate::plan::tiling::{Budget, Tile};
 
-/// Tiles of fewer bytes are not worth a round of reading, moving and writing.
+/// Tiles should have at least this many bytes, to be worth a cycle of read, move and write.
 const LEAST_BYTES: usize = 16 << 20;
 
-/// Where requests, and chunks that are read again or wait, take less than this share of the time, longer tiles are
-/// no gain.
+/// If requests and repeated or waiting chunks take less than this share of the time, larger tiles gain nothing.
 const LITTLE: f64 = 0.01;
 
-/// How far tiles reach along each axis: what is asked for it.
+/// The search for the tile size of a pass.
 pub(crate) struct Growth<'a> {
     program: &'a Program,
-    /// The sizes of its output.
+    /// The output's shape.
     sizes: &'a [usize],
     from: &'a [&'a Location],
     to: &'a Location,
-    /// For each axis of the output the longest stretch over which the source does not jump, and a chunk
-    /// of it, if it is of chunks.
+    /// For each axis of the output, the longest range without a jump of the source, and the longest chunk in it if
+    /// there are chunks.
     stretches: Vec<Range<usize>>,
     grids: Vec<Option<Range<usize>>>,
     budget: Budget,
@@ -32,7 +31,6 @@ pub(crate) struct Growth<'a> {
 }
 
 impl<'a> Growth<'a> {
-    /// For the output of a pass that has these seams, and these edges of chunks.
     pub(crate) fn new<'e>(
         program: &'a Program,
         (from, to): (&'a [&'a Location], &'a Location),
@@ -43,7 +41,7 @@ impl<'a> Growth<'a> {
     ) -> Growth<'a> {
         let sizes = out_sizes(program);
         let stretches: Vec<Range<usize>> = seams.iter().map(|seams| longest(seams)).collect();
-        // The longest chunk of a stretch: others end where an axis does, or at a seam.
+        // The longest chunk of the range; those at its ends may be cut short.
         let grid = |(axis, stretch): (usize, &Range<usize>)| {
             let chunks = edges_of(axis).windows(2).map(|pair| pair[0]..pair[1]);
             let within =
@@ -54,10 +52,11 @@ impl<'a> Growth<'a> {
         Growth { program, sizes, from, to, stretches, grids, budget, rates }
     }
 
-    /// The steps along each axis of the output. Where one step more along any axis gains nothing,
-    /// many along one may: rows whose lengths differ are read with all their neighbours or whole.
-    /// So it is also begun with each axis as long as fits, and with a whole chunk: what has long runs before it
-    /// has a whole chunk may never have one.
+    /// Returns the best tile size found.
+    ///
+    /// Growing an axis by one step may gain nothing while many steps would: rows of different lengths are read together
+    /// with their neighbours, or whole. So the search starts several times: from one element, from each axis as long as
+    /// fits, and from a whole chunk, because tiles that grow long in one axis may never grow to a whole chunk.
     pub(crate) fn grown(&self) -> Option<Vec<usize>> {
         let single = vec![1; self.stretches.len()];
         let begins = (0..single.len()).filter_map(|axis| {
@@ -80,7 +79,7 @@ impl<'a> Growth<'a> {
         grown.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, steps)| steps)
     }
 
-    /// Steps of which as many go along each axis, all of about one length.
+    /// Reduces the steps so that the tiles along each axis have about the same size.
     fn even(&self, mut steps: Vec<usize>) -> Vec<usize> {
         for (axis, step) in steps.iter_mut().enumerate() {
             let stretch = match self.stretches[axis].len() {
@@ -98,8 +97,8 @@ impl<'a> Growth<'a> {
         steps
     }
 
-    /// Steps that leave less than a chunk of a stretch reach to its end, if that fits: another tile for the
-    /// rest would read and write as many chunks once more.
+    /// Extends a step to the end of the range if less than a chunk would remain and the tile fits. Another tile for the
+    /// remainder would read and write those chunks again.
     fn to_the_end(&self, mut steps: Vec<usize>) -> Vec<usize> {
         for axis in 0..steps.len() {
             let (stretch, step) = (self.stretches[axis].len(), steps[axis]);
@@ -114,7 +113,7 @@ impl<'a> Growth<'a> {
         steps
     }
 
-    /// The longest steps that these grow to.
+    /// Grows steps while the estimated time per element decreases.
     fn grown_from(&self, begin: Vec<usize>) -> Option<Vec<usize>> {
         let mut steps = begin;
         let mut cost = self.cost(&steps)?;
@@ -140,7 +139,7 @@ impl<'a> Growth<'a> {
         self.sizes[axis]
     }
 
-    /// A step grown by `more / of`: up to the end of the stretch first, then to all of the axis.
+    /// Grows a step by `more / of`, up to the end of the range, and then to the whole axis.
     fn longer(&self, axis: usize, step: usize, more: usize, of: usize) -> Option<usize> {
         let stretch = self.stretches[axis].len();
         match step {
@@ -149,12 +148,12 @@ impl<'a> Growth<'a> {
             _ => {
                 let longer = (step + step * more / of).max(step + 1).min(stretch);
                 match &self.grids[axis] {
-                    // A part of one more chunk would cost as much as all of it.
+                    // A part of another chunk costs as much as the whole chunk.
                     Some(chunk) if longer > chunk.len() && longer < stretch => {
                         let whole = longer / chunk.len() * chunk.len();
                         Some(if whole > step { whole } else { step + chunk.len() }.min(stretch))
                     }
-                    // Of equal parts of a chunk, what counts is how many there are.
+                    // Within a chunk, only the number of parts matters.
                     Some(chunk) if longer < chunk.len() => {
                         let parts = chunk.len().div_ceil(longer);
                         let equal = chunk.len().div_ceil(parts);
@@ -176,7 +175,7 @@ impl<'a> Growth<'a> {
                 if *step > stretch.len() {
                     0..self.size(axis)
                 } else {
-                    // Where a chunk begins, if there is room for it.
+                    // Start at a chunk edge if the tile fits there.
                     let begin = self.grids[axis].as_ref().map_or(stretch.start, |grid| grid.start);
                     let begin = begin.min(stretch.end - step);
                     begin..begin + step
@@ -186,7 +185,7 @@ impl<'a> Growth<'a> {
         Tile::of(self.program, out)
     }
 
-    /// The seconds for each element of a tile of these steps; `None` if it does not fit.
+    /// The estimated seconds per element of a tile with these steps; `None` if it does not fit the budget.
     fn cost(&self, steps: &[usize]) -> Option<f64> {
         let tile = self.tile(steps)?;
         let (bytes, requests, decoding) = self.traffic(&tile);
@@ -195,20 +194,20 @@ impl<'a> Growth<'a> {
         holds.then_some(seconds / elements(&tile.out) as f64)
     }
 
-    /// The bytes of a tile, the requests for them, and the picoseconds of a core to decode them.
+    /// The bytes and requests of a tile, and the picoseconds to decode it on one core.
     fn traffic(&self, tile: &Tile) -> (u64, u64, u64) {
         let (read, written) = tile.runs(self.from, self.to);
-        // What waits is written and read once more.
+        // Waiting parts of chunks are written and read once more.
         let out = elements(&tile.out) + 2 * self.to.waiting(&tile.out);
         let moved = (out + tile.covered(self.from)) * self.budget.unit;
         (moved as u64, (read + written) as u64, tile.decoding(self.from))
     }
 
-    /// Whether longer tiles would gain nothing, and are not too many.
+    /// Whether larger tiles would gain nothing, and there are few enough tiles.
     fn is_enough(&self, steps: &[usize]) -> bool {
         let Some(tile) = self.tile(steps) else { return false };
         let (bytes, requests, decoding) = self.traffic(&tile);
-        // What no tile can do without: its own elements, in no requests.
+        // The unavoidable cost: the tile's own elements without any request.
         let used = tile.source_elements() as f64 / tile.covered(self.from).max(1) as f64;
         let own = (tile.elements() * self.budget.unit) as u64;
         let least = self.rates.seconds(own, 0, (decoding as f64 * used) as u64);

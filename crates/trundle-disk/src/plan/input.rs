@@ -1,48 +1,48 @@
-//! What a job reads: tensors of files, and constants.
+//! The inputs of a job: tensors of files, and constants.
 
 use std::io::Cursor;
 
 use bytes::Bytes;
-use trundle::{DTypeError, Width, check_shape, check_sizes};
+use trundle::internal::{check_shape, check_sizes};
+use trundle::{DTypeError, Width};
 use trundle_core::program::Definition;
 use trundle_formats::{Format, Header, Order, StoredDType, TensorFile};
 
 use crate::plan::movement::Arrangement;
 
-/// Where an input of a program has its elements.
+/// An input of a program.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// A tensor of a file.
     Tensor {
-        /// The index of the file among those of the job.
+        /// The index of the file among the job's files.
         file: usize,
-        /// Its index among the headers of the file.
+        /// The index of the tensor among the file's headers.
         index: usize,
     },
-    /// Elements in memory, as a file would hold them: row-major and little-endian.
+    /// Elements in memory: row-major and little-endian.
     Constant(Bytes),
 }
 
-/// The same, with what the file says of it.
+/// An [`Input`] with its header.
 #[derive(Clone, Debug)]
 pub(crate) enum JobInput {
     Tensor(Box<JobTensor>),
     Constant(Cursor<Bytes>),
 }
 
-/// A tensor of a file that a job reads.
 #[derive(Clone, Debug)]
 pub(crate) struct JobTensor {
     pub(crate) file: usize,
     pub(crate) index: usize,
     pub(crate) header: Header,
-    /// Whether its bytes become little-endian.
+    /// Whether its bytes are swapped to little-endian.
     pub(crate) is_swapped: bool,
-    /// Whether the file has a checksum of its data.
+    /// Whether the file has a checksum of the data.
     pub(crate) is_checked: bool,
 }
 
-trundle::fingerprint!(struct JobTensor { file, index, header, is_swapped } except { is_checked });
+trundle::internal::fingerprint!(struct JobTensor { file, index, header, is_swapped } except { is_checked });
 
 impl JobTensor {
     fn check(&self, element: &StoredDType, given: &Definition) -> trundle::Result<()> {
@@ -50,10 +50,10 @@ impl JobTensor {
         self.check_type(element, given.width)
     }
 
-    /// Checks that its elements are of this type and width.
+    /// Checks the type and width of the elements.
     ///
     /// # Errors
-    /// If they are not.
+    /// If they differ.
     pub(crate) fn check_type(&self, element: &StoredDType, width: Width) -> trundle::Result<()> {
         let stored = &self.header.element;
         if stored.dtype() != element.dtype() {
@@ -68,7 +68,7 @@ impl JobTensor {
 }
 
 impl JobInput {
-    /// A tensor of `file`, which is the one of this index, with elements as they stand there.
+    /// Makes an input of a tensor of `file` (at index `number`), without byte swaps.
     pub(crate) fn as_it_stands(file: &TensorFile, number: usize, index: usize) -> JobInput {
         JobInput::Tensor(Box::new(JobTensor {
             file: number,
@@ -79,7 +79,7 @@ impl JobInput {
         }))
     }
 
-    /// A tensor of `file`, the first of a job's, with elements as `format` has them.
+    /// Makes an input of a tensor of the job's first file, converted to the byte order of `format`.
     pub(crate) fn as_it_is_written(file: &TensorFile, index: usize, format: &Format) -> JobInput {
         let mut input = JobInput::as_it_stands(file, 0, index);
         if let JobInput::Tensor(tensor) = &mut input {
@@ -89,7 +89,6 @@ impl JobInput {
         input
     }
 
-    /// An input whose elements become `element`.
     pub(crate) fn new(input: &Input, files: &[&TensorFile], element: &StoredDType) -> JobInput {
         match input {
             Input::Constant(bytes) => JobInput::Constant(Cursor::new(bytes.clone())),
@@ -103,10 +102,10 @@ impl JobInput {
         }
     }
 
-    /// Checks that it is what a program knows of it, of elements that become `element`.
+    /// Checks the input against its definition in a program.
     ///
     /// # Errors
-    /// If it is not of that shape, or its elements are of another type.
+    /// If the shape or the type differs.
     pub(crate) fn check(&self, element: &StoredDType, given: &Definition) -> trundle::Result<()> {
         match self {
             JobInput::Tensor(tensor) => tensor.check(element, given),
@@ -117,7 +116,6 @@ impl JobInput {
         }
     }
 
-    /// How its elements stand.
     pub(crate) fn arrangement(&self) -> Arrangement<'_> {
         match self.tensor() {
             Some(tensor) => Arrangement::from(&tensor.header),
@@ -125,7 +123,6 @@ impl JobInput {
         }
     }
 
-    /// The tensor of a file, if it is one.
     pub(crate) fn tensor(&self) -> Option<&JobTensor> {
         match self {
             JobInput::Tensor(tensor) => Some(tensor),

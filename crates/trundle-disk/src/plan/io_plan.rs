@@ -1,10 +1,9 @@
-//! How one tensor gets from files to a file: at once, or in passes of tiles.
+//! Plans the passes of a tensor from files to a file: whole in memory, or in passes of tiles.
 //!
-//! A pass from one file may be two, with a file in another order between them: there the elements are in
-//! chunks, one for each band of the output. The first pass moves nothing but that; the second is the
-//! movement itself, from chunks that are each one run. Every other file is row-major here, but an output in
-//! chunks: its tiles are of whole chunks as far as the memory allows. Where a movement leaves every element
-//! where it stands, it is copied and the header says so.
+//! A pass that reads one file may become two with an intermediate between them. The intermediate has one chunk for
+//! each band of the output. The first pass only sorts elements into these chunks; the second moves them, and reads
+//! each chunk in one run. All other files are row-major, except for chunked outputs, whose tiles have whole chunks if
+//! the memory allows. A movement that changes no position is a copy; the header describes the rest.
 
 use std::collections::BTreeMap;
 
@@ -20,93 +19,86 @@ use crate::plan::tiling::{
     self, Budget, LEAST_SPANS, SPAN_BYTES, Tile, bands, bands_in_place, chunks, tiles,
 };
 
-/// How it is moved.
+/// The plan for one tensor.
 #[derive(Debug)]
 pub(crate) enum IoPlan {
-    /// All of it is read, moved in memory and written.
+    /// Read it whole, move it in memory, write it.
     Whole,
-    /// Tile by tile.
+    /// Tile by tile, in passes.
     Tiled(Vec<FilePass>),
 }
 
-trundle::fingerprint!(enum IoPlan { "whole" Whole, "tiled" Tiled(passes) });
+trundle::internal::fingerprint!(enum IoPlan { "whole" Whole, "tiled" Tiled(passes) });
 
-/// A pass over files.
 #[derive(Clone, Debug)]
 pub(crate) struct FilePass {
-    /// Which tensor of the movement's program it writes; none if it only puts elements where the next
-    /// pass finds them.
+    /// The tensor of the movement's program that the pass writes; `None` for the first of two passes, which only sorts
+    /// elements into an intermediate.
     pub(crate) target: Option<TensorId>,
-    /// What it does: its inputs are what it reads, its only output what it writes.
+    /// The program of the pass: its inputs are read, its only output is written.
     pub(crate) program: Program,
-    /// What each of its inputs is.
     pub(crate) reads: Vec<FileRead>,
     pub(crate) to: Location,
     pub(crate) tiles: Vec<Tile>,
-    /// What it asks of the disk.
     pub(crate) traffic: Traffic,
 }
 
-trundle::fingerprint!(struct FilePass { target, program, reads, to, tiles } except { traffic });
+trundle::internal::fingerprint!(struct FilePass { target, program, reads, to, tiles } except { traffic });
 
-/// What a pass over files reads.
 #[derive(Clone, Debug)]
 pub(crate) struct FileRead {
-    /// Which tensor of the movement's program it is.
+    /// The tensor of the movement's program.
     pub(crate) of: TensorId,
     pub(crate) file: ReadFrom,
     pub(crate) from: Location,
 }
 
-trundle::fingerprint!(struct FileRead { of, file, from });
+trundle::internal::fingerprint!(struct FileRead { of, file, from });
 
-/// A file that a pass reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadFrom {
-    /// What the movement's input of this index is in.
+    /// The file of this input of the movement.
     Input(usize),
-    /// What the pass of this index wrote.
+    /// The output of this pass.
     Pass(usize),
 }
 
-trundle::fingerprint!(enum ReadFrom { "input" Input(index), "pass" Pass(index) });
+trundle::internal::fingerprint!(enum ReadFrom { "input" Input(index), "pass" Pass(index) });
 
-/// What an I/O plan asks of the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Traffic {
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
     pub(crate) reads: u64,
     pub(crate) writes: u64,
-    /// Of the bytes that are read and written, those of chunks that wait for their other parts.
+    /// Bytes read and written for parts of chunks that wait for the other parts; included above.
     pub(crate) waiting: u64,
-    /// The picoseconds of a core in codecs that decode what is read.
+    /// The picoseconds of decoding on one core.
     pub(crate) decoding: u64,
 }
 
-/// What a movement may use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Resources<'a> {
-    /// The bytes of all buffers together.
+    /// The bytes of all buffers.
     pub(crate) budget: usize,
     pub(crate) rates: &'a Rates,
 }
 
-/// The share of the memory, as its inverse, for the lists of tiles and for the plans of spans.
+/// The fraction of the memory for lists of tiles and plans of spans is 1 over this.
 const LISTS_SHARE: usize = 16;
 
-/// Two passes have to be so many times as quick as one, since they take twice the bytes and the
-/// space for a temporary file, which is certain, while how quick they are is not.
+/// Two passes must be this many times as fast as one: their additional disk space is certain, the estimated time is
+/// not.
 const MARGIN: f64 = 1.25;
 
-/// A tensor of fewer bytes is read whole.
+/// Tensors smaller than this are read whole.
 pub(crate) const SMALL_BYTES: usize = 32 << 20;
 
 impl Movement {
-    /// The best I/O plan that the resources allow, to a row-major file or to chunks of these sizes.
+    /// Returns the fastest plan within the resources, for a row-major output or chunks of these sizes.
     ///
     /// # Errors
-    /// [`Problem::Memory`] if none does.
+    /// [`Problem::Memory`] if no plan fits.
     pub(crate) fn io_plan(
         &self,
         chunk: Option<&[usize]>,
@@ -125,7 +117,7 @@ impl Movement {
         }
         let tiled = self.tiled(chunk, resources);
         if fits_whole && !is_small {
-            // What is moved in tiles is read while others are written.
+            // Tiles are read and written concurrently; a whole tensor is not.
             let requests = self.inputs().len() as u64 + 1;
             let whole = 1.1 * resources.rates.seconds(both, requests, self.decoding());
             let is_better = tiled.as_ref().is_none_or(|passes| {
@@ -141,7 +133,7 @@ impl Movement {
         })
     }
 
-    /// The same in tiles also where the resources are enough for all of it.
+    /// Like [`Movement::io_plan`], but always in tiles.
     ///
     /// # Errors
     /// As [`Movement::io_plan`].
@@ -151,10 +143,10 @@ impl Movement {
         plan.ok_or_else(|| Error::from(Problem::Memory { needed, limit }))
     }
 
-    /// About the bytes that would be enough where the resources are not.
+    /// Estimates the bytes that would be enough.
     fn least_bytes(&self, chunk: Option<&[usize]>, resources: Resources<'_>) -> u64 {
         let whole = self.whole_bytes();
-        // Planning more to find out would itself take more than the resources.
+        // Planning with more memory than this would itself exceed the limit.
         let most = resources.budget.saturating_mul(4).max(64);
         let mut budget = resources.budget;
         while let Some(more) = budget.checked_add(1).and_then(usize::checked_next_power_of_two)
@@ -169,7 +161,6 @@ impl Movement {
         whole.min(tiling::least_bytes(whole).max(budget as u64))
     }
 
-    /// The best one in tiles, if there is one.
     fn tiled(&self, chunk: Option<&[usize]>, resources: Resources<'_>) -> Option<Vec<FilePass>> {
         let budget = Budget {
             unit: unit(self.width()),
@@ -188,7 +179,7 @@ impl Movement {
             };
             let plain = tiled(&pass.program, self.location_of(pass, chunk));
             let planned = match (chunk, &pass.in_shape) {
-                // Chunks of the output are boxes along its own axes.
+                // Chunks of the output are boxes along the output's own axes.
                 (Some(chunk), Some(program)) if pass.target == self.output() => {
                     let chunks = Chunks::packed(self.out_shape().sizes(), chunk);
                     let last = |mut plain: Vec<FilePass>| {
@@ -208,7 +199,7 @@ impl Movement {
         Some(passes)
     }
 
-    /// Where a pass writes to: to the chunks of the output, if it writes that with its axes.
+    /// The destination of a pass: the chunks of the output if the pass writes it with its own axes.
     fn location_of(&self, pass: &MovementPass, chunk: Option<&[usize]>) -> Location {
         let sizes = pass.program.tensor(pass.program.outputs()[0]).shape.sizes();
         let is_output = pass.target == self.output() && sizes == self.out_shape().sizes();
@@ -218,7 +209,7 @@ impl Movement {
         }
     }
 
-    /// A last pass that only cuts what the pass before it wrote row-major into chunks.
+    /// Plans a final pass that cuts a row-major intermediate into chunks.
     fn pass_into_chunks(
         &self,
         chunk: &[usize],
@@ -237,11 +228,10 @@ impl Movement {
     }
 }
 
-/// A pass of a movement that is cut into tiles.
 struct TiledPass<'a> {
     movement: &'a Movement,
     pass: &'a MovementPass,
-    /// What it does, to its target with the axes that are wanted.
+    /// The program of the pass, with the target's axes as requested.
     program: &'a Program,
     /// The index of its first pass over files.
     at: usize,
@@ -249,7 +239,7 @@ struct TiledPass<'a> {
 }
 
 impl TiledPass<'_> {
-    /// One pass over files, or two with a file between them if those take clearly less time.
+    /// Returns one pass over files, or two with an intermediate if that is clearly faster.
     fn file_passes(
         &self,
         to: Location,
@@ -265,7 +255,7 @@ impl TiledPass<'_> {
             FileRead { of: *of, file: file_of(*of), from }
         };
         let reads: Vec<FileRead> = self.pass.reads.iter().zip(given).map(read).collect();
-        // Where tiles do not grow, bands are at least few enough.
+        // If no growth fits, bands keep the number of tiles small.
         let from: Vec<&Location> = reads.iter().map(|read| &read.from).collect();
         let edges = self.edges(&to);
         let tiles = tiles(program, (&from, &to), &edges, self.budget, rates);
@@ -280,14 +270,14 @@ impl TiledPass<'_> {
         quicker(one, two, rates)
     }
 
-    /// How many of the last axes of a tensor that the pass reads as `shape` are a chunk's: none where it is
-    /// not in chunks, or is seen with other axes here.
+    /// The number of trailing axes of `shape` that belong to a chunk; 0 if the tensor is not chunked, or has other axes
+    /// in this pass.
     fn chunk_axes(&self, of: TensorId, shape: &Shape) -> usize {
         let own = self.movement.in_chunks.iter().find(|own| own.given == of);
         own.filter(|own| shape.ends_with(&own.sizes)).map_or(0, |own| own.sizes.len())
     }
 
-    /// For each axis of the output where along it other chunks are written, or else read.
+    /// For each axis of the output, the edges of written chunks, or else of read chunks.
     fn edges(&self, to: &Location) -> Vec<Vec<usize>> {
         if !to.edges().is_empty() {
             return to.edges().to_vec();
@@ -302,14 +292,14 @@ impl TiledPass<'_> {
         edges(program, in_chunks)
     }
 
-    /// Two passes: the first one puts the elements of each band of the output next to each other.
+    /// Plans two passes: the first one makes the elements of each output band contiguous.
     fn two_passes(&self, read: &FileRead, to: Location) -> Option<Vec<FilePass>> {
-        // Half of the budget, so that a band is moved while others are read and written.
+        // Half of the budget, so that bands are moved while others are read and written.
         let budget = Budget { bytes: self.budget.bytes / 2, ..self.budget };
         let program = self.program;
         let second = bands(program, &to, to.edges(), budget)?;
         let (chunks, around) = chunks(&second)?;
-        // Each tile of the first pass could have a span of each chunk.
+        // Each tile of the first pass can have a span in every chunk.
         let most = (budget.bytes / LISTS_SHARE / SPAN_BYTES).max(LEAST_SPANS);
         if chunks.count() > most {
             return None;
@@ -366,7 +356,7 @@ impl FilePass {
     }
 }
 
-/// A program whose only tensor is moved nowhere.
+/// Returns a program that copies its only tensor.
 fn kept(shape: &Shape, width: Width) -> Option<Program> {
     let mut kept = Program::new();
     let id = kept.given(shape.clone(), width).ok()?;
@@ -374,7 +364,7 @@ fn kept(shape: &Shape, width: Width) -> Option<Program> {
     Some(kept)
 }
 
-/// One pass, or two if they are quicker by a [`MARGIN`].
+/// Returns the single pass, unless two are faster by [`MARGIN`].
 fn quicker(
     one: Option<Vec<FilePass>>,
     two: Option<Vec<FilePass>>,
@@ -390,7 +380,6 @@ fn quicker(
 }
 
 impl FilePass {
-    /// The seconds that it takes.
     pub(crate) fn seconds(&self, rates: &Rates) -> f64 {
         let Traffic { bytes_read, bytes_written, reads, writes, decoding, .. } = self.traffic;
         rates.seconds(bytes_read + bytes_written, reads + writes, decoding)
@@ -408,7 +397,7 @@ mod tests {
 
     const SSD: Rates = Rates { storage: Storage::SSD, coders: 1 };
 
-    /// How many passes a transposition of 64 MiB of bytes in 2 MiB takes, and how many seconds.
+    /// Returns passes and seconds for a transpose of 64 MiB of bytes within 2 MiB.
     #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     fn taken(request_seconds: f64) -> (usize, f64) {
         let storage = Storage { bytes_per_second: 1e9, request_seconds, in_flight: 8 };
@@ -452,7 +441,6 @@ mod tests {
                 "{chain}: {decoded} of {stored}, {} passes",
                 passes.len()
             );
-            // Each element is written once.
             let out = movement.out_shape().elements();
             let written: usize =
                 passes.last().unwrap().tiles.iter().map(|tile| elements(&tile.out)).sum();
@@ -463,7 +451,7 @@ mod tests {
     #[test]
     #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     fn what_is_dear_to_decode_is_decoded_fewer_times() {
-        // How many passes it takes, and how often a chunk is decoded, by what decoding a byte takes.
+        // The number of passes, and how often a chunk is decoded, for a decoding cost per byte.
         let taken = |sizes: [usize; 3], chunk: [usize; 3], budget: usize, decoding: u64| {
             let shape = Shape::new(sizes).unwrap();
             let chain = "transpose(2, 1, 0)".parse::<Chain>().unwrap();
@@ -512,7 +500,7 @@ mod tests {
     fn two_passes_are_taken_only_by_a_margin() {
         let (mut one, mut two) = (1e-9, 1e-2);
         assert_eq!((taken(one).0, taken(two).0), (1, 2));
-        // Where the choice changes, by halving.
+        // Finds the request time at which the choice changes by bisection.
         for _ in 0..20 {
             let between = f64::sqrt(one * two);
             match taken(between).0 {
@@ -523,7 +511,7 @@ mod tests {
         let ((before, slow), (behind, quick)) = (taken(one), taken(two));
         assert_eq!((before, behind), (1, 2));
         assert!((slow / quick - MARGIN).abs() < 0.01, "{slow} s against {quick} s");
-        // Clear of that, it does not change any more.
+        // Away from that point the choice does not change again.
         for times in [2.0, 4.0, 16.0] {
             assert_eq!((taken(one / times).0, taken(two * times).0), (1, 2), "{times}");
         }

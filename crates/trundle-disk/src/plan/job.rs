@@ -1,4 +1,4 @@
-//! A movement from files to a file, decided: what becomes of each tensor, and where it goes.
+//! Plans a job: the tensors of an output, and the passes for each of them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,83 +22,76 @@ use crate::plan::measurements::Measurements;
 use crate::plan::rates::Rates;
 use crate::plan::tensor_job::{Chunking, TensorJob, Unplanned};
 
-/// A tensor of a file, and what is to become of it.
+/// A tensor of a file, and the operators to apply.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
-    /// Its index among the headers of the file.
+    /// The index of the tensor among the file's headers.
     pub index: usize,
-    /// What is done to it. Without a chain it is copied as it stands, column-major too where the
-    /// output's format can state that, whatever the [options](PlanOptions::row_major) say.
+    /// The operators. Without a chain, the tensor is copied in its order if the format can represent it, also
+    /// column-major, whatever [`PlanOptions::row_major`] says.
     pub chain: Option<&'a Chain>,
-    /// The tensors that the chain names, each by its file and its index there.
+    /// The other tensors that the chain names.
     pub others: &'a [Input],
 }
 
-/// A tensor that is made of others by a program.
+/// A tensor that a program computes from other tensors.
 #[derive(Clone, Debug)]
 pub struct Assembled<'a> {
-    /// What the output calls it.
+    /// The name in the output.
     pub name: &'a str,
-    /// Its elements, and those of all inputs that it is made of, once they are little-endian.
+    /// The little-endian type of the output and of all inputs.
     pub element: StoredDType,
-    /// How it is made.
+    /// The program.
     pub program: &'a Program,
-    /// Which tensor of the program it is.
+    /// The tensor of the program.
     pub tensor: TensorId,
-    /// What each input of the program is; of the shape that the program states.
+    /// The inputs of the program, with the shapes that it states.
     pub inputs: &'a [Input],
-    /// The sizes of its chunks where nothing else is asked for; without them those of the inputs, about.
+    /// The default chunk sizes; without them, they follow approximately from the inputs.
     pub chunk: Option<Vec<usize>>,
-    /// How these are encoded.
+    /// The default encoding of these chunks.
     pub encoding: Option<Encoding>,
-    /// What else the output says of it.
+    /// Axis names, attributes and fill value.
     pub annotations: Annotations,
 }
 
-/// What a movement may use.
+/// The resources and the requested layout of a job.
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
-    /// The bytes of memory that may be taken.
+    /// The memory limit in bytes.
     pub max_bytes: u64,
-    /// How many of them are taken before anything is moved, and stay so: by the process itself, and by
-    /// what was read already.
+    /// The part of the limit that is in use before the job begins: by the process, and by files that were read into
+    /// memory.
     pub held_bytes: u64,
-    /// What the files are on. If it matters and is not given, it is measured by a short probe, or as
-    /// one found before.
+    /// The storage of the files. If it matters and is not given, it is measured by a short probe, or taken from an
+    /// earlier measurement.
     pub storage: Option<Storage>,
-    /// How many threads move elements in memory; `None` for as many as the machine has.
+    /// The number of threads that move elements in memory (default: all cores).
     pub threads: Option<usize>,
-    /// Whether the output is row-major also where its format could state the order in which the
-    /// elements stand already.
+    /// Whether to write row-major even if the format could represent the order of the source.
     pub row_major: bool,
-    /// The sizes of the output's chunks, where its format has chunks. Without them they are those of the
-    /// source, brought along by the operators, or what the format thinks best.
+    /// The chunk sizes of a chunked output (default: the source's, moved by the operators, or the format's).
     pub chunks: Option<ChunkSizes>,
-    /// The sizes of its shards, each a multiple of the chunk's. Without them they are those of the source
-    /// where its chunks are, or none.
+    /// The shard sizes, multiples of the chunk sizes (default: the source's shards if its chunks are kept, or none).
     pub shards: Option<ChunkSizes>,
-    /// What its chunks go through when they are written. Without it, the source's, or what the format
-    /// thinks best.
+    /// The codecs of written chunks (default: the source's, or the format's).
     pub codecs: Option<Codecs>,
-    /// Whether chunks are copied as they are encoded, and an order of axes is written as a codec; what cannot be
-    /// moved so is refused.
+    /// Whether to copy encoded chunks only and write a change of the axis order as a codec. Anything else is refused.
     pub metadata_only: bool,
 }
 
-/// A movement from files to a file that is decided but not begun.
+/// A planned job.
 #[derive(Debug)]
 pub struct Job {
-    /// What it reads, each once.
     pub(crate) inputs: Vec<JobInput>,
     pub(crate) tensors: Vec<TensorJob>,
-    /// The output's format.
     pub(crate) format: &'static Format,
     pub(crate) skeleton: FileSkeleton,
-    /// The bytes that all buffers may take together.
+    /// The bytes of all buffers.
     pub(crate) budget: usize,
-    /// How many threads decode chunks at once, if chunks are read.
+    /// The number of decoding threads if chunks are read.
     pub(crate) decoders: Option<usize>,
-    /// How many encode them at once, if chunks are written.
+    /// The number of encoding threads if chunks are written.
     pub(crate) encoders: Option<usize>,
     pub(crate) rates: Rates,
     pub(crate) threads: Option<usize>,
@@ -106,41 +99,38 @@ pub struct Job {
     pub(crate) left_out: LeftOut,
 }
 
-/// What a job asks of the disk and of time.
+/// The estimated cost of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// Bytes read from files.
     pub bytes_read: u64,
     /// Bytes written to files.
     pub bytes_written: u64,
-    /// How many contiguous runs of bytes are read.
+    /// The number of contiguous reads.
     pub reads: u64,
-    /// How many are written.
+    /// The number of contiguous writes.
     pub writes: u64,
-    /// The most bytes of temporary files at any time.
+    /// The largest total size of temporary files.
     pub temporary_bytes: u64,
     /// The bytes of the buffers.
     pub buffer_bytes: u64,
-    /// The seconds that it takes, by the models of the storage and of codecs.
+    /// The estimated time in seconds.
     pub seconds: f64,
 }
 
-/// What a job takes beside its buffers and its codecs: the stacks of threads, headers, plans, and what the
-/// allocator keeps.
+/// The memory in addition to buffers and codecs: stacks, headers, plans, and the allocator's reserve.
 const OVERHEAD_BYTES: u64 = 6 << 20;
 
-/// Where requests take less than this share of the time, it does not matter how long one takes.
+/// If requests take less than this share of the time, their latency need not be measured.
 const SMALL_SHARE: f64 = 0.05;
 
 impl PlanOptions {
-    /// The bytes that the buffers may have.
     pub(crate) fn budget(&self) -> usize {
         let left = self.max_bytes.saturating_sub(self.held_bytes);
-        // Of little memory half is for buffers.
+        // At least half of a small limit is for buffers.
         usize::try_from(left - OVERHEAD_BYTES.min(left / 2)).unwrap_or(usize::MAX)
     }
 
-    /// That the buffers need so many bytes, which are more than they may have.
     pub(crate) fn lacking(&self, budget: u64) -> Error {
         let taken = self.held_bytes.saturating_add(OVERHEAD_BYTES.min(budget));
         let (needed, limit) = (taken.saturating_add(budget), self.max_bytes);
@@ -149,15 +139,16 @@ impl PlanOptions {
 }
 
 impl Job {
-    /// Decides how the tensors of the first file become an output of `format`, which keeps `metadata` if it
-    /// can. The other files have what chains name. Nothing is written, and of the files no more than a probe is read.
+    /// Plans to write tensors of the first file, and `metadata` if possible, to an output of `format`.
+    ///
+    /// Chains may name tensors of the other files. Nothing is written, and at most a probe of the files is read.
     ///
     /// # Errors
-    /// [`Error`] if a chain does not fit its tensors, the format cannot hold a result, or the memory
-    /// is not enough for a single element.
+    /// [`Error`] if a chain does not fit its tensors, the format cannot represent a result, or the memory is not enough
+    /// for a single element.
     ///
     /// # Panics
-    /// If there is no first file, or no such file or tensor.
+    /// If there is no first file, or an index is out of range.
     pub fn new(
         files: &[&TensorFile],
         wanted: &[Wanted<'_>],
@@ -178,15 +169,14 @@ impl Job {
         Job::decided(files, inputs, tensors, format, metadata, options)
     }
 
-    /// Decides how tensors of `files` and constants become an output of `format` whose tensors are
-    /// `outputs`. Nothing is written, and of the files no more than a probe is read.
+    /// Plans to write `outputs`, computed from tensors of `files` and constants. Nothing is written, and at most a
+    /// probe of the files is read.
     ///
     /// # Errors
-    /// [`Error`] as of [`Job::new`], and if an input that is read is not of the shape and type that the program
-    /// states.
+    /// [`Error`] as of [`Job::new`], and if an input does not have the shape and type that the program states.
     ///
     /// # Panics
-    /// If a program has more inputs than it is told of, or there is no such file or tensor.
+    /// If a program has more inputs than it is given, or an index is out of range.
     pub fn assembled(
         files: &[&TensorFile],
         outputs: &[Assembled<'_>],
@@ -204,8 +194,7 @@ impl Job {
         Job::decided(files, inputs, tensors, format, metadata, options)
     }
 
-    /// Decides how what `chain` makes of a tensor of `file` becomes bytes in this order, without any
-    /// header. All requests are for whole elements.
+    /// Plans to write the result of `chain` as bytes in this order, without a header. All writes have whole elements.
     ///
     /// # Errors
     /// [`Error`] if the memory is not enough for a single element.
@@ -220,7 +209,7 @@ impl Job {
         let tensor = Unplanned::in_order(&file.headers()[index], chain, order)?;
         let mut job = Job::decided(&[file], vec![input], vec![tensor], Format::RAW, &[], options)?;
         for tensor in &mut job.tensors {
-            // One that is moved whole is written as bytes, cut anywhere.
+            // A tensor that is moved whole would be written in pieces cut anywhere.
             if let IoPlan::Whole = tensor.io_plan {
                 let resources = Resources { budget: job.budget, rates: &job.rates };
                 tensor.io_plan = tensor.movement.tiled_plan(resources)?;
@@ -302,7 +291,7 @@ impl Job {
         })
     }
 
-    /// The same job with the resources of one that was begun before.
+    /// Plans again with the resources of an earlier run.
     pub(crate) fn with_resources(&self, budget: usize, rates: Rates) -> Result<Job, Error> {
         let Job { inputs, tensors, format, skeleton, decoders, encoders, threads, .. } = self;
         let (codecs_not_kept, left_out) = (self.codecs_not_kept.clone(), self.left_out.clone());
@@ -323,43 +312,41 @@ impl Job {
         })
     }
 
-    /// Its tensors, in the order of the output.
+    /// The tensors, in the order of the output.
     pub fn tensors(&self) -> &[TensorJob] {
         &self.tensors
     }
 
-    /// The metadata of its files that the output does not have.
+    /// The metadata that the output does not have.
     pub fn left_out(&self) -> &LeftOut {
         &self.left_out
     }
 
-    /// The codecs of what is read that do not go with the data, though the output has codecs and nothing is
-    /// asked of them; each with what is in its place.
+    /// Source codecs that the output's format does not have, each with its replacement. Empty if the user chose codecs.
     pub fn codecs_not_kept(&self) -> impl Iterator<Item = &str> {
         self.codecs_not_kept.iter().map(String::as_str)
     }
 
-    /// How many requests read at once: as many as the storage takes, or as there are cores to decode.
+    /// The number of concurrent reads: as many as the storage handles, or as there are cores to decode.
     pub(crate) fn readers(&self) -> usize {
         let headers = self.inputs.iter().filter_map(|input| Some(&input.tensor()?.header));
         let in_codecs = headers.map(|header| header.decoding_picoseconds).sum::<u64>();
         self.at_once(in_codecs).min(self.decoders.unwrap_or(usize::MAX))
     }
 
-    /// How many requests write at once, in the same way.
     pub(crate) fn writers(&self) -> usize {
         let chunked = self.skeleton.chunked().iter();
         let in_codecs = chunked.map(|tensor| tensor.codecs().encoding_picoseconds()).sum::<u64>();
         self.at_once(in_codecs).min(self.encoders.unwrap_or(usize::MAX))
     }
 
-    /// How many requests there are at once, of bytes that take so many picoseconds in codecs.
+    /// The number of concurrent requests for bytes with this coding cost in picoseconds.
     fn at_once(&self, in_codecs: u64) -> usize {
         let Rates { storage, coders } = self.rates;
         if in_codecs > 0 { storage.in_flight.max(coders) } else { storage.in_flight }
     }
 
-    /// The bytes of a chunk that codecs decode, and of what they encode at once.
+    /// The bytes of the largest decoded chunk and of the largest encoded chunk or shard.
     pub(crate) fn coded_bytes(&self) -> usize {
         let decoded = self.inputs.iter().filter_map(|input| decoded_bytes(&input.tensor()?.header));
         let encoded = self.skeleton.chunked().iter().filter(|tensor| tensor.codecs().count() > 0);
@@ -367,7 +354,6 @@ impl Job {
         decoded.max().unwrap_or(0).saturating_add(encoded.max().unwrap_or(0))
     }
 
-    /// The picoseconds of a core in codecs that encode what is written.
     fn encoding(&self) -> u64 {
         let each = self.tensors.iter().zip(self.skeleton.chunked());
         let encoded = each.filter(|(tensor, _)| tensor.encoded().is_none());
@@ -377,7 +363,7 @@ impl Job {
         encoded.map(picoseconds).fold(0, u64::saturating_add)
     }
 
-    /// The inputs of which something is read.
+    /// The inputs that are actually read.
     pub(crate) fn inputs_read(&self) -> BTreeSet<usize> {
         let read = |tensor: &TensorJob| -> Vec<usize> {
             tensor.movement.inputs().iter().map(|(input, _)| tensor.inputs[*input]).collect()
@@ -385,7 +371,6 @@ impl Job {
         self.tensors.iter().flat_map(read).collect()
     }
 
-    /// The tensors of files of which something is read.
     pub(crate) fn tensors_read(&self) -> impl Iterator<Item = &JobTensor> {
         let read = self.inputs_read();
         read.into_iter().filter_map(|input| self.inputs[input].tensor())
@@ -401,12 +386,12 @@ impl Job {
         self.format.is_folder()
     }
 
-    /// The storage that it was decided for.
+    /// The storage for which the job was planned.
     pub fn storage(&self) -> &Storage {
         &self.rates.storage
     }
 
-    /// What it asks for.
+    /// The estimated cost.
     pub fn cost(&self) -> Cost {
         let mut cost = Cost::default();
         let mut held = 0;
@@ -430,7 +415,7 @@ impl Job {
                 cost.seconds += self.rates.seconds(bytes, 0, 0);
             }
         }
-        // What is compressed is unpacked first, to a file of its own.
+        // Compressed inputs are first unpacked to a temporary file.
         cost.bytes_read += held;
         cost.bytes_written += held;
         cost.temporary_bytes += held;
@@ -443,7 +428,7 @@ impl Job {
     }
 }
 
-/// Checks that axes that have sizes of chunks by their names are axes of some result.
+/// Checks that every axis named in chunk or shard sizes is an axis of a result.
 fn check_axes_with_sizes(unplanned: &[Unplanned], options: &PlanOptions) -> Result<(), Error> {
     let results = || unplanned.iter().map(Unplanned::axes);
     let names = results().flat_map(|(_, _, names)| names.iter().flatten());
@@ -463,7 +448,7 @@ fn check_axes_with_sizes(unplanned: &[Unplanned], options: &PlanOptions) -> Resu
     Ok(())
 }
 
-/// Whether all is moved whole, and so little that the storage makes no difference.
+/// Whether everything is moved whole and so small that the storage does not matter.
 fn is_small(tensors: &[TensorJob]) -> bool {
     let is_whole = |tensor: &TensorJob| match &tensor.io_plan {
         IoPlan::Whole => true,
@@ -482,7 +467,7 @@ fn requests_are_few(tensors: &[TensorJob], rates: &Rates) -> bool {
         let cost = tensor.cost(rates);
         all += cost.seconds;
         requests += rates.seconds(0, cost.reads + cost.writes, 0);
-        // Two passes are there because requests would else be many.
+        // Two passes are chosen only if one has many requests.
         if let IoPlan::Tiled(passes) = &tensor.io_plan
             && passes.iter().any(|pass| pass.target.is_none())
         {

@@ -1,4 +1,4 @@
-//! Metadata that the files of a job have and its output does not.
+//! Finds metadata that the output of a job cannot keep.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,33 +8,33 @@ use trundle_formats::{Annotations, Format, Header, TensorFile, ngff};
 use crate::plan::input::{JobInput, JobTensor};
 use crate::plan::tensor_job::Unplanned;
 
-/// Metadata that an output does not have. Names of attributes come with the number of tensors that have them.
+/// Metadata that an output does not keep. Attribute names come with the number of tensors that have them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The keys of the file's metadata.
+    /// Keys of the file metadata.
     pub metadata: Vec<String>,
     /// Attributes of tensors.
     pub attributes: BTreeMap<String, usize>,
-    /// Names of axes.
+    /// Axis names.
     pub axis_names: BTreeSet<String>,
-    /// The tensors whose fill values are not zero.
+    /// Tensors with nonzero fill values.
     pub fill_values: BTreeSet<String>,
-    /// Metadata that a reader does not read, by the names that messages use.
+    /// Metadata that the reader ignores, by description.
     pub unread: BTreeMap<String, usize>,
-    /// The tensors that are compressed.
+    /// Compressed tensors.
     pub compressed: BTreeSet<String>,
-    /// The tensors that are in chunks without compression.
+    /// Chunked, uncompressed tensors.
     pub chunked: BTreeSet<String>,
-    /// Axes that are unlimited.
+    /// Unlimited axes.
     pub unlimited: BTreeSet<String>,
-    /// Metadata of OME-NGFF of a version before 0.4, which a Zarr store of version 3 cannot have: its keys.
+    /// Keys of OME-NGFF metadata before version 0.4, which a Zarr store of version 3 cannot have.
     pub outdated_ngff: Vec<String>,
-    /// The tensors of a Zarr store whose type zarr-python does not know.
+    /// Tensors of a Zarr store with a type that zarr-python does not know.
     pub bfloat16: BTreeSet<String>,
 }
 
 impl LeftOut {
-    /// Compares what `files` say of the tensors of a job with what an output of `format` can say of them.
+    /// Compares the metadata of a job's inputs with what an output of `format` can keep.
     pub(crate) fn of(
         files: &[&TensorFile],
         inputs: &[JobInput],

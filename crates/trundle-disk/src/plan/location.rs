@@ -1,54 +1,51 @@
-//! Where the elements of a tensor are in a file.
+//! Positions of elements in files.
 
 use std::ops::Range;
 
 use trundle::Width;
 
-/// One range of indices for each axis.
+/// A box: one range of indices for each axis.
 pub(crate) type Bounds = Vec<Range<usize>>;
 
-/// The order of a tensor's elements in a file. Elements are counted from the first one there.
+/// The layout of a tensor in a file. Positions are in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Location {
-    /// Contiguous, the last axis the fastest.
+    /// Contiguous, row-major.
     RowMajor {
-        /// The sizes of the axes.
         sizes: Vec<usize>,
-        /// How many of the last axes are those of a chunk of the file's own, which is read whole for any
-        /// element of it; none where elements are read by themselves.
+        /// The number of trailing axes that form a chunk of the file, which is always read whole; 0 if elements are
+        /// read individually.
         chunk_axes: usize,
-        /// The picoseconds that a core takes to decode an element.
+        /// The picoseconds to decode an element on one core.
         decoding: u64,
     },
-    /// Boxes one after another, each of them contiguous, the last axis the fastest.
     Chunks(Chunks),
 }
 
-trundle::fingerprint!(enum Location { "row-major" RowMajor { sizes, chunk_axes, decoding }, "cells" Chunks(chunks) });
+trundle::internal::fingerprint!(enum Location { "row-major" RowMajor { sizes, chunk_axes, decoding }, "cells" Chunks(chunks) });
 
-/// A box of a tensor cut along its axes into chunks, which follow each other in row-major order.
+/// A tensor cut along its axes into chunks, which are stored in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chunks {
-    /// For each axis where the chunks begin, rising, and where the last one ends.
+    /// For each axis, the rising start positions of the chunks, and the end of the last chunk.
     cuts: Vec<Vec<usize>>,
-    /// Whether each is packed when all of it is there: a part of one waits elsewhere for the others.
+    /// Whether a chunk is encoded once it is complete: until then, its parts wait in an intermediate.
     is_packed: bool,
 }
 
-trundle::fingerprint!(struct Chunks { cuts, is_packed });
+trundle::internal::fingerprint!(struct Chunks { cuts, is_packed });
 
-/// Contiguous runs of elements, all of one length, at regular distances.
+/// Contiguous runs of elements, of equal lengths at regular distances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Runs {
-    /// The index of the first element.
     first: usize,
-    /// The elements of a run.
+    /// The elements per run.
     pub(crate) len: usize,
-    /// Loops over runs, the outermost first: the steps, and how many elements lie between two.
+    /// Loops over runs, outermost first: number of steps, and distance in elements.
     loops: Vec<(usize, usize)>,
 }
 
-/// The bytes that an element takes in memory: sub-byte elements take one each there.
+/// The bytes of an element in memory; a sub-byte element takes one byte.
 pub(crate) fn unit(width: Width) -> usize {
     match width {
         Width::Bytes(bytes) => bytes,
@@ -56,17 +53,15 @@ pub(crate) fn unit(width: Width) -> usize {
     }
 }
 
-/// The bytes that so many elements fill in a file.
+/// The bytes of this many elements in a file.
 pub(crate) fn file_bytes(width: Width, elements: usize) -> usize {
     width.bytes(elements.saturating_mul(width.units()))
 }
 
-/// The elements in `bounds`.
 pub(crate) fn elements(bounds: &[Range<usize>]) -> usize {
     bounds.iter().map(Range::len).product()
 }
 
-/// What two boxes have in common, if anything.
 #[cfg(test)]
 pub(crate) fn common(one: &[Range<usize>], other: &[Range<usize>]) -> Option<Bounds> {
     let along = |(one, other): (&Range<usize>, &Range<usize>)| {
@@ -77,16 +72,15 @@ pub(crate) fn common(one: &[Range<usize>], other: &[Range<usize>]) -> Option<Bou
 }
 
 impl Location {
-    /// Contiguous, the last axis the fastest, of elements that are read by themselves.
     pub(crate) fn row_major(sizes: &[usize]) -> Location {
         Location::RowMajor { sizes: sizes.to_vec(), chunk_axes: 0, decoding: 0 }
     }
 
-    /// The elements that are read for those of `bounds`.
+    /// The number of elements that must be read for `bounds`.
     pub(crate) fn covered(&self, bounds: &[Range<usize>]) -> usize {
         match self {
             Location::RowMajor { sizes, chunk_axes, .. } => {
-                // Of no axes a chunk is one element.
+                // Without outer axes, there is one chunk.
                 let outer = bounds.len() - chunk_axes;
                 let of_chunk: usize = sizes[outer..].iter().product();
                 elements(&bounds[..outer]).saturating_mul(of_chunk)
@@ -95,7 +89,7 @@ impl Location {
         }
     }
 
-    /// The picoseconds that a core takes to decode what is read for those of `bounds`.
+    /// The picoseconds to decode the elements that are read for `bounds`.
     pub(crate) fn decoding(&self, bounds: &[Range<usize>]) -> u64 {
         match self {
             Location::RowMajor { decoding, .. } if *decoding > 0 => {
@@ -105,7 +99,7 @@ impl Location {
         }
     }
 
-    /// The elements of `bounds` that are a part of a chunk which is packed when all of it is there.
+    /// The elements of `bounds` in incomplete chunks, which wait for the other parts.
     pub(crate) fn waiting(&self, bounds: &[Range<usize>]) -> usize {
         match self {
             Location::Chunks(chunks) if chunks.is_packed => {
@@ -122,7 +116,7 @@ impl Location {
         }
     }
 
-    /// For each axis where other chunks begin, and its ends; nothing where there are no chunks.
+    /// The chunk edges along each axis; empty without chunks.
     pub(crate) fn edges(&self) -> &[Vec<usize>] {
         match self {
             Location::RowMajor { .. } => &[],
@@ -130,8 +124,7 @@ impl Location {
         }
     }
 
-    /// The runs that `bounds` are, in row-major order of their elements. Of chunks, `bounds` lie
-    /// within one.
+    /// The runs of `bounds`, in row-major order. With chunks, `bounds` must be within one chunk.
     pub(crate) fn runs(&self, bounds: &[Range<usize>]) -> Runs {
         match self {
             Location::RowMajor { sizes, .. } => Runs::of(0, sizes, bounds),
@@ -148,7 +141,7 @@ impl Location {
         }
     }
 
-    /// How far apart the elements of `bounds` are that are neighbours along each axis. Of chunks, `bounds` lie within one.
+    /// The distance between neighbours along each axis of `bounds`. With chunks, `bounds` must be within one chunk.
     pub(crate) fn strides(&self, bounds: &[Range<usize>]) -> Vec<usize> {
         let sizes = match self {
             Location::RowMajor { sizes, .. } => sizes.clone(),
@@ -157,8 +150,8 @@ impl Location {
         (0..sizes.len()).map(|axis| sizes[axis + 1..].iter().product()).collect()
     }
 
-    /// The index of the first element of the chunk around `bounds`, and how many it has; of what has no chunks,
-    /// that of all.
+    /// The position of the first element of the chunk around `bounds`, and the number of its elements. Without chunks,
+    /// they describe the whole tensor.
     pub(crate) fn chunk_around(&self, bounds: &[Range<usize>]) -> (usize, usize) {
         match self {
             Location::RowMajor { .. } => (0, self.elements()),
@@ -169,7 +162,6 @@ impl Location {
         }
     }
 
-    /// How many elements stand there.
     pub(crate) fn elements(&self) -> usize {
         match self {
             Location::RowMajor { sizes, .. } => sizes.iter().product(),
@@ -177,7 +169,6 @@ impl Location {
         }
     }
 
-    /// How many [`Location::spans`] `bounds` are.
     pub(crate) fn count_spans(&self, bounds: &[Range<usize>]) -> usize {
         match self {
             Location::RowMajor { .. } => 1,
@@ -185,7 +176,7 @@ impl Location {
         }
     }
 
-    /// The first of the [`Location::spans`] of `bounds`, without a list of the others; `None` if there are none.
+    /// The first of the [`Location::spans`] of `bounds`, without allocating the others; `None` if there are none.
     pub(crate) fn first_span(&self, bounds: &[Range<usize>]) -> Option<Bounds> {
         match self {
             Location::RowMajor { .. } => Some(bounds.to_vec()),
@@ -195,7 +186,7 @@ impl Location {
         }
     }
 
-    /// `bounds` cut where it is not one span here.
+    /// Cuts `bounds` at chunk edges.
     pub(crate) fn spans(&self, bounds: &[Range<usize>]) -> Vec<Bounds> {
         match self {
             Location::RowMajor { .. } => vec![bounds.to_vec()],
@@ -205,12 +196,12 @@ impl Location {
 }
 
 impl Chunks {
-    /// The chunks that begin at `cuts`, rising for each axis; the last cut of each is an end.
+    /// Makes chunks with these edges along each axis; the last one is the end.
     pub(crate) fn new(cuts: Vec<Vec<usize>>) -> Chunks {
         Chunks { cuts, is_packed: false }
     }
 
-    /// All of a tensor in chunks that are packed, of the same sizes but for the last along each axis.
+    /// Cuts a whole tensor into equal chunks (shorter at the end of an axis) that are encoded when complete.
     pub(crate) fn packed(sizes: &[usize], chunk: &[usize]) -> Chunks {
         let cuts = |(size, chunk): (&usize, &usize)| {
             (0..*size).step_by(*chunk).chain(std::iter::once(*size)).collect()
@@ -218,12 +209,11 @@ impl Chunks {
         Chunks { cuts: sizes.iter().zip(chunk).map(cuts).collect(), is_packed: true }
     }
 
-    /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.cuts.iter().map(|cuts| cuts.len() - 1).fold(1, usize::saturating_mul)
     }
 
-    /// The index of the first element of the chunk around `bounds`, and its box.
+    /// Returns the position of the first element of the chunk around `bounds`, and the chunk's box.
     fn around(&self, bounds: &[Range<usize>]) -> (usize, Bounds) {
         let chunk: Bounds = bounds
             .iter()
@@ -233,8 +223,8 @@ impl Chunks {
                 cuts[index]..cuts[index + 1]
             })
             .collect();
-        // Along the first axes as many as the chunk has, along this one those before it, along the
-        // others all.
+        // Elements before the chunk: the chunk's extent along earlier axes, all before it along this axis, and the
+        // whole extent along later axes.
         let mut first = 0;
         for (axis, (range, cuts)) in chunk.iter().zip(&self.cuts).enumerate() {
             let outer: usize = chunk[..axis].iter().map(Range::len).product();
@@ -244,7 +234,7 @@ impl Chunks {
         (first, chunk)
     }
 
-    /// For each axis the ranges that chunks cut `bounds` into.
+    /// The ranges into which chunks cut `bounds`, for each axis.
     fn parts<'a>(
         &'a self,
         bounds: &'a [Range<usize>],
@@ -258,7 +248,7 @@ impl Chunks {
         })
     }
 
-    /// `bounds` cut into parts of chunks, in the order of the chunks.
+    /// Cuts `bounds` at chunk edges, in the order of the chunks.
     fn spans(&self, bounds: &[Range<usize>]) -> Vec<Bounds> {
         let mut spans = vec![Vec::with_capacity(bounds.len())];
         for parts in self.parts(bounds) {
@@ -279,12 +269,11 @@ fn extent(cuts: &[usize]) -> usize {
 }
 
 impl Runs {
-    /// One run of so many elements from the first on.
     pub(crate) fn all(elements: usize) -> Runs {
         Runs { first: 0, len: elements, loops: Vec::new() }
     }
 
-    /// The runs of `bounds` in a contiguous box of `sizes` whose first element has the index `first`.
+    /// The runs of `bounds` in a contiguous box of `sizes` that starts at position `first`.
     fn of(first: usize, sizes: &[usize], bounds: &[Range<usize>]) -> Runs {
         let (mut len, mut stride, mut first) = (1, 1, first);
         let mut loops: Vec<(usize, usize)> = Vec::new();
@@ -292,7 +281,7 @@ impl Runs {
             first += range.start * stride;
             match loops.last_mut() {
                 None if len == stride => len *= range.len(),
-                // Loops that go on where the inner one ends are one loop.
+                // A loop that continues where the inner one ends extends it.
                 Some((steps, distance)) if *steps * *distance == stride => *steps *= range.len(),
                 _ if range.len() > 1 => loops.push((range.len(), stride)),
                 _ => {}
@@ -303,12 +292,10 @@ impl Runs {
         Runs { first, len, loops }
     }
 
-    /// How many runs there are.
     pub(crate) fn count(&self) -> usize {
         self.loops.iter().map(|(steps, _)| steps).product()
     }
 
-    /// The index of the first element of a run.
     pub(crate) fn start(&self, mut run: usize) -> usize {
         let mut start = self.first;
         for (steps, distance) in self.loops.iter().rev() {
@@ -323,7 +310,6 @@ impl Runs {
 mod tests {
     use super::*;
 
-    /// The positions of the elements of `bounds`, in row-major order, from its runs.
     fn positions(location: &Location, bounds: &[Range<usize>]) -> Vec<usize> {
         let runs = location.runs(bounds);
         let elements = |run| (0..runs.len).map(move |i| (run, i));

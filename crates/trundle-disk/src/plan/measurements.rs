@@ -1,4 +1,4 @@
-//! What the probe measured, remembered, so that the same command is planned the same way again.
+//! Remembers measurements of disks, so that the same command is planned the same way again.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -10,29 +10,25 @@ use trundle::tuning::cache_folder;
 
 use crate::Storage;
 
-/// For so long a measure stands.
 const VALID_SECONDS: u64 = 14 * 24 * 3600;
 
-/// So many disks are remembered; more than any machine has in use.
 const MOST_DISKS: usize = 64;
 
-/// A file of so many disks is shorter.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// A measure of later than now by so much is from a clock that was wrong.
+/// A measurement from further in the future comes from a wrong clock.
 const CLOCK_SECONDS: u64 = 3600;
 
-/// The disks that are remembered, in a file.
 #[derive(Debug)]
 pub(crate) struct Measurements {
-    /// The file; `None` where the user has no folder for such.
+    /// The path; `None` if the user has no cache folder.
     path: Option<PathBuf>,
 }
 
-/// One of them, as the file has it: in whole numbers, so that what is read is what was written.
+/// A measurement in whole numbers, so that reading gives exactly what was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Measure {
-    /// The number of the device, and of the file system, as the system counts them.
+    /// Device number and file system id.
     disk: [u64; 2],
     /// Seconds since 1970.
     measured: u64,
@@ -42,23 +38,22 @@ struct Measure {
 }
 
 impl Storage {
-    /// Forgets all measurements of the user's: what matters is measured again.
+    /// Forgets all of the user's measurements, so that disks are measured again.
     ///
     /// # Errors
-    /// If the file that remembers them cannot be removed.
+    /// If the file cannot be removed.
     pub fn forget_measured() -> std::io::Result<()> {
         Measurements::of_user().forget()
     }
 }
 
 impl Measurements {
-    /// Those of the user: `disks.json` in the folder of the user's cache.
+    /// The user's measurements: `disks.json` in the cache folder.
     pub(crate) fn of_user() -> Measurements {
         Measurements { path: cache_folder().map(|folder| folder.join("disks.json")) }
     }
 
-    /// What is remembered of the disk that `file` is on, or else what `measured` finds, which is
-    /// remembered then.
+    /// Returns the remembered measurement of the disk of `file`; otherwise calls `measured` and remembers its result.
     pub(crate) fn storage(
         &self,
         file: &File,
@@ -83,7 +78,7 @@ impl Measurements {
         let measure = Measure::of(disk, now, &measured()?);
         measures.insert(0, measure.clone());
         measures.truncate(MOST_DISKS);
-        // Whoever cannot remember measures again.
+        // If it cannot be written, the disk is measured again next time.
         let _ = self.write(&measures);
         Some(measure.storage())
     }
@@ -139,7 +134,6 @@ impl Measure {
         }
     }
 
-    /// Whether it is fresh, and of a disk that there can be.
     fn stands(&self, now: u64) -> bool {
         let is_fresh = self.measured <= now.saturating_add(CLOCK_SECONDS)
             && now.saturating_sub(self.measured) <= VALID_SECONDS;
@@ -147,7 +141,6 @@ impl Measure {
     }
 }
 
-/// By what the disk of a file is known again.
 #[cfg(unix)]
 fn disk_of(file: &File) -> Option<[u64; 2]> {
     use std::os::unix::fs::MetadataExt;
@@ -156,7 +149,7 @@ fn disk_of(file: &File) -> Option<[u64; 2]> {
     Some([file.metadata().ok()?.dev(), file_system])
 }
 
-/// Elsewhere it is measured each time.
+/// Elsewhere disks cannot be identified, so they are measured each time.
 #[cfg(not(unix))]
 fn disk_of(_: &File) -> Option<[u64; 2]> {
     None
@@ -182,7 +175,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let measured = Cell::new(0);
         let storage = |disk, now, found: Storage| {
-            // Each call is that of another process.
+            // Each call stands for another process.
             known(folder.path()).storage_of(Some([disk, 7]), now, || {
                 measured.set(measured.get() + 1);
                 Some(found)
@@ -195,10 +188,9 @@ mod tests {
             assert_eq!(storage(1, NOW + later, Storage::HDD), Some(first));
         }
         assert_eq!(measured.get(), 1);
-        // Another disk has its own.
         assert_eq!(storage(2, NOW, Storage::HDD), Some(Storage::HDD));
         assert_eq!((storage(1, NOW, Storage::SSD), measured.get()), (Some(first), 2));
-        // After some time, or with a clock that was wrong, it is measured again.
+        // It is measured again when it is too old, or from the future.
         let later = NOW + VALID_SECONDS + 1;
         assert_eq!((storage(1, later, Storage::SSD), measured.get()), (Some(Storage::SSD), 3));
         assert_eq!((storage(1, NOW, Storage::HDD), measured.get()), (Some(Storage::HDD), 4));

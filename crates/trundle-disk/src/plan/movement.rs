@@ -1,4 +1,4 @@
-//! A tensor that is made of others, between files in which all of them are contiguous and row-major.
+//! Describes a tensor of the output as a program over contiguous, row-major files.
 
 use trundle::lowering::{Backend, Device, PlannedProgram};
 use trundle::ops::{Reshape, Scalar, Slice, Transpose};
@@ -9,16 +9,15 @@ use trundle_formats::{Header, Order};
 use crate::plan::location::unit;
 use crate::plan::seams::{edges, longest};
 
-/// How the elements of a tensor stand in a file that is read.
+/// The arrangement of a tensor's elements in a file that is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arrangement<'a> {
     InOrder(Order),
-    /// Chunk after chunk: see [`Header::chunk`].
     InChunks {
         sizes: &'a [usize],
-        /// The axes of a chunk in the order in which its elements stand, where that is not row-major.
+        /// The order of the axes in a chunk if it is not row-major.
         order: Option<&'a [usize]>,
-        /// The picoseconds that a core takes to decode a byte.
+        /// The picoseconds to decode a byte on one core.
         decoding: u64,
     },
 }
@@ -41,55 +40,50 @@ impl From<Order> for Arrangement<'_> {
     }
 }
 
-/// A tensor's movement between files. A column-major file is one whose axes are inverted first, or
-/// last; one of chunks has the axes of the chunks' indices and of the places within each.
+/// The movement of a tensor between files.
+///
+/// A column-major file is a row-major one with reversed axes and a transpose. A chunked file has the axes of the chunk
+/// grid followed by the axes of a chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Movement {
-    /// Its inputs are what the files hold, and its only output what is written.
+    /// The program: its inputs are the files' contents, its only output is written.
     pub(crate) program: Program,
-    /// As few as it can be done in.
     pub(crate) passes: Vec<MovementPass>,
-    /// How many it takes in memory, where a second one costs less than many regions.
+    /// The number of passes in memory, where a second pass costs less than many regions.
     whole_passes: usize,
-    /// The bytes of what lies between those.
+    /// The bytes of intermediates between passes in memory.
     scratch_bytes: u64,
-    /// What of its inputs stands in chunks.
     pub(crate) in_chunks: Vec<InChunks>,
 }
 
-trundle::fingerprint!(struct Movement { program, passes } except { whole_passes, scratch_bytes, in_chunks });
+trundle::internal::fingerprint!(struct Movement { program, passes } except { whole_passes, scratch_bytes, in_chunks });
 
-/// An input that stands in a file chunk after chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct InChunks {
-    /// The input as the file has it.
+    /// The input as stored.
     pub(crate) given: TensorId,
-    /// The tensor that its chunks make.
     pub(crate) tensor: TensorId,
-    /// The sizes of a chunk.
     pub(crate) sizes: Vec<usize>,
-    /// The picoseconds that a core takes to decode a byte.
+    /// The picoseconds to decode a byte on one core.
     pub(crate) decoding: u64,
 }
 
-/// A tensor of a movement, written in one pass.
+/// A tensor of a movement that one pass writes.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MovementPass {
-    /// Which tensor of the program.
     pub(crate) target: TensorId,
-    /// Which of its tensors the inputs of the pass are.
     pub(crate) reads: Vec<TensorId>,
-    /// The pass alone, of elements that take whole bytes, without reshapes at its ends.
+    /// The pass as a program of its own, with elements of whole bytes, without reshapes at its ends.
     pub(crate) program: Program,
-    /// The same with the target's own axes, where it has others there.
+    /// The same with the target's own axes, if they differ.
     pub(crate) in_shape: Option<Program>,
 }
 
-trundle::fingerprint!(struct MovementPass { target, reads, program, in_shape });
+trundle::internal::fingerprint!(struct MovementPass { target, reads, program, in_shape });
 
 impl Movement {
-    /// The movement of `chain`, from tensors of these shapes that stand in files so, to one of this order. `constant` gives
-    /// a buffer of one element that is a number.
+    /// Returns the movement of `chain` from tensors with these shapes and arrangements to an output in this order.
+    /// `constant` converts a number to the bytes of an element.
     pub(crate) fn of_chain(
         chain: &Chain,
         width: Width,
@@ -110,7 +104,7 @@ impl Movement {
         Ok(Movement::new(program, in_chunks)?)
     }
 
-    /// [`Movement::of_chain`] of one tensor, without constants.
+    /// [`Movement::of_chain`] for one tensor without constants.
     #[cfg(test)]
     pub(crate) fn of_one<'a>(
         chain: &Chain,
@@ -123,8 +117,7 @@ impl Movement {
         Movement::of_chain(chain, width, &[(shape, from.into())], to, none)
     }
 
-    /// The movement that makes one tensor of `whole`, whose inputs stand in files so: row-major,
-    /// where nothing is said of one.
+    /// Returns the movement that makes one tensor of `whole`. Inputs without an arrangement are row-major.
     pub(crate) fn of_tensor(
         whole: &Program,
         tensor: TensorId,
@@ -142,7 +135,7 @@ impl Movement {
         let mut in_chunks = Vec::new();
         for (at, of) in whole.tensors().iter().enumerate() {
             ids[at] = match &of.made {
-                // All inputs stay, so that each keeps its index.
+                // All inputs are kept, so that indices do not change.
                 Made::Given(input) => {
                     let own = arrangements.get(*input).copied();
                     let own = own.unwrap_or(Arrangement::InOrder(Order::RowMajor));
@@ -166,7 +159,7 @@ impl Movement {
         let simplified = program.clone().simplified(&device.budget());
         let mut passes = simplified.passes(&mut device.budget());
         let (whole_passes, mut scratch_bytes) = (passes.len(), 0);
-        // What is one pass in memory is one on disk, where regions cost less.
+        // Several passes in memory may be one on disk, where regions cost less.
         if whole_passes > 1 {
             let planned = PlannedProgram::new(device, &simplified)?;
             scratch_bytes = planned.runner().temporary_bytes() as u64;
@@ -186,8 +179,8 @@ impl Movement {
         Ok(Movement { program, passes, whole_passes, scratch_bytes, in_chunks })
     }
 
-    /// About the sizes that chunks of what is read have in the output, along each axis the longest. `None`
-    /// if nothing is in chunks.
+    /// The approximate chunk sizes that the output inherits from the inputs: the longest range along each axis. `None`
+    /// if no input is chunked.
     pub(crate) fn chunk(&self) -> Option<Vec<usize>> {
         if self.in_chunks.is_empty() {
             return None;
@@ -200,7 +193,6 @@ impl Movement {
         self.program.tensor(self.output()).width
     }
 
-    /// The tensor that is written.
     pub(crate) fn output(&self) -> TensorId {
         self.program.outputs()[0]
     }
@@ -209,7 +201,7 @@ impl Movement {
         &self.program.tensor(self.output()).shape
     }
 
-    /// The tensors that are given, in the order of the inputs, but for those that nothing reads.
+    /// The inputs that are read, with their indices.
     pub(crate) fn inputs(&self) -> Vec<(usize, TensorId)> {
         let given = self.program.tensors().iter().enumerate();
         let given = given.filter_map(|(at, tensor)| match tensor.made {
@@ -220,29 +212,28 @@ impl Movement {
         given.filter(|(_, id)| is_read(id)).collect()
     }
 
-    /// Whether every element stays where it is in the only file.
+    /// Whether the only input is copied without a change of positions.
     pub(crate) fn is_copy(&self) -> bool {
         matches!(&self.passes[..], [only] if matches!(made_of_output(&only.program), Made::Given(_)))
     }
 
-    /// The bytes that the tensors fill in files that are read, and the one that is written.
+    /// The bytes in files of the inputs and of the output.
     pub(crate) fn file_bytes_of_ends(&self) -> (u64, u64) {
         let read = self.inputs().iter().map(|(_, id)| self.file_bytes(*id)).sum();
         (read, self.file_bytes(self.output()))
     }
 
-    /// The bytes that a tensor fills in a file.
     pub(crate) fn file_bytes(&self, id: TensorId) -> u64 {
         self.program.tensor(id).bytes() as u64
     }
 
-    /// The picoseconds of a core to decode an element of a tensor that is given.
+    /// The picoseconds to decode an element of an input on one core.
     pub(crate) fn decoding_of(&self, id: TensorId) -> u64 {
         let own = self.in_chunks.iter().find(|own| own.given == id);
         own.map_or(0, |own| own.decoding * unit(self.program.tensor(id).width) as u64)
     }
 
-    /// The picoseconds of a core to decode all that is read once.
+    /// The picoseconds to decode every input once.
     pub(crate) fn decoding(&self) -> u64 {
         let of_input = |(_, id): &(usize, TensorId)| {
             let elements = self.program.tensor(*id).shape.elements() as u64;
@@ -251,30 +242,29 @@ impl Movement {
         self.inputs().iter().map(of_input).fold(0, u64::saturating_add)
     }
 
-    /// The bytes of memory for all of it at once: both ends, and what is between passes.
+    /// The memory to move everything at once: inputs, output and intermediates.
     pub(crate) fn whole_bytes(&self) -> u64 {
         let (read, written) = self.file_bytes_of_ends();
         read.saturating_add(written).saturating_add(self.scratch_bytes)
     }
 
-    /// How many times its elements go through memory if they are there at once.
+    /// The number of passes if everything is in memory.
     pub(crate) fn whole_passes(&self) -> usize {
         self.whole_passes
     }
 }
 
-/// What the only output of a program is made of.
 pub(crate) fn made_of_output(program: &Program) -> &Made {
     &program.tensor(program.outputs()[0]).made
 }
 
-/// What a pass over files is worth: regions cost nothing beside it, as long as there is memory for them.
+/// The budget of a pass over files: many regions, which cost nothing compared to files.
 pub(crate) fn budget() -> Budget {
     let many = 1 << 16;
     Budget { elements: 1, few: many, most: many, ..Device::default().budget() }
 }
 
-/// One more input, as it stands in a file: row-major there.
+/// Adds an input as stored in a file.
 fn given(
     program: &mut Program,
     shape: &Shape,
@@ -297,9 +287,8 @@ fn given(
     }
 }
 
-/// One more input that stands in a file chunk after chunk: along each axis the index of the chunk comes
-/// to stand before the place within it, wherever that stands in the chunk, and what lies beyond the tensor is cut
-/// off. The input, and the tensor that it makes.
+/// Adds a chunked input. Along each axis, the chunk index is moved next to the index within the chunk, and elements
+/// beyond the tensor's edge are cut off. Returns the input and the resulting tensor.
 fn given_in_chunks(
     program: &mut Program,
     shape: &Shape,
@@ -310,7 +299,7 @@ fn given_in_chunks(
     let row_major: Vec<usize> = (0..rank).collect();
     let order = order.unwrap_or(&row_major);
     let counts = || shape.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk));
-    // One chunk has the axes of the tensor and no others.
+    // A single chunk has no grid axes.
     let is_one = counts().all(|count| count == 1);
     let indices = counts().filter(|_| !is_one);
     let within = order.iter().map(|axis| chunk[*axis]);

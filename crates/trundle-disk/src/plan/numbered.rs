@@ -1,4 +1,4 @@
-//! The tiles of a job in numbered tasks, which any processes do.
+//! Divides a job into numbered tasks, which several processes can do.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,39 +13,38 @@ use crate::plan::location::elements;
 use crate::plan::tasks::{Task, TaskGroup, groups};
 use crate::plan::tensor_job::TensorJob;
 
-/// Of a large job each task writes this share.
+/// The most tasks of a large job (approximately).
 const MOST_TASKS: u64 = 1000;
 
-/// A task writes so many bytes at least, unless somebody asks for others: less would not be worth a process.
+/// The least bytes that a task writes by default: less would not be worth a process.
 const LEAST_BYTES: u64 = 64 << 20;
 
-/// So many tasks are enough for many workers, and are made unless it takes clearly longer.
+/// Enough tasks for many workers. The job is divided this far unless that takes clearly longer ([`MARGIN`]).
 const ENOUGH_TASKS: usize = 16;
 const MARGIN: f64 = 1.25;
 
-/// The buffers of a tile: what is read and what is written, while the same of another is moved.
+/// The buffers of a tile: input and output, twice, to overlap reads and writes with moves.
 const BUFFERS: u64 = 4;
 
-/// Tasks of which none needs another's result. Those of the stages before have to be done first.
+/// Independent tasks. All tasks of earlier stages must be done first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {
-    /// The number of the first.
+    /// The number of the first task.
     pub first: usize,
-    /// How many there are.
+    /// The count of tasks.
     pub tasks: usize,
     /// The bytes that they write.
     pub bytes: u64,
 }
 
 impl Stage {
-    /// The numbers of its tasks.
+    /// The numbers of the tasks.
     pub fn numbers(&self) -> Range<usize> {
         self.first..self.first + self.tasks
     }
 }
 
-/// A part of a group that one process does: some tiles, of each chunk that they are written to all; or some
-/// chunks, where these are copied as they are encoded.
+/// A part of a task group for one process: tiles that write whole chunks, or encoded chunks that are copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NumberedTask {
     pub(crate) group: usize,
@@ -53,7 +52,7 @@ pub(crate) struct NumberedTask {
 }
 
 impl Job {
-    /// The same job, where all chunks of these tensors are decoded and encoded again.
+    /// Changes these tensors to decode and encode all chunks instead of copying them.
     pub(crate) fn decoding(self, which: impl Fn(&TensorJob) -> bool) -> Job {
         let Job { tensors, .. } = self;
         let tensors = tensors.into_iter().map(|tensor| match which(&tensor) {
@@ -63,8 +62,8 @@ impl Job {
         Job { tensors: tensors.collect(), ..self }
     }
 
-    /// The same job, cut into tiles for tasks that write about so many bytes each, or else for a usual number of
-    /// tasks; and the bytes. Memory in which all goes at once would make one task of it.
+    /// Plans tiles for tasks that write about `bytes` bytes each (default: for a usual number of tasks). Returns the
+    /// bytes too. The memory limit alone could put the whole job into one task.
     ///
     /// # Errors
     /// [`Error`] if the memory is not enough for a single element.
@@ -94,8 +93,7 @@ impl Job {
     }
 }
 
-/// The tasks of a job, by number, each of about so many bytes where chunks allow, and the stages that they
-/// are in.
+/// Returns the stages and the tasks of a job, each writing about `bytes` bytes if chunks allow.
 pub(crate) fn numbered(
     job: &Job,
     groups: &[TaskGroup],
@@ -117,7 +115,7 @@ pub(crate) fn numbered(
     (stages, tasks)
 }
 
-/// The tiles of a group in runs that write about so many bytes, and of each chunk all or nothing.
+/// Cuts the tiles of a group into runs that write about `bytes` bytes and whole chunks.
 fn cut(job: &Job, group: &TaskGroup, bytes: u64) -> Vec<Range<usize>> {
     if let Some(tensor) = group.encoded(job) {
         let count = job.tensors[tensor].encoded().map_or(0, EncodedChunks::count);
@@ -142,7 +140,7 @@ fn cut(job: &Job, group: &TaskGroup, bytes: u64) -> Vec<Range<usize>> {
     runs
 }
 
-/// The chunks of which some elements are written and others not, by tensor and first element, and how many.
+/// The chunks that are partly written, by tensor and first element, with the number of elements written.
 #[derive(Default)]
 struct BegunChunks(BTreeMap<(usize, usize), usize>);
 

@@ -1,4 +1,4 @@
-//! Where along the axes of an output its sources jump, and where other chunks of them are read.
+//! Finds jumps of the sources and chunk edges along the axes of an output.
 
 use std::ops::Range;
 
@@ -7,25 +7,22 @@ use trundle_core::{AxisMap, Piece};
 
 use crate::plan::movement::InChunks;
 
-/// Seams are sought in so many tensors at most: one that is joined of others again and again is met as
-/// often.
+/// The most tensors that are visited: a tensor that is joined repeatedly is visited each time.
 const MOST_ASKED: usize = 1 << 12;
 
-/// Where so many chunks begin along an axis, tiles are not cut at their edges.
+/// With more chunk edges than this along an axis, tiles ignore them.
 const MOST_EDGES: usize = 1 << 16;
 
-/// The sizes of what a program makes.
 pub(crate) fn out_sizes(program: &Program) -> &[usize] {
     program.tensor(program.outputs()[0]).shape.sizes()
 }
 
-/// For each axis of the output of a pass where along it a source jumps, between 0 and its size.
+/// The positions along each axis of the output at which a source jumps, excluding both ends.
 pub(crate) fn all_seams(program: &Program) -> Vec<Vec<usize>> {
     seams_with(program, &|_, _| None)
 }
 
-/// For each axis of the output of a program where along it other chunks are read, of the inputs that are
-/// in chunks, or a source jumps.
+/// The positions along each axis of the output at which a source jumps or another chunk of a chunked input begins.
 pub(crate) fn edges(program: &Program, in_chunks: &[InChunks]) -> Vec<Vec<usize>> {
     seams_with(program, &|id, axis| {
         let own = in_chunks.iter().find(|own| own.tensor == id)?;
@@ -35,7 +32,7 @@ pub(crate) fn edges(program: &Program, in_chunks: &[InChunks]) -> Vec<Vec<usize>
     })
 }
 
-/// What seams a tensor has along an axis, where they are not sought in what it is made of.
+/// Returns the known seams of a tensor along an axis; `None` to search its sources.
 type Known<'a> = dyn Fn(TensorId, usize) -> Option<Vec<usize>> + 'a;
 
 fn seams_with(program: &Program, known: &Known<'_>) -> Vec<Vec<usize>> {
@@ -50,8 +47,8 @@ fn seams_with(program: &Program, known: &Known<'_>) -> Vec<Vec<usize>> {
     out_sizes(program).iter().enumerate().map(seams).collect()
 }
 
-/// Adds where along an axis of a tensor what it is made of jumps. Where one part ends and the next
-/// begins is no such place: a box may well have something of both.
+/// Adds the jumps of a tensor's sources along an axis. The boundary between joined parts is not a seam, because a box
+/// can include both.
 fn add_seams(
     program: &Program,
     id: TensorId,
@@ -103,7 +100,7 @@ fn add_seams(
     }
 }
 
-/// Adds where one piece ends and the next begins, and where they read across one of the `inner` seams of what they read.
+/// Adds the ends of pieces, and the positions at which pieces cross `inner` seams of their source.
 fn seams_of_pieces(pieces: &[Piece], inner: &[usize], seams: &mut Vec<usize>) {
     let mut begin = 0;
     for Piece { end, line } in pieces {
@@ -120,7 +117,7 @@ fn seams_of_pieces(pieces: &[Piece], inner: &[usize], seams: &mut Vec<usize>) {
     }
 }
 
-/// The longest stretch between two seams.
+/// The longest range between two seams.
 pub(crate) fn longest(seams: &[usize]) -> Range<usize> {
     let stretches = seams.windows(2).map(|ends| ends[0]..ends[1]);
     stretches.max_by_key(Range::len).unwrap_or(0..0)
@@ -149,7 +146,7 @@ mod tests {
         );
         let Movement { program, in_chunks, .. } = movement.unwrap();
         let found = edges(&program, &in_chunks);
-        // Axis by axis: from which chunk the source of each index is.
+        // The chunk that each index of an axis is read from.
         let sources = [
             (2, (0..12).map(|i| (i + 12 - 2) % 12).collect::<Vec<_>>()),
             (0, (0..10).map(|i| (i + 10 - 3) % 10).collect()),

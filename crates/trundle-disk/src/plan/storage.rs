@@ -1,4 +1,4 @@
-//! What the files are on: a model of how long requests and bytes take, and a probe of it.
+//! Models the time of requests to a storage, and measures it with a probe.
 
 use std::fmt;
 use std::fs::File;
@@ -10,84 +10,81 @@ use serde::{Deserialize, Serialize};
 
 use trundle_formats::Blob;
 
-/// The model of a disk by which passes and tiles are chosen: so many bytes take
-/// `bytes / bytes_per_second`, and so many requests `requests · request_seconds / in_flight` on top.
+/// The cost model of a storage. Bytes take `bytes / bytes_per_second`, and requests take another
+/// `requests · request_seconds / in_flight`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Storage {
-    /// What it reads or writes in long runs.
+    /// The rate of long sequential reads and writes.
     pub bytes_per_second: f64,
-    /// What each request costs beside its bytes.
+    /// The time of a request in addition to its bytes.
     pub request_seconds: f64,
-    /// How many requests it works on at once.
+    /// The number of concurrent requests.
     pub in_flight: usize,
 }
 
-/// Bytes of a request of the probe that measures long runs.
+/// The bytes of a long request of the probe, which measures the rate.
 const LONG_BYTES: usize = 512 << 10;
 
-/// How many of those, in all rounds together.
+/// The number of long requests in all rounds.
 const LONG_REQUESTS: u64 = 96;
 
-/// Bytes of a request of the probe that measures what a request costs.
+/// The bytes of a short request of the probe, which measures the time per request.
 const SHORT_BYTES: usize = 16 << 10;
 
-/// How many of those, in all rounds together.
+/// The number of short requests in all rounds.
 const SHORT_REQUESTS: u64 = 510;
 
-/// The probe takes the median of so many rounds, since others use the disk too.
+/// The rounds of the probe. It takes their median, because other processes use the disk too.
 const ROUNDS: usize = 3;
 
-/// What requests past the system's cache are aligned to, in memory and in the file.
+/// The alignment of direct I/O, in memory and in the file.
 const ALIGNMENT: usize = 4096;
 
-/// No disk delivers more in a second than four lanes of the fifth generation's bus, nor answers a
-/// request sooner. What does was read from memory: the system's, or that of a host below.
+/// The limits of plausible disks: four lanes of PCI Express 5, and the fastest answer. Anything faster was read from
+/// the page cache, or from a host's memory.
 const MOST_BYTES_PER_SECOND: f64 = 16e9;
 const LEAST_REQUEST_SECONDS: f64 = 10e-6;
 
-/// What takes longer than this is not slow but broken.
+/// Anything slower than these limits is broken.
 const LEAST_BYTES_PER_SECOND: f64 = 1e5;
 const MOST_REQUEST_SECONDS: f64 = 10.0;
 
-/// The probe only reads, and half of the bytes of a movement are written. Disks that read faster
-/// than this do not write faster for long. A guess, from the data sheets of 2025.
+/// A cap on the measured rate. The probe only reads, but half of a movement's bytes are written, and disks that read
+/// faster than this cannot sustain it for writes. A guess from data sheets of 2025.
 const MOST_WRITTEN_PER_SECOND: f64 = 3e9;
 
 impl Storage {
-    /// A local disk without moving parts.
+    /// A local solid-state disk.
     pub const SSD: Storage =
         Storage { bytes_per_second: 1.5e9, request_seconds: 100e-6, in_flight: 8 };
 
-    /// A local disk with a moving head.
+    /// A local hard disk.
     pub const HDD: Storage =
         Storage { bytes_per_second: 150e6, request_seconds: 8e-3, in_flight: 1 };
 
-    /// Storage behind a network.
+    /// Network storage.
     pub const NETWORK: Storage =
         Storage { bytes_per_second: 250e6, request_seconds: 1e-3, in_flight: 8 };
 
-    /// A bucket of objects, each request for one: of a machine in the same region. A guess, from the guides of
-    /// the servers.
+    /// A bucket in the same region, one request per object. A guess from the providers' guides.
     pub const BUCKET: Storage =
         Storage { bytes_per_second: 400e6, request_seconds: 30e-3, in_flight: 32 };
 
-    /// The seconds that so many bytes take in so many requests.
+    /// The seconds for this many bytes and requests.
     pub fn seconds(&self, bytes: u64, requests: u64) -> f64 {
         let in_flight = self.in_flight.max(1) as f64;
         bytes as f64 / self.bytes_per_second + requests as f64 * self.request_seconds / in_flight
     }
 
-    /// What the disk of `file` takes, from some requests of the kind that a movement makes: about
-    /// 60 MB, a fraction of a second, and before that what is still to be written of the file. What
-    /// no disk does is not believed: then it is [`Storage::SSD`]. `None` if the file is too short for
-    /// that or cannot be read.
+    /// Measures the disk of `file` by reading about 60 MB, a fraction of a second, after syncing the file.
+    ///
+    /// An implausible result becomes [`Storage::SSD`]. `None` if the file is too short or cannot be read.
     pub fn probe(file: &File) -> Option<Storage> {
         let bytes = file.metadata().ok()?.len();
         if bytes < LONG_REQUESTS * LONG_BYTES as u64 * 2 {
             return None;
         }
-        // What is not on the disk yet would be read from memory. If it cannot be written, whoever
-        // reads it will say so.
+        // Unwritten data would be read from memory. If the sync fails, later reads will report the problem.
         let _ = file.sync_data();
         let past_cache = past_cache(file);
         let file = past_cache.as_ref().unwrap_or(file);
@@ -95,7 +92,7 @@ impl Storage {
         let probe = |length: usize, requests: u64, round: usize| {
             let share = requests / ROUNDS as u64;
             let own = round as u64 * share..(round as u64 + 1) * share;
-            // An order in which no readahead finds the next one.
+            // A stride that defeats readahead.
             let place = |request: u64| {
                 let place = (bytes - length as u64) / requests * (request * 37 % requests);
                 place - place % ALIGNMENT as u64
@@ -111,8 +108,7 @@ impl Storage {
         Some(Storage::of_requests(median(short), median(long), in_flight))
     }
 
-    /// The disk on which, of requests in flight, the short ones take so many seconds each, and the
-    /// long ones so many.
+    /// Computes the model from the seconds per short and per long request, with `in_flight` of them at once.
     fn of_requests(short: f64, long: f64, in_flight: usize) -> Storage {
         let seconds_a_byte = (long - short).max(long / 8.0) / (LONG_BYTES - SHORT_BYTES) as f64;
         let request = (short - SHORT_BYTES as f64 * seconds_a_byte).max(short / 8.0);
@@ -128,7 +124,6 @@ impl Storage {
         Storage { bytes_per_second, ..found }
     }
 
-    /// Whether there is such a disk.
     pub(crate) fn is_believable(&self) -> bool {
         (LEAST_BYTES_PER_SECOND..=MOST_BYTES_PER_SECOND).contains(&self.bytes_per_second)
             && (LEAST_REQUEST_SECONDS..=MOST_REQUEST_SECONDS).contains(&self.request_seconds)
@@ -136,13 +131,12 @@ impl Storage {
     }
 }
 
-/// The median.
 fn median(mut seconds: Vec<f64>) -> f64 {
     seconds.sort_by(f64::total_cmp);
     seconds[seconds.len() / 2]
 }
 
-/// The same file, read past the system's cache, where that can be.
+/// Reopens the file for direct I/O, if possible.
 #[cfg(target_os = "linux")]
 fn past_cache(file: &File) -> Option<File> {
     use std::os::fd::AsRawFd;
@@ -151,7 +145,7 @@ fn past_cache(file: &File) -> Option<File> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
     let opened = File::options().read(true).custom_flags(flags).open(path).ok()?;
-    // Some file systems open it and then do not read.
+    // Some file systems open the file but then fail to read.
     let mut memory = vec![0; 2 * ALIGNMENT];
     opened.read_exact_at(aligned(&mut memory, ALIGNMENT), 0).ok()?;
     Some(opened)
@@ -162,13 +156,12 @@ fn past_cache(_: &File) -> Option<File> {
     None
 }
 
-/// So many bytes of `memory`, from the first that is aligned.
+/// The first `length` aligned bytes of `memory`.
 fn aligned(memory: &mut [u8], length: usize) -> &mut [u8] {
     let start = memory.as_ptr().align_offset(ALIGNMENT).min(memory.len() - length);
     &mut memory[start..start + length]
 }
 
-/// The seconds for each of these reads, by several threads.
 fn seconds_each(file: &File, places: &[u64], length: usize, threads: usize) -> Option<f64> {
     for place in places {
         file.forget(*place, length as u64);
@@ -185,7 +178,7 @@ fn seconds_each(file: &File, places: &[u64], length: usize, threads: usize) -> O
     let begin = Instant::now();
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            // With fewer threads it is what fewer threads take.
+            // If a thread cannot be started, the others do its reads.
             let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
         work().ok()
@@ -209,7 +202,6 @@ impl fmt::Display for Storage {
 mod tests {
     use super::*;
 
-    /// The seconds of short and long requests on a disk, of `in_flight` at once.
     fn times(storage: &Storage) -> (f64, f64) {
         let seconds = |bytes: usize| storage.seconds(bytes as u64, 1);
         (seconds(SHORT_BYTES), seconds(LONG_BYTES))
@@ -232,15 +224,15 @@ mod tests {
 
     #[test]
     fn what_no_disk_does_is_not_believed() {
-        // From the system's cache: 2 us for 16 KiB, 50 GB/s; from a host's, 20 us in 8 threads.
+        // From the page cache: 2 us for 16 KiB, 50 GB/s; from a host's cache, 20 us with 8 threads.
         for (short, long) in [(0.3e-6, 10e-6), (2e-6, 14e-6), (0.0, 0.0), (1e-6, 0.5e-6)] {
             assert_eq!(Storage::of_requests(short, long, 8), Storage::SSD, "{short} {long}");
         }
-        // Nor what stands still or is not a number.
+        // Nor values that are too slow or not numbers.
         for (short, long) in [(60.0, 100.0), (f64::NAN, 1.0), (f64::INFINITY, f64::INFINITY)] {
             assert_eq!(Storage::of_requests(short, long, 8), Storage::SSD, "{short} {long}");
         }
-        // One that reads 7 GB/s writes less.
+        // A disk that reads 7 GB/s writes less.
         let fast = Storage { bytes_per_second: 7e9, request_seconds: 80e-6, in_flight: 8 };
         let (short, long) = times(&fast);
         assert_eq!(Storage::of_requests(short, long, 8).bytes_per_second, MOST_WRITTEN_PER_SECOND);
@@ -258,7 +250,7 @@ mod tests {
         let file = tempfile::tempfile().unwrap();
         file.set_len(LONG_REQUESTS * LONG_BYTES as u64 * 2 - 1).unwrap();
         assert_eq!(Storage::probe(&file), None);
-        // A hole, and an end that no request is aligned to.
+        // A hole, and an end that is not aligned.
         file.set_len(LONG_REQUESTS * LONG_BYTES as u64 * 2 + 12_345).unwrap();
         assert!(Storage::probe(&file).is_some_and(|found| found.is_believable()));
     }

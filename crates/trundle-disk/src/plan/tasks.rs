@@ -1,4 +1,4 @@
-//! What a job does, in order: groups of tasks one after another, batches of tasks within a group.
+//! Orders the work of a job: groups of tasks, and batches of tasks within a group.
 
 use std::iter::once;
 use std::ops::Range;
@@ -9,17 +9,17 @@ use crate::plan::location::{elements, file_bytes, unit};
 use crate::plan::tensor_job::TensorJob;
 use crate::plan::tiling::{SPAN_BYTES, Tile};
 
-/// Tasks that read only what was there before the first of them begins.
+/// Tasks that do not read each other's output.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskGroup {
     pub(crate) tasks: Vec<Task>,
-    /// Which pass of how many over the files.
+    /// The index of the pass, and the number of passes.
     pub(crate) pass: (usize, usize),
 }
 
-trundle::fingerprint!(struct TaskGroup { tasks, pass });
+trundle::internal::fingerprint!(struct TaskGroup { tasks, pass });
 
-/// A tile of a tensor, or all of it.
+/// A tile of a tensor, or the whole tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Task {
     pub(crate) tensor: usize,
@@ -27,17 +27,16 @@ pub(crate) struct Task {
     pub(crate) tile: usize,
 }
 
-trundle::fingerprint!(struct Task { tensor, pass, tile });
+trundle::internal::fingerprint!(struct Task { tensor, pass, tile });
 
-/// Batches of fewer bytes than this would not keep the disk busy.
+/// Batches of fewer bytes would not keep the disk busy.
 const BATCH_BYTES: usize = 32 << 20;
 
-/// Of chunks that codecs take longer for than the disk, batches have so many, if half of the memory has room for
-/// them: at the end of each a thread waits until others are done with theirs.
+/// The chunks per batch if coding takes longer than the disk and half of the memory is enough: at the end of each
+/// batch, threads wait for the last one.
 const CODED_CHUNKS: usize = 16;
 
-/// The groups of a job. Tensors that take one pass share a group, but for those whose chunks are copied as they
-/// are encoded.
+/// Returns the groups of a job. Tensors with one pass share a group, except for those whose encoded chunks are copied.
 pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
     let mut groups = Vec::new();
     let mut together = TaskGroup { tasks: Vec::new(), pass: (0, 1) };
@@ -49,7 +48,7 @@ pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
             IoPlan::Tiled(passes) if passes.len() == 1 && each.encoded().is_none() => {
                 together.tasks.extend(tasks(0, passes[0].tiles.len()));
             }
-            // One group, whatever it would take to decode them.
+            // One group, regardless of the passes that decoding would need.
             IoPlan::Tiled(passes) if each.encoded().is_some() => {
                 let tasks = tasks(0, passes[0].tiles.len()).collect();
                 groups.push(TaskGroup { tasks, pass: (0, 1) });
@@ -69,7 +68,7 @@ pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
 }
 
 impl TaskGroup {
-    /// Its tasks in batches that fit the budget.
+    /// Returns the tasks in batches that fit the budget.
     pub(crate) fn batches(&self, job: &Job) -> Vec<Range<usize>> {
         let mut batches = Vec::new();
         let (mut begin, mut bytes) = (0, 0);
@@ -92,13 +91,13 @@ impl TaskGroup {
         batches
     }
 
-    /// The tensor whose chunks are copied as they are encoded, if it is the group of one.
+    /// The tensor, if this group copies its encoded chunks.
     pub(crate) fn encoded(&self, job: &Job) -> Option<usize> {
         let tensor = self.tasks.first()?.tensor;
         job.tensors[tensor].encoded().map(|_| tensor)
     }
 
-    /// The bytes of the file that a pass over the tensor of a group writes for the next one.
+    /// The bytes of the intermediate that pass `pass` of the group's tensor writes.
     pub(crate) fn intermediate_bytes(&self, job: &Job, pass: usize) -> u64 {
         let tensors = self.tasks.first().map(|task| &job.tensors[task.tensor]);
         match tensors.map(|tensor| (&tensor.io_plan, tensor.movement.width())) {
@@ -109,7 +108,7 @@ impl TaskGroup {
         }
     }
 
-    /// Which elements it writes of a tensor, by their places where it writes them.
+    /// The ranges of positions that the group writes of a tensor.
     pub(crate) fn written(&self, tensor: usize, job: &Job) -> Vec<Range<usize>> {
         let TensorJob { io_plan, movement, .. } = &job.tensors[tensor];
         let IoPlan::Tiled(passes) = io_plan else {
@@ -130,18 +129,16 @@ impl TaskGroup {
         merged(runs.collect())
     }
 
-    /// The bytes of files that some of its tasks write.
     pub(crate) fn written_bytes(&self, tasks: Range<usize>, job: &Job) -> u64 {
         self.tasks[tasks].iter().map(|task| task.written_bytes(job)).sum()
     }
 
-    /// The bytes that a batch takes in memory.
+    /// The memory of a batch.
     pub(crate) fn bytes(&self, batch: &Range<usize>, job: &Job) -> usize {
         self.tasks[batch.clone()].iter().map(|task| task.bytes(job)).sum()
     }
 }
 
-/// Ranges in rising order, those that touch as one.
 fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_by_key(|range| range.start);
     ranges.dedup_by(|next, before| {
@@ -155,13 +152,12 @@ fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 impl Task {
-    /// Its pass of those of its tensor, and its tile.
     pub(crate) fn pass_and_tile(self, passes: &[FilePass]) -> (&FilePass, &Tile) {
         let pass = &passes[self.pass];
         (pass, &pass.tiles[self.tile])
     }
 
-    /// The bytes that it takes in memory: source, output, and what it [holds](Task::held_bytes).
+    /// The memory of the task: source, output, and [held bytes](Task::held_bytes).
     fn bytes(self, job: &Job) -> usize {
         let tensor = &job.tensors[self.tensor];
         let ends = match &tensor.io_plan {
@@ -176,7 +172,7 @@ impl Task {
         ends + self.held_bytes(job)
     }
 
-    /// The bytes of its plans, and of what is in memory between its passes.
+    /// The bytes of its plans, and of intermediates in memory.
     pub(crate) fn held_bytes(self, job: &Job) -> usize {
         let tensor = &job.tensors[self.tensor];
         let intermediate = match &tensor.io_plan {
@@ -199,7 +195,7 @@ impl Task {
         }
     }
 
-    /// The bytes of files that it writes.
+    /// The bytes of files that the task writes.
     pub(crate) fn written_bytes(self, job: &Job) -> u64 {
         let tensor = &job.tensors[self.tensor];
         match &tensor.io_plan {

@@ -1,4 +1,4 @@
-//! What becomes of one tensor of a job.
+//! Plans one tensor of a job.
 
 use std::collections::BTreeSet;
 
@@ -19,27 +19,26 @@ use crate::plan::location::unit;
 use crate::plan::movement::{Arrangement, Movement};
 use crate::plan::rates::Rates;
 
-/// A tensor of a job, decided.
+/// A planned tensor of a job.
 #[derive(Debug)]
 pub struct TensorJob {
     pub(crate) name: String,
     pub(crate) element: StoredDType,
-    /// For each input of the movement which of the job's it is.
+    /// The job's input for each input of the movement.
     pub(crate) inputs: Vec<usize>,
-    /// The order of its elements in the only file that it is made of.
+    /// The order of the elements in the source, if there is only one.
     in_order: Option<Order>,
     pub(crate) movement: Movement,
     pub(crate) io_plan: IoPlan,
     pub(crate) out_shape: Shape,
     pub(crate) out_order: Order,
-    /// The sizes of what is written at once, where the output is in chunks.
+    /// The sizes of a written chunk or shard if the output is chunked.
     at_once: Option<Vec<usize>>,
-    /// The chunks of the output that are chunks of what is read.
+    /// The mapping of output chunks to encoded source chunks.
     encoded: Option<EncodedChunks>,
 }
 
 impl TensorJob {
-    /// The same with other resources.
     pub(crate) fn planned_again(&self, resources: Resources<'_>) -> Result<TensorJob, Error> {
         let io_plan = self.movement.io_plan(self.at_once.as_deref(), resources);
         let io_plan = io_plan.map_err(|error| error.within(&self.name))?;
@@ -56,63 +55,62 @@ impl TensorJob {
         })
     }
 
-    /// The same, where no chunk is copied as it is encoded.
+    /// Disables the copying of encoded chunks.
     pub(crate) fn decoding(self) -> TensorJob {
         TensorJob { encoded: None, ..self }
     }
 
-    /// What the output calls it.
+    /// The name in the output.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The type of its elements.
+    /// The element type.
     pub fn element(&self) -> &StoredDType {
         &self.element
     }
 
-    /// The sizes of its axes in the output.
+    /// The shape of the output.
     pub fn out_shape(&self) -> &Shape {
         &self.out_shape
     }
 
-    /// The order of its elements in the output.
+    /// The order of the elements in the output.
     pub fn out_order(&self) -> Order {
         self.out_order
     }
 
-    /// Whether its elements stay where they are and the header alone says another order of axes.
+    /// Whether elements keep their positions, and only the header states another order of axes.
     pub fn is_by_header(&self) -> bool {
         self.movement.is_copy() && self.in_order.is_some_and(|order| order != self.out_order)
     }
 
-    /// Whether its bytes are the same in the output, in the same order.
+    /// Whether the bytes stay the same, in the same order.
     pub fn is_copy(&self) -> bool {
         self.movement.is_copy()
     }
 
-    /// How many chunks are copied as they are encoded, if all are.
+    /// The number of encoded chunks that are copied, if the tensor is copied this way.
     pub fn encoded_chunks(&self) -> Option<usize> {
         self.encoded().map(EncodedChunks::count)
     }
 
-    /// Those chunks.
     pub(crate) fn encoded(&self) -> Option<&EncodedChunks> {
         let is_tiled = matches!(&self.io_plan, IoPlan::Tiled(passes) if !passes.is_empty());
         self.encoded.as_ref().filter(|_| is_tiled)
     }
 
-    /// Whether these can be verified where they are: the elements are read in one pass.
+    /// Whether copied chunks can be verified: the elements can be read in one pass.
     pub(crate) fn verifies_encoded(&self) -> bool {
         matches!(&self.io_plan, IoPlan::Tiled(passes) if passes.len() == 1)
     }
 
-    /// The bytes that it fills in the output.
+    /// The bytes of the output.
     pub fn out_bytes(&self) -> u64 {
         self.movement.file_bytes_of_ends().1
     }
 
-    /// How many times its elements go through memory.
+    /// The number of passes over the elements.
     pub fn passes(&self) -> usize {
         match &self.io_plan {
             IoPlan::Whole => self.movement.whole_passes(),
@@ -121,8 +119,8 @@ impl TensorJob {
         }
     }
 
-    /// For each pass over files how many tiles it has, and the bytes of its runs: of one that is
-    /// read, and of one that is written, on average. None if the tensor is read whole.
+    /// For each pass over files: the number of tiles, and the mean bytes of a read run and of a written run. Empty if
+    /// the tensor is read whole.
     pub fn tiles(&self) -> Vec<(usize, u64, u64)> {
         let IoPlan::Tiled(passes) = &self.io_plan else { return Vec::new() };
         let mean = |bytes: u64, runs: u64| bytes / runs.max(1);
@@ -137,7 +135,7 @@ impl TensorJob {
     pub(crate) fn cost(&self, rates: &Rates) -> Cost {
         let unit = unit(self.movement.width());
         if let Some(encoded) = self.encoded() {
-            // How much the codecs have made of them nobody knows.
+            // The encoded size is not known, so it is estimated by the decoded size.
             let (count, bytes) = (encoded.count() as u64, self.out_bytes());
             return Cost {
                 bytes_read: bytes,
@@ -187,7 +185,6 @@ impl TensorJob {
     }
 }
 
-/// A tensor whose I/O plan is not decided yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Unplanned {
     name: String,
@@ -195,21 +192,19 @@ pub(crate) struct Unplanned {
     inputs: Vec<usize>,
     in_order: Option<Order>,
     movement: Movement,
-    /// What the chain does to the only tensor that it is made of, whose bytes stay in their order.
+    /// The index map of the chain, if the tensor has a single source whose byte order is kept.
     map: Option<IndexMap>,
     out_shape: Shape,
     out_order: Order,
-    /// The sizes of its chunks, if it is said which are brought.
+    /// The default chunk sizes, if the caller gave them.
     chunk: Option<Vec<usize>>,
-    /// How its chunks are encoded in the only file that it is made of, of the axes that it has.
+    /// The encoding of the single source, with the output's axes.
     encoding: Option<Encoding>,
-    /// What else is said of it.
     annotations: Annotations,
 }
 
 impl Unplanned {
-    /// What `chain` makes of tensors, which are the job's inputs from `first` on: the one that it is applied to, and those
-    /// that it names.
+    /// Applies `chain` to tensors: the job's inputs from `first`, beginning with the main one.
     pub(crate) fn of_chain(
         inputs: &[JobInput],
         first: usize,
@@ -264,7 +259,7 @@ impl Unplanned {
         Ok(unplanned)
     }
 
-    /// What `chain` makes of a tensor as it stands in a file, in this order.
+    /// Applies `chain` to a tensor of a file and writes the result in this order.
     pub(crate) fn in_order(
         header: &Header,
         chain: &Chain,
@@ -285,7 +280,7 @@ impl Unplanned {
             movement,
             map: None,
             out_shape: out_shape.map_err(|error| Error::of(name, PlanError::from(error)))?,
-            // Bytes without a header say of no order that it is theirs.
+            // Bytes without a header do not state an order.
             out_order: Order::RowMajor,
             chunk: None,
             encoding: None,
@@ -293,7 +288,7 @@ impl Unplanned {
         })
     }
 
-    /// A tensor of a program whose inputs are these, the job's from `first` on.
+    /// Makes a tensor of a program whose inputs are the job's inputs from `first`.
     pub(crate) fn assembled(
         output: &Assembled<'_>,
         inputs: &[JobInput],
@@ -303,7 +298,7 @@ impl Unplanned {
         let refused = |error| Error::of(output.name, error);
         let movement =
             Movement::of_tensor(output.program, output.tensor, &arrangements).map_err(refused)?;
-        // What others are made of may be of any type.
+        // Inputs of the program's other tensors may have any type.
         let read: BTreeSet<usize> = movement.inputs().iter().map(|(input, _)| *input).collect();
         for given in output.program.tensors() {
             if let Made::Given(input) = given.made
@@ -327,28 +322,25 @@ impl Unplanned {
         })
     }
 
-    /// The codecs that do not go with its data.
+    /// The codecs of the source that the output does not have.
     pub(crate) fn codecs_not_kept(&self) -> &[String] {
         self.encoding.as_ref().map_or(&[], |encoding| &encoding.not_kept)
     }
 
-    /// Its name in the output, its shape, and the names of its axes.
     pub(crate) fn axes(&self) -> (&str, &Shape, &[Option<String>]) {
         (&self.name, &self.out_shape, &self.annotations.dimension_names)
     }
 
-    /// Its name, and what the output would say of it if the format has a place for that.
+    /// The name, and the annotations that the format may be able to keep.
     pub(crate) fn annotated(&self) -> (&str, &Annotations) {
         (&self.name, &self.annotations)
     }
 
-    /// The type of its elements.
     pub(crate) fn dtype(&self) -> trundle_core::DType {
         self.element.dtype()
     }
 
-    /// The chunks, shards and codecs that are asked for, or else those of the source, where the operators
-    /// bring them.
+    /// Resolves chunks, shards and codecs: the requested ones, or else the source's if the operators keep them.
     pub(crate) fn chunking(
         &self,
         format: &Format,
@@ -392,7 +384,7 @@ impl Unplanned {
                 asked.of("shards", sizes, names, &otherwise).map_err(refused)?
             }
         };
-        // All of an axis is as many chunks as it takes.
+        // A shard that spans an axis is rounded up to whole chunks.
         let shard = match (shard, &chunk) {
             (Some(shard), Some(chunk)) => {
                 Some(whole_chunks(&shard, chunk, sizes).map_err(refused)?)
@@ -404,8 +396,7 @@ impl Unplanned {
         Ok(Chunking { chunk, shard, order: None, codecs })
     }
 
-    /// Those of the only source with its axes, also where they are longer than one of them, in the order in which
-    /// its elements stand.
+    /// The chunking of the single source with its axes and its element order, even if chunks are longer than an axis.
     fn chunking_as_stored(&self) -> Chunking {
         let chunk = || -> Option<Vec<usize>> {
             let [source] = &self.movement.in_chunks[..] else { return None };
@@ -416,15 +407,14 @@ impl Unplanned {
             return Chunking::default();
         };
         let Encoding { shard, order, codecs, .. } = encoding;
-        // An axis of which a chunk has one element has no place.
+        // Axes along which a chunk has one element do not matter for the order.
         let is_row_major =
             |order: &Vec<usize>| order.iter().filter(|axis| chunk[**axis] > 1).is_sorted();
         let order = order.filter(|order| !is_row_major(order));
         Chunking { chunk: Some(chunk), shard, order, codecs: Some(codecs) }
     }
 
-    /// The shards of the source with its axes, if they are whole numbers of these chunks; none longer than
-    /// the axis.
+    /// The source's shards, if they are multiples of `chunk`; no longer than the axes.
     fn shard_brought(&self, chunk: Option<&[usize]>) -> Option<Vec<usize>> {
         let (shard, chunk) = (self.encoding.as_ref()?.shard.as_ref()?, chunk?);
         let axes = shard.iter().zip(chunk).zip(self.out_shape.iter());
@@ -456,7 +446,7 @@ impl Unplanned {
         let at_once = chunked.map(|chunked| chunked.at_once().to_vec());
         let io_plan = self.movement.io_plan(at_once.as_deref(), resources);
         let encoded = match self.encoded(chunked, inputs) {
-            // Of no elements there is nothing to copy.
+            // Without elements there is nothing to copy.
             Err(why) if metadata_only && self.out_shape.elements() > 0 => {
                 let why = format!("metadata only: {why}");
                 return Err(Error::from(Problem::Chunks(why)).within(&self.name));
@@ -480,10 +470,10 @@ impl Unplanned {
         })
     }
 
-    /// The chunks of what it is written to that are chunks of what it is made of.
+    /// Returns the mapping of output chunks to encoded source chunks.
     ///
     /// # Errors
-    /// Why they are not, as a message.
+    /// A message with the reason if they cannot be copied.
     fn encoded(
         &self,
         chunked: Option<&ChunkedTensor>,
@@ -498,20 +488,19 @@ impl Unplanned {
     }
 }
 
-/// The sizes of a tensor's chunks and shards, and its codecs, where something is said of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chunking {
     chunk: Option<Vec<usize>>,
     shard: Option<Vec<usize>>,
-    /// The axes of a chunk in the order in which its elements stand, where that is not row-major.
+    /// The order of the axes in a chunk if it is not row-major.
     order: Option<Vec<usize>>,
     codecs: Option<Codecs>,
 }
 
-/// A shard that reaches to the end of an axis, and no further than chunks do.
+/// Rounds shards that span an axis up to whole chunks.
 ///
 /// # Errors
-/// That one would be too large, as a message.
+/// A message if a shard would be too large.
 fn whole_chunks(shard: &[usize], chunk: &[usize], sizes: &[usize]) -> Result<Vec<usize>, String> {
     let axes = shard.iter().zip(chunk).zip(sizes);
     axes.map(|((shard, chunk), size)| match shard >= size {

@@ -1,4 +1,4 @@
-//! The boxes that a pass over a file takes one after another.
+//! Cuts the output of a pass into boxes.
 
 use std::ops::Range;
 
@@ -10,57 +10,54 @@ use crate::plan::location::{Bounds, Chunks, Location, elements};
 use crate::plan::rates::Rates;
 use crate::plan::seams::{all_seams, out_sizes};
 
-/// A box of the output of a pass, and the boxes of its inputs that it is made of.
+/// A box of a pass's output, with the boxes of its inputs that are needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tile {
     pub(crate) out: Bounds,
-    /// The inputs that it reads, each with the box that is read of it.
+    /// The inputs that are read, with their boxes.
     pub(crate) sources: Vec<(usize, Bounds)>,
 }
 
-trundle::fingerprint!(struct Tile { out, sources });
+trundle::internal::fingerprint!(struct Tile { out, sources });
 
-/// What tiles of a pass have to fit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
-    /// The bytes of an element in memory.
     pub(crate) unit: usize,
-    /// The bytes of a tile, of its sources and its output together.
+    /// The bytes of a tile's sources and output.
     pub(crate) bytes: usize,
 }
 
-/// The bytes of a tile in memory, with the task that it becomes: of one that is read from one input.
+/// The memory of a tile in the list, with its task, if it reads one input.
 const TILE_BYTES: usize = 256;
 
-/// The bytes that a plan of a span takes at most, with the requests for it.
+/// The most memory of the plan of a span, with its requests.
 pub(crate) const SPAN_BYTES: usize = 4 << 10;
 
-/// A tile may have this many spans in any budget; their plans do not count.
+/// This many spans of a tile do not count against the budget.
 pub(crate) const LEAST_SPANS: usize = 256;
 
-/// The share of the budget, as its inverse, that the list of tiles may take.
+/// The fraction of the budget for the list of tiles is 1 over this.
 const LISTS_SHARE: usize = 32;
 
-/// So many tiles there may be in little memory too.
+/// The number of tiles that are allowed in any budget.
 const LEAST_TILES: usize = 1 << 14;
 
-/// The budget that holds the list of the tiles that so many bytes are cut into.
+/// The smallest budget that is enough for the list of tiles of this many bytes.
 pub(crate) fn least_bytes(bytes: u64) -> u64 {
     ((bytes as f64) * (LISTS_SHARE * TILE_BYTES) as f64).sqrt() as u64
 }
 
 impl Budget {
-    /// The elements of a tile that is as large as its source.
+    /// The elements of a tile whose source is equally large.
     fn elements(self) -> usize {
         self.bytes / 2 / self.unit.max(1)
     }
 
-    /// More tiles than this would themselves be what fills the memory.
     pub(crate) fn most_tiles(self) -> usize {
         (self.bytes / LISTS_SHARE / TILE_BYTES).max(LEAST_TILES)
     }
 
-    /// Whether the budget holds a tile's elements and the plans of its spans in `to`.
+    /// Whether the budget is enough for a tile's elements and the plans of its spans in `to`.
     pub(crate) fn holds(self, tile: &Tile, to: &Location) -> bool {
         let plans = tile.count_plans(to).saturating_sub(LEAST_SPANS).saturating_mul(SPAN_BYTES);
         tile.elements().saturating_mul(self.unit).saturating_add(plans) <= self.bytes
@@ -68,8 +65,7 @@ impl Budget {
 }
 
 impl Tile {
-    /// The box `out` of the output of a pass; `None` if what it reads are no boxes, see
-    /// [`Program::source_bounds`].
+    /// Makes the tile of the box `out`; `None` if its sources are not boxes, see [`Program::source_bounds`].
     pub(crate) fn of(program: &Program, out: Bounds) -> Option<Tile> {
         let sources = program
             .source_bounds(program.outputs()[0], &out, &Device::default().budget())
@@ -84,30 +80,29 @@ impl Tile {
         elements(&self.out).saturating_add(self.source_elements())
     }
 
-    /// The elements that are read.
     pub(crate) fn source_elements(&self) -> usize {
         let read = self.sources.iter().map(|(_, source)| elements(source));
         read.fold(0, usize::saturating_add)
     }
 
-    /// The elements that are read for it, with those of chunks that it does not need.
+    /// The elements that are actually read, including the rest of their chunks.
     pub(crate) fn covered(&self, from: &[&Location]) -> usize {
         let covered = self.sources.iter().map(|(input, source)| from[*input].covered(source));
         covered.fold(0, usize::saturating_add)
     }
 
-    /// The picoseconds of a core to decode what is read for it.
+    /// The picoseconds to decode what is read, on one core.
     pub(crate) fn decoding(&self, from: &[&Location]) -> u64 {
         let decoding = self.sources.iter().map(|(input, source)| from[*input].decoding(source));
         decoding.fold(0, u64::saturating_add)
     }
 
-    /// How many plans it needs: one for each chunk that it writes to, from each source.
+    /// The number of plans: one for each written chunk and source.
     pub(crate) fn count_plans(&self, to: &Location) -> usize {
         to.count_spans(&self.out).saturating_mul(self.sources.len().max(1))
     }
 
-    /// How many runs are read, and how many written, if all spans have as many as the first.
+    /// The number of read runs and of written runs, assuming that all spans are like the first.
     pub(crate) fn runs(&self, from: &[&Location], to: &Location) -> (usize, usize) {
         let of_one = |span: &Bounds| to.count_spans(&self.out) * to.runs(span).count();
         let written = to.first_span(&self.out).as_ref().map_or(0, of_one);
@@ -116,10 +111,9 @@ impl Tile {
     }
 }
 
-/// Tiles for a pass between tensors in files, as long in all as fits the budget: grown axis by
-/// axis from a single element, each time along the one that saves most of the time that an element
-/// takes. They are cut at `edges`, of each axis of the output, rather than elsewhere.
-/// `None` if there are none that fit.
+/// Cuts the output into tiles of about the size that [`Growth`] finds: it starts from single elements and grows the
+/// axis that saves the most time per element. Cuts prefer the positions in `edges`, given for each axis of the output.
+/// `None` if no tiles fit.
 pub(crate) fn tiles(
     program: &Program,
     (from, to): (&[&Location], &Location),
@@ -135,13 +129,12 @@ pub(crate) fn tiles(
     fitting(program, boxes(&cuts(axes, budget)?), to, budget)
 }
 
-/// The edges along an axis, if there are any.
 fn edges_of(edges: &[Vec<usize>], axis: usize) -> &[usize] {
     edges.get(axis).map_or(&[], |edges| edges)
 }
 
-/// Bands that are one run each of a contiguous tensor of the output's shape, cut where a source
-/// jumps, and at `edges` rather than elsewhere; `None` if there are none that fit.
+/// Cuts the output into bands, each one run of a contiguous tensor of the output's shape. Cuts are made at seams, and
+/// prefer `edges`. `None` if no bands fit.
 pub(crate) fn bands(
     program: &Program,
     to: &Location,
@@ -155,7 +148,7 @@ pub(crate) fn bands(
     fitting(program, boxes(&cuts(axes, budget)?), to, budget)
 }
 
-/// Bands of a box that stay in place.
+/// Cuts a box into bands that are not moved.
 pub(crate) fn bands_in_place(within: &[Range<usize>], budget: Budget) -> Option<Vec<Tile>> {
     let steps = band_steps(within, budget.elements())?;
     let axes = within.iter().map(|range| vec![range.start, range.end]).zip(steps);
@@ -164,8 +157,7 @@ pub(crate) fn bands_in_place(within: &[Range<usize>], budget: Budget) -> Option<
     Some(boxes.into_iter().map(|out| Tile { sources: vec![(0, out.clone())], out }).collect())
 }
 
-/// The chunks that the sources of tiles with one input are, if no two of them have a part in common;
-/// and the box around them.
+/// Returns the chunks that the sources of single-input tiles form, and the box around them; `None` if they overlap.
 pub(crate) fn chunks(tiles: &[Tile]) -> Option<(Chunks, Bounds)> {
     let sources: Vec<&Bounds> =
         tiles.iter().flat_map(|tile| &tile.sources).map(|(_, source)| source).collect();
@@ -187,16 +179,15 @@ pub(crate) fn chunks(tiles: &[Tile]) -> Option<(Chunks, Bounds)> {
     Some((Chunks::new(cuts), around))
 }
 
-/// An axis that is cut.
 struct Axis<'a> {
-    /// Where it is cut in any case, between its ends.
+    /// The mandatory cuts, including both ends.
     seams: Vec<usize>,
     step: usize,
-    /// Where it is cut rather than elsewhere, rising.
+    /// The preferred cuts, rising.
     edges: &'a [usize],
 }
 
-/// The cuts of an axis into steps, and at its seams unless a step is all of the axis.
+/// Cuts an axis into steps, and at its seams unless one step spans the axis.
 fn cut(axis: &Axis<'_>) -> Vec<usize> {
     let Axis { seams, step, edges } = axis;
     let (begin, end) = (seams[0], seams[seams.len() - 1]);
@@ -217,8 +208,7 @@ fn cut(axis: &Axis<'_>) -> Vec<usize> {
     cuts
 }
 
-/// How far a band reaches along each axis of a box: all of the last axes, a part of one, single
-/// indices of those before it.
+/// The extents of a band: whole trailing axes, part of one axis, single indices of the axes before.
 fn band_steps(within: &[Range<usize>], most: usize) -> Option<Vec<usize>> {
     let mut left = most;
     if left == 0 {
@@ -236,8 +226,7 @@ fn band_steps(within: &[Range<usize>], most: usize) -> Option<Vec<usize>> {
     Some(steps)
 }
 
-/// The cuts of axes, each with its seams and the step; `None` if there were too many boxes between
-/// them.
+/// The cuts of all axes; `None` if there would be too many boxes.
 fn cuts<'a>(axes: impl Iterator<Item = Axis<'a>>, budget: Budget) -> Option<Vec<Vec<usize>>> {
     let mut boxes = 1usize;
     axes.map(|axis| {
@@ -249,7 +238,7 @@ fn cuts<'a>(axes: impl Iterator<Item = Axis<'a>>, budget: Budget) -> Option<Vec<
         let fits =
             |count: usize| boxes.checked_mul(count).filter(|all| *all <= budget.most_tiles());
         fits(along)?;
-        // At the edges of chunks there may be more.
+        // Preferred cuts can add boxes.
         let cuts = cut(&axis);
         boxes = fits(cuts.len() - 1)?;
         Some(cuts)
@@ -257,7 +246,6 @@ fn cuts<'a>(axes: impl Iterator<Item = Axis<'a>>, budget: Budget) -> Option<Vec<
     .collect()
 }
 
-/// The boxes between cuts, in row-major order.
 fn boxes(cuts: &[Vec<usize>]) -> Vec<Bounds> {
     cuts.iter().fold(vec![Vec::new()], |boxes, cuts| {
         let ranges: Vec<Range<usize>> = cuts.windows(2).map(|ends| ends[0]..ends[1]).collect();
@@ -270,7 +258,7 @@ fn boxes(cuts: &[Vec<usize>]) -> Vec<Bounds> {
     })
 }
 
-/// Tiles for the boxes; those that do not fit the budget are halved until they do.
+/// Makes tiles of the boxes, and halves boxes that do not fit the budget until they do.
 fn fitting(
     program: &Program,
     boxes: Vec<Bounds>,
@@ -302,7 +290,7 @@ fn fitting(
     Some(tiles)
 }
 
-/// The box cut in two along the axis where the halves read the least; `None` for one element.
+/// Halves a box along the axis where the halves read the least; `None` for one element.
 fn halves(program: &Program, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
     let halved = |axis: usize| {
         let range = &out[axis];
@@ -320,7 +308,7 @@ fn halves(program: &Program, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
         };
         each(&halves[0]).saturating_add(each(&halves[1]))
     };
-    // Where no half reads a box, the axis of which a single index does is cut.
+    // If no half has boxes as sources, cut an axis along which a single index has none either.
     let is_ragged = |axis: usize| {
         let mut slab = out.to_vec();
         slab[axis] = slab[axis].start..slab[axis].start + 1;
@@ -347,7 +335,6 @@ mod tests {
     use crate::Storage;
     use crate::plan::movement::Movement;
 
-    /// The only pass of a movement.
     fn pass(movement: &Movement) -> Program {
         assert_eq!(movement.passes.len(), 1);
         movement.passes[0].program.clone()
@@ -359,7 +346,6 @@ mod tests {
         pass(&Movement::of_one(&chain, Width::Bytes(4), &shape, order, order).unwrap())
     }
 
-    /// Where the inputs of a program are.
     fn locations(program: &Program) -> Vec<Location> {
         let given = program.tensors().iter().filter(|each| matches!(each.made, Made::Given(_)));
         given.map(|tensor| Location::row_major(&tensor.shape)).collect()
@@ -374,7 +360,7 @@ mod tests {
 
     const ROOM: Budget = Budget { unit: 4, bytes: 64 << 20 };
 
-    /// Every element of the output is in one tile, and every tile fits.
+    /// Checks that the tiles cover the output once, and that every tile fits.
     fn check(program: &Program, tiles: &[Tile], budget: Budget) {
         let total: usize = tiles.iter().map(|tile| elements(&tile.out)).sum();
         assert_eq!(total, out_sizes(program).iter().product::<usize>());
@@ -440,7 +426,7 @@ mod tests {
         }
     }
 
-    /// A whole tensor of these bytes fits the budget, and the plans of its chunks take eight times as much.
+    /// A whole tensor fits the budget, but the plans of its chunks take eight times as much.
     #[test]
     fn bands_have_no_more_chunks_than_the_budget_holds_the_plans_of() {
         let program = program("flip(axes=[0])", &[2048, 4]);
@@ -470,7 +456,7 @@ mod tests {
         assert_eq!(one.len(), 12);
     }
 
-    /// Two matrices above each other, the lower one rolled along its rows and columns, all transposed.
+    /// Two matrices joined vertically, the lower one rolled along both axes, then transposed.
     fn joined(rows: [usize; 2], columns: usize) -> Program {
         let mut program = Program::new();
         let given = |rows, program: &mut Program| {
@@ -489,7 +475,7 @@ mod tests {
     #[test]
     fn tiles_of_a_join_read_of_each_part_what_they_need() {
         let program = joined([3000, 5000], 7000);
-        // Where the part below jumps along its rows and its columns; not where it begins.
+        // The seams are the jumps of the lower part, not its beginning.
         assert_eq!(all_seams(&program), [vec![0, 30, 7000], vec![0, 3100, 8000]]);
         let tiles = tiles_of(&program, ROOM).unwrap();
         check(&program, &tiles, ROOM);

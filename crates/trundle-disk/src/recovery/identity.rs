@@ -1,4 +1,4 @@
-//! What identifies a job, so that no run resumes another one's work.
+//! Identifies a job, so that no run resumes the work of another job.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,28 +14,27 @@ use crate::plan::movement::Movement;
 use crate::plan::tasks::{TaskGroup, groups};
 use crate::plan::tensor_job::TensorJob;
 
-/// To be raised when the same tiles and batches mean something else in an intermediate file, in an
-/// output or in a journal. That others are cut is seen without it.
+/// The version of the tiling. Increase it when the same tiles and batches get another meaning in an intermediate, an
+/// output or a journal. Changes of the tiles themselves are detected without it.
 const TILING: u32 = 2;
 
-/// All that decides a byte of a job's output, but the source's bytes. Fingerprints are derived from
-/// every field of what they are of: see [`Fingerprint`].
+/// Everything that determines the bytes of a job's output, except for the source's bytes. Fingerprints include every
+/// field; see [`Fingerprint`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JobIdentity {
-    /// Which tensors of the source: their names, types, shapes, orders and places.
+    /// The source tensors: names, types, shapes, orders and offsets.
     tensors: Hex,
-    /// What is done to them, with every parameter and table.
+    /// The operators with all parameters and tables.
     movements: Hex,
-    /// The format with all that stands beside the data: names, types, shapes, metadata.
+    /// The format and everything except the data: names, types, shapes, metadata.
     output: Hex,
 }
 
-/// A fingerprint in hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hex(String);
 
-trundle::fingerprint!(struct JobIdentity { tensors, movements, output });
-trundle::fingerprint!(struct Hex(digits));
+trundle::internal::fingerprint!(struct JobIdentity { tensors, movements, output });
+trundle::internal::fingerprint!(struct Hex(digits));
 
 impl Hex {
     pub(crate) fn of(what: &impl Fingerprint) -> Hex {
@@ -63,7 +62,7 @@ impl JobIdentity {
         }
     }
 
-    /// How another job differs; `None` if it is the same.
+    /// Describes how another job differs; `None` if it is the same.
     pub(crate) fn difference(&self, other: &JobIdentity) -> Option<Difference> {
         let JobIdentity { tensors, movements, output } = other;
         let mut differ = Vec::new();
@@ -80,7 +79,6 @@ impl JobIdentity {
     }
 }
 
-/// In what two jobs differ.
 #[derive(Debug)]
 pub(crate) struct Difference(Vec<&'static str>);
 
@@ -91,8 +89,7 @@ impl fmt::Display for Difference {
 }
 
 impl Job {
-    /// How its tensors are cut: what the counts of a journal mean, and where in the files between
-    /// passes the elements stand.
+    /// Fingerprints the tiling, which determines the meaning of a journal's counts and the layout of intermediates.
     pub(crate) fn tiles(&self) -> Hex {
         let io_plans: Vec<&IoPlan> = self.tensors.iter().map(|tensor| &tensor.io_plan).collect();
         let groups: Vec<(TaskGroup, Vec<Range<usize>>)> = groups(self)

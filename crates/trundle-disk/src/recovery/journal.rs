@@ -1,8 +1,7 @@
-//! What a run has done so far, for a later one that resumes it.
+//! The journal of a run, which a later run reads to resume it.
 //!
-//! A journal is a file of lines beside the output. The first says what is being done and to what;
-//! each of the others how far it is. A line counts if it is whole: it is written after all that it
-//! speaks of is on the disk.
+//! A journal is a text file next to the output. The first line identifies the job and its sources; every other line
+//! states progress. Only complete lines count, because a line is written after everything it states is on the disk.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -17,50 +16,46 @@ use crate::plan::rates::Rates;
 use crate::recovery::identity::{Hex, JobIdentity};
 use crate::store::Store;
 
-/// The ending of the names of journals.
+/// The extension of journals.
 pub(crate) const ENDING: &str = "journal";
 
-/// A journal has few lines of moderate length; what is larger is not one.
+/// The largest journal that is read.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// What is being done. The names in the file are those that journals have had from the first on.
+/// The first line. Its field names must stay compatible with earlier journals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Opening {
-    /// The version of this program, since others may move otherwise.
+    /// The version of trundle, because other versions may plan differently.
     pub(crate) version: String,
     #[serde(rename = "asked")]
     pub(crate) job: JobIdentity,
     pub(crate) sources: Vec<SourceIdentity>,
-    /// What the tiles were chosen by.
+    /// The inputs of the choice of tiles.
     #[serde(rename = "room")]
     pub(crate) budget: usize,
     pub(crate) rates: Rates,
-    /// The tiles.
     pub(crate) tiles: Hex,
 }
 
-/// What identifies a source, see [`BlobIdentity`].
+/// Identifies a source, see [`BlobIdentity`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SourceIdentity {
     pub(crate) bytes: u64,
     /// Nanoseconds since 1970.
     pub(crate) modified: u128,
-    /// The fingerprint of some of its bytes.
+    /// The fingerprint of sampled bytes.
     samples: Hex,
 }
 
-/// How far it is: a later moment is the greater one.
+/// The progress of a run, ordered by time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Progress {
-    /// Groups that are done.
     #[serde(rename = "stages")]
     pub(crate) groups: usize,
-    /// Batches of the next one that are done.
     pub(crate) batches: usize,
 }
 
 impl Opening {
-    /// That of a job, which is `identity`.
     pub(crate) fn of(job: &Job, identity: JobIdentity, sources: Vec<SourceIdentity>) -> Opening {
         Opening {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -74,7 +69,7 @@ impl Opening {
 }
 
 impl SourceIdentity {
-    /// That of what is read; `None` if another process would not find it again.
+    /// Identifies a source; `None` if another process could not find it again.
     pub(crate) fn of(blob: &dyn Blob) -> io::Result<Option<SourceIdentity>> {
         let identity = blob.identity()?;
         Ok(identity.map(|BlobIdentity { bytes, modified, samples }| SourceIdentity {
@@ -85,14 +80,13 @@ impl SourceIdentity {
     }
 }
 
-/// A journal that is being written.
 #[derive(Debug)]
 pub(crate) struct Journal {
     blob: Box<dyn Blob>,
 }
 
 impl Journal {
-    /// Begins one, or goes on with the one that is there.
+    /// Creates the journal, or continues an existing one.
     pub(crate) fn begin(
         store: &dyn Store,
         folder: &Path,
@@ -111,7 +105,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Notes how far it is, on the disk.
+    /// Writes the progress to the disk.
     pub(crate) fn note(&self, progress: Progress) -> Result<(), Error> {
         Ok(self.append(&progress).map_err(writing)?)
     }
@@ -128,7 +122,6 @@ fn writing(source: io::Error) -> Problem {
     Problem::Io { doing: "write the journal", source }
 }
 
-/// What a journal says.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) tag: String,
@@ -136,8 +129,7 @@ pub(crate) struct Found {
     pub(crate) progress: Progress,
 }
 
-/// The journals in `folder` of runs to the output that `output_tag` stands for, with those that
-/// cannot be read.
+/// Finds the journals of runs to the output with this tag; `None` for a journal that cannot be read.
 pub(crate) fn find(folder: &Path, output_tag: &str) -> Vec<(PathBuf, Option<Found>)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -155,12 +147,11 @@ fn read(path: &Path, tag: String) -> Option<Found> {
     Some(Found { tag, opening: opening?, progress })
 }
 
-/// What a journal says in whole lines: nothing behind the first line counts that lacks its end or
-/// is not what is written in its place.
+/// The complete and valid lines of a journal; reading stops at the first line that is neither.
 struct Said {
     opening: Option<Opening>,
     progress: Progress,
-    /// Where the last line that counts ends, in bytes.
+    /// The end of the last valid line, in bytes.
     end: u64,
 }
 
@@ -201,7 +192,7 @@ mod tests {
         Progress { groups, batches }
     }
 
-    /// A journal, and where each of its lines ends.
+    /// A journal, and the end of each line.
     fn journal() -> (Vec<u8>, Vec<(usize, Progress)>) {
         let mut text = format!("{OPENING}\n").into_bytes();
         let mut ends = vec![(text.len(), Progress::default())];
@@ -213,7 +204,7 @@ mod tests {
         (text, ends)
     }
 
-    /// What is read when a run that found this text has noted something more.
+    /// Reads the progress after a resumed run has added a line.
     fn noted_after(text: &[u8], end: u64) -> Progress {
         let mut text = text[..end as usize].to_vec();
         serde_json::to_writer(&mut text, &reached(7, 7)).unwrap();

@@ -1,4 +1,4 @@
-//! What earlier runs to the same output have left, and whether one of them can be resumed.
+//! Finds the files that earlier runs left, and decides whether a run can be resumed.
 
 pub(crate) mod identity;
 pub(crate) mod journal;
@@ -14,15 +14,14 @@ use crate::plan::tasks::groups;
 use crate::recovery::identity::JobIdentity;
 use crate::recovery::journal::{Opening, Progress, SourceIdentity};
 
-/// The tag by which another run finds the files of a run again: one to the output that `output_tag`
-/// stands for, with buffers of `budget` bytes.
+/// Returns the tag in the file names of a run: from the output's tag, the job, and the budget in bytes.
 pub(crate) fn tag(job: &JobIdentity, output_tag: &str, budget: usize) -> String {
     format!("{output_tag}-{:016x}", (job, budget).fingerprint() as u64)
 }
 
 impl JobIdentity {
-    /// The journal of an earlier run of the same job, from the same sources; `None` if there is none. Its
-    /// progress is the default if nothing is noted that would have to be done again.
+    /// Finds the journal of an earlier run of the same job with the same sources. The progress is the default if the
+    /// journal has none.
     pub(crate) fn found(
         &self,
         folder: &Path,
@@ -59,13 +58,12 @@ impl JobIdentity {
     }
 }
 
-/// What stands for an output in the names of the files of its runs.
 pub(crate) fn output_tag(path: &Path) -> String {
     Output::tag(path)
 }
 
-/// Checks that no other run writes the output, whatever it makes: none but the one of the tag `own`.
-/// Of two that each make their files first and look then, at most one goes on.
+/// Checks that no other run, except for the one with the tag `own`, writes the output. Each run creates its files
+/// before it checks, so at most one of two runs continues.
 pub(crate) fn check_alone(
     folder: &Path,
     output_tag: &str,
@@ -75,7 +73,7 @@ pub(crate) fn check_alone(
     let is_run = |left: &Leftover| {
         left.state == LeftoverState::InUse && !is_check(left) && own != Some(&left.tag)
     };
-    // A folder that cannot be listed has no file that could be found again.
+    // In a folder that cannot be listed, no file of a run can be found again either.
     let left = leftovers(folder, Some(output_tag)).unwrap_or_default();
     if left.iter().any(is_run) {
         return Err(Error::file(path, trundle_formats::Problem::Busy));
@@ -83,45 +81,44 @@ pub(crate) fn check_alone(
     Ok(())
 }
 
-/// Removes what earlier runs to the same output left, unless they still go on: that which is `meant`.
+/// Removes the files of earlier runs to the same output that satisfy `meant`, unless those runs are still active.
 pub(crate) fn forget(folder: &Path, output_tag: &str, meant: fn(&Leftover) -> bool) {
     let left = leftovers(folder, Some(output_tag)).unwrap_or_default();
     for left in left.iter().filter(|left| meant(left)) {
-        // What cannot be removed is in nobody's way.
+        // Files that cannot be removed do no harm.
         let _ = left.remove();
     }
 }
 
-/// Whether it is of a run, and not a result that is whole, nor of tasks, which may be done another day.
+/// Whether it is an unfinished run, and not one of planned tasks, which may continue another day.
 pub(crate) fn is_unfinished(left: &Leftover) -> bool {
     left.state != LeftoverState::Finished && !left.is_planned()
 }
 
-/// Whether it is of a run that only looked whether the output can be written.
+/// Whether it belongs to a run that only checked whether the output can be written.
 pub(crate) fn is_check(left: &Leftover) -> bool {
     left.files.iter().all(|file| file.ending == "check")
 }
 
-/// The key of what a pass writes for the next one, which ends its name.
+/// The key of the intermediate of a pass, which is the extension of its file.
 pub(crate) fn key_of_pass(pass: usize) -> String {
     format!("{PASS}{pass}")
 }
 
-/// How these keys begin.
+/// The prefix of these keys.
 const PASS: &str = "pass";
 
-/// Removes what lies between the passes of the run of a tag.
 pub(crate) fn remove_intermediates(folder: &Path, tag: &str) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = TemporaryName::parse(&entry.file_name());
         if name.is_some_and(|name| name.tag() == tag && name.ending.starts_with(PASS)) {
-            // What cannot be removed is in nobody's way.
+            // Files that cannot be removed do no harm.
             let _ = std::fs::remove_file(entry.path());
         }
     }
 }
 
-/// Checks that what an earlier run noted is there.
+/// Checks that the files of an earlier run exist and have the expected lengths.
 pub(crate) fn check_files(
     job: &Job,
     folder: &Path,

@@ -1,4 +1,4 @@
-//! The batches of a task group, each prepared when its turn comes.
+//! Prepares the batches of a task group one by one.
 
 use std::ops::Range;
 
@@ -8,19 +8,17 @@ use crate::plan::tasks::{Task, TaskGroup};
 use crate::run::checksums::Checksum;
 use crate::run::prepared_task::PreparedTask;
 
-/// Tasks that go through memory together.
+/// Tasks that are in memory at the same time.
 pub(crate) struct Batch<'a> {
-    /// Its index in its group.
     pub(crate) index: usize,
     pub(crate) tasks: Vec<PreparedTask<'a>>,
-    /// The checksum of what was read for each task, if checksums are asked for.
+    /// The checksum of each task's source, if checksums are needed.
     pub(crate) checksums: Vec<Checksum>,
-    /// The bytes that it may have in its buffer.
     pub(crate) budget: usize,
 }
 
 impl<'a> Batch<'a> {
-    /// These tasks, with their plans, for a buffer of `budget` bytes.
+    /// Prepares tasks for a buffer of `budget` bytes, which also holds their plans.
     fn new(index: usize, tasks: &[Task], job: &'a Job, budget: usize) -> Result<Batch<'a>, Error> {
         let held: usize = tasks.iter().map(|task| task.held_bytes(job)).sum();
         let tasks = tasks.iter().map(|task| PreparedTask::new(*task, job));
@@ -38,15 +36,13 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Prepares one batch of a group after another.
+/// Iterates over the batches of a group.
 pub(crate) struct Batches<'a, 'g> {
     pub(crate) job: &'a Job,
     pub(crate) group: &'g TaskGroup,
-    /// The tasks of each batch of the group.
     pub(crate) ranges: &'g [Range<usize>],
-    /// Which of them are yet to come.
+    /// The batches that remain.
     pub(crate) left: Range<usize>,
-    /// The bytes of a buffer.
     pub(crate) budget: usize,
 }
 

@@ -1,37 +1,33 @@
-//! The memory that a batch is read to and written from.
+//! The memory of a batch.
 
-use trundle::lowering::prefer_large_pages;
+use trundle::internal::prefer_large_pages;
 
 use crate::error::Error;
 use crate::run::batches::Batch;
 use crate::run::prepared_task::PreparedTask;
 
-/// The memory of a batch that is read and of one that is written.
+/// The source of a batch, and the output of a batch.
 #[derive(Default)]
 pub(crate) struct Buffer {
-    /// What was read.
     pub(crate) source: Vec<u8>,
-    /// What is to be written.
     pub(crate) moved: Vec<u8>,
 }
 
 impl Buffer {
-    /// Whether `batch` can be read while what was moved is written.
+    /// Whether `batch` fits into memory together with the bytes that are being written.
     pub(crate) fn has_room(&self, batch: &Batch<'_>) -> bool {
         let both = batch.source_bytes().saturating_add(self.moved.len());
         self.moved.is_empty() || both <= batch.budget
     }
 
-    /// Makes room for the source of `batch`, or says how many bytes cannot be had; what is to be
-    /// written stays.
+    /// Allocates the source of `batch`; keeps `moved`. Fails with the number of bytes that could not be allocated.
     pub(crate) fn grow_source(&mut self, batch: &Batch<'_>) -> Result<(), usize> {
         let bytes = batch.source_bytes();
         shrink(&mut self.source, batch.budget.saturating_sub(self.moved.len()).max(bytes));
         grow(&mut self.source, bytes)
     }
 
-    /// Makes room for what becomes of the source of `batch`, or says how many bytes cannot be had;
-    /// nothing is left to be written.
+    /// Allocates the output of `batch`; discards `moved`. Fails with the number of bytes that could not be allocated.
     pub(crate) fn grow_moved(&mut self, batch: &Batch<'_>) -> Result<(), usize> {
         if batch.is_copy() {
             return Ok(());
@@ -45,7 +41,7 @@ impl Buffer {
         grow(&mut self.moved, moved)
     }
 
-    /// Brings what was read to memory's byte order.
+    /// Swaps the source to the byte order of memory.
     pub(crate) fn swap_bytes(&mut self, batch: &Batch<'_>) {
         let mut memory = &mut self.source[..];
         for task in &batch.tasks {
@@ -55,7 +51,7 @@ impl Buffer {
         }
     }
 
-    /// Moves what was read to where it is written from; what moved it is needed no more.
+    /// Moves the elements of the source to the output and drops the plans.
     pub(crate) fn move_elements(&mut self, batch: &mut Batch<'_>) -> Result<(), Error> {
         if batch.is_copy() {
             std::mem::swap(&mut self.source, &mut self.moved);
@@ -74,24 +70,24 @@ impl Buffer {
     }
 }
 
-/// Gives a buffer back that is longer than `most`.
+/// Frees a buffer that is longer than `most`.
 fn shrink(buffer: &mut Vec<u8>, most: usize) {
     if buffer.len() > most {
         *buffer = Vec::new();
     }
 }
 
-/// What has to be left beside a large buffer: a thread that finds no memory as it starts ends the
+/// The memory to leave free in addition to a large buffer: a thread that cannot allocate at its start aborts the
 /// process without a message.
 const SPARE_BYTES: usize = 4 << 20;
 
-/// At least so long, without a copy of what was in it; or how many bytes cannot be had.
+/// Makes a buffer at least `bytes` long, without its old contents. Fails with the number of bytes.
 fn grow(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), usize> {
     if buffer.len() < bytes {
         *buffer = Vec::new();
         let spare = SPARE_BYTES.min(bytes / 8);
-        // Only memory that comes as zeros from the system costs no pass over it, and nothing stable
-        // reserves that without aborting where there is none: so it is tried first.
+        // `vec![0; n]` gets zeroed pages from the system without writing to them, but it aborts when memory runs out,
+        // and no stable fallible form exists. So a reservation is tried first.
         Vec::<u8>::new().try_reserve_exact(bytes + spare).map_err(|_| bytes)?;
         *buffer = vec![0; bytes];
         prefer_large_pages(buffer);

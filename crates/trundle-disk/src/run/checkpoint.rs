@@ -1,4 +1,4 @@
-//! How far a run is, and what stays of its files if it ends early.
+//! Tracks the progress of a run, and which files remain if it ends early.
 
 use std::time::{Duration, Instant};
 
@@ -8,25 +8,23 @@ use crate::error::Error;
 use crate::recovery::journal::{Journal, Progress};
 use crate::store::Store;
 
-/// How often it is noted how far the run is. In the tests of this crate, whenever there is something
-/// to note.
+/// The interval between notes in the journal; 0 in unit tests.
 const NOTE_EVERY: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 500 });
 
-/// How far a run is, and whether its files are kept if it ends early.
+/// The progress of a run, and whether to keep its files if it ends early.
 pub(crate) struct Checkpoint<'a> {
-    /// `None` of a stream.
+    /// `None` for a stream.
     output: Option<&'a mut Output>,
     store: &'a dyn Store,
-    /// `None` if no later run can go on with this one.
+    /// `None` if the run cannot be resumed.
     journal: Option<Journal>,
     progress: Progress,
-    /// When it was last noted how far the run is, and how far it was.
+    /// The time and the progress of the last note.
     noted: (Instant, Progress),
     is_kept: bool,
 }
 
 impl<'a> Checkpoint<'a> {
-    /// Of a run that begins at `progress`.
     pub(crate) fn new(
         output: Option<&'a mut Output>,
         store: &'a dyn Store,
@@ -41,20 +39,19 @@ impl<'a> Checkpoint<'a> {
         self.progress
     }
 
-    /// The run is so far now, unless an earlier run was further: what is done once more counts as
-    /// done.
+    /// Advances the progress. Work that is repeated after a resume does not lower it.
     pub(crate) fn reached(&mut self, progress: Progress) {
         self.progress = self.progress.max(progress);
     }
 
-    /// Whether there is something to note, and it is time or has to be `now`.
+    /// Whether there is progress to note, and either `now` or the interval has passed.
     pub(crate) fn is_due(&self, now: bool) -> bool {
         let (noted, before) = self.noted;
         let is_time = now || noted.elapsed() >= NOTE_EVERY;
         self.journal.is_some() && is_time && self.progress != before
     }
 
-    /// Notes how far the run is. All that it counts has to be on the disk.
+    /// Notes the progress, whose bytes must already be on the disk.
     pub(crate) fn note(&mut self) -> Result<(), Error> {
         if let Some(journal) = &self.journal {
             journal.note(self.progress)?;
@@ -67,7 +64,7 @@ impl<'a> Checkpoint<'a> {
         self.is_kept
     }
 
-    /// Whether the output and all that the store has stay if the run ends early.
+    /// Sets whether the output and the store's files remain if the run ends early.
     pub(crate) fn keep(&mut self, kept: bool) {
         self.is_kept = kept;
         if let Some(output) = &mut self.output {

@@ -1,20 +1,19 @@
 //! Checksums that compare an output with its sources.
 //!
-//! A pass writes a sequence of words of 8 bytes. The checksum is the sum of the
-//! words, each multiplied by its weight, modulo 2^128. The weight is a number of 64 bits that is computed from the index
-//! of the word and looks random. An element of fewer bytes adds its share of a word by itself, so the elements can be
-//! summed in any order, by any number of threads.
+//! A pass writes a sequence of 8-byte words. The checksum is the sum of the words, each multiplied by its weight,
+//! modulo 2^128. The weight is a 64-bit pseudo-random function of the word's index. An element of fewer bytes adds its
+//! part of the word, so elements can be summed in any order, by any number of threads.
 //!
-//! Two different outputs have the same checksum only if the differences of their words, multiplied by the weights, add
-//! up to 0. One different word, or two that are swapped, never do: the product of two numbers below 2^64 that are not 0
-//! is not 0 modulo 2^128. For any other difference at most one value of a weight makes the sum 0, whatever the other
-//! weights are: with random weights the chance is 2^-64.
+//! Two different outputs have the same checksum only if the weighted differences of their words add up to 0. A single
+//! different word, or two swapped words, never do: the product of two nonzero numbers below 2^64 is nonzero modulo
+//! 2^128. For any other difference, at most one value of each weight makes the sum 0, given the other weights. With
+//! random weights, the probability is 2^-64.
 
 use std::ops::Range;
 
 use trundle::{Packing, Width};
 
-/// The checksum of some elements at their positions.
+/// The checksum of elements at their positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Checksum(u128);
 
@@ -23,44 +22,42 @@ impl Checksum {
         self.0 = self.0.wrapping_add(other.0);
     }
 
-    /// The checksum of an element that the task did not read: no element has it.
+    /// A checksum that no element has, for an element that the task did not read.
     pub(crate) fn not_read(position: usize) -> Checksum {
         Checksum(u128::from(weight(position)) << 32)
     }
 }
 
-/// The weight of a word: different for any two words, and not 0.
+/// The weight of a word: unique and not 0.
 fn weight(word: usize) -> u64 {
     let mixed = (word as u64 ^ 0xa076_1d64_78bd_642f).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
     mixed ^ mixed >> 32
 }
 
-/// Each word is changed by this pattern, so that words of zeros count too.
+/// A pattern to XOR into each word, so that zeros count too.
 const PATTERN: u64 = 0x9d5a_c36b_e817_2f46;
 
-/// Elements in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Elements<'a> {
-    /// Contiguous, of so many bytes each.
+    /// Contiguous elements of this many bytes.
     Bytes(&'a [u8], usize),
     /// Sub-byte elements, packed as in a file. Each counts as one byte.
     Packed(&'a [u8], Packing),
 }
 
-/// A direction along which elements are evenly spaced.
+/// A loop over evenly spaced elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spacing {
-    /// How many elements there are along it.
     pub(crate) count: usize,
-    /// How far apart the positions of two neighbours are.
+    /// The distance between the positions of neighbours.
     pub(crate) distance: usize,
-    /// How far apart two neighbours are in memory.
+    /// The distance between neighbours in memory, in elements.
     pub(crate) stride: isize,
 }
 
 impl<'a> Elements<'a> {
-    /// The elements of a file's bytes, from the first element of a packed group on.
+    /// The elements in bytes of a file, starting at a whole packed group.
     pub(crate) fn of_file(bytes: &'a [u8], width: Width) -> Elements<'a> {
         match width {
             Width::Bytes(unit) => Elements::Bytes(bytes, unit),
@@ -68,13 +65,12 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The checksum of `count` elements that are contiguous, at positions from `first` on.
+    /// The checksum of `count` contiguous elements at positions from `first`.
     pub(crate) fn checksum(self, first: usize, count: usize) -> Checksum {
         self.spaced_checksum(0, first, vec![Spacing { count, distance: 1, stride: 1 }])
     }
 
-    /// The checksum of elements that are evenly spaced along some directions. The first one is the element `from` in
-    /// memory, at `position`.
+    /// The checksum of evenly spaced elements. The first one is element `from` in memory, at `position`.
     pub(crate) fn spaced_checksum(
         self,
         mut from: usize,
@@ -88,7 +84,7 @@ impl<'a> Elements<'a> {
             Elements::Bytes(_, 0) => return Checksum::default(),
             Elements::Bytes(bytes, unit) => (bytes, unit),
         };
-        // The parts of an element that are no longer than a word, and lie within one.
+        // Split each element into parts that never cross a word.
         let part = 1 << unit.trailing_zeros().min(3);
         let parts = unit / part;
         if parts > 1 {
@@ -108,16 +104,14 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// Numbers in memory that lie within a word each.
+/// Numbers in memory, each within one word.
 trait Numbers {
-    /// The bytes of one.
+    /// The bytes of a number.
     const WIDTH: usize;
-    /// How many are in a word.
     const IN_WORD: usize = 8 / Self::WIDTH;
 
     fn get(&self, index: usize) -> u64;
 
-    /// The word of the numbers from `index` on that are `stride` apart.
     fn word(&self, index: usize, stride: isize) -> u64 {
         (0..Self::IN_WORD).fold(0, |word, at| {
             let own = self.get(index.wrapping_add_signed(stride * at.cast_signed()));
@@ -125,12 +119,11 @@ trait Numbers {
         })
     }
 
-    /// The same word of contiguous numbers.
     fn contiguous_word(&self, index: usize) -> u64 {
         self.word(index, 1)
     }
 
-    /// The share of the number `index` in the sum, at `position`.
+    /// The contribution of number `index` to the sum, at `position`.
     fn share(&self, position: usize, index: usize) -> u128 {
         let shift = 8 * Self::WIDTH * (position % Self::IN_WORD);
         let mask = u64::MAX >> (64 - 8 * Self::WIDTH) << shift;
@@ -143,14 +136,13 @@ fn product(word: usize, bytes: u64) -> u128 {
     u128::from(weight(word)) * u128::from(bytes)
 }
 
-/// Contiguous numbers of so many bytes.
 struct Fixed<'a, const WIDTH: usize>(&'a [u8]);
 
 impl<const WIDTH: usize> Numbers for Fixed<'_, WIDTH> {
     const WIDTH: usize = WIDTH;
 
     fn get(&self, index: usize) -> u64 {
-        // Not through an array: a load of 8 bytes waits for the store of fewer.
+        // Not through an array: a load of 8 bytes would wait for shorter stores.
         let bytes = &self.0[index * WIDTH..][..WIDTH];
         bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
     }
@@ -162,7 +154,6 @@ impl<const WIDTH: usize> Numbers for Fixed<'_, WIDTH> {
     }
 }
 
-/// Packed elements.
 struct Codes<'a>(&'a [u8], Packing);
 
 impl Numbers for Codes<'_> {
@@ -173,7 +164,6 @@ impl Numbers for Codes<'_> {
     }
 }
 
-/// Sums numbers that are evenly spaced along some directions.
 fn sum<N: Numbers>(numbers: &N, from: usize, position: usize, spacings: Vec<Spacing>) -> u128 {
     let mut spacings = joined(spacings);
     if let [row, across, outer @ ..] = &spacings[..]
@@ -182,7 +172,7 @@ fn sum<N: Numbers>(numbers: &N, from: usize, position: usize, spacings: Vec<Spac
         return sum_short_rows(numbers, from, position, outer, (*across, *row));
     }
     let is_run = |inner: &Spacing| inner.distance == 1 && inner.count >= N::IN_WORD;
-    // A row of words if there is one, otherwise the longest row.
+    // Use a row of whole words as the inner loop if there is one, otherwise the longest row.
     let inner = match spacings.first() {
         Some(first) if is_run(first) => 0,
         _ => (0..spacings.len()).max_by_key(|at| spacings[*at].count).unwrap_or(0),
@@ -191,14 +181,14 @@ fn sum<N: Numbers>(numbers: &N, from: usize, position: usize, spacings: Vec<Spac
         true => Spacing { count: 1, distance: 1, stride: 1 },
         false => spacings.remove(inner),
     };
-    // Rows that lie side by side in memory are next to each other in the loops too.
+    // Rows that are neighbours in memory should be neighbours in the loops.
     if let Some(across) = spacings.iter().position(|spacing| spacing.stride == 1) {
         spacings.swap(0, across);
     }
     sum_rows(numbers, from, position, &spacings, inner)
 }
 
-/// Sorts directions, the one with the nearest positions first, and joins those that continue one another.
+/// Sorts loops by distance, nearest positions first, and joins loops that continue one another.
 fn joined(mut spacings: Vec<Spacing>) -> Vec<Spacing> {
     spacings.retain(|spacing| spacing.count != 1);
     spacings.sort_by_key(|spacing| spacing.distance);
@@ -214,16 +204,15 @@ fn joined(mut spacings: Vec<Spacing>) -> Vec<Spacing> {
     spacings
 }
 
-/// A row of fewer bytes is short.
+/// Rows of fewer bytes are short.
 const SHORT_BYTES: usize = 64;
 
-/// Whether rows are short and, one after another across them, at contiguous positions.
+/// Whether rows are short and together have contiguous positions.
 fn is_short<N: Numbers>(row: Spacing, across: Spacing) -> bool {
     let is_contiguous = row.distance == 1 && across.distance == row.count;
     is_contiguous && row.count * N::WIDTH < SHORT_BYTES
 }
 
-/// Sums short rows at contiguous positions.
 fn sum_short_rows<N: Numbers>(
     numbers: &N,
     from: usize,
@@ -249,10 +238,10 @@ fn sum_short_rows<N: Numbers>(
     words.into_sum()
 }
 
-/// The sum of numbers at contiguous positions, to which one after another is added.
+/// Sums numbers at contiguous positions, one at a time.
 struct Words {
     sum: u128,
-    /// Which word comes next, its bytes so far, and the bits where they begin and end.
+    /// The index of the current word, its bytes so far, and the bits at which they begin and end.
     index: usize,
     word: u64,
     begin: usize,
@@ -274,7 +263,6 @@ impl Words {
         }
     }
 
-    /// Adds the bytes of the next word.
     fn add(&mut self) {
         let mask = u64::MAX >> (64 - (self.end - self.begin)) << self.begin;
         self.sum = self.sum.wrapping_add(product(self.index, self.word ^ (PATTERN & mask)));
@@ -311,7 +299,7 @@ fn sum_rows<N: Numbers>(
     })
 }
 
-/// Which of the numbers of a contiguous row at `position` are whole words.
+/// The range of a contiguous row at `position` that forms whole words.
 fn whole_words<N: Numbers>(position: usize, count: usize) -> Range<usize> {
     let first = (position.wrapping_neg() % N::IN_WORD).min(count);
     first..first + (count - first) / N::IN_WORD * N::IN_WORD
@@ -338,7 +326,7 @@ fn sum_row<N: Numbers>(numbers: &N, from: usize, position: usize, row: Spacing) 
     shares(0..start).wrapping_add(words).wrapping_add(shares(end..count))
 }
 
-/// Sums rows that lie side by side in memory, `across`: reads as many words as a word has numbers, and transposes them.
+/// Sums rows that are neighbours in memory: loads a word from several rows each and transposes the words.
 fn sum_across<N: Numbers>(
     numbers: &N,
     from: usize,
@@ -376,12 +364,12 @@ fn sum_across<N: Numbers>(
     sum
 }
 
-/// Exchanges the numbers of words, as many words as each has numbers, with the words.
+/// Transposes a square of words by numbers.
 fn transpose<N: Numbers>(words: &mut [u64; 8]) {
     let bits = 8 * N::WIDTH;
     let mut far = N::IN_WORD / 2;
     while far > 0 {
-        // The lower half of each group of twice so many numbers.
+        // A mask of the lower half of each group of `2 * far` numbers.
         let half = u64::MAX >> (64 - bits * far);
         let mask =
             (0..N::IN_WORD / far / 2).fold(0, |mask, at| mask | half << (2 * bits * far * at));
@@ -423,7 +411,7 @@ mod tests {
         assert_ne!(checksum(&[0; 8], 4, 0), checksum(&[0; 12], 4, 0));
     }
 
-    /// Rows side by side in memory, rows one after another, and rows backwards, from any position on.
+    /// Rows side by side in memory, one after another, and backwards, from any position.
     #[test]
     fn spaced_elements_have_the_checksum_of_each_at_its_position() {
         const APART: usize = 30;

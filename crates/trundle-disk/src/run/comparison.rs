@@ -1,4 +1,4 @@
-//! Two tensors compared, of files in any formats and orders, within a given amount of memory.
+//! Compares two tensors of files in any formats and orders, within a memory limit.
 
 use std::io;
 use std::path::Path;
@@ -19,41 +19,40 @@ use crate::run::source::Source;
 use crate::run::{check_space, check_unchanged, sources_identity};
 use crate::store::Store;
 
-/// How two tensors differ.
+/// The difference of two tensors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// In their shapes or in the types of their elements, of which none is read then.
+    /// The shape or the element type differs; elements are not read.
     Headers,
-    /// In some of their elements.
+    /// Some elements differ.
     Elements {
-        /// How many.
+        /// The number of different elements.
         count: u64,
-        /// The index of the first of them, in row-major order.
+        /// The index of the first one in row-major order.
         index: Vec<usize>,
-        /// The type of both of the following.
+        /// The type of both `values`.
         element: StoredDType,
-        /// Its bytes in the one tensor and in the other; a packed element is one byte.
+        /// The element's bytes in the first and in the second tensor; a packed element is one byte.
         values: [Vec<u8>; 2],
     },
 }
 
-/// A tensor of a file that is compared.
 struct Side<'a, 'f> {
     source: &'a mut Source<'f>,
     tensor: usize,
 }
 
-/// Compares the tensor of each file that has the index: `None` if they are equal, bit for bit. Byte
-/// orders, bit orders, and which axis runs fastest make no difference. Neither is held in memory as a
-/// whole; one that cannot be read at any place is put into a temporary file first, where the other cannot
-/// either.
+/// Compares a tensor of each file bit for bit; `None` if they are equal.
+///
+/// Byte order, bit order and axis order are ignored. Neither tensor is loaded as a whole. If neither file allows
+/// positional reads, one tensor is copied to a temporary file first.
 ///
 /// # Errors
-/// [`Error`] if something cannot be read, a checksum of a file differs, a file changes meanwhile, or the
-/// memory is not enough for a single element.
+/// [`Error`] if a file cannot be read, fails its checksum or changes during the comparison, or the memory is not enough
+/// for a single element.
 ///
 /// # Panics
-/// If a file has no tensor of the index.
+/// If a file has no tensor with the given index.
 pub fn compare(
     sources: &mut [Source<'_>; 2],
     tensors: [usize; 2],
@@ -73,7 +72,7 @@ pub fn compare(
     let [first, second] = sources;
     let mut first = Side { source: first, tensor: tensors[0] };
     let mut second = Side { source: second, tensor: tensors[1] };
-    // One that can be read anywhere stays where it is.
+    // If one allows positional reads, it stays and the other is moved.
     let is_turned = second.in_place().is_none() && first.in_place().is_some();
     if is_turned {
         std::mem::swap(&mut first, &mut second);
@@ -90,7 +89,7 @@ pub fn compare(
     Ok(Some(Difference::Elements { count, index, element: written, values }))
 }
 
-/// What of `moved` differs from `still`, to whose place it is moved.
+/// Moves one tensor to the layout of the other and returns what differs.
 fn held_against(
     moved: &mut Side<'_, '_>,
     still: &mut Side<'_, '_>,
@@ -124,14 +123,14 @@ impl Side<'_, '_> {
         &self.source.file.headers()[self.tensor]
     }
 
-    /// Where its elements are, if they can be read anywhere and are no chunks.
+    /// The position of its data if the file allows positional reads and the tensor is not chunked.
     fn in_place(&self) -> Option<(&dyn Blob, u64)> {
         let Header { data_offset, chunk, .. } = self.header();
         let offset = data_offset.filter(|_| chunk.is_none())?;
         Some((self.source.file.blob()?, offset))
     }
 
-    /// Reads it once through where the file has a checksum, which reads of parts do not compare.
+    /// Reads the tensor once if the file has a checksum, because partial reads do not verify it.
     fn check(&mut self, observer: &dyn Observer) -> Result<(), Error> {
         if !self.source.file.has_crc32() {
             return Ok(());
@@ -145,7 +144,7 @@ impl Side<'_, '_> {
         Ok(self.source.file.copy_to(self.tensor, &mut io::sink(), &mut advance)?)
     }
 
-    /// It in a temporary file without a name, row-major.
+    /// Copies the tensor, row-major, to a temporary file without a name.
     fn laid_out(
         &mut self,
         options: &PlanOptions,
@@ -162,17 +161,15 @@ impl Side<'_, '_> {
     }
 }
 
-/// Where everything is that is written: nothing of it has a name.
+/// The store of temporary files, which have no names.
 fn store() -> RunFiles {
     RunFiles::new(std::env::temp_dir(), String::new())
 }
 
-/// Checks that the folder of temporary files has room for so many bytes.
 pub(crate) fn check_temporary(bytes: u64) -> Result<(), Error> {
     check_space(&std::env::temp_dir(), " (TMPDIR can name another folder)", bytes)
 }
 
-/// Carries out a job whose output is `target`.
 pub(crate) fn run(
     job: &Job,
     source: &mut Source<'_>,
@@ -185,10 +182,10 @@ pub(crate) fn run(
     Executor::new(context, Begin::Anew, checkpoint).run(std::slice::from_mut(source))
 }
 
-/// Observes a job that moves nothing for the user, and gives its main phase another name.
+/// An observer that renames the main phase of an internal job.
 pub(crate) struct Phases<'a> {
     pub(crate) observer: &'a dyn Observer,
-    /// The name of the phase that is called "moving" otherwise.
+    /// The new name of the phase "moving".
     pub(crate) moving: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What every part of a run has to know.
+//! The parameters of a run.
 
 use std::io;
 use std::path::Path;
@@ -11,37 +11,33 @@ use crate::recovery::key_of_pass;
 use crate::run::options::{Observer, RunOptions};
 use crate::store::Store;
 
-/// A job with its files, and how it is run. None of it changes.
+/// A job with its files and options, constant during a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) job: &'a Job,
-    /// What messages call the output.
+    /// The name of the output in messages.
     pub(crate) path: &'a Path,
-    /// What becomes the output.
     pub(crate) target: &'a dyn Blob,
-    /// Where everything else is that it writes.
     pub(crate) store: &'a dyn Store,
-    /// What messages call that; `None` for the system's folder of temporary files, where nothing has
-    /// a name.
+    /// The folder in messages; `None` for the system's temporary folder, in which files have no names.
     pub(crate) folder: Option<&'a Path>,
     pub(crate) options: RunOptions,
     pub(crate) observer: &'a dyn Observer,
 }
 
 impl Context<'_> {
-    /// What a pass writes for the next one, to be found again where the context has a folder.
+    /// Opens the intermediate of a pass, with a name if the context has a folder.
     pub(crate) fn of_pass(&self, pass: usize, begin: Begin) -> Result<Box<dyn Blob>, Error> {
         let Some(folder) = self.folder else { return self.unnamed() };
         let opened = self.store.open(&key_of_pass(pass), begin);
         opened.map_err(|problem| Error::file(folder, problem))
     }
 
-    /// The same for this run alone.
     pub(crate) fn unnamed(&self) -> Result<Box<dyn Blob>, Error> {
         self.store.unnamed().map_err(|error| self.writing_intermediate(error))
     }
 
-    /// That what becomes the output cannot be written: that of a stream is a temporary file.
+    /// Converts an error of writing the output; a stream is first written to a temporary file.
     pub(crate) fn writing(&self, error: io::Error) -> Error {
         match self.folder {
             Some(_) => writing(self.path)(error),
@@ -49,12 +45,10 @@ impl Context<'_> {
         }
     }
 
-    /// That an intermediate file cannot be written.
     pub(crate) fn writing_intermediate(&self, error: io::Error) -> Error {
         temporary(self.folder)(error)
     }
 
-    /// That so many bytes of memory cannot be had.
     pub(crate) fn no_memory(&self, bytes: usize) -> Error {
         Error::file(self.path, trundle_formats::Problem::NoMemory { bytes })
     }

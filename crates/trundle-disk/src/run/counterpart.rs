@@ -1,8 +1,7 @@
-//! A tensor as a file in which another one is written: nothing is, but what would be written is held
-//! against what stands there.
+//! A pseudo-file that compares instead of storing: written bytes are compared with an existing tensor.
 //!
-//! So two tensors are compared by a job that moves one of them to where the other stands, whatever the
-//! orders of both, in as many passes and tiles as the memory makes them.
+//! Two tensors are compared by a job that moves one of them to the layout of the other, in as many passes and tiles as
+//! the memory requires.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -11,48 +10,41 @@ use trundle::{Packing, Shape, Width};
 use trundle_formats::lock;
 use trundle_formats::{Blob, Order, StoredDType};
 
-/// What is read at once, by each thread that writes.
 const PART_BYTES: usize = 64 << 10;
 
-/// A tensor that stands somewhere, as that to which a job writes another one of its shape: whole elements,
-/// each once, contiguous and in the same order.
+/// An existing tensor as the destination of a job that writes a tensor of the same shape: whole elements, each once,
+/// contiguous and in the same order.
 #[derive(Debug)]
 pub(crate) struct Counterpart<'a> {
     blob: &'a dyn Blob,
-    /// Where its data begins, in bytes.
+    /// The start of its data, in bytes.
     offset: u64,
     element: &'a StoredDType,
-    /// The type of the elements that are written, which is alike.
+    /// The type of the written elements, which must be compatible.
     written: &'a StoredDType,
     shape: &'a Shape,
     order: Order,
     found: Mutex<Found>,
-    /// Why it cannot be read: whoever writes knows only that writing failed.
+    /// The first error of reading it; the writer only learns that the write failed.
     fault: Mutex<Option<io::Error>>,
 }
 
-/// What differs of it.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// How many elements.
     pub(crate) count: u64,
-    /// The one with the least index.
     pub(crate) first: Option<First>,
 }
 
-/// An element that differs.
 #[derive(Debug)]
 pub(crate) struct First {
-    /// How many elements come before it in row-major order.
+    /// Its position in row-major order.
     pub(crate) place: usize,
-    /// Its bytes as they would be written, and as they stand there, both as of the type that is written; a
-    /// packed element is one byte.
+    /// Its bytes as written and as stored, both in the written type; a packed element is one byte.
     pub(crate) values: [Vec<u8>; 2],
 }
 
 impl<'a> Counterpart<'a> {
-    /// The tensor of `element` and `shape` whose data begins at `offset` of `blob`, as a file of elements
-    /// of `written`.
+    /// Makes the destination for elements of `written`, over the tensor whose data begins at `offset` of `blob`.
     pub(crate) fn new(
         (blob, offset): (&'a dyn Blob, u64),
         element: &'a StoredDType,
@@ -64,7 +56,7 @@ impl<'a> Counterpart<'a> {
         Counterpart { blob, offset, element, written, shape, order, found, fault }
     }
 
-    /// What differs, or why it could not be read.
+    /// Returns the differences, or the error of reading the tensor.
     pub(crate) fn into_found(self) -> io::Result<Found> {
         match self.fault.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(fault) => Err(fault),
@@ -72,7 +64,7 @@ impl<'a> Counterpart<'a> {
         }
     }
 
-    /// The bytes from `at` on, as a file of the type that is written would have them.
+    /// Reads bytes from `at` in the representation of the written type.
     fn read(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
         match (self.element.width(), self.written.width()) {
             (Width::SubByte(own), Width::SubByte(written)) if own != written => {
@@ -86,7 +78,6 @@ impl<'a> Counterpart<'a> {
         }
     }
 
-    /// The same of elements that are packed otherwise.
     fn repacked(
         &self,
         own: Packing,
@@ -105,8 +96,7 @@ impl<'a> Counterpart<'a> {
         Ok(())
     }
 
-    /// The first of the elements in so many bytes from `at` on, with which they begin, and how many are
-    /// whole there.
+    /// Returns the first element of the bytes at `at`, and the number of whole elements in them.
     fn elements(&self, bytes: usize, at: u64) -> (usize, usize) {
         let at = usize::try_from(at).unwrap_or(usize::MAX);
         let (first, count) = match self.written.width() {
@@ -118,7 +108,7 @@ impl<'a> Counterpart<'a> {
         (first, count.min(self.shape.elements().saturating_sub(first)))
     }
 
-    /// Counts what differs between bytes that would be written at `at` and those that stand there.
+    /// Compares bytes written at `at` with the stored ones, and records the differences.
     fn note(&self, written: &[u8], own: &[u8], at: u64) {
         let (begin, count) = self.elements(written.len(), at);
         let value = |bytes: &[u8], index: usize| match self.written.width() {
@@ -132,7 +122,7 @@ impl<'a> Counterpart<'a> {
             Width::SubByte(packing) => packing.get(written, *index) != packing.get(own, *index),
         };
         let (mut different, mut least) = (0, None);
-        // Along the fastest axis the first one has the least index, be that the first axis or the last.
+        // Along the fastest axis, the first difference has the smallest index in both orders.
         let line = match self.order {
             Order::RowMajor => usize::MAX,
             Order::ColumnMajor => self.shape.first().copied().unwrap_or(1).max(1),
@@ -156,7 +146,7 @@ impl<'a> Counterpart<'a> {
         }
     }
 
-    /// How many elements come before one in row-major order, if so many do where it stands.
+    /// Converts a stored position to a row-major position.
     fn place(&self, element: usize) -> usize {
         if self.order == Order::RowMajor {
             return element;
@@ -176,8 +166,7 @@ impl Blob for Counterpart<'_> {
         Ok(self.written.width().bytes(self.shape.elements() * self.written.width().units()) as u64)
     }
 
-    /// Elements that share bytes with those that are written are as they stand there, and so do not
-    /// differ.
+    /// Returns the stored elements, so that elements in partly written bytes do not differ.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.read(buffer, offset).inspect_err(|error| {
             lock(&self.fault).get_or_insert(copy_of(error));
@@ -213,7 +202,6 @@ impl Blob for Counterpart<'_> {
     }
 }
 
-/// The same error once more.
 fn copy_of(error: &io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(code) => io::Error::from_raw_os_error(code),
@@ -303,7 +291,7 @@ mod tests {
         }) {
             let packed = |element: &StoredDType, codes: &[u8]| {
                 let packing = element.width().packing().unwrap();
-                // Bits that belong to no element are of no account.
+                // Padding bits are ignored.
                 let mut bytes = vec![0xff; packing.bytes(11)];
                 codes.iter().enumerate().for_each(|(at, code)| packing.set(&mut bytes, at, *code));
                 bytes

@@ -1,4 +1,4 @@
-//! Chunks on their way from one store to another as they are encoded.
+//! Copies encoded chunks from one store to another.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -13,8 +13,7 @@ use crate::run::source::SourceFile;
 use crate::run::together::together;
 
 impl Executor<'_> {
-    /// Copies some chunks of a tensor of which each is one of its source, or all, by several threads. What has
-    /// no file there has none here.
+    /// Copies encoded chunks of a tensor (default: all) with several threads. Chunks that were never written stay so.
     pub(super) fn copy_encoded(
         &self,
         tensor: usize,
@@ -34,11 +33,11 @@ impl Executor<'_> {
         let to = job.skeleton.data_offsets()[tensor];
         let (count, bytes) = (chunks.count(), of.out_bytes());
         let some = some.unwrap_or(0..count);
-        // An equal share for each; together they are all.
+        // The progress of each chunk is an equal share of the tensor's bytes.
         let share = |number: usize| (u128::from(bytes) * number as u128 / count as u128) as u64;
         let bytes = |chunks: Range<usize>| share(chunks.end) - share(chunks.start);
         observer.phase("copying", if count == 0 { 0 } else { bytes(some.clone()) });
-        // On its way to or from a bucket each is in memory.
+        // Chunks that are copied from or to a bucket pass through memory.
         let at_once = job.skeleton.chunked().get(tensor).map_or(0, ChunkedTensor::bytes_at_once);
         let most = job.rates.storage.in_flight.min(some.len()).min(job.budget / at_once.max(1));
         let threads = most.max(1);

@@ -1,4 +1,4 @@
-//! A job on its way: one task group after another, and while one batch is read another is written.
+//! Runs a job: executes task groups in order, overlapping the reads of one batch with the writes of another.
 
 use std::io;
 use std::ops::Range;
@@ -23,34 +23,31 @@ use crate::run::ring::Ring;
 use crate::run::source::{Source, SourceFile};
 use crate::run::transfer::{Data, Fault, Transfer, requests};
 
-/// Files of fewer bytes may stay in the system's cache, where whoever needs them next finds them.
+/// Files smaller than this are left in the page cache.
 pub(crate) const LARGE_BYTES: u64 = 256 << 20;
 
-/// A job on its way.
 pub(crate) struct Executor<'a> {
     pub(super) context: Context<'a>,
     begin: Begin,
     checkpoint: Checkpoint<'a>,
-    /// What the passes of the current tensor have written for each other.
+    /// The intermediates of the current tensor, by pass.
     pub(super) intermediates: Vec<Box<dyn Blob>>,
-    /// The checksum of what the current group read of each tensor, if checksums are asked for.
+    /// For each tensor, the checksum of the current group's source, if checksums are needed.
     pub(super) checksums: Vec<Checksum>,
     move_seconds: f64,
-    /// The bytes that are done of the phase, each counted as often as it is handled.
+    /// The bytes processed in this phase, counted once for each time they are handled.
     done: AtomicU64,
-    /// How often the phase handles each byte.
+    /// The number of times that the phase handles each byte.
     handled: u64,
 }
 
-/// A task group on its way.
 #[derive(Clone, Copy)]
 pub(super) struct GroupRun<'g> {
     index: usize,
     pub(super) group: &'g TaskGroup,
-    /// The tasks of each batch.
     pub(super) batches: &'g [Range<usize>],
     sources: &'g [SourceFile<'g>],
-    /// For each input of the job what it was unpacked to, if it was.
+    /// For each input of the job, the file to which it was unpacked, if any.
     unpacked: &'g [Option<Box<dyn Blob>>],
 }
 
@@ -73,18 +70,17 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// The seconds that moving in memory took.
+    /// The seconds of moves in memory.
     pub(crate) fn into_move_seconds(self) -> f64 {
         self.move_seconds
     }
 
-    /// Begins a phase of so many bytes, each of which is handled so many times.
     pub(super) fn begin_phase(&mut self, name: &str, bytes: u64, handled: u64) {
         (self.done, self.handled) = (AtomicU64::new(0), handled);
         self.context.observer.phase(name, bytes);
     }
 
-    /// So many more bytes of the phase have been handled once.
+    /// Reports that `bytes` more bytes were handled once.
     pub(super) fn advance(&self, bytes: u64) {
         let before = self.done.fetch_add(bytes, Ordering::Relaxed);
         self.context.observer.advance((before + bytes) / self.handled - before / self.handled);
@@ -99,12 +95,12 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Whether the files stay if the run ends early.
+    /// Sets whether the files remain if the run ends early.
     pub(crate) fn keep(&mut self, kept: bool) {
         self.checkpoint.keep(kept);
     }
 
-    /// Does all groups, and writes what the output has beside its data.
+    /// Runs all groups, and writes the output's header and everything else except the data.
     pub(crate) fn run(&mut self, sources: &mut [Source<'_>]) -> Result<(), Error> {
         let Context { job, target, options, .. } = self.context;
         let unpacked = self.unpacked(sources)?;
@@ -121,8 +117,8 @@ impl<'a> Executor<'a> {
                 continue;
             }
             let (pass, passes) = group.pass;
-            // The intermediate files of a tensor that an earlier run was done with are gone. So there
-            // is nothing to hold its output against, and it is moved once more.
+            // The intermediates of a tensor that an earlier run completed are gone. To verify its output, its passes
+            // are repeated.
             let is_again = passes > 1 && earlier.groups > index + (passes - 1 - pass);
             let batches = &group.batches(job);
             let done = match earlier.groups {
@@ -153,9 +149,8 @@ impl<'a> Executor<'a> {
         self.finish()
     }
 
-    /// Does a part of a group, for which all that it reads is there, and whose output has begun: some of its
-    /// tiles, or of its chunks where these are copied as they are encoded. What the files have as checksums is
-    /// held against them if that `is_asked`.
+    /// Runs a part of a group whose inputs are complete and whose output exists: some tiles, or some encoded chunks. If
+    /// `is_asked`, verifies the checksums that the source files have.
     pub(crate) fn run_part(
         &mut self,
         sources: &mut [Source<'_>],
@@ -181,15 +176,13 @@ impl<'a> Executor<'a> {
         self.run_group(run, 0)
     }
 
-    /// Waits until what passes have written for each other would survive a power failure.
     pub(crate) fn sync_intermediates(&self) -> Result<(), Error> {
         let synced = self.intermediates.iter().try_for_each(|file| file.sync());
         synced.map_err(|error| self.context.writing_intermediate(error))
     }
 
-    /// The data of tensors that can only be read from front to back, each in a file of its own. Of
-    /// others it is read once through where the file has checksums, which reads of parts do not
-    /// check.
+    /// Unpacks tensors that can only be read sequentially, each into a temporary file. Other tensors are read once if
+    /// the file has checksums, because partial reads do not verify them.
     fn unpacked(&self, sources: &mut [Source<'_>]) -> Result<Vec<Option<Box<dyn Blob>>>, Error> {
         let Context { job, observer, .. } = self.context;
         let read = job.inputs_read();
@@ -222,9 +215,8 @@ impl<'a> Executor<'a> {
         Ok(unpacked)
     }
 
-    /// The files that the pass of a group reads and writes between passes. They are there already
-    /// where the group before or an earlier run made them; the one that is written, where a part of
-    /// the group `is_begun`. A pass that is done `again` has one of its own.
+    /// Opens the intermediates that a group reads and writes. Intermediates of earlier passes exist already; so does
+    /// the one to be written if `is_begun`. A pass that runs `again` writes an unnamed one.
     fn open_intermediates(
         &mut self,
         group: &TaskGroup,
@@ -251,7 +243,7 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// Moves the batches of a group but the first `done`, which an earlier run has written.
+    /// Moves the batches of a group, except for the first `done`, which an earlier run has written.
     fn run_group(&mut self, run: GroupRun<'_>, done: usize) -> Result<(), Error> {
         let Context { job, options, .. } = self.context;
         let GroupRun { group, batches, .. } = run;
@@ -266,7 +258,7 @@ impl<'a> Executor<'a> {
                 1 => "moving".to_owned(),
                 _ => format!("pass {} of {passes}", pass + 1),
             };
-            // Each byte is summed and written.
+            // With `verify`, each byte is summed and written.
             let handled = if options.verify { 2 } else { 1 };
             self.begin_phase(&name, group.written_bytes(0..group.tasks.len(), job), handled);
             self.advance(handled * group.written_bytes(0..batches[done].start, job));
@@ -275,7 +267,6 @@ impl<'a> Executor<'a> {
         if options.verify { self.compare(group) } else { Ok(()) }
     }
 
-    /// Whether a group writes what it reads, byte for byte.
     fn is_copied(&self, group: &TaskGroup) -> bool {
         group.tasks.iter().all(|task| self.context.job.tensors[task.tensor].movement.is_copy())
     }
@@ -318,8 +309,8 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Reads the arriving and writes the leaving batch in one buffer, while a third is moved in
-    /// another; gives the seconds that moving took.
+    /// Reads the arriving and writes the leaving batch in one buffer, while a third batch is moved in another one.
+    /// Returns the seconds of the move.
     fn transfer_and_move(
         &self,
         (arriving, leaving): (Option<&Batch<'_>>, Option<&Batch<'_>>),
@@ -330,7 +321,7 @@ impl<'a> Executor<'a> {
         let Some((batch, other)) = moving else {
             return self.transfer(arriving, leaving, buffer, run).map(|()| 0.0);
         };
-        // Where nothing is read or written meanwhile, no second thread is needed.
+        // Without reads and writes, no second thread is needed.
         if arriving.is_none() && leaving.is_none() {
             return self.move_elements(other, batch);
         }
@@ -341,7 +332,7 @@ impl<'a> Executor<'a> {
             let done = transfer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             Some(done.and(moved))
         });
-        // Where no thread can be had, one is done after the other.
+        // If no thread can be started, do both in sequence.
         both.unwrap_or_else(|| {
             self.transfer(arriving, leaving, buffer, run)?;
             self.move_elements(other, batch)
@@ -395,7 +386,7 @@ impl<'a> Executor<'a> {
         })
     }
 
-    /// Where a group reads something for a tensor, as bytes.
+    /// The bytes that a group reads for a tensor.
     fn source_of<'f>(
         &'f self,
         run: GroupRun<'f>,
@@ -423,7 +414,7 @@ impl<'a> Executor<'a> {
         Ok(Data { offset, source: Some(tensor.file), ..own(blob) })
     }
 
-    /// Where a group writes a tensor: the file, and the offset of the data.
+    /// The blob and the data offset to which a group writes a tensor.
     pub(super) fn target_of(&self, group: &TaskGroup, tensor: usize) -> (&dyn Blob, u64) {
         let (pass, passes) = group.pass;
         match pass + 1 == passes {
@@ -432,7 +423,7 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Moves what was read to where it is written from; gives the seconds that it took.
+    /// Moves the source of a batch to its output; returns the seconds.
     fn move_elements(&self, buffer: &mut Buffer, batch: &mut Batch<'_>) -> Result<f64, Error> {
         buffer.swap_bytes(batch);
         if self.context.options.verify {
@@ -444,7 +435,6 @@ impl<'a> Executor<'a> {
         Ok(start.elapsed().as_secs_f64())
     }
 
-    /// Counts a batch of a group that has been written.
     fn count(&mut self, group: usize, written: Option<Batch<'_>>) -> Result<(), Error> {
         let Some(batch) = written else { return Ok(()) };
         self.checkpoint.reached(Progress { groups: group, batches: batch.index + 1 });
@@ -452,7 +442,7 @@ impl<'a> Executor<'a> {
         self.note(false)
     }
 
-    /// Notes how far the run is, if it is time or has to be `now`.
+    /// Notes the progress in the journal if the interval has passed, or if `now`.
     fn note(&mut self, now: bool) -> Result<(), Error> {
         if !self.checkpoint.is_due(now) {
             return Ok(());
@@ -467,7 +457,7 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// Writes what the output has beside its data.
+    /// Writes the output's header and everything else except the data.
     pub(crate) fn finish(&self) -> Result<(), Error> {
         let Context { job, path, target, .. } = self.context;
         let checksums = self.output_checksums()?;

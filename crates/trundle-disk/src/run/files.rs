@@ -1,4 +1,4 @@
-//! The files that a run has beside its output.
+//! The temporary files of a run.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,8 +10,7 @@ use trundle_formats::{Begin, Blob, Problem, TemporaryFile};
 
 use crate::store::Store;
 
-/// Temporary files in a folder, where a later run of the same tag finds them again; their keys are the
-/// endings of their names.
+/// Temporary files in a folder, which a later run with the same tag finds again. Keys are file extensions.
 #[derive(Debug)]
 pub(crate) struct RunFiles {
     folder: PathBuf,
@@ -19,7 +18,6 @@ pub(crate) struct RunFiles {
     open: Mutex<Open>,
 }
 
-/// Those that are open, and whether they are kept.
 #[derive(Debug, Default)]
 struct Open {
     files: BTreeMap<String, TemporaryFile>,

@@ -1,5 +1,5 @@
-//! A store in memory that does to a run what disks do: it gives less at once than was asked for, has
-//! no more room, and loses what was not synced when the power fails.
+//! A store in memory that simulates faults: short reads and writes, full disks, and power failures that lose unsynced
+//! data.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,15 +10,15 @@ use trundle_formats::{Begin, Blob, Problem};
 
 use crate::store::Store;
 
-/// What goes wrong, and when: after so many operations.
+/// The faults to simulate; the counters are the operations left until a fault.
 #[derive(Debug)]
 pub(crate) struct Faults {
-    /// No more bytes than this are read or written at once.
+    /// The most bytes of a single read or write.
     pub(crate) at_once: usize,
     pub(crate) reads: AtomicUsize,
-    /// Everything that changes something counts: writes, lengths, syncs.
+    /// Changes: writes, resizes and syncs.
     pub(crate) changes: AtomicUsize,
-    /// The keys of the values that were synced, one after another.
+    /// The keys of the values that were synced, in order.
     pub(crate) synced: Mutex<Vec<String>>,
 }
 
@@ -34,7 +34,6 @@ fn counted(left: &AtomicUsize, kind: io::ErrorKind) -> io::Result<()> {
     counted.map(drop).map_err(|_| kind.into())
 }
 
-/// A value, with what of it is safe.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memory {
     key: String,
@@ -92,7 +91,6 @@ impl Blob for Memory {
     }
 }
 
-/// Such values by their keys.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryStore {
     pub(crate) faults: Arc<Faults>,
@@ -104,7 +102,7 @@ impl MemoryStore {
         MemoryStore { faults: Arc::new(faults), ..MemoryStore::default() }
     }
 
-    /// What is there after the power failed, from now on without faults.
+    /// Returns the store after a power failure, without further faults.
     pub(crate) fn after_power_failed(&self) -> MemoryStore {
         let after = MemoryStore::default();
         for (key, value) in &*self.values.lock().unwrap() {

@@ -1,4 +1,4 @@
-//! Carrying out a job, from its source to the place of its output.
+//! Runs jobs, from their sources to the finished output.
 
 mod batches;
 mod buffer;
@@ -49,18 +49,17 @@ pub use options::{Observer, Outcome, RunOptions};
 pub use sample::{Sample, Steps};
 pub use source::Source;
 
-/// An output of fewer bytes is not worth going on with. In the tests of this crate all are.
+/// The least bytes of a resumable output; 1 in unit tests.
 const RESUMABLE_BYTES: u64 = if cfg!(test) { 1 } else { LARGE_BYTES / 4 };
 
 impl Job {
-    /// Moves the tensors of `sources`, for which the job was made, to a new file at `path`, or to
-    /// stdout for `-`. The output appears whole or not at all.
+    /// Moves the tensors of `sources`, for which the job was planned, to a new file at `path`, or to stdout for `-`.
+    /// The output appears whole or not at all.
     ///
     /// # Errors
-    /// [`Error`] if something cannot be read or written, the disk has no room, a source changes
-    /// meanwhile, the result is not what was read, or another process writes the same output.
-    /// What a later run could go on with is left only if the problem is one of reading or writing.
-    /// A whole result that cannot have its name is left under another, which the error tells.
+    /// [`Error`] if a file cannot be read or written, the disk is full, a source changes during the run, verification
+    /// fails, or another process writes the same output. After an error of reading or writing, the files for a resume
+    /// remain. If a complete output cannot be renamed, it remains under another name, which is in the error.
     pub fn run(
         self,
         sources: &mut [Source<'_>],
@@ -72,8 +71,8 @@ impl Job {
         Finished::finish(vec![finished], observer)
     }
 
-    /// [`Job::run`] without the last step: the output is whole, and appears when it is
-    /// [finished](Finished::finish). Until then another run can resume it, if it is resumable.
+    /// Like [`Job::run`], but without the last step: the output is complete, and appears when it is
+    /// [finished](Finished::finish). Until then, another run can resume it if it is resumable.
     ///
     /// # Errors
     /// As [`Job::run`].
@@ -91,7 +90,6 @@ impl Job {
         asked.prepare_in(&folder, sources, path, options, observer)
     }
 
-    /// The same of an output in a folder.
     fn prepare_in(
         self,
         folder: &Path,
@@ -123,7 +121,7 @@ impl Job {
         if let Some((opening, progress)) = &found {
             check_files(&job, folder, &tag, opening, *progress)?;
         } else {
-            // What a stream says of itself need not be so: it is read first.
+            // The size in the header of a stream is not trusted before the data was read.
             if identity.is_some() {
                 check_space(folder, "", job.space())?;
             }
@@ -154,7 +152,7 @@ impl Job {
             observer.resumable(true);
         }
         let done = executor.run(sources).and_then(|()| {
-            // Until here all can be resumed.
+            // Everything before this point can be resumed.
             target.sync().map_err(writing(path))?;
             check_unchanged(sources, identity.as_deref())
         });
@@ -167,7 +165,7 @@ impl Job {
         }
         let move_seconds = executor.into_move_seconds();
         done?;
-        // One that was stopped right after its last pass had not removed what that read.
+        // A run that was stopped right after its last pass has not removed its intermediates.
         if resumed {
             remove_intermediates(folder, &tag);
             forget(folder, &output_tag, is_check);
@@ -176,7 +174,7 @@ impl Job {
         Ok(Finished { output, store, outcome, is_in_place })
     }
 
-    /// To something that is written from front to back: by way of a file without a name.
+    /// Runs a job whose output is a stream: writes an unnamed file first.
     fn run_to_stream(
         self,
         sources: &mut [Source<'_>],
@@ -185,7 +183,7 @@ impl Job {
         observer: &dyn Observer,
     ) -> Result<Finished, Error> {
         if self.format.is_folder() {
-            // Which says that it cannot be one.
+            // Returns the error that a store cannot be a stream.
             Output::check_as(self.format, path, options.overwrite)?;
         }
         let mut output = Output::create(path, options.overwrite)?;
@@ -205,52 +203,49 @@ impl Job {
         Ok(Finished { output, store, outcome, is_in_place: false })
     }
 
-    /// The bytes of all that it writes and keeps until the end.
     fn space(&self) -> u64 {
-        // How much chunks become when they are packed, nobody knows.
+        // The encoded size of chunks is not known.
         let output = if self.format.is_folder() { 0 } else { self.skeleton.bytes() };
         output + self.cost().temporary_bytes
     }
 
-    /// Whether it takes long enough, and reads nothing that has to be unpacked first.
+    /// Whether the output is large enough, and no input needs unpacking.
     fn is_resumable(&self) -> bool {
         let in_place = self.tensors_read().all(|tensor| tensor.header.data_offset.is_some());
         in_place && !self.format.is_folder() && self.skeleton.bytes() >= RESUMABLE_BYTES
     }
 }
 
-/// A job whose output is whole, and has not appeared yet.
+/// A job whose output is complete but does not have its name yet.
 #[derive(Debug)]
 pub struct Finished {
     output: Output,
-    /// With the journal, which stays as long as the output has no name of its own.
+    /// The store with the journal, which remains until the output is renamed.
     store: RunFiles,
     outcome: Outcome,
-    /// Whether the output replaces a source.
     is_in_place: bool,
 }
 
 impl Finished {
-    /// Gives each output its name, and returns what all of them came to.
+    /// Renames each output to its final name, and returns the joint outcome.
     ///
-    /// A signal that comes after this has begun is too late. A kill or a power failure can come between
-    /// any two steps, and a later run with [`RunOptions::resume`] must never move twice what was moved
-    /// in place. So the order of the steps is:
+    /// Signals that arrive after the beginning have no effect. A kill or a power failure can come between any two
+    /// steps, and a later run with [`RunOptions::resume`] must never move data in place twice. So the order of the
+    /// steps is:
     ///
-    /// 1. All outputs are synced, so that no step after this takes long. A kill leaves the journals, and
-    ///    all sources are as they were: a later run resumes every output.
-    /// 2. For one output after the other, the journal is removed, then the output renamed. Those that
-    ///    replace a source come last. A kill before the first of these leaves all sources as they were:
-    ///    a later run resumes the outputs that have a journal and makes the others anew.
-    /// 3. An output that replaces a source has no journal when it is renamed. If a kill comes between the
-    ///    removal of its journal and the end of the process, a later run cannot know whether the source
-    ///    was moved, and [refuses](Problem::MaybeDone). So a journal that is there says that its
-    ///    output was not renamed, and the source can be read again. If a power failure undoes the
-    ///    removal, but not the renaming, the source is not the one that the journal names, and the later
-    ///    run refuses too.
+    /// 1. All outputs are synced, so that no later step takes long. A kill leaves the journals and unchanged sources: a
+    ///    later run resumes every output.
+    /// 2. For each output, the journal is removed, then the output is renamed. Outputs that replace a source come last.
+    ///    A kill before the first of them leaves all sources unchanged: a later run resumes the outputs that have a
+    ///    journal, and makes the others again.
+    /// 3. An output that replaces a source has no journal when it is renamed. If a kill comes between the removal of
+    ///    its journal and the end of the process, a later run cannot know whether the source was moved, and
+    ///    [refuses](Problem::MaybeDone). So an existing journal proves that its output was not renamed, and the source
+    ///    can be read again. If a power failure undoes the removal, but not the renaming, the source does not match the
+    ///    journal, and the later run refuses too.
     ///
     /// # Errors
-    /// [`Error`] if an output cannot have its name. It is left under another then, which the error tells.
+    /// [`Error`] if an output cannot be renamed. It remains under another name, which is in the error.
     pub fn finish(mut all: Vec<Finished>, observer: &dyn Observer) -> Result<Outcome, Error> {
         all.iter_mut().try_for_each(|each| each.output.sync())?;
         begin_finishing().map_err(|source| {
@@ -272,7 +267,7 @@ impl Finished {
     }
 }
 
-/// What identifies the sources; `None` if one is no file, which another run would not find again.
+/// Identifies the sources; `None` if another run could not find one again, such as a stream.
 fn sources_identity(sources: &[Source<'_>]) -> Result<Option<Vec<SourceIdentity>>, Error> {
     let mut identities = Vec::with_capacity(sources.len());
     for Source { file, path } in sources {
@@ -285,7 +280,6 @@ fn sources_identity(sources: &[Source<'_>]) -> Result<Option<Vec<SourceIdentity>
     Ok(Some(identities))
 }
 
-/// Checks that the sources are what they were.
 fn check_unchanged(sources: &[Source<'_>], before: Option<&[SourceIdentity]>) -> Result<(), Error> {
     for (Source { file, path }, before) in sources.iter().zip(before.unwrap_or_default()) {
         let Some(blob) = file.blob() else { continue };
@@ -297,7 +291,7 @@ fn check_unchanged(sources: &[Source<'_>], before: Option<&[SourceIdentity]>) ->
     Ok(())
 }
 
-/// Checks that the disk of `folder`, to which messages add `what`, has room for so many bytes.
+/// Checks that the disk of `folder` has enough space. Messages append `what` to the folder.
 fn check_space(folder: &Path, what: &str, needed: u64) -> Result<(), Error> {
     #[cfg(unix)]
     if let Ok(found) = rustix::fs::statvfs(folder) {

@@ -1,5 +1,5 @@
-//! A job that is done as numbered tasks, by any processes that see its files, in any order within a stage.
-//! A task that is done twice, or twice at once, or ends early and is done again, changes nothing.
+//! Runs a job as numbered tasks, in any processes that can access its files, in any order within a stage. Tasks can be
+//! repeated, even concurrently, and after an early end, without changing the result.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,17 +27,16 @@ use crate::run::source::Source;
 use crate::run::{check_space, check_unchanged, sources_identity};
 use crate::store::Store;
 
-/// What a process has to know to do a task of a job that it has decided again.
+/// A plan of numbered tasks. Other processes use it to plan the same job again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskPlan {
     opening: Opening,
     tag: String,
-    /// What tells the output, once it is at its place, from any other.
+    /// Identifies the output at its final name.
     output: Option<String>,
     overwrite: bool,
-    /// Whether what a task writes is read back and compared.
     verify: bool,
-    /// How many threads decode and encode chunks in each process, for which there is memory.
+    /// The decoding and encoding threads per process, for which there is memory.
     decoders: Option<usize>,
     encoders: Option<usize>,
     task_bytes: u64,
@@ -45,54 +44,53 @@ pub struct TaskPlan {
 }
 
 impl TaskPlan {
-    /// The tasks, by stages.
+    /// The stages of tasks.
     pub fn stages(&self) -> &[Stage] {
         &self.stages
     }
 
-    /// How many tasks there are.
+    /// The number of tasks.
     pub fn tasks(&self) -> usize {
         self.stages.iter().map(|stage| stage.tasks).sum()
     }
 
-    /// The folder in which the tasks have what they share, of an output at `path`: it is gone when they are
-    /// finished.
+    /// The folder of the tasks' shared files, for an output at `path`. It is removed when the tasks are finished.
     pub fn folder(&self, path: &Path) -> PathBuf {
         SharedOutput::work_folder(path, &self.tag)
     }
 
-    /// Whether tasks read back what they write.
+    /// Whether tasks read their output back.
     pub fn verifies(&self) -> bool {
         self.verify
     }
 
-    /// Removes the output at `path` that was begun, and all that was done for it, unless it is finished.
+    /// Removes an unfinished output at `path` and its shared files.
     ///
     /// # Errors
-    /// [`Error`] if a task is being done.
+    /// [`Error`] if a task is running.
     pub fn discard(&self, path: &Path) -> Result<(), Error> {
         Ok(SharedOutput::discard(path, &self.tag)?)
     }
 
-    /// The storage that the job was decided for, which need not be measured again.
+    /// The storage for which the job was planned, which need not be measured again.
     pub fn storage(&self) -> Storage {
         self.opening.rates.storage
     }
 }
 
-/// How the tasks of a job are done.
+/// The options of tasks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TaskOptions {
-    /// Whether an output that exists is replaced.
+    /// Whether to replace an existing output.
     pub overwrite: bool,
-    /// Whether each task reads back what it wrote and compares it with what it read. Then all chunks are decoded,
-    /// also those that could be copied as they are.
+    /// Whether each task reads its output back and compares it with its input. All chunks are decoded then, even if
+    /// they could be copied.
     pub verify: bool,
-    /// About how many bytes each task writes; `None` for as many as are usual.
+    /// About how many bytes each task writes; `None` for the default.
     pub bytes: Option<u64>,
 }
 
-/// A job of which tasks are done.
+/// A job that runs as tasks.
 #[derive(Debug)]
 pub struct NumberedJob {
     job: Job,
@@ -104,13 +102,14 @@ pub struct NumberedJob {
 }
 
 impl Job {
-    /// Begins the output at `path`, to be written by tasks, and gives their plan to `keep`. The output is hidden
-    /// until they are [finished](NumberedJob::finish). If the plan is not kept, nothing is left of it; if the process
-    /// ends before, the next run to the same output removes it.
+    /// Creates the output at `path` for tasks, and passes their plan to `keep`.
+    ///
+    /// The output is hidden until the tasks are [finished](NumberedJob::finish). If `keep` fails, the output is
+    /// removed; if the process ends before, the next run to the same output removes it.
     ///
     /// # Errors
-    /// [`Error`] if the output cannot be begun or is being written, and if what is read can only be read from
-    /// front to back, or elements are less than a byte. That of `keep`.
+    /// [`Error`] if the output cannot be created or is being written, an input can only be read sequentially, or
+    /// elements are smaller than a byte; and the error of `keep`.
     pub fn begin_tasks<T, E: From<Error>>(
         &self,
         sources: &[Source<'_>],
@@ -129,7 +128,6 @@ impl Job {
         kept
     }
 
-    /// The output that tasks are to write, and their plan.
     fn begun(
         &self,
         sources: &[Source<'_>],
@@ -183,10 +181,10 @@ impl Job {
         Ok(SharedOutput::join(self.format, path, *overwrite, tag, output.as_deref())?)
     }
 
-    /// Joins in the tasks of a plan, which was made for the same job; `None` if they are finished.
+    /// Joins the tasks of a plan that was made for the same job; `None` if they are finished.
     ///
     /// # Errors
-    /// [`Error`] if the job is another one by now, a source has changed, or what was begun is gone.
+    /// [`Error`] if the job or a source has changed, or the shared files are gone.
     pub fn join_tasks(
         self,
         plan: &TaskPlan,
@@ -198,7 +196,7 @@ impl Job {
         let output = match joined {
             Joined::Begun(output) => output,
             Joined::Finished => {
-                // What cannot be removed is in nobody's way, or another removes it.
+                // Files that cannot be removed do no harm, and another process may be removing them.
                 let _ = plan.discard(path);
                 return Ok(None);
             }
@@ -236,7 +234,7 @@ impl Job {
         Ok(Some(NumberedJob { job, path, plan, output, groups, tasks }))
     }
 
-    /// What identifies the sources, if tasks can read them.
+    /// Identifies the sources if tasks can read them.
     fn check_for_tasks(&self, sources: &[Source<'_>]) -> Result<Vec<SourceIdentity>, Error> {
         let is_packed = |tensor: &&TensorJob| matches!(tensor.movement.width(), Width::SubByte(_));
         if let Some(tensor) = self.tensors.iter().find(is_packed) {
@@ -252,16 +250,15 @@ impl Job {
 }
 
 impl NumberedJob {
-    /// The job, as it is cut into tasks.
+    /// The job, divided into tasks.
     pub fn job(&self) -> &Job {
         &self.job
     }
 
-    /// Does the task of this number, unless it is done; whether it was not.
+    /// Runs a task unless it is done; returns whether it ran.
     ///
     /// # Errors
-    /// [`Error`] if there is no such task, tasks of an earlier stage are missing, or what [`Job::run`] fails
-    /// for.
+    /// [`Error`] if there is no such task, or tasks of an earlier stage are missing; and as [`Job::run`].
     pub fn run(
         &self,
         number: usize,
@@ -284,7 +281,7 @@ impl NumberedJob {
             return Err(Error::of(self.path.display(), Problem::MissingTasks(missing)));
         }
         let done = self.done(number, task, sources, observer);
-        // One that was done before may have been finished meanwhile.
+        // If the task had been done before, another process may have finished the job during this run.
         match done {
             Err(_) if self.is_finished() => Ok(false),
             done => done.map(|()| true),
@@ -305,7 +302,7 @@ impl NumberedJob {
         let checkpoint = Checkpoint::new(None, &store, None, Progress::default());
         let mut executor = Executor::new(context, Begin::Resumed, checkpoint);
         executor.run_part(sources, group, task.part.clone(), number == 0)?;
-        // What the next pass reads is on the disk, and closed, before anybody is told.
+        // The next pass reads this, so it must be on the disk and closed before the task is noted as done.
         executor.sync_intermediates()?;
         drop(executor);
         check_unchanged(sources, Some(&self.plan.opening.sources))?;
@@ -329,17 +326,16 @@ impl NumberedJob {
         Context { job: &self.job, path: &self.path, target, store, folder, options, observer }
     }
 
-    /// What was noted of a task that is done.
     fn noted(&self, number: usize) -> Result<Option<String>, Error> {
         self.output.noted(&key_of_task(number)).map_err(|source| {
             Error::of(self.path.display(), Problem::Io { doing: "read what tasks noted", source })
         })
     }
 
-    /// The tasks that are not done, or of which something is gone.
+    /// Returns the tasks that are not done, or whose output is gone.
     ///
     /// # Errors
-    /// [`Error`] if what tasks noted cannot be read.
+    /// [`Error`] if the notes of tasks cannot be read.
     pub fn missing(&self) -> Result<Vec<usize>, Error> {
         self.missing_of(0..self.tasks.len())
     }
@@ -373,11 +369,10 @@ impl NumberedJob {
         matches!(joined, Ok(Joined::Finished))
     }
 
-    /// Gives the output its name, once all tasks are done, and removes what they shared.
+    /// Renames the output when all tasks are done, and removes the shared files.
     ///
     /// # Errors
-    /// [`Error`] if tasks are missing, one is still being done, or the output cannot have its name: all of
-    /// it stays then as it is.
+    /// [`Error`] if a task is missing or running, or the output cannot be renamed; all files remain then.
     pub fn finish(self, observer: &dyn Observer) -> Result<(), Error> {
         let missing = self.missing()?;
         if !missing.is_empty() {
@@ -391,7 +386,7 @@ impl NumberedJob {
             Executor::new(context, Begin::Resumed, checkpoint).finish()?;
         }
         self.output.finish()?;
-        // What processes left that ended before they had looked whether the output can be written.
+        // Remove the files of processes that ended while they checked whether the output can be written.
         if let Some(folder) = Output::folder(&self.path) {
             forget(&folder, &output_tag(&self.path), is_check);
         }
@@ -399,14 +394,12 @@ impl NumberedJob {
     }
 }
 
-/// That there is nothing left of what was begun.
 const GONE: &str = "what the tasks had done is gone: plan them again";
 
-/// The same of an output that replaces a source.
 const GONE_IN_PLACE: &str = "what the tasks had done is gone, and the output is the input, which they may \
                              have moved already: check the file before you plan them again";
 
-/// Makes the file that a pass writes for the next one, if it does.
+/// Creates the intermediate of a pass, unless it is the last pass.
 fn reserve(group: &TaskGroup, job: &Job, output: &SharedOutput) -> io::Result<()> {
     let (pass, passes) = group.pass;
     if pass + 1 == passes {
@@ -416,20 +409,16 @@ fn reserve(group: &TaskGroup, job: &Job, output: &SharedOutput) -> io::Result<()
     Blob::resize(&file, group.intermediate_bytes(job, pass))
 }
 
-/// The name of what a tensor's pass writes for the next one.
 fn key_of(tensor: usize, key: &str) -> String {
     format!("{tensor}-{key}")
 }
 
-/// The name of what is noted of a task.
 fn key_of_task(number: usize) -> String {
     format!("task-{number}")
 }
 
-/// What tasks have beside the output.
 struct WorkFiles<'a> {
     output: &'a SharedOutput,
-    /// The tensor whose passes it is for.
     tensor: usize,
 }
 

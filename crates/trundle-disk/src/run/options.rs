@@ -1,41 +1,41 @@
-//! How a job is run, who observes it, and what it comes to.
+//! The options, the observer and the outcome of a run.
 
-/// How an output comes about.
+/// The options of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunOptions {
-    /// Whether an output that exists is replaced.
+    /// Whether to replace an existing output.
     pub overwrite: bool,
-    /// Whether what was written is read back and compared with what was read.
+    /// Whether to read the output back and compare it with the source.
     pub verify: bool,
-    /// Whether to go on with what an earlier run left.
+    /// Whether to resume an earlier run.
     pub resume: bool,
 }
 
-/// Observes a run, and may stop it.
+/// Observes a run, and can stop it.
 pub trait Observer: Sync {
-    /// A phase begins, of so many bytes.
+    /// Called when a phase of `bytes` bytes begins.
     fn phase(&self, name: &str, bytes: u64);
 
-    /// So many more bytes of it are done.
+    /// Called when `bytes` more bytes of the phase are done.
     fn advance(&self, bytes: u64);
 
-    /// Whether the run shall stop. Asked by any of its threads, several times a second; the run then fails with
-    /// [`Problem::Stopped`](crate::Problem::Stopped), as after an error of reading or writing.
+    /// Whether to stop the run. Any thread calls this several times a second. The run then fails with
+    /// [`Problem::Stopped`](crate::Problem::Stopped), like after an error of reading or writing.
     fn is_stopped(&self) -> bool {
         false
     }
 
-    /// Whether from here on an early end loses no more than the work since the last call, or all.
+    /// Called when the run becomes resumable (an early end loses only the work since this call), or is no longer.
     fn resumable(&self, _is: bool) {}
 }
 
-/// What a job came to.
+/// The outcome of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// The seconds that moving in memory took.
+    /// The seconds of moves in memory.
     pub move_seconds: f64,
-    /// Whether the result was read back and found to be what was read.
+    /// Whether the output was read back and verified.
     pub verified: bool,
-    /// Whether it went on with what an earlier run had left.
+    /// Whether the run resumed an earlier one.
     pub resumed: bool,
 }

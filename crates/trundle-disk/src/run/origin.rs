@@ -1,7 +1,7 @@
-//! Checksums of source elements at their positions in the output.
+//! Computes checksums of source elements at their positions in the output.
 //!
-//! The elements are followed through the operators one by one ([`Program::follow`]). Composing, binding, planning and
-//! kernels have no part in that, so the checksums verify their work.
+//! [`Program::follow`] takes the elements through one operator after another, without composing, binding, planning or
+//! kernels. So the checksums verify all of these.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -14,35 +14,30 @@ use crate::run::checksums::{Checksum, Elements, Spacing};
 use crate::run::together::together;
 use trundle_formats::lock;
 
-/// What a box of a pass's output is made from.
+/// The origin of a box of a pass's output.
 pub(crate) struct Origin<'a> {
     /// The operators, one by one.
     pub(crate) program: &'a Program,
-    /// Which tensor of it is written; none if everything stays in place.
+    /// The tensor of the program that is written; `None` if nothing moves.
     pub(crate) target: Option<TensorId>,
-    /// The shape in which the box is one, with as many elements as the target.
+    /// The shape in which the box is given, with as many elements as the target.
     pub(crate) out_shape: &'a Shape,
-    /// The boxes of its sources that were read.
     pub(crate) sources: Vec<Source<'a>>,
-    /// Where the pass writes to.
     pub(crate) to: &'a Location,
 }
 
-/// A box of a tensor that is in memory.
+/// A box of a tensor in memory.
 pub(crate) struct Source<'a> {
-    /// Which tensor of the program it is.
     pub(crate) of: TensorId,
     /// The shape in which it is read, with as many elements.
     pub(crate) shape: &'a Shape,
-    /// The box.
     pub(crate) bounds: Bounds,
-    /// Its elements.
     pub(crate) elements: Elements<'a>,
 }
 
 impl Origin<'_> {
-    /// The checksum of the elements that the operators bring to the box `out`, by `threads`. `goes_on` is told how many
-    /// elements were summed, and says whether to go on; if not, the checksum is of a part of them.
+    /// Computes the checksum of the elements that the operators bring to the box `out`, with `threads` threads. Calls
+    /// `goes_on` with the number of elements summed; if it returns false, the checksum is incomplete.
     pub(crate) fn checksum(
         &self,
         out: &[Range<usize>],
@@ -74,7 +69,7 @@ impl Origin<'_> {
         let (position, distances) = (self.to.runs(block).start(0), self.to.strides(block));
         let whole = Grid::of_box(self.target.unwrap_or_default(), block, position, &distances);
         let Some(target) = self.target else {
-            // If everything stays in place, one tensor is read.
+            // Without a move, exactly one tensor is read.
             checksum.add(self.sources[0].checksum(&whole));
             return checksum;
         };
@@ -90,7 +85,7 @@ impl Origin<'_> {
         checksum
     }
 
-    /// The checksum of a part of the grid, which is followed to where it comes from; the others are added to `rest`.
+    /// Follows a part of the grid to its source and returns its checksum; adds the other parts to `rest`.
     fn checksum_of_grid(&self, mut grid: Grid, rest: &mut Vec<Grid>) -> Checksum {
         loop {
             if let Some(tensor) = grid.tensor() {
@@ -117,8 +112,8 @@ impl Origin<'_> {
 }
 
 impl Source<'_> {
-    /// A part of a grid of the tensor, of this `shape`, that is within the box, with indices of the source's own shape.
-    /// The others are added to `rest`. `None` if the first element is outside the box.
+    /// Returns the part of a grid (of a tensor with this `shape`) that is within the box, in indices of the source's
+    /// own shape, and adds the other parts to `rest`. `None` if the first element is outside the box.
     fn part(&self, grid: &Grid, shape: &Shape, rest: &mut Vec<Grid>) -> Option<Grid> {
         let (mut own, mut others, mut outside) = (grid.clone(), Vec::new(), Vec::new());
         own.reshape(shape, self.shape, &mut others);
@@ -133,7 +128,6 @@ impl Source<'_> {
         Some(own)
     }
 
-    /// The checksum of a grid that is within the box.
     fn checksum(&self, grid: &Grid) -> Checksum {
         let (mut from, mut stride) = (0, 1);
         let mut strides = vec![0; self.bounds.len()];
@@ -146,7 +140,7 @@ impl Source<'_> {
     }
 }
 
-/// How the elements of a grid are spaced in a box of these strides.
+/// Converts the directions of a grid to spacings in a box with these strides.
 fn spacings(grid: &Grid, strides: &[isize]) -> Vec<Spacing> {
     let spacing = |direction: &trundle_core::program::Direction| Spacing {
         count: direction.count,
@@ -156,10 +150,9 @@ fn spacings(grid: &Grid, strides: &[isize]) -> Vec<Spacing> {
     grid.directions.iter().map(spacing).collect()
 }
 
-/// A box cut into blocks, so small that the source of one stays in the caches in whichever order it is read.
+/// Cuts a box into blocks that are so small that a block's source stays in the caches in any order of access.
 struct Blocks<'a> {
     whole: &'a [Range<usize>],
-    /// The most indices of a block along each axis.
     sides: Vec<usize>,
 }
 
@@ -169,7 +162,7 @@ impl<'a> Blocks<'a> {
         if let (Some(last), Some(range)) = (sides.last_mut(), whole.last()) {
             *last = range.len().clamp(1, ROW_ELEMENTS);
         }
-        // The shortest side gets longer, as long as there is one.
+        // Double the shortest side that is not at its limit.
         while sides.iter().product::<usize>() < BLOCK_ELEMENTS {
             let short = (0..whole.len()).rev().filter(|axis| sides[*axis] < whole[*axis].len());
             let Some(axis) = short.min_by_key(|axis| sides[*axis]) else { break };
@@ -201,13 +194,13 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// A thread sums at least so many elements.
+/// The least elements per thread.
 const FEW_ELEMENTS: usize = 1 << 17;
 
-/// About the elements of a block.
+/// The approximate number of elements of a block.
 const BLOCK_ELEMENTS: usize = 1 << 16;
 
-/// The elements of a row of a block, if the last axis has so many.
+/// The elements of a row of a block, if the last axis is long enough.
 const ROW_ELEMENTS: usize = 128;
 
 #[cfg(test)]
@@ -254,12 +247,11 @@ mod tests {
         }
     }
 
-    /// Elements of a source, as many of a width as there are places.
     fn noise(count: usize, unit: usize, choices: &mut Choices) -> Vec<u8> {
         (0..count * unit).map(|_| choices.below(256) as u8).collect()
     }
 
-    /// A shape of as many elements: the same, all axes as one, or one axis more.
+    /// A shape with as many elements: the same, one axis, or one more axis.
     fn alike(shape: &Shape, choices: &mut Choices) -> Shape {
         match choices.below(3) {
             0 => shape.clone(),
@@ -283,7 +275,6 @@ mod tests {
         shape.iter().map(range).collect()
     }
 
-    /// Chunks of random sizes, or none.
     fn some_location(shape: &Shape, choices: &mut Choices) -> Location {
         if choices.below(3) == 0 {
             return Location::row_major(shape.sizes());
@@ -292,7 +283,6 @@ mod tests {
         Location::Chunks(Chunks::packed(shape.sizes(), &chunk))
     }
 
-    /// The indices of a box, in row-major order.
     fn indices(bounds: &[Range<usize>]) -> Vec<Vec<usize>> {
         bounds.iter().fold(vec![Vec::new()], |indices, range| {
             let longer =
@@ -315,7 +305,7 @@ mod tests {
             if of.shape.elements() == 0 {
                 continue;
             }
-            // All that is given is there, in two boxes.
+            // All inputs are available, in two boxes each.
             let mut given = Vec::new();
             for (at, tensor) in program.tensors().iter().enumerate() {
                 if matches!(tensor.made, Made::Given(_)) && tensor.shape.elements() > 0 {

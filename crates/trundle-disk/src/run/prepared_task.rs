@@ -1,4 +1,4 @@
-//! A task with all that carries it out: requests for files, plans for memory.
+//! Prepares a task: its file requests and its plans.
 
 use std::ops::Range;
 
@@ -18,45 +18,41 @@ use crate::plan::tiling::Tile;
 use crate::run::checksums::{Checksum, Elements};
 use crate::run::origin::{Origin, Source};
 
-/// A task with its plans, and the bytes that it takes in memory.
 pub(crate) struct PreparedTask<'a> {
     pub(crate) task: Task,
     pub(crate) tensor: &'a TensorJob,
-    /// What it reads, one after another in memory.
+    /// The reads, in the order of the buffer.
     pub(crate) reads: Vec<TaskRead<'a>>,
-    /// What it writes, one span after another in memory.
+    /// The output spans, in the order of the buffer.
     pub(crate) spans: Vec<Span>,
 }
 
-/// What a task reads of one input of its pass.
+/// What a task reads for one input of its pass.
 pub(crate) struct TaskRead<'a> {
-    /// Which of the inputs.
     pub(crate) input: usize,
     pub(crate) file: ReadFrom,
     pub(crate) runs: Runs,
-    /// The bytes of memory for it, where it is contiguous.
+    /// The bytes in memory, where it is contiguous.
     pub(crate) bytes: usize,
-    /// The tensor of a file whose bytes become little-endian in memory.
+    /// The stored type, if bytes are swapped to little-endian.
     swapped: Option<&'a StoredDType>,
 }
 
-/// A part of a task's output that is within one chunk where it is written.
+/// The part of a task's output in one chunk of the destination.
 pub(crate) struct Span {
-    /// What moves it; `None` once it has run, since writing does not need it.
+    /// The plan; `None` once it has run, because writing does not need it.
     plan: Option<SpanPlan>,
     pub(crate) write: Runs,
     pub(crate) bytes: usize,
 }
 
-/// What moves a span.
 enum SpanPlan {
-    /// It is all that is read, as it stands.
+    /// Copy everything that was read.
     Copy,
     Program(Box<PlannedProgram<Device>>),
 }
 
 impl<'a> PreparedTask<'a> {
-    /// Plans a task of `job`.
     pub(crate) fn new(task: Task, job: &'a Job) -> Result<PreparedTask<'a>, Error> {
         let tensor = &job.tensors[task.tensor];
         match &tensor.io_plan {
@@ -114,22 +110,19 @@ impl<'a> PreparedTask<'a> {
         Ok(PreparedTask { task, tensor, reads, spans })
     }
 
-    /// The bytes of all that it reads.
     pub(crate) fn source_bytes(&self) -> usize {
         self.reads.iter().map(|read| read.bytes).sum()
     }
 
-    /// The bytes of all its spans.
     pub(crate) fn written_bytes(&self) -> usize {
         self.spans.iter().map(|span| span.bytes).sum()
     }
 
-    /// Drops its plans.
     pub(crate) fn drop_plans(&mut self) {
         self.spans.iter_mut().for_each(|span| span.plan = None);
     }
 
-    /// How its bytes in a file are counted: those of a tensor that is moved whole are bytes.
+    /// The unit of file positions: bytes for a tensor that is moved whole, else elements.
     pub(crate) fn file_width(&self) -> Width {
         match &self.tensor.io_plan {
             IoPlan::Whole => Width::Bytes(1),
@@ -137,13 +130,13 @@ impl<'a> PreparedTask<'a> {
         }
     }
 
-    /// Whether what is written is what was read, byte for byte.
+    /// Whether the output equals the source byte for byte.
     pub(crate) fn is_copy(&self) -> bool {
         self.source_bytes() == self.written_bytes()
             && matches!(&self.spans[..], [Span { plan: Some(SpanPlan::Copy), .. }])
     }
 
-    /// Brings what was read to memory's byte order.
+    /// Swaps the source to the byte order of memory.
     pub(crate) fn swap_bytes(&self, mut memory: &mut [u8]) {
         for read in &self.reads {
             let (own, rest) = std::mem::take(&mut memory).split_at_mut(read.bytes);
@@ -154,7 +147,7 @@ impl<'a> PreparedTask<'a> {
         }
     }
 
-    /// What was read of each input, empty where nothing was.
+    /// Splits the buffer by input; empty for an input that was not read.
     fn inputs<'m>(&self, mut memory: &'m [u8], inputs: usize) -> Vec<&'m [u8]> {
         let mut read: Vec<&[u8]> = vec![&[]; inputs];
         for each in &self.reads {
@@ -163,7 +156,6 @@ impl<'a> PreparedTask<'a> {
         read
     }
 
-    /// Moves what was read to what will be written.
     pub(crate) fn run(&self, source: &[u8], mut moved: &mut [u8]) -> Result<(), Error> {
         let inputs = match &self.tensor.io_plan {
             IoPlan::Whole => self.tensor.movement.program.inputs(),
@@ -177,8 +169,7 @@ impl<'a> PreparedTask<'a> {
                 None => {}
                 Some(SpanPlan::Copy) => own.copy_from_slice(source),
                 Some(SpanPlan::Program(plan)) => {
-                    // Packed elements leave bits of the last group, which are 0 in a file. No group
-                    // is larger.
+                    // Unused bits of the last packed group must be 0 in a file. A group has at most 3 bytes.
                     let last = own.len().saturating_sub(3);
                     own[last..].fill(0);
                     plan.runner().run(&inputs, &mut [own])?;
@@ -188,8 +179,8 @@ impl<'a> PreparedTask<'a> {
         Ok(())
     }
 
-    /// The checksum of what it read, with each element at the position to which the operators bring
-    /// it. `goes_on` is as of [`Origin::checksum`].
+    /// The checksum of the source, with each element at its position in the output. For `goes_on`, see
+    /// [`Origin::checksum`].
     pub(crate) fn checksum(
         &self,
         memory: &[u8],
@@ -230,21 +221,19 @@ impl<'a> PreparedTask<'a> {
     }
 }
 
-/// The type of elements whose bytes become little-endian in memory.
 fn swapped<'a>(job: &'a Job, tensor: &TensorJob, file: ReadFrom) -> Option<&'a StoredDType> {
     let ReadFrom::Input(input) = file else { return None };
     let input = job.inputs[tensor.inputs[input]].tensor()?;
     input.is_swapped.then_some(&input.header.element)
 }
 
-/// The shape of an input of a program.
 fn given_shape(program: &Program, input: usize) -> &trundle::Shape {
     let given = program.tensors().iter().find(|tensor| tensor.made == Made::Given(input));
     given.map_or_else(|| unreachable!("each input of a program is given"), |tensor| &tensor.shape)
 }
 
 impl SpanPlan {
-    /// The part `out` of the output of `program`, which is the box `tile` of a tensor.
+    /// Plans the part `out` of the output of `program`, which is the box `tile` of a tensor.
     fn new(
         program: &Program,
         tile: &[Range<usize>],

@@ -1,4 +1,4 @@
-//! The data of a tensor in a file, read from front to back.
+//! Reads back the data of a tensor in a file and computes its checksums.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,19 +14,16 @@ use crate::run::checksums::{Checksum, Elements};
 use crate::run::together::together;
 use crate::run::transfer::Data;
 
-/// What is read at once, by each thread.
 const READ_BYTES: usize = 512 << 10;
 
-/// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) checksum: Checksum,
-    /// The CRC-32 of all bytes.
     pub(crate) crc: u32,
 }
 
-/// Reads these elements, by several threads. `goes_on` is told the bytes of each part, and says whether to go on; if not,
-/// the error is [`io::ErrorKind::Interrupted`].
+/// Reads these elements with `threads` threads. Calls `goes_on` with the bytes of each part; if it returns false, the
+/// error is [`io::ErrorKind::Interrupted`].
 pub(crate) fn read_back(
     data: Data<'_>,
     elements: &[Range<usize>],
@@ -35,7 +32,7 @@ pub(crate) fn read_back(
 ) -> io::Result<Found> {
     let width = data.width;
     let bytes_of = |elements: usize| file_bytes(width, elements);
-    // Of sub-byte elements a multiple of every group.
+    // For sub-byte elements, a multiple of every packed group.
     let share = match width {
         Width::Bytes(unit) => (READ_BYTES / unit.max(1)).max(1),
         Width::SubByte(_) => READ_BYTES,
@@ -75,11 +72,11 @@ pub(crate) fn read_back(
     Ok(Found { checksum, crc: crc.all })
 }
 
-/// The CRC-32 of parts that come in almost any order: those that came before their turn wait.
+/// The CRC-32 of parts that arrive in any order. Early parts wait.
 #[derive(Default)]
 struct Crc {
     all: u32,
-    /// How many parts it covers.
+    /// The number of parts included in `all`.
     parts: usize,
     waiting: BTreeMap<usize, (u32, u64)>,
 }

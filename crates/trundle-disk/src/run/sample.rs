@@ -1,4 +1,4 @@
-//! Some elements of a tensor, loaded into memory by a job.
+//! Loads a sample of a tensor's elements into memory.
 
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -15,17 +15,17 @@ use crate::run::comparison::{Phases, check_temporary, run};
 use crate::run::options::Observer;
 use crate::run::source::Source;
 
-/// How many steps are tried to find one that divides a chunk.
+/// The most steps that are tried to find a divisor of a chunk.
 const MOST_TRIED: usize = 1 << 12;
 
-/// Indices at equal distances along an axis.
+/// Evenly spaced indices along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Steps {
     /// The first index.
     pub start: usize,
     /// The distance between two indices.
     pub step: usize,
-    /// How many indices there are, at least one.
+    /// The number of indices, at least one.
     pub count: usize,
 }
 
@@ -35,10 +35,10 @@ impl Steps {
         Steps { start: index, step: 1, count: 1 }
     }
 
-    /// At most `most` indices that are spread evenly over an axis of `size`, which is not 0: the
-    /// middles of equal parts. A step that is longer than a `chunk` is a multiple of it, and a
-    /// shorter one divides it where a divisor is near, since a job takes the same elements of each
-    /// chunk in one pass.
+    /// Returns at most `most` indices spread evenly over an axis of `size` (not 0): the centres of equal parts.
+    ///
+    /// A step longer than `chunk` is a multiple of it; a shorter one divides it if there is a divisor nearby. Then the
+    /// sample has the same positions in each chunk, which takes one pass.
     pub fn spread(size: usize, most: usize, chunk: usize) -> Steps {
         let least = size.div_ceil(most.max(1));
         let step = match least > chunk {
@@ -55,24 +55,23 @@ impl Steps {
     }
 }
 
-/// Elements of a tensor of a file that are loaded into memory: those at some indices along each axis.
+/// A sample of a tensor: the elements at evenly spaced indices along each axis.
 #[derive(Debug)]
 pub struct Sample {
     job: Job,
-    /// The bytes of a chunk, if the tensor is in chunks.
     chunk_bytes: Option<u64>,
     picked: Picked,
 }
 
 impl Sample {
-    /// Decides how the elements at `steps`, which lie within the axes of the tensor, are read. The
-    /// options count the bytes of the sample as held.
+    /// Plans to load the elements at `steps`, which must be within the tensor's axes. The options must count the bytes
+    /// of the sample as held.
     ///
     /// # Errors
     /// [`Error`] if the memory is not enough.
     ///
     /// # Panics
-    /// If the file has no tensor of the index, or there are not as many steps as axes.
+    /// If the file has no tensor with this index, or the number of steps is not the number of axes.
     pub fn new(
         file: &TensorFile,
         tensor: usize,
@@ -81,8 +80,8 @@ impl Sample {
     ) -> Result<Sample, Error> {
         let header = &file.headers()[tensor];
         let width = header.element.width();
-        // A step that takes other elements of each chunk would need a pass that unpacks all chunks. The
-        // job reads the same chunks anyway, so it moves all of their elements, and some are kept.
+        // A step with different positions in each chunk would need a pass that unpacks all chunks. The job reads
+        // these chunks anyway, so it moves all of their elements, and `Picked` keeps some.
         let step_of_job = |axis: usize| match (&header.chunk, width) {
             (Some(chunk), Width::Bytes(_))
                 if !chunk[axis].is_multiple_of(steps[axis].step)
@@ -107,7 +106,7 @@ impl Sample {
         let chain = Chain::new().then(Slice::new(starts, stops, axes, slice_steps));
         let mut job = Job::in_order(file, tensor, &chain, Order::RowMajor, options)?;
         for input in &mut job.inputs {
-            // A checksum of the file would ask for all of it.
+            // Verifying the file's checksum would read all of it.
             if let JobInput::Tensor(tensor) = input {
                 tensor.is_checked = false;
             }
@@ -117,21 +116,21 @@ impl Sample {
         Ok(Sample { job, chunk_bytes, picked: Picked::new(width, moved) })
     }
 
-    /// What reading them costs.
+    /// The estimated cost of loading the sample.
     pub fn cost(&self) -> Cost {
         self.job.cost()
     }
 
-    /// How many requests read them: a chunk takes one, also where a run goes through many chunks.
+    /// The number of requests; each chunk takes one, even if a run spans several chunks.
     pub fn requests(&self) -> u64 {
         let Cost { reads, bytes_read, .. } = self.cost();
         self.chunk_bytes.map_or(reads, |bytes| reads.max(bytes_read / bytes))
     }
 
-    /// The elements, in row-major order.
+    /// Loads the elements, in row-major order.
     ///
     /// # Errors
-    /// [`Error`] if something cannot be read, or the system does not have the memory.
+    /// [`Error`] if the source cannot be read, or memory cannot be allocated.
     pub fn load(self, source: &mut Source<'_>, observer: &dyn Observer) -> Result<Vec<u8>, Error> {
         let Sample { job, picked, .. } = self;
         check_temporary(job.cost().temporary_bytes)?;
@@ -143,18 +142,18 @@ impl Sample {
     }
 }
 
-/// What a job writes, of which only the elements at some steps are kept.
+/// A job's output that only keeps the elements at some steps.
 #[derive(Debug)]
 struct Picked {
-    /// The bytes that are kept or dropped together.
+    /// The bytes of a run, which is kept or dropped as a whole.
     run_bytes: usize,
-    /// The sizes of the axes of such runs, and the step between those that are kept.
+    /// The sizes of the axes of runs, and the step between kept indices.
     axes: Vec<(usize, usize)>,
     bytes: Mutex<Vec<u8>>,
 }
 
 impl Picked {
-    /// Of a tensor whose axes have such sizes and steps. Packed elements are kept all.
+    /// Makes the output for axes with these sizes and steps. Packed elements must all be kept.
     fn new(width: Width, mut axes: Vec<(usize, usize)>) -> Picked {
         let mut elements = 1;
         while let Some((size, _)) = axes.pop_if(|(_, step)| *step == 1) {
@@ -164,10 +163,10 @@ impl Picked {
         Picked { run_bytes, axes, bytes: Mutex::default() }
     }
 
-    /// Takes the memory for all that is kept.
+    /// Allocates the memory for all kept elements.
     ///
     /// # Errors
-    /// The bytes, if the system does not have them.
+    /// The number of bytes if they cannot be allocated.
     fn reserve(&self) -> Result<(), usize> {
         let kept = self.axes.iter().map(|(size, step)| size.div_ceil(*step));
         let bytes = kept.fold(self.run_bytes, usize::saturating_mul);
@@ -177,10 +176,10 @@ impl Picked {
         Ok(())
     }
 
-    /// Where the bytes of a run are kept; or how many runs from it on are dropped.
+    /// Returns the position of a kept run, or the number of runs to drop from this one on.
     fn place(&self, run: usize) -> Result<usize, usize> {
         let (mut rest, mut place, mut distance) = (run, 0, self.run_bytes);
-        // How many runs an index of the axis has.
+        // The runs per index of the axis.
         let mut runs = 1;
         for (size, step) in self.axes.iter().rev() {
             let index = rest % size;
@@ -202,7 +201,7 @@ impl Blob for Picked {
             as u64)
     }
 
-    /// Packed elements share bytes, of which a job reads what it does not write.
+    /// Reads kept bytes: a job reads the bytes of which it writes only some packed elements.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         if !self.axes.is_empty() {
             return Err(io::ErrorKind::Unsupported.into());

@@ -6,16 +6,16 @@ use trundle_formats::{Blob, TensorFile};
 
 /// A file that a job reads.
 pub struct Source<'a> {
-    /// The file, for which the job was made.
+    /// The file for which the job was planned.
     pub file: &'a mut TensorFile,
-    /// What messages call it.
+    /// The name in messages.
     pub path: &'a Path,
 }
 
-/// The same, where it is read from several threads.
+/// A source that several threads read.
 #[derive(Clone, Copy)]
 pub(crate) struct SourceFile<'a> {
-    /// `None` of a stream.
+    /// `None` for a stream.
     pub(crate) blob: Option<&'a dyn Blob>,
     pub(crate) path: &'a Path,
 }

@@ -1,4 +1,4 @@
-//! Jobs from memory to memory, with all that can go wrong on the way.
+//! Tests of jobs in memory with simulated faults.
 
 use trundle::{Chain, DType, Shape};
 use trundle_formats::{FORMATS, StoredDType, TensorFile, TensorHint};
@@ -9,7 +9,7 @@ use crate::{PlanOptions, Storage, Wanted};
 
 const SIZES: [usize; 3] = [40, 60, 50];
 
-/// One pass where short runs are no loss, two where they are.
+/// A storage for which one pass is best, and one for which two are, with the blobs that the job writes.
 const STORAGES: [(Storage, &[&str]); 2] = [
     (Storage { request_seconds: 1e-12, ..Storage::SSD }, &["part"]),
     (Storage::HDD, &["part", "pass0"]),
@@ -22,7 +22,7 @@ impl Observer for Nobody {
     fn advance(&self, _: u64) {}
 }
 
-/// Raw bytes in memory, and what becomes of them.
+/// A job on raw bytes in memory, with its source and the expected output.
 fn job(storage: Storage) -> (Job, TensorFile, Vec<u8>) {
     let format = FORMATS.iter().find(|format| format.name() == "raw").unwrap();
     let (element, shape) = (StoredDType::new(DType::U16), Shape::new(SIZES).unwrap());
@@ -49,14 +49,12 @@ fn job(storage: Storage) -> (Job, TensorFile, Vec<u8>) {
     (Job::new(&[&file], &wanted, format, &[], &options).unwrap(), file, expected)
 }
 
-/// How far a run is by its journal.
 fn noted(store: &MemoryStore) -> Progress {
     let text = store.value("journal").map_or(Vec::new(), |journal| journal.all());
     let last = text.split_inclusive(|byte| *byte == b'\n').next_back().unwrap_or_default();
     serde_json::from_slice(last).unwrap_or_default()
 }
 
-/// Carries the job out, from where the store's journal says that it is.
 fn run(storage: Storage, store: &MemoryStore, verify: bool) -> Result<(), Error> {
     let (job, mut file, _) = job(storage);
     let path = Path::new("out");
@@ -122,7 +120,7 @@ fn whenever_the_power_fails_the_rest_can_be_done_later() {
             assert!(error.to_string().contains("no storage space"), "{at}: {error}");
             let before = noted(&store);
             let store = store.after_power_failed();
-            // What was noted is no more than a line ahead of what is safe.
+            // The journal is at most one line ahead of the synced data.
             let safe = noted(&store);
             assert!(safe <= before, "{at}");
             resumed += usize::from(safe != Progress::default());

@@ -1,15 +1,15 @@
-//! The same work by several threads.
+//! Runs the same work on several threads.
 
 use std::thread::{Builder, scope};
 
-/// Has `work` done by so many threads at once, this one among them; the first error of any is the answer.
+/// Runs `work` on this thread and `threads - 1` others; returns the first error.
 pub(crate) fn together<E: Send>(
     threads: usize,
     work: impl Fn() -> Result<(), E> + Sync,
 ) -> Result<(), E> {
     let work = &work;
     scope(|scope| {
-        // Where there are no more threads to be had, this one does it alone.
+        // If no thread can be started, this one does all the work.
         let spawned: Vec<_> =
             (1..threads).map_while(|_| Builder::new().spawn_scoped(scope, work).ok()).collect();
         let own = work();

@@ -1,4 +1,4 @@
-//! Elements between files and memory, by several requests at once.
+//! Transfers elements between files and memory with concurrent requests.
 
 use std::io;
 use std::ops::Range;
@@ -11,44 +11,40 @@ use trundle_formats::lock;
 
 use crate::plan::location::{Runs, file_bytes, unit};
 
-/// The stack of a thread that reads and writes: it calls the system, or the codecs of a chunk.
+/// The stack of a transfer thread, which calls the system or codecs.
 const STACK_BYTES: usize = 2 << 20;
 
-/// A request is of up to this many bytes.
 const REQUEST_BYTES: usize = 4 << 20;
 
-/// The same of sub-byte elements, which take a byte each in memory and pass through one more buffer.
+/// The elements of the largest request for sub-byte elements, which take one byte each in memory and are repacked.
 const PACKED_REQUEST: usize = 128 << 10;
 
-/// Sub-byte elements are cut at multiples of this many, which are whole bytes of every packing.
+/// Requests for sub-byte elements are cut at multiples of this, which are whole bytes in every packing.
 const PACKED_MULTIPLE: usize = 8;
 
-/// Where a tensor's data is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Data<'a> {
     pub(crate) blob: &'a dyn Blob,
-    /// Where it begins, in bytes.
     pub(crate) offset: u64,
     pub(crate) width: Width,
-    /// Whether the system may forget what passed through.
+    /// Whether to drop transferred pages from the page cache.
     pub(crate) forget: bool,
-    /// Which of the files that a job reads it is; `None` for its own files.
+    /// The index of the job's source file; `None` for the job's own files.
     pub(crate) source: Option<usize>,
 }
 
-/// Elements of a file, one run or a request of it or some short ones, and the contiguous memory for
-/// them; sub-byte elements take a byte each there.
+/// A request: one run, a part of it, or several short runs, with contiguous memory for them. Sub-byte elements take
+/// one byte each in memory.
 pub(crate) struct Request<'a, Memory> {
     data: Data<'a>,
     runs: Runs,
-    /// Which of the runs.
+    /// The runs of this request.
     which: Range<usize>,
-    /// Which elements of each of them.
+    /// The elements of each run.
     within: Range<usize>,
     memory: Memory,
 }
 
-/// Memory that can be cut.
 pub(crate) trait Memory: Sized + Send {
     fn cut(self, at: usize) -> (Self, Self);
 }
@@ -65,7 +61,7 @@ impl Memory for &mut [u8] {
     }
 }
 
-/// Cuts a tensor's `runs` into requests, and the `memory` that is as long with them.
+/// Splits `runs` of a tensor into requests, and `memory` of the same length with them.
 pub(crate) fn requests<'a, M: Memory>(
     data: Data<'a>,
     runs: &Runs,
@@ -108,13 +104,13 @@ pub(crate) fn requests<'a, M: Memory>(
 }
 
 impl<M> Request<'_, M> {
-    /// The first element of each run of the request, and the bytes of memory of one.
+    /// Returns the first element of each run, and the bytes of a run in memory.
     fn starts(&self) -> (impl Iterator<Item = usize> + use<'_, M>, usize) {
         let starts = self.which.clone().map(|index| self.runs.start(index) + self.within.start);
         (starts, self.within.len() * unit(self.data.width))
     }
 
-    /// Where the elements from `first` on are in the file: the offset and the number of bytes.
+    /// Returns the offset and the length in bytes of the elements from `first`.
     fn bytes_of(&self, first: usize) -> (u64, usize) {
         let width = self.data.width;
         let bytes = |elements: usize| file_bytes(width, elements);
@@ -161,8 +157,7 @@ impl Request<'_, &mut [u8]> {
 }
 
 impl Request<'_, &[u8]> {
-    /// Bytes that hold elements of two requests are read and written by one thread at a time, which
-    /// holds `shared`.
+    /// Writes the elements. The lock `shared` protects bytes that contain elements of two requests.
     fn write(self, shared: &Mutex<()>) -> io::Result<u64> {
         let (starts, length) = self.starts();
         let mut scratch = Vec::new();
@@ -202,23 +197,20 @@ impl Request<'_, &[u8]> {
     }
 }
 
-/// What is read while something else is written.
 pub(crate) struct Transfer<'a> {
     pub(crate) reads: Vec<Request<'a, &'a mut [u8]>>,
     pub(crate) writes: Vec<Request<'a, &'a [u8]>>,
 }
 
-/// Why a transfer ended early.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The run was asked to stop.
     Stopped,
-    /// Something cannot be read: which of the job's sources, if it is one.
+    /// A read failed, with the index of the job's source file if it is one.
     Reading(Option<usize>, io::Error),
     Writing(io::Error),
 }
 
-/// One direction of a transfer: the requests left, and the first error. No request begins after an error or a stop.
+/// One direction of a transfer: remaining requests and the first error. No request begins after an error or a stop.
 struct Direction<'o, P> {
     left: Mutex<Vec<P>>,
     error: Mutex<Option<(Option<usize>, io::Error)>>,
@@ -235,7 +227,6 @@ impl<'o, 'a, M: Send> Direction<'o, Request<'a, M>> {
         lock(&self.left).pop()
     }
 
-    /// Takes one request after another.
     fn work(
         &self,
         take: impl Fn(Request<'a, M>) -> io::Result<u64>,
@@ -269,7 +260,7 @@ impl<'o, 'a, M: Send> Direction<'o, Request<'a, M>> {
             let spawned = thread.spawn_scoped(scope, move || self.work(take, advance));
             spawned.is_ok()
         };
-        // Where there are no more threads to be had, this one does it alone.
+        // If no thread can be started, this one does all the work.
         if (0..threads).take_while(|thread| spawn(*thread)).count() == 0 {
             self.work(take, advance);
         }
@@ -281,8 +272,8 @@ impl<'o, 'a, M: Send> Direction<'o, Request<'a, M>> {
 }
 
 impl Transfer<'_> {
-    /// Does it, with up to so many requests that read and that write at once. `written` is told the
-    /// bytes of memory of each request that has been written. No request begins once `is_stopped`.
+    /// Runs the transfer with up to this many concurrent reads and writes. Calls `written` with the bytes in memory of
+    /// each completed write. No request begins once `is_stopped` returns true.
     pub(crate) fn run(
         self,
         (readers, writers): (usize, usize),
@@ -326,7 +317,7 @@ mod tests {
     use crate::plan::location::Location;
     use crate::run::memory::{Faults, Memory};
 
-    /// The runs of single elements at every eighth place, from `first` on.
+    /// Runs of single elements at every eighth position, from `first`.
     fn every_eighth(first: usize, count: usize) -> Runs {
         Location::row_major(&[count, 8]).runs(&[0..count, first..first + 1])
     }

@@ -1,4 +1,4 @@
-//! What a run does to compare what it wrote with what it read, and to state the output's checksums.
+//! Verifies the output of a run against its source, and computes the output's CRC-32.
 
 use std::ops::Range;
 use std::slice::from_ref;
@@ -16,8 +16,8 @@ use crate::run::read_back::{Found, read_back};
 use crate::run::transfer::Data;
 
 impl Executor<'_> {
-    /// Adds the checksums of the source of the first `done` batches, which an earlier run has
-    /// written, and reads them again for it: nothing that it noted is believed.
+    /// Reads the sources of the first `done` batches, which an earlier run has written, and adds their checksums. The
+    /// earlier run's notes are not trusted.
     pub(super) fn checksum_again(&mut self, run: GroupRun<'_>, done: usize) -> Result<(), Error> {
         let job = self.context.job;
         let GroupRun { group, batches: ranges, .. } = run;
@@ -35,7 +35,6 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Takes the checksums of what was read of a batch.
     pub(super) fn checksum(&self, buffer: &Buffer, batch: &mut Batch<'_>) -> Result<(), Error> {
         let threads = self.context.job.threads.unwrap_or(Machine::detect().threads);
         let mut memory = &buffer.source[..];
@@ -53,14 +52,12 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Adds the checksums of a batch to those of its tensors.
     pub(super) fn add_checksums(&mut self, batch: &Batch<'_>) {
         for (task, own) in batch.tasks.iter().zip(&batch.checksums) {
             self.checksums[task.task.tensor].add(*own);
         }
     }
 
-    /// Reads back what a group, or a part of one, has written, and compares the checksums.
     pub(super) fn compare(&self, group: &TaskGroup) -> Result<(), Error> {
         let Context { job, path, target, observer, .. } = self.context;
         target.sync().map_err(|error| self.context.writing(error))?;
@@ -93,7 +90,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// The CRC-32 of the data of each tensor of the output, if its format states them.
+    /// Computes the CRC-32 of each tensor of the output if the format stores them.
     pub(super) fn output_checksums(&self) -> Result<Vec<u32>, Error> {
         let Context { job, target: blob, observer, .. } = self.context;
         let skeleton = &job.skeleton;
@@ -117,7 +114,7 @@ impl Executor<'_> {
             observer.advance(bytes);
             !observer.is_stopped()
         };
-        // What is decoded for it has memory for as many.
+        // As many decoders as encoders fit into memory.
         let threads =
             if data.blob.takes_whole() { job.writers() } else { job.rates.storage.in_flight };
         let found = read_back(data, elements, threads, &goes_on);

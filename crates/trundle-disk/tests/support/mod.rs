@@ -1,4 +1,4 @@
-//! Files of tensors for tests, made and read.
+//! Writes and reads tensor files for tests.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -15,18 +15,16 @@ impl Observer for Nobody {
     fn advance(&self, _: u64) {}
 }
 
-/// Bytes that look like chance.
 pub(crate) fn noise(bytes: usize) -> Vec<u8> {
     let number = |n: usize| ((n as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 41) as u8;
     (0..bytes).map(number).collect()
 }
 
-/// The bytes of a tensor.
 pub(crate) fn bytes_of(element: &StoredDType, shape: &Shape) -> usize {
     element.width().bytes(shape.elements() * element.width().units())
 }
 
-/// Says what a raw file cannot.
+/// The type and shape of a raw file; no hint for other files.
 pub(crate) fn hint(path: &Path, element: &StoredDType, shape: &Shape) -> TensorHint {
     match path.extension().unwrap() == "bin" {
         true => TensorHint::of(element, shape),
@@ -34,7 +32,7 @@ pub(crate) fn hint(path: &Path, element: &StoredDType, shape: &Shape) -> TensorH
     }
 }
 
-/// A file of so many tensors, all of the same elements, which are the answer.
+/// Writes a file of several tensors with the same elements, and returns their bytes.
 pub(crate) fn write_tensors(
     path: &Path,
     dtype: DType,
@@ -60,7 +58,6 @@ pub(crate) fn write_tensors(
     data
 }
 
-/// The elements of a tensor of a file, row-major.
 pub(crate) fn read_tensor(path: &Path, hint: &TensorHint, index: usize) -> Vec<u8> {
     let mut file = TensorFile::open_as(path, hint).unwrap();
     let header = file.headers()[index].clone();
@@ -73,7 +70,6 @@ pub(crate) fn read_tensor(path: &Path, hint: &TensorHint, index: usize) -> Vec<u
     moved(&inverted, &header.element, &Shape::new(sizes).unwrap(), &data)
 }
 
-/// What a chain makes of a row-major tensor in memory.
 pub(crate) fn moved(chain: &Chain, element: &StoredDType, shape: &Shape, data: &[u8]) -> Vec<u8> {
     let plan = Plan::row_major(chain, element.width(), shape, None).unwrap();
     let mut out = vec![0; bytes_of(element, plan.out_shape())];

@@ -1,4 +1,4 @@
-//! Arrays in chunks, and all of one from front to back.
+//! Reading arrays whose data is in chunks.
 
 use std::fmt::Debug;
 use std::io::{self, Write};
@@ -10,29 +10,28 @@ use trundle_core::Shape;
 use super::boxes::{Place, copy_box, counts, indices, part_of_chunk, row_major, short};
 use crate::{EncodedChunk, Header, Problem, Progress};
 
-/// An array whose chunks are decoded one by one, by several threads at once.
+/// An array whose chunks can be decoded one by one, from several threads.
 pub(crate) trait ChunkedArray: Debug + Send + Sync {
-    /// The sizes of its axes.
     fn sizes(&self) -> &[u64];
 
-    /// The sizes of a chunk, each 1 at least.
+    /// Returns the sizes of a chunk, each at least 1.
     fn chunk(&self) -> &[u64];
 
-    /// The bytes of a chunk.
     fn chunk_bytes(&self) -> usize;
 
-    /// The axes of a chunk in the order in which its elements stand, the slowest first, where that is not row-major.
+    /// Returns the axes of a chunk in storage order, slowest first; `None` for row-major.
     fn order(&self) -> Option<&[usize]> {
         None
     }
 
-    /// The elements of the chunk at an index, of which there is one for each axis, in that order.
+    /// Returns the elements of the chunk at `index` (one coordinate for each axis), in the order of
+    /// [`ChunkedArray::order`].
     ///
     /// # Errors
-    /// If it cannot be read, or is not what the metadata says.
+    /// If the chunk cannot be read or contradicts the metadata.
     fn read_chunk(&self, index: &[u64]) -> io::Result<Vec<u8>>;
 
-    /// The same elements, where `out` has room for all of them.
+    /// Decodes the chunk into `out`, which has its exact size.
     ///
     /// # Errors
     /// As [`ChunkedArray::read_chunk`].
@@ -41,7 +40,7 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
         Ok(())
     }
 
-    /// The same elements, row-major.
+    /// Returns the elements of the chunk in row-major order.
     ///
     /// # Errors
     /// As [`ChunkedArray::read_chunk`].
@@ -53,7 +52,8 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
         })
     }
 
-    /// The chunk at an index as it is encoded, where each is by itself; none if it was never written.
+    /// Returns the encoded chunk at `index`, if each chunk is stored by itself; `None` if it was never
+    /// written.
     ///
     /// # Errors
     /// If it cannot be opened.
@@ -61,32 +61,31 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// The bytes that it has there, and when it was last written.
+    /// Returns the stored size of the chunk in bytes and the time of its last write.
     fn stored_chunk(&self, _index: &[u64]) -> Option<(u64, Option<SystemTime>)> {
         None
     }
 
-    /// Whether that takes as long as a network does.
     fn is_remote(&self) -> bool {
         false
     }
 
-    /// What is said of the array, as text, where that is not in the same file.
+    /// Returns the metadata as text, if it is stored apart from the chunks.
     fn metadata(&self) -> String {
         String::new()
     }
 }
 
-/// The bytes that the chunks of an array fill; none if they are more than a file can have.
+/// Returns the bytes of all chunks of an array; `None` on overflow.
 pub(crate) fn bytes_of_chunks(shape: &Shape, chunk: &[usize], chunk_bytes: usize) -> Option<u64> {
     let counts = shape.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk) as u64);
     counts.into_iter().try_fold(chunk_bytes as u64, u64::checked_mul)
 }
 
-/// Passes all elements of the array of `header` on, row-major.
+/// Writes all elements of the array of `header` to `out`, row-major.
 ///
 /// # Errors
-/// [`Problem`] if a chunk cannot be read, or `out` does not take them.
+/// [`Problem`] if a chunk cannot be read or `out` fails.
 pub(crate) fn copy_all(
     array: &impl ChunkedArray,
     header: &Header,
@@ -104,16 +103,16 @@ pub(crate) fn copy_all(
     Ok(())
 }
 
-/// So many bytes are put together at a time.
+/// Largest slab, in bytes.
 const MOST_SLAB_BYTES: usize = 1 << 28;
 
-/// The rows of the first axis that are read together, those of one row of chunks at most.
+/// Splits the first axis into slabs of at most one row of chunks.
 fn slabs(
     array: &impl ChunkedArray,
     width: usize,
     shape: &Shape,
 ) -> Result<Vec<Range<usize>>, Problem> {
-    // Of no axes one element is all there is; of no elements there is nothing to read.
+    // An array without axes has one element. An array with a size of 0 has none, and nothing is read.
     let rows = if shape.contains(&0) { 0 } else { shape.first().copied().unwrap_or(1) };
     let bytes = shape.iter().skip(1).product::<usize>() * width;
     if bytes > MOST_SLAB_BYTES && rows > 0 {
@@ -131,7 +130,7 @@ fn slabs(
     Ok(slabs)
 }
 
-/// All elements of some rows of the first axis, which are those of one row of chunks or a part of it.
+/// Reads all elements of the given rows of the first axis, which lie in one row of chunks.
 fn read_slab(
     array: &impl ChunkedArray,
     width: usize,

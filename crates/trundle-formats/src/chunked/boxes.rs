@@ -1,15 +1,14 @@
-//! Boxes of elements from one contiguous tensor to another.
+//! Copies of boxes of elements between contiguous tensors, and the geometry of chunks.
 
-/// Where a box lies in a contiguous tensor.
+/// Position of a box in a contiguous tensor.
 #[derive(Clone, Copy)]
 pub(crate) struct Place<'a> {
-    /// The sizes of the tensor.
     pub(crate) sizes: &'a [usize],
-    /// The index of the first element of the box.
+    /// Index of the first element of the box.
     pub(crate) at: &'a [usize],
 }
 
-/// Copies a box of these lengths from one place to another, of elements of `width` bytes.
+/// Copies a box with lengths `lens` and elements of `width` bytes between tensors.
 pub(crate) fn copy_box(
     lens: &[usize],
     width: usize,
@@ -26,7 +25,7 @@ pub(crate) fn copy_box(
 }
 
 impl Place<'_> {
-    /// The byte at which a row of a box of these lengths begins.
+    /// Returns the byte offset of a row of a box with lengths `lens`.
     fn byte(&self, mut row: usize, lens: &[usize], width: usize) -> usize {
         let (mut byte, mut step) = (0, width);
         for axis in (0..lens.len()).rev() {
@@ -44,8 +43,8 @@ impl Place<'_> {
     }
 }
 
-/// The elements of a box of these sizes in row-major order, of one in which the axes stand in another, the slowest
-/// first.
+/// Returns the elements of a box of these sizes in row-major order. The axes of `bytes` are in `order`,
+/// slowest first.
 pub(crate) fn row_major(bytes: &[u8], sizes: &[usize], order: &[usize]) -> Vec<u8> {
     let width = bytes.len() / sizes.iter().product::<usize>().max(1);
     let (mut steps, mut step) = (vec![0; sizes.len()], width);
@@ -65,7 +64,7 @@ pub(crate) fn row_major(bytes: &[u8], sizes: &[usize], order: &[usize]) -> Vec<u
     out
 }
 
-/// What a chunk of these sizes at `index` has of a tensor: where that begins, and its lengths.
+/// Returns the start and the lengths of the part of a tensor that the chunk at `index` covers.
 pub(crate) fn part_of_chunk(
     index: &[usize],
     chunk: &[usize],
@@ -77,7 +76,7 @@ pub(crate) fn part_of_chunk(
     (begin, lens)
 }
 
-/// Each index of a grid of these sizes, in row-major order.
+/// Returns the indices of a grid in row-major order.
 pub(crate) fn indices(counts: &[usize]) -> impl Iterator<Item = Vec<usize>> + use<'_> {
     (0..counts.iter().product()).map(move |mut number: usize| {
         let mut index = vec![0; counts.len()];
@@ -88,12 +87,12 @@ pub(crate) fn indices(counts: &[usize]) -> impl Iterator<Item = Vec<usize>> + us
     })
 }
 
-/// For each axis how many chunks there are.
+/// Returns the number of chunks along each axis.
 pub(crate) fn counts(sizes: &[usize], chunk: &[usize]) -> Vec<usize> {
     sizes.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk)).collect()
 }
 
-/// Sizes that are known to fit this machine.
+/// Converts sizes that are known to fit `usize`.
 pub(crate) fn short(sizes: &[u64]) -> Vec<usize> {
     sizes.iter().map(|size| *size as usize).collect()
 }
@@ -104,7 +103,8 @@ mod tests {
 
     #[test]
     fn elements_of_another_order_become_row_major() {
-        // Element (i, j, k) of 2 x 3 x 4 is 100 i + 10 j + k, and stands with j the slowest and i the fastest.
+        // Element (i, j, k) of 2 x 3 x 4 has the value 100 i + 10 j + k. Axis j is stored slowest and i
+        // fastest.
         let (sizes, order) = ([2, 3, 4], [1, 2, 0]);
         let value = |i: usize, j: usize, k: usize| (100 * i + 10 * j + k) as u16;
         let mut stored = Vec::new();

@@ -1,4 +1,4 @@
-//! The chunks of arrays that are read, as one sequence of bytes.
+//! The chunks of one or more arrays as one sequence of bytes.
 
 use std::io;
 
@@ -7,30 +7,28 @@ use super::recent::Recent;
 use crate::blob::nanoseconds;
 use crate::{Blob, BlobIdentity, EncodedChunk};
 
-/// The files of about so many chunks tell whether a store is what it was, and of so many of each array.
+/// Number of chunks that a store's identity samples in total, and the least number for each array.
 const SAMPLES: (usize, usize) = (1024, 16);
 
-/// The same where each takes as long as a network does.
+/// The numbers for stores behind a network, where each sample costs a request.
 const REMOTE_SAMPLES: (usize, usize) = (64, 2);
 
 /// The decoded chunks of all arrays, one after another.
 #[derive(Debug)]
 pub(crate) struct Chunks<A> {
-    /// The arrays, and the byte at which the chunks of each begin.
+    /// The arrays, and the offset at which the chunks of each begin.
     pub(crate) arrays: Vec<(u64, A)>,
-    /// Where the last one ends.
     end: u64,
     recent: Recent,
 }
 
 impl<A: ChunkedArray> Chunks<A> {
-    /// The chunks of arrays that begin at these bytes, the last of which ends at `end`.
+    /// Creates the sequence for arrays that begin at these offsets; the last one ends at `end`.
     pub(crate) fn new(arrays: Vec<(u64, A)>, end: u64) -> Chunks<A> {
         Chunks { arrays, end, recent: Recent::default() }
     }
 
-    /// The array that byte `offset` is one of, where the chunk around it begins, and the chunk's index
-    /// along each axis.
+    /// Finds the array at byte `offset`, the offset of the chunk around it, and the chunk's index.
     fn find(&self, offset: u64) -> (&A, u64, Vec<u64>) {
         let at = self.arrays.partition_point(|(begin, _)| *begin <= offset) - 1;
         let (begin, array) = &self.arrays[at];
@@ -54,7 +52,7 @@ impl<A: ChunkedArray> Blob for Chunks<A> {
             return Ok(0);
         }
         let (array, begin, index) = self.find(offset);
-        // Of what is asked for as a whole nobody else wants a part.
+        // A chunk that is read completely is not cached: no other thread needs a part of it.
         if offset == begin
             && let Some(out) = buffer.get_mut(..array.chunk_bytes())
         {
@@ -70,7 +68,7 @@ impl<A: ChunkedArray> Blob for Chunks<A> {
         self.arrays[at].1.encoded_chunk(&index)
     }
 
-    /// Of the files of some chunks how long they are, and when they were written, and all metadata.
+    /// Returns all metadata, and the size and modification time of a sample of chunks.
     fn identity(&self) -> io::Result<Option<BlobIdentity>> {
         let is_remote = self.arrays.first().is_some_and(|(_, array)| array.is_remote());
         let (all, of_array) = if is_remote { REMOTE_SAMPLES } else { SAMPLES };
@@ -82,7 +80,7 @@ impl<A: ChunkedArray> Blob for Chunks<A> {
             let count = (end.unwrap_or(self.end) - begin) / (array.chunk_bytes() as u64).max(1);
             let taken = count.min(each as u64);
             for number in 0..taken {
-                // The first and the last among them.
+                // The samples include the first and the last chunk.
                 let spread =
                     u128::from(number) * u128::from(count - 1) / u128::from((taken - 1).max(1));
                 let number = u64::try_from(spread).unwrap_or(count - 1);

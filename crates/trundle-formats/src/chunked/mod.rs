@@ -1,8 +1,8 @@
-//! Arrays that a format has in chunks.
+//! Arrays whose format stores them in chunks.
 //!
-//! To whoever reads at some place, all of them are one sequence of bytes: chunk after chunk, decoded. A chunk
-//! is decoded when the first of its bytes is read, and kept until others are; what was never written, and has
-//! the fill value, is such a chunk too.
+//! Readers see all chunks of all arrays as one sequence of decoded bytes. A chunk is decoded when a byte of
+//! it is read, and cached until other chunks replace it. A chunk that was never written reads as the fill
+//! value.
 
 mod array;
 mod boxes;

@@ -1,4 +1,4 @@
-//! The chunks that were decoded last.
+//! A cache of recently decoded chunks.
 
 use std::collections::VecDeque;
 use std::io;
@@ -6,18 +6,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::lock::lock;
 
-/// The chunks that were decoded last, as many as threads read at once.
+/// The chunks that were decoded last, one for each reading thread.
 #[derive(Debug)]
 pub(crate) struct Recent(Mutex<Held>);
 
 #[derive(Debug)]
 struct Held {
     chunks: VecDeque<Arc<Decoded>>,
-    /// How many are kept.
     most: usize,
 }
 
-/// A chunk, which one thread decodes while others wait.
+/// A chunk that one thread decodes while others wait for it.
 #[derive(Debug)]
 struct Decoded {
     begin: u64,
@@ -31,13 +30,13 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// So many threads read at once.
+    /// Sets the number of threads that read at the same time.
     pub(crate) fn expect_readers(&self, readers: usize) {
         lock(&self.0).most = readers.max(1);
     }
 
-    /// Fills `buffer` with what stands at `offset` of the chunk that begins at `begin`, as far as that goes,
-    /// and says how many bytes that are. Unless the chunk is there, `decode` gives it.
+    /// Fills `buffer` from `offset`, up to the end of the chunk that begins at `begin`. Returns the number of
+    /// bytes copied. Calls `decode` if the chunk is not cached.
     pub(crate) fn read(
         &self,
         begin: u64,
@@ -55,7 +54,7 @@ impl Recent {
         Ok(count)
     }
 
-    /// The chunk that begins at `begin`: one that was read before, or is about to be.
+    /// Returns the entry of the chunk that begins at `begin`, adding one if needed.
     fn decoded(&self, begin: u64) -> Arc<Decoded> {
         let mut held = lock(&self.0);
         if let Some(at) = held.chunks.iter().position(|chunk| chunk.begin == begin)
@@ -64,7 +63,7 @@ impl Recent {
             held.chunks.push_back(Arc::clone(&known));
             return known;
         }
-        // The one that was read longest ago makes way.
+        // Evict the least recently used chunk.
         while held.chunks.len() >= held.most {
             held.chunks.pop_front();
         }

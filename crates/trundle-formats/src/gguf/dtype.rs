@@ -1,10 +1,10 @@
-//! Element types, as GGUF numbers them: `enum ggml_type` of ggml's `ggml.h`.
+//! Element types by their numbers in GGUF (`enum ggml_type` of ggml's `ggml.h`).
 
 use trundle_core::DType;
 
 use crate::{Problem, StoredDType};
 
-/// The number of a type, what it is called there, and which of ours it is, if it is not quantised.
+/// Number and name of each type in ggml, and our equivalent unless it is quantised.
 const DTYPES: [(u32, &str, Option<DType>); 34] = [
     (0, "F32", Some(DType::F32)),
     (1, "F16", Some(DType::F16)),
@@ -42,10 +42,10 @@ const DTYPES: [(u32, &str, Option<DType>); 34] = [
     (41, "Q1_0", None),
 ];
 
-/// The type of this number.
+/// Returns the type with this number.
 ///
 /// # Errors
-/// [`Problem::Unsupported`] if it is quantised, so that no element has bytes of its own, or not known.
+/// [`Problem::Unsupported`] if it is unknown, or quantised, so that elements are not separate bytes.
 pub(super) fn element(number: u32) -> Result<StoredDType, Problem> {
     match DTYPES.iter().find(|(known, ..)| *known == number) {
         Some((_, _, Some(dtype))) => Ok(StoredDType::little_endian(*dtype)),

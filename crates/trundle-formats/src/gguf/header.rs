@@ -1,4 +1,4 @@
-//! What the header of a GGUF file says, in its order.
+//! Parsing the header of a GGUF file.
 
 use super::value::{self, Kind};
 use super::{ALIGNMENT_KEY, DEFAULT_ALIGNMENT, MAGIC, malformed};
@@ -6,28 +6,27 @@ use crate::Problem;
 use crate::header_reader::HeaderReader;
 use crate::names::check_unique;
 
-/// The most axes that a tensor may have; ggml itself has 4 (`GGML_MAX_DIMS`).
+/// Largest rank that is read; ggml itself supports 4 axes (`GGML_MAX_DIMS`).
 const MAX_DIMENSIONS: u32 = 64;
 
-/// All that a header states.
 pub(super) struct Stated {
-    /// The values that are no arrays.
+    /// Values that are not arrays.
     pub metadata: Vec<(String, String)>,
-    /// The keys of the arrays.
+    /// Keys of the arrays.
     pub arrays: Vec<String>,
     pub tensors: Vec<Entry>,
-    /// The data of each tensor begins at a multiple of this.
+    /// Alignment of each tensor's data.
     pub alignment: u64,
 }
 
-/// What a header says of one tensor.
+/// Header entry of a tensor.
 pub(super) struct Entry {
     pub name: String,
-    /// Those of the axes, the fastest first.
+    /// Sizes of the axes, fastest first.
     pub sizes: Vec<u64>,
-    /// The number of its type.
+    /// Number of its element type.
     pub dtype: u32,
-    /// Where its data begins, in bytes from the start of all data.
+    /// Offset of its data from the start of all data, in bytes.
     pub offset: u64,
 }
 
@@ -41,7 +40,7 @@ impl Stated {
             tensors: Vec::new(),
             alignment: DEFAULT_ALIGNMENT,
         };
-        // No more is reserved than the counts are followed by.
+        // The counts are not trusted: memory is reserved only as entries are read.
         for _ in 0..pairs {
             stated.read_pair(reader)?;
         }
@@ -69,7 +68,7 @@ impl Stated {
     }
 }
 
-/// The magic number and the version, and then how many tensors there are.
+/// Reads the magic number and the version, and returns the number of tensors.
 fn read_start(reader: &mut HeaderReader<'_>) -> Result<u64, Problem> {
     let magic: [u8; 4] = reader.array("the beginning")?;
     if magic != *MAGIC {
@@ -98,7 +97,7 @@ fn alignment(kind: Kind, value: Option<&str>) -> Result<u64, Problem> {
     })
 }
 
-/// A text: its length in bytes, and then they.
+/// Reads a string: its length in bytes, then the bytes.
 pub(super) fn read_text(
     reader: &mut HeaderReader<'_>,
     part: &'static str,

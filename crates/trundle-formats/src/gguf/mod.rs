@@ -1,11 +1,10 @@
-//! The format of ggml's models: a header of values and tensors, then the data of these, each at a
-//! multiple of an alignment.
+//! The format of ggml's models: a header of values and tensors, then the aligned data of the tensors.
 //!
-//! Versions 2 and 3 are read, little-endian; version 3 can be big-endian too. Sizes begin with the
-//! fastest axis there, and are reversed. Tensors are listed in the order of their data. Quantised ones
-//! are told apart: their elements share bytes in blocks, so that none can be moved by itself. Values
-//! that are texts, numbers or booleans are kept as texts; arrays, such as the words of a tokenizer,
-//! are left out with a warning. What lies between the data of tensors, and behind it, is ignored.
+//! Versions 2 and 3 are read, little-endian (version 3 also big-endian). Sizes are reversed, as GGUF lists
+//! the fastest axis first. Tensors are listed in the order of their data. Quantised tensors are unreadable:
+//! their elements share bytes in blocks. Strings, numbers and booleans become metadata; arrays, such as a
+//! tokenizer's vocabulary, are skipped with a warning. Other bytes between and after the tensors' data are
+//! ignored.
 //!
 //! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>
 
@@ -38,10 +37,10 @@ pub(crate) const FORMAT: Format = Format {
 
 const MAGIC: &[u8; 4] = b"GGUF";
 
-/// The longest header that is read, in bytes; one with the words of a tokenizer has some millions.
+/// Longest header that is read, in bytes; one with a vocabulary has some millions.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
 
-/// The key of the alignment of data, and what that is without it.
+/// Key of the alignment, and its default.
 const ALIGNMENT_KEY: &str = "general.alignment";
 const DEFAULT_ALIGNMENT: u64 = 32;
 
@@ -50,7 +49,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let Stated { metadata, arrays, mut tensors, alignment } = Stated::read(&mut reader)?;
     let end = reader.position();
     drop(reader);
-    // The header is far shorter than what could not be rounded up.
+    // No overflow: the header is at most [`MAX_HEADER_BYTES`] long.
     let start = end.next_multiple_of(alignment);
     tensors.sort_by_key(|entry| entry.offset);
     let mut headers = Vec::new();
@@ -68,7 +67,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
         return Err(Problem::Member { member: name, problem: Box::new(problem) });
     }
     let headers = hint.apply_to_any(headers)?;
-    // Where there is no data, the file need not be padded up to it.
+    // A file without data need not be padded.
     let start = if headers.is_empty() { end } else { start };
     let mut contents = Uncompressed::new(headers, metadata, start, source, Rest::Ignored)?;
     contents.set_unreadable(unreadable);
@@ -91,7 +90,7 @@ impl Entry {
         )))
     }
 
-    /// The tensor, where all data begins at `start`.
+    /// Returns the header of the tensor; all data begins at `start`.
     fn header(self, element: StoredDType, start: u64) -> Result<Header, Problem> {
         let Entry { name, sizes, offset, .. } = self;
         let sizes: Result<Vec<usize>, _> = sizes.into_iter().rev().map(usize::try_from).collect();
@@ -108,7 +107,7 @@ impl Entry {
     }
 }
 
-/// Checks that no byte is data of two tensors, so that all data is no more than the file.
+/// Checks that no two tensors share bytes, so that the total data is bounded by the size of the file.
 fn check_apart(headers: &[Header]) -> Result<(), Problem> {
     let mut end = 0;
     for Header { name, data_offset, data_bytes, .. } in headers.iter().filter(|h| h.data_bytes > 0)

@@ -1,4 +1,4 @@
-//! The values beside the tensors of a GGUF file: `enum gguf_metadata_value_type` of its specification.
+//! Metadata values of a GGUF file (`enum gguf_metadata_value_type` of its specification).
 
 use std::fmt;
 
@@ -7,7 +7,6 @@ use super::malformed;
 use crate::Problem;
 use crate::header_reader::HeaderReader;
 
-/// What a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     U8,
@@ -25,7 +24,7 @@ pub(super) enum Kind {
     F64,
 }
 
-/// The kinds by their numbers, with our names.
+/// Types in the order of their numbers, with our names.
 const KINDS: [(Kind, &str); 13] = [
     (Kind::U8, "u8"),
     (Kind::I8, "i8"),
@@ -58,7 +57,7 @@ impl Kind {
         })
     }
 
-    /// The bytes of each value, if all are as long.
+    /// Returns the bytes of a value, if the type has a fixed size.
     fn width(self) -> Option<u64> {
         match self {
             Kind::U8 | Kind::I8 | Kind::Bool => Some(1),
@@ -70,7 +69,7 @@ impl Kind {
     }
 }
 
-/// The value of `key` as a text; an array is left out.
+/// Reads the value of `key` as a string; `None` for an array, which is skipped.
 pub(super) fn read(
     reader: &mut HeaderReader<'_>,
     kind: Kind,
@@ -101,7 +100,7 @@ pub(super) fn read(
     }))
 }
 
-/// Leaves out an array: the kind of its values, how many there are, and then they.
+/// Skips an array: the type of its values, their count, and the values.
 fn skip_array(reader: &mut HeaderReader<'_>, key: &str) -> Result<(), Problem> {
     const PART: &str = "an array";
     let kind = Kind::read(reader)?;

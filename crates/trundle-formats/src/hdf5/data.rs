@@ -1,4 +1,4 @@
-//! The data of a file that is read, as one sequence of bytes.
+//! The data of a file as one sequence of bytes.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ use trundle_hdf5::{Chunked, ReadAt};
 use crate::chunked::{ChunkedArray, Chunks};
 use crate::{Blob, BlobIdentity};
 
-/// A blob, for whoever reads metadata from it.
+/// A blob with its size, for reading metadata.
 #[derive(Debug)]
 pub(super) struct Bytes {
     pub(super) blob: Arc<dyn Blob>,
@@ -26,12 +26,12 @@ impl ReadAt for Bytes {
     }
 }
 
-/// Data that does not stand in the file as it is, and is in no chunks.
+/// Data that is neither contiguous in the file nor in chunks.
 #[derive(Debug)]
 pub(super) enum Unstored {
-    /// In the metadata.
+    /// Data within the metadata.
     Held(Vec<u8>),
-    /// This element everywhere, in so many bytes.
+    /// The fill value, repeated to this number of bytes.
     Filled(Vec<u8>, u64),
 }
 
@@ -43,7 +43,7 @@ impl Unstored {
         }
     }
 
-    /// Fills `buffer` from a byte on, as far as that goes, and says how many bytes that are.
+    /// Fills `buffer` from an offset, up to the end of the data, and returns the number of bytes.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> usize {
         let count = buffer.len().min(usize::try_from(self.bytes() - offset).unwrap_or(usize::MAX));
         match self {
@@ -60,15 +60,14 @@ impl Unstored {
     }
 }
 
-/// The bytes of the file, behind them what is not stored in it as it is, and behind that all chunks.
+/// The bytes of the file, followed by the data of [`Unstored`] and by the decoded chunks.
 #[derive(Debug)]
 pub(super) struct Data {
     pub(super) file: Arc<dyn Blob>,
-    /// The bytes of the file.
     pub(super) bytes: u64,
-    /// Each with the byte at which it begins.
+    /// The other data, each with its offset.
     pub(super) unstored: Vec<(u64, Unstored)>,
-    /// The byte at which the chunks begin.
+    /// Offset of the chunks.
     pub(super) chunks_begin: u64,
     pub(super) chunks: Chunks<Box<Chunked>>,
 }

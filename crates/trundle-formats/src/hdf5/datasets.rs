@@ -1,4 +1,4 @@
-//! The datasets of a file that is read, as tensors.
+//! The datasets of a file, read as tensors.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -14,31 +14,28 @@ use crate::{
     Annotations, Blob, Header, Problem, Progress, StoredDType, TensorHint, Unreadable, attributes,
 };
 
-/// Data that is passed on is held in parts of so many bytes.
 const PART_BYTES: usize = 256 << 10;
 
-/// The datasets of a file.
 pub(super) struct Datasets {
     listing: Listing,
-    /// Which of the chunked ones each is, if it is one.
+    /// For each dataset, its index among the chunked ones, if it is chunked.
     chunked: Vec<Option<usize>>,
     data: Data,
 }
 
-/// The datasets, as they are put behind each other.
+/// The datasets while offsets are assigned to them.
 #[derive(Default)]
 struct Placed {
     headers: Vec<Header>,
     chunked: Vec<Option<usize>>,
     unstored: Vec<(u64, Unstored)>,
     arrays: Vec<(u64, Box<Chunked>)>,
-    /// Where what comes next begins. Chunks count from 0 until all else has a place.
+    /// Next free offsets. Chunk offsets are relative until the size of all other data is known.
     unstored_end: u64,
     chunks_end: u64,
 }
 
 impl Datasets {
-    /// The datasets of `file`, which has so many bytes.
     pub(super) fn new(
         blob: Arc<dyn Blob>,
         bytes: u64,
@@ -139,7 +136,7 @@ impl Placed {
         Ok(())
     }
 
-    /// Where data begins that comes next behind the file.
+    /// Assigns the next offset after the file to `unstored`.
     fn place(&mut self, unstored: Unstored) -> Result<u64, Problem> {
         let begin = self.unstored_end;
         let end = begin.checked_add(unstored.bytes()).filter(|end| *end <= i64::MAX as u64);
@@ -148,7 +145,7 @@ impl Placed {
                 "more bytes that were never written than a file can have".to_owned(),
             )
         })?;
-        // What has no bytes is where nothing is read.
+        // Empty data is never read.
         if end > Some(begin) {
             self.unstored.push((begin, unstored));
         }

@@ -1,7 +1,7 @@
-//! HDF5, and so netCDF-4, through [`trundle_hdf5`].
+//! HDF5 and netCDF-4, through [`trundle_hdf5`].
 //!
-//! Each dataset is a tensor by its path. Contiguous data stands in the file as it is. Chunks, what is in the
-//! metadata and what was never written are as if they stood behind the file, decoded (`data.rs`).
+//! Each dataset is a tensor, named by path. Contiguous data is read in place. All other data (chunks, data
+//! within the metadata, and fill values) follows the file as a sequence of decoded bytes (`data.rs`).
 
 mod data;
 mod datasets;
@@ -30,17 +30,17 @@ pub(crate) const FORMAT: Format = Format {
     folder: None,
 };
 
-/// HDF5 in the way of netCDF-4: another dataset than a coordinate does not have the name of a dimension.
+/// HDF5 by the rules of netCDF-4: only coordinates may have the name of a dimension.
 pub(crate) const NETCDF: Format =
     Format { name: "netcdf", endings: &["nc", "nc4"], skeleton: Some(skeleton::netcdf), ..FORMAT };
 
-/// What files of netCDF begin with that are none of HDF5.
+/// First bytes of classic netCDF files, which are not HDF5.
 const CLASSIC: [&[u8]; 3] = [b"CDF\x01", b"CDF\x02", b"CDF\x05"];
 
-/// What MATLAB writes before a file of HDF5: its own text in a user block of 512 bytes.
+/// First bytes of a MATLAB file: a text in a user block of 512 bytes before the HDF5 data.
 const MATLAB: &[u8] = b"MATLAB 7.3 MAT-file";
 
-/// What files of HDF4 begin with.
+/// First bytes of HDF4 files.
 const HDF4: &[u8] = b"\x0e\x03\x13\x01";
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {

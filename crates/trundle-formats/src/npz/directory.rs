@@ -1,4 +1,4 @@
-//! The directory of an archive, and whether the archive is what it says.
+//! Reading and checking the directory of a zip archive.
 
 use rawzip::{
     CompressionMethod, EntryFlags, ErrorKind, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder,
@@ -10,19 +10,19 @@ use crate::Problem;
 use crate::names::{check_relative, check_unique};
 use crate::source::Source;
 
-/// Holds the name, the extra fields and the comment of any member, of up to 64 KiB each.
+/// Buffer for the name, extra fields and comment of any member, each up to 64 KiB.
 const RECORD_BYTES: usize = 4 << 16;
 
-/// The bytes of a local header before the name.
+/// Bytes of a local header before the name.
 const LOCAL_HEADER_BYTES: u64 = 30;
 
-/// Deflate makes no more than this many bytes of one: 258 of two bits.
+/// Highest compression ratio of Deflate: a match of 258 bytes takes two bits.
 const MOST_INFLATED: u64 = 1032;
 
-/// The flag of a member whose data is the difference from another file.
+/// Flag of a member whose data is a patch to another file.
 const PATCH: u16 = 1 << 5;
 
-/// A member as the directory has it.
+/// A member as listed in the directory.
 struct Entry {
     name: Vec<u8>,
     wayfinder: ZipArchiveEntryWayfinder,
@@ -30,15 +30,15 @@ struct Entry {
     header_offset: u64,
     is_encrypted: bool,
     member: Member,
-    /// Why it is no tensor, or none that can be read.
+    /// Why it is not a readable tensor, if so.
     fault: Option<Problem>,
 }
 
-/// The members of the archive in `source`, in the order of its directory, and of those that cannot
-/// be read why not: those whose names do not end with `ending` among them.
+/// Reads the members of the archive in `source`, in the order of its directory. A member that cannot be read,
+/// or whose name does not end with `ending`, has the reason next to it.
 ///
 /// # Errors
-/// [`Problem::Malformed`] or [`Problem::Unsupported`]: see the format's own documentation.
+/// [`Problem::Malformed`] or [`Problem::Unsupported`]: see the documentation of the format.
 pub(crate) fn read(
     source: &mut Source,
     ending: &str,
@@ -49,8 +49,8 @@ pub(crate) fn read(
     check_unique(entries.iter().map(|entry| &entry.member.name[..])).map_err(|name| {
         Problem::Malformed(format!("two members of the archive are named \"{name}\""))
     })?;
-    // Before anything is read of a member: each byte of the archive belongs to one at most, so what
-    // is read of all is bounded by the archive.
+    // Checked before any member is read: no byte belongs to two members, so the data of all members is
+    // bounded by the size of the archive.
     let mut by_place: Vec<&mut Entry> = entries.iter_mut().collect();
     by_place.sort_by_key(|entry| entry.header_offset);
     let ends: Vec<u64> = by_place.iter().skip(1).map(|entry| entry.header_offset).collect();
@@ -75,7 +75,7 @@ fn malformed(error: rawzip::Error) -> Problem {
     }
 }
 
-/// The entries of the directory, but those of folders.
+/// Returns the entries of the directory that are not folders.
 fn entries(
     archive: &ZipArchive<impl ReaderAt>,
     buffer: &mut [u8],
@@ -121,12 +121,12 @@ fn entry(record: &ZipFileHeaderRecord<'_>, ending: &str) -> Result<Entry, Proble
     Ok(Entry { name: raw, wayfinder, method, header_offset, is_encrypted, member, fault })
 }
 
-/// Returns whether the data of a member is encrypted, or its headers are.
+/// Returns whether the data or the headers of a member are encrypted.
 fn is_encrypted(flags: EntryFlags) -> bool {
     flags.is_encrypted() || flags.has_strong_encryption() || flags.is_masked()
 }
 
-/// The text of a name: UTF-8 if it is marked as that, else code page 437, as Python reads it.
+/// Decodes a name: UTF-8 if marked as such, else code page 437, as in Python.
 fn decoded(name: &[u8], is_utf8: bool) -> Result<String, Problem> {
     if is_utf8 {
         return String::from_utf8(name.to_vec()).map_err(|_| {
@@ -136,7 +136,7 @@ fn decoded(name: &[u8], is_utf8: bool) -> Result<String, Problem> {
     Ok(name.iter().map(|byte| code_page_437(*byte)).collect())
 }
 
-/// The character that a byte is in the first encoding of zip archives: that of the IBM PC.
+/// Decodes a byte of code page 437, the original encoding of zip archives.
 fn code_page_437(byte: u8) -> char {
     const UPPER: &str = "\
         ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐\
@@ -147,7 +147,7 @@ fn code_page_437(byte: u8) -> char {
     }
 }
 
-/// Checks what the directory alone says of a member.
+/// Checks what the directory states about a member.
 fn check(member: &Member, record: &ZipFileHeaderRecord<'_>, ending: &str) -> Result<(), Problem> {
     let tensor_name = member.name.strip_suffix(ending);
     check_relative(tensor_name.unwrap_or(&member.name))
@@ -180,8 +180,8 @@ fn check(member: &Member, record: &ZipFileHeaderRecord<'_>, ending: &str) -> Res
 }
 
 impl Entry {
-    /// Checks that the member ends before `end`, where another thing begins, whatever else its
-    /// local header has.
+    /// Checks that the member ends before `end`, where the next part begins, even without the extra field of
+    /// its local header.
     fn check_room(&self, end: u64) -> Result<(), Problem> {
         let header_bytes = LOCAL_HEADER_BYTES + self.name.len() as u64;
         let least = header_bytes.saturating_add(self.member.packed_bytes);
@@ -196,7 +196,7 @@ impl Entry {
         Err(self.member.problem(Problem::Malformed(found)))
     }
 
-    /// Reads the local header: where the data is, and whether it says what the directory says.
+    /// Finds the data of the member and checks that its local header agrees with the directory.
     fn find_data(
         &mut self,
         archive: &ZipArchive<impl ReaderAt>,
@@ -208,7 +208,7 @@ impl Entry {
         self.check_end(data_end, end)?;
         let local = entry.local_header(buffer).map_err(malformed)?;
         let sizes = (local.compressed_size_hint(), local.uncompressed_size_hint());
-        // With a descriptor behind the data, the header has neither sizes nor CRC-32.
+        // With a data descriptor after the data, the local header has neither sizes nor CRC-32.
         let is_complete = !local.flags().has_data_descriptor();
         let differs = if local.file_path().as_bytes() != self.name {
             "name"

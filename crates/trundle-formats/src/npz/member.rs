@@ -1,4 +1,4 @@
-//! One file in an archive.
+//! Reading one member of a zip archive.
 
 use std::io::{self, Read, Take};
 
@@ -9,22 +9,21 @@ use super::ENDING;
 use crate::Problem;
 use crate::source::{Source, copy};
 
-/// A file in an archive, as the directory has it.
+/// A member of an archive, as listed in the directory.
 pub(crate) struct Member {
-    /// With its ending.
+    /// Name with its ending.
     pub name: String,
     pub method: Method,
-    /// Where its bytes begin, in bytes from the start of the archive.
+    /// Offset of its bytes from the start of the archive.
     pub start: u64,
-    /// The bytes that it takes in the archive.
+    /// Bytes in the archive.
     pub packed_bytes: u64,
-    /// The bytes that it has.
+    /// Bytes after decompression.
     pub bytes: u64,
-    /// Their CRC-32.
+    /// CRC-32 of the decompressed bytes.
     pub crc32: u32,
 }
 
-/// How the bytes of a member stand in the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Method {
     Stored,
@@ -32,17 +31,15 @@ pub(crate) enum Method {
 }
 
 impl Member {
-    /// The name of the tensor in it.
     pub(crate) fn tensor_name(&self) -> &str {
         self.name.strip_suffix(ENDING).unwrap_or(&self.name)
     }
 
-    /// Where its byte number `at` stands in the archive, if it stands there as it is.
+    /// Returns the offset in the archive of the member's byte `at`, if the member is not compressed.
     pub(crate) fn place_of(&self, at: u64) -> Option<u64> {
         (self.method == Method::Stored).then_some(self.start + at)
     }
 
-    /// Begins to read its bytes.
     pub(crate) fn read<'a>(&'a self, source: &'a mut Source) -> Result<Reader<'a>, Problem> {
         source.seek_to(self.start)?;
         let packed = source.take(self.packed_bytes);
@@ -53,10 +50,9 @@ impl Member {
         Ok(Reader { member: self, input, hasher: Hasher::new(), left: self.bytes })
     }
 
-    /// `problem`, in this member.
     pub(crate) fn problem(&self, problem: Problem) -> Problem {
         let problem = match problem {
-            // Not the system's: what the decoder says of the data.
+            // An error of the decoder rather than the system.
             Problem::Io { doing: "read", source }
                 if source.raw_os_error().is_none()
                     && matches!(
@@ -74,13 +70,12 @@ impl Member {
     }
 }
 
-/// The bytes of a member from front to back, as many as the directory says.
+/// Reads the bytes of a member up to the size stated in the directory.
 pub(crate) struct Reader<'a> {
     member: &'a Member,
     input: Input<'a>,
-    /// Of what was read.
+    /// CRC-32 of the bytes read so far.
     hasher: Hasher,
-    /// The bytes that are to come.
     left: u64,
 }
 
@@ -109,7 +104,8 @@ impl Read for Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// The bytes that are known to come: those that stand in the archive as they are.
+    /// Returns the remaining bytes of an uncompressed member, which are certain to exist; 0 for a compressed
+    /// one.
     pub(crate) fn stored(&self) -> u64 {
         match self.input {
             Input::Stored(_) => self.left,
@@ -117,8 +113,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads on to the end, and checks that it is where the directory says, behind the bytes that
-    /// the CRC-32 is of.
+    /// Reads to the end of the member, and checks its size and CRC-32.
     pub(crate) fn finish(mut self) -> Result<(), Problem> {
         let left = self.left;
         copy(&mut self, left, &mut io::sink(), &mut |_| ())?;

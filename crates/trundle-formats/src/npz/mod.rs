@@ -1,15 +1,12 @@
-//! The format of `numpy.savez`: a zip archive of .npy files, one for each tensor.
+//! The format of `numpy.savez`: a zip archive with an .npy file for each tensor.
 //!
-//! Members that are stored or deflated are read, with Zip64 where that is used. The archive is not
-//! trusted: its members must lie apart from each other, so that no data is counted twice, their
-//! names must stay below the folder that they would be unpacked to, and what the directory says of
-//! a member must be what stands before its data, in its .npy header and in its CRC-32. Bytes
-//! behind the data of a member are left out with a warning; `numpy.load` ignores them. Members that are no .npy
-//! files, or that nobody but Python can read, are told apart from the others, so that no one loses
-//! them without a word.
+//! Stored and deflated members are read, also with Zip64. The archive is not trusted: members must not
+//! overlap, so that no data counts twice; names must stay inside the folder of extraction; the directory must
+//! agree with the local headers, .npy headers and CRC-32. Bytes after a member's data are skipped with a
+//! warning. Members with Python objects or in other formats are listed as unreadable.
 //!
-//! Members are written as `numpy.savez` writes them, stored, but with their data at multiples of 64
-//! bytes, so that it can be mapped into memory.
+//! Members are written stored, as `numpy.savez` does, but with the data aligned to 64 bytes for memory
+//! mapping.
 
 pub(crate) mod directory;
 pub(crate) mod member;
@@ -39,16 +36,15 @@ pub(crate) const FORMAT: Format = Format {
     folder: None,
 };
 
-/// What the names of members end with, behind the name of the tensor.
+/// Ending of a member's name, after the name of the tensor.
 const ENDING: &str = ".npy";
 
-/// The members that tell a Zarr store, below any folder.
+/// Members that identify a Zarr store, in any folder.
 const ZARR: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
 
-/// What an archive holds.
 struct Archive {
     listing: Listing,
-    /// Where the data of each is, and the bytes of .npy header before it.
+    /// The member of each tensor, and the bytes of its .npy header.
     members: Vec<(Member, u64)>,
     source: Source,
 }
@@ -95,7 +91,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     Ok(Box::new(Archive { listing, members, source }))
 }
 
-/// What a member says of its tensor, and the bytes that it takes to say so.
+/// Reads the .npy header of a member, and returns its length as well.
 fn read_header(member: &Member, source: &mut Source) -> Result<(Header, u64), Problem> {
     let mut reader = member.read(source)?;
     let (mut header, header_bytes) =
@@ -110,8 +106,8 @@ fn read_header(member: &Member, source: &mut Source) -> Result<(Header, u64), Pr
 }
 
 impl Archive {
-    /// Hands the data of the tensor at `index` to `take`, and checks that it is all there and has
-    /// its CRC-32.
+    /// Passes the data of the tensor at `index` to `take`, then checks that it is complete and has the right
+    /// CRC-32.
     fn read<T>(
         &mut self,
         index: usize,
@@ -124,7 +120,7 @@ impl Archive {
             let mut reader = member.read(source)?;
             copy(&mut reader, *header_bytes, &mut io::sink(), &mut |_| ())?;
             let taken = take(&mut reader, data_bytes)?;
-            // What was not there for the data is missing at the end.
+            // Reports data that ends too early.
             reader.finish()?;
             Ok(taken)
         };

@@ -1,58 +1,53 @@
-//! The records of a zip archive that holds stored files (PKWARE's APPNOTE.TXT, version 6.3.10,
-//! section 4.3).
+//! Records of a zip archive with stored members (PKWARE's APPNOTE.TXT, version 6.3.10, section 4.3).
 
-/// Where the CRC-32 stands in a local header, in bytes from its start.
+/// Offset of the CRC-32 in a local header.
 pub(super) const LOCAL_CHECKSUM: usize = 14;
 
-/// Where it stands in an entry of the directory.
+/// Offset of the CRC-32 in a directory entry.
 const ENTRY_CHECKSUM: usize = 16;
 
-/// The data of a member begins at a multiple of this many bytes.
 const ALIGNMENT: u64 = 64;
 
-/// What a field says that has its number elsewhere, in a Zip64 record.
+/// Values of fields whose number is in a Zip64 record.
 const ELSEWHERE_16: u16 = u16::MAX;
 const ELSEWHERE_32: u32 = u32::MAX;
 
-/// The kind of an extra field of numbers that need 64 bits.
+/// Kind of the extra field with 64-bit numbers.
 const ZIP64: u16 = 1;
 
-/// The kind of an extra field that is only there so that the data is aligned: that of Android's
-/// `zipalign`. It holds the alignment, then zeros.
+/// Kind of the extra field that pads for alignment, as in Android's `zipalign`: the alignment, then zeros.
 const PADDING: u16 = 0xd935;
 const LEAST_PADDING: u64 = 6;
 
-/// The version of the format that a reader must know: 2.0, or 4.5 for Zip64.
+/// Version of the format that a reader must support: 2.0, or 4.5 for Zip64.
 const VERSION: u16 = 20;
 const VERSION_ZIP64: u16 = 45;
 
-/// Made on Unix, where permissions stand in the upper half of the attributes: read and write for
-/// the owner, as Python's `zipfile` has it.
+/// Made on Unix, with permissions in the upper half of the attributes: read and write for the owner, as in
+/// Python's `zipfile`.
 const MADE_ON: u16 = 3 << 8;
 const ATTRIBUTES: u32 = 0o600 << 16;
 
-/// Names are in UTF-8.
 const FLAG_UTF8: u16 = 1 << 11;
 
-/// The first day of 1980, the first that there is: no file depends on when it was written.
+/// 1 January 1980, the earliest date. A constant date keeps files reproducible.
 const DATE: u16 = 1 << 5 | 1;
 
-/// A file in an archive.
 pub(super) struct Member<'a> {
-    /// With its ending.
+    /// Name with its ending.
     pub name: &'a str,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
-    /// Where its local header stands, in bytes from the start of the archive.
+    /// Offset of its local header from the start of the archive.
     pub offset: u64,
 }
 
 impl Member<'_> {
-    /// What stands before its data, with zeros for the CRC-32; `None` if the name is too long.
+    /// Returns all bytes before the data, with a CRC-32 of zero; `None` if the name is too long.
     pub(super) fn local_header(&self) -> Option<Vec<u8>> {
         let mut extra = Vec::new();
         if self.is_large() {
-            // Both sizes, and no others, must be there.
+            // The local header must have both sizes, and no other numbers.
             extra.extend(field(ZIP64, &[self.bytes, self.bytes].map(u64::to_le_bytes).concat()));
         }
         let mut header = Vec::new();
@@ -68,7 +63,7 @@ impl Member<'_> {
         Some(header)
     }
 
-    /// What the directory says of it, with zeros for the CRC-32.
+    /// Returns the directory entry, with a CRC-32 of zero.
     fn entry(&self) -> Vec<u8> {
         let mut numbers = Vec::new();
         if self.is_large() {
@@ -100,7 +95,7 @@ impl Member<'_> {
         entry
     }
 
-    /// What both have: flags, method, time, date, CRC-32, and the two sizes.
+    /// Appends the common fields: flags, method, time, date, CRC-32, and the two sizes.
     fn push_common(&self, record: &mut Vec<u8>) {
         let flags = if self.name.is_ascii() { 0 } else { FLAG_UTF8 };
         record.extend(flags.to_le_bytes());
@@ -121,12 +116,11 @@ impl Member<'_> {
     }
 }
 
-/// An extra field.
 fn field(kind: u16, content: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes()[..], &(content.len() as u16).to_le_bytes(), content].concat()
 }
 
-/// The extra field behind which something is aligned that would begin at `end`.
+/// Returns the extra field that aligns the data which would otherwise begin at `end`.
 fn padding(end: u64) -> Vec<u8> {
     let missing = end.next_multiple_of(ALIGNMENT) - end;
     let bytes = match missing {
@@ -143,7 +137,7 @@ fn narrow(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(ELSEWHERE_32)
 }
 
-/// What stands at the end of an archive.
+/// The directory at the end of an archive.
 #[derive(Default)]
 pub(super) struct Directory {
     entries: Vec<u8>,
@@ -152,20 +146,20 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Adds `member`; `before` is the CRC-32 of what it has before a tensor's data.
+    /// Adds `member`; `before` is the CRC-32 of its bytes before the tensor's data.
     pub(super) fn push(&mut self, member: &Member<'_>, before: u32) {
         self.crc32s.push((self.entries.len() + ENTRY_CHECKSUM, before));
         self.entries.extend(member.entry());
         self.members += 1;
     }
 
-    /// For each member the place of its CRC-32, in bytes from the start of the directory, and
-    /// the CRC-32 of what it has before a tensor's data.
+    /// Returns for each member the offset of its CRC-32 in the directory, and the CRC-32 of its bytes before
+    /// the tensor's data.
     pub(super) fn crc32s(&self) -> &[(usize, u32)] {
         &self.crc32s
     }
 
-    /// The bytes from `start` to the end of the archive.
+    /// Returns the bytes of the archive from `start` to its end.
     pub(super) fn finish(self, start: u64) -> Vec<u8> {
         let (members, bytes) = (self.members, self.entries.len() as u64);
         let short_members = u16::try_from(members).unwrap_or(ELSEWHERE_16);
@@ -175,7 +169,7 @@ impl Directory {
         let mut end = self.entries;
         if is_large {
             end.extend(0x0606_4b50u32.to_le_bytes());
-            // The bytes that follow in this record.
+            // Remaining bytes of this record.
             end.extend(44u64.to_le_bytes());
             end.extend((MADE_ON | VERSION_ZIP64).to_le_bytes());
             end.extend(VERSION_ZIP64.to_le_bytes());
@@ -184,7 +178,7 @@ impl Directory {
             for number in [members, members, bytes, start] {
                 end.extend(number.to_le_bytes());
             }
-            // Where this record is found: on the first disk, which is the only one.
+            // The locator: this record is on the first and only disk.
             end.extend(0x0706_4b50u32.to_le_bytes());
             end.extend([0; 4]);
             end.extend((start + bytes).to_le_bytes());

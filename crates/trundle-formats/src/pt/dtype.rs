@@ -1,8 +1,7 @@
-//! Element types, by the names of PyTorch's classes of storages.
+//! Element types by PyTorch's storage classes.
 
 use trundle_core::DType;
 
-/// What the elements of a storage of this class are.
 pub(super) fn of_storage(class: &str) -> Option<DType> {
     Some(match class.strip_prefix("torch.")? {
         "DoubleStorage" => DType::F64,

@@ -1,32 +1,33 @@
-//! What a pickle holds, by names: the keys and indices that lead there, with dots between them.
+//! The objects in a pickle, named by the keys and indices that lead to them, joined with dots.
 
 use std::borrow::Cow;
 
 use super::pickle::{Id, Object, Pickle};
 use crate::Problem;
 
-/// So deep, dicts and lists may stand in each other.
 const MAX_DEPTH: usize = 64;
 
-/// How many things may be in dicts, lists and tuples, and the bytes of all their names and texts together.
-/// A pickle can have one object in many places, and long keys are in the names of all that is below them:
-/// there could be far more of both than bytes of the pickle.
+/// Limits for the number of objects in dicts, lists and tuples, and for the bytes of all their names and
+/// texts.
+///
+/// Both can be far larger than the pickle: it can reference one object from many places, and the names of
+/// nested objects repeat their keys.
 const MAX_ENTRIES: usize = 1 << 18;
 const MAX_TEXT_BYTES: usize = 1 << 26;
 
-/// What is in a dict, list or tuple, by its keys or indices.
+/// Items of a dict, list or tuple, by key or index.
 type Items<'a> = Vec<(Cow<'a, str>, Id)>;
 
-/// Something that is no dict, list or tuple, and how it is reached; of the whole the name is empty.
+/// An object that is not a dict, list or tuple, and its name, which is empty for the root.
 pub(super) struct Entry {
     pub name: String,
     pub id: Id,
 }
 
-/// All that is in dicts, lists and tuples, in order.
+/// Lists all objects in dicts, lists and tuples, in order.
 ///
 /// # Errors
-/// [`Problem::Unsupported`] if there is too much, too deep, or a key is no text or integer.
+/// [`Problem::Unsupported`] if they exceed a limit, or a key is neither a string nor an integer.
 pub(super) fn entries(pickle: &Pickle) -> Result<Vec<Entry>, Problem> {
     let mut found = Vec::new();
     let (mut count, mut bytes) = (0, 0);
@@ -59,7 +60,7 @@ fn unsupported(what: impl std::fmt::Display) -> Problem {
     Problem::Unsupported(format!("the objects of the pickle {what}"))
 }
 
-/// What is in a dict, list or tuple, by its keys or indices, `most` things; `None` of anything else.
+/// Returns the items of a dict, list or tuple, at most `most`; `None` for other objects.
 fn items(pickle: &Pickle, id: Id, most: usize) -> Result<Option<Items<'_>>, Problem> {
     let object = pickle.object(id);
     let count = match object {

@@ -1,14 +1,13 @@
-//! The format of `torch.save`: a zip archive with a pickle, which says what there is, and a stored member
-//! for the elements of each storage.
+//! The format of `torch.save`: a zip archive with a pickle of the objects, and a stored member for each
+//! storage.
 //!
-//! A pickle is a program; nothing of it is run. It is read as far as `torch.save` uses it for tensors in
-//! dicts, lists and tuples, such as a state dict, and parameters. A tensor's name is its keys with dots
-//! between them. Tensors whose elements do not stand row-major in their storage, and objects of other
-//! kinds, are told apart: they cannot be read. Numbers, texts and booleans are kept as texts. Several
-//! tensors may share a storage; each is read from there. CRC-32 are not compared.
+//! The pickle is parsed, never executed. The reader supports tensors and parameters in dicts, lists and
+//! tuples, such as a state dict. A tensor's name is its keys, joined with dots. Tensors that are not
+//! row-major in their storage, and other objects, are listed as unreadable. Numbers, strings and booleans
+//! become metadata. Several tensors may share a storage. CRC-32 values are not checked.
 //!
-//! The reader ignores what says nothing of the elements: devices, `requires_grad`, hooks of gradients, the
-//! attributes of dicts (`_metadata` of a state dict), and the archive's `version`.
+//! Ignored, as they do not affect elements: devices, `requires_grad`, gradient hooks, attributes of dicts
+//! (`_metadata` of a state dict), and the archive's `version`.
 //!
 //! <https://docs.pytorch.org/docs/main/notes/serialization.html>
 
@@ -41,26 +40,26 @@ pub(crate) const FORMAT: Format = Format {
     holds_one: false,
     keeps: Keeps::OfFile,
     states_column_major: false,
-    // As archives of .npy files do, which are told by it.
+    // A file that begins like a zip archive is taken for an .npz.
     begins: |_| false,
     open,
     skeleton: None,
     folder: None,
 };
 
-/// The member of the pickle, below a folder.
+/// Name of the pickle's member, inside a folder.
 const PICKLE: &str = "data.pkl";
 
-/// What a file begins with that is no archive, but pickles one behind another: that of a large integer.
+/// First bytes of the old format: pickles in sequence, beginning with a large integer.
 const OLD_MAGIC: &[u8] = b"\x80\x02\x8a";
 
-/// The bytes that may be said of all that cannot be read.
+/// Limit for the messages about all unreadable objects, in bytes.
 const MAX_FAULT_BYTES: usize = 1 << 26;
 
-/// The longest pickle that is read, in bytes; what is made of it can take 50 times as many.
+/// Longest pickle that is read, in bytes. Its objects can take 50 times as much memory.
 const MAX_PICKLE_BYTES: u64 = 1 << 23;
 
-/// The member that says the byte order, where there is one, and the most that it may have to say.
+/// Optional member with the byte order, and its largest size.
 const BYTE_ORDER: &str = "byteorder";
 const MAX_BYTE_ORDER_BYTES: u64 = 16;
 
@@ -81,7 +80,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let byte_order = archive.byte_order(&mut source)?;
     let mut held = Held::default();
     for entry in entries(&pickle)? {
-        // One that is all that there is has the file's name.
+        // An object that is the whole pickle has the file's name.
         let name = if entry.name.is_empty() { source.name().to_owned() } else { entry.name };
         match text(pickle.object(entry.id)) {
             Some(text) => held.metadata.push((name, text)),
@@ -101,7 +100,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     Ok(contents)
 }
 
-/// A number, a text or a boolean, as a text.
+/// Formats a number, string or boolean; `None` for other objects.
 fn text(object: &Object) -> Option<String> {
     match object {
         Object::None => Some("None".to_owned()),
@@ -113,18 +112,17 @@ fn text(object: &Object) -> Option<String> {
     }
 }
 
-/// What a file holds, as it is found.
 #[derive(Default)]
 struct Held {
     headers: Vec<Header>,
     unreadable: Vec<Unreadable>,
     metadata: Vec<(String, String)>,
-    /// The bytes that are said of what cannot be read.
+    /// Bytes of the messages about unreadable objects.
     fault_bytes: usize,
 }
 
 impl Held {
-    /// Adds what was read of the object of this name.
+    /// Adds the result of reading the object `name`.
     fn push(&mut self, name: String, read: Result<Header, Problem>) -> Result<(), Problem> {
         match read {
             Ok(header) => self.headers.push(header),
@@ -139,7 +137,7 @@ impl Held {
         Ok(())
     }
 
-    /// The same, if no name is there twice and there is something that can be read, or nothing at all.
+    /// Checks that all names differ, and that there is a readable object unless the file is empty.
     fn checked(mut self) -> Result<Held, Problem> {
         let names = self.headers.iter().map(|header| &header.name[..]);
         let names = names.chain(self.unreadable.iter().map(|each| &each.name[..]));
@@ -154,7 +152,7 @@ impl Held {
     }
 }
 
-/// The members of an archive, by their names without the folder that all are in.
+/// Members of an archive, by name without the common folder.
 struct Archive {
     members: HashMap<String, (Member, Option<Problem>)>,
 }
@@ -176,7 +174,7 @@ impl Archive {
         Ok(Archive { members: members.collect() })
     }
 
-    /// The member of this name, whose bytes stand in the archive as they are.
+    /// Returns the uncompressed member with this name.
     fn stored(&self, name: &str) -> Result<&Member, Problem> {
         match self.members.get(name) {
             None => Err(Problem::Malformed(format!("the archive has no member {name}"))),
@@ -190,7 +188,6 @@ impl Archive {
         }
     }
 
-    /// All bytes of the member of this name.
     fn load(&self, name: &str, most: u64, source: &mut Source) -> Result<Vec<u8>, Problem> {
         let member = self.stored(name)?;
         if member.bytes > most {
@@ -202,7 +199,7 @@ impl Archive {
         Ok(bytes)
     }
 
-    /// The byte order of all elements; little-endian without a word of it.
+    /// Reads the byte order of all elements; little-endian if it is not stated.
     fn byte_order(&self, source: &mut Source) -> Result<ByteOrder, Problem> {
         if !self.members.contains_key(BYTE_ORDER) {
             return Ok(ByteOrder::Little);
@@ -217,7 +214,7 @@ impl Archive {
         }
     }
 
-    /// The tensor that is stated, if its elements are all in its storage.
+    /// Returns the header of a tensor, after checking that its elements lie inside its storage.
     fn header(&self, name: String, stated: &Stated, order: ByteOrder) -> Result<Header, Problem> {
         stated.check_row_major()?;
         let element = StoredDType::ordered(stated.dtype, order);

@@ -1,9 +1,8 @@
-//! Python pickles, read without running anything: what is called, and with what, is only written down.
+//! A parser for Python pickles that executes nothing: calls are only recorded.
 //!
-//! Read are the instructions of protocol 2 that Python's own writer uses for data, texts, numbers, tuples,
-//! lists, dicts and calls of named functions, up to protocol 5's names of the same things. All that a
-//! pickle makes are objects in one list, which point at each other by their indices there; each instruction
-//! makes one at most.
+//! It supports what Python's own writer uses for data, strings, numbers, tuples, lists, dicts and calls of
+//! named functions, in protocols 2 to 5. All objects are in one list and refer to each other by index. An
+//! instruction creates at most one object.
 //!
 //! <https://github.com/python/cpython/blob/main/Lib/pickletools.py>
 
@@ -12,13 +11,11 @@ use std::fmt;
 
 use crate::Problem;
 
-/// The longest name of a function or class: few bytes of a pickle can name one again and again.
+/// Longest name of a function or class. A short pickle can repeat a name many times.
 const MAX_GLOBAL_BYTES: usize = 200;
 
-/// Which of the objects of a pickle.
 pub(super) type Id = usize;
 
-/// What a pickle makes.
 #[derive(Debug)]
 pub(super) enum Object {
     None,
@@ -29,30 +26,29 @@ pub(super) enum Object {
     Tuple(Vec<Id>),
     List(Vec<Id>),
     Dict(Vec<(Id, Id)>),
-    /// A function or a class: its module and its name, with a dot between them.
+    /// A function or class, as `module.name`.
     Global(String),
-    /// Something outside of the pickle, which this object names.
+    /// An external object, identified by this object.
     Persistent(Id),
-    /// What a function would give for these arguments.
+    /// The result of calling a function.
     Call {
         function: Id,
         arguments: Id,
-        /// Whether the pickle puts a state or items into it afterwards.
+        /// Whether the pickle later changes its state or items.
         is_changed: bool,
     },
 }
 
-/// All objects of a pickle, and the one that it is of.
 pub(super) struct Pickle {
     objects: Vec<Object>,
     root: Id,
 }
 
 impl Pickle {
-    /// What `bytes` are a pickle of; what follows its end is ignored.
+    /// Parses a pickle. Bytes after its end are ignored.
     ///
     /// # Errors
-    /// [`Problem::Malformed`], or [`Problem::Unsupported`] for instructions that are not read.
+    /// [`Problem::Malformed`], or [`Problem::Unsupported`] for other instructions.
     pub(super) fn parse(bytes: &[u8]) -> Result<Pickle, Problem> {
         let mut machine = Machine { bytes, ..Machine::default() };
         while !machine.step()? {}
@@ -69,15 +65,15 @@ impl Pickle {
     }
 }
 
-/// What carries out the instructions: a stack of objects, with marks, and those that are remembered.
+/// State of the parser: a stack of objects with marks, and the memo.
 #[derive(Default)]
 struct Machine<'a> {
     bytes: &'a [u8],
-    /// Bytes from the start of the pickle.
+    /// Offset from the start of the pickle, in bytes.
     at: usize,
     objects: Vec<Object>,
     stack: Vec<Id>,
-    /// How many there were on the stack where a mark was set.
+    /// Heights of the stack at which marks were set.
     marks: Vec<usize>,
     memo: HashMap<u32, Id>,
 }
@@ -103,21 +99,20 @@ impl Machine<'_> {
         Ok(array)
     }
 
-    /// What the next `N` bytes say, the least significant first.
+    /// Reads a little-endian number of `N` bytes.
     fn number<const N: usize>(&mut self) -> Result<u64, Problem> {
         let mut number = [0; 8];
         number[..N].copy_from_slice(&self.array::<N>()?);
         Ok(u64::from_le_bytes(number))
     }
 
-    /// A text behind its length in `N` bytes.
+    /// Reads a string after its length in `N` bytes.
     fn text<const N: usize>(&mut self) -> Result<String, Problem> {
         let bytes = usize::try_from(self.number::<N>()?).unwrap_or(usize::MAX);
         let text = self.take(bytes)?.to_vec();
         String::from_utf8(text).map_err(|_| self.malformed("a text is not UTF-8"))
     }
 
-    /// The text up to the end of the line.
     fn line(&mut self) -> Result<String, Problem> {
         let rest = &self.bytes[self.at..];
         let end = rest.iter().position(|byte| *byte == b'\n');
@@ -141,13 +136,12 @@ impl Machine<'_> {
         }
     }
 
-    /// What stands on the stack above the last mark, which is taken away.
     fn pop_to_mark(&mut self) -> Result<Vec<Id>, Problem> {
         let mark = self.marks.pop().ok_or_else(|| self.malformed("no mark is set"))?;
         Ok(self.stack.split_off(mark))
     }
 
-    /// The last `count` objects on the stack, which are taken away, as a tuple.
+    /// Replaces the top `count` objects by a tuple of them.
     fn tuple(&mut self, count: usize) -> Result<(), Problem> {
         let mut items = (0..count).map(|_| self.pop()).collect::<Result<Vec<Id>, _>>()?;
         items.reverse();
@@ -155,11 +149,10 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Remembers what is on top of the stack.
     fn remember(&mut self, key: u64) -> Result<(), Problem> {
         let id = self.pop()?;
         self.stack.push(id);
-        // Keys are of 4 bytes at most, or count what is remembered.
+        // Keys have at most 4 bytes, or are the number of entries in the memo.
         self.memo.insert(key as u32, id);
         Ok(())
     }
@@ -171,7 +164,6 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Adds `items` to the list on top of the stack.
     fn append(&mut self, items: Vec<Id>) -> Result<(), Problem> {
         let id = self.pop()?;
         self.stack.push(id);
@@ -183,7 +175,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Adds `items`, keys and values in turn, to the dict on top of the stack.
+    /// Adds `items`, alternating keys and values, to the dict on top of the stack.
     fn set_items(&mut self, items: &[Id]) -> Result<(), Problem> {
         let id = self.pop()?;
         self.stack.push(id);
@@ -198,8 +190,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Gives the object below the top of the stack the state on top. PyTorch gives dicts a state that holds no
-    /// tensors, which is ignored.
+    /// Pops a state and applies it to the object below. Ignored for dicts, whose state from PyTorch holds no
+    /// tensors.
     fn set_state(&mut self) -> Result<(), Problem> {
         self.pop()?;
         let id = self.pop()?;
@@ -210,7 +202,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// What a call gives: a dict that keeps an order is a dict as all are.
+    /// Records a call. An `OrderedDict` is treated as a dict.
     fn call(&mut self) -> Result<(), Problem> {
         let (arguments, function) = (self.pop()?, self.pop()?);
         let is_ordered = matches!(&self.objects[function], Object::Global(name) if name == "collections.OrderedDict");
@@ -222,7 +214,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Carries out the next instruction; whether it was the last.
+    /// Runs the next instruction; returns whether it was the last.
     fn step(&mut self) -> Result<bool, Problem> {
         let [instruction] = self.array()?;
         match instruction {
@@ -310,7 +302,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// An integer of as many bytes as the first says, in two's complement.
+    /// Reads an integer in two's complement, after its length in one byte.
     fn push_long(&mut self) -> Result<(), Problem> {
         let bytes = self.number::<1>()? as usize;
         let stated = self.take(bytes)?.to_vec();
@@ -330,7 +322,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// A text that can be a name, which is taken away from the stack.
+    /// Pops a string that is short enough for a name.
     fn pop_text(&mut self) -> Result<String, Problem> {
         let id = self.pop()?;
         match &self.objects[id] {

@@ -1,4 +1,4 @@
-//! What a pickle says of a tensor: the calls by which PyTorch would make it again.
+//! Tensors in a pickle: the calls with which PyTorch recreates them.
 
 use trundle_core::DType;
 
@@ -6,39 +6,36 @@ use super::dtype;
 use super::pickle::{Id, Object, Pickle};
 use crate::Problem;
 
-/// The most axes that a tensor of PyTorch has.
 const MAX_DIMENSIONS: usize = 64;
 
-/// The longest name of a storage's member, which is a number.
+/// Longest name of a storage's member, which is a number.
 const MAX_KEY_BYTES: usize = 20;
 
-/// A tensor as it is stated.
 pub(super) struct Stated {
     pub dtype: DType,
-    /// The number of its storage's member of the archive.
+    /// Number of the storage's member in the archive.
     pub storage: String,
-    /// The elements of its storage.
+    /// Elements of the storage.
     pub storage_elements: u64,
-    /// Where it begins there, in elements.
+    /// Offset in the storage, in elements.
     pub offset: u64,
     pub sizes: Vec<u64>,
-    /// In elements.
+    /// Strides in elements.
     pub strides: Vec<i64>,
 }
 
-/// The function that makes a tensor of a storage, and the one that makes a parameter of a tensor
-/// (`torch/_utils.py`).
+/// Functions that create a tensor from a storage, and a parameter from a tensor (`torch/_utils.py`).
 const TENSOR: &str = "torch._utils._rebuild_tensor_v2";
 const PARAMETER: &str = "torch._utils._rebuild_parameter";
 
-/// What the object of this number says, if it is a tensor.
+/// Reads the object `id` as a tensor.
 ///
 /// # Errors
-/// [`Problem::Unsupported`] if it is something else, or a tensor of another kind.
+/// [`Problem::Unsupported`] if it is another object or another kind of tensor.
 pub(super) fn stated(pickle: &Pickle, id: Id) -> Result<Stated, Problem> {
     let (function, arguments) = call(pickle, id)?;
     let (function, arguments) = match (function, arguments) {
-        // Whether gradients are computed, and hooks for them, say nothing of the elements.
+        // `requires_grad` and gradient hooks do not affect the elements.
         (PARAMETER, [tensor, _, _]) => call(pickle, *tensor)?,
         other => other,
     };
@@ -76,9 +73,9 @@ pub(super) fn stated(pickle: &Pickle, id: Id) -> Result<Stated, Problem> {
     Ok(Stated { dtype, storage: member, storage_elements: elements, offset, sizes, strides })
 }
 
-/// Checks that a tensor's metadata do not change its elements.
+/// Checks that a tensor's metadata does not change its elements.
 ///
-/// PyTorch marks a view as conjugated or negated there, and writes the elements of the storage as they are.
+/// PyTorch marks conjugated and negated views there and writes the elements of the storage unchanged.
 fn check_metadata(pickle: &Pickle, id: Id) -> Result<(), Problem> {
     let pairs = match pickle.object(id) {
         Object::None => return Ok(()),
@@ -108,7 +105,7 @@ fn check_metadata(pickle: &Pickle, id: Id) -> Result<(), Problem> {
 }
 
 impl Stated {
-    /// Checks that the elements are contiguous and row-major, as far as that makes a difference.
+    /// Checks that the elements are contiguous and row-major. Strides of axes with size 1 do not matter.
     pub(super) fn check_row_major(&self) -> Result<(), Problem> {
         let mut expected = 1u128;
         let axes = self.sizes.iter().zip(&self.strides);
@@ -131,7 +128,7 @@ fn unsupported(what: impl std::fmt::Display) -> Problem {
     Problem::Unsupported(what.to_string())
 }
 
-/// The name of the function that is called, and what with.
+/// Returns the function and the arguments of a call.
 fn call(pickle: &Pickle, id: Id) -> Result<(&str, &[Id]), Problem> {
     let Object::Call { function, arguments, is_changed } = pickle.object(id) else {
         return Err(unsupported("is no tensor"));
@@ -147,15 +144,14 @@ fn call(pickle: &Pickle, id: Id) -> Result<(&str, &[Id]), Problem> {
     }
 }
 
-/// A storage as it is stated.
 struct Storage {
     dtype: DType,
-    /// The number of its member of the archive.
+    /// Number of its member in the archive.
     member: String,
     elements: u64,
 }
 
-/// The storage that the object `id` states. The device that it was on is ignored.
+/// Reads the object `id` as a storage. Its device is ignored.
 fn stated_storage(pickle: &Pickle, id: Id) -> Result<Storage, Problem> {
     let not = || unsupported("has a storage of another form than torch.save's");
     let Object::Persistent(named) = pickle.object(id) else { return Err(not()) };
@@ -175,7 +171,6 @@ fn stated_storage(pickle: &Pickle, id: Id) -> Result<Storage, Problem> {
     Ok(Storage { dtype, member: key.clone(), elements })
 }
 
-/// The integers of a tuple.
 fn integers(pickle: &Pickle, id: Id) -> Result<Vec<i64>, Problem> {
     let not = || unsupported("has sizes or strides that are no tuple of integers");
     let Object::Tuple(items) = pickle.object(id) else { return Err(not()) };

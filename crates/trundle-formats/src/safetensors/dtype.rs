@@ -1,16 +1,15 @@
-//! The types of .safetensors.
+//! Element types of .safetensors.
 
 use trundle_core::{BitOrder, DType, Shape, Width};
 
 use crate::StoredDType;
 use crate::stored_dtype::ByteOrder;
 
-/// Every type that the format has (its library's `Dtype`, version 0.8): what it is called there, and
-/// the type of its elements.
+/// All types of the format (`Dtype` of its library, version 0.8), by name.
 const DTYPES: [(&str, Row); 22] = [
     ("BOOL", Row::Same(DType::Boolean)),
     ("F4", Row::Same(DType::F4E2M1)),
-    // One stream of 6-bit codes, filled from the least significant bit.
+    // A contiguous sequence of 6-bit codes, filled from the least significant bit.
     ("F6_E2M3", Row::Bits(DType::U6, "f6e2m3")),
     ("F6_E3M2", Row::Bits(DType::U6, "f6e3m2")),
     ("U8", Row::Same(DType::U8)),
@@ -33,12 +32,11 @@ const DTYPES: [(&str, Row); 22] = [
     ("U64", Row::Same(DType::U64)),
 ];
 
-/// What a type of the format is to us.
+/// Our equivalent of a type.
 #[derive(Clone, Copy)]
 enum Row {
-    /// A type of our own.
     Same(DType),
-    /// One that we lack, as unsigned integers of its bits, and our name for it.
+    /// Unsigned integers with the bits of a type that we lack, and our name for it.
     Bits(DType, &'static str),
 }
 
@@ -56,12 +54,11 @@ impl Row {
     }
 }
 
-/// The type that the format calls so.
 pub(crate) fn element(name: &str) -> Option<StoredDType> {
     DTYPES.iter().find(|(known, _)| *known == name).map(|(_, row)| row.element())
 }
 
-/// What the format calls a type, or why it has none.
+/// Returns the format's name for a type; an error message if there is none.
 pub(crate) fn name(element: &StoredDType) -> Result<&'static str, String> {
     let has_name = |row: Row| match row {
         Row::Same(dtype) => element.dtype() == dtype && element.name() == dtype.to_string(),
@@ -81,7 +78,7 @@ pub(crate) fn name(element: &StoredDType) -> Result<&'static str, String> {
     }
 }
 
-/// What is wrong with a tensor whose elements do not fill whole bytes, which the format refuses.
+/// Returns why the format refuses a tensor whose elements do not fill whole bytes; `None` if they do.
 pub(crate) fn open_bits(element: &StoredDType, shape: &Shape) -> Option<String> {
     let packing = element.width().packing()?;
     let bits = shape.elements() as u128 * packing.bits() as u128;

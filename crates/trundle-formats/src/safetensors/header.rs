@@ -1,4 +1,4 @@
-//! What the header of .safetensors says, in its order.
+//! Parsing the header of .safetensors, preserving its order.
 
 use std::fmt;
 
@@ -8,27 +8,25 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use super::METADATA;
 use crate::names::check_unique;
 
-/// All that a header states.
 pub(crate) struct Stated {
     pub metadata: Vec<(String, String)>,
     pub tensors: Vec<(String, Entry)>,
 }
 
-/// What a header says of one tensor.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
     pub dtype: String,
     pub shape: Vec<u64>,
-    /// Where the data begins and ends, in bytes from the end of the header.
+    /// Start and end of the data, in bytes from the end of the header.
     pub data_offsets: [u64; 2],
 }
 
 impl Stated {
-    /// The header that all of `text` is, white space behind it aside.
+    /// Parses a header, which may end with white space.
     ///
     /// # Errors
-    /// If it is no JSON of this form, or has a key twice.
+    /// If it is not JSON of this form, or a key occurs twice.
     pub(crate) fn parse(text: &[u8]) -> serde_json::Result<Stated> {
         let stated: Stated = serde_json::from_slice(text)?;
         let twice = |key| serde_json::Error::custom(format!("\"{key}\" occurs twice"));
@@ -68,7 +66,7 @@ impl<'de> Visitor<'de> for StatedVisitor {
     }
 }
 
-/// The pairs of an object of strings, in its order.
+/// Key-value pairs of an object of strings, in order.
 #[derive(Default)]
 struct Pairs(Vec<(String, String)>);
 

@@ -1,11 +1,9 @@
-//! The format of Hugging Face's safetensors: a header in JSON, then the data of many tensors,
-//! little-endian and row-major, one behind the other.
+//! The format of Hugging Face's safetensors: a JSON header, then the data of the tensors, little-endian and
+//! row-major.
 //!
-//! As the format's own library does, a file is refused unless the data of its tensors covers all
-//! that follows the header, without holes or overlaps. Tensors are listed in the order of their
-//! data, which is the order of the header in the files that libraries write; here they are written
-//! in the order in which they are given, so that files keep theirs, and so is `__metadata__`. Keys
-//! that the format does not have are refused, since they would be lost.
+//! As in the format's own library, the data must cover everything after the header without gaps or overlaps.
+//! Tensors are listed in the order of their data. Tensors and `__metadata__` are written in the given order.
+//! Unknown keys are refused, because they would be lost.
 //!
 //! <https://huggingface.co/docs/safetensors>
 
@@ -38,16 +36,16 @@ pub(crate) const FORMAT: Format = Format {
     folder: None,
 };
 
-/// The header's length is stated in so many bytes, the least significant first.
+/// Bytes of the header's length field, which is little-endian.
 const LENGTH_BYTES: usize = 8;
 
-/// The longest header that is read or written, in bytes: the limit of the format's own library.
+/// Longest header that is read or written, in bytes: the limit of the format's own library.
 const MAX_HEADER_BYTES: usize = 100_000_000;
 
-/// The header is padded with spaces to a multiple of this many bytes.
+/// The header is padded with spaces to a multiple of this number of bytes.
 const ALIGNMENT: usize = 8;
 
-/// The key of the pairs beside the tensors.
+/// Key of the file's metadata.
 const METADATA: &str = "__metadata__";
 
 fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
@@ -62,7 +60,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     Ok(Uncompressed::new(headers, stated.metadata, start, source, rest)?)
 }
 
-/// The length of a header that may be one, and its first character.
+/// Returns whether a file begins with a valid header length and an opening brace.
 fn begins(first: &[u8]) -> bool {
     let Some((length, [b'{', ..])) = first.split_first_chunk::<LENGTH_BYTES>() else {
         return false;
@@ -93,10 +91,9 @@ fn read_header_text(source: &mut Source) -> Result<Vec<u8>, Problem> {
     }
 }
 
-/// The tensors in the order of their data, which begins at `start`, once they are found to be
-/// different ones that leave no hole.
+/// Returns the headers in the order of the tensors' data, which begins at `start`. Refuses gaps and overlaps.
 fn headers(mut tensors: Vec<(String, Entry)>, start: u64) -> Result<Vec<Header>, Problem> {
-    // Those without data keep the order of the header.
+    // Tensors without data keep the order of the header.
     tensors.sort_by_key(|(_, entry)| entry.data_offsets);
     let mut end = 0;
     let mut headers = Vec::with_capacity(tensors.len());
@@ -169,7 +166,7 @@ fn header_text(
     }
     let mut start = 0u64;
     for tensor in tensors {
-        // The skeleton refuses what is too long.
+        // The skeleton refuses files that are too long.
         let end = start.saturating_add(tensor.bytes()? as u64);
         entries.push(entry(tensor, start, end)?);
         start = end;
@@ -192,7 +189,7 @@ fn header_text(
     Ok(text)
 }
 
-/// What the header says of a tensor whose data lies from `start` to `end`.
+/// Returns the header entry of a tensor whose data spans `start` to `end`.
 fn entry(tensor: &Described<'_>, start: u64, end: u64) -> Result<String, Problem> {
     let refused = |why| tensor.refused(FORMAT.name, why);
     if tensor.name == METADATA {
@@ -207,7 +204,6 @@ fn entry(tensor: &Described<'_>, start: u64, end: u64) -> Result<String, Problem
     Ok(format!(r#"{name}:{{"dtype":"{dtype}","shape":[{sizes}],"data_offsets":[{start},{end}]}}"#))
 }
 
-/// A text as JSON has it.
 fn json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -19,7 +19,6 @@ use crate::{
     Unreadable, attributes,
 };
 
-/// The arrays of a store.
 pub(super) struct Arrays {
     listing: Listing,
     chunks: Chunks<ZarrArray>,
@@ -49,7 +48,7 @@ impl Arrays {
                 array.attributes.insert(FILL_VALUE.to_owned(), mask);
             }
             if array.path.is_empty() {
-                // The attributes of the only array are those of the store.
+                // A root array has the store's attributes.
                 attributes = std::mem::take(&mut array.attributes);
             }
             let of_pyramid = axis_names.remove(&array.path).unwrap_or_default();
@@ -134,8 +133,8 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
 /// The attribute of the CF conventions that holds the value of a missing element.
 const FILL_VALUE: &str = "_FillValue";
 
-/// The value of [`FILL_VALUE`] for an array of version 2 that xarray wrote. There xarray masks by the fill value. Elsewhere it
-/// reads the attribute, which holds a float as the bytes of an f64 in base 64.
+/// Returns the value of [`FILL_VALUE`] for an array of version 2 written by xarray, which uses the fill value
+/// as mask value. In other versions xarray reads the attribute, which stores a float as a base64-encoded f64.
 fn mask_of_version_2(array: &ZarrArray) -> Option<Value> {
     let element = StoredDType::named(&array.dtype).ok()?;
     let stored: Value = serde_json::from_str(array.metadata()).ok()?;

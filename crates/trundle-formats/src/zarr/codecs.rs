@@ -1,13 +1,14 @@
-//! Codecs in the metadata of version 3.
+//! Conversion between codecs and the codec metadata of Zarr version 3.
 
 use serde_json::{Value, json};
 
 use crate::codecs::{BLOSC_COMPRESSORS, BLOSC_SHUFFLES, Codec, MOST_LEVEL};
 use crate::{Codecs, Encoding};
 
-/// What of the codecs of an array, of elements of `width` bytes in chunks of this order, goes with its data:
-/// compression and checksums, of which every order of elements comes out bit for bit as it went in. What is not kept
-/// is named, with what is in its place.
+/// Returns the codecs that an output can keep: compression and checksums, which are lossless in any order of
+/// elements. `width` is the bytes of an element.
+///
+/// The other codecs are listed by name, with their replacement if there is one.
 pub(super) fn encoding(
     stored: &[Value],
     shard: Option<Vec<usize>>,
@@ -22,7 +23,7 @@ pub(super) fn encoding(
             decoding_bytes = BZ2_BYTES;
         }
         match name {
-            // The order of an element's bytes is part of the movement, and so is that of elements: see `order`.
+            // Byte order and element order are part of the movement; see `order`.
             "bytes" => as_written &= codec["configuration"]["endian"] != "big",
             "transpose" => as_written = false,
             _ => match kept_codec(name, &codec["configuration"], width) {
@@ -42,7 +43,7 @@ pub(super) fn encoding(
     Encoding { shard, order, codecs: Codecs(kept), not_kept, as_written, decoding_bytes }
 }
 
-/// The picoseconds that a core takes to decode a byte of a chunk, about.
+/// Estimates the time that one core takes to decode a byte of a chunk, in picoseconds.
 pub(super) fn decoding_picoseconds(stored: &[Value], encoding: &Encoding) -> u64 {
     let not_kept = match stored.iter().any(|codec| codec["name"] == "numcodecs.bz2") {
         true => BZ2_PICOSECONDS,
@@ -51,13 +52,13 @@ pub(super) fn decoding_picoseconds(stored: &[Value], encoding: &Encoding) -> u64
     encoding.codecs.decoding_picoseconds() + not_kept
 }
 
-/// What bzip2 takes, measured as [`Codecs::decoding_picoseconds`].
+/// Decoding time of bzip2, measured as for [`Codecs::decoding_picoseconds`].
 const BZ2_PICOSECONDS: u64 = 35_000;
 
-/// What bzip2 needs to decode: four bytes for each of a block of 900,000, and some tables.
+/// Memory for bzip2 decoding: four bytes for each byte of a 900,000-byte block, and tables.
 const BZ2_BYTES: usize = 4 << 20;
 
-/// The codec that is written for one that is read, and what it is if it is another one.
+/// Returns the codec to write for a stored one, and the name of the replacement if it differs.
 fn kept_codec(name: &str, told: &Value, width: usize) -> Option<(Codec, Option<&'static str>)> {
     let size = |key: &str| usize::try_from(told[key].as_u64()?).ok();
     let level = |key: &str| u8::try_from(told[key].as_u64()?).ok().filter(|it| *it <= MOST_LEVEL);
@@ -87,14 +88,14 @@ fn kept_codec(name: &str, told: &Value, width: usize) -> Option<(Codec, Option<&
             let element_bytes = size("elementsize").filter(|bytes| *bytes > 0)?;
             Codec::Shuffle { element_bytes }
         }
-        // The same bytes between another beginning and another end, and one that version 3 knows.
+        // Same compressed data with another header and trailer; version 3 has gzip only.
         "numcodecs.zlib" => {
             return Some((Codec::Gzip { level: level("level")? }, Some("gzip of the same level")));
         }
         "numcodecs.fletcher32" | "numcodecs.adler32" => {
             return Some((Codec::Crc32c, Some("crc32c")));
         }
-        // What version 3 has of the same kind.
+        // The nearest codecs of version 3.
         "numcodecs.lz4" => {
             let (compressor, shuffle) = ("lz4".to_owned(), "noshuffle".to_owned());
             let (level, block_bytes, element_bytes) = (5, 0, None);
@@ -109,15 +110,15 @@ fn kept_codec(name: &str, told: &Value, width: usize) -> Option<(Codec, Option<&
     Some((codec, None))
 }
 
-/// What Blosc takes for an element of so many bytes: it counts to 255.
+/// Returns Blosc's type size for an element of `width` bytes. The field has 8 bits.
 fn of_blosc(width: usize) -> usize {
     if width <= 255 { width } else { 1 }
 }
 
-/// Checks that they can be those of chunks of so many bytes.
+/// Checks that the codecs fit chunks of `chunk_bytes` bytes.
 ///
 /// # Errors
-/// What is wrong with them, as a message.
+/// A message that says what is wrong.
 pub(super) fn check(codecs: &Codecs, chunk_bytes: usize) -> Result<(), String> {
     for codec in &codecs.0 {
         if let Codec::Shuffle { element_bytes } = codec
@@ -131,7 +132,7 @@ pub(super) fn check(codecs: &Codecs, chunk_bytes: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// The codecs of an array of elements of `width` bytes, as they are written.
+/// Returns the metadata of codecs for elements of `width` bytes.
 pub(super) fn to_metadata(codecs: &Codecs, width: usize) -> Vec<Value> {
     let metadata = |codec: &Codec| match codec {
         Codec::Zstd { level, checksum } => {

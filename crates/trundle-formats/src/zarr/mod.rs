@@ -1,8 +1,8 @@
 //! Zarr stores in folders and buckets: reads versions 2 and 3 and writes version 3, through [`trundle_zarr`].
 //!
-//! An array is a tensor in chunks. A group has a tensor for each of its arrays, named by path. Reader and writer see
-//! the store as one sequence of bytes (`chunked/mod.rs`); the writer leaves out the bytes of chunks beyond the end of the
-//! tensor (`new_store.rs`).
+//! An array is a chunked tensor; a group has one for each of its arrays, named by path. Reader and writer
+//! address the store as one sequence of bytes (`chunked/mod.rs`), from which the writer omits elements beyond
+//! the end of the tensor (`new_store.rs`).
 
 mod arrays;
 mod codecs;
@@ -39,10 +39,10 @@ pub(crate) const FORMAT: Format = Format {
     folder: Some(FolderFormat { name: NAME, is_one: Store::is_store, begin: skeleton::begin }),
 };
 
-/// Opens the store in the folder at `path` or at a URL; `None` if there is no folder that could be one.
+/// Opens the store in the folder at `path` or at a URL; `None` if there is no folder that could be a store.
 ///
 /// # Errors
-/// [`Problem`] if the folder is not a store, or none of it can be read.
+/// [`Problem`] if the folder is not a store, or no array of it can be read.
 pub(crate) fn open_folder(
     path: &Path,
     format: Option<&'static Format>,
@@ -76,7 +76,6 @@ fn read(
     Ok(Box::new(Arrays::new(path, store, hint)?))
 }
 
-/// Opens the store at a URL.
 #[cfg(feature = "s3")]
 fn open_in_bucket(url: &str, path: &Path, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     let opening = |source| Problem::Io { doing: "open", source };

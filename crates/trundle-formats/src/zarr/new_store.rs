@@ -1,4 +1,4 @@
-//! A store that is written, as one sequence of bytes.
+//! A store being written, as one sequence of bytes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,50 +19,52 @@ use crate::shared::WrittenFiles;
 use crate::temporary_file::wait_for_end;
 use crate::{Blob, ChunkedTensor, EncodedChunk, FileSkeleton, Problem, attributes};
 
-/// What is written at once of all arrays, one after another, without what lies beyond a tensor's end: see
-/// [`ChunkedTensor`]. Whoever writes all of one in one go hands it to the codecs as it is. The parts of
-/// others wait in a file without a name until they are whole.
+/// The decoded shards or chunks of all arrays, one after another, each cut to the part inside the tensor: see
+/// [`ChunkedTensor`].
+///
+/// A chunk written with one call goes directly to the codecs. Parts of chunks are kept in an unnamed
+/// temporary file until the chunk is complete.
 #[derive(Debug)]
 pub(super) struct NewStore {
     arrays: Vec<Array>,
     end: u64,
     parts: Parts,
     recent: Recent,
-    /// Where several processes write it.
+    /// List of written files, if several processes write the store.
     shared: Option<Arc<WrittenFiles>>,
 }
 
 #[derive(Debug)]
 struct Array {
-    /// The byte at which it begins.
+    /// Offset at which the array's chunks begin.
     begin: u64,
     sizes: Vec<usize>,
-    /// The sizes of what is written at once.
+    /// Sizes of a shard, or of a chunk without shards.
     chunk: Vec<usize>,
-    /// The sizes of what can be read by itself.
+    /// Sizes of the chunks within a shard, which can be read separately.
     read: Vec<usize>,
-    /// An element that stands for what is beyond the end.
+    /// Bytes of the fill value, for elements beyond the end of the tensor.
     fill: Vec<u8>,
     writer: ArrayWriter,
-    /// What was written, once it is read.
+    /// The array opened for reading, once it is needed.
     written: Mutex<Option<Arc<ZarrArray>>>,
 }
 
-/// A part of an array that is written at once.
+/// A shard or chunk of an array.
 struct Chunk<'a> {
     array: &'a Array,
     index: Vec<usize>,
-    /// The byte at which it begins, and how many it has.
+    /// Offset at which it begins, and its bytes.
     begin: u64,
     bytes: usize,
 }
 
 impl NewStore {
-    /// The store of the tensors of `skeleton`. Where several processes write it, it has been begun like this and
-    /// has all metadata.
+    /// Creates the store for the tensors of `skeleton`. If several processes write it, another one has
+    /// created it with all metadata.
     ///
     /// # Errors
-    /// [`Problem`] if their metadata cannot be written.
+    /// [`Problem`] if the metadata cannot be written.
     pub(super) fn begin(new: NewFolder<'_>, skeleton: &FileSkeleton) -> Result<NewStore, Problem> {
         let beside = |path: &Path| path.parent().unwrap_or(Path::new(".")).to_owned();
         let (objects, beside, shared): (Arc<dyn ObjectStore>, _, _) = match new {
@@ -104,19 +106,17 @@ impl NewStore {
         Ok(NewStore { arrays, end, parts, recent, shared })
     }
 
-    /// What is written at once around byte `offset`.
+    /// Returns the shard or chunk that contains byte `offset`.
     fn find(&self, offset: u64) -> Chunk<'_> {
         let at = self.arrays.partition_point(|array| array.begin <= offset) - 1;
         self.arrays[at].around(offset)
     }
 }
 
-/// Sizes as Zarr counts them.
 pub(super) fn long(sizes: &[usize]) -> Vec<u64> {
     sizes.iter().map(|size| *size as u64).collect()
 }
 
-/// What Zarr calls a tensor.
 pub(super) fn new_array(tensor: &ChunkedTensor) -> NewArray {
     NewArray {
         path: tensor.path.clone(),
@@ -132,7 +132,6 @@ pub(super) fn new_array(tensor: &ChunkedTensor) -> NewArray {
     }
 }
 
-/// That something cannot be written.
 fn written(error: Error) -> Problem {
     match error {
         Error::Io(error) => Problem::writing(error),
@@ -142,8 +141,8 @@ fn written(error: Error) -> Problem {
 
 impl Array {
     fn around(&self, offset: u64) -> Chunk<'_> {
-        // Along the first axes as many as the chunk has, along this one those before it, along the others
-        // all.
+        // `outer` is the number of indices in the chunk along earlier axes, `inner` the number in the tensor
+        // along later axes.
         let width = self.fill.len();
         let mut rest = (offset - self.begin) as usize / width.max(1);
         let (mut outer, mut first, mut index) = (1, 0, Vec::with_capacity(self.sizes.len()));
@@ -172,7 +171,7 @@ impl Array {
 }
 
 impl Chunk<'_> {
-    /// Writes it, all of which is `bytes`.
+    /// Writes the chunk, all of whose elements are in `bytes`.
     fn write(&self, bytes: &[u8], shared: Option<&WrittenFiles>) -> io::Result<()> {
         let Array { sizes, chunk, fill, writer, .. } = self.array;
         let (_, lens) = part_of_chunk(&self.index, chunk, sizes);
@@ -197,7 +196,6 @@ impl Chunk<'_> {
         Ok(())
     }
 
-    /// What was written.
     fn read(&self) -> Result<Vec<u8>, Error> {
         let Array { sizes, chunk, read, fill, .. } = self.array;
         let written = self.array.written()?;
@@ -279,12 +277,12 @@ impl Blob for NewStore {
         Ok(())
     }
 
-    /// Files take their place when they are written.
+    /// Does nothing: files get their space when they are written.
     fn resize(&self, _: u64) -> io::Result<()> {
         Ok(())
     }
 
-    /// All that was begun is whole: its files are written out to the disk when the store is finished.
+    /// Checks that all chunks are complete. Their files are synced when the store is finished.
     fn sync(&self) -> io::Result<()> {
         match self.parts.held().covered.first_key_value() {
             None => Ok(()),
@@ -303,19 +301,19 @@ impl Blob for NewStore {
     }
 }
 
-/// Parts of what is written at once, until the others come.
+/// Parts of incomplete chunks.
 #[derive(Debug)]
 struct Parts {
-    /// The folder that the file of them is in.
+    /// Folder of the temporary file.
     beside: Box<Path>,
     held: Mutex<Held>,
 }
 
 #[derive(Debug, Default)]
 struct Held {
-    /// Where each stands at its place.
+    /// The temporary file, with each part at its offset in the sequence.
     file: Option<Arc<File>>,
-    /// How many bytes there are of each, by the byte at which it begins.
+    /// Bytes present of each incomplete chunk, by the offset of the chunk.
     covered: BTreeMap<u64, usize>,
 }
 
@@ -334,12 +332,12 @@ impl Parts {
         Ok(file)
     }
 
-    /// Adds a part of a chunk, and gives all of it once that is there.
+    /// Adds a part of a chunk; returns the whole chunk if this was the last part.
     fn add(&self, chunk: &Chunk<'_>, bytes: &[u8], offset: u64) -> io::Result<Option<Vec<u8>>> {
         let file = self.file()?;
         file.write_all_at(bytes, offset)?;
         {
-            // Counted when it is there, so that whoever comes last finds all of it.
+            // Counted after the write, so that the thread which adds the last part finds all others.
             let mut held = self.held();
             let covered = held.covered.entry(chunk.begin).or_default();
             *covered += bytes.len();
@@ -355,7 +353,7 @@ impl Parts {
     }
 }
 
-/// Gives the space of what is not needed any more back to the disk, where that can be done.
+/// Frees the disk space of a range, if the file system can.
 fn release(file: &File, offset: u64, bytes: u64) {
     #[cfg(target_os = "linux")]
     {

@@ -1,4 +1,4 @@
-//! What a store is before it has any data.
+//! The skeleton of a new store.
 
 use std::collections::BTreeSet;
 
@@ -12,17 +12,16 @@ use crate::names::{check_relative, check_unique};
 use crate::skeleton::is_whole;
 use crate::{Blob, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType, attributes, ngff};
 
-/// Chunks of which nothing is said have so many bytes at most: enough for a disk and for what packs them,
-/// and not much beside what somebody wants to read.
+/// Largest default chunk, in bytes: large enough for disks and codecs, small enough for partial reads.
 const CHUNK_BYTES: usize = 4 << 20;
 
-/// Along an axis there are so many chunks at most.
+/// Largest number of chunks along an axis.
 const MOST_CHUNKS: usize = 1 << 20;
 
-/// Files and folders have names of so many bytes at most.
+/// Longest name of a file or folder, in bytes.
 const NAME_BYTES: usize = 255;
 
-/// The types that Zarr has, by its names.
+/// Zarr's element types by name.
 const TYPES: [(DType, &str); 15] = [
     (DType::Boolean, "bool"),
     (DType::I8, "int8"),
@@ -41,8 +40,8 @@ const TYPES: [(DType, &str); 15] = [
     (DType::Complex128, "complex128"),
 ];
 
-/// A tensor that is all of its file becomes the array that the store is, with the file's metadata as attributes. Others
-/// become arrays in a group, each at the path that is its name.
+/// Creates the skeleton of a store. A whole-file tensor becomes a root array with the file's metadata as
+/// attributes. Other tensors become arrays in a group, with their names as paths.
 pub(super) fn skeleton(
     tensors: &[Described<'_>],
     metadata: &[(String, String)],
@@ -80,7 +79,7 @@ pub(super) fn skeleton(
     Ok(skeleton)
 }
 
-/// Whether a group can be at a path.
+/// Returns whether a group can have this path.
 fn is_group(path: &str) -> bool {
     let is_name = |part: &str| {
         part.chars().any(|c| c != '.') && part != "zarr.json" && part.len() <= NAME_BYTES
@@ -88,12 +87,11 @@ fn is_group(path: &str) -> bool {
     check_relative(path).is_ok() && path.split('/').all(is_name)
 }
 
-/// The store of a skeleton: see [`NewStore::begin`].
 pub(super) fn begin(new: NewFolder<'_>, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem> {
     Ok(Box::new(NewStore::begin(new, skeleton)?))
 }
 
-/// Checks that all names can be paths of arrays beside each other.
+/// Checks that all names are valid as paths of arrays in one store.
 fn check_names(tensors: &[Described<'_>]) -> Result<(), Problem> {
     let names: BTreeSet<&str> = tensors.iter().map(|tensor| tensor.name).collect();
     for tensor in tensors {
@@ -101,8 +99,8 @@ fn check_names(tensors: &[Described<'_>]) -> Result<(), Problem> {
         if let Err(why) = check_relative(tensor.name) {
             return refused(&format!("its name {why}"));
         }
-        // Source: "Node names" of Zarr's version 3. The names with "__" that it reserves are allowed, since xarray calls
-        // an array without a name `__xarray_dataarray_variable__`.
+        // Source: "Node names" of Zarr version 3. It reserves names with "__", but xarray uses
+        // `__xarray_dataarray_variable__` for unnamed arrays, so these are allowed.
         if tensor.name.split('/').any(|part| part.chars().all(|c| c == '.')) {
             return refused("a part of its name is empty or of dots alone");
         }
@@ -154,7 +152,7 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
     Ok(ChunkedTensor { path, sizes, chunk, shard, order, codecs, dtype, width, annotations })
 }
 
-/// What Zarr calls elements, if it has such.
+/// Returns Zarr's name for an element type, if there is one.
 fn type_name(element: &StoredDType) -> Option<String> {
     let dtype = element.dtype();
     if let DType::Bytes(bytes) = dtype
@@ -162,14 +160,14 @@ fn type_name(element: &StoredDType) -> Option<String> {
     {
         return Some(format!("<U{}", bytes / 4));
     }
-    // Times count as numbers do, and are none.
+    // Times are stored like integers, but are a different type.
     let is_plain = element.descr() == StoredDType::little_endian(dtype).descr();
     let known = TYPES.iter().find(|(known, _)| *known == dtype && is_plain);
     known.map(|(_, name)| (*name).to_owned())
 }
 
-/// The sizes of a chunk of a tensor, or of a shard, of which nothing is said: the longest side is halved
-/// until there are few enough bytes, so that no order of reading is better than another.
+/// Returns the default sizes of a chunk or shard. The longest side is halved until the chunk is small enough,
+/// which favours no order of reading.
 fn chunk_of(sizes: &[usize], width: usize) -> Vec<usize> {
     let mut chunk: Vec<usize> = sizes.iter().map(|size| (*size).max(1)).collect();
     let mut cuts = vec![1; chunk.len()];
@@ -187,7 +185,7 @@ fn is_large(chunk: &[usize], width: usize) -> bool {
     chunk.iter().fold(width, |all, size| all.saturating_mul(*size)) > CHUNK_BYTES
 }
 
-/// The same of a shard, whose chunks are whole parts of it.
+/// Returns the default sizes of the chunks in a shard, which divide it evenly.
 fn part_of(shard: &[usize], width: usize) -> Vec<usize> {
     let mut chunk = shard.to_vec();
     let even = |chunk: &[usize]| {

@@ -1,5 +1,4 @@
-"""Makes numpy/* and savez/* with a real numpy (these are of 2.4), and safetensors/* with the package
-of that name (of 0.8). The tests only read them."""
+"""Creates the test files numpy/* and savez/* with numpy (2.4), and safetensors/* with safetensors (0.8)."""
 
 import io
 import pathlib
@@ -24,7 +23,7 @@ save("zero_inner", np.zeros((7, 0, 123456789), np.complex64))
 save("twelve_axes", np.arange(2, dtype=np.uint8).reshape((1,) * 11 + (2,)))
 # Its unpadded header ends exactly where data may begin.
 save("full_padding", np.zeros((1, 1, 1, 1), np.dtype([("abcdefghijklmnopqrstuvwx", "<f4")])))
-# As an array of its own, numpy would make |S1 of it.
+# A separate array would have the type |S1.
 save("empty_bytes", np.zeros((2, 3), [("a", "S0")])["a"])
 save("void", np.frombuffer(b"abcdef", "V3"))
 save("dates", np.array(["2020-01-01", "NaT"], "datetime64[ns]"))
@@ -38,8 +37,8 @@ save("utf_8", np.zeros((1,), [("π\t\u2028", "<f4")]))
 save("no_fields", np.zeros((2,), []))
 
 ramp = np.arange(6, dtype="<f4").reshape(2, 3)
-# The axis that may grow is the last one here, and its size has other digits than that of the first:
-# the room that is left for them decides over the length of the header.
+# numpy reserves digits for the axis that may grow, here the last one. Its size has more digits than that of the
+# first axis, which affects the length of the header.
 turned = np.asfortranarray(np.zeros((2, 100), [("a" * 29, "|u1")]))
 np.save(folder.parent / "column_major.npy", turned)
 
@@ -52,7 +51,7 @@ np.savez(folder / "empty.npz")
 
 
 class Pipe(io.RawIOBase):
-    """What cannot go back: sizes and checksums follow the data."""
+    """An output that cannot seek: sizes and checksums follow the data."""
 
     def __init__(self):
         self.written = bytearray()

@@ -1,4 +1,4 @@
-//! Attributes that are written.
+//! Encodes attributes.
 
 use serde_json::Value;
 
@@ -8,13 +8,12 @@ use super::heap::{ELEMENT_BYTES, Heap};
 use crate::datatype::{Class, Datatype, Float};
 use crate::error::Error;
 
-/// The attribute of the conventions for climate data that is an element of the dataset.
+/// The attribute of the climate conventions whose value is an element of the dataset.
 pub(super) const FILL_VALUE: &str = "_FillValue";
 
-/// A longer text is in a heap.
+/// The most bytes of data in an attribute message. Longer texts go to a heap.
 const MOST_TEXT_BYTES: usize = 60_000;
 
-/// The value of an attribute.
 #[derive(Clone, Debug)]
 pub(super) struct Encoded {
     pub(super) datatype: Vec<u8>,
@@ -22,14 +21,14 @@ pub(super) struct Encoded {
     pub(super) data: Vec<u8>,
 }
 
-/// The message of an attribute.
+/// Encodes an attribute message.
 ///
 /// # Errors
-/// If its name is too long.
+/// If the name is too long.
 pub(super) fn message(name: &str, value: &Encoded) -> Result<Vec<u8>, Error> {
     let too_long = |_| Error::unsupported("an attribute's name is too long");
     let name_bytes = u16::try_from(name.len() + 1).map_err(too_long)?;
-    // UTF-8.
+    // Version 3, no flags, three sizes, character set 1 (UTF-8).
     let mut out = Encoder::default();
     out.u8(3)
         .u8(0)
@@ -41,7 +40,7 @@ pub(super) fn message(name: &str, value: &Encoded) -> Result<Vec<u8>, Error> {
     Ok(out.0)
 }
 
-/// A value in JSON. What HDF5 has no place for in an attribute, as an object, is its text in JSON.
+/// Encodes a JSON value. Values that HDF5 attributes cannot represent, such as objects, are written as JSON text.
 pub(super) fn of_value(value: &Value, heap: &mut Heap<'_>) -> Encoded {
     let (elements, sizes) = match value {
         Value::Array(list) => (&list[..], vec![list.len() as u64]),
@@ -69,13 +68,13 @@ pub(super) fn of_value(value: &Value, heap: &mut Heap<'_>) -> Encoded {
         return texts(std::iter::once(&value.to_string()[..]), &[], heap);
     };
     if data.len() > MOST_TEXT_BYTES {
-        // No message is as long.
+        // Too long for a message.
         return texts(std::iter::once(&value.to_string()[..]), &[], heap);
     }
     Encoded { datatype: encoded(&datatype), space: dataspace(&sizes), data }
 }
 
-/// One text stands in the attribute itself where the heap says so; several, and a long one, are in the heap.
+/// Encodes texts. A single text is stored in the attribute if `has_own_texts`; several or long ones go to a heap.
 fn texts<'a>(texts: impl Iterator<Item = &'a str>, sizes: &[u64], heap: &mut Heap<'_>) -> Encoded {
     let texts: Vec<&str> = texts.collect();
     match texts[..] {
@@ -88,23 +87,21 @@ fn texts<'a>(texts: impl Iterator<Item = &'a str>, sizes: &[u64], heap: &mut Hea
     }
 }
 
-/// A text in the attribute itself.
 pub(super) fn text(text: &str) -> Encoded {
     let mut out = Encoder::default();
-    // With NUL behind it, UTF-8.
+    // NUL-terminated UTF-8.
     let width = (text.len() + 1) as u32;
     out.u32(0x10 << 8 | 0x10 | 3).u32(width);
     Encoded { datatype: out.0, space: dataspace(&[]), data: [text.as_bytes(), b"\0"].concat() }
 }
 
-/// Texts in a heap.
 pub(super) fn var_texts(texts: &[&str], sizes: &[u64], heap: &mut Heap<'_>) -> Encoded {
     let datatype = encoded(&Datatype { width: ELEMENT_BYTES, class: Class::VarText });
     let data = texts.iter().flat_map(|text| heap.add(text.as_bytes(), text.len())).collect();
     Encoded { datatype, space: dataspace(sizes), data }
 }
 
-/// For each axis the object at an address, in a heap.
+/// Encodes lists of one reference each, in a heap: the scale of each axis.
 pub(super) fn references(addresses: &[u64], heap: &mut Heap<'_>) -> Encoded {
     let datatype = encoded(&Datatype { width: ELEMENT_BYTES, class: Class::VarReferences });
     let data = addresses.iter().flat_map(|address| heap.add(&address.to_le_bytes(), 1)).collect();

@@ -1,4 +1,4 @@
-//! Types of elements that are written.
+//! Encodes element types.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,21 +9,19 @@ use super::encode::{Encoder, dataspace};
 use crate::datatype::{Class, Datatype, Float};
 use crate::error::Error;
 
-/// A type of elements.
 #[derive(Clone, Debug)]
 pub(super) struct Element {
-    /// The bytes of an element.
     pub(super) width: usize,
-    /// The message that says so.
+    /// The datatype message.
     pub(super) encoded: Vec<u8>,
     datatype: Datatype,
 }
 
 impl Element {
-    /// The type that numpy calls so, or `bf16`.
+    /// Returns the type of a numpy name, or of `bf16`.
     ///
     /// # Errors
-    /// If HDF5 has none such.
+    /// If HDF5 has no such type.
     pub(super) fn named(name: &str) -> Result<Element, Error> {
         let none = || Error::unsupported(format!("HDF5 has no elements of type {name}"));
         let (is_big, kind, width) = match name {
@@ -58,14 +56,13 @@ impl Element {
         Ok(Element { width, encoded: encoded(&datatype), datatype })
     }
 
-    /// The bytes of an element as they are stored, from those in little-endian order.
+    /// Converts an element from little-endian to the stored byte order.
     pub(super) fn stored(&self, little: Vec<u8>) -> Vec<u8> {
-        // To turn the bytes round is its own inverse.
+        // Reversing bytes is its own inverse.
         self.datatype.to_little_endian(little)
     }
 
-    /// What stands for a fill value in JSON, in this type: a number, or a float in base 64. None if it is
-    /// neither.
+    /// Encodes a fill value from JSON, a number or a float in base 64, in this type. `None` if it is neither.
     pub(super) fn of_fill_value(&self, value: &Value) -> Option<Encoded> {
         let bytes = match &self.datatype.class {
             Class::Float { kind, .. } => {
@@ -96,12 +93,12 @@ impl Element {
     }
 }
 
-/// The bits of a type's message beside its size: class, and version 1.
+/// Writes the start of a datatype message of version 1: class, flags and size.
 fn head(out: &mut Encoder, class: u8, flags: u32, width: usize) {
     out.u32(flags << 8 | 0x10 | u32::from(class)).u32(width as u32);
 }
 
-/// The message of a type; of those that are only read, that of bytes without a meaning.
+/// Encodes a datatype message. Types that are only read become opaque bytes.
 pub(super) fn encoded(datatype: &Datatype) -> Vec<u8> {
     let width = datatype.width;
     let mut out = Encoder::default();
@@ -112,7 +109,7 @@ pub(super) fn encoded(datatype: &Datatype) -> Vec<u8> {
         }
         Class::Float { kind, is_big } => {
             let sizes = kind.sizes();
-            // A mantissa whose leading 1 is not stored; the place of the sign.
+            // The flags: the leading 1 of the mantissa is implied, and the position of the sign.
             head(&mut out, 1, u32::from(*is_big) | 2 << 4 | sizes[6] << 8, width);
             out.u16(0).u16(sizes[0] as u16);
             sizes[1..5].iter().for_each(|size| {
@@ -121,7 +118,7 @@ pub(super) fn encoded(datatype: &Datatype) -> Vec<u8> {
             out.u32(sizes[5]);
         }
         Class::Complex { kind, is_big } => {
-            // As h5py and others have it: two members, of version 3, whose places have 1 byte.
+            // As h5py writes it: a compound of two members, version 3, with member offsets of 1 byte.
             let part = Class::Float { kind: *kind, is_big: *is_big };
             let part = encoded(&Datatype { width: width / 2, class: part });
             out.u32(2 << 8 | 0x30 | 6).u32(width as u32);
@@ -132,9 +129,9 @@ pub(super) fn encoded(datatype: &Datatype) -> Vec<u8> {
             out.u32(2 << 8 | 0x30 | 8).u32(1).bytes(&encoded(&Datatype { width: 1, class: base }));
             out.bytes(b"FALSE\0TRUE\0\0\x01");
         }
-        // With NUL behind it, as numpy's; ASCII.
+        // NUL-padded ASCII, as numpy's.
         Class::Text { .. } => head(&mut out, 3, 1, width),
-        // Of any length, UTF-8, ended by NUL.
+        // Variable-length, NUL-terminated UTF-8.
         Class::VarText => {
             head(&mut out, 9, 0x101, width);
             let base = Class::Integer { is_signed: false, is_big: false };

@@ -1,13 +1,12 @@
-//! Bytes of metadata.
+//! Encodes numbers, object headers and dataspaces.
 
 use hdf5_reader::checksum::jenkins_lookup3;
 
 use crate::error::Error;
 
-/// The address of nothing.
 pub(super) const UNDEFINED: u64 = u64::MAX;
 
-/// Bytes that are put behind each other, numbers with the least significant one first.
+/// A byte buffer with little-endian numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Encoder(pub(super) Vec<u8>);
 
@@ -34,10 +33,10 @@ impl Encoder {
     }
 }
 
-/// An object header of version 2, of messages with their kinds.
+/// Encodes an object header of version 2 from message types and bodies.
 ///
 /// # Errors
-/// If a message is longer than one can be.
+/// If a message or the header is too long.
 pub(super) fn object_header(messages: &[(u16, Vec<u8>)]) -> Result<Vec<u8>, Error> {
     let mut body = Encoder::default();
     for (kind, message) in messages {
@@ -51,7 +50,7 @@ pub(super) fn object_header(messages: &[(u16, Vec<u8>)]) -> Result<Vec<u8>, Erro
     }
     let length = u32::try_from(body.0.len());
     let length = length.map_err(|_| Error::unsupported("more than 4 GiB of metadata"))?;
-    // The length of all messages has 4 bytes.
+    // Flag 2: the total length has 4 bytes.
     let mut out = Encoder::default();
     out.bytes(b"OHDR").u8(2).u8(2).u32(length).bytes(&body.0);
     let sum = jenkins_lookup3(&out.0);
@@ -59,7 +58,6 @@ pub(super) fn object_header(messages: &[(u16, Vec<u8>)]) -> Result<Vec<u8>, Erro
     Ok(out.0)
 }
 
-/// The sizes of a dataset or an attribute.
 pub(super) fn dataspace(sizes: &[u64]) -> Vec<u8> {
     let mut out = Encoder::default();
     out.u8(2).u8(sizes.len() as u8).u8(0).u8(u8::from(!sizes.is_empty()));

@@ -1,26 +1,24 @@
-//! Heaps of what is of variable length.
+//! Encodes global heaps, for values of variable length.
 
 use super::encode::Encoder;
 
-/// The fewest bytes that a heap has.
 const FEWEST_BYTES: usize = 4096;
 
-/// So many objects are in a heap at most, and so many bytes, unless one has more.
+/// The most objects and bytes of a heap; a single larger object gets a heap of its own.
 const MOST_OBJECTS: usize = 1 << 15;
 const MOST_BYTES: usize = 1 << 20;
 
-/// The bytes of what stands for something in a heap: a length, an address and an index.
+/// The bytes of a reference to a heap object: length, address and index.
 pub(super) const ELEMENT_BYTES: usize = 16;
 
-/// The bytes of what says of what is in a heap how long it is, and of what the heap begins with.
+/// The bytes of the header of a heap, and of an object in it.
 const HEAD_BYTES: usize = 16;
 
-/// Heaps that grow.
 #[derive(Debug)]
 pub(super) struct Heap<'a> {
-    /// Where each will be, as far as that is known.
+    /// The addresses of the heaps, if known.
     places: &'a [u64],
-    /// Whether a text that is alone stands where it is said, as netCDF has it, and not in a heap, as h5py has it.
+    /// Whether a single text is stored in the attribute, as netCDF does, instead of a heap, as h5py does.
     pub(super) has_own_texts: bool,
     heaps: Vec<(Encoder, usize)>,
 }
@@ -30,7 +28,7 @@ impl Heap<'_> {
         Heap { places, has_own_texts, heaps: Vec::new() }
     }
 
-    /// Adds bytes that are `count` elements: what stands for them elsewhere. Of none nothing is kept.
+    /// Adds an object of `count` elements and returns the reference to it; a null reference if it is empty.
     pub(super) fn add(&mut self, bytes: &[u8], count: usize) -> Vec<u8> {
         if bytes.is_empty() {
             return vec![0; ELEMENT_BYTES];
@@ -44,7 +42,7 @@ impl Heap<'_> {
         let at = self.heaps.len() - 1;
         let (heap, objects) = &mut self.heaps[at];
         *objects += 1;
-        // Its index, how many refer to it, and its length.
+        // Index, reference count and length.
         heap.u16(*objects as u16).u16(1).u32(0).u64(bytes.len() as u64).bytes(bytes);
         heap.0.resize(heap.0.len().next_multiple_of(8), 0);
         let mut element = Encoder::default();
@@ -55,14 +53,13 @@ impl Heap<'_> {
         element.0
     }
 
-    /// All heaps.
     pub(super) fn finish(self) -> Vec<Vec<u8>> {
         let finished = self.heaps.into_iter().map(|(objects, _)| {
             let used = HEAD_BYTES + objects.0.len();
             let bytes = FEWEST_BYTES.max(used + HEAD_BYTES);
             let mut out = Encoder::default();
             out.bytes(b"GCOL\x01\0\0\0").u64(bytes as u64).bytes(&objects.0);
-            // What is free is an object without an index.
+            // Free space is an object with index 0.
             out.u64(0).u64((bytes - used) as u64);
             out.0.resize(bytes, 0);
             out.0

@@ -1,8 +1,8 @@
-//! New files: all of their metadata, and where their data will be.
+//! Encodes the metadata of a new file, and assigns positions to its data.
 //!
-//! The metadata is one block in front of the data: superblock, groups, datasets, heaps of texts and references.
-//! Where each is follows from the lengths of those before, which do not depend on where anything is. So all is
-//! encoded twice, first to learn the lengths, then with the places.
+//! The metadata is one block in front of the data: superblock, groups, datasets, and heaps of texts and references.
+//! The lengths do not depend on the addresses. So all blocks are encoded twice: first to learn the lengths, which give
+//! the addresses, then with the addresses.
 
 mod attribute;
 mod datatype;
@@ -25,51 +25,49 @@ use crate::attributes::Attributes;
 use crate::error::Error;
 use crate::header::kind;
 
-/// A dataset that is written: contiguous, row-major.
+/// A dataset to be written: contiguous, row-major.
 #[derive(Clone, Debug)]
 pub struct NewDataset {
-    /// Its path below the root, without a slash at either end.
+    /// The path below the root, without leading or trailing slash.
     pub path: String,
-    /// The sizes of its axes.
+    /// The shape.
     pub shape: Vec<u64>,
-    /// The type of its elements as numpy writes it, as `>f4`, or `bf16`.
+    /// The element type in numpy's notation, such as `>f4`, or `bf16`.
     pub dtype: String,
-    /// The bytes of its data.
+    /// The bytes of the data.
     pub bytes: u64,
-    /// The names of its axes, if any has one.
+    /// The axis names; empty if no axis has a name.
     pub dimension_names: Vec<Option<String>>,
-    /// All that is said of it besides.
+    /// The attributes.
     pub attributes: Attributes,
-    /// The bytes of the element, little-endian, that stands for all that was never written, if one does.
+    /// The bytes of the fill value, little-endian, if there is one.
     pub fill: Option<Vec<u8>>,
 }
 
-/// A file but for its data.
+/// A new file without its data.
 #[derive(Clone, Debug)]
 pub struct NewFile {
-    /// What it begins with.
+    /// The bytes before the data.
     pub metadata: Vec<u8>,
-    /// Where the data of each dataset begins, in their order.
+    /// The file offset of each dataset's data.
     pub data: Vec<u64>,
 }
 
-/// Data begins at a multiple of this many bytes, so that it can be mapped into memory.
+/// The alignment of data, so that it can be memory-mapped.
 const DATA_ALIGNMENT: u64 = 64;
 
-/// The bytes of a superblock of version 2.
 const SUPERBLOCK_BYTES: u64 = 48;
 
-/// The kind of a message that is only written: how a group keeps its links.
+/// The type of a message that is only written: how a group stores its links.
 const GROUP_INFO: u16 = 0x0a;
 
-/// Where everything is, as far as it is known.
+/// The addresses of all blocks, if known.
 #[derive(Debug, Default)]
 struct Places {
-    /// Of groups, datasets and scales without data, in the order of the tree.
+    /// Groups, datasets and dimensions without data, in the order of the tree.
     objects: Vec<u64>,
     heaps: Vec<u64>,
     data: Vec<u64>,
-    /// The length of the file.
     end: u64,
 }
 
@@ -80,11 +78,11 @@ impl Places {
 }
 
 impl NewFile {
-    /// Makes the file of these datasets. `groups` has the attributes of each group by its path; that of the root is
-    /// empty. A group without datasets is written too.
+    /// Encodes a file with these datasets. `groups` maps paths to attributes (the root's path is empty); groups without
+    /// datasets are written too.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if a type or a name is not allowed in a file.
+    /// [`Error::Unsupported`] if HDF5 does not allow a type or a name.
     pub fn of(
         datasets: &[NewDataset],
         groups: &BTreeMap<String, Attributes>,
@@ -122,8 +120,8 @@ impl NewFile {
         Ok(NewFile { metadata, data: places.data })
     }
 
-    /// Makes the same file in the way of netCDF-4: the name of an axis belongs to its dimension, and another dataset
-    /// of that name gets a prefix, which readers of netCDF leave out.
+    /// Encodes a netCDF-4 file: if a dataset has the name of an axis but is not its coordinate, its name gets a prefix,
+    /// which netCDF readers remove.
     ///
     /// # Errors
     /// As [`NewFile::of`].
@@ -136,7 +134,7 @@ impl NewFile {
     }
 }
 
-/// A superblock of version 2, which HDF5 reads since 1.8.
+/// Encodes a superblock of version 2, which HDF5 reads since version 1.8.
 fn superblock(places: &Places) -> Vec<u8> {
     let mut out = Encoder::default();
     out.bytes(SIGNATURE).u8(2).u8(8).u8(8).u8(0);
@@ -148,7 +146,7 @@ fn superblock(places: &Places) -> Vec<u8> {
 
 type Blocks = Vec<Vec<u8>>;
 
-/// All objects in the order of the tree, and the heaps.
+/// Encodes all objects in the order of the tree, and the heaps.
 fn encoded(
     datasets: &[NewDataset],
     groups: &BTreeMap<String, Attributes>,
@@ -194,7 +192,7 @@ fn encoded(
 
 type Messages = Vec<(u16, Vec<u8>)>;
 
-/// Attributes that say what the axes are.
+/// Attributes that describe the axes.
 type Named = Vec<(&'static str, Encoded)>;
 
 fn group(
@@ -204,7 +202,7 @@ fn group(
     places: &Places,
     heap: &mut Heap<'_>,
 ) -> Result<Messages, Error> {
-    // Links are in the header, in the order in which they are made.
+    // Compact storage: links are messages in the header, in creation order.
     let mut info = Encoder::default();
     info.u8(0).u8(1).u64(children.len() as u64).u64(UNDEFINED).u64(UNDEFINED);
     let mut messages = vec![(kind::LINK_INFO, info.0), (GROUP_INFO, vec![0, 0])];
@@ -212,7 +210,7 @@ fn group(
         let name = tree.nodes[*child].name.as_bytes();
         let length = u16::try_from(name.len());
         let length = length.map_err(|_| Error::unsupported("a name of more than 65535 bytes"))?;
-        // Its length has 2 bytes, and creation order and character set (UTF-8) are there.
+        // Flags: the name length has 2 bytes; creation order and character set (UTF-8) are present.
         let mut link = Encoder::default();
         link.u8(1).u8(0x01 | 0x04 | 0x10).u64(order as u64).u8(1).u16(length).bytes(name);
         link.u64(places.object(*child));
@@ -234,7 +232,7 @@ fn dataset(
     let mut layout = Encoder::default();
     let place = if dataset.bytes == 0 { UNDEFINED } else { place };
     layout.u8(3).u8(1).u64(place).u64(dataset.bytes);
-    // Space is there from the beginning (1), and nothing is filled (2: if something says what with).
+    // Version 2, late allocation (2), fill value written if it is set (2), value defined (1).
     let mut fill = Encoder::default();
     let stated = dataset.fill.as_ref().filter(|fill| fill.len() == element.width);
     let stated = stated.map(|fill| element.stored(fill.clone())).unwrap_or_default();

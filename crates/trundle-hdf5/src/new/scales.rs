@@ -1,4 +1,4 @@
-//! Names of axes in a new file: dimension scales, as netCDF-4 has them, or else labels.
+//! Writes axis names as dimension scales (netCDF-4), or else as labels.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,20 +9,20 @@ use super::{Named, NewDataset, Places};
 use crate::dimensions::NO_COORDINATE;
 use crate::error::Error;
 
-/// What says which axes have which scales, or else names alone.
 #[derive(Debug, Default)]
 pub(super) struct Scales {
-    /// Objects that are scales, with the numbers that netCDF-4 gives them.
+    /// The objects that are scales, with netCDF-4's dimension ids.
     ids: HashMap<usize, usize>,
-    /// Of other objects the scale of each axis.
+    /// The scale of each axis of the other objects.
     lists: HashMap<usize, Vec<usize>>,
 }
 
 impl Scales {
-    /// Finds the scale of each axis, for datasets all of whose axes have names: the dataset of the axis's name and
-    /// length in the same group or one above it, or else a dimension without data. A dataset that needs a scale
-    /// where another object has the name gets labels for all axes, since the netCDF library cannot open a dataset
-    /// with scales for some of them.
+    /// Finds a scale for each axis of datasets all of whose axes are named.
+    ///
+    /// The scale is a dataset with the axis's name and length in the same group or one above, or else a new dimension
+    /// without data. If another object has the name, all axes of the dataset get labels instead, because the netCDF
+    /// library cannot open a dataset with scales for only some axes.
     pub(super) fn of(datasets: &[NewDataset], mut tree: Tree) -> (Tree, Scales) {
         let mut scales = Scales::default();
         let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
@@ -51,18 +51,18 @@ impl Scales {
         let mut used: Vec<usize> = used.into_iter().collect();
         used.sort_unstable();
         scales.ids = used.into_iter().enumerate().map(|(id, at)| (at, id)).collect();
-        // A scale has none itself.
+        // Scales themselves have no scales.
         found.retain(|(at, _)| !scales.ids.contains_key(at));
         scales.lists = found.into_iter().collect();
         (tree, scales)
     }
 
-    /// Whether there are any, as in every file of netCDF.
+    /// Whether there are any scales, as in every netCDF file.
     pub(super) fn are_there(&self) -> bool {
         !self.ids.is_empty()
     }
 
-    /// The attributes that say so of the object `at` in the tree.
+    /// Returns the axis attributes of object `at` in the tree.
     pub(super) fn attributes(
         &self,
         at: usize,
@@ -74,7 +74,7 @@ impl Scales {
         if let Some(id) = self.ids.get(&at) {
             let name = match dataset.path.rsplit('/').next() {
                 Some(name) if !name.is_empty() => name.to_owned(),
-                // What netCDF-4 calls a dimension that is no variable.
+                // The name that netCDF-4 gives to a dimension without a variable.
                 _ => {
                     let size = dataset.shape.first().copied().unwrap_or(0);
                     format!("This is a netCDF dimension but not a netCDF variable. {size:>10}")
@@ -95,16 +95,14 @@ impl Scales {
     }
 }
 
-/// The scale that an axis needs.
 enum Wanted {
-    /// This object.
+    /// An existing object.
     Is(usize),
-    /// A dimension of this size, which is not yet at this path.
     New(String, u64),
 }
 
 impl Wanted {
-    /// The object in the tree, which is added if it is not there yet.
+    /// Returns the object in the tree, and adds it if necessary.
     fn within(self, tree: &mut Tree) -> Result<usize, Error> {
         match self {
             Wanted::Is(at) => Ok(at),
@@ -115,8 +113,8 @@ impl Wanted {
     }
 }
 
-/// Finds the scale for an axis of this name and length of the dataset at `path`: in its group or one above. `None` if
-/// other objects have the name in all of them.
+/// Finds the scale for an axis of the dataset at `path`: in its group or one above. `None` if other objects have the
+/// name in all of these groups.
 fn wanted(
     datasets: &[NewDataset],
     tree: &Tree,
@@ -127,7 +125,7 @@ fn wanted(
     if name.is_empty() || name == "." || name.contains(['/', '\0']) {
         return None;
     }
-    // The last is the highest place that is free.
+    // The highest free path wins.
     let (mut free, mut group) = (None, path);
     while !group.is_empty() {
         group = group.rsplit_once('/').map_or("", |(above, _)| above);
@@ -148,13 +146,13 @@ fn wanted(
     free
 }
 
-/// Whether a dataset is the scale of axes of this name and length: it has one axis, which is called so.
+/// Whether a dataset is the coordinate of axes of this name and length: one axis with that name.
 fn is_coordinate(dataset: &NewDataset, name: &str, size: u64) -> bool {
     dataset.shape[..] == [size] && dataset.dimension_names[..] == [Some(name.to_owned())]
 }
 
-/// Renames datasets as netCDF-4 does: one that has the name of an axis in its group or below, and is not the
-/// coordinate of that axis, leaves the name to the dimension. Readers of netCDF show it under its own name.
+/// Adds netCDF-4's prefix to datasets with the name of an axis in their group or below that are not the axis's
+/// coordinate. netCDF readers remove the prefix.
 pub(super) fn leave_names_to_dimensions(datasets: &mut [NewDataset]) {
     let split = |path: &str| -> (String, String) {
         let (group, name) = path.rsplit_once('/').unwrap_or(("", path));

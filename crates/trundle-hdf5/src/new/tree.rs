@@ -1,4 +1,4 @@
-//! The groups of a new file, and what is in them.
+//! The tree of groups and datasets of a new file.
 
 use std::collections::HashMap;
 
@@ -20,19 +20,19 @@ pub(super) struct Node {
 
 #[derive(Debug)]
 pub(super) enum Kind {
-    /// The objects in it, in their order.
+    /// The children, in order.
     Group(Vec<usize>),
     /// The index of a dataset.
     Dataset(usize),
-    /// A dimension of so many that is no dataset.
+    /// The size of a dimension without a dataset.
     Dimension(u64),
 }
 
 impl Tree {
-    /// Makes the tree of datasets by their paths, with these groups.
+    /// Makes the tree of the datasets and groups.
     ///
     /// # Errors
-    /// If a path is not allowed, or two of them cannot be beside each other.
+    /// If a path is invalid, used twice, or inside a dataset.
     pub(super) fn of<'a>(
         datasets: &[NewDataset],
         groups: impl Iterator<Item = &'a String>,
@@ -57,7 +57,6 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Adds an object at a path, with the groups that it is in.
     pub(super) fn add(&mut self, path: &str, kind: Kind) -> Result<usize, Error> {
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
         let group = match self.by_path.get(above) {
@@ -77,7 +76,6 @@ impl Tree {
         Ok(at)
     }
 
-    /// The object at a path.
     pub(super) fn find(&self, path: &str) -> Option<usize> {
         self.by_path.get(path).copied()
     }

@@ -1,4 +1,4 @@
-//! Jobs that differ in one thing each: what one of them began no other goes on with.
+//! Tests that a run never resumes a job that differs in any respect.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -14,26 +14,25 @@ use trundle_formats::{Described, FORMATS, Format, StoredDType, TensorFile, Tenso
 use super::*;
 use crate::{Error, Observer, Outcome, PlanOptions, Problem, RunOptions, Source, Storage, Wanted};
 
-/// A disk for which short runs are no loss, and one pass is the best.
+/// A disk on which short runs are cheap, so that one pass is best.
 const ONE_PASS: Storage = Storage { request_seconds: 1e-12, ..Storage::SSD };
 
-/// One where they are.
+/// A disk on which short runs are expensive.
 const TWO_PASSES: Storage = Storage::HDD;
 
 const SIZES: [usize; 3] = [40, 60, 50];
 
-/// Two passes there.
+/// A chain that takes two passes on that disk.
 const TURNED: &str = "reshape(300, 400) | flip(1) | a b -> b a";
 
-/// A job by all that it is told.
 #[derive(Clone)]
 struct Asks {
-    /// `in.bin`, which says nothing of itself, or another file.
+    /// `in.bin`, which has no header, or another file.
     source: &'static str,
     element: StoredDType,
     sizes: Vec<usize>,
     offset: u64,
-    /// Which tensors, and what is done to each.
+    /// The tensors, and the chain of each.
     wanted: Vec<(usize, String)>,
     format: &'static str,
     metadata: Vec<(String, String)>,
@@ -57,19 +56,17 @@ fn asks(chain: &str) -> Asks {
     }
 }
 
-/// A moment of a run.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// The first time that something has been noted.
+    /// The first note in the journal.
     Noted,
-    /// When so many bytes are done of the phase of this name that is the first, or the second.
+    /// In the n-th phase of this name (1 is the first), after this many bytes.
     Phase(&'static str, usize, usize),
 }
 
-/// Panics at some moment of a run.
 struct Interrupter {
     moment: Moment,
-    /// How many phases of the name are yet to begin.
+    /// The number of phases of the name that have not begun.
     turns: AtomicUsize,
     left: AtomicUsize,
 }
@@ -120,14 +117,14 @@ impl Observer for Nobody {
     fn advance(&self, _: u64) {}
 }
 
-/// A folder with sources, where all jobs write the same output.
+/// A folder with sources, in which all jobs write the same output.
 struct Sandbox {
     folder: TempDir,
 }
 
 impl Sandbox {
     fn new() -> Sandbox {
-        // Where there are files in memory, nothing waits for a disk.
+        // Use files in memory if possible, which need not wait for a disk.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let sandbox = Sandbox { folder };
         let (element, shape) = (StoredDType::new(DType::U16), Shape::new(SIZES).unwrap());
@@ -155,7 +152,6 @@ impl Sandbox {
         self.folder.path().join(name)
     }
 
-    /// The job, and the file that it reads.
     fn job(&self, asks: &Asks) -> (Job, TensorFile) {
         let shape = Shape::new(asks.sizes.clone()).unwrap();
         let hint = match asks.source {
@@ -214,7 +210,6 @@ impl Sandbox {
         self.run(asks, RunOptions { verify, resume: true, overwrite: false }, &Nobody)
     }
 
-    /// A run that ends early.
     #[track_caller]
     fn interrupted(&self, asks: &Asks, options: RunOptions, moment: Moment) {
         let observer = Interrupter::at(moment);
@@ -222,20 +217,18 @@ impl Sandbox {
         assert!(catch_unwind(run).is_err(), "it came to its end");
     }
 
-    /// What the job makes, undisturbed.
     fn made(&self, asks: &Asks) -> Vec<u8> {
         self.run(asks, RunOptions::default(), &Nobody).unwrap();
         self.taken()
     }
 
-    /// The output, which is no longer there.
+    /// Reads and removes the output.
     fn taken(&self) -> Vec<u8> {
         let bytes = fs::read(self.path("out")).unwrap();
         fs::remove_file(self.path("out")).unwrap();
         bytes
     }
 
-    /// The file of an unfinished job whose name ends so.
     fn left(&self, ending: &str) -> Option<PathBuf> {
         let entries = fs::read_dir(self.folder.path()).unwrap();
         entries
@@ -244,8 +237,8 @@ impl Sandbox {
     }
 }
 
-/// Jobs of which no two are the same, in groups: each differs from the first of its group in what the
-/// group is named by.
+/// Jobs that are all different, in groups: each differs from the first of its group in the property that names the
+/// group.
 fn groups() -> Vec<(&'static str, Vec<Asks>)> {
     let chains = |chains: &[&str]| chains.iter().map(|chain| asks(chain)).collect::<Vec<_>>();
     let base = asks("roll(shift=[1], axes=[0])");
@@ -300,7 +293,7 @@ fn groups() -> Vec<(&'static str, Vec<Asks>)> {
             chains(&["flip(1) | roll(shift=[3], axes=[1])", "roll(shift=[3], axes=[1]) | flip(1)"]),
         ),
         (
-            // Of the same least and largest length, and as many of each.
+            // With the same minimum, maximum and number of lengths.
             "lengths",
             vec![
                 sequence(1, 0, &[(0, 60), (1, 2), (2, 40)]),
@@ -360,7 +353,7 @@ fn no_job_goes_on_with_another() {
             let output = said.contains("the output's format, names or metadata");
             assert!(tensors || operators || output, "{name}, {other_name}: {said}");
         }
-        // The buffers and the disk are those that were noted, whatever is said now.
+        // Resuming uses the budget and the storage of the journal, not the current ones.
         let same = Asks { max_bytes: 80_000, storage: Storage::NETWORK, ..(*asks).clone() };
         assert!(sandbox.resume(&same, true).unwrap().resumed, "{name}");
         assert!(sandbox.taken() == expected, "{name}");
@@ -400,7 +393,7 @@ fn tiles_that_would_be_cut_otherwise_are_refused() {
     assert!(sandbox.resume(&asks, false).unwrap().resumed);
 }
 
-/// Jobs that are interrupted at some moments, with what then lies between their passes or not.
+/// Jobs and moments at which they are interrupted, with and without intermediates.
 fn moments() -> Vec<(Asks, Moment)> {
     let two_passes = |asks: Asks| Asks { storage: TWO_PASSES, ..asks };
     let several = |chains: [&str; 3]| Asks {
@@ -446,7 +439,7 @@ fn what_an_earlier_run_wrote_is_verified_against_the_source() {
                     continue;
                 }
                 changes += 1;
-                // Of the tensor that was finished in two passes, the first of the output.
+                // The byte belongs to the first tensor of the output, whose two passes are done again.
                 let is_again = matches!(moment, Moment::Phase(_, 2, _)) && ending == "part";
                 match sandbox.resume(&asks, true) {
                     Ok(_) => {
@@ -465,7 +458,7 @@ fn what_an_earlier_run_wrote_is_verified_against_the_source() {
     }
 }
 
-/// Flips a bit of a byte that has been written, behind the header; false if there is none yet.
+/// Flips a bit of a written byte behind the header; false if there is none yet.
 fn changed(path: &Path) -> bool {
     let bytes = fs::read(path).unwrap();
     let written: Vec<usize> = (600..bytes.len()).filter(|at| bytes[*at] != 0).collect();

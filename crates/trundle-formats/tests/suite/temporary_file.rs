@@ -1,0 +1,37 @@
+//! Removal of temporary files. It affects all unfinished outputs of the process, so it needs a process of its
+//! own.
+
+use std::fs;
+use std::io::Write;
+
+use trundle_formats::{Output, begin_finishing, remove_temporary_files};
+
+#[test]
+fn what_is_unfinished_can_be_removed_before_the_process_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = || {
+        let entries = fs::read_dir(folder.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>()
+    };
+    let mut finished = Output::create(&folder.path().join("finished.npy"), false).unwrap();
+    finished.write_all(b"whole").unwrap();
+    finished.finish().unwrap();
+    let mut output = Output::create(&folder.path().join("out.npy"), false).unwrap();
+    output.write_all(b"half").unwrap();
+    assert_eq!(names().len(), 2);
+    // While outputs are renamed, nothing is removed. Creating another temporary file makes removal possible
+    // again.
+    begin_finishing().unwrap();
+    assert_eq!(remove_temporary_files(|| unreachable!()), None);
+    assert_eq!(names().len(), 2);
+    Output::check(&folder.path().join("other.npy"), false).unwrap();
+    let mut is_told = false;
+    assert_eq!(remove_temporary_files(|| is_told = true), Some(false));
+    assert!(is_told && begin_finishing().is_err());
+    assert_eq!(names(), ["finished.npy"]);
+    assert!(output.finish().is_err());
+    // After the removal, nothing new may be created until the process ends.
+    assert!(Output::create(&folder.path().join("late.npy"), false).is_err());
+    assert!(Output::check(&folder.path().join("late.npy"), false).is_err());
+    assert_eq!(names(), ["finished.npy"]);
+}
