@@ -186,7 +186,7 @@ impl Request<'_, &[u8]> {
         let (at, _) = self.bytes_of(first);
         let begin = first % packing.group();
         let is_shared = begin > 0 || !(first + codes.len()).is_multiple_of(packing.group());
-        let _held = is_shared.then(|| lock(&shared));
+        let _held = is_shared.then(|| lock(shared));
         if is_shared {
             self.data.blob.read_exact_at(scratch, at)?;
         }
