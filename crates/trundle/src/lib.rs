@@ -43,7 +43,7 @@
 //! | a chain whose lengths or indices are not known yet | [`OpenChain`] |
 //! | DirectML descriptors | [`directml`] |
 //! | a kernel library or buffers of your own | [`lowering`] |
-//! | one output element, and want its source | [`Op::index_map`], then [`IndexMap::source_of`] |
+//! | an output element whose source you want to know | [`Op::index_map`], then [`IndexMap::source_of`] |
 //!
 //! Layouts may have any strides, including zero and negative ones: [`Layout::strided`]. Elements may have any
 //! width in bytes ([`DType`]) or share bytes ([`Packing`]). Invalid arguments return an [`Error`] that names
