@@ -20,7 +20,7 @@ pub(super) fn declared(name: &str) -> Option<&'static Declaration> {
     DECLARATIONS.into_iter().find(|declared| declared.name == name)
 }
 
-/// The name that was perhaps meant.
+/// The most similar operator name, for a suggestion.
 pub(super) fn similar_to(name: &str) -> Option<&'static str> {
     most_similar(name, DECLARATIONS.iter().map(|declared| declared.name))
 }
