@@ -107,7 +107,7 @@ fn of_one_type<'a, T>(parts: &'a [TensorView<'_, T>]) -> Result<Vec<(&'a Shape, 
     Ok(parts.iter().map(|part| (part.shape(), part.width())).collect())
 }
 
-/// The program that pads a tensor. Uses only the size of `value`, see [`Slices::buffer_of`].
+/// The program that pads a tensor. Uses only the size of `value`, see `Slices::buffer_of`.
 fn padding<T>(data: &TensorView<'_, T>, widths: &[[usize; 2]], value: &[T]) -> Result<Program> {
     let width = data.width();
     let element = vec![0; width.bytes(width.units())];
