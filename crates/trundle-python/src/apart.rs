@@ -8,7 +8,6 @@ use crate::memory::{Extent, Memory, contiguous_bytes};
 use crate::place::Place;
 use crate::recycled::Block;
 
-/// A contiguous scratch tensor.
 pub(crate) struct Apart {
     memory: Memory,
     // One of these two owns the memory.

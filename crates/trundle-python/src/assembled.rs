@@ -39,7 +39,6 @@ impl<'a, 'py> Assembly<'a, 'py> {
         Ok(Assembly { inputs, program: program.with_output(made)?, layouts })
     }
 
-    /// The sizes of the result.
     fn sizes(&self) -> PerAxis<isize> {
         let output = self.program.tensor(self.program.outputs()[0]);
         output.shape.iter().map(|size| size.cast_signed()).collect()
@@ -81,7 +80,6 @@ impl<'a, 'py> Assembly<'a, 'py> {
 /// A plan to a new array.
 pub(crate) struct PlannedAssembly {
     pub(crate) plan: PlanOn<ProgramPlan>,
-    /// The sizes of the array.
     pub(crate) sizes: PerAxis<isize>,
 }
 

@@ -176,7 +176,6 @@ impl IntegerArray {
         }
     }
 
-    /// The sizes of the array.
     pub(crate) fn sizes(&self) -> &[usize] {
         &self.sizes
     }

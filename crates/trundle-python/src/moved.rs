@@ -106,7 +106,6 @@ impl Planned {
 /// Everything that a plan depends on; the key of plan caches.
 #[derive(Hash)]
 pub(crate) struct Call<'a, What> {
-    /// The operation.
     pub(crate) what: What,
     pub(crate) src: Form<'a>,
     /// `None` for a new array.

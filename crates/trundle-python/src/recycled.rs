@@ -148,7 +148,6 @@ impl Block {
     }
 }
 
-/// The alignment of a block.
 fn alignment(bytes: usize) -> usize {
     if bytes < LEAST_BYTES { LINE } else { PAGE }
 }

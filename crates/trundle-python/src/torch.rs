@@ -20,7 +20,6 @@ use crate::place::ordinal;
 
 /// The parts of PyTorch that are needed, looked up once.
 pub(crate) struct Torch {
-    /// The class of plain tensors.
     tensor: Py<PyType>,
     /// The layout of strided tensors.
     strided: Py<PyAny>,

@@ -335,7 +335,6 @@ fn moved<T: Copy + 'static>(op: OpRef<'_>, data: &TensorView<'_, T>) -> Result<T
     planned(&call, Call::plan)?.run(data)
 }
 
-/// [`moved`] into `out`.
 fn moved_into<T: Copy + 'static, D: Destination<T>>(
     op: OpRef<'_>,
     data: &TensorView<'_, T>,
@@ -356,7 +355,6 @@ pub(crate) fn by_table<T: Copy + 'static>(
     plan(&map, data.width(), data.layout(), None, threads())?.run(data)
 }
 
-/// [`by_table`] into `out`.
 pub(crate) fn by_table_into<T: Copy + 'static, D: Destination<T>>(
     op: impl Into<Op>,
     data: &TensorView<'_, T>,

@@ -76,7 +76,6 @@ impl Lowered {
         Ok(lowering.lowered())
     }
 
-    /// The steps, for a runner.
     pub(crate) fn steps(&self) -> impl ExactSizeIterator<Item = Step<Moves<'_>>> {
         self.steps.iter().map(|Step { source, target, work }| Step {
             source: *source,
@@ -96,7 +95,6 @@ pub(crate) fn outputs(program: &Program) -> Vec<TensorId> {
     program.outputs().iter().copied().filter(|output| seen.insert(*output)).collect()
 }
 
-/// The state of lowering.
 struct Lowering<'a> {
     program: &'a Program,
     outputs: Vec<TensorId>,
@@ -227,7 +225,6 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Copies a tensor to another layout.
     fn put_copy(
         &mut self,
         id: TensorId,

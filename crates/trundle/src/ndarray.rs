@@ -17,8 +17,7 @@
 //! ```
 //!
 //! An array without gaps can have its axes in any order and direction. A part of an array is selected from the
-//! whole array, because the view borrows the elements between those of the part too; from a slice alone it is
-//! unknown who else writes there.
+//! whole array, because the view also borrows the elements in the gaps of the part.
 
 use ::ndarray::{ArrayD, ArrayRef, ArrayView, Dimension, ErrorKind, IxDyn, ShapeError};
 use trundle_core::{Error, Shape, Tensor, TensorView, TensorViewMut};

@@ -35,7 +35,7 @@ pub struct ProgramMoves(Lowered);
 
 impl ProgramMoves {
     /// Lowers the only output of `program` to moves that write layout `out` and read inputs of the given
-    /// layouts. `budget` is that of a [backend](Backend::budget).
+    /// layouts. `budget` usually comes from a [backend](Backend::budget).
     ///
     /// # Errors
     /// [`Error::NumberOutOfRange`] unless the program has one output, [`Error::SizesDiffer`] if there is not

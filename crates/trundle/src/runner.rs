@@ -294,7 +294,6 @@ impl<B: Backend> Runner<B> {
         Ok(held.into_iter().filter_map(output).collect())
     }
 
-    /// Runs all steps.
     #[inline]
     fn run_by(
         &self,
@@ -329,7 +328,6 @@ impl<B: Backend> Runner<B> {
         }
     }
 
-    /// Runs one step.
     fn step(
         &self,
         step: &Step<Plans<B>>,
@@ -404,7 +402,6 @@ impl<B: Backend> Runner<B> {
         Ok(())
     }
 
-    /// Calls `run` with the temporary buffers.
     fn with_temporaries<T>(
         &self,
         run: impl FnOnce(&mut [Box<B::Buffer>]) -> Result<T>,
@@ -447,7 +444,6 @@ impl<B: Backend> fmt::Debug for Runner<B> {
     }
 }
 
-/// The buffers of one run.
 struct Buffers<'a, 'b, B: Backend> {
     inputs: &'a [&'a B::Buffer],
     constants: &'a [Box<B::Buffer>],

@@ -39,7 +39,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// If `work` panics, if the child does not end, or if the process cannot be forked.
 fn in_child(work: impl FnOnce()) {
     // SAFETY: the child calls `work` and ends. Its allocator is usable, which glibc and others guarantee;
-    // `work` needs no other lock that may be held, which is what is tested.
+    // the tests check that `work` needs no other lock.
     let child = unsafe { fork() };
     if child == 0 {
         end_child(work);

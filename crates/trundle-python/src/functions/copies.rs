@@ -187,8 +187,8 @@ fn broadcast(src: &Memory, sizes: &[isize]) -> PyResult<Memory> {
 ///     Any shape and dtype, except object dtypes and MaskedArray.
 /// pattern : str
 ///     The axes of `x`, an arrow, and the axes of the result. Names in parentheses are one axis, which is split
-///     on the left and merged on the right. ``...`` is any number of axes, ``1`` or ``()`` is an axis of size
-///     1. Each name occurs once on both sides.
+///     on the left and merged on the right. ``...`` is any number of axes; ``1`` and ``()`` have
+///     size 1. Each name occurs once on both sides.
 /// **sizes : int
 ///     Sizes of axes by name. An axis that is split needs all sizes but one.
 ///

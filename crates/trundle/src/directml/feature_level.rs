@@ -1,4 +1,4 @@
-//! What each DirectML feature level supports: the tables in the operator's documentation.
+//! The ranks and types that each DirectML feature level supports, from the tables in the operator's documentation.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -38,7 +38,6 @@ const UP_TO_64_BITS: &[DType] = &[
     DType::U8,
 ];
 
-/// One table.
 struct Support {
     ranks: RangeInclusive<usize>,
     data_types: &'static [DType],

@@ -18,7 +18,6 @@ pub struct ReverseSubsequencesOperatorDesc<'a> {
     pub axis: u32,
 }
 
-/// The layout of each tensor in its buffer.
 struct Layouts {
     input: Layout,
     lengths: Layout,
@@ -97,7 +96,6 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         Ok(layouts)
     }
 
-    /// Replaces the size of the axis by 1.
     fn one_on_axis(&self, shape: &Shape) -> Result<Shape> {
         let mut sizes = shape.sizes().to_vec();
         let size = usize::try_from(self.axis).ok().and_then(|axis| sizes.get_mut(axis));

@@ -159,7 +159,6 @@ impl Hasher for Words {
     }
 }
 
-/// A plan and its call.
 #[derive(Debug)]
 struct Kept<P> {
     words: Box<[u64]>,
@@ -262,7 +261,6 @@ pub fn planned<P: Clone, E>(
 mod tests {
     use super::*;
 
-    /// The words that a call writes.
     fn words(call: &impl Hash) -> Vec<u64> {
         let mut words = Words::new();
         call.hash(&mut words);

@@ -12,7 +12,6 @@ use super::error::{Fault, quoted};
 use super::names::{Given, NameError, dim_words};
 use super::similar::most_similar;
 
-/// The value of an argument.
 pub(super) struct Value<'a> {
     pub(super) span: Range<usize>,
     form: Form<'a>,
@@ -21,7 +20,6 @@ pub(super) struct Value<'a> {
 enum Form<'a> {
     /// An integer or a file name; the parameter decides.
     Bare(&'a str),
-    /// A file name in quotes.
     Quoted {
         /// Including the quotes.
         written: &'a str,
@@ -32,7 +30,6 @@ enum Form<'a> {
     Lists(Vec<(Vec<Word<'a>>, Range<usize>)>, Range<usize>),
 }
 
-/// Removes the quotes of a name.
 fn unquoted(word: &str) -> &str {
     let within = |quote| word.strip_prefix(quote)?.strip_suffix(quote);
     within('"').or_else(|| within('\'')).unwrap_or(word)
@@ -203,7 +200,6 @@ fn list_in_list(span: Range<usize>) -> Fault {
     Fault::new(span, "list in a list").suggest("write one list")
 }
 
-/// Reads a word in quotes.
 fn quoted_entry<'a>(cursor: &mut Cursor<'a>, quote: char) -> Result<Word<'a>, Fault> {
     match cursor.rest()[1..].find(quote) {
         Some(length) => Ok(cursor.take(length + 2)),
@@ -363,7 +359,6 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Parses a word as an integer.
 pub(super) fn integer<T: FromStr<Err = ParseIntError>>(
     parameter: &str,
     word: &Word<'_>,

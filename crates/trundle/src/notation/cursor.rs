@@ -11,7 +11,6 @@ pub(super) struct Word<'a> {
     pub(super) span: Range<usize>,
 }
 
-/// A position in a text.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'a> {
     text: &'a str,
@@ -28,7 +27,6 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// The remaining text.
     pub(super) fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
@@ -95,7 +93,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Whether a character is allowed in a name.
 pub(super) fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }

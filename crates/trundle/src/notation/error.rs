@@ -55,7 +55,6 @@ impl Fault {
         Fault { suggestion: Some(suggestion.into()), ..self }
     }
 
-    /// Adds the text.
     pub(crate) fn within(self, text: &str) -> NotationError {
         NotationError {
             message: self.message,

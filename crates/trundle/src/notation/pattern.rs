@@ -199,7 +199,6 @@ impl<'a> Pattern<'a> {
         found.unwrap_or_else(|| self.arrow.clone())
     }
 
-    /// The spans of the sizes of this axis.
     fn sizes_of<'b>(&'b self, name: &'b str) -> impl Iterator<Item = Range<usize>> + 'b {
         self.sizes
             .iter()
@@ -224,7 +223,6 @@ impl<'a> Pattern<'a> {
             .then(|| format!("separate axes by spaces: {left} -> {right}"))
     }
 
-    /// What to write instead.
     fn suggestion(&self, fault: &PatternFault) -> Option<String> {
         let did_you_mean = |name: &str, side: Side| {
             let similar = most_similar(name, self.side(side).names())?;

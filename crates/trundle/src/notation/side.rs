@@ -74,7 +74,6 @@ impl<'a> WrittenSide<'a> {
         Some(self.spans.first()?.start..self.spans.last()?.end)
     }
 
-    /// The names of the axes.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.words.iter().map(|word| word.text).filter(|text| !ELLIPSES.contains(text))
     }
