@@ -65,7 +65,7 @@ impl GpuPlan {
     /// Enqueues the moves on the stream of a call. The extents are on the GPU of the plan.
     ///
     /// # Errors
-    /// RuntimeError if the GPU fails, MemoryError if it has not enough memory for temporaries.
+    /// RuntimeError if the GPU fails, MemoryError if there is not enough GPU memory for temporaries.
     pub(crate) fn run(&self, py: Python<'_>, inputs: &[Extent], out: Extent) -> PyResult<()> {
         let (Place::Gpu(gpu), false) = (out.place, out.bytes == 0) else { return Ok(()) };
         let cuda = on_stream(&self.cuda, gpu);

@@ -180,7 +180,7 @@ impl<'py> Tensor<'py> {
     /// Checks that another argument has the same kind and dtype.
     ///
     /// # Errors
-    /// TypeError if it has not.
+    /// TypeError if they differ.
     pub(crate) fn check_like(&self, argument: &str, other: &Tensor<'py>) -> PyResult<()> {
         match (&self.kind, &other.kind) {
             (Kind::Array(own, _), Kind::Array(array, _)) => array.check_dtype(argument, own),
@@ -199,7 +199,7 @@ impl<'py> Tensor<'py> {
     /// Checks that another argument is on the same device.
     ///
     /// # Errors
-    /// ValueError if it is not.
+    /// ValueError if the devices differ.
     fn check_place(&self, argument: &str, other: &Tensor<'py>) -> PyResult<()> {
         let (own, others) = (self.memory.place, other.memory.place);
         match own.ordinal() == others.ordinal() {

@@ -58,7 +58,7 @@ impl ProgramMoves {
     /// Plans the moves on a backend.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the backend has not enough memory for the constants.
+    /// [`Error::TooLarge`] if there is not enough memory for the constants.
     pub fn runner<B: Backend>(&self, backend: B) -> Result<Runner<B>> {
         Runner::new(backend, &self.steps().collect::<Vec<_>>(), &self.constants())
     }

@@ -313,7 +313,7 @@ pub(crate) fn put_along_axis<'py>(
 /// Checks that `indices` has `rank` axes.
 ///
 /// # Errors
-/// ValueError if it has not.
+/// ValueError for another number of axes.
 fn check_rank(indices: &[usize], rank: usize, because: &str) -> PyResult<()> {
     if indices.len() == rank {
         return Ok(());

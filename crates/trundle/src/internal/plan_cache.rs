@@ -1,7 +1,7 @@
 //! A cache of plans for recent calls. The one-shot functions use it; front ends can use it for calls of their
 //! own.
 //!
-//! Planning a small move takes longer than running it, and so does building its index map. A call is therefore
+//! Planning a small move takes longer than running it, and so does building the move alone. A call is therefore
 //! identified by its arguments.
 //!
 //! A call is a struct with a derived [`Hash`] that holds everything its plan depends on, and the plan is a
