@@ -1,8 +1,8 @@
 //! A cache of plans for recent calls. The one-shot functions use it; front ends can use it for calls of their
 //! own.
 //!
-//! Planning a small move takes longer than running it, and so does building the move alone. A call is therefore
-//! identified by its arguments.
+//! Planning a small move takes longer than running it, and so does building its `Move` alone. A call is therefore
+//! identified by its arguments, before anything is built from them.
 //!
 //! A call is a struct with a derived [`Hash`] that holds everything its plan depends on, and the plan is a
 //! function of the struct alone, so that no parameter can be forgotten. Two calls are the same if their hashes
