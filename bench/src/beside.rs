@@ -22,7 +22,7 @@ pub struct Beside {
 /// system's, which is of one thread and counts where one thread is asked for.
 ///
 /// # Errors
-/// Those of `run`, and [`Error::TooLarge`](trundle::Error::TooLarge).
+/// Those of `run`, and [`ShapeError::TooLarge`](trundle::ShapeError::TooLarge).
 ///
 /// # Panics
 /// If a copy cannot be planned.

@@ -222,8 +222,10 @@ pub(crate) fn shape_of<T: Copy + TryInto<usize>>(sizes: &[T]) -> Result<Shape> {
 
 /// A layout with the first element at 0. Strides of axes that nobody goes along may be anything.
 fn strided(shape: &Shape, width: usize, strides_elems: &[i64]) -> Result<Layout> {
-    let too_large = || Error::TooLarge {
-        what: format!("shape {shape} with strides {strides_elems:?} of {width}-byte elements"),
+    let too_large = || {
+        Error::too_large(format!(
+            "shape {shape} with strides {strides_elems:?} of {width}-byte elements"
+        ))
     };
     let in_bytes = |(stride, size): (&i64, &usize)| {
         if *size < 2 || shape.elements() == 0 {
@@ -248,7 +250,7 @@ fn reach_of(width: Width, layout: &Layout) -> Result<(Reach, usize)> {
     let bytes = before.checked_add(end).filter(|bytes| *bytes <= isize::MAX.unsigned_abs());
     let Some(bytes) = bytes else {
         let what = format!("{} with strides {:?}", layout.shape(), layout.strides_bytes());
-        return Err(Error::TooLarge { what: format!("shape {what} in bytes") }.into());
+        return Err(Error::too_large(format!("shape {what} in bytes")).into());
     };
     Ok((Reach { before, bytes }, groups * group))
 }

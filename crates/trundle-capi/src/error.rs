@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use trundle::{Error, PlanError};
+use trundle::{DTypeError, Error, OpError, PlanError, ShapeError};
 
 use super::status::{
     TRUNDLE_ERROR_INTERNAL, TRUNDLE_OK, status_of, status_of_model, trundle_status,
@@ -73,11 +73,18 @@ impl Failure {
     }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        Failure::new(status_of(&error), error.to_string())
-    }
+macro_rules! from {
+    ($($error:ty),*) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Failure {
+                let error = Error::from(error);
+                Failure::new(status_of(&error), error.to_string())
+            }
+        }
+    )*};
 }
+
+from!(Error, ShapeError, DTypeError, OpError);
 
 impl From<trundle_models::Error> for Failure {
     fn from(error: trundle_models::Error) -> Failure {

@@ -161,11 +161,11 @@ impl Kind {
         Ok(match self {
             Kind::Axis(axis) => {
                 let axis = normalize_axis("axis", axis, shape.rank())?;
-                Shape::new([&shape[..axis], &indices[..], &shape[axis + 1..]].concat())
+                Shape::new([&shape[..axis], &indices[..], &shape[axis + 1..]].concat())?
             }
-            Kind::Elements(axis) => GatherElements::out_shape(shape, indices, axis),
-            Kind::Nd(batch_axes) => GatherNd::out_shape(shape, indices, batch_axes as usize),
-        }?)
+            Kind::Elements(axis) => GatherElements::out_shape(shape, indices, axis)?,
+            Kind::Nd(batch_axes) => GatherNd::out_shape(shape, indices, batch_axes as usize)?,
+        })
     }
 }
 

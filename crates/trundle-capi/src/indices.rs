@@ -1,7 +1,7 @@
 //! Indices that a caller has, as a tensor.
 
 use trundle::ops::Indices;
-use trundle::{DType, Error};
+use trundle::{DType, DTypeError, Error};
 
 use super::descriptor::Descriptor;
 use super::error::Result;
@@ -14,7 +14,7 @@ pub(crate) fn check_indices(indices: &Descriptor) -> Result<()> {
         return Ok(());
     }
     let (expected, got) = (types.to_vec(), indices.dtype());
-    Err(Error::DTypeMismatch { argument: "indices", expected, got }.into())
+    Err(DTypeError::DTypeMismatch { argument: "indices", expected, got }.into())
 }
 
 /// The indices in this memory, of i32 or i64.
@@ -26,7 +26,7 @@ pub(crate) unsafe fn read_indices(desc: &Descriptor, memory: &Memory) -> Result<
     let bytes = unsafe { memory.read() };
     let (layout, shape) = (desc.layout(), desc.layout().shape());
     let mut values = Vec::new();
-    let too_large = |_| Error::TooLarge { what: format!("indices of shape {shape}") };
+    let too_large = |_| Error::too_large(format!("indices of shape {shape}"));
     values.try_reserve_exact(shape.elements()).map_err(too_large)?;
     let is_narrow = desc.dtype() == DType::I32;
     shape.for_each_index(|index| {

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use trundle::ops::{Pad, PadMode};
-use trundle::{Error, Shape, programs};
+use trundle::{Error, OpError, Shape, check_sizes, programs};
 
 use super::assembled::{Assembled, described};
 use super::descriptor::{Descriptor, trundle_tensor_desc};
@@ -190,7 +190,7 @@ pub(crate) unsafe fn padding(
         _ => {
             let expected = "one of TRUNDLE_PAD_*";
             let (argument, number) = ("mode", mode.into());
-            return Err(Error::NumberOutOfRange { argument, number, expected }.into());
+            return Err(OpError::NumberOutOfRange { argument, number, expected }.into());
         }
     };
     if let Some(mode) = mode {
@@ -215,26 +215,24 @@ fn one_element(argument: &'static str, like: &Descriptor, at: *const c_void) -> 
 fn pairs(widths: &[i64], rank: usize) -> Result<Vec<[usize; 2]>> {
     let width = |number: &i64| {
         let (argument, number, expected) = ("width", *number, "a number that is not negative");
-        usize::try_from(number).map_err(|_| Error::NumberOutOfRange { argument, number, expected })
+        usize::try_from(number)
+            .map_err(|_| Error::Op(OpError::NumberOutOfRange { argument, number, expected }))
     };
     let widths = widths.iter().map(width).collect::<trundle::Result<Vec<usize>>>()?;
     match widths[..] {
         [both] => Ok(vec![[both; 2]; rank]),
         [before, behind] => Ok(vec![[before, behind]; rank]),
-        _ if widths.len() == 2 * rank => {
-            Ok(widths.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect())
-        }
         _ => {
-            let (left, left_size) = ("widths", widths.len());
-            let (right, right_size) = ("two for each axis of the tensor", 2 * rank);
-            Err(Error::SizesDiffer { left, right, left_size, right_size }.into())
+            let expected = ("two for each axis of the tensor", 2 * rank);
+            check_sizes(("widths", widths.len()), expected)?;
+            Ok(widths.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect())
         }
     }
 }
 
 /// A shape with so much before and behind each axis.
 fn padded(shape: &Shape, widths: &[[usize; 2]]) -> Result<Shape> {
-    let too_large = || Error::TooLarge { what: format!("shape {shape} with widths {widths:?}") };
+    let too_large = || Error::too_large(format!("shape {shape} with widths {widths:?}"));
     let size = |(size, [before, behind]): (&usize, &[usize; 2])| {
         size.checked_add(*before)?.checked_add(*behind)
     };

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::PathBuf;
 use std::ptr::null;
 
-use trundle::Error;
+use trundle::OpError;
 use trundle_models::{Data, Dimension, ElementType, Given, Input, Links, Model, PartialShape};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
@@ -343,7 +343,7 @@ fn links_of(links: trundle_links) -> Result<Links> {
         TRUNDLE_LINKS_ANYWHERE => Ok(Links::Anywhere),
         _ => {
             let (argument, expected) = ("links", "one of TRUNDLE_LINKS_*");
-            Err(Error::NumberOutOfRange { argument, number: links.into(), expected }.into())
+            Err(OpError::NumberOutOfRange { argument, number: links.into(), expected }.into())
         }
     }
 }

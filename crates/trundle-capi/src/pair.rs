@@ -2,7 +2,9 @@
 
 use std::ffi::c_void;
 
-use trundle::{DType, Error, Shape, TensorView, TensorViewMut, normalize_axis};
+use trundle::{
+    DType, DTypeError, Error, Shape, ShapeError, TensorView, TensorViewMut, normalize_axis,
+};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Failure, Result};
@@ -34,16 +36,16 @@ impl Pair {
         let shape = self.data.layout().shape();
         let rank = shape.rank();
         let mut sizes = shape.sizes().to_vec();
-        *sizes.get_mut(axis as usize).ok_or(Error::AxisOutOfRange {
+        *sizes.get_mut(axis as usize).ok_or(Error::Shape(ShapeError::AxisOutOfRange {
             argument: "axis",
             axis: axis.into(),
             rank,
             negative_allowed: false,
-        })? = 1;
+        }))? = 1;
         let types = [DType::U32, DType::U64];
         if !types.contains(&lengths.dtype()) {
             let (expected, got) = (types.to_vec(), lengths.dtype());
-            return Err(Error::DTypeMismatch { argument: "lengths", expected, got }.into());
+            return Err(DTypeError::DTypeMismatch { argument: "lengths", expected, got }.into());
         }
         check_shape("lengths", &Shape::new(sizes)?, lengths)?;
         check_shape("out", shape, &self.out)
@@ -98,13 +100,13 @@ pub(crate) fn check_types(
 ) -> Result<()> {
     if other.dtype() != data.dtype() {
         let (expected, got) = (vec![data.dtype()], other.dtype());
-        return Err(Error::DTypeMismatch { argument, expected, got }.into());
+        return Err(DTypeError::DTypeMismatch { argument, expected, got }.into());
     }
     if let (Some(expected), Some(got)) = (data.width().packing(), other.width().packing())
         && expected != got
     {
         let (dtype, expected, got) = (other.dtype(), expected.order(), got.order());
-        return Err(Error::PackingMismatch { argument, dtype, expected, got }.into());
+        return Err(DTypeError::PackingMismatch { argument, dtype, expected, got }.into());
     }
     Ok(())
 }
@@ -115,9 +117,5 @@ pub(crate) fn check_shape(
     expected: &Shape,
     got: &Descriptor,
 ) -> Result<()> {
-    let got = got.layout().shape();
-    if got == expected {
-        return Ok(());
-    }
-    Err(Error::ShapeMismatch { argument, expected: expected.clone(), got: got.clone() }.into())
+    Ok(trundle::internal::check_shape(argument, expected, got.layout().shape())?)
 }

@@ -1,6 +1,6 @@
 //! What a call returns: a number for each kind of refusal.
 
-use trundle::Error;
+use trundle::{DTypeError, Error, LayoutError, OpError, ShapeError};
 use trundle_models::Error as ModelError;
 
 /// TRUNDLE_OK, or one of TRUNDLE_ERROR_*. Other numbers may be added.
@@ -55,29 +55,23 @@ pub const TRUNDLE_ERROR_UNSUPPORTED: trundle_status = 20;
 /// The number for what a refusal of the crate `trundle` is about.
 pub(crate) fn status_of(error: &Error) -> trundle_status {
     match error {
-        Error::AxisOutOfRange { .. } | Error::RepeatedAxis { .. } | Error::SameAxis { .. } => {
-            TRUNDLE_ERROR_AXIS
-        }
-        Error::SizesDiffer { .. }
-        | Error::ShapeMismatch { .. }
-        | Error::ElementsDiffer { .. }
-        | Error::SizesDoNotFit { .. }
-        | Error::SizesDoNotBroadcast { .. }
-        | Error::TooManyIndices { .. }
-        | Error::EmptyAxisPadded { .. }
+        Error::Shape(
+            ShapeError::AxisOutOfRange { .. }
+            | ShapeError::RepeatedAxis { .. }
+            | ShapeError::SameAxis { .. },
+        ) => TRUNDLE_ERROR_AXIS,
+        Error::Shape(ShapeError::TooLarge { .. }) => TRUNDLE_ERROR_TOO_LARGE,
+        Error::Op(OpError::TooManyIndices { .. } | OpError::EmptyAxisPadded { .. })
+        | Error::Shape(_)
         | Error::Pattern(_) => TRUNDLE_ERROR_SHAPE,
-        Error::NumberOutOfRange { .. } => TRUNDLE_ERROR_NUMBER,
-        Error::DTypeMismatch { .. }
-        | Error::NoSuchPacking { .. }
-        | Error::PackingMismatch { .. } => TRUNDLE_ERROR_DTYPE,
-        Error::UnknownDType { .. } => TRUNDLE_ERROR_UNKNOWN_DTYPE,
-        Error::IndexOutOfRange { .. } => TRUNDLE_ERROR_INDEX,
-        Error::LengthOutOfRange { .. } => TRUNDLE_ERROR_LENGTH,
-        Error::TooLarge { .. } => TRUNDLE_ERROR_TOO_LARGE,
-        Error::OutOfBounds { .. } | Error::PackedOutOfBounds { .. } => TRUNDLE_ERROR_BUFFER_SIZE,
-        Error::OverlappingLayout { .. } => TRUNDLE_ERROR_SELF_OVERLAP,
-        // What is left is about values of Rust, ranges of coordinates and moves that are stopped, which no
-        // C function has.
+        Error::Op(OpError::NumberOutOfRange { .. }) => TRUNDLE_ERROR_NUMBER,
+        Error::Op(OpError::IndexOutOfRange { .. }) => TRUNDLE_ERROR_INDEX,
+        Error::Op(OpError::LengthOutOfRange { .. }) => TRUNDLE_ERROR_LENGTH,
+        Error::DType(DTypeError::UnknownDType { .. }) => TRUNDLE_ERROR_UNKNOWN_DTYPE,
+        Error::DType(_) => TRUNDLE_ERROR_DTYPE,
+        Error::Layout(LayoutError::OverlappingLayout { .. }) => TRUNDLE_ERROR_SELF_OVERLAP,
+        Error::Layout(_) => TRUNDLE_ERROR_BUFFER_SIZE,
+        // No C function has maps of operators, or stops a movement.
         _ => TRUNDLE_ERROR_INTERNAL,
     }
 }

@@ -250,6 +250,12 @@ impl From<trundle_bench::Error> for Failure {
     }
 }
 
+impl From<trundle::ShapeError> for Failure {
+    fn from(error: trundle::ShapeError) -> Failure {
+        Failure::refused(error)
+    }
+}
+
 impl From<trundle::Error> for Failure {
     fn from(error: trundle::Error) -> Failure {
         Failure::refused(error)

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use glob::Pattern;
-use trundle::{Chain, Error, PlanError, Shape};
+use trundle::{Chain, Error, PlanError, Shape, ShapeError};
 use trundle_disk::Wanted;
 use trundle_formats::{Format, Header, Shown, TensorFile};
 
@@ -315,7 +315,7 @@ fn counterpart(file: &TensorFile, path: &Path, name: &str) -> Result<usize, Fail
 /// `by_name` has the names of the tensor's axes if the options name axes.
 fn said_of(error: &Error, shape: &Shape, by_name: Option<String>) -> String {
     match (error, by_name) {
-        (Error::SizesDiffer { left: "order", left_size, .. }, Some(names)) => {
+        (Error::Shape(ShapeError::SizesDiffer { left: "order", left_size, .. }), Some(names)) => {
             format!("--dims names {left_size} of its axes ({names}), and needs all of them")
         }
         (error, _) => said_of_numbers(error, shape),
@@ -325,13 +325,13 @@ fn said_of(error: &Error, shape: &Shape, by_name: Option<String>) -> String {
 /// The same where the options have axes by their numbers.
 fn said_of_numbers(error: &Error, shape: &Shape) -> String {
     match error {
-        Error::SizesDiffer { left: "order", left_size, .. } => {
+        Error::Shape(ShapeError::SizesDiffer { left: "order", left_size, .. }) => {
             let (entries, axes) = (counted(*left_size, "entry"), shape.rank());
             format!("order has {entries}, the tensor {}", counted(axes, "axis"))
         }
-        Error::AxisOutOfRange { argument: "order entry", axis, rank, .. }
-            if *axis < 0 && axis.unsigned_abs() as usize <= *rank =>
-        {
+        Error::Shape(ShapeError::AxisOutOfRange {
+            argument: "order entry", axis, rank, ..
+        }) if *axis < 0 && axis.unsigned_abs() as usize <= *rank => {
             let same = *rank - axis.unsigned_abs() as usize;
             format!("{error}; the axis that {axis} counts from the end is {same}")
         }

@@ -32,7 +32,7 @@ pub trait Backend {
     /// A new buffer of so many bytes, all of them 0.
     ///
     /// # Errors
-    /// [`Error::TooLarge`](crate::Error::TooLarge) if the memory has no room for it.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for it.
     fn buffer(&self, bytes: usize) -> Result<Box<Self::Buffer>>;
 
     /// A new buffer with these bytes.
@@ -48,7 +48,7 @@ pub trait Backend {
     /// they are, and so are bits beside packed elements.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if a buffer is shorter than the planned
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is shorter than the planned
     /// layouts; nothing has been written then.
     fn run(&self, plan: &Self::Plan, src: &Self::Buffer, dst: &mut Self::Buffer) -> Result<()> {
         self.run_while(plan, src, dst, &|| true)

@@ -4,7 +4,71 @@ use std::any::TypeId;
 use std::fmt;
 use std::mem::MaybeUninit;
 
-use crate::{BitOrder, Error, Packing, Result, Width};
+use crate::{BitOrder, Packing, Result, Width};
+
+refusals! {
+    /// Why element types or their widths are refused.
+    DTypeError {
+        /// A tensor has not the element type that is needed.
+        DTypeMismatch {
+            /// Whose element type it is.
+            argument: &'static str,
+            /// The types it may have.
+            expected: Vec<DType>,
+            /// The type it has.
+            got: DType,
+        } => "{argument} must have element type {}, got {got}", names(expected, " or ");
+        /// Tensors that are joined have elements of two widths.
+        WidthsDiffer {
+            /// That of the first part.
+            expected: Width,
+            /// That of another.
+            got: Width,
+        } => "elements of {expected} are expected, got {got}";
+        /// Elements of a slice are not whole elements of the movement.
+        WidthMismatch {
+            /// The bytes that the movement keeps together, wherever it moves them.
+            moved: usize,
+            /// The size of an element of the slice in bytes.
+            got: usize,
+        } => "elements of {got} bytes would be torn apart: the movement keeps {moved} bytes together";
+        /// No element type has this name.
+        UnknownDType {
+            /// The name.
+            name: String,
+        } => "unknown element type \"{name}\": expected one of {} bytesN", names(DType::NAMED, " ");
+        /// Elements of a type cannot be packed in an order.
+        NoSuchPacking {
+            /// The type.
+            dtype: DType,
+            /// The order.
+            order: BitOrder,
+        } => "elements of type {dtype} are not packed {order}";
+        /// A number is not an element of a type.
+        NoSuchElement {
+            /// The number.
+            value: String,
+            /// The type.
+            dtype: DType,
+        } => "{value} is not an element of type {dtype}";
+        /// Elements are packed in another order than is needed.
+        PackingMismatch {
+            /// Whose elements they are.
+            argument: &'static str,
+            /// Their type.
+            dtype: DType,
+            /// The order that they must have.
+            expected: BitOrder,
+            /// The order that they have.
+            got: BitOrder,
+        } => "{argument} must hold elements of type {dtype} that are packed {expected}, got {got}";
+    }
+}
+
+/// The names of types, with `between` between each two.
+fn names(dtypes: &[DType], between: &str) -> String {
+    dtypes.iter().map(DType::to_string).collect::<Vec<_>>().join(between)
+}
 
 /// Declares the named element types: one row a type, `Variant "name" bytes`, then those of less
 /// than a byte, `Variant "name" bits order`.
@@ -59,8 +123,8 @@ macro_rules! dtypes {
             /// `bytes12`.
             ///
             /// # Errors
-            /// [`Error::UnknownDType`] for any other name.
-            pub fn from_name(name: &str) -> Result<DType> {
+            /// [`DTypeError::UnknownDType`] for any other name.
+            pub fn from_name(name: &str) -> Result<DType, DTypeError> {
                 match name {
                     $($name => Ok(DType::$variant),)*
                     $($packed_name => Ok(DType::$packed),)*
@@ -69,7 +133,7 @@ macro_rules! dtypes {
                         .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))
                         .and_then(|digits| digits.parse().ok())
                         .map(DType::Bytes)
-                        .ok_or_else(|| Error::UnknownDType { name: name.to_owned() }),
+                        .ok_or_else(|| DTypeError::UnknownDType { name: name.to_owned() }),
                 }
             }
         }
@@ -154,10 +218,10 @@ impl DType {
     /// What a move must know of elements of this type that are packed in an order.
     ///
     /// # Errors
-    /// [`Error::NoSuchPacking`] if the type is not packed so, or not at all.
-    pub fn sub_byte(self, order: BitOrder) -> Result<Width> {
+    /// [`DTypeError::NoSuchPacking`] if the type is not packed so, or not at all.
+    pub fn sub_byte(self, order: BitOrder) -> Result<Width, DTypeError> {
         let packing = self.packing().and_then(|own| own.with_order(order));
-        packing.map(Width::SubByte).ok_or(Error::NoSuchPacking { dtype: self, order })
+        packing.map(Width::SubByte).ok_or(DTypeError::NoSuchPacking { dtype: self, order })
     }
 }
 
@@ -184,7 +248,7 @@ mod tests {
             ["", "f31", "bytes", "bytes-1", "bytes+1", "bytes99999999999999999999999", "F32"]
         {
             let refused = DType::from_name(name).unwrap_err();
-            assert_eq!(refused, Error::UnknownDType { name: name.into() });
+            assert_eq!(refused, DTypeError::UnknownDType { name: name.into() });
         }
     }
 }

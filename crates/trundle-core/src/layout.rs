@@ -2,8 +2,59 @@
 
 use std::ops::Range;
 
-use crate::error::check_sizes;
-use crate::{Error, Result, Shape, Width};
+use crate::shape::check_sizes;
+use crate::{Result, Shape, ShapeError, Width};
+
+refusals! {
+    /// Why a layout is refused for its buffer.
+    LayoutError {
+        /// A layout reaches outside its buffer.
+        OutOfBounds {
+            /// Whose buffer it is.
+            argument: &'static str,
+            /// The first byte the layout reaches.
+            first: isize,
+            /// The byte after the last it reaches.
+            end: isize,
+            /// The size of the buffer in bytes.
+            buffer: usize,
+        } => "{argument} reaches bytes {first}..{end}, but its buffer has {buffer} bytes";
+        /// The layout of a packed tensor reaches outside its buffer.
+        PackedOutOfBounds {
+            /// Whose buffer it is.
+            argument: &'static str,
+            /// The bits of an element.
+            bits: usize,
+            /// The first element the layout reaches, counted from the start of the buffer.
+            first: isize,
+            /// The element after the last it reaches.
+            end: isize,
+            /// The size of the buffer in bytes.
+            buffer: usize,
+        } => "{argument} reaches elements {first}..{end} of {bits} bits, but its buffer has {buffer} bytes";
+        /// An output layout addresses one byte as part of two elements.
+        OverlappingLayout {
+            /// The layout's shape.
+            shape: Shape,
+            /// Its strides in bytes.
+            strides_bytes: Vec<isize>,
+            /// The size of an element in bytes.
+            width: usize,
+        } => "output of shape {shape} with strides {strides_bytes:?} in bytes would write some byte twice: its elements of {width} bytes overlap";
+    }
+}
+
+/// Checks that a buffer has the bytes that are read or written there.
+///
+/// # Errors
+/// [`LayoutError::OutOfBounds`].
+#[inline]
+pub fn check_buffer(argument: &'static str, needed: usize, buffer: usize) -> Result<()> {
+    if buffer >= needed {
+        return Ok(());
+    }
+    Err(LayoutError::OutOfBounds { argument, first: 0, end: needed.cast_signed(), buffer }.into())
+}
 
 /// The place of every element: `offset_bytes + Σ index[axis] · strides_bytes[axis]`.
 ///
@@ -25,7 +76,7 @@ impl Layout {
     /// Contiguous, row-major (the last axis fastest), from the start of the buffer.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the elements fill more than `isize::MAX` bytes.
+    /// [`ShapeError::TooLarge`] if the elements fill more than `isize::MAX` bytes.
     pub fn row_major(shape: &Shape, width: usize) -> Result<Layout> {
         Self::contiguous(shape, width, (0..shape.rank()).rev())
     }
@@ -33,7 +84,7 @@ impl Layout {
     /// Contiguous, column-major (the first axis fastest, Fortran's order), from the start.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if the elements fill more than `isize::MAX` bytes.
+    /// [`ShapeError::TooLarge`] if the elements fill more than `isize::MAX` bytes.
     pub fn column_major(shape: &Shape, width: usize) -> Result<Layout> {
         Self::contiguous(shape, width, 0..shape.rank())
     }
@@ -60,7 +111,7 @@ impl Layout {
     /// Any strides; `offset_bytes` is where the element at index 0 of every axis begins.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] if there is not one stride for each axis.
+    /// [`ShapeError::SizesDiffer`] if there is not one stride for each axis.
     pub fn strided(shape: &Shape, offset_bytes: usize, strides_bytes: &[isize]) -> Result<Layout> {
         check_sizes(("strides", strides_bytes.len()), ("the axes of the tensor", shape.rank()))?;
         Ok(Layout { shape: shape.clone(), offset_bytes, strides_bytes: strides_bytes.to_vec() })
@@ -136,8 +187,8 @@ impl Layout {
     /// empty for an empty tensor. It may begin before the buffer: see [`Layout::check_within`].
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if a byte's offset does not fit an `isize`.
-    pub fn span(&self, width: usize) -> Result<Range<isize>> {
+    /// [`ShapeError::TooLarge`] if a byte's offset does not fit an `isize`.
+    pub fn span(&self, width: usize) -> Result<Range<isize>, ShapeError> {
         if self.shape.elements() == 0 || width == 0 {
             return Ok(0..0);
         }
@@ -151,7 +202,7 @@ impl Layout {
             }
             Some(first..last.checked_add(isize::try_from(width).ok()?)?)
         };
-        reach().ok_or_else(|| Error::TooLarge {
+        reach().ok_or_else(|| ShapeError::TooLarge {
             what: format!("shape {} with strides {:?} in bytes", self.shape, self.strides_bytes),
         })
     }
@@ -159,7 +210,7 @@ impl Layout {
     /// Checks that every element of `width` lies within a buffer of `buffer` bytes.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] naming `argument`, or [`Error::TooLarge`].
+    /// [`LayoutError::OutOfBounds`] naming `argument`, or [`ShapeError::TooLarge`].
     pub fn check_within(
         &self,
         argument: &'static str,
@@ -172,17 +223,18 @@ impl Layout {
             return Ok(());
         }
         let Some(packing) = width.packing() else {
-            return Err(Error::OutOfBounds { argument, first, end, buffer });
+            return Err(LayoutError::OutOfBounds { argument, first, end, buffer }.into());
         };
-        Err(Error::PackedOutOfBounds { argument, bits: packing.bits(), first, end, buffer })
+        Err(LayoutError::PackedOutOfBounds { argument, bits: packing.bits(), first, end, buffer }
+            .into())
     }
 
     /// Checks that no byte belongs to two elements (unpacked ones, where they are packed), so that
     /// the layout can be written through.
     ///
     /// # Errors
-    /// [`Error::OverlappingLayout`]; also for the rare interleaved layouts of three and more axes
-    /// for which it cannot be decided within a bounded search. [`Error::TooLarge`] as
+    /// [`LayoutError::OverlappingLayout`]; also for the rare interleaved layouts of three and more axes
+    /// for which it cannot be decided within a bounded search. [`ShapeError::TooLarge`] as
     /// [`Layout::span`].
     pub fn check_writable(&self, width: usize) -> Result<()> {
         // Bounds every sum of strides below.
@@ -205,11 +257,12 @@ impl Layout {
         if nested(sorted, element) || !overlaps(&axes, element, &mut steps) {
             Ok(())
         } else {
-            Err(Error::OverlappingLayout {
+            Err(LayoutError::OverlappingLayout {
                 shape: self.shape.clone(),
                 strides_bytes: self.strides_bytes.clone(),
                 width,
-            })
+            }
+            .into())
         }
     }
 }
@@ -307,7 +360,7 @@ mod tests {
             "data reaches bytes -8..4, but its buffer has 100 bytes"
         );
         let far = layout(&[3, 3], &[isize::MAX, isize::MAX]);
-        assert!(matches!(far.span(1), Err(Error::TooLarge { .. })));
+        assert!(matches!(far.span(1), Err(ShapeError::TooLarge { .. })));
     }
 
     /// The law of `check_writable`, by looking at every byte.

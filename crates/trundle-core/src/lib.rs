@@ -17,6 +17,9 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod refusals;
+
 mod backend;
 mod dtype;
 mod error;
@@ -31,19 +34,19 @@ mod shape;
 mod tensor;
 
 pub use backend::{Backend, PassPlan};
-pub use dtype::DType;
-pub use error::{Error, Result, check_buffer};
+pub use dtype::{DType, DTypeError};
+pub use error::{Error, Result};
 pub use fingerprint::{Digest, Fingerprint};
 pub use index_map::{AxisMap, IndexMap, Layer, Line, Piece, Regions, Table};
-pub use layout::Layout;
+pub use layout::{Layout, LayoutError, check_buffer};
 #[doc(hidden)]
 pub use moves::greatest_common_divisor;
 pub use moves::{
     Along, Block, CellMove, Cut, CutAt, InPlace, InPlaceAxis, IndexTable, LengthTable, Loop, Move,
-    Run, Slabs, Source,
+    MoveError, Run, Slabs, Source,
 };
-pub use ops::Op;
+pub use ops::{Op, OpError};
 pub use packing::{BitOrder, Packing, Width};
 pub use program::Program;
-pub use shape::{Permutation, Shape, normalize_axis};
+pub use shape::{Permutation, Shape, ShapeError, check_shape, check_sizes, normalize_axis};
 pub use tensor::{Tensor, TensorView, TensorViewMut};

@@ -1,10 +1,164 @@
 //! Sizes of axes, and the orders they can stand in.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
-use crate::error::check_sizes;
-use crate::{Error, Result, Width};
+use crate::Width;
+
+refusals! {
+    /// Why sizes, axes or ranges of them are refused.
+    ShapeError {
+        /// An axis lies outside `-rank..rank`, or outside `0..rank` where negatives are not allowed.
+        AxisOutOfRange {
+            /// The argument that named it.
+            argument: &'static str,
+            /// The axis as it was given.
+            axis: i64,
+            /// The rank of the tensor.
+            rank: usize,
+            /// Whether `-rank..=-1` would have been accepted.
+            negative_allowed: bool,
+        } => "{argument} {axis} is out of range{}", axes_of(*rank, *negative_allowed);
+        /// An axis stands twice where each may stand once.
+        RepeatedAxis {
+            /// The argument that named it.
+            argument: &'static str,
+            /// The axis.
+            axis: i64,
+        } => "{argument} has axis {axis} twice";
+        /// Two arguments that must have as many entries as each other do not.
+        SizesDiffer {
+            /// The first argument.
+            left: &'static str,
+            /// The second argument, or what it is held against.
+            right: &'static str,
+            /// Entries of the first.
+            left_size: usize,
+            /// Entries of the second.
+            right_size: usize,
+        } => "{left} and {right} must have equal sizes, got {left_size} and {right_size}";
+        /// A tensor has not the shape that is needed.
+        ShapeMismatch {
+            /// Whose shape it is.
+            argument: &'static str,
+            /// The shape it must have.
+            expected: Shape,
+            /// The shape it has.
+            got: Shape,
+        } => "{argument} must have shape {expected}, got {got}";
+        /// A reshape between shapes that have not as many elements as each other.
+        ElementsDiffer {
+            /// The shape that there is.
+            from: Shape,
+            /// The shape that is wanted.
+            to: Shape,
+        } => "shape {from} has {} elements, and shape {to} has {}", from.elements(), to.elements();
+        /// The sizes of a reshape cannot have as many elements as the shape, or leave open what -1 is.
+        SizesDoNotFit {
+            /// The shape that there is.
+            shape: Shape,
+            /// The sizes that are wanted; -1 is what is left.
+            sizes: Vec<i64>,
+        } => "sizes {sizes:?} have {}", instead_of(shape, sizes);
+        /// A tensor of this shape cannot be broadcast to these sizes.
+        SizesDoNotBroadcast {
+            /// The shape that there is.
+            shape: Shape,
+            /// The sizes that are wanted.
+            sizes: Vec<i64>,
+        } => "shape {shape} cannot be broadcast to {sizes:?}";
+        /// The batch axis and the sequence axis are the same.
+        SameAxis {
+            /// The first argument.
+            left: &'static str,
+            /// The second argument.
+            right: &'static str,
+            /// The axis they both name, after normalisation.
+            axis: usize,
+        } => "{left} and {right} must differ, both are axis {axis}";
+        /// Sizes multiply, or strides reach, beyond what can be addressed.
+        TooLarge {
+            /// What is too large.
+            what: String,
+        } => "{what} is too large to be addressed";
+        /// A range of indices runs backwards, or reaches outside its axis.
+        RangeOutOfBounds {
+            /// The range.
+            range: Range<usize>,
+            /// The size of the axis.
+            size: usize,
+        } => "bounds {range:?} do not lie within an axis of size {size}";
+    }
+}
+
+/// The axes that a tensor of this rank has, as the end of a message.
+fn axes_of(rank: usize, negative_allowed: bool) -> String {
+    let least = if negative_allowed { format!("-{rank}") } else { "0".to_owned() };
+    match rank.checked_sub(1) {
+        Some(last) => format!(" for rank {rank}: expected {least}..={last}"),
+        None => ": the tensor has rank 0, and so no axes".to_owned(),
+    }
+}
+
+/// How many elements `sizes` have instead of those of `shape`, as the end of a message.
+fn instead_of(shape: &Shape, sizes: &[i64]) -> String {
+    let elements = shape.elements();
+    let inferred = sizes.iter().filter(|size| **size == -1).count();
+    let have = match (known_elements(sizes), inferred) {
+        (_, 2..) => {
+            return format!(
+                "-1 more than once: only one of them can be what is left of the {elements} elements of shape {shape}"
+            );
+        }
+        (None, _) => "more elements than can be counted".to_owned(),
+        (Some(known), 0) => format!("{known} elements"),
+        (Some(0), _) => "no elements, whatever -1 is".to_owned(),
+        (Some(known), _) => format!("a multiple of {known} elements"),
+    };
+    format!("{have}, and shape {shape} has {elements}")
+}
+
+/// The product of the sizes that are not negative, if it can be counted.
+pub(crate) fn known_elements(sizes: &[i64]) -> Option<usize> {
+    let known = || sizes.iter().filter(|size| **size >= 0);
+    if known().any(|size| *size == 0) {
+        return Some(0);
+    }
+    known().try_fold(1usize, |count, size| count.checked_mul(usize::try_from(*size).ok()?))
+}
+
+/// Checks that two arguments have as many entries as each other.
+///
+/// # Errors
+/// [`ShapeError::SizesDiffer`].
+#[inline]
+pub fn check_sizes(
+    (left, left_size): (&'static str, usize),
+    (right, right_size): (&'static str, usize),
+) -> Result<(), ShapeError> {
+    match left_size == right_size {
+        true => Ok(()),
+        false => Err(ShapeError::SizesDiffer { left, right, left_size, right_size }),
+    }
+}
+
+/// Checks that a tensor has the shape that it must have.
+///
+/// # Errors
+/// [`ShapeError::ShapeMismatch`].
+pub fn check_shape(
+    argument: &'static str,
+    expected: &Shape,
+    got: &Shape,
+) -> Result<(), ShapeError> {
+    match expected == got {
+        true => Ok(()),
+        false => {
+            let (expected, got) = (expected.clone(), got.clone());
+            Err(ShapeError::ShapeMismatch { argument, expected, got })
+        }
+    }
+}
 
 /// The sizes of a tensor's axes, the outermost first. The number of elements fits an `isize`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
@@ -16,8 +170,8 @@ impl Shape {
     /// A shape of these sizes; none of them makes a rank-0 tensor of one element.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if a size, or the product of all, is over `isize::MAX`.
-    pub fn new(sizes: impl Into<Vec<usize>>) -> Result<Shape> {
+    /// [`ShapeError::TooLarge`] if a size, or the product of all, is over `isize::MAX`.
+    pub fn new(sizes: impl Into<Vec<usize>>) -> Result<Shape, ShapeError> {
         let sizes = sizes.into();
         let limit = isize::MAX.unsigned_abs();
         let within = |count: &usize| *count <= limit;
@@ -29,7 +183,7 @@ impl Shape {
         if elements.as_ref().is_some_and(within) && sizes.iter().all(within) {
             Ok(Shape(sizes))
         } else {
-            Err(Error::TooLarge { what: format!("shape {}", Brackets(&sizes)) })
+            Err(ShapeError::TooLarge { what: format!("shape {}", Brackets(&sizes)) })
         }
     }
 
@@ -47,8 +201,8 @@ impl Shape {
     /// The number of bytes that this many elements of `width` fill.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if that is over `isize::MAX`.
-    pub fn bytes(&self, width: impl Into<Width>) -> Result<usize> {
+    /// [`ShapeError::TooLarge`] if that is over `isize::MAX`.
+    pub fn bytes(&self, width: impl Into<Width>) -> Result<usize, ShapeError> {
         let width = match width.into() {
             Width::Bytes(width) => width,
             Width::SubByte(packing) => return Ok(packing.bytes(self.elements())),
@@ -56,7 +210,7 @@ impl Shape {
         self.elements()
             .checked_mul(width)
             .filter(|bytes| *bytes <= isize::MAX.unsigned_abs())
-            .ok_or_else(|| Error::TooLarge {
+            .ok_or_else(|| ShapeError::TooLarge {
                 what: format!("shape {self} of {width}-byte elements"),
             })
     }
@@ -178,15 +332,13 @@ impl fmt::Display for Brackets<'_> {
 /// `axis` counted from the front: negative axes count from the end.
 ///
 /// # Errors
-/// [`Error::AxisOutOfRange`] naming `argument` if it lies outside `-rank..rank`.
-pub fn normalize_axis(argument: &'static str, axis: i64, rank: usize) -> Result<usize> {
+/// [`ShapeError::AxisOutOfRange`] naming `argument` if it lies outside `-rank..rank`.
+pub fn normalize_axis(argument: &'static str, axis: i64, rank: usize) -> Result<usize, ShapeError> {
     let from_front = if axis < 0 { i128::from(axis) + rank as i128 } else { i128::from(axis) };
-    usize::try_from(from_front).ok().filter(|front| *front < rank).ok_or(Error::AxisOutOfRange {
-        argument,
-        axis,
-        rank,
-        negative_allowed: true,
-    })
+    usize::try_from(from_front)
+        .ok()
+        .filter(|front| *front < rank)
+        .ok_or(ShapeError::AxisOutOfRange { argument, axis, rank, negative_allowed: true })
 }
 
 /// An order of axes in gather form: `out.shape[i] == in.shape[order[i]]`.
@@ -199,15 +351,15 @@ impl Permutation {
     /// The permutation of `order`, which must hold each of `0..rank` once.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`], [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`], naming
+    /// [`ShapeError::SizesDiffer`], [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`], naming
     /// `order`.
-    pub fn new(order: &[i64], rank: usize) -> Result<Permutation> {
+    pub fn new(order: &[i64], rank: usize) -> Result<Permutation, ShapeError> {
         check_sizes(("order", order.len()), ("the axes of the tensor", rank))?;
         let mut seen = vec![false; rank];
         let mut axes = Vec::with_capacity(rank);
         for &entry in order {
             let axis = usize::try_from(entry).ok().filter(|axis| *axis < rank).ok_or(
-                Error::AxisOutOfRange {
+                ShapeError::AxisOutOfRange {
                     argument: "order entry",
                     axis: entry,
                     rank,
@@ -215,7 +367,7 @@ impl Permutation {
                 },
             )?;
             if std::mem::replace(&mut seen[axis], true) {
-                return Err(Error::RepeatedAxis { argument: "order", axis: entry });
+                return Err(ShapeError::RepeatedAxis { argument: "order", axis: entry });
             }
             axes.push(axis);
         }
@@ -240,7 +392,7 @@ mod tests {
     #[test]
     fn sizes_whose_product_overflows_are_refused() {
         for sizes in [vec![usize::MAX], vec![1 << 32, 1 << 32], vec![isize::MAX as usize, 2]] {
-            assert!(matches!(Shape::new(sizes), Err(Error::TooLarge { .. })));
+            assert!(matches!(Shape::new(sizes), Err(ShapeError::TooLarge { .. })));
         }
         assert_eq!(Shape::new([1 << 62, 1 << 62, 0]).unwrap().elements(), 0);
         assert!(Shape::new([0, usize::MAX]).is_err());

@@ -3,7 +3,7 @@
 //! The buffer is a slice of bytes, which hold elements of any type, or of the elements themselves. Those
 //! stay what they are: nothing is reinterpreted here.
 
-use crate::{BitOrder, DType, Error, Layout, Result, Shape, Width};
+use crate::{BitOrder, DType, Layout, Result, Shape, ShapeError, Width};
 
 /// A tensor to read: a buffer, and where in it each element lies.
 ///
@@ -93,7 +93,7 @@ macro_rules! view {
             /// A view through any layout that stays within `bytes`.
             ///
             /// # Errors
-            /// [`Error::OutOfBounds`], or [`Error::OverlappingLayout`] for a view to write.
+            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds), or [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for a view to write.
             pub fn new(
                 bytes: &'a $($mut)? [u8],
                 dtype: DType,
@@ -105,8 +105,8 @@ macro_rules! view {
             /// The same for sub-byte elements in any order, not that of their type.
             ///
             /// # Errors
-            /// [`Error::NoSuchPacking`], [`Error::PackedOutOfBounds`], or
-            /// [`Error::OverlappingLayout`] for a view to write.
+            /// [`DTypeError::NoSuchPacking`](crate::DTypeError::NoSuchPacking), [`LayoutError::PackedOutOfBounds`](crate::LayoutError::PackedOutOfBounds), or
+            /// [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for a view to write.
             pub fn sub_byte(
                 bytes: &'a $($mut)? [u8],
                 dtype: DType,
@@ -119,7 +119,7 @@ macro_rules! view {
             /// A contiguous, row-major view.
             ///
             /// # Errors
-            /// [`Error::OutOfBounds`] if `bytes` is too short for `shape`.
+            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `bytes` is too short for `shape`.
             pub fn row_major(
                 bytes: &'a $($mut)? [u8],
                 dtype: DType,
@@ -133,7 +133,7 @@ macro_rules! view {
             /// A contiguous, row-major view of elements.
             ///
             /// # Errors
-            /// [`Error::OutOfBounds`] if `elements` are fewer than those of `shape`.
+            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `elements` are fewer than those of `shape`.
             pub fn from_slice(elements: &'a $($mut)? [T], shape: &Shape) -> Result<$View<'a, T>>
             where
                 T: 'static,
@@ -145,8 +145,8 @@ macro_rules! view {
             /// `offset_elems` is the number of the element at index 0 of every axis.
             ///
             /// # Errors
-            /// [`Error::SizesDiffer`] if there is not one stride for each axis,
-            /// [`Error::OutOfBounds`], [`Error::TooLarge`], or [`Error::OverlappingLayout`] for a view
+            /// [`ShapeError::SizesDiffer`] if there is not one stride for each axis,
+            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds), [`ShapeError::TooLarge`], or [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for a view
             /// to write.
             pub fn from_strided(
                 elements: &'a $($mut)? [T],
@@ -213,14 +213,14 @@ const fn element_bytes<T>() -> usize {
 
 /// A layout of elements of T, with an offset and strides that count them.
 fn strided<T>(shape: &Shape, offset_elems: usize, strides_elems: &[isize]) -> Result<Layout> {
-    let too_large = || Error::TooLarge {
+    let too_large = || ShapeError::TooLarge {
         what: format!(
             "shape {shape} with offset {offset_elems} and strides {strides_elems:?} in elements"
         ),
     };
     let width = element_bytes::<T>();
     let in_bytes = |stride: &isize| stride.checked_mul(width.cast_signed()).ok_or_else(too_large);
-    let strides = strides_elems.iter().map(in_bytes).collect::<Result<Vec<isize>>>()?;
+    let strides = strides_elems.iter().map(in_bytes).collect::<Result<Vec<isize>, _>>()?;
     Layout::strided(shape, offset_elems.checked_mul(width).ok_or_else(too_large)?, &strides)
 }
 
@@ -240,7 +240,7 @@ impl Tensor {
     /// A tensor whose bytes are all zero.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if it fills more than `isize::MAX` bytes.
+    /// [`ShapeError::TooLarge`] if it fills more than `isize::MAX` bytes.
     pub fn zeros(dtype: DType, shape: &Shape) -> Result<Tensor> {
         let layout = Layout::row_major(shape, dtype.width())?;
         Ok(Tensor { buffer: vec![0; shape.bytes(dtype)?], dtype, width: dtype.into(), layout })
@@ -249,7 +249,7 @@ impl Tensor {
     /// A tensor of these bytes: the elements contiguous, row-major, in the machine's byte order.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if `bytes` is too short for `shape`; what is longer is cut off.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `bytes` is too short for `shape`; what is longer is cut off.
     pub fn from_bytes(bytes: Vec<u8>, dtype: DType, shape: &Shape) -> Result<Tensor> {
         Self::of(bytes, dtype, dtype.into(), shape)
     }
@@ -269,7 +269,7 @@ impl<T> Tensor<T> {
     /// A tensor of these elements, row-major.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if they are fewer than those of `shape`; more are cut off.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if they are fewer than those of `shape`; more are cut off.
     pub fn from_vec(elements: Vec<T>, shape: &Shape) -> Result<Tensor<T>>
     where
         T: 'static,
@@ -281,7 +281,7 @@ impl<T> Tensor<T> {
     /// A tensor of elements of the same type as those of `view`, row-major.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if `buffer` is too short for `shape`; what is longer is cut off.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `buffer` is too short for `shape`; what is longer is cut off.
     pub fn like(view: &TensorView<'_, T>, buffer: Vec<T>, shape: &Shape) -> Result<Tensor<T>> {
         Self::of(buffer, view.dtype, view.width, shape)
     }
@@ -321,6 +321,7 @@ mod tests {
     use std::mem::MaybeUninit;
 
     use super::*;
+    use crate::{Error, LayoutError};
 
     fn shape(sizes: &[usize]) -> Shape {
         Shape::new(sizes).unwrap()
@@ -348,18 +349,37 @@ mod tests {
         };
         assert_eq!(
             TensorView::from_slice(&numbers, &shape(&[2, 3])).unwrap_err(),
-            Error::OutOfBounds { argument: "data", first: 0, end: 12, buffer: 10 }
+            Error::Layout(LayoutError::OutOfBounds {
+                argument: "data",
+                first: 0,
+                end: 12,
+                buffer: 10
+            })
         );
         assert_eq!(
             refused(&numbers, &[2], 0, &[-1]),
-            Error::OutOfBounds { argument: "data", first: -2, end: 2, buffer: 10 }
+            Error::Layout(LayoutError::OutOfBounds {
+                argument: "data",
+                first: -2,
+                end: 2,
+                buffer: 10
+            })
         );
-        assert!(matches!(refused(&numbers, &[2], 0, &[]), Error::SizesDiffer { .. }));
-        assert!(matches!(refused(&numbers, &[2], 0, &[isize::MAX]), Error::TooLarge { .. }));
-        assert!(matches!(refused(&numbers, &[2], usize::MAX, &[0]), Error::TooLarge { .. }));
+        assert!(matches!(
+            refused(&numbers, &[2], 0, &[]),
+            Error::Shape(ShapeError::SizesDiffer { .. })
+        ));
+        assert!(matches!(
+            refused(&numbers, &[2], 0, &[isize::MAX]),
+            Error::Shape(ShapeError::TooLarge { .. })
+        ));
+        assert!(matches!(
+            refused(&numbers, &[2], usize::MAX, &[0]),
+            Error::Shape(ShapeError::TooLarge { .. })
+        ));
         let mut numbers = numbers;
         let twice = TensorViewMut::from_strided(&mut numbers, &shape(&[2]), 0, &[0]);
-        assert!(matches!(twice, Err(Error::OverlappingLayout { .. })));
+        assert!(matches!(twice, Err(Error::Layout(LayoutError::OverlappingLayout { .. }))));
         assert!(Tensor::from_vec(vec![1u16; 5], &shape(&[2, 3])).is_err());
         assert_eq!(Tensor::from_vec(vec![7u16; 9], &shape(&[2, 3])).unwrap().into_vec(), [7; 6]);
     }

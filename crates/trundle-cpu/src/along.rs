@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use trundle_core::ops::IndexMode;
-use trundle_core::{Error, Result};
+use trundle_core::{Error, OpError, Result, check_sizes};
 use trundle_kernels::simd::{LINE, prefetch};
 use trundle_kernels::{
     ELEMENTS_AHEAD, ELEMENTS_AT_ONCE as AT_ONCE, FAR_BYTES, INDICES_AHEAD_BYTES,
@@ -47,7 +47,7 @@ impl Along {
     /// The elements at `indices`, the same for every position of the other axes. Those below 0 count from the end.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] for buffers or indices of another size, [`Error::IndexOutOfRange`]: `out` is written in
+    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) for buffers or indices of another size, [`OpError::IndexOutOfRange`]: `out` is written in
     /// part then.
     pub fn take(&self, data: &[u8], indices: &[i64], out: &mut [u8], threads: usize) -> Result<()> {
         self.take_in_mode(IndexMode::Raise, data, indices, out, threads)
@@ -205,31 +205,23 @@ impl Along {
     }
 
     fn check(&self, whole: (&'static str, usize), part: (&'static str, usize)) -> Result<()> {
-        let too_large = || Error::TooLarge { what: format!("{self:?}") };
+        let too_large = || Error::too_large(format!("{self:?}"));
         let (whole_bytes, part_bytes) = self.bytes().ok_or_else(too_large)?;
-        for ((name, got), expected) in [(whole, whole_bytes), (part, part_bytes)] {
-            if got != expected {
-                let (left_size, right_size) = (got, expected);
-                let right = "the bytes of its shape";
-                return Err(Error::SizesDiffer { left: name, right, left_size, right_size });
-            }
+        for (given, expected) in [(whole, whole_bytes), (part, part_bytes)] {
+            check_sizes(given, ("the bytes of its shape", expected))?;
         }
         Ok(())
     }
 
     fn check_indices(&self, indices: &[i64], expected: usize) -> Result<()> {
-        if indices.len() != expected {
-            let (left, right) = ("indices", "the positions");
-            let (left_size, right_size) = (indices.len(), expected);
-            return Err(Error::SizesDiffer { left, right, left_size, right_size });
-        }
+        check_sizes(("indices", indices.len()), ("the positions", expected))?;
         if self.size == 0 { self.check_each(indices) } else { Ok(()) }
     }
 
     /// Checks on some threads that every index is one of the axis.
     ///
     /// # Errors
-    /// [`Error::IndexOutOfRange`] with the number of the first that is not.
+    /// [`OpError::IndexOutOfRange`] with the number of the first that is not.
     pub fn check_range(&self, indices: &[i64], threads: usize) -> Result<()> {
         let are_within = for_each_stretch(indices.len(), size_of::<i64>(), threads, |own, flag| {
             *flag &= are_within(&indices[own], self.size.cast_signed() as i64);
@@ -243,11 +235,12 @@ impl Along {
         let is_outside = |index: &i64| *index < -limit || *index >= limit;
         match indices.iter().position(is_outside) {
             None => Ok(()),
-            Some(at) => Err(Error::IndexOutOfRange {
+            Some(at) => Err(OpError::IndexOutOfRange {
                 index: indices[at],
                 position: vec![at],
                 size: self.size,
-            }),
+            }
+            .into()),
         }
     }
 

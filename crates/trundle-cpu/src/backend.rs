@@ -98,7 +98,7 @@ impl Backend for Cpu {
     }
 
     fn buffer(&self, bytes: usize) -> Result<Box<[u8]>> {
-        let too_large = |_| Error::TooLarge { what: format!("a buffer of {bytes} bytes") };
+        let too_large = |_| Error::too_large(format!("a buffer of {bytes} bytes"));
         Vec::<u8>::new().try_reserve_exact(bytes).map_err(too_large)?;
         // Memory that the system gives zeroed, so that nothing is written twice.
         let mut buffer: Vec<u8> = vec![0; bytes];

@@ -5,7 +5,7 @@
 
 use std::ptr::slice_from_raw_parts_mut;
 
-use trundle_core::{Error, Result};
+use trundle_core::{Error, MoveError, Result, check_sizes};
 
 use crate::Plan;
 use crate::cancellation::Cancellation;
@@ -17,7 +17,7 @@ impl Plan {
     /// anything: a `String`, a `Box`, a lock.
     ///
     /// # Errors
-    /// As [`Plan::check_owned`], and [`Error::TooLarge`] if the memory has no room for the values
+    /// As [`Plan::check_owned`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if the memory has no room for the values
     /// and `moved` has not either. `values` are as they were then.
     pub fn run_owned<T>(&self, values: &mut Vec<T>, moved: &mut Vec<T>) -> Result<()> {
         self.check_owned::<T>(values.len())?;
@@ -45,25 +45,21 @@ impl Plan {
     /// the values.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] for another number of values, [`Error::WidthMismatch`] if elements
-    /// would be torn apart, [`Error::NotABijection`] if some would be lost or given twice,
-    /// [`Error::TooLarge`] if the memory has no room for the numbers.
+    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) for another number of values, [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if elements
+    /// would be torn apart, [`MoveError::NotABijection`] if some would be lost or given twice,
+    /// [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if the memory has no room for the numbers.
     pub fn check_owned<T>(&self, len: usize) -> Result<()> {
         self.check_whole::<T>()?;
         let bytes = len.saturating_mul(size_of::<T>());
-        if bytes != self.src_bytes {
-            return Err(Error::SizesDiffer {
-                left: "the bytes of the values",
-                right: "the bytes that are moved",
-                left_size: bytes,
-                right_size: self.src_bytes,
-            });
-        }
+        check_sizes(
+            ("the bytes of the values", bytes),
+            ("the bytes that are moved", self.src_bytes),
+        )?;
         if size_of::<T>() == 0 || self.is_bijection.get() {
             return Ok(());
         }
         if self.moved_bytes != bytes || self.dst_bytes != bytes {
-            return Err(Error::NotABijection);
+            return Err(MoveError::NotABijection.into());
         }
         self.check_bijection(len, size_of::<T>())?;
         self.is_bijection.set();
@@ -95,7 +91,7 @@ impl Plan {
         for number in numbers {
             match given.get_mut(number) {
                 Some(given) if !*given => *given = true,
-                _ => return Err(Error::NotABijection),
+                _ => return Err(MoveError::NotABijection.into()),
             }
         }
         Ok(())
@@ -111,5 +107,5 @@ fn zeroes<T: Default + Clone>(len: usize, bytes: usize) -> Result<Vec<T>> {
 }
 
 fn too_large(bytes: usize) -> Error {
-    Error::TooLarge { what: format!("a buffer of {bytes} bytes for the values") }
+    Error::too_large(format!("a buffer of {bytes} bytes for the values"))
 }

@@ -1,6 +1,6 @@
 //! Views of memory that is known by a pointer: what an engine or an array library has in its hands.
 
-use trundle_core::{Error, Layout, Result, Shape, TensorView, TensorViewMut};
+use trundle_core::{Layout, Result, Shape, ShapeError, TensorView, TensorViewMut};
 
 /// A view of elements of T by the pointer to the one at index 0 of every axis; strides count elements,
 /// and may be 0 or negative. For an empty shape the pointer may be anything.
@@ -19,7 +19,7 @@ use trundle_core::{Error, Layout, Result, Shape, TensorView, TensorViewMut};
 /// ```
 ///
 /// # Errors
-/// [`Error::SizesDiffer`] if there is not one stride for each axis, [`Error::TooLarge`] if they reach
+/// [`ShapeError::SizesDiffer`] if there is not one stride for each axis, [`ShapeError::TooLarge`] if they reach
 /// beyond what can be addressed.
 ///
 /// # Safety
@@ -41,7 +41,7 @@ pub unsafe fn view_from_raw_parts<'a, T: 'static>(
 /// The same to write. Elements may be [`MaybeUninit`](std::mem::MaybeUninit).
 ///
 /// # Errors
-/// As [`view_from_raw_parts`], and [`Error::OverlappingLayout`] if two elements share a byte.
+/// As [`view_from_raw_parts`], and [`LayoutError::OverlappingLayout`](trundle_core::LayoutError::OverlappingLayout) if two elements share a byte.
 ///
 /// # Safety
 /// From the first element that the view reaches to the last, also between its elements, memory is valid
@@ -72,7 +72,7 @@ fn reach<T>(shape: &Shape, strides_elems: &[isize]) -> Result<Option<(usize, usi
     // No slice is larger.
     if len.saturating_mul(size_of::<T>()) > isize::MAX.unsigned_abs() {
         let what = format!("shape {shape} with strides {strides_elems:?} in elements");
-        return Err(Error::TooLarge { what });
+        return Err(ShapeError::TooLarge { what }.into());
     }
     Ok(Some((before, len)))
 }
@@ -80,6 +80,7 @@ fn reach<T>(shape: &Shape, strides_elems: &[isize]) -> Result<Option<(usize, usi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trundle_core::{Error, LayoutError};
 
     fn shape(sizes: &[usize]) -> Shape {
         Shape::new(sizes).unwrap()
@@ -120,13 +121,13 @@ mod tests {
         for (sizes, strides) in [(&[2][..], &[isize::MAX][..]), (&[2], &[far]), (&[3], &[-far])] {
             // SAFETY: a pointer is never followed where the reach is refused.
             let view = unsafe { view_from_raw_parts(&raw const number, &shape(sizes), strides) };
-            assert!(matches!(view, Err(Error::TooLarge { .. })), "{strides:?}");
+            assert!(matches!(view, Err(Error::Shape(ShapeError::TooLarge { .. }))), "{strides:?}");
         }
         // SAFETY: the only element is `number`.
         let twice = unsafe { view_mut_from_raw_parts(&raw mut number, &shape(&[2]), &[0]) };
-        assert!(matches!(twice, Err(Error::OverlappingLayout { .. })));
+        assert!(matches!(twice, Err(Error::Layout(LayoutError::OverlappingLayout { .. }))));
         // SAFETY: an empty view reaches nothing.
         let strides = unsafe { view_mut_from_raw_parts(&raw mut number, &shape(&[0]), &[]) };
-        assert!(matches!(strides, Err(Error::SizesDiffer { .. })));
+        assert!(matches!(strides, Err(Error::Shape(ShapeError::SizesDiffer { .. }))));
     }
 }

@@ -4,7 +4,7 @@
 //! tensor is there already, or has been copied, it is enough to know where the updates go: that is an entry for each of
 //! them, however large the tensor is, and whatever layouts both have.
 
-use trundle_core::{Error, IndexMap, Layout, Move, Result, check_buffer};
+use trundle_core::{Error, IndexMap, Layout, Move, Result, check_buffer, check_shape};
 
 /// Where each element of a tensor, the updates, is put in another one, for layouts of both.
 ///
@@ -44,9 +44,9 @@ impl ScatterPlan {
     /// replaces: it is the map of the gather from the same indices.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] for a layout of another shape than its side of the map, [`Error::OutOfBounds`] for one that
-    /// reaches before its buffer, [`Error::OverlappingLayout`] for an `out` with two elements at one place,
-    /// [`Error::NotOnePass`] for a map that splits or merges axes across gaps of `out`, [`Error::TooLarge`].
+    /// [`ShapeError::ShapeMismatch`](trundle_core::ShapeError::ShapeMismatch) for a layout of another shape than its side of the map, [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for one that
+    /// reaches before its buffer, [`LayoutError::OverlappingLayout`](trundle_core::LayoutError::OverlappingLayout) for an `out` with two elements at one place,
+    /// [`MoveError::NotOnePass`](trundle_core::MoveError::NotOnePass) for a map that splits or merges axes across gaps of `out`, [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge).
     pub fn new(
         places: &IndexMap,
         width: usize,
@@ -57,10 +57,7 @@ impl ScatterPlan {
         for (argument, expected, got) in
             [("updates", shape, updates.shape()), ("out", places.in_shape(), out.shape())]
         {
-            if got != expected {
-                let (expected, got) = (expected.clone(), got.clone());
-                return Err(Error::ShapeMismatch { argument, expected, got });
-            }
+            check_shape(argument, expected, got)?;
         }
         out.check_writable(width)?;
         updates.check_within("updates", width, usize::MAX)?;
@@ -103,7 +100,7 @@ impl ScatterPlan {
     /// Where each piece is put, of so many bytes of updates.
     fn places_of(&self, work: &Move, bytes: usize) -> Result<Vec<usize>> {
         let (mut places, count) = (Vec::new(), bytes / self.piece);
-        let too_large = |_| Error::TooLarge { what: format!("the places of {count} updates") };
+        let too_large = |_| Error::too_large(format!("the places of {count} updates"));
         places.try_reserve_exact(count).map_err(too_large)?;
         places.resize(count, 0);
         work.for_each_pair(|place, update| {
@@ -128,7 +125,7 @@ impl ScatterPlan {
     /// counts, in row-major order.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for a buffer that is shorter than its layout; nothing is written then.
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for a buffer that is shorter than its layout; nothing is written then.
     pub fn put(&self, updates: &[u8], out: &mut [u8]) -> Result<()> {
         let buffers = [("updates", updates.len()), ("out", out.len())];
         for ((argument, buffer), needed) in buffers.into_iter().zip(self.bytes) {

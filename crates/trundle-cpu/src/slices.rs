@@ -4,7 +4,7 @@ use std::any::TypeId;
 use std::mem::MaybeUninit;
 use std::ptr::{slice_from_raw_parts, slice_from_raw_parts_mut};
 
-use trundle_core::{Error, Result, check_buffer};
+use trundle_core::{DTypeError, Result, check_buffer, check_sizes};
 
 use crate::Plan;
 use crate::cancellation::Cancellation;
@@ -31,8 +31,8 @@ impl Plan {
     /// Moves the elements of `src` to `dst`, for a plan that moves whole elements of T.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if a slice is shorter than the planned layouts,
-    /// [`Error::WidthMismatch`] if the plan would tear elements apart; nothing has been written
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a slice is shorter than the planned layouts,
+    /// [`DTypeError::WidthMismatch`] if the plan would tear elements apart; nothing has been written
     /// then.
     pub fn run_slice_into<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
         self.check_whole::<T>()?;
@@ -44,7 +44,7 @@ impl Plan {
     /// the planned layout covers, which is returned, is initialised then.
     ///
     /// # Errors
-    /// As [`Plan::run_slice_into`], and [`Error::SizesDiffer`] if the destination has gaps.
+    /// As [`Plan::run_slice_into`], and [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the destination has gaps.
     pub fn run_slice_uninit<'d, T: Copy>(
         &self,
         src: &[T],
@@ -87,7 +87,7 @@ impl Plan {
     /// behind the last element are 0.
     ///
     /// # Errors
-    /// As [`Plan::run_slice_into`], and [`Error::SizesDiffer`] if the destination has gaps.
+    /// As [`Plan::run_slice_into`], and [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the destination has gaps.
     pub fn run_to_vec<T: Copy + 'static>(&self, src: &[T]) -> Result<Vec<T>> {
         self.check_buffer_of::<T>()?;
         // SAFETY: elements of T stay whole, or T is u8, and all bytes of `src` are initialised.
@@ -115,14 +115,10 @@ impl Plan {
         dst: &'d mut [MaybeUninit<T>],
     ) -> Result<&'d mut [T]> {
         // Every byte of the destination is written: as many are as there are, each once.
-        if self.moved_bytes != self.dst_bytes {
-            return Err(Error::SizesDiffer {
-                left: "the bytes of the destination",
-                right: "the bytes that are moved",
-                left_size: self.dst_bytes,
-                right_size: self.moved_bytes,
-            });
-        }
+        check_sizes(
+            ("the bytes of the destination", self.dst_bytes),
+            ("the bytes that are moved", self.moved_bytes),
+        )?;
         let elements = self.dst_bytes.checked_div(size_of::<T>()).unwrap_or(0);
         check_buffer("out", self.dst_bytes, size_of_val(dst))?;
         let dst = &mut dst[..elements];
@@ -163,7 +159,9 @@ impl Plan {
     /// Checks that elements of T stay whole. Those that share bytes do not.
     pub(crate) fn check_whole<T>(&self) -> Result<()> {
         if self.shares_bytes() {
-            return Err(Error::WidthMismatch { moved: self.grain_bytes, got: size_of::<T>() });
+            return Err(
+                DTypeError::WidthMismatch { moved: self.grain_bytes, got: size_of::<T>() }.into()
+            );
         }
         check_whole::<T>(self.grain_bytes)
     }
@@ -175,7 +173,7 @@ impl Plan {
     /// they do not overlap. Where elements share bytes, all bytes are initialised.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`], and [`Error::Stopped`].
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds), and [`Error::Stopped`](trundle_core::Error::Stopped).
     #[inline]
     pub(crate) unsafe fn run_raw(
         &self,
@@ -206,7 +204,7 @@ pub(crate) fn raw_mut<T>(slice: &mut [T]) -> *mut [u8] {
 pub(crate) fn check_whole<T>(moved: usize) -> Result<()> {
     let got = size_of::<T>();
     if moved.checked_rem(got).unwrap_or(moved) > 0 {
-        return Err(Error::WidthMismatch { moved, got });
+        return Err(DTypeError::WidthMismatch { moved, got }.into());
     }
     Ok(())
 }

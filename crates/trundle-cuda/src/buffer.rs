@@ -2,19 +2,10 @@
 
 use std::fmt;
 
-use trundle_core::{Error, Result, check_buffer};
+use trundle_core::{Error, Result, check_buffer, check_sizes};
 
-use crate::Cuda;
 use crate::stream::Stream;
-
-/// Memory of a device: an address, and how many bytes there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceBytes {
-    /// The address, as `CUdeviceptr`. It need not be aligned, though kernels are faster where it is.
-    pub address: u64,
-    /// The bytes from there on.
-    pub bytes: usize,
-}
+use crate::{Cuda, DeviceBytes};
 
 /// Bytes in a device's memory, for what is done on one stream: the caller's ([`Cuda::borrowed`]), or its own, which are given
 /// back with it, when the stream has done all that was begun before.
@@ -72,15 +63,12 @@ impl Cuda {
     /// Copies all bytes of a buffer to another of as many: [`Cuda::wait`] waits for it.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] if it has more or less of them; nothing is begun then. [`Error::DeviceFailed`], also if one of
+    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if it has more or less of them; nothing is begun then. [`Error::DeviceFailed`], also if one of
     /// them is another stream's.
     pub fn copy(&self, src: &CudaBuffer, dst: &mut CudaBuffer) -> Result<()> {
-        let [left_size, right_size] = [src.memory.bytes, dst.memory.bytes];
-        if left_size != right_size {
-            return Err(Error::SizesDiffer { left: "data", right: "out", left_size, right_size });
-        }
+        check_sizes(("data", src.memory.bytes), ("out", dst.memory.bytes))?;
         self.check_buffers(&[src, dst])?;
-        match left_size {
+        match src.memory.bytes {
             0 => Ok(()),
             // SAFETY: so many are at both, one of which is borrowed for this alone. Memory of their own is given back in the
             // order of the stream, and that of the caller is there until it has done this.
@@ -101,7 +89,7 @@ impl Cuda {
     /// Copies the first bytes of a buffer to the host's memory, when all is done that was begun on the stream.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`], also if the
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`], also if the
     /// buffer is another stream's.
     pub fn read_into(&self, buffer: &CudaBuffer, bytes: &mut [u8]) -> Result<()> {
         check_buffer("data", bytes.len(), buffer.memory.bytes)?;
@@ -116,7 +104,7 @@ impl Cuda {
     /// Copies bytes of the host to the beginning of a buffer, when all is done that was begun on the stream.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`], also if the
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`], also if the
     /// buffer is another stream's.
     pub fn write(&self, buffer: &mut CudaBuffer, bytes: &[u8]) -> Result<()> {
         check_buffer("out", bytes.len(), buffer.memory.bytes)?;

@@ -1,6 +1,6 @@
 //! What a kernel is launched with.
 
-use trundle_core::{Error, Result, Source};
+use trundle_core::{Result, ShapeError, Source};
 use trundle_gpu::{GpuBlock, Pattern};
 
 use crate::DeviceBytes;
@@ -59,7 +59,7 @@ impl Launch {
     /// The launch of a block whose distances are all multiples of `grain` bytes.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if it is more than a launch can do.
+    /// [`ShapeError::TooLarge`] if it is more than a launch can do.
     pub(crate) fn of(
         block: &GpuBlock,
         grain: usize,
@@ -73,7 +73,7 @@ impl Launch {
             _ => None,
         };
         let rows = Rows::of(block, tile);
-        let too_large = |what: String| Err(Error::TooLarge { what });
+        let too_large = |what: String| Err(ShapeError::TooLarge { what }.into());
         if rows.kept.len() > MOST_LOOPS {
             return too_large(format!("a block of {} loops for one launch", rows.kept.len()));
         }
@@ -154,7 +154,7 @@ fn is_of_runs(block: &GpuBlock) -> bool {
 #[cfg(test)]
 mod tests {
     use trundle_core::ops::Flip;
-    use trundle_core::{Layout, Move, Op, Shape};
+    use trundle_core::{Error, Layout, Move, Op, Shape};
     use trundle_gpu::GpuMove;
 
     use super::*;
@@ -171,6 +171,6 @@ mod tests {
         };
         assert!(launch(u64::from(u32::MAX)).is_ok());
         let what = "tables of 4294967296 entries for one launch".into();
-        assert_eq!(launch(1 << 32), Err(Error::TooLarge { what }));
+        assert_eq!(launch(1 << 32), Err(Error::Shape(ShapeError::TooLarge { what })));
     }
 }

@@ -46,6 +46,7 @@ mod backend;
 mod buffer;
 mod context;
 mod device;
+mod device_bytes;
 mod divisor;
 mod failure;
 mod kernel;
@@ -63,7 +64,8 @@ mod stream;
 mod tests;
 mod tile_shape;
 
-pub use buffer::{CudaBuffer, DeviceBytes};
+pub use buffer::CudaBuffer;
 pub use device::Cuda;
+pub use device_bytes::DeviceBytes;
 pub use no_device::NoDevice;
 pub use plan::CudaPlan;

@@ -50,7 +50,7 @@ impl Prepared {
     /// The launches, one for each block. Those of whole allocations are there already.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if one is more than a launch can do.
+    /// [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if one is more than a launch can do.
     pub(crate) fn launches(&self, misaligned: Misaligned) -> Result<Cow<'_, [Launch]>> {
         match misaligned == Misaligned::default() {
             true => self.aligned.as_deref().map(Cow::Borrowed).map_err(Error::clone),

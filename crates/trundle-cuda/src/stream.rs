@@ -73,11 +73,11 @@ impl Stream {
         let what = || format!("a buffer of {bytes} bytes on {}", self.context.name);
         let out_of_memory = DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
         let refused = |error| match error == out_of_memory {
-            true => Error::TooLarge { what: what() },
+            true => Error::too_large(what()),
             false => failed(error),
         };
         if bytes > isize::MAX.unsigned_abs() {
-            return Err(Error::TooLarge { what: what() });
+            return Err(Error::too_large(what()));
         }
         self.check_no_capture("memory of its own would be gone when that is replayed")?;
         let _current = self.context.current().map_err(failed)?;

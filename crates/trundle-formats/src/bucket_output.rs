@@ -12,6 +12,7 @@ use trundle_zarr::{Below, Object, ObjectStore, Part, Stat, Store};
 
 use crate::Problem;
 use crate::bucket_objects::{Objects, in_memory};
+use crate::lock::lock;
 
 /// Prefix of the keys that exist only while a store is not finished.
 const UNFINISHED: &str = ".trundle-unfinished";
@@ -261,7 +262,7 @@ impl BucketOutput {
     }
 
     fn metadata(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
-        self.metadata.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.metadata)
     }
 }
 

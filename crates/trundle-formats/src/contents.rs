@@ -13,24 +13,22 @@ pub struct Unreadable {
     pub problem: Problem,
 }
 
-/// The contents of an open file.
-pub(crate) trait Contents: Send {
-    fn headers(&self) -> &[Header];
-
+/// What a file of some format lists before its data.
+#[derive(Default)]
+pub(crate) struct Listing {
+    pub(crate) headers: Vec<Header>,
     /// Returns the file's metadata as pairs of strings, in order.
-    fn metadata(&self) -> &[(String, String)] {
-        &[]
-    }
+    pub(crate) metadata: Vec<(String, String)>,
+    /// Parts of the file as a whole that cannot be held, as messages call them.
+    pub(crate) unread: Vec<String>,
+    /// Other entries, of which nothing but the name can be told.
+    pub(crate) unreadable: Vec<Unreadable>,
+}
 
-    /// Describes metadata of the file that the reader could not represent.
-    fn unread(&self) -> &[String] {
-        &[]
-    }
-
-    /// Returns the entries that are not readable tensors.
-    fn unreadable(&self) -> &[Unreadable] {
-        &[]
-    }
+/// What a file of some format holds.
+pub(crate) trait Contents: Send {
+    /// The tensors, and what else the file lists.
+    fn listing(&self) -> &Listing;
 
     /// Reads a stream to its end and checks that it is complete.
     fn read_on(&mut self) -> Result<(), Problem> {
@@ -47,7 +45,7 @@ pub(crate) trait Contents: Send {
 
     /// Reads the data of the tensor at `index`.
     fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
-        let bytes = self.headers()[index].data_bytes;
+        let bytes = self.listing().headers[index].data_bytes;
         let mut data = Vec::new();
         data.try_reserve_exact(bytes).map_err(|_| Problem::NoMemory { bytes })?;
         self.copy_to(index, &mut data, progress)?;

@@ -182,7 +182,7 @@ pub enum Problem {
     },
     /// A shape too large to be addressed.
     #[error(transparent)]
-    Shape(#[from] trundle_core::Error),
+    Shape(#[from] trundle_core::ShapeError),
 }
 
 impl Problem {

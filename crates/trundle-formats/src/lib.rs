@@ -61,6 +61,7 @@ mod header;
 mod header_reader;
 mod leftover;
 mod literal;
+mod lock;
 mod names;
 pub mod ngff;
 mod nifti;
@@ -104,6 +105,8 @@ pub use error::{Error, ExitClass, Problem};
 pub use format::Format;
 pub use header::{Encoding, Header, Order};
 pub use leftover::{LeftFile, Leftover, LeftoverState, Removal, leftovers};
+#[doc(hidden)]
+pub use lock::lock;
 pub use names::{Shown, is_steering};
 pub use output::{Output, is_within, overlaps};
 pub use registry::FORMATS;

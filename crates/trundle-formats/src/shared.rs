@@ -4,8 +4,9 @@
 use std::fmt::Debug;
 use std::fs::File;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
+use crate::lock::lock;
 use crate::{Blob, FileSkeleton, Problem};
 
 /// Storage in which several processes write one output. Its methods are those of
@@ -53,6 +54,6 @@ impl WrittenFiles {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(String, u64)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }

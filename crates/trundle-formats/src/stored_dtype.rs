@@ -125,7 +125,7 @@ impl StoredDType {
     /// Returns this type with another bit order.
     ///
     /// # Errors
-    /// [`Error::NoSuchPacking`] if the type is not packed, or not in this order.
+    /// [`DTypeError::NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if elements of the type are not packed so, or not at all.
     pub fn with_bit_order(self, order: BitOrder) -> Result<StoredDType, Error> {
         Ok(StoredDType { width: self.dtype.sub_byte(order)?, ..self })
     }
@@ -282,7 +282,7 @@ impl StoredDType {
     /// Types without a [`StoredDType::value`] accept only 0, as zero bytes.
     ///
     /// # Errors
-    /// [`Error::NoSuchElement`] if no element has this value.
+    /// [`DTypeError::NoSuchElement`](trundle_core::DTypeError::NoSuchElement) if no element is this number.
     pub fn of_number(&self, number: Scalar) -> Result<Vec<u8>, Error> {
         if self.values == Values::Unknown {
             let bytes = self.width.bytes(self.width.units());
@@ -347,6 +347,7 @@ mod tests {
     use super::*;
     use crate::literal::Literal;
     use crate::numpy_dtype;
+    use trundle_core::DTypeError;
 
     fn element(descr: &str) -> StoredDType {
         numpy_dtype::element(&Literal::parse(descr).unwrap()).unwrap()
@@ -479,7 +480,7 @@ mod tests {
         assert_eq!(values(&StoredDType::new(DType::I4)), [-1.0, 2.0]);
         for (dtype, order) in [(DType::U8, BitOrder::LowFirst), (DType::I4, BitOrder::Split)] {
             let refused = StoredDType::new(dtype).with_bit_order(order).unwrap_err();
-            assert_eq!(refused, Error::NoSuchPacking { dtype, order });
+            assert_eq!(refused, Error::DType(DTypeError::NoSuchPacking { dtype, order }));
         }
     }
 

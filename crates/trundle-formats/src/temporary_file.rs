@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::Problem;
+use crate::lock::lock;
 use crate::temporary_name::{TemporaryName, random_tag};
 
 /// Attempts to lock a file, and the wait between them. A process that only tests the lock holds it for a
@@ -43,7 +44,7 @@ enum Stage {
 }
 
 fn registry() -> MutexGuard<'static, Registry> {
-    TEMPORARY_FILES.lock().unwrap_or_else(PoisonError::into_inner)
+    TEMPORARYlock(&_FILES)
 }
 
 /// Removes the temporary files of all unfinished outputs, for a program that a signal is about to end.

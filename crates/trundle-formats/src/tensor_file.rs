@@ -155,14 +155,14 @@ impl TensorFile {
 
     /// Returns the headers of all tensors, in the order of their data.
     pub fn headers(&self) -> &[Header] {
-        self.contents.headers()
+        &self.contents.listing().headers
     }
 
     /// Returns the entries that are not readable tensors: members of an .npz with Python objects or in
     /// another format, and quantised tensors of a .gguf. A file without any readable tensor is refused on
     /// opening.
     pub fn unreadable(&self) -> &[Unreadable] {
-        self.contents.unreadable()
+        &self.contents.listing().unreadable
     }
 
     /// Reads a stream to its end, which spares its writer a broken pipe, and checks that it is complete. Does
@@ -178,7 +178,7 @@ impl TensorFile {
     /// Returns the metadata of the file as pairs of strings, in order: `__metadata__` of .safetensors, and
     /// the equivalent in other formats.
     pub fn metadata(&self) -> &[(String, String)] {
-        self.contents.metadata()
+        &self.contents.listing().metadata
     }
 
     /// Returns the annotations of the tensor at `index`. Those of a whole-file tensor include the file's
@@ -199,7 +199,7 @@ impl TensorFile {
     /// Describes metadata of the whole file that the reader could not represent. For single tensors, see
     /// [`Annotations::unread`](crate::Annotations::unread).
     pub fn unread(&self) -> &[String] {
-        self.contents.unread()
+        &self.contents.listing().unread
     }
 
     /// Returns the file or memory for reads at a [`Header::data_offset`]; `None` for a stream. Such reads do

@@ -2,16 +2,13 @@
 
 use std::io::Write;
 
-use crate::contents::Contents;
+use crate::contents::{Contents, Listing};
 use crate::source::{Source, copy};
 use crate::{Blob, Header, Problem, Progress, Unreadable};
 
 /// Contents of such a file: the tensors' data in order, perhaps followed by other bytes.
 pub(crate) struct Uncompressed {
-    headers: Vec<Header>,
-    metadata: Vec<(String, String)>,
-    unreadable: Vec<Unreadable>,
-    unread: Vec<String>,
+    listing: Listing,
     source: Source,
     /// Offset at which the data of the first tensor begins, and the bytes from there to the end of the last
     /// tensor's data.
@@ -68,37 +65,28 @@ impl Uncompressed {
                 return Err(problem(bytes, got));
             }
         }
-        let (unreadable, unread) = (Vec::new(), Vec::new());
-        Ok(Box::new(Uncompressed {
-            headers,
-            metadata,
-            unreadable,
-            unread,
-            source,
-            start,
-            bytes,
-            rest,
-        }))
+        let listing = Listing { headers, metadata, ..Listing::default() };
+        Ok(Box::new(Uncompressed { listing, source, start, bytes, rest }))
     }
 
     /// Sets the descriptions of metadata that the reader could not represent.
     pub(crate) fn set_unread(&mut self, unread: Vec<String>) {
-        self.unread = unread;
+        self.listing.unread = unread;
     }
 
     /// Sets the entries that are not readable tensors.
     pub(crate) fn set_unreadable(&mut self, unreadable: Vec<Unreadable>) {
-        self.unreadable = unreadable;
+        self.listing.unreadable = unreadable;
     }
 
     fn seek_to(&mut self, index: usize) -> Result<(), Problem> {
-        self.source.seek_to(self.headers[index].data_offset.unwrap_or(self.start))
+        self.source.seek_to(self.listing.headers[index].data_offset.unwrap_or(self.start))
     }
 
     /// Checks the length of a stream after the data of the tensor at `index`.
     fn check_end(&mut self, index: usize, read: u64) -> Result<(), Problem> {
-        check_length(self.headers[index].data_bytes as u64, read)?;
-        let is_last = index + 1 == self.headers.len();
+        check_length(self.listing.headers[index].data_bytes as u64, read)?;
+        let is_last = index + 1 == self.listing.headers.len();
         match self.rest {
             Rest::Refused(problem) if is_last && !self.source.ends()? => {
                 Err(problem(self.bytes, self.bytes + 1))
@@ -116,20 +104,8 @@ fn check_length(expected: u64, got: u64) -> Result<(), Problem> {
 }
 
 impl Contents for Uncompressed {
-    fn headers(&self) -> &[Header] {
-        &self.headers
-    }
-
-    fn metadata(&self) -> &[(String, String)] {
-        &self.metadata
-    }
-
-    fn unread(&self) -> &[String] {
-        &self.unread
-    }
-
-    fn unreadable(&self) -> &[Unreadable] {
-        &self.unreadable
+    fn listing(&self) -> &Listing {
+        &self.listing
     }
 
     fn read_on(&mut self) -> Result<(), Problem> {
@@ -151,7 +127,7 @@ impl Contents for Uncompressed {
 
     fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
         self.seek_to(index)?;
-        let data = self.source.read_data(self.headers[index].data_bytes, progress)?;
+        let data = self.source.read_data(self.listing.headers[index].data_bytes, progress)?;
         self.check_end(index, data.len() as u64)?;
         Ok(data)
     }
@@ -163,7 +139,7 @@ impl Contents for Uncompressed {
         progress: &mut Progress<'_>,
     ) -> Result<(), Problem> {
         self.seek_to(index)?;
-        let bytes = self.headers[index].data_bytes as u64;
+        let bytes = self.listing.headers[index].data_bytes as u64;
         let copied = copy(&mut self.source, bytes, out, progress)?;
         self.check_end(index, copied)
     }

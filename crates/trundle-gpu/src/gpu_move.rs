@@ -3,13 +3,13 @@
 use std::fmt;
 use std::ops::Range;
 
-use trundle_core::{Block, Move, Packing, Result, check_buffer};
+use trundle_core::{Move, Packing, Result, check_buffer};
 
 use crate::part::{Part, without_long_lengths};
 use crate::pattern::tile_loops;
 use crate::span::{bytes_read, bytes_written};
 use crate::windows::pieces;
-use crate::{Access, Launch, Pattern, Windows, tile_edge};
+use crate::{GpuBlock, Launch, Windows, tile_edge};
 
 /// How a [`Move`] is done on a GPU: its blocks, each with what one access reads and a pattern. Offsets and strides are of 64
 /// bits and count bytes, or packed elements; a device with pointers takes them as they are. [`GpuMove::launches`] are for
@@ -21,19 +21,6 @@ pub struct GpuMove {
     src_bytes: usize,
     dst_bytes: usize,
     moved_bytes: usize,
-}
-
-/// A block of a [`GpuMove`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GpuBlock {
-    /// Loops around one element, as those of a [`Move`]. A block of tiles has no cut in the two loops of its tiles.
-    pub block: Block,
-    /// The size of an element in bytes; of sub-byte elements, how many stay together.
-    pub width: usize,
-    /// What one access reads and writes.
-    pub access: Access,
-    /// How invocations share the work.
-    pub pattern: Pattern,
 }
 
 /// Rows of at least so many bytes that are read as two runs are two blocks: a guess, at which the few words that both have
@@ -86,7 +73,7 @@ impl GpuMove {
     /// Checks that buffers of so many bytes have room for what is moved.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`](trundle_core::Error::OutOfBounds) if one has not.
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if one has not.
     pub fn check(&self, src: usize, dst: usize) -> Result<()> {
         check_buffer("data", self.src_bytes, src)?;
         check_buffer("out", self.dst_bytes, dst)
@@ -141,30 +128,6 @@ fn halved_for_tiles(part: Part) -> Vec<Part> {
     halves.into_iter().flat_map(halved_for_tiles).collect()
 }
 
-impl GpuBlock {
-    fn of(part: Part, packing: Option<Packing>) -> GpuBlock {
-        let access = Access::of(&part.block, part.width, packing);
-        let pattern = Pattern::of(&part, packing);
-        let access = match pattern {
-            Pattern::Tiles { .. } if part.width >= 4 => Access::Words,
-            Pattern::Tiles { .. } => Access::Bytes,
-            _ => access,
-        };
-        GpuBlock { block: part.block, width: part.width, access, pattern }
-    }
-
-    /// The part that is all of this.
-    pub(crate) fn part(&self) -> Part {
-        Part { block: self.block.clone(), width: self.width }
-    }
-
-    /// How many of the loops are around rows, the outermost; the elements of the others follow each other in the destination
-    /// without gaps.
-    pub fn row_loops(&self) -> usize {
-        self.part().row_loops()
-    }
-}
-
 impl fmt::Display for GpuMove {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (blocks, bytes) = (self.blocks.len(), self.moved_bytes);
@@ -174,16 +137,5 @@ impl fmt::Display for GpuMove {
             write!(f, "\n  block {number}: {block}")?;
         }
         Ok(())
-    }
-}
-
-impl fmt::Display for GpuBlock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let GpuBlock { block, width, access, pattern } = self;
-        match access.packing() {
-            None => write!(f, "{pattern}, {width}-byte elements by {access}")?,
-            Some(packing) => write!(f, "{pattern}, {width} x {}-bit elements", packing.bits())?,
-        }
-        write!(f, "\n    {block}")
     }
 }

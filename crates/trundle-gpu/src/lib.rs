@@ -13,6 +13,7 @@
 
 mod access;
 mod budget;
+mod gpu_block;
 mod gpu_move;
 mod launch;
 mod loop_source;
@@ -24,7 +25,8 @@ mod windows;
 
 pub use access::{Access, stores_of_row};
 pub use budget::budget;
-pub use gpu_move::{GpuBlock, GpuMove};
+pub use gpu_block::GpuBlock;
+pub use gpu_move::GpuMove;
 pub use launch::{IndexSum, Kernel, Launch, LaunchLoop, LengthCut, TableSlice, TileLoops};
 pub use loop_source::{LoopSource, src_begin};
 pub use pattern::{Pattern, TILE_BYTES, tile_edge};

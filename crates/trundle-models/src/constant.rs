@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use trundle_core::{DType, Shape};
+use trundle_core::{DType, Shape, ShapeError};
 
 /// What the elements of a tensor of a model are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,7 +45,7 @@ pub enum Data {
 }
 
 /// The bytes, or texts, that a tensor holds.
-pub(crate) fn entries(element: ElementType, shape: &Shape) -> trundle_core::Result<usize> {
+pub(crate) fn entries(element: ElementType, shape: &Shape) -> Result<usize, ShapeError> {
     match element {
         ElementType::Fixed(dtype) => shape.bytes(dtype),
         ElementType::String => shape.bytes(size_of::<String>()).map(|_| shape.elements()),

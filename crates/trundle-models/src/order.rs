@@ -1,7 +1,9 @@
 //! An order in which each node comes after those that it reads: not every file has it.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashSet};
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+use crate::{Error, Node};
 
 /// How many nodes of a cycle a message names.
 const NAMED: usize = 8;
@@ -53,4 +55,24 @@ pub(crate) fn sorted<I: IntoIterator<Item = usize>>(
     let mut names: Vec<String> = around.iter().take(NAMED).map(|place| name(*place)).collect();
     names.push(if around.len() > NAMED { "...".to_owned() } else { name(start) });
     Err((start, format!("it is part of a cycle: {}", names.join(" reads "))))
+}
+
+/// The nodes so that none reads what a later one gives.
+pub(crate) fn sorted_nodes(nodes: Vec<Node>) -> crate::Result<Vec<Node>> {
+    let mut giver = HashMap::new();
+    for (place, node) in nodes.iter().enumerate() {
+        giver.extend(node.outputs.iter().map(|output| (*output, place)));
+    }
+    let giver = &giver;
+    // What nodes of bodies give no node around these gives.
+    let reads = |place: usize| {
+        nodes[place].reads().into_iter().filter_map(|value| giver.get(&value).copied())
+    };
+    let order = sorted(nodes.len(), reads, |place| format!("{:?}", nodes[place].name));
+    let order = order.map_err(|(place, problem)| {
+        let Node { kind, name, .. } = &nodes[place];
+        Error::Node { node: format!("{kind} {name:?}"), problem }
+    })?;
+    let mut nodes: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
+    Ok(order.into_iter().filter_map(|place| nodes[place].take()).collect())
 }

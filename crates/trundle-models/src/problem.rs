@@ -59,6 +59,12 @@ impl From<String> for Problem {
     }
 }
 
+impl From<trundle_core::ShapeError> for Problem {
+    fn from(error: trundle_core::ShapeError) -> Problem {
+        Problem::Wrong(error.to_string())
+    }
+}
+
 impl From<trundle_core::Error> for Problem {
     fn from(error: trundle_core::Error) -> Problem {
         Problem::Wrong(error.to_string())

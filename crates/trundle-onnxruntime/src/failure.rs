@@ -37,7 +37,7 @@ macro_rules! from {
     };
 }
 
-from!(trundle::Error, trundle::ChainError, trundle_models::Error);
+from!(trundle::Error, trundle::ShapeError, trundle::ChainError, trundle_models::Error);
 
 /// The status of `work` of an operator or node that has this label. A panic is a failure too, and does not leave it.
 pub(crate) fn guarded(api: Api, label: &str, work: impl FnOnce() -> Result<()>) -> OrtStatusPtr {

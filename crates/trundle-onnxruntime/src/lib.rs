@@ -18,7 +18,7 @@
 mod api;
 mod chain;
 mod context;
-mod declared;
+mod domain;
 mod element;
 mod failure;
 mod inference;
@@ -40,7 +40,7 @@ use std::ffi::CStr;
 pub use ort_sys::{OrtApiBase, OrtSessionOptions, OrtStatusPtr};
 
 use api::Api;
-use declared::Domain;
+use domain::Domain;
 use failure::guarded;
 
 /// The domain of the operators.

@@ -11,7 +11,6 @@ use ort_sys::{
 
 use crate::api::{Api, VERSION};
 use crate::context::Context;
-use crate::declared::Declared;
 use crate::failure::{Result, guarded};
 use crate::inference::Inference;
 use crate::node::Node;
@@ -52,6 +51,24 @@ struct Kernel<O> {
     api: Api,
     label: String,
     operator: O,
+}
+
+/// An operator, with the functions of the ONNX Runtime that has it: not every call brings them.
+#[repr(C)]
+pub(crate) struct Declared {
+    pub(crate) op: OrtCustomOp,
+    pub(crate) api: Api,
+}
+
+impl Declared {
+    /// The functions of the ONNX Runtime that has an operator.
+    ///
+    /// # Safety
+    /// The pointer is that of an operator that [`Domain::of`](crate::domain::Domain::of) has added.
+    pub(crate) unsafe fn api_of(op: *const OrtCustomOp) -> Api {
+        // SAFETY: the contract is the same: it is the first field of what stays as long as the process.
+        unsafe { (*op.cast::<Declared>()).api }
+    }
 }
 
 /// What is not there.

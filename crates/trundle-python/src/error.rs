@@ -8,7 +8,7 @@ use pyo3::exceptions::{
 };
 use pyo3::prelude::*;
 use trundle::notation::NotationError;
-use trundle::{Error, PlanError};
+use trundle::{DTypeError, Error, OpError, PlanError, ShapeError};
 
 use crate::lazy::Lazy;
 
@@ -42,10 +42,10 @@ pub(crate) fn axis_out_of_range<'py>(
 
 pub(crate) fn refused(py: Python<'_>, error: &Error) -> PyErr {
     match error {
-        Error::AxisOutOfRange { .. } => axis_error(py, error.to_string()),
-        Error::IndexOutOfRange { .. } => PyIndexError::new_err(error.to_string()),
-        Error::DTypeMismatch { .. } => PyTypeError::new_err(error.to_string()),
-        Error::TooLarge { .. } => PyMemoryError::new_err(error.to_string()),
+        Error::Shape(ShapeError::AxisOutOfRange { .. }) => axis_error(py, error.to_string()),
+        Error::Op(OpError::IndexOutOfRange { .. }) => PyIndexError::new_err(error.to_string()),
+        Error::DType(DTypeError::DTypeMismatch { .. }) => PyTypeError::new_err(error.to_string()),
+        Error::Shape(ShapeError::TooLarge { .. }) => PyMemoryError::new_err(error.to_string()),
         Error::DeviceFailed { .. } => PyRuntimeError::new_err(error.to_string()),
         _ => PyValueError::new_err(error.to_string()),
     }
@@ -57,10 +57,14 @@ pub(crate) fn not_planned(py: Python<'_>, error: &PlanError, is_written: bool) -
     match error {
         PlanError::Layout(error) => refused(py, error),
         PlanError::Chain(chain) if !is_written => refused(py, &chain.source),
-        PlanError::Chain(chain) if matches!(*chain.source, Error::AxisOutOfRange { .. }) => {
+        PlanError::Chain(chain)
+            if matches!(*chain.source, Error::Shape(ShapeError::AxisOutOfRange { .. })) =>
+        {
             axis_error(py, error.to_string())
         }
-        PlanError::Chain(chain) if matches!(*chain.source, Error::IndexOutOfRange { .. }) => {
+        PlanError::Chain(chain)
+            if matches!(*chain.source, Error::Op(OpError::IndexOutOfRange { .. })) =>
+        {
             PyIndexError::new_err(error.to_string())
         }
         _ => PyValueError::new_err(error.to_string()),

@@ -102,7 +102,7 @@ impl IntegerArray {
     /// # Errors
     /// ValueError for a negative length.
     pub(crate) fn subsequences(self, py: Python<'_>, name: &str, axis: i64) -> PyResult<Op> {
-        let shape = Shape::new(self.sizes).map_err(|error| refused(py, &error))?;
+        let shape = Shape::new(self.sizes).map_err(|error| refused(py, &error.into()))?;
         Ok(ReverseSubsequences::dense(axis, shape, self.values.not_negative(name)?).into())
     }
 
@@ -160,7 +160,7 @@ impl IntegerArray {
         let values = self.values.signed(|value| {
             PyIndexError::new_err(format!("{name}: index {value} is out of range"))
         })?;
-        let shape = Shape::new(self.sizes).map_err(|error| refused(py, &error))?;
+        let shape = Shape::new(self.sizes).map_err(|error| refused(py, &error.into()))?;
         Indices::new(shape, values).map_err(|error| refused(py, &error))
     }
 

@@ -7,7 +7,7 @@
 use numpy::Element;
 use pyo3::prelude::*;
 use trundle::ops::IndexMode;
-use trundle::{Along, Error};
+use trundle::{Along, Error, OpError};
 
 use crate::array::Class;
 use crate::error::refused;
@@ -245,14 +245,14 @@ fn of_64_bits<'py>(array: &Bound<'py, PyAny>) -> Option<Tensor<'py>> {
 /// Adds the position among indices of these sizes to an index error.
 fn placed(error: Error, sizes: &[isize]) -> Error {
     match error {
-        Error::IndexOutOfRange { index, position, size } => {
+        Error::Op(OpError::IndexOutOfRange { index, position, size }) => {
             let mut rest = position.first().copied().unwrap_or(0);
             let mut position = vec![0; sizes.len()];
             for (at, own) in position.iter_mut().zip(sizes).rev() {
                 let own = own.unsigned_abs().max(1);
                 (*at, rest) = (rest % own, rest / own);
             }
-            Error::IndexOutOfRange { index, position, size }
+            Error::Op(OpError::IndexOutOfRange { index, position, size })
         }
         error => error,
     }

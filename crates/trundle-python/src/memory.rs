@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use smallvec::SmallVec;
-use trundle::{Layout, Result, Shape};
+use trundle::{Layout, Result, Shape, ShapeError};
 
 use crate::place::Place;
 
@@ -146,7 +146,7 @@ impl Memory {
         (own.start, own.bytes) == (other.start, other.bytes)
     }
 
-    fn shape(&self) -> Result<Shape> {
+    fn shape(&self) -> Result<Shape, ShapeError> {
         // Sizes of arrays are not negative.
         Shape::new(self.sizes.iter().map(|size| size.unsigned_abs()).collect::<Vec<usize>>())
     }

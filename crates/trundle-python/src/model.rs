@@ -306,7 +306,7 @@ fn lent<'py>(input: &Input, given: &Bound<'py, PyAny>) -> PyResult<Lent<'py>> {
     }
     let sizes = memory.sizes.iter().map(|size| size.unsigned_abs());
     let shape = Shape::new(sizes.collect::<Vec<_>>());
-    let shape = shape.map_err(|error| refused_by_core(given.py(), &error))?;
+    let shape = shape.map_err(|error| refused_by_core(given.py(), &error.into()))?;
     let bytes = bytes_of(&array.into_object())?.try_readonly();
     let bytes = bytes.map_err(|error| PyValueError::new_err(format!("{argument}: {error}")))?;
     Ok(Lent { shape, memory, bytes })
@@ -354,7 +354,7 @@ fn run(
         planned.run_into_while(&sources, &mut targets, go_on).map_err(|error| match error {
             Error::Stopped => trundle::Error::Stopped,
             // The buffers are checked, so the other errors cannot occur.
-            error => trundle::Error::TooLarge { what: error.to_string() },
+            error => trundle::Error::too_large(error.to_string()),
         })
     })
 }

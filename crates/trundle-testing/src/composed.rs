@@ -16,7 +16,7 @@ pub fn one_pass(map: IndexMap) -> Option<IndexMap> {
 /// are [one pass](one_pass).
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`](trundle_core::Error::ShapeMismatch) if one does not read the shape that
+/// [`ShapeError::ShapeMismatch`](trundle_core::ShapeError::ShapeMismatch) if one does not read the shape that
 /// the one before it gives.
 pub fn composed(maps: impl IntoIterator<Item = IndexMap>) -> Result<Vec<IndexMap>> {
     let mut composed: Vec<IndexMap> = Vec::new();

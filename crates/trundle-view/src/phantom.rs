@@ -64,13 +64,13 @@ const VOXEL: usize = 4;
 /// row its front, so that slices drawn with the first row on top stand upright.
 ///
 /// # Errors
-/// [`Error::TooLarge`] if n³ voxels fill more bytes than can be addressed or allocated.
+/// [`ShapeError::TooLarge`](trundle::ShapeError::TooLarge) if n³ voxels fill more bytes than can be addressed or allocated.
 pub fn volume(n: usize) -> Result<Vec<u8>> {
     let shape = Shape::new([n, n, n])?;
     let mut bytes = Vec::new();
     bytes
         .try_reserve_exact(shape.bytes(VOXEL)?)
-        .map_err(|_| Error::TooLarge { what: format!("phantom of shape {shape}") })?;
+        .map_err(|_| Error::too_large(format!("phantom of shape {shape}")))?;
     for z in 0..n {
         append_plane(n, z, &mut bytes);
     }
@@ -175,6 +175,7 @@ impl Ellipsoid {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trundle::ShapeError;
 
     /// The voxels of `volume(n)`.
     fn voxels(n: usize) -> Vec<f32> {
@@ -248,7 +249,10 @@ mod tests {
     #[test]
     fn a_size_beyond_memory_is_refused() {
         for n in [usize::MAX, 1 << 20, 1 << 19] {
-            assert!(matches!(volume(n), Err(Error::TooLarge { .. })), "size {n}");
+            assert!(
+                matches!(volume(n), Err(Error::Shape(ShapeError::TooLarge { .. }))),
+                "size {n}"
+            );
         }
     }
 }

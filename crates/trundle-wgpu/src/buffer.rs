@@ -1,6 +1,6 @@
 //! Buffers of a device.
 
-use trundle_core::{Error, Result, check_buffer};
+use trundle_core::{Error, Result, check_buffer, check_sizes};
 use wgpu::{BufferDescriptor, BufferUsages, ErrorFilter, MapMode};
 
 use crate::Wgpu;
@@ -37,7 +37,7 @@ impl Wgpu {
     /// Memory of at least so many bytes, in whole vectors.
     pub(crate) fn allocated(&self, bytes: usize, usage: BufferUsages) -> Result<wgpu::Buffer> {
         let too_large =
-            || Error::TooLarge { what: format!("a buffer of {bytes} bytes on {}", self.name()) };
+            || Error::too_large(format!("a buffer of {bytes} bytes on {}", self.name()));
         let size = bytes.max(1).checked_next_multiple_of(16).ok_or_else(too_large)? as u64;
         if size > self.limits.max_buffer_size {
             return Err(too_large());
@@ -55,7 +55,7 @@ impl Wgpu {
     /// Copies bytes of the host to the beginning of a buffer.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`].
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`].
     pub fn write(&self, buffer: &mut DeviceBuffer, bytes: &[u8]) -> Result<()> {
         check_buffer("out", bytes.len(), buffer.bytes)?;
         self.written(&buffer.buffer, bytes)
@@ -86,14 +86,11 @@ impl Wgpu {
     /// Copies all bytes of a buffer to another of as many, in the order of calls: [`Wgpu::wait`] waits for it.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] if it has more or less of them; nothing has been written then. [`Error::DeviceFailed`].
+    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if it has more or less of them; nothing has been written then. [`Error::DeviceFailed`].
     pub fn copy(&self, src: &DeviceBuffer, dst: &mut DeviceBuffer) -> Result<()> {
-        let (left_size, right_size) = (src.bytes, dst.bytes);
-        if left_size != right_size {
-            return Err(Error::SizesDiffer { left: "data", right: "out", left_size, right_size });
-        }
+        check_sizes(("data", src.bytes), ("out", dst.bytes))?;
         let mut encoder = self.device.create_command_encoder(&Default::default());
-        let size = left_size.next_multiple_of(4) as u64;
+        let size = src.bytes.next_multiple_of(4) as u64;
         encoder.copy_buffer_to_buffer(&src.buffer, 0, &dst.buffer, 0, size);
         self.queue.submit([encoder.finish()]);
         self.faults.check()
@@ -102,7 +99,7 @@ impl Wgpu {
     /// The bytes of a buffer, when all is done that was begun.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`], and [`Error::TooLarge`] if the device has no memory to copy from.
+    /// [`Error::DeviceFailed`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if the device has no memory to copy from.
     pub fn read(&self, buffer: &DeviceBuffer) -> Result<Vec<u8>> {
         let mut bytes = vec![0; buffer.bytes];
         self.read_into(buffer, &mut bytes)?;
@@ -112,7 +109,7 @@ impl Wgpu {
     /// Copies the first bytes of a buffer to the host's memory, when all is done that was begun.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if the buffer is shorter; nothing has been written then. Else as [`Wgpu::read`].
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been written then. Else as [`Wgpu::read`].
     pub fn read_into(&self, buffer: &DeviceBuffer, bytes: &mut [u8]) -> Result<()> {
         check_buffer("data", bytes.len(), buffer.bytes)?;
         if bytes.is_empty() {

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use trundle_core::ops::{Operand, Scalar};
 use trundle_core::program::{Made, TensorId};
-use trundle_core::{DType, Error, IndexMap, Op, Program, Shape, TensorViewMut, Width};
+use trundle_core::{DType, Error, IndexMap, Op, Program, Shape, TensorViewMut, Width, check_sizes};
 
 use crate::functions::moved_in_place;
 use crate::notation::{
@@ -303,12 +303,8 @@ impl Chain {
         mut make: impl FnMut(&mut Program, &Op, &[TensorId]) -> Result<TensorId, Error>,
     ) -> Result<TensorId, ChainError> {
         let names = self.inputs();
-        if names.len() != inputs.len() {
-            let (left, right) = ("the tensors", "the inputs of the chain");
-            let (left_size, right_size) = (inputs.len(), names.len());
-            let error = Error::SizesDiffer { left, right, left_size, right_size };
-            return Err(self.error(0, &Shape::default(), error));
-        }
+        check_sizes(("the tensors", inputs.len()), ("the inputs of the chain", names.len()))
+            .map_err(|error| self.error(0, &Shape::default(), error.into()))?;
         let mut last = inputs.first().copied().unwrap_or_default();
         for (stage, op) in self.ops.iter().enumerate() {
             let given = |operand: &Operand| match names.iter().position(|name| *name == operand) {

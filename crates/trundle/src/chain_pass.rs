@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use trundle_core::program::{Budget, Program, TensorId};
-use trundle_core::{Backend, Error, IndexMap, Layout, Move, Result, Width};
+use trundle_core::{Backend, Error, IndexMap, Layout, Move, MoveError, Result, Width, check_shape};
 
 use crate::lower::{Lowered, TooMany, map_between};
 use crate::lowering::{BufferId, Device, Step};
@@ -31,7 +31,7 @@ pub(crate) fn one_move(
     device: &Device,
 ) -> Result<Option<Move>> {
     match Move::new(map, width, src, dst, device.budget().most(dst.shape())) {
-        Err(Error::NotOnePass { .. }) => Ok(None),
+        Err(Error::Move(MoveError::NotOnePass { .. })) => Ok(None),
         work => work.map(Some),
     }
 }
@@ -66,18 +66,14 @@ pub(crate) fn lowered(
         return Ok((vec![ChainPass { stages: 0..stages, map }], vec![work]));
     }
     let lowering = Lowering::new(maps, width, src, &device.budget())?;
-    let out_shape = lowering.program.tensor(lowering.last()).shape.clone();
-    if dst.shape() != &out_shape {
-        let (expected, got) = (out_shape, dst.shape().clone());
-        return Err(Error::ShapeMismatch { argument: "out", expected, got });
-    }
+    check_shape("out", &lowering.program.tensor(lowering.last()).shape, dst.shape())?;
     let layouts = (std::slice::from_ref(src), dst);
     let lowered =
         Lowered::new(&lowering.program, Some(layouts), device.budget(), TooMany::Directly);
     let lowered = lowered.map_err(|error| match error {
-        Error::NotOnePass { .. } => {
-            let (from, to) = (src.shape().clone(), out_shape);
-            Error::NotOnePass { from, to }
+        Error::Move(MoveError::NotOnePass { .. }) => {
+            let (from, to) = (src.shape().clone(), dst.shape().clone());
+            Error::Move(MoveError::NotOnePass { from, to })
         }
         error => error,
     })?;

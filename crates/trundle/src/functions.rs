@@ -4,8 +4,8 @@ use trundle_core::ops::{
     Declaration, Flip, LengthBuffer, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose,
 };
 use trundle_core::{
-    Backend, DType, Error, IndexMap, Layout, Op, Packing, Result, Shape, Tensor, TensorView,
-    TensorViewMut, Width,
+    Backend, DType, DTypeError, IndexMap, Layout, Op, Packing, Result, Shape, ShapeError, Tensor,
+    TensorView, TensorViewMut, Width, check_shape,
 };
 use trundle_cpu::{Destination, threads};
 
@@ -22,7 +22,7 @@ use crate::planned::{Planned, planned};
 /// Source: OpenVINO's Roll-7.
 ///
 /// # Errors
-/// [`Error::SizesDiffer`] or [`Error::AxisOutOfRange`].
+/// [`ShapeError::SizesDiffer`] or [`ShapeError::AxisOutOfRange`].
 pub fn roll<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     shift: &[i64],
@@ -34,7 +34,7 @@ pub fn roll<T: Copy + 'static>(
 /// [`roll`] into `out`, which has the shape and type of `data`.
 ///
 /// # Errors
-/// As [`roll`], and [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
+/// As [`roll`], and [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
 pub fn roll_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     shift: &[i64],
@@ -61,7 +61,7 @@ pub fn roll_in_place<T: Copy + 'static>(
 /// Source: OpenVINO's Transpose-1.
 ///
 /// # Errors
-/// [`Error::SizesDiffer`], [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`].
+/// [`ShapeError::SizesDiffer`], [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`].
 pub fn transpose<T: Copy + 'static>(data: &TensorView<'_, T>, order: &[i64]) -> Result<Tensor<T>> {
     moved(Some((Transpose::DECLARATION, &[order])), data)
 }
@@ -69,7 +69,7 @@ pub fn transpose<T: Copy + 'static>(data: &TensorView<'_, T>, order: &[i64]) -> 
 /// [`transpose`] into `out`, which has the transposed shape and the type of `data`.
 ///
 /// # Errors
-/// As [`transpose`], and [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
+/// As [`transpose`], and [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
 pub fn transpose_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     order: &[i64],
@@ -96,7 +96,7 @@ pub fn transpose_into<T: Copy + 'static, D: Destination<T>>(
 /// ```
 ///
 /// # Errors
-/// As [`transpose`], and [`Error::ShapeMismatch`] if the shape changes and `data` is not row-major.
+/// As [`transpose`], and [`ShapeError::ShapeMismatch`] for other sizes and a view that is not row-major.
 pub fn transpose_in_place<T: Copy + 'static>(
     data: &mut TensorViewMut<'_, T>,
     order: &[i64],
@@ -107,7 +107,7 @@ pub fn transpose_in_place<T: Copy + 'static>(
 /// Reverses the elements along `axes`. Negative axes count from the end. The result has the shape of `data`.
 ///
 /// # Errors
-/// [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`].
+/// [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`].
 pub fn flip<T: Copy + 'static>(data: &TensorView<'_, T>, axes: &[i64]) -> Result<Tensor<T>> {
     moved(Some((Flip::DECLARATION, &[axes])), data)
 }
@@ -115,7 +115,7 @@ pub fn flip<T: Copy + 'static>(data: &TensorView<'_, T>, axes: &[i64]) -> Result
 /// [`flip`] into `out`, which has the shape and type of `data`.
 ///
 /// # Errors
-/// As [`flip`], and [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
+/// As [`flip`], and [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
 pub fn flip_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     axes: &[i64],
@@ -143,7 +143,7 @@ pub fn flip_in_place<T: Copy + 'static>(
 /// Source: numpy's `rot90`.
 ///
 /// # Errors
-/// [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`].
+/// [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`].
 pub fn rot90<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     k: i64,
@@ -155,7 +155,7 @@ pub fn rot90<T: Copy + 'static>(
 /// [`rot90`] into `out`, which has the rotated shape and the type of `data`.
 ///
 /// # Errors
-/// As [`rot90`], and [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
+/// As [`rot90`], and [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
 pub fn rot90_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     k: i64,
@@ -186,7 +186,7 @@ pub fn rot90_in_place<T: Copy + 'static>(
 /// Source: DirectML's `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
 ///
 /// # Errors
-/// [`Error::AxisOutOfRange`], [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`].
+/// [`ShapeError::AxisOutOfRange`], [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`].
 pub fn reverse_subsequences<T: Copy + 'static, L: LengthBuffer>(
     data: &TensorView<'_, T>,
     lengths: &TensorView<'_, L>,
@@ -233,8 +233,8 @@ pub fn reverse_subsequences_in_place<T: Copy + 'static, L: LengthBuffer>(
 /// Source: ReverseSequence of ONNX, TensorFlow and OpenVINO.
 ///
 /// # Errors
-/// [`Error::AxisOutOfRange`], [`Error::SameAxis`], [`Error::SizesDiffer`], or [`Error::LengthOutOfRange`] for a
-/// length below 0 or greater than the size of the axis.
+/// [`ShapeError::AxisOutOfRange`], [`ShapeError::SameAxis`], [`ShapeError::SizesDiffer`], or
+/// [`OpError::LengthOutOfRange`](crate::OpError::LengthOutOfRange) for a length below 0 or over the size of the axis.
 pub fn reverse_sequence<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     lengths: &[i64],
@@ -247,7 +247,7 @@ pub fn reverse_sequence<T: Copy + 'static>(
 /// [`reverse_sequence`] into `out`, which has the shape and type of `data`.
 ///
 /// # Errors
-/// As [`reverse_sequence`], and [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
+/// As [`reverse_sequence`], and [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
 pub fn reverse_sequence_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     lengths: &[i64],
@@ -281,7 +281,7 @@ fn sequence(lengths: &[i64], axis: i64, batch_axis: i64) -> ReverseSequence {
 /// Copies `data`, of any strides, to a contiguous row-major tensor.
 ///
 /// # Errors
-/// [`Error::TooLarge`] if the result is too large to address, which is only possible with strides of 0.
+/// [`ShapeError::TooLarge`] if they fill more bytes than can be addressed, which takes strides of 0.
 pub fn contiguous<T: Copy + 'static>(data: &TensorView<'_, T>) -> Result<Tensor<T>> {
     moved(None, data)
 }
@@ -289,7 +289,7 @@ pub fn contiguous<T: Copy + 'static>(data: &TensorView<'_, T>) -> Result<Tensor<
 /// Copies `data` to `out`, which has the same shape and type. Both may have any strides.
 ///
 /// # Errors
-/// [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
+/// [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
 pub fn copy_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     out: &mut TensorViewMut<'_, D>,
@@ -394,11 +394,12 @@ fn places_of(src: &Layout, width: Width, shape: &Shape) -> Result<Layout> {
         return Ok(src.clone());
     }
     if shape.elements() != src.shape().elements() {
-        return Err(Error::ElementsDiffer { from: src.shape().clone(), to: shape.clone() });
+        return Err(
+            ShapeError::ElementsDiffer { from: src.shape().clone(), to: shape.clone() }.into()
+        );
     }
     if *src != Layout::row_major(src.shape(), width.units())? {
-        let (expected, got) = (src.shape().clone(), shape.clone());
-        return Err(Error::ShapeMismatch { argument: "the result in place", expected, got });
+        check_shape("the result in place", src.shape(), shape)?;
     }
     Layout::row_major(shape, width.units())
 }
@@ -411,12 +412,14 @@ pub(crate) fn check_dtype(
 ) -> Result<()> {
     let dtype = out.0;
     if dtype != data.0 {
-        return Err(Error::DTypeMismatch { argument, expected: vec![data.0], got: dtype });
+        return Err(
+            DTypeError::DTypeMismatch { argument, expected: vec![data.0], got: dtype }.into()
+        );
     }
     let order = |width: Width| width.packing().map(Packing::order);
     match (order(data.1), order(out.1)) {
         (Some(expected), Some(got)) if expected != got => {
-            Err(Error::PackingMismatch { argument, dtype, expected, got })
+            Err(DTypeError::PackingMismatch { argument, dtype, expected, got }.into())
         }
         _ => Ok(()),
     }

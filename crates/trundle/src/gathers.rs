@@ -12,8 +12,8 @@ use crate::functions::{by_table, by_table_into};
 /// Source: ONNX's Gather; numpy's `take`.
 ///
 /// # Errors
-/// [`Error::AxisOutOfRange`](crate::Error::AxisOutOfRange),
-/// [`Error::IndexOutOfRange`](crate::Error::IndexOutOfRange), [`Error::TooLarge`](crate::Error::TooLarge).
+/// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange), [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange),
+/// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
 pub fn take<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     indices: &TensorView<'_, i64>,
@@ -42,7 +42,7 @@ pub fn take_into<T: Copy + 'static, D: Destination<T>>(
 /// Source: ONNX's GatherElements; numpy's `take_along_axis`.
 ///
 /// # Errors
-/// As [`take`], and [`Error::SizesDoNotBroadcast`](crate::Error::SizesDoNotBroadcast).
+/// As [`take`], and [`ShapeError::SizesDoNotBroadcast`](crate::ShapeError::SizesDoNotBroadcast).
 pub fn take_along_axis<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     indices: &TensorView<'_, i64>,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use trundle_core::{Error, IndexMap, Layout, Result, Width};
+use trundle_core::{Error, IndexMap, Layout, MoveError, Result, Width};
 
 use crate::chain_pass::one_move;
 use crate::lowering::Device;
@@ -72,7 +72,7 @@ impl InPlacePlan {
     /// Moves the elements of `buffer`.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if `buffer` is shorter than the planned layout; nothing is written in this case.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if it is shorter than the planned layout; nothing has been written then.
     pub fn run(&self, buffer: &mut [u8]) -> Result<()> {
         self.run_slice(buffer)
     }
@@ -80,7 +80,7 @@ impl InPlacePlan {
     /// [`InPlacePlan::run`] on a slice of elements of the planned width.
     ///
     /// # Errors
-    /// As [`InPlacePlan::run`], and [`Error::WidthMismatch`] for elements of another width.
+    /// As [`InPlacePlan::run`], and [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) for elements of another width.
     pub fn run_slice<T: Copy>(&self, elements: &mut [T]) -> Result<()> {
         self.check::<T>(elements.len())?;
         self.passes.iter().try_for_each(|pass| pass.plan.run_slice(elements))
@@ -169,7 +169,10 @@ impl Places<'_> {
 
 /// The error for a plan that needs more scratch memory than allowed.
 pub(crate) fn not_in_place(bytes: usize, most_scratch: Option<usize>) -> Error {
-    Error::NotInPlace { bytes, most_scratch: most_scratch.unwrap_or_else(|| usual_scratch(bytes)) }
+    Error::Move(MoveError::NotInPlace {
+        bytes,
+        most_scratch: most_scratch.unwrap_or_else(|| usual_scratch(bytes)),
+    })
 }
 
 impl fmt::Display for InPlacePlan {

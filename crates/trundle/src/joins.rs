@@ -2,7 +2,8 @@
 
 use trundle_core::program::{Budget, Program};
 use trundle_core::{
-    Backend, Error, Layout, Move, PassPlan, Result, Shape, Tensor, TensorView, TensorViewMut, Width,
+    Backend, Error, Layout, Move, PassPlan, Result, Shape, Tensor, TensorView, TensorViewMut,
+    Width, check_sizes,
 };
 use trundle_cpu::threads;
 
@@ -16,8 +17,8 @@ use crate::programs;
 /// Source: OpenVINO's Concat-1; numpy's `concatenate`.
 ///
 /// # Errors
-/// [`Error::NumberOutOfRange`] for no tensors, [`Error::AxisOutOfRange`], [`Error::ShapeMismatch`],
-/// [`Error::DTypeMismatch`], [`Error::TooLarge`].
+/// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for no tensors, [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange), [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch),
+/// [`DTypeError::DTypeMismatch`](crate::DTypeError::DTypeMismatch), [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
 pub fn concatenate<T: Copy + 'static>(parts: &[TensorView<'_, T>], axis: i64) -> Result<Tensor<T>> {
     to_new(parts, &concatenation(parts, axis)?)
 }
@@ -64,8 +65,8 @@ pub fn stack_into<T: Copy + 'static>(
 /// Source: OpenVINO's Pad-12 in mode constant; numpy's `pad`.
 ///
 /// # Errors
-/// [`Error::SizesDiffer`] if there is not one pair for each axis, or if `value` is not one element;
-/// [`Error::TooLarge`].
+/// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not a pair for each axis, or if `value` is other than one element;
+/// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
 pub fn pad<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     widths: &[[usize; 2]],
@@ -111,11 +112,8 @@ fn of_one_type<'a, T>(parts: &'a [TensorView<'_, T>]) -> Result<Vec<(&'a Shape, 
 fn padding<T>(data: &TensorView<'_, T>, widths: &[[usize; 2]], value: &[T]) -> Result<Program> {
     let width = data.width();
     let element = vec![0; width.bytes(width.units())];
-    let (left, right) = ("the bytes of the value", "those of an element");
-    let (left_size, right_size) = (size_of_val(value), element.len());
-    if left_size != right_size {
-        return Err(Error::SizesDiffer { left, right, left_size, right_size });
-    }
+    let value = ("the bytes of the value", size_of_val(value));
+    check_sizes(value, ("those of an element", element.len()))?;
     programs::padded(data.shape(), width, widths, &element)
 }
 
@@ -138,7 +136,7 @@ fn new_tensor<T: Copy + 'static>(
     let elements = shape.bytes(like.width())? / size_of::<T>().max(1);
     let mut buffer = Vec::new();
     if let Some(any) = any.first() {
-        let too_large = |_| Error::TooLarge { what: format!("a tensor of shape {shape}") };
+        let too_large = |_| Error::too_large(format!("a tensor of shape {shape}"));
         buffer.try_reserve_exact(elements).map_err(too_large)?;
         buffer.resize(elements, *any);
     }
@@ -201,7 +199,7 @@ impl<T: Copy + 'static> Backend for Slices<'_, T> {
 
     fn buffer(&self, bytes: usize) -> Result<Box<[T]>> {
         let (mut buffer, len) = (Vec::new(), bytes.div_ceil(size_of::<T>().max(1)));
-        let too_large = |_| Error::TooLarge { what: format!("a buffer of {bytes} bytes") };
+        let too_large = |_| Error::too_large(format!("a buffer of {bytes} bytes"));
         buffer.try_reserve_exact(len).map_err(too_large)?;
         buffer.resize(len, self.any);
         Ok(buffer.into())
@@ -234,6 +232,7 @@ impl<T: Copy + 'static> Backend for Slices<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use trundle_core::ShapeError;
     use trundle_core::ops::Roll;
 
     use super::*;
@@ -316,7 +315,7 @@ mod tests {
         );
         assert!(matches!(
             concatenate(&parts[..1], 1),
-            Err(Error::AxisOutOfRange { axis: 1, rank: 1, .. })
+            Err(Error::Shape(ShapeError::AxisOutOfRange { axis: 1, rank: 1, .. }))
         ));
         assert_eq!(
             pad(&parts[0], &[[1, 1]], &[]).unwrap_err().to_string(),

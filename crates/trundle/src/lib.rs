@@ -148,8 +148,9 @@ pub use program_plan::ProgramPlan;
 pub use splits::{split, split_into};
 pub use trundle_core::program::TensorId;
 pub use trundle_core::{
-    BitOrder, DType, Digest, Error, Fingerprint, IndexMap, Layout, Op, Packing, Permutation,
-    Program, Result, Shape, Tensor, TensorView, TensorViewMut, Width, normalize_axis, ops,
+    BitOrder, DType, DTypeError, Digest, Error, Fingerprint, IndexMap, Layout, LayoutError,
+    MoveError, Op, OpError, Packing, Permutation, Program, Result, Shape, ShapeError, Tensor,
+    TensorView, TensorViewMut, Width, normalize_axis, ops,
 };
 pub use trundle_cpu::tuning;
 pub use trundle_cpu::{

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trundle_core::program::{Budget, Made, Pass, Program, Read, TensorId, Tiles};
-use trundle_core::{Error, IndexMap, Layout, Move, Result};
+use trundle_core::{Error, IndexMap, Layout, Move, MoveError, Result};
 
 use crate::lowering::{BufferId, Moves, PlannedPart, PlannedPass, Step};
 
@@ -57,8 +57,8 @@ impl Lowered {
     /// Lowers `program`, for the given layouts or for row-major ones.
     ///
     /// # Errors
-    /// [`Error`] for layouts that cannot be addressed or written, and [`Error::NotOnePass`] if a composed map
-    /// is not one move.
+    /// [`Error`] for layouts that cannot be addressed or written, and [`MoveError::NotOnePass`] where a composed map is not
+    /// one move.
     pub(crate) fn new(
         program: &Program,
         layouts: Option<Layouts<'_>>,
@@ -194,7 +194,9 @@ impl<'a> Lowering<'a> {
                     }
                 };
                 match work {
-                    Err(Error::NotOnePass { .. }) if direct && self.layouts.is_some() => {
+                    Err(Error::Move(MoveError::NotOnePass { .. }))
+                        if direct && self.layouts.is_some() =>
+                    {
                         return Ok(false);
                     }
                     work => {
@@ -298,7 +300,7 @@ impl<'a> Lowering<'a> {
 /// Composes the maps from one tensor of a program of maps to a later one.
 ///
 /// # Errors
-/// [`Error::TooLarge`] for maps that do not compose.
+/// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for maps that do not compose.
 pub(crate) fn map_between(program: &Program, from: TensorId, to: TensorId) -> Result<IndexMap> {
     let between = &program.tensors()[from.0 + 1..=to.0];
     let identity = IndexMap::identity(&program.tensor(from).shape);

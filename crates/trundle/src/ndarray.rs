@@ -20,7 +20,7 @@
 //! whole array, because the view also borrows the elements in the gaps of the part.
 
 use ::ndarray::{ArrayD, ArrayRef, ArrayView, Dimension, ErrorKind, IxDyn, ShapeError};
-use trundle_core::{Error, Shape, Tensor, TensorView, TensorViewMut};
+use trundle_core::{Error, LayoutError, Shape, ShapeError, Tensor, TensorView, TensorViewMut};
 
 /// Returns a view of an array.
 ///
@@ -117,8 +117,8 @@ fn has_gaps() -> ShapeError {
 
 fn refused(error: &Error) -> ShapeError {
     ShapeError::from_kind(match error {
-        Error::OverlappingLayout { .. } => ErrorKind::IncompatibleLayout,
-        Error::TooLarge { .. } => ErrorKind::Overflow,
+        Error::Layout(LayoutError::OverlappingLayout { .. }) => ErrorKind::IncompatibleLayout,
+        Error::Shape(ShapeError::TooLarge { .. }) => ErrorKind::Overflow,
         _ => ErrorKind::OutOfBounds,
     })
 }

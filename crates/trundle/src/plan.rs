@@ -1,6 +1,5 @@
 //! Plans: a chain that is planned once and run often.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -11,6 +10,7 @@ use crate::chain::{Chain, ChainError};
 use crate::chain_pass::{ChainPass, lowered};
 use crate::in_place::{InPlacePlan, not_in_place, usual_scratch};
 use crate::lowering::{CpuPlan, Device, Runner};
+use crate::planned::run_in_turn;
 
 /// A chain planned for one element width and two layouts.
 ///
@@ -77,9 +77,9 @@ impl From<ChainError> for PlanError {
     }
 }
 
-impl From<trundle_core::Error> for PlanError {
-    fn from(error: trundle_core::Error) -> PlanError {
-        PlanError::Layout(error)
+impl<E: Into<trundle_core::Error>> From<E> for PlanError {
+    fn from(error: E) -> PlanError {
+        PlanError::Layout(error.into())
     }
 }
 
@@ -153,8 +153,8 @@ impl Plan {
     /// Moves the elements from `src` to `dst`. Bytes of `dst` that no element covers are unchanged.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if a buffer is shorter than its planned layout;
-    /// nothing is written in this case.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is shorter than the planned
+    /// layouts; nothing has been written then.
     pub fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
         self.runner.run(&[src], &mut [dst])
     }
@@ -206,8 +206,8 @@ impl Plan {
     /// allocates the tensors between them.
     ///
     /// # Errors
-    /// As [`Plan::run`], and [`Error::SizesDiffer`](crate::Error::SizesDiffer) if the destination layout is not
-    /// contiguous.
+    /// As [`Plan::run`], and [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the destination
+    /// is not contiguous.
     pub fn run_slice<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
         run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, CpuPlan::run_slice)
     }
@@ -255,10 +255,10 @@ impl Plan {
     /// which doubles its time.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`](crate::Error::SizesDiffer) for a vector of another length,
-    /// [`Error::WidthMismatch`](crate::Error::WidthMismatch) for values of another size,
-    /// [`Error::NotABijection`](crate::Error::NotABijection) if values would be lost or duplicated. On an
-    /// error, `values` are unchanged.
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) for a vector of another length,
+    /// [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) for values of another size,
+    /// [`MoveError::NotABijection`](crate::MoveError::NotABijection) if some would be lost or given twice.
+    /// `values` are as they were then.
     pub fn run_owned<T>(&self, values: &mut Vec<T>) -> Result<()> {
         for plan in self.cpu_plans() {
             plan.check_owned::<T>(values.len())?;
@@ -288,8 +288,7 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotInPlace`](crate::Error::NotInPlace) if the plan needs more scratch memory, or if the layouts
-    /// do not allow it.
+    /// [`MoveError::NotInPlace`](crate::MoveError::NotInPlace) if it takes more than that, or the result has other places.
     pub fn in_place(&self, max_scratch: Option<usize>) -> Result<InPlacePlan> {
         let bytes = self.moves.iter().map(Move::moved_bytes).max().unwrap_or(0);
         let most = max_scratch.unwrap_or_else(|| usual_scratch(bytes));
@@ -350,22 +349,6 @@ impl Plan {
     }
 }
 
-/// Runs plans in order on a slice: `each` returns the input of the next plan, `last` the result.
-#[inline]
-pub(crate) fn run_in_turn<'p, T: Copy, R>(
-    mut plans: impl DoubleEndedIterator<Item = &'p CpuPlan>,
-    src: &[T],
-    each: impl Fn(&CpuPlan, &[T]) -> Result<Vec<T>>,
-    last: impl FnOnce(&CpuPlan, &[T]) -> Result<R>,
-) -> Result<R> {
-    let end = plans.next_back().unwrap_or_else(|| unreachable!("a chain has a pass"));
-    let mut moved = Cow::Borrowed(src);
-    for plan in plans {
-        moved = Cow::Owned(each(plan, &moved)?);
-    }
-    last(end, &moved)
-}
-
 impl fmt::Display for Plan {
     /// Writes every stage: the operators, and the index map, the move and the plan of each pass.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -404,8 +387,8 @@ impl fmt::Display for Plan {
 
 #[cfg(test)]
 mod tests {
-    use trundle_core::Error;
     use trundle_core::ops::{Flip, Roll};
+    use trundle_core::{Error, ShapeError};
 
     use super::*;
 
@@ -423,7 +406,10 @@ mod tests {
         let of_chain = error.source().unwrap();
         assert!(of_chain.is::<ChainError>());
         let of_operator = of_chain.source().unwrap().downcast_ref();
-        assert!(matches!(of_operator, Some(Error::AxisOutOfRange { axis: 7, rank: 2, .. })));
+        assert!(matches!(
+            of_operator,
+            Some(Error::Shape(ShapeError::AxisOutOfRange { axis: 7, rank: 2, .. }))
+        ));
     }
 
     #[test]

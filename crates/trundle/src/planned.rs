@@ -1,5 +1,6 @@
 //! A plan cache for each thread, for the one-shot functions.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::hash::Hash;
 use std::rc::Rc;
@@ -9,7 +10,6 @@ use trundle_cpu::Destination;
 
 use crate::internal::plan_cache::{self, PlanCache};
 use crate::lowering::CpuPlan;
-use crate::plan::run_in_turn;
 
 thread_local! {
     /// Plans are in an `Rc`, which avoids atomic counts.
@@ -65,6 +65,23 @@ pub(crate) fn planned<C: Hash, E>(
     plan: impl FnOnce(&C) -> Result<Planned, E>,
 ) -> Result<Rc<Planned>, E> {
     plan_cache::planned(&PLANS, call, || plan(call).map(Rc::new), |planned| planned.own_bytes())
+}
+
+/// Runs the plans of a chain of passes on a slice: `each` gives what the next one reads, and `last`
+/// the result.
+#[inline]
+pub(crate) fn run_in_turn<'p, T: Copy, R>(
+    mut plans: impl DoubleEndedIterator<Item = &'p CpuPlan>,
+    src: &[T],
+    each: impl Fn(&CpuPlan, &[T]) -> Result<Vec<T>>,
+    last: impl FnOnce(&CpuPlan, &[T]) -> Result<R>,
+) -> Result<R> {
+    let end = plans.next_back().unwrap_or_else(|| unreachable!("a chain has a pass"));
+    let mut moved = Cow::Borrowed(src);
+    for plan in plans {
+        moved = Cow::Owned(each(plan, &moved)?);
+    }
+    last(end, &moved)
 }
 
 #[cfg(test)]

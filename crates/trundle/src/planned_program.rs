@@ -64,8 +64,8 @@ impl<B: Backend> PlannedProgram<B> {
     /// program.
     ///
     /// # Errors
-    /// [`Error::TooLarge`](crate::Error::TooLarge) for a tensor that cannot be addressed, or if there is not
-    /// enough memory for the fills.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for a tensor that cannot be addressed, or if the
+    /// memory has no room for the fills.
     pub fn new(backend: B, program: &Program) -> Result<PlannedProgram<B>> {
         let budget = backend.budget();
         PlannedProgram::within(backend, program, budget)
@@ -92,7 +92,7 @@ impl<B: Backend> PlannedProgram<B> {
     /// [`runner`](PlannedProgram::runner).
     ///
     /// # Errors
-    /// [`Error::TooLarge`](crate::Error::TooLarge) if there is not enough memory.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for it.
     pub fn allocated(self) -> Result<PlannedProgram<B>> {
         self.runner.allocate()?;
         Ok(self)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use trundle_core::program::{Budget, Made, Program, TensorId};
-use trundle_core::{Backend, Error, Layout, Move, Result};
+use trundle_core::{Backend, Layout, Move, OpError, Result, check_shape, check_sizes};
 
 use crate::lower::{Lowered, TooMany, Work};
 use crate::lowering::{BufferId, Moves, Runner, Step};
@@ -38,9 +38,9 @@ impl ProgramMoves {
     /// layouts. `budget` usually comes from a [backend](Backend::budget).
     ///
     /// # Errors
-    /// [`Error::NumberOutOfRange`] unless the program has one output, [`Error::SizesDiffer`] if there is not
-    /// one layout for each input, [`Error::ShapeMismatch`] for a layout of another shape,
-    /// [`Error::OverlappingLayout`] for an `out` that would be written twice at one place, [`Error::TooLarge`].
+    /// [`OpError::NumberOutOfRange`] for a program of other than one output, [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one
+    /// layout for each input, [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) for one of another shape, [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for an
+    /// `out` that would be written twice at one place, [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
     pub fn new(
         program: &Program,
         inputs: &[Layout],
@@ -58,7 +58,7 @@ impl ProgramMoves {
     /// Plans the moves on a backend.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if there is not enough memory for the constants.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if its memory has no room for the constants.
     pub fn runner<B: Backend>(&self, backend: B) -> Result<Runner<B>> {
         Runner::new(backend, &self.steps().collect::<Vec<_>>(), &self.constants())
     }
@@ -102,26 +102,20 @@ pub(crate) fn only_output(program: &Program) -> Result<TensorId> {
     let [output] = program.outputs() else {
         let number = i64::try_from(program.outputs().len()).unwrap_or(i64::MAX);
         let argument = "the number of outputs";
-        return Err(Error::NumberOutOfRange { argument, number, expected: "1" });
+        return Err(OpError::NumberOutOfRange { argument, number, expected: "1" }.into());
     };
     Ok(*output)
 }
 
 fn check(program: &Program, output: TensorId, inputs: &[Layout], out: &Layout) -> Result<()> {
-    if inputs.len() != program.inputs() {
-        let (left, right) = ("the layouts of the inputs", "the inputs of the program");
-        let (left_size, right_size) = (inputs.len(), program.inputs());
-        return Err(Error::SizesDiffer { left, right, left_size, right_size });
-    }
+    let layouts = ("the layouts of the inputs", inputs.len());
+    check_sizes(layouts, ("the inputs of the program", program.inputs()))?;
     let given = program.tensors().iter().filter_map(|tensor| match tensor.made {
         Made::Given(input) => Some(("data", &tensor.shape, &inputs[input])),
         _ => None,
     });
     for (argument, shape, layout) in given.chain([("out", &program.tensor(output).shape, out)]) {
-        if layout.shape() != shape {
-            let (expected, got) = (shape.clone(), layout.shape().clone());
-            return Err(Error::ShapeMismatch { argument, expected, got });
-        }
+        check_shape(argument, shape, layout.shape())?;
     }
     Ok(())
 }

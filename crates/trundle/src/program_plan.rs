@@ -40,11 +40,11 @@ impl ProgramPlan {
     /// `threads` is the maximum number of threads; `None` for [the default](crate::threads).
     ///
     /// # Errors
-    /// [`NumberOutOfRange`](crate::Error::NumberOutOfRange) unless the program has one output,
-    /// [`SizesDiffer`](crate::Error::SizesDiffer) if there is not one layout for each input,
-    /// [`ShapeMismatch`](crate::Error::ShapeMismatch) for a layout of another shape,
-    /// [`OverlappingLayout`](crate::Error::OverlappingLayout) if `out` has two elements at one place,
-    /// [`TooLarge`](crate::Error::TooLarge).
+    /// [`NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the program has more or fewer than one output,
+    /// [`SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one layout for each input,
+    /// [`ShapeMismatch`](crate::ShapeError::ShapeMismatch) for a layout of another shape,
+    /// [`OverlappingLayout`](crate::LayoutError::OverlappingLayout) if `out` has two elements at one place,
+    /// [`TooLarge`](crate::ShapeError::TooLarge).
     pub fn new(
         program: &Program,
         inputs: &[Layout],
@@ -79,7 +79,7 @@ impl ProgramPlan {
     /// unless several threads run the plan at once or a step moves tiles.
     ///
     /// # Errors
-    /// [`Error::TooLarge`](crate::Error::TooLarge) if there is not enough memory.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for it.
     pub fn allocated(self) -> Result<ProgramPlan> {
         self.runner.allocate()?;
         Ok(self)
@@ -88,9 +88,8 @@ impl ProgramPlan {
     /// Moves the elements of the inputs to `out`. Bytes of `out` that no element covers are unchanged.
     ///
     /// # Errors
-    /// [`OutOfBounds`](crate::Error::OutOfBounds) if a buffer is missing or shorter than its planned layout;
-    /// nothing is written in this case. [`TooLarge`](crate::Error::TooLarge) if there is not enough memory for
-    /// the tensors between passes.
+    /// [`OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is missing, or shorter than the planned layouts; nothing
+    /// has been written then. [`TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for what lies between two passes.
     pub fn run(&self, inputs: &[&[u8]], out: &mut [u8]) -> Result<()> {
         self.runner.run(inputs, &mut [out])
     }

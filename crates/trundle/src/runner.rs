@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use trundle_core::program::Tiles;
-use trundle_core::{Backend, Error, Move, PassPlan, Result};
+use trundle_core::{Backend, LayoutError, Move, PassPlan, Result};
 
 use crate::internal::few::with_list;
 
@@ -135,7 +135,7 @@ impl<B: Backend> Runner<B> {
     /// buffers.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if there is not enough memory for the constants.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the constants.
     ///
     /// # Panics
     /// If a step writes an input, a constant, or a buffer that an earlier step reads; if a step reads bytes
@@ -174,7 +174,7 @@ impl<B: Backend> Runner<B> {
     /// previous one. Allocates the temporary buffers.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if there is not enough memory for the temporary buffers.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the temporary buffers.
     ///
     /// # Panics
     /// As [`Runner::new`], and if there is no move.
@@ -240,8 +240,9 @@ impl<B: Backend> Runner<B> {
     /// plans of tiles.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if a buffer is missing or too short; nothing is written in this case.
-    /// [`Error::TooLarge`] if there is not enough memory for the temporary buffers.
+    /// [`LayoutError::OutOfBounds`] if a buffer is missing, or shorter than what the steps reach; nothing
+    /// has been written then. [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the temporary buffers
+    /// that have to be allocated.
     #[inline]
     pub fn run(&self, inputs: &[&B::Buffer], outputs: &mut [&mut B::Buffer]) -> Result<()> {
         self.run_by(inputs, outputs, None)
@@ -250,8 +251,8 @@ impl<B: Backend> Runner<B> {
     /// [`Runner::run`] until `go_on` returns false, see [`Backend::run_while`].
     ///
     /// # Errors
-    /// As [`Runner::run`], and [`Error::Stopped`] if `go_on` returned false; outputs may be partly written in
-    /// this case.
+    /// As [`Runner::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` said no: any elements may have been
+    /// written then, and others not.
     pub fn run_while(
         &self,
         inputs: &[&B::Buffer],
@@ -267,8 +268,8 @@ impl<B: Backend> Runner<B> {
     /// so that peak memory is minimal. Calls `done` with the index of each completed step.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] for an input, as [`Runner::run`]; [`Error::TooLarge`] if there is not enough
-    /// memory for a buffer.
+    /// [`LayoutError::OutOfBounds`] for an input, as [`Runner::run`]; [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has
+    /// no room for a buffer.
     pub fn run_new(
         &self,
         inputs: &[&B::Buffer],
@@ -396,7 +397,7 @@ impl<B: Backend> Runner<B> {
             let buffer = lent.map_or(0, |lent| self.backend.bytes_of(lent));
             if lent.is_none() || buffer < *needed {
                 let end = needed.cast_signed();
-                return Err(Error::OutOfBounds { argument, first: 0, end, buffer });
+                return Err(LayoutError::OutOfBounds { argument, first: 0, end, buffer }.into());
             }
         }
         Ok(())

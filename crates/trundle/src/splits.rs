@@ -1,7 +1,7 @@
 //! Functions that split a tensor.
 
 use trundle_core::ops::Slice;
-use trundle_core::{Error, Result, Shape, Tensor, TensorView, TensorViewMut, normalize_axis};
+use trundle_core::{Result, Shape, Tensor, TensorView, TensorViewMut, check_shape, normalize_axis};
 use trundle_cpu::{Destination, threads};
 
 use crate::functions::{by_table, check_dtype, plan};
@@ -13,8 +13,8 @@ use crate::planned::Planned;
 /// Source: OpenVINO's VariadicSplit-1; numpy's `split`, which takes start indices instead.
 ///
 /// # Errors
-/// [`Error::NumberOutOfRange`] for no parts, [`Error::AxisOutOfRange`], [`Error::SizesDiffer`] if the sizes do
-/// not add up to the size of the axis.
+/// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for no parts, [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange), [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the sizes do not add up
+/// to that of the axis.
 pub fn split<T: Copy + 'static>(
     data: &TensorView<'_, T>,
     sizes: &[usize],
@@ -59,13 +59,7 @@ fn check_part<T, D>(
     if let Some(size) = got.get(axis) {
         sizes[axis] = *size;
     }
-    match got.sizes() == sizes {
-        true => Ok(()),
-        false => {
-            let (expected, got) = (Shape::new(sizes)?, got.clone());
-            Err(Error::ShapeMismatch { argument, expected, got })
-        }
-    }
+    Ok(check_shape(argument, &Shape::new(sizes)?, got)?)
 }
 
 #[cfg(test)]

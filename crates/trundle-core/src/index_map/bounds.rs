@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::region::{Coordinate, CutForm, Form, IndexedForm, NotOne, Row};
 use super::{AxisMap, IndexMap, Layer, Line, Piece, Region, Room, visit_preimage};
-use crate::error::check_sizes;
-use crate::{Error, Layout, Result, Shape};
+use crate::shape::check_sizes;
+use crate::{Layout, MoveError, Result, Shape, ShapeError};
 
 impl IndexMap {
     /// The map of the output indices within `bounds`, one range for each output axis.
@@ -14,8 +14,8 @@ impl IndexMap {
     /// Law: `f.restrict(b).source_of(i) == f.source_of(b.start + i)`.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] if there is not one range for each output axis,
-    /// [`Error::RangeOutOfBounds`] if one runs backwards or reaches outside the output.
+    /// [`ShapeError::SizesDiffer`] if there is not one range for each output axis,
+    /// [`ShapeError::RangeOutOfBounds`] if one runs backwards or reaches outside the output.
     pub fn restrict(&self, bounds: &[Range<usize>]) -> Result<IndexMap> {
         check_bounds(bounds, self.out_shape(), "the axes of the output")?;
         let starts = bounds.iter().map(|range| range.start.cast_signed());
@@ -64,8 +64,8 @@ impl IndexMap {
     /// Law: `f.within_source(b).source_of(i) + b.start == f.source_of(i)`.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] if there is not one range for each source axis,
-    /// [`Error::RangeOutOfBounds`] if one runs backwards or reaches outside the source.
+    /// [`ShapeError::SizesDiffer`] if there is not one range for each source axis,
+    /// [`ShapeError::RangeOutOfBounds`] if one runs backwards or reaches outside the source.
     ///
     /// [`IndexMap::source_bounds`] are never too few. With fewer, the result must not be asked for an
     /// index whose element lies outside, and [`Move::new`](crate::Move::new) refuses it.
@@ -79,7 +79,7 @@ impl IndexMap {
     /// [`IndexMap::within_source`] can make others.
     ///
     /// # Errors
-    /// [`Error::CoordinateOutOfBounds`].
+    /// [`MoveError::CoordinateOutOfBounds`].
     pub(crate) fn check_layers(&self) -> Result<()> {
         self.layers.iter().try_for_each(Layer::check)
     }
@@ -88,7 +88,7 @@ impl IndexMap {
     /// never ask. Maps compose over whole layers, so a map can follow another one only if this holds.
     ///
     /// # Errors
-    /// [`Error::CoordinateOutOfBounds`].
+    /// [`MoveError::CoordinateOutOfBounds`].
     pub(crate) fn check_source(&self) -> Result<()> {
         self.layers.first().map_or(Ok(()), Layer::check)
     }
@@ -104,7 +104,7 @@ impl Layer {
             // A coordinate without known bounds is refused.
             let reached = axis.reached(&self.out_shape).unwrap_or(isize::MIN..isize::MAX);
             if reached.start < 0 || reached.end.unsigned_abs() > *size {
-                return Err(Error::CoordinateOutOfBounds { range: reached, size: *size });
+                return Err(MoveError::CoordinateOutOfBounds { range: reached, size: *size }.into());
             }
         }
         Ok(())
@@ -118,7 +118,7 @@ fn shifted(out_shape: Shape, in_shape: &Shape, starts: impl Iterator<Item = isiz
 }
 
 /// The shape of a box.
-pub(crate) fn shape_of(bounds: &[Range<usize>]) -> Result<Shape> {
+pub(crate) fn shape_of(bounds: &[Range<usize>]) -> Result<Shape, ShapeError> {
     Shape::new(bounds.iter().map(Range::len).collect::<Vec<_>>())
 }
 
@@ -183,7 +183,9 @@ pub(crate) fn check_bounds(
         .zip(shape.iter())
         .find(|(range, size)| range.start > range.end || range.end > **size);
     match outside {
-        Some((range, size)) => Err(Error::RangeOutOfBounds { range: range.clone(), size: *size }),
+        Some((range, size)) => {
+            Err(ShapeError::RangeOutOfBounds { range: range.clone(), size: *size }.into())
+        }
         None => Ok(()),
     }
 }
@@ -192,12 +194,14 @@ impl Region {
     /// Checks that every coordinate lies within `shape`, that of the tensor which has been reached.
     ///
     /// # Errors
-    /// [`Error::RangeOutOfBounds`].
+    /// [`ShapeError::RangeOutOfBounds`].
     pub(crate) fn check_within(&self, shape: &Shape) -> Result<()> {
         for (coordinate, size) in self.coordinates.iter().zip(shape.iter()) {
             let Range { start, end } = self.reached(coordinate);
             if start < 0 || end.unsigned_abs() > *size {
-                return Err(Error::CoordinateOutOfBounds { range: start..end, size: *size });
+                return Err(
+                    MoveError::CoordinateOutOfBounds { range: start..end, size: *size }.into()
+                );
             }
         }
         Ok(())

@@ -3,7 +3,7 @@
 use super::axis_map::follow;
 use super::{AxisMap, IndexMap, Layer, Line, Piece};
 use crate::Result;
-use crate::error::check_shape;
+use crate::shape::check_shape;
 
 impl IndexMap {
     /// The elements moved by `self`, and what that gives by `next`, as one map. Whether one pass over
@@ -12,8 +12,8 @@ impl IndexMap {
     /// Law: `self.then(next).source_of(i) == self.source_of(next.source_of(i))`.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`](crate::Error::ShapeMismatch) if `next` does not read the shape that `self` gives,
-    /// [`Error::CoordinateOutOfBounds`](crate::Error::CoordinateOutOfBounds) if it reads outside that shape, as a map
+    /// [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) if `next` does not read the shape that `self` gives,
+    /// [`MoveError::CoordinateOutOfBounds`](crate::MoveError::CoordinateOutOfBounds) if it reads outside that shape, as a map
     /// [within](IndexMap::within_source) a part of its source can.
     pub fn then(&self, next: &IndexMap) -> Result<IndexMap> {
         check_shape("the input of the next map", self.out_shape(), next.in_shape())?;

@@ -25,7 +25,7 @@ pub(crate) use region::{Coordinate, CutForm, Form, IndexedForm, Region, Row};
 pub use regions::Regions;
 pub use table::Table;
 
-use crate::{Error, Result, Shape};
+use crate::{Result, Shape, ShapeError};
 
 /// A gather view of a movement: which source element lands at each output index. Every output
 /// element has one source, so each is written once by construction.
@@ -70,11 +70,11 @@ impl IndexMap {
     /// or left out where their size is 1.
     ///
     /// # Errors
-    /// [`Error::ElementsDiffer`] if the shapes have not as many elements as each other.
+    /// [`ShapeError::ElementsDiffer`] if the shapes have not as many elements as each other.
     pub fn reshape(in_shape: &Shape, out_shape: &Shape) -> Result<IndexMap> {
         if in_shape.elements() != out_shape.elements() {
             let (from, to) = (in_shape.clone(), out_shape.clone());
-            return Err(Error::ElementsDiffer { from, to });
+            return Err(ShapeError::ElementsDiffer { from, to }.into());
         }
         if out_shape.elements() == 0 {
             return Ok(IndexMap::empty(out_shape.clone(), in_shape.clone()));

@@ -185,7 +185,7 @@ mod tests {
         let layout = Layout::row_major(&large, 1).unwrap();
         assert!(matches!(
             Move::new(&map, 1, &layout, &layout, MOST),
-            Err(crate::Error::NotOnePass { .. })
+            Err(crate::Error::Move(crate::MoveError::NotOnePass { .. }))
         ));
         let parts = all_parts(map);
         let moves: Vec<Move> =

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::{Block, Cut, CutAt, IndexTable, LengthTable, Loop, Move, Run, Source};
-use crate::error::check_shape;
 use crate::index_map::{Coordinate, CutForm, Form, IndexedForm, Region, Room, Row, visit_preimage};
-use crate::{Error, IndexMap, Layer, Layout, Line, Regions, Result, Width};
+use crate::shape::check_shape;
+use crate::{Error, IndexMap, Layer, Layout, Line, MoveError, Regions, Result, Width};
 
 /// The blocks of `map` between two layouts, `most` at most, not yet canonical.
 ///
@@ -24,7 +24,7 @@ pub(super) fn bind(
         let (layers, src, dst) = reshaped(map.layers(), src, dst);
         let not_one_pass = || {
             let (from, to) = (map.in_shape().clone(), map.out_shape().clone());
-            Error::NotOnePass { from, to }
+            Error::Move(MoveError::NotOnePass { from, to })
         };
         let mut outcome = Ok(());
         let room = &mut Room::of_boxes(most);
@@ -93,7 +93,7 @@ fn reached(argument: &'static str, layout: &Layout, width: Width) -> Result<usiz
 /// its construction.
 ///
 /// # Errors
-/// [`Error::CoordinateOutOfBounds`], so that nobody has to trust a map that no block leaves the source.
+/// [`MoveError::CoordinateOutOfBounds`], so that nobody has to trust a map that no block leaves the source.
 fn block_of(region: &Region, src: &Layout) -> Result<Block> {
     region.check_within(src.shape())?;
     let mut block = Block {

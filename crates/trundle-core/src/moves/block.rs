@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::canonicalize;
 use super::cut::{Cut, CutAt, LengthTable};
 use super::index_table::IndexTable;
 
@@ -146,11 +145,6 @@ impl Block {
     /// Which of the loops is cut by a table, if one is.
     pub fn ragged(&self) -> Option<usize> {
         self.loops.iter().position(|each| each.cut_by_table().is_some())
-    }
-
-    /// The blocks that it is where loop `at` is cut in two, if that is cut at one step.
-    pub fn halves(&self, at: usize) -> Option<[Block; 2]> {
-        canonicalize::halves(self, at)
     }
 
     /// The strides by loop of all tables.

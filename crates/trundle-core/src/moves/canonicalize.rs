@@ -159,27 +159,29 @@ fn coalesce(block: &mut Block) {
     }
 }
 
-/// The two blocks that one is whose loop `at` is cut at one step.
-///
-/// Law: each element keeps its source and its destination, and the blocks are canonical.
-pub(super) fn halves(block: &Block, at: usize) -> Option<[Block; 2]> {
-    let (&Cut { first, second, .. }, cut) = block.loops[at].cut_at_constant()?;
-    let half = |from: usize, len: usize, run: Run| {
-        let mut half = block.clone();
-        let (each, from) = (&mut half.loops[at], from.cast_signed());
-        each.len = len;
-        each.src = Source::Affine { stride: run.src_stride };
-        half.dst_offset += from * each.dst_stride;
-        let start = run.src_offset.wrapping_add(run.src_stride.wrapping_mul(from));
-        half.src_offset = half.src_offset.wrapping_add(start);
-        for (offset, strides) in half.entries_mut() {
-            *offset = offset.wrapping_add_signed(from * strides[at]);
-        }
-        drop_single_steps(&mut half);
-        coalesce(&mut half);
-        half
-    };
-    Some([half(0, cut, first), half(cut, block.loops[at].len - cut, second)])
+impl Block {
+    /// The blocks that it is where loop `at` is cut in two, if that is cut at one step.
+    ///
+    /// Law: each element keeps its source and its destination, and the blocks are canonical.
+    pub fn halves(&self, at: usize) -> Option<[Block; 2]> {
+        let (&Cut { first, second, .. }, cut) = self.loops[at].cut_at_constant()?;
+        let half = |from: usize, len: usize, run: Run| {
+            let mut half = self.clone();
+            let (each, from) = (&mut half.loops[at], from.cast_signed());
+            each.len = len;
+            each.src = Source::Affine { stride: run.src_stride };
+            half.dst_offset += from * each.dst_stride;
+            let start = run.src_offset.wrapping_add(run.src_stride.wrapping_mul(from));
+            half.src_offset = half.src_offset.wrapping_add(start);
+            for (offset, strides) in half.entries_mut() {
+                *offset = offset.wrapping_add_signed(from * strides[at]);
+            }
+            drop_single_steps(&mut half);
+            coalesce(&mut half);
+            half
+        };
+        Some([half(0, cut, first), half(cut, self.loops[at].len - cut, second)])
+    }
 }
 
 /// Elements that stay together in every block are one wider element.

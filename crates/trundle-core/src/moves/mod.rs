@@ -4,6 +4,7 @@ mod bind;
 mod block;
 mod canonicalize;
 mod cut;
+mod error;
 mod in_place;
 mod index_table;
 mod slabs;
@@ -12,6 +13,7 @@ use std::fmt;
 
 pub use block::{Block, Loop, Source};
 pub use cut::{Cut, CutAt, LengthTable, Run};
+pub use error::MoveError;
 pub use in_place::{Along, CellMove, InPlace, InPlaceAxis};
 pub use index_table::IndexTable;
 pub use slabs::Slabs;
@@ -51,13 +53,13 @@ impl Move {
     /// at most: a backend's [`Budget::most`](crate::program::Budget::most) says how many are worth it.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`](crate::Error::ShapeMismatch) if a layout has not the shape of its
-    /// side of the map, [`Error::OutOfBounds`](crate::Error::OutOfBounds) if one reaches before
+    /// [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) if a layout has not the shape of its
+    /// side of the map, [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if one reaches before
     /// the start of its buffer,
-    /// [`Error::OverlappingLayout`](crate::Error::OverlappingLayout) if `dst` would be written
-    /// twice at one place, [`Error::NotOnePass`](crate::Error::NotOnePass) if axes are split or merged
+    /// [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) if `dst` would be written
+    /// twice at one place, [`MoveError::NotOnePass`](crate::MoveError::NotOnePass) if axes are split or merged
     /// across gaps of a layout, or if it would be more boxes, as where many axes are rolled at once:
-    /// see [`IndexMap::split`]. [`Error::CoordinateOutOfBounds`](crate::Error::CoordinateOutOfBounds)
+    /// see [`IndexMap::split`]. [`MoveError::CoordinateOutOfBounds`](crate::MoveError::CoordinateOutOfBounds)
     /// for a map [within](IndexMap::within_source) too small a source.
     pub fn new(
         map: &IndexMap,

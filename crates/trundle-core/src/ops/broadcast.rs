@@ -1,6 +1,6 @@
 //! Axes of one index made longer, as numpy's `broadcast_to` says it.
 
-use crate::{AxisMap, Error, IndexMap, Line, Result, Shape};
+use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError};
 
 /// The tensor in a larger shape: axes are held against each other from the last one on; one of size 1 gives its
 /// only index for all, and those that the tensor lacks in front are new.
@@ -28,11 +28,11 @@ impl Broadcast {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// [`Error::SizesDoNotBroadcast`] if there are fewer sizes than axes, or one is neither its axis's nor that is
-    /// 1; [`Error::TooLarge`].
+    /// [`ShapeError::SizesDoNotBroadcast`] if there are fewer sizes than axes, or one is neither its axis's nor that is
+    /// 1; [`ShapeError::TooLarge`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let refused =
-            || Error::SizesDoNotBroadcast { shape: shape.clone(), sizes: self.sizes.clone() };
+            || ShapeError::SizesDoNotBroadcast { shape: shape.clone(), sizes: self.sizes.clone() };
         let new = self.sizes.len().checked_sub(shape.rank()).ok_or_else(refused)?;
         let mut sizes = Vec::with_capacity(self.sizes.len());
         let mut axes = Vec::with_capacity(shape.rank());
@@ -42,7 +42,7 @@ impl Broadcast {
                 (Ok(size), None | Some(1)) => size,
                 (Ok(size), Some(own)) if size == own => size,
                 (Err(_), Some(own)) if *wanted == -1 => own,
-                _ => return Err(refused()),
+                _ => Err(refused())?,
             };
             if let Some(own) = own {
                 let is_repeated = own == 1 && size != 1;
@@ -58,6 +58,7 @@ impl Broadcast {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
 
     fn broadcast(sizes: &[usize], to: &[i64]) -> Result<IndexMap> {
         Broadcast::new(to).index_map(&Shape::new(sizes).unwrap())
@@ -81,6 +82,9 @@ mod tests {
             let error = broadcast(&[2, 3], to).unwrap_err().to_string();
             assert_eq!(error, format!("shape [2, 3] cannot be broadcast to {to:?}"));
         }
-        assert!(matches!(broadcast(&[1], &[i64::MAX, 9, 1]), Err(Error::TooLarge { .. })));
+        assert!(matches!(
+            broadcast(&[1], &[i64::MAX, 9, 1]),
+            Err(Error::Shape(ShapeError::TooLarge { .. }))
+        ));
     }
 }

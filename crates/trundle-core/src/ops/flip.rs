@@ -1,7 +1,7 @@
 //! Reversal of whole axes, as numpy's `flip` and OpenVINO's Reverse-1 say it.
 
 use crate::shape::normalize_axis;
-use crate::{AxisMap, Error, IndexMap, Line, Result, Shape};
+use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError};
 
 /// Elements in the opposite order along some axes: `out[i] = in[size - 1 - i]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -26,13 +26,13 @@ impl Flip {
     /// The map for a tensor of this shape, which is the output's shape too.
     ///
     /// # Errors
-    /// [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`] for `axes`.
+    /// [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`] for `axes`.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let mut flipped = vec![false; shape.rank()];
         for &axis in &self.axes {
             let front = normalize_axis("axis", axis, shape.rank())?;
             if std::mem::replace(&mut flipped[front], true) {
-                return Err(Error::RepeatedAxis { argument: "axes", axis });
+                return Err(ShapeError::RepeatedAxis { argument: "axes", axis }.into());
             }
         }
         let axes = flipped

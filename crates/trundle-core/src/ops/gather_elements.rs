@@ -1,9 +1,9 @@
 //! GatherElements of ONNX and OpenVINO.
 
 use super::{Indices, TakeAlongAxis};
-use crate::error::check_sizes;
+use crate::shape::check_sizes;
 use crate::shape::normalize_axis;
-use crate::{Error, IndexMap, Result, Shape};
+use crate::{IndexMap, OpError, Result, Shape};
 
 /// For each position of the indices the element of its row along an axis, at the index that stands there. Along the other
 /// axes the indices may be fewer than the tensor: then they are for its first positions.
@@ -25,7 +25,7 @@ impl GatherElements {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// As [`GatherElements::out_shape`], and [`Error::IndexOutOfRange`].
+    /// As [`GatherElements::out_shape`], and [`OpError::IndexOutOfRange`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let own = self.indices.shape();
         let out = GatherElements::out_shape(shape, own, self.axis)?;
@@ -40,8 +40,8 @@ impl GatherElements {
     /// The shape of what is gathered from a tensor of this shape: that of the indices.
     ///
     /// # Errors
-    /// [`Error::AxisOutOfRange`]; [`Error::SizesDiffer`] if the indices have not as many axes as the tensor;
-    /// [`Error::TooManyIndices`] if they are more than it along another axis.
+    /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange); [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the indices have not as many axes as the tensor;
+    /// [`OpError::TooManyIndices`] if they are more than it along another axis.
     pub fn out_shape(shape: &Shape, indices: &Shape, axis: i64) -> Result<Shape> {
         let axis = normalize_axis("axis", axis, shape.rank())?;
         let counted = ("the axes of the indices", indices.rank());
@@ -49,7 +49,10 @@ impl GatherElements {
         let mut sizes = (0..).zip(shape.iter().zip(indices.iter()));
         match sizes.all(|(at, (size, count))| at == axis || count <= size) {
             true => Ok(indices.clone()),
-            false => Err(Error::TooManyIndices { indices: indices.clone(), shape: shape.clone() }),
+            false => {
+                Err(OpError::TooManyIndices { indices: indices.clone(), shape: shape.clone() }
+                    .into())
+            }
         }
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::indices::{IndexMode, Indices};
 use super::reverse_subsequences::Listed;
-use crate::error::check_sizes;
-use crate::{AxisMap, Error, IndexMap, Line, Result, Shape, Table};
+use crate::shape::check_sizes;
+use crate::{AxisMap, IndexMap, Line, OpError, Result, Shape, ShapeError, Table};
 
 /// The elements, or slices, at indices of several axes together: the last axis of the indices has one for each of
 /// these. With batch axes, the first axes of tensor and indices are one.
@@ -28,7 +28,7 @@ impl GatherNd {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// As [`GatherNd::out_shape`], and [`Error::IndexOutOfRange`].
+    /// As [`GatherNd::out_shape`], and [`OpError::IndexOutOfRange`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let (batch, own) = (self.batch_axes, self.indices.shape());
         let out = GatherNd::out_shape(shape, own, batch)?;
@@ -53,32 +53,31 @@ impl GatherNd {
     /// The shape of what indices of a shape gather from a tensor of this one.
     ///
     /// # Errors
-    /// [`Error::NumberOutOfRange`] if tensor or indices have too few axes, [`Error::SizesDiffer`] for batch axes of
-    /// other sizes, [`Error::TooLarge`].
+    /// [`OpError::NumberOutOfRange`] if tensor or indices have too few axes, [`ShapeError::SizesDiffer`] for batch axes of
+    /// other sizes, [`ShapeError::TooLarge`].
     pub fn out_shape(shape: &Shape, indices: &Shape, batch_axes: usize) -> Result<Shape> {
         let (batch, own) = (batch_axes, indices);
         let signed = |size: usize| i64::try_from(size).unwrap_or(i64::MAX);
         let Some((together, positions)) = own.split_last() else {
             let (argument, expected) = ("the rank of the indices", "1 or more");
-            return Err(Error::NumberOutOfRange { argument, number: 0, expected });
+            return Err(OpError::NumberOutOfRange { argument, number: 0, expected }.into());
         };
         let (rank, axes) = (shape.rank(), batch.saturating_add(*together));
         if batch > positions.len() {
             let (argument, expected) = ("batch axes", "fewer than the indices have axes");
-            return Err(Error::NumberOutOfRange { argument, number: signed(batch), expected });
+            Err(OpError::NumberOutOfRange { argument, number: signed(batch), expected })?;
         }
         if axes > rank {
             let argument = "the size of the last axis of the indices";
             let expected = "as many as the tensor has axes beside the batch axes, or fewer";
-            return Err(Error::NumberOutOfRange { argument, number: signed(*together), expected });
+            Err(OpError::NumberOutOfRange { argument, number: signed(*together), expected })?;
         }
         for (size, other) in shape.iter().zip(positions).take(batch) {
             check_sizes(("a batch axis of the tensor", *size), ("that of the indices", *other))?;
         }
         let sizes = [positions, &shape[axes..]].concat();
-        let too_large =
-            |_| Error::TooLarge { what: format!("shape {shape} at indices of shape {own}") };
-        Shape::new(sizes).map_err(too_large)
+        let what = || format!("shape {shape} at indices of shape {own}");
+        Ok(Shape::new(sizes).map_err(|_| ShapeError::TooLarge { what: what() })?)
     }
 }
 

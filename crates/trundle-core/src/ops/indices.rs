@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::error::check_sizes;
+use crate::shape::check_sizes;
 use crate::shape::row_major_strides;
-use crate::{Error, Result, Shape};
+use crate::{Error, OpError, Result, Shape};
 
 /// Indices into an axis, as a tensor of any shape.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -57,7 +57,7 @@ impl Indices {
     /// Indices in a shape, row-major.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] if there is not one for each element of the shape.
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one for each element of the shape.
     pub fn new(shape: Shape, values: impl Into<Arc<[i64]>>) -> Result<Indices> {
         let values = values.into();
         check_sizes(("indices", values.len()), ("the elements of their shape", shape.elements()))?;
@@ -90,7 +90,7 @@ impl Indices {
     /// Every `every`-th of them from `first` on, where `every` is 1 or more, each as the coordinate on an axis of `size` that it means.
     ///
     /// # Errors
-    /// [`Error::IndexOutOfRange`] for the first that means none.
+    /// [`OpError::IndexOutOfRange`] for the first that means none.
     pub(super) fn coordinates(
         &self,
         size: usize,
@@ -129,7 +129,7 @@ impl Indices {
 
     fn out_of_range(&self, position: usize, size: usize) -> Error {
         let index = self.values.get(position).copied().unwrap_or_default();
-        Error::IndexOutOfRange { index, position: self.shape.unravel(position), size }
+        Error::Op(OpError::IndexOutOfRange { index, position: self.shape.unravel(position), size })
     }
 }
 

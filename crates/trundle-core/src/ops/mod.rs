@@ -4,6 +4,7 @@
 mod declaration;
 mod broadcast;
 mod concat;
+mod error;
 mod flip;
 mod gather_elements;
 mod gather_nd;
@@ -35,6 +36,7 @@ use std::fmt;
 pub use broadcast::Broadcast;
 pub use concat::Concat;
 pub use declaration::{Declaration, Kind, Parameter};
+pub use error::OpError;
 pub use flip::Flip;
 pub use gather_elements::GatherElements;
 pub use gather_nd::GatherNd;
@@ -46,7 +48,6 @@ pub use put_along_axis::PutAlongAxis;
 pub use rearrange::{Group, Part, PatternFault, Rearrange, Side};
 pub use repeat::Repeat;
 pub use reshape::Reshape;
-pub(crate) use reshape::known_elements;
 pub use reverse_sequence::ReverseSequence;
 pub use reverse_subsequences::{LengthBuffer, ReverseSubsequences};
 pub use roll::Roll;
@@ -91,7 +92,7 @@ macro_rules! operators {
             /// Which source element lands where, for a tensor of this shape.
             ///
             /// # Errors
-            /// What the operator's own `index_map` refuses; [`Error::NoIndexMap`](crate::Error::NoIndexMap) of one that
+            /// What the operator's own `index_map` refuses; [`OpError::NoIndexMap`](crate::OpError::NoIndexMap) of one that
             /// takes several tensors, or a constant, which [`Program::made_by`](crate::Program::made_by) takes too.
             pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
                 match self {
@@ -152,9 +153,9 @@ macro_rules! no_index_map {
             /// No map: its elements are not all of one tensor.
             ///
             /// # Errors
-            /// [`Error::NoIndexMap`].
+            /// [`OpError::NoIndexMap`].
             pub fn index_map(&self, _: &Shape) -> Result<IndexMap> {
-                Err(Error::NoIndexMap { operator: self.to_string() })
+                Err(Error::Op(OpError::NoIndexMap { operator: self.to_string() }))
             }
         })*
 

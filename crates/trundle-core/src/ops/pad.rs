@@ -3,9 +3,10 @@
 use std::fmt;
 
 use super::declaration::Argument;
+use super::error::count_of;
 use super::{Declaration, PadConstant, Scalar};
-use crate::error::check_sizes;
-use crate::{AxisMap, Error, IndexMap, Line, Op, Piece, Result, Shape, Table};
+use crate::shape::check_sizes;
+use crate::{AxisMap, IndexMap, Line, Op, OpError, Piece, Result, Shape, ShapeError, Table};
 
 /// Elements of the tensor put before and behind it along its axes.
 ///
@@ -127,16 +128,16 @@ impl Pad {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] if there are other than so many widths, [`Error::NumberOutOfRange`] for one below 0,
-    /// [`Error::EmptyAxisPadded`] for one along an axis without elements, [`Error::TooLarge`], also if an axis of more
+    /// [`ShapeError::SizesDiffer`] if there are other than so many widths, [`OpError::NumberOutOfRange`] for one below 0,
+    /// [`OpError::EmptyAxisPadded`] for one along an axis without elements, [`ShapeError::TooLarge`], also if an axis of more
     /// than 2^28 indices would be there some thousand times.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let widths = widths(&self.width, shape)?;
-        let too_large = || Error::TooLarge { what: format!("shape {shape} by {self}") };
+        let too_large = || ShapeError::TooLarge { what: format!("shape {shape} by {self}") };
         let (mut sizes, mut axes) = (Vec::new(), Vec::new());
         for (axis, (size, [before, behind])) in shape.iter().zip(widths).enumerate() {
             if *size == 0 && before + behind > 0 {
-                return Err(Error::EmptyAxisPadded { axis, width: before.max(behind) });
+                return Err(OpError::EmptyAxisPadded { axis, width: before.max(behind) }.into());
             }
             let padded = size.checked_add(before).and_then(|padded| padded.checked_add(behind));
             let padded = padded.filter(|padded| *padded <= isize::MAX as usize);
@@ -160,14 +161,10 @@ impl fmt::Display for Pad {
 /// The widths before and behind each axis, of which a call has so many.
 ///
 /// # Errors
-/// [`Error::SizesDiffer`], [`Error::NumberOutOfRange`].
+/// [`ShapeError::SizesDiffer`], [`OpError::NumberOutOfRange`].
 pub(super) fn widths(given: &[i64], shape: &Shape) -> Result<Vec<[usize; 2]>> {
-    let width = |number: i64| {
-        let expected = "a number that is not negative";
-        let refusal = || Error::NumberOutOfRange { argument: "width", number, expected };
-        usize::try_from(number).map_err(|_| refusal())
-    };
-    let widths = given.iter().map(|number| width(*number)).collect::<Result<Vec<_>>>()?;
+    let width = |number: &i64| count_of("width", *number);
+    let widths = given.iter().map(width).collect::<Result<Vec<_>, _>>()?;
     match widths[..] {
         [both] => Ok(vec![[both; 2]; shape.rank()]),
         [before, behind] => Ok(vec![[before, behind]; shape.rank()]),
@@ -235,6 +232,7 @@ fn padded_axis(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
 
     fn pad(sizes: &[usize], width: &[i64], mode: PadMode) -> Result<IndexMap> {
         Pad::new(width, mode).index_map(&Shape::new(sizes).unwrap())
@@ -329,7 +327,7 @@ mod tests {
             for (size, before) in [(1 << 61, 0), ((1 << 62) - 3, 2), ((1 << 63) - 2, 0)] {
                 let refused = pad(&[size], &[before, 1], mode);
                 assert!(
-                    matches!(refused, Err(Error::TooLarge { .. })),
+                    matches!(refused, Err(Error::Shape(ShapeError::TooLarge { .. }))),
                     "{mode} {size}: {refused:?}"
                 );
             }

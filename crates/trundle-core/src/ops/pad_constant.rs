@@ -34,8 +34,8 @@ impl PadConstant {
     /// Adds what it makes of a tensor of a program, where `element` is a buffer of one element that is the value.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`](crate::Error::SizesDiffer) if there are other than so many widths, or bytes of the element,
-    /// [`Error::NumberOutOfRange`](crate::Error::NumberOutOfRange) for a width below 0, [`Error::TooLarge`](crate::Error::TooLarge).
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there are other than so many widths, or bytes of the element,
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for a width below 0, [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
     pub fn add_to(
         &self,
         program: &mut Program,

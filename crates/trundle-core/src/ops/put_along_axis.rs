@@ -60,7 +60,7 @@ impl PutAlongAxis {
     /// Adds what it makes of two tensors of a program, whatever the names of its inputs.
     ///
     /// # Errors
-    /// As [`PutAlongAxis::places`] and [`Program::updated`]; [`Error::SizesDoNotBroadcast`](crate::Error::SizesDoNotBroadcast) for values that do not
+    /// As [`PutAlongAxis::places`] and [`Program::updated`]; [`ShapeError::SizesDoNotBroadcast`](crate::ShapeError::SizesDoNotBroadcast) for values that do not
     /// broadcast to the positions.
     pub fn add_to(&self, program: &mut Program, [base, values]: [TensorId; 2]) -> Result<TensorId> {
         let places = self.places(&program.tensor(base).shape)?;

@@ -1,7 +1,8 @@
 //! Each element several times, as numpy's `repeat` says it.
 
+use super::error::count_of;
 use crate::shape::normalize_axis;
-use crate::{AxisMap, Error, IndexMap, Result, Shape};
+use crate::{AxisMap, IndexMap, Result, Shape, ShapeError};
 
 /// Each index of an axis several times in a row: `out[i] = in[i / repeats]` along it.
 ///
@@ -32,22 +33,17 @@ impl Repeat {
     /// follow.
     ///
     /// # Errors
-    /// [`Error::AxisOutOfRange`], [`Error::NumberOutOfRange`] for repeats below 0, [`Error::TooLarge`].
+    /// [`ShapeError::AxisOutOfRange`], [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for repeats below 0, [`ShapeError::TooLarge`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
-        let expected = "a number that is not negative";
-        let repeats = usize::try_from(self.repeats).map_err(|_| Error::NumberOutOfRange {
-            argument: "repeats",
-            number: self.repeats,
-            expected,
-        })?;
+        let repeats = count_of("repeats", self.repeats)?;
         if repeats == 1 {
             return Ok(IndexMap::identity(shape));
         }
         let mut sizes = shape.sizes().to_vec();
         let size = sizes[axis].checked_mul(repeats);
         sizes[axis] =
-            size.ok_or_else(|| Error::TooLarge { what: format!("shape {shape} by {self}") })?;
+            size.ok_or_else(|| ShapeError::TooLarge { what: format!("shape {shape} by {self}") })?;
         let mut apart = shape.sizes().to_vec();
         apart.insert(axis + 1, repeats);
         let axes = (0..shape.rank()).map(|own| AxisMap::identity(own + usize::from(own > axis)));

@@ -1,6 +1,7 @@
 //! Reshape of ONNX, as numpy's `reshape` too says it.
 
-use crate::{Error, IndexMap, Result, Shape};
+use crate::shape::known_elements;
+use crate::{IndexMap, OpError, Result, Shape, ShapeError};
 
 /// The same elements in row-major order, in axes of other sizes.
 ///
@@ -27,8 +28,8 @@ impl Reshape {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// [`Error::NumberOutOfRange`] for a size below -1, [`Error::SizesDoNotFit`] if these sizes
-    /// cannot have as many elements as `shape`, or leave open what -1 is, [`Error::TooLarge`].
+    /// [`OpError::NumberOutOfRange`] for a size below -1, [`ShapeError::SizesDoNotFit`] if these sizes
+    /// cannot have as many elements as `shape`, or leave open what -1 is, [`ShapeError::TooLarge`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let left = self.what_is_left(shape)?;
         let size = |size: &i64| {
@@ -42,7 +43,7 @@ impl Reshape {
     fn what_is_left(&self, shape: &Shape) -> Result<usize> {
         if let Some(&number) = self.sizes.iter().find(|size| **size < -1) {
             let expected = "a size, or -1 for what is left";
-            return Err(Error::NumberOutOfRange { argument: "size", number, expected });
+            return Err(OpError::NumberOutOfRange { argument: "size", number, expected }.into());
         }
         let elements = shape.elements();
         let fits = match (known_elements(&self.sizes), self.inferred()) {
@@ -51,22 +52,14 @@ impl Reshape {
             (Some(known @ 1..), 1) => elements.is_multiple_of(known).then(|| elements / known),
             _ => None,
         };
-        fits.ok_or_else(|| Error::SizesDoNotFit { shape: shape.clone(), sizes: self.sizes.clone() })
+        let (shape, sizes) = (shape.clone(), self.sizes.clone());
+        Ok(fits.ok_or(ShapeError::SizesDoNotFit { shape, sizes })?)
     }
 
     /// How many sizes are -1.
     fn inferred(&self) -> usize {
         self.sizes.iter().filter(|size| **size == -1).count()
     }
-}
-
-/// The product of the sizes that are not negative, if it can be counted.
-pub(crate) fn known_elements(sizes: &[i64]) -> Option<usize> {
-    let known = || sizes.iter().filter(|size| **size >= 0);
-    if known().any(|size| *size == 0) {
-        return Some(0);
-    }
-    known().try_fold(1usize, |count, size| count.checked_mul(usize::try_from(*size).ok()?))
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::reverse_subsequences::{Listed, reversed_rows};
-use crate::error::check_sizes;
+use crate::shape::check_sizes;
 use crate::shape::normalize_axis;
-use crate::{Error, IndexMap, Result, Shape};
+use crate::{IndexMap, OpError, Result, Shape, ShapeError};
 
 /// The first `lengths[b]` elements along `axis` reversed at each index b of the batch axis, and
 /// the rest kept: reverse subsequences with the lengths broadcast. Lengths are not clamped.
@@ -28,14 +28,14 @@ impl ReverseSequence {
     /// The map for a tensor of this shape, which is the output's shape too.
     ///
     /// # Errors
-    /// [`Error::AxisOutOfRange`] or [`Error::SameAxis`] for the axes, [`Error::SizesDiffer`] if
-    /// there is not one length for each batch, [`Error::LengthOutOfRange`] for a length below 0
+    /// [`ShapeError::AxisOutOfRange`] or [`ShapeError::SameAxis`] for the axes, [`ShapeError::SizesDiffer`] if
+    /// there is not one length for each batch, [`OpError::LengthOutOfRange`] for a length below 0
     /// or over the size of the axis.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
         let batch_axis = normalize_axis("batch axis", self.batch_axis, shape.rank())?;
         if axis == batch_axis {
-            return Err(Error::SameAxis { left: "axis", right: "batch axis", axis });
+            return Err(ShapeError::SameAxis { left: "axis", right: "batch axis", axis }.into());
         }
         check_sizes(("lengths", self.lengths.len()), ("the batch axis", shape[batch_axis]))?;
         let size = shape[axis];
@@ -43,10 +43,10 @@ impl ReverseSequence {
             usize::try_from(*length)
                 .ok()
                 .filter(|length| *length <= size)
-                .ok_or(Error::LengthOutOfRange { index, length: *length, size })
+                .ok_or(OpError::LengthOutOfRange { index, length: *length, size })
         };
         let lengths: Vec<usize> =
-            self.lengths.iter().enumerate().map(within).collect::<Result<_>>()?;
+            self.lengths.iter().enumerate().map(within).collect::<Result<_, _>>()?;
         let mut strides = vec![0; shape.rank()];
         strides[batch_axis] = 1;
         Ok(reversed_rows(shape, axis, lengths, strides))

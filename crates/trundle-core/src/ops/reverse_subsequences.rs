@@ -4,9 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Declaration;
-use crate::error::check_sizes;
+use crate::shape::check_sizes;
 use crate::shape::{normalize_axis, row_major_strides};
-use crate::{AxisMap, DType, Error, IndexMap, Line, Result, Shape, Table, TensorView};
+use crate::{
+    AxisMap, DType, DTypeError, IndexMap, Line, Result, Shape, Table, TensorView, check_shape,
+};
 
 /// For each position outside the axis, the first `length` elements along it reversed and the rest
 /// kept. A length over the size of the axis counts as the size.
@@ -100,7 +102,7 @@ impl ReverseSubsequences {
     /// any strides; a stride of 0 gives the same lengths all along its axis.
     ///
     /// # Errors
-    /// [`Error::DTypeMismatch`] for lengths of another type.
+    /// [`DTypeError::DTypeMismatch`] for lengths of another type.
     pub fn from_view<L: LengthBuffer>(
         axis: i64,
         lengths: &TensorView<'_, L>,
@@ -108,7 +110,7 @@ impl ReverseSubsequences {
         let dtype = lengths.dtype();
         if !matches!(dtype, DType::U32 | DType::U64) {
             let (argument, expected) = ("lengths", vec![DType::U32, DType::U64]);
-            return Err(Error::DTypeMismatch { argument, expected, got: dtype });
+            return Err(DTypeError::DTypeMismatch { argument, expected, got: dtype }.into());
         }
         let layout = lengths.layout();
         let shape = layout.shape().clone();
@@ -127,7 +129,7 @@ impl ReverseSubsequences {
     /// The map for a tensor of this shape, which is the output's shape too.
     ///
     /// # Errors
-    /// [`Error::AxisOutOfRange`] for `axis`, [`Error::SizesDiffer`] or [`Error::ShapeMismatch`]
+    /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) for `axis`, [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) or [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch)
     /// if there is not one length for each position outside it.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
@@ -135,14 +137,10 @@ impl ReverseSubsequences {
         sizes[axis] = 1;
         let rows = Shape::new(sizes)?;
         let held = match &self.tensor {
-            Some(LengthsTensor { shape: got, .. }) if *got != rows => {
-                return Err(Error::ShapeMismatch {
-                    argument: "lengths",
-                    expected: rows,
-                    got: got.clone(),
-                });
+            Some(LengthsTensor { shape, held, .. }) => {
+                check_shape("lengths", &rows, shape)?;
+                held
             }
-            Some(tensor) => &tensor.held,
             None => &rows,
         };
         check_sizes(

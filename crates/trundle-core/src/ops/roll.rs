@@ -1,6 +1,6 @@
 //! Roll-7 of OpenVINO's operation set 7.
 
-use crate::error::check_sizes;
+use crate::shape::check_sizes;
 use crate::shape::normalize_axis;
 use crate::{AxisMap, IndexMap, Line, Piece, Result, Shape};
 
@@ -35,8 +35,8 @@ impl Roll {
     /// The map for a tensor of this shape, which is the output's shape too.
     ///
     /// # Errors
-    /// [`SizesDiffer`](crate::Error::SizesDiffer) for `shift` and `axes`,
-    /// [`AxisOutOfRange`](crate::Error::AxisOutOfRange) for an axis.
+    /// [`SizesDiffer`](crate::ShapeError::SizesDiffer) for `shift` and `axes`,
+    /// [`AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) for an axis.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let totals = self.total_shifts(shape)?;
         let axes = totals

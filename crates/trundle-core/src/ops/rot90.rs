@@ -1,7 +1,7 @@
 //! Quarter turns in a plane, as numpy's `rot90` says it.
 
 use crate::shape::normalize_axis;
-use crate::{AxisMap, Error, IndexMap, Line, Result, Shape};
+use crate::{AxisMap, IndexMap, Line, OpError, Result, Shape, ShapeError};
 
 /// The tensor turned by 90 degrees, `k` times, in the plane of two axes: from the first of them
 /// towards the second. By one turn `out[i, j] = in[j, size - 1 - i]`, where `size` is that of the
@@ -35,18 +35,18 @@ impl Rot90 {
     /// The map for a tensor of this shape. An odd number of turns swaps the sizes of both axes.
     ///
     /// # Errors
-    /// [`Error::NumberOutOfRange`] if there are not two axes, [`Error::AxisOutOfRange`] for one of
-    /// them, [`Error::RepeatedAxis`] if they are the same.
+    /// [`OpError::NumberOutOfRange`] if there are not two axes, [`ShapeError::AxisOutOfRange`] for one of
+    /// them, [`ShapeError::RepeatedAxis`] if they are the same.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let [first, second] = self.axes[..] else {
             let number = self.axes.len().cast_signed() as i64;
             let argument = "number of axes";
-            return Err(Error::NumberOutOfRange { argument, number, expected: "2" });
+            return Err(OpError::NumberOutOfRange { argument, number, expected: "2" }.into());
         };
         let from = normalize_axis("axis", first, shape.rank())?;
         let to = normalize_axis("axis", second, shape.rank())?;
         if from == to {
-            return Err(Error::RepeatedAxis { argument: "axes", axis: second });
+            return Err(ShapeError::RepeatedAxis { argument: "axes", axis: second }.into());
         }
         let forward = AxisMap::identity;
         let backward = |axis, size| AxisMap::Affine { axis, line: Line::reversal(size) };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::declaration::Argument;
-use crate::{DType, Error, Result, Width};
+use crate::{DType, DTypeError, Error, Result, Width};
 
 /// A number as people write it, before it is known of which type it is: `0`, `-1.5`, `nan`, `true`.
 ///
@@ -78,13 +78,13 @@ impl Scalar {
     /// number that a type of floats has, and with no imaginary part in a complex one. In a boolean it is 0 or 1.
     ///
     /// # Errors
-    /// [`Error::NoSuchElement`] if it is beyond the type, no integer where that has no others, or if numbers do not say
+    /// [`DTypeError::NoSuchElement`] if it is beyond the type, no integer where that has no others, or if numbers do not say
     /// what elements of the type are: texts and structures, of which there is a 0 alone, and `nf4`.
     pub fn element(self, dtype: DType, width: impl Into<Width>) -> Result<Vec<u8>> {
         let width = width.into();
         let bytes = self.bytes(dtype).ok_or_else(|| {
             let value = self.to_string();
-            Error::NoSuchElement { value, dtype }
+            Error::DType(DTypeError::NoSuchElement { value, dtype })
         })?;
         let Some(packing) = width.packing() else { return Ok(bytes) };
         let mut packed = vec![0; width.bytes(1)];

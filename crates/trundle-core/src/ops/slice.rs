@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use crate::error::check_sizes;
+use crate::shape::check_sizes;
 use crate::shape::normalize_axis;
-use crate::{AxisMap, Error, IndexMap, Line, Result, Shape};
+use crate::{AxisMap, IndexMap, Line, OpError, Result, Shape, ShapeError};
 
 /// Elements from a start, before a stop, at a step, along some axes: `out[i] = in[start + step · i]`.
 ///
@@ -49,7 +49,7 @@ impl Slice {
     /// negative one counts from the end.
     ///
     /// # Errors
-    /// [`Error::AxisOutOfRange`], [`Error::NumberOutOfRange`] for no parts, [`Error::SizesDiffer`] if the sizes do not add
+    /// [`ShapeError::AxisOutOfRange`], [`OpError::NumberOutOfRange`] for no parts, [`ShapeError::SizesDiffer`] if the sizes do not add
     /// up to that of the axis.
     pub fn parts(
         shape: &Shape,
@@ -59,7 +59,7 @@ impl Slice {
         let size = shape[normalize_axis("axis", axis, shape.rank())?];
         if sizes.len() == 0 {
             let (argument, expected) = ("the number of parts", "1 or more");
-            return Err(Error::NumberOutOfRange { argument, number: 0, expected });
+            return Err(OpError::NumberOutOfRange { argument, number: 0, expected }.into());
         }
         let signed = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         let (mut slices, mut end) = (Vec::with_capacity(sizes.len()), 0usize);
@@ -75,8 +75,8 @@ impl Slice {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] for lists of different lengths, [`Error::AxisOutOfRange`] or
-    /// [`Error::RepeatedAxis`] for `axes`, [`Error::NumberOutOfRange`] for a step of 0.
+    /// [`ShapeError::SizesDiffer`] for lists of different lengths, [`ShapeError::AxisOutOfRange`] or
+    /// [`ShapeError::RepeatedAxis`] for `axes`, [`OpError::NumberOutOfRange`] for a step of 0.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let sliced = self.starts.len();
         self.check_lists()?;
@@ -87,11 +87,13 @@ impl Slice {
             let step = self.steps.get(number).copied().unwrap_or(1);
             let front = normalize_axis("axis", axis, shape.rank())?;
             if std::mem::replace(&mut seen[front], true) {
-                return Err(Error::RepeatedAxis { argument: "axes", axis });
+                return Err(ShapeError::RepeatedAxis { argument: "axes", axis }.into());
             }
             if step == 0 {
                 let expected = "a number other than 0";
-                return Err(Error::NumberOutOfRange { argument: "step", number: 0, expected });
+                return Err(
+                    OpError::NumberOutOfRange { argument: "step", number: 0, expected }.into()
+                );
             }
             let (start, stop) = (self.starts[number], self.stops[number]);
             (lines[front], sizes[front]) = slice(start, stop, step, shape[front]);

@@ -5,9 +5,9 @@ use std::fmt;
 use super::Declaration;
 use super::indices::{IndexMode, Indices};
 use super::reverse_subsequences::Listed;
-use crate::error::check_sizes;
+use crate::shape::check_sizes;
 use crate::shape::normalize_axis;
-use crate::{AxisMap, Error, IndexMap, Line, Result, Shape, Table};
+use crate::{AxisMap, IndexMap, Line, OpError, Result, Shape, ShapeError, Table};
 
 /// The elements at indices of one axis: the axes of the indices come in its place. With batch axes, the first axes
 /// of tensor and indices are one, and each of their positions has indices of its own.
@@ -65,9 +65,9 @@ impl Take {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// [`Error::AxisOutOfRange`], [`Error::IndexOutOfRange`]; [`Error::SizesDiffer`] for batch axes of other sizes,
-    /// [`Error::NumberOutOfRange`] for more of them than there are before the axis, or than the indices have;
-    /// [`Error::TooLarge`].
+    /// [`ShapeError::AxisOutOfRange`], [`OpError::IndexOutOfRange`]; [`ShapeError::SizesDiffer`] for batch axes of other sizes,
+    /// [`OpError::NumberOutOfRange`] for more of them than there are before the axis, or than the indices have;
+    /// [`ShapeError::TooLarge`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
         let (batch_axes, own) = (self.batch_axes, self.indices.shape());
@@ -75,7 +75,9 @@ impl Take {
             let expected =
                 "as many as there are before the axis, and as the indices have, or fewer";
             let number = i64::try_from(batch_axes).unwrap_or(i64::MAX);
-            return Err(Error::NumberOutOfRange { argument: "batch axes", number, expected });
+            return Err(
+                OpError::NumberOutOfRange { argument: "batch axes", number, expected }.into()
+            );
         }
         for (size, other) in shape.iter().zip(own.iter()).take(batch_axes) {
             check_sizes(("a batch axis of the tensor", *size), ("that of the indices", *other))?;
@@ -92,7 +94,7 @@ impl Take {
         let mut axes: Vec<AxisMap> = (0..axis).map(AxisMap::identity).collect();
         axes.push(AxisMap::Indexed { indices, line: Line::IDENTITY });
         axes.extend((axis..axis + behind.len()).map(|at| AxisMap::identity(at + new)));
-        let out = Shape::new(sizes).map_err(|_| Error::TooLarge {
+        let out = Shape::new(sizes).map_err(|_| ShapeError::TooLarge {
             what: format!("shape {shape} with indices of shape {own} in the place of axis {axis}"),
         })?;
         Ok(IndexMap::new(out, shape.clone(), axes))
@@ -114,6 +116,7 @@ impl fmt::Display for Take {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
 
     fn shape(sizes: &[usize]) -> Shape {
         Shape::new(sizes).unwrap()
@@ -179,8 +182,8 @@ mod tests {
         let none = Take::new(0, Indices::list([])).index_map(&shape(&[0, 3])).unwrap();
         assert_eq!(none.out_shape().sizes(), [0, 3]);
         let refused = Take::new(0, Indices::list([0])).index_map(&shape(&[0, 3])).unwrap_err();
-        assert!(matches!(refused, Error::IndexOutOfRange { size: 0, .. }));
+        assert!(matches!(refused, Error::Op(OpError::IndexOutOfRange { size: 0, .. })));
         let huge = Take::new(0, indices(&[2, 3], &[0; 6])).index_map(&shape(&[1, 1 << 61]));
-        assert!(matches!(huge, Err(Error::TooLarge { .. })));
+        assert!(matches!(huge, Err(Error::Shape(ShapeError::TooLarge { .. }))));
     }
 }

@@ -5,9 +5,9 @@ use std::fmt;
 use super::Declaration;
 use super::indices::{IndexMode, Indices};
 use super::reverse_subsequences::Listed;
-use crate::error::check_sizes;
+use crate::shape::check_sizes;
 use crate::shape::normalize_axis;
-use crate::{AxisMap, Error, IndexMap, Line, Result, Shape, Table};
+use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError, Table};
 
 /// For each position an element of its row along an axis, at the index that stands there:
 /// `out[i, j, k] = in[i, indices[i, j, k], k]`. Along the other axes sizes of 1 stand for as many as there are.
@@ -55,8 +55,8 @@ impl TakeAlongAxis {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// [`Error::AxisOutOfRange`], [`Error::IndexOutOfRange`]; [`Error::SizesDiffer`] if the indices have not as many
-    /// axes as the tensor, [`Error::SizesDoNotBroadcast`] if along another axis neither has the size 1 nor both the
+    /// [`ShapeError::AxisOutOfRange`], [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange); [`ShapeError::SizesDiffer`] if the indices have not as many
+    /// axes as the tensor, [`ShapeError::SizesDoNotBroadcast`] if along another axis neither has the size 1 nor both the
     /// same.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
@@ -74,7 +74,9 @@ impl TakeAlongAxis {
                 (size, 1) => size,
                 _ => {
                     let sizes = own.iter().map(|size| size.cast_signed() as i64).collect();
-                    return Err(Error::SizesDoNotBroadcast { shape: shape.clone(), sizes });
+                    return Err(
+                        ShapeError::SizesDoNotBroadcast { shape: shape.clone(), sizes }.into()
+                    );
                 }
             });
         }

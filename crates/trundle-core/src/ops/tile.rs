@@ -1,7 +1,8 @@
 //! Tile of ONNX, as numpy's `tile` too says it.
 
-use crate::error::check_sizes;
-use crate::{AxisMap, Error, IndexMap, Result, Shape};
+use super::error::count_of;
+use crate::shape::check_sizes;
+use crate::{AxisMap, IndexMap, Result, Shape, ShapeError};
 
 /// The tensor repeated along its axes: `out[i] = in[i mod size]`.
 ///
@@ -29,11 +30,11 @@ impl Tile {
     /// repeats.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] if there is not one repeat for each axis,
-    /// [`Error::NumberOutOfRange`] for one below 0, [`Error::TooLarge`].
+    /// [`ShapeError::SizesDiffer`] if there is not one repeat for each axis,
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for one below 0, [`ShapeError::TooLarge`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let repeats = self.repeats_of(shape)?;
-        let too_large = || Error::TooLarge { what: format!("shape {shape} by {self}") };
+        let too_large = || ShapeError::TooLarge { what: format!("shape {shape} by {self}") };
         let sizes = shape.iter().zip(&repeats).map(|(size, repeat)| size.checked_mul(*repeat));
         let tiled = sizes.collect::<Option<Vec<_>>>().ok_or_else(too_large)?;
         let tiled = Shape::new(tiled)?;
@@ -52,13 +53,8 @@ impl Tile {
 
     fn repeats_of(&self, shape: &Shape) -> Result<Vec<usize>> {
         check_sizes(("repeats", self.repeats.len()), ("the axes of the tensor", shape.rank()))?;
-        let one = |number: &i64| {
-            let expected = "a number that is not negative";
-            let refusal =
-                || Error::NumberOutOfRange { argument: "repeat", number: *number, expected };
-            usize::try_from(*number).map_err(|_| refusal())
-        };
-        self.repeats.iter().map(one).collect()
+        let repeats = self.repeats.iter().map(|number| Ok(count_of("repeat", *number)?));
+        repeats.collect()
     }
 }
 

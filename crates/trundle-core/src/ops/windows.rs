@@ -1,8 +1,8 @@
 //! Windows along axes, as numpy's `sliding_window_view` says them.
 
-use crate::error::check_sizes;
+use crate::shape::check_sizes;
 use crate::shape::normalize_axis;
-use crate::{AxisMap, Error, IndexMap, Result, Shape};
+use crate::{AxisMap, IndexMap, OpError, Result, Shape, ShapeError};
 
 /// Every window of a size along some axes: along each of these is where the window begins, and a new axis at the end
 /// has its elements.
@@ -41,8 +41,8 @@ impl Windows {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// [`Error::AxisOutOfRange`], [`Error::RepeatedAxis`], [`Error::SizesDiffer`] if there is not one number for each
-    /// axis, [`Error::NumberOutOfRange`] for one below 1, [`Error::WindowTooLarge`], [`Error::TooLarge`].
+    /// [`ShapeError::AxisOutOfRange`], [`ShapeError::RepeatedAxis`], [`ShapeError::SizesDiffer`] if there is not one number for each
+    /// axis, [`OpError::NumberOutOfRange`] for one below 1, [`OpError::WindowTooLarge`], [`ShapeError::TooLarge`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axes = self.axes_of(shape)?;
         let [size, step, dilation] = [
@@ -50,7 +50,7 @@ impl Windows {
             positive("step", &self.step, axes.len())?,
             positive("dilation", &self.dilation, axes.len())?,
         ];
-        let too_large = || Error::TooLarge { what: format!("shape {shape} by {self}") };
+        let too_large = || ShapeError::TooLarge { what: format!("shape {shape} by {self}") };
         let rank = shape.rank() + axes.len();
         let mut sizes = shape.sizes().to_vec();
         let steps = |own: usize| {
@@ -64,7 +64,9 @@ impl Windows {
                 (size[at] - 1).checked_mul(dilation[at]).and_then(|far| far.checked_add(1));
             let extent = extent.ok_or_else(too_large)?;
             let Some(left) = shape[*axis].checked_sub(extent) else {
-                return Err(Error::WindowTooLarge { axis: *axis, extent, size: shape[*axis] });
+                return Err(
+                    OpError::WindowTooLarge { axis: *axis, extent, size: shape[*axis] }.into()
+                );
             };
             sizes[*axis] = left / step[at] + 1;
             // Of a step that is longer than the axis there is no second.
@@ -85,7 +87,7 @@ impl Windows {
         for axis in &self.axes {
             let own = normalize_axis("axes", *axis, shape.rank())?;
             if axes.contains(&own) {
-                return Err(Error::RepeatedAxis { argument: "axes", axis: *axis });
+                return Err(ShapeError::RepeatedAxis { argument: "axes", axis: *axis }.into());
             }
             axes.push(own);
         }
@@ -101,8 +103,8 @@ fn positive(argument: &'static str, numbers: &[i64], axes: usize) -> Result<Vec<
     check_sizes((argument, numbers.len()), ("the axes", axes))?;
     let one = |number: &i64| {
         let refusal =
-            || Error::NumberOutOfRange { argument, number: *number, expected: "1 or more" };
-        usize::try_from(*number).ok().filter(|one| *one > 0).ok_or_else(refusal)
+            OpError::NumberOutOfRange { argument, number: *number, expected: "1 or more" };
+        Ok(usize::try_from(*number).ok().filter(|one| *one > 0).ok_or(refusal)?)
     };
     numbers.iter().map(one).collect()
 }

@@ -35,7 +35,7 @@ impl Program {
     /// first tensor that the pass reads.
     ///
     /// # Errors
-    /// [`Error::NumberOutOfRange`](crate::Error::NumberOutOfRange) if the pass is of another program,
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the pass is of another program,
     /// which has more tensors.
     pub fn isolated(&self, pass: &Pass) -> Result<Isolated> {
         self.isolated_as(pass, false)

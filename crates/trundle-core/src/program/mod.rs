@@ -24,9 +24,9 @@ pub use passes::{Pass, Read};
 pub use restrict::{Bounds, Restricted};
 pub use tiles::Tiles;
 
-use crate::error::{check_shape, check_sizes};
 use crate::ops::Scalar;
-use crate::{Error, IndexMap, Layout, Op, Result, Shape, Width};
+use crate::shape::{check_shape, check_sizes};
+use crate::{DTypeError, IndexMap, Layout, Op, OpError, Result, Shape, ShapeError, Width};
 
 /// Tensors that are given, filled, moved and joined, and nothing else: each is made of earlier ones,
 /// and their shapes and widths fit, by construction.
@@ -141,7 +141,7 @@ impl Program {
     /// Adds the next input.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if its elements cannot be addressed.
+    /// [`ShapeError::TooLarge`] if its elements cannot be addressed.
     pub fn given(&mut self, shape: Shape, width: impl Into<Width>) -> Result<TensorId> {
         let id = self.push(shape, width.into(), Made::Given(self.inputs))?;
         self.inputs += 1;
@@ -151,7 +151,7 @@ impl Program {
     /// Adds a constant: a tensor of rank 0. `bytes` are a buffer of its element alone.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] if they are not as many as an element takes.
+    /// [`ShapeError::SizesDiffer`] if they are not as many as an element takes.
     pub fn fill(&mut self, width: impl Into<Width>, bytes: &[u8]) -> Result<TensorId> {
         let width = width.into();
         let needed = width.bytes(width.units());
@@ -167,9 +167,9 @@ impl Program {
     /// Adds a tensor's elements moved by a map from its shape.
     ///
     /// # Errors
-    /// [`Error::NumberOutOfRange`] if there is no such tensor, [`Error::ShapeMismatch`] if the map
-    /// reads another shape, [`Error::CoordinateOutOfBounds`] if one of its layers reads outside of
-    /// its source, [`Error::TooLarge`].
+    /// [`OpError::NumberOutOfRange`] if there is no such tensor, [`ShapeError::ShapeMismatch`] if the map
+    /// reads another shape, [`MoveError::CoordinateOutOfBounds`](crate::MoveError::CoordinateOutOfBounds) if one of its layers reads outside of
+    /// its source, [`ShapeError::TooLarge`].
     pub fn moved(&mut self, from: TensorId, map: IndexMap) -> Result<TensorId> {
         let source = self.checked(from)?;
         check_shape("the input of the map", &source.shape, map.in_shape())?;
@@ -225,38 +225,40 @@ impl Program {
     /// Adds tensors one after another along an axis. They agree in width and in every other size.
     ///
     /// # Errors
-    /// [`Error::NumberOutOfRange`] if there are no parts, or there is no such tensor,
-    /// [`Error::AxisOutOfRange`], [`Error::WidthsDiffer`], [`Error::ShapeMismatch`],
-    /// [`Error::TooLarge`].
+    /// [`OpError::NumberOutOfRange`] if there are no parts, or there is no such tensor,
+    /// [`ShapeError::AxisOutOfRange`], [`DTypeError::WidthsDiffer`], [`ShapeError::ShapeMismatch`],
+    /// [`ShapeError::TooLarge`].
     pub fn joined(&mut self, axis: usize, parts: &[TensorId]) -> Result<TensorId> {
         let Some(first) = parts.first() else {
-            return Err(Error::NumberOutOfRange {
+            return Err(OpError::NumberOutOfRange {
                 argument: "the number of parts",
                 number: 0,
                 expected: "1 or more",
-            });
+            }
+            .into());
         };
         let first = self.checked(*first)?;
         let (width, mut sizes) = (first.width, first.shape.to_vec());
         if axis >= sizes.len() {
-            return Err(Error::AxisOutOfRange {
+            return Err(ShapeError::AxisOutOfRange {
                 argument: "axis",
                 axis: i64::try_from(axis).unwrap_or(i64::MAX),
                 rank: sizes.len(),
                 negative_allowed: false,
-            });
+            }
+            .into());
         }
         let (mut end, mut ends) = (0usize, Vec::with_capacity(parts.len()));
         for part in parts {
             let Definition { shape, width: got, .. } = self.checked(*part)?;
             if *got != width {
-                return Err(Error::WidthsDiffer { expected: width, got: *got });
+                return Err(DTypeError::WidthsDiffer { expected: width, got: *got }.into());
             }
             sizes[axis] = if shape.rank() == sizes.len() { shape[axis] } else { first.shape[axis] };
             if sizes != shape.sizes() {
                 check_shape("a part", &Shape::new(sizes.clone())?, shape)?;
             }
-            end = end.checked_add(sizes[axis]).ok_or_else(|| Error::TooLarge {
+            end = end.checked_add(sizes[axis]).ok_or_else(|| ShapeError::TooLarge {
                 what: format!("the sum of the sizes of {} parts", parts.len()),
             })?;
             ends.push(end);
@@ -289,7 +291,7 @@ impl Program {
     /// Adds a tensor with so many elements before and behind it along each axis: those of `fill`, a tensor of rank 0.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] if there is not a pair for each axis, and as [`Program::joined`].
+    /// [`ShapeError::SizesDiffer`] if there is not a pair for each axis, and as [`Program::joined`].
     pub fn padded(
         &mut self,
         from: TensorId,
@@ -317,7 +319,7 @@ impl Program {
     /// Names a tensor as the next output. One tensor may be several.
     ///
     /// # Errors
-    /// [`Error::NumberOutOfRange`] if there is no such tensor.
+    /// [`OpError::NumberOutOfRange`] if there is no such tensor.
     pub fn output(&mut self, id: TensorId) -> Result<()> {
         self.checked(id)?;
         self.outputs.push(id);
@@ -327,7 +329,7 @@ impl Program {
     /// The same tensors, with this one as the only output.
     ///
     /// # Errors
-    /// [`Error::NumberOutOfRange`] if there is no such tensor.
+    /// [`OpError::NumberOutOfRange`] if there is no such tensor.
     pub fn with_output(mut self, id: TensorId) -> Result<Program> {
         self.outputs.clear();
         self.output(id)?;
@@ -363,8 +365,8 @@ impl Program {
     }
 
     /// A tensor, if there is one of this index.
-    fn checked(&self, id: TensorId) -> Result<&Definition> {
-        self.tensors.get(id.0).ok_or(Error::NumberOutOfRange {
+    fn checked(&self, id: TensorId) -> Result<&Definition, OpError> {
+        self.tensors.get(id.0).ok_or(OpError::NumberOutOfRange {
             argument: "the index of a tensor",
             number: i64::try_from(id.0).unwrap_or(i64::MAX),
             expected: "that of an earlier one",

@@ -36,9 +36,9 @@ impl Program {
     /// index in an input counted from where what is read of that begins.
     ///
     /// # Errors
-    /// [`Error::NumberOutOfRange`](crate::Error::NumberOutOfRange) if there is no such tensor,
-    /// [`Error::SizesDiffer`](crate::Error::SizesDiffer) if there is not one range for each axis,
-    /// [`Error::RangeOutOfBounds`](crate::Error::RangeOutOfBounds) if one runs backwards or reaches
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if there is no such tensor,
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one range for each axis,
+    /// [`ShapeError::RangeOutOfBounds`](crate::ShapeError::RangeOutOfBounds) if one runs backwards or reaches
     /// outside the tensor.
     pub fn restrict(
         &self,

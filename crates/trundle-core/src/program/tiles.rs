@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{Error, IndexMap, Layout, Move, Regions, Result, Width};
+use crate::{Error, IndexMap, Layout, Move, MoveError, Regions, Result, Width};
 
 /// The moves of a map from a row-major tensor to a row-major tensor, each of few blocks. They are
 /// made one after another, so that there is never more of them than of a tile.
@@ -23,7 +23,7 @@ impl Tiles {
     /// The moves of `map` between elements of `width`, each of at most `most` blocks.
     ///
     /// # Errors
-    /// [`Error::TooLarge`](crate::Error::TooLarge) if either tensor cannot be addressed.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if either tensor cannot be addressed.
     pub fn new(map: &IndexMap, width: impl Into<Width>, most: usize) -> Result<Tiles> {
         let width = width.into();
         // A reshape at either end is only another count of the same elements.
@@ -84,7 +84,7 @@ fn halves(map: &IndexMap, at: &Layout) -> Result<[(IndexMap, Layout); 2]> {
     // The outermost axis that can be cut: what is left of a box stays in as few rows as can be.
     let Some(axis) = sizes.iter().position(|size| *size > 1) else {
         let (from, to) = (map.in_shape().clone(), map.out_shape().clone());
-        return Err(Error::NotOnePass { from, to });
+        return Err(MoveError::NotOnePass { from, to }.into());
     };
     let middle = sizes[axis] / 2;
     let half = |range: Range<usize>| {
@@ -94,7 +94,7 @@ fn halves(map: &IndexMap, at: &Layout) -> Result<[(IndexMap, Layout); 2]> {
         bounds[axis] = range;
         let part = map.restrict(&bounds)?;
         let layout = Layout::strided(part.out_shape(), at.offset_of(&start), at.strides_bytes())?;
-        Ok((part, layout))
+        Ok::<_, Error>((part, layout))
     };
     Ok([half(middle..sizes[axis])?, half(0..middle)?])
 }

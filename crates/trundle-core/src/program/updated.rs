@@ -2,10 +2,10 @@
 
 use super::updated_axes::UpdatedAxes;
 use super::{Program, TensorId};
-use crate::error::check_shape;
 use crate::index_map::AxisMap;
+use crate::shape::check_shape;
 use crate::shape::row_major_strides;
-use crate::{Error, IndexMap, Layout, Line, Move, Result, Shape, Table, Width};
+use crate::{DTypeError, IndexMap, Layout, Line, Move, Result, Shape, ShapeError, Table, Width};
 
 impl Program {
     /// Adds a tensor that is `base`, but has the elements of `updates` where `places` leads: for each index of
@@ -17,8 +17,8 @@ impl Program {
     /// which `places` leads elsewhere, one after another where each does so by itself.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] if the map is not from the shape of `updates` to that of `base`,
-    /// [`Error::WidthsDiffer`], [`Error::TooLarge`].
+    /// [`ShapeError::ShapeMismatch`] if the map is not from the shape of `updates` to that of `base`,
+    /// [`DTypeError::WidthsDiffer`], [`ShapeError::TooLarge`].
     pub fn updated(
         &mut self,
         base: TensorId,
@@ -31,7 +31,7 @@ impl Program {
             check_shape("updates", places.out_shape(), &part.shape)?;
         }
         if whole.width != part.width {
-            return Err(Error::WidthsDiffer { expected: whole.width, got: part.width });
+            return Err(DTypeError::WidthsDiffer { expected: whole.width, got: part.width }.into());
         }
         // Elements without bytes are all the same.
         if places.out_shape().elements() == 0 || whole.width == Width::Bytes(0) {
@@ -155,7 +155,7 @@ fn replaced(
 /// The numbers below `size`.
 fn counted(size: usize) -> Result<Vec<usize>> {
     let mut table = Vec::new();
-    let too_large = |_| Error::TooLarge { what: format!("a table of {size} elements") };
+    let too_large = |_| ShapeError::TooLarge { what: format!("a table of {size} elements") };
     table.try_reserve_exact(size).map_err(too_large)?;
     table.extend(0..size);
     Ok(table)

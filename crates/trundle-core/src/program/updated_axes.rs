@@ -22,7 +22,7 @@ impl UpdatedAxes {
     /// What `places` does.
     ///
     /// # Errors
-    /// [`Error::TooLarge`](crate::Error::TooLarge).
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
     pub(super) fn of(places: &IndexMap) -> Result<UpdatedAxes> {
         let axes = match places.layers() {
             [layer] => layer.axes().filter(|axes| !axes.iter().any(AxisMap::is_ragged)),

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use proptest::prelude::*;
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Tile, Transpose};
-use trundle_core::{Error, IndexMap, Layout, Move, Op, Regions, Shape};
+use trundle_core::{Error, IndexMap, Layout, LayoutError, Move, MoveError, Op, Regions, Shape};
 use trundle_testing::cases::layouts;
 use trundle_testing::choices::Choices;
 use trundle_testing::{MOST_BOXES, holds, indices};
@@ -139,7 +139,10 @@ fn regions_are_moved_from_the_tensor_that_they_are_at_and_to_their_own_target() 
     // A target whose elements share bytes is none.
     let folded = Layout::strided(&shape(&[4]), 0, &[0]).unwrap();
     let refused = Move::of_regions(&Regions::of(&folded), 1, &small);
-    assert!(matches!(refused, Err(Error::OverlappingLayout { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Error::Layout(LayoutError::OverlappingLayout { .. }))),
+        "{refused:?}"
+    );
     // Nor are elements of one byte those of two.
     assert!(Move::of_regions(&Regions::of(&small), 2, &small).is_err());
     assert!(Move::of_regions(&Regions::of(&layout(&[0])), 1, &layout(&[0])).is_ok());
@@ -155,7 +158,7 @@ fn a_map_of_a_source_that_is_not_there_is_no_move() {
     assert!(Move::new(&part(0..64), 1, &layout(&[64]), &layout(&[64]), MOST_BOXES).is_ok());
     let through = Regions::of(&layout(&[64])).through(&part(0..63), 9).unwrap();
     let refused = Move::of_regions(&through, 1, &layout(&[63])).unwrap_err();
-    assert_eq!(refused, Error::CoordinateOutOfBounds { range: 0..64, size: 63 });
+    assert_eq!(refused, Error::Move(MoveError::CoordinateOutOfBounds { range: 0..64, size: 63 }));
     // Rows whose lengths lead further than the part.
     let reverse = ReverseSubsequences::new(1, [2, 5]).index_map(&shape(&[2, 6])).unwrap();
     let window = reverse.restrict(&[0..2, 0..2]).unwrap();

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use proptest::prelude::any;
 use proptest::{prop_assert, prop_assert_eq};
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
-use trundle_core::{Error, IndexMap, Layout, Move, Op, Shape};
+use trundle_core::{Error, IndexMap, Layout, Move, MoveError, Op, Shape, ShapeError};
 use trundle_testing::cases::layouts;
 use trundle_testing::choices::Choices;
 use trundle_testing::{MOST_BOXES, Outcome, composed, holds, indices, one_pass};
@@ -105,7 +105,10 @@ fn a_reshape_keeps_the_row_major_order() {
 #[test]
 fn shapes_of_other_numbers_of_elements_are_refused() {
     let refused = IndexMap::reshape(&shape(&[2, 6]), &shape(&[3, 5])).unwrap_err();
-    assert_eq!(refused, Error::ElementsDiffer { from: shape(&[2, 6]), to: shape(&[3, 5]) });
+    assert_eq!(
+        refused,
+        Error::Shape(ShapeError::ElementsDiffer { from: shape(&[2, 6]), to: shape(&[3, 5]) })
+    );
     assert_eq!(refused.to_string(), "shape [2, 6] has 12 elements, and shape [3, 5] has 15");
 }
 
@@ -169,7 +172,7 @@ fn between_any_layouts_a_map_is_a_move_or_refused() {
                 done.set(done.get() + 1);
                 moves_the_pairs(&map, &src, &dst, &work)
             }
-            Err(Error::NotOnePass { .. }) => {
+            Err(Error::Move(MoveError::NotOnePass { .. })) => {
                 refused.set(refused.get() + 1);
                 Ok(())
             }

@@ -1,7 +1,7 @@
 //! The examples of the specifications of scatters, and what these refuse.
 
 use trundle_core::ops::{Indices, Operand, PutAlongAxis, ScatterNd, Slice, SliceScatter};
-use trundle_core::{Error, Op, Program, Shape};
+use trundle_core::{Error, Op, OpError, Program, Shape};
 
 fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
@@ -150,7 +150,7 @@ fn they_are_no_maps_and_print_as_calls() {
     for (op, text) in ops {
         assert_eq!(op.to_string(), text);
         assert!(!op.is_map() && op.operands().len() == 2);
-        assert!(matches!(op.index_map(&shape(&[3])), Err(Error::NoIndexMap { .. })));
+        assert!(matches!(op.index_map(&shape(&[3])), Err(Error::Op(OpError::NoIndexMap { .. }))));
         let mut program = Program::new();
         let given = program.given(shape(&[3, 6]), 1).unwrap();
         let one = program.made_by(&op, &[given], |_| Ok(Vec::new())).unwrap_err().to_string();

@@ -2,7 +2,10 @@
 //! leave open.
 
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose};
-use trundle_core::{DType, Error, IndexMap, Layout, Move, Op, Shape, TensorView};
+use trundle_core::{
+    DType, DTypeError, Error, IndexMap, Layout, LayoutError, Move, Op, Shape, ShapeError,
+    TensorView,
+};
 use trundle_testing::{MOST_BOXES, Naive, PlainOp, indices};
 
 fn shape(sizes: &[usize]) -> Shape {
@@ -127,7 +130,10 @@ mod everywhere {
             "shape [4294967296, 4294967296] is too large to be addressed"
         );
         let large = shape(&[1 << 62]);
-        assert!(matches!(Layout::row_major(&large, 2), Err(Error::TooLarge { .. })));
+        assert!(matches!(
+            Layout::row_major(&large, 2),
+            Err(Error::Shape(ShapeError::TooLarge { .. }))
+        ));
     }
 
     #[test]
@@ -165,11 +171,11 @@ mod everywhere {
             |src, dst| Move::new(&IndexMap::identity(&of), 4, src, dst, MOST_BOXES).unwrap_err();
         assert!(matches!(
             refused(&before, &packed),
-            Error::OutOfBounds { argument: "data", first: -4, end: 8, .. }
+            Error::Layout(LayoutError::OutOfBounds { argument: "data", first: -4, end: 8, .. })
         ));
         assert!(matches!(
             refused(&packed, &before),
-            Error::OutOfBounds { argument: "out", first: -4, end: 8, .. }
+            Error::Layout(LayoutError::OutOfBounds { argument: "out", first: -4, end: 8, .. })
         ));
     }
 }
@@ -481,7 +487,7 @@ mod reverse_subsequences {
         for dtype in [DType::I32, DType::I64, DType::F32, DType::U16, DType::U8, DType::Boolean] {
             let lengths = TensorView::row_major(&[0; 16], dtype, &shape(&[2, 1])).unwrap();
             let refused = ReverseSubsequences::from_view(1, &lengths).unwrap_err();
-            let got_is_told = matches!(refused, Error::DTypeMismatch { got, .. } if got == dtype);
+            let got_is_told = matches!(refused, Error::DType(DTypeError::DTypeMismatch { got, .. }) if got == dtype);
             assert!(got_is_told, "{refused}");
         }
     }

@@ -49,8 +49,8 @@ impl FilledPlan {
     /// Moves the rows of `src` to `dst`, and the element at the start of `fill` to all places around them.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`](trundle_core::Error::OutOfBounds) if a slice is shorter than what is planned,
-    /// [`Error::WidthMismatch`](trundle_core::Error::WidthMismatch) if the plan would tear elements apart; nothing has
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a slice is shorter than what is planned,
+    /// [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would tear elements apart; nothing has
     /// been written then.
     pub fn run_slice_into<T: Copy>(&self, src: &[T], fill: &[T], dst: &mut [T]) -> Result<()> {
         self.run_slice_while(src, fill, dst, &|| true)
@@ -81,7 +81,7 @@ impl FilledPlan {
     /// neither.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`](trundle_core::Error::OutOfBounds), and [`Error::Stopped`](trundle_core::Error::Stopped).
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds), and [`Error::Stopped`](trundle_core::Error::Stopped).
     unsafe fn run_raw(
         &self,
         src: *const [u8],

@@ -7,8 +7,8 @@ use trundle_core::{
 };
 use trundle_kernels::simd::{LINE, prefetch};
 
-use super::Limits;
 use super::grid::{Parts, orbit_of, parts_of};
+use super::limits::Limits;
 use crate::text::plural;
 use crate::tiles::TilePlan;
 use crate::{Machine, Planner};

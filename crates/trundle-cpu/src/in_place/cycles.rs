@@ -5,8 +5,8 @@
 
 use trundle_kernels::simd::LINE;
 
-use super::Limits;
 use super::cells::{Cells, Cycles, Index, MOST_AXES};
+use super::limits::Limits;
 use super::memory::{Memory, Scratch};
 use crate::threads::for_each_task;
 

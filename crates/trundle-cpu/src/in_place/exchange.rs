@@ -8,7 +8,7 @@ use std::fmt;
 use trundle_core::{Along, InPlace, LengthTable};
 use trundle_kernels::{AffineLoop, Call, ExchangeTile, Kernel, Roles};
 
-use super::Limits;
+use super::limits::Limits;
 use super::memory::Memory;
 use crate::Planner;
 use crate::text::plural;

@@ -11,6 +11,7 @@ mod cells;
 mod cycles;
 mod exchange;
 mod grid;
+mod limits;
 mod memory;
 mod pass;
 mod rectangular;
@@ -21,7 +22,6 @@ mod square;
 use std::fmt;
 
 use trundle_core::{InPlace, Move, Result, check_buffer};
-use trundle_kernels::simd::LINE;
 
 use crate::Planner;
 use crate::slices::check_whole;
@@ -29,6 +29,7 @@ use crate::text::plural;
 use crate::threads::threads_for;
 use cells::Cells;
 use grid::CellSize;
+use limits::Limits;
 use memory::Memory;
 use pass::Pass;
 use slabs::Slabs;
@@ -42,15 +43,6 @@ pub struct InPlacePlan {
     threads: usize,
     /// One after another; none where every element stays where it is.
     passes: Vec<Pass>,
-}
-
-/// What a run may take.
-#[derive(Clone, Copy, Debug)]
-struct Limits {
-    threads: usize,
-    /// The bytes beside the tensor.
-    scratch: usize,
-    cells: CellSize,
 }
 
 /// Rolls along several axes, where rows are too short to move each once: of larger cells, or one axis after another.
@@ -70,18 +62,6 @@ fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Vec<Pass
 
 /// Rows of cells in long cycles are worth it to move once from so many bytes on (measured; docs/kernels.md).
 const LEAST_ROW_BYTES: usize = 4 << 10;
-
-impl Limits {
-    /// The bytes of a cell, at most: a thread may have two of them, which begin at lines.
-    fn cell_bytes(&self) -> usize {
-        (self.scratch / self.threads / 2).saturating_sub(LINE)
-    }
-
-    /// The bytes that each thread may have beside the tensor.
-    fn slab(&self) -> usize {
-        self.scratch / self.threads
-    }
-}
 
 impl Planner {
     /// How a move is carried out where its source and its destination are the same buffer, with at most so many bytes
@@ -153,8 +133,8 @@ impl InPlacePlan {
     /// Moves the elements of a slice, for a plan that moves whole elements of T.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`](trundle_core::Error::OutOfBounds) if the slice is shorter than what is planned,
-    /// [`Error::WidthMismatch`](trundle_core::Error::WidthMismatch) if the plan would tear elements apart; nothing has been
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the slice is shorter than what is planned,
+    /// [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would tear elements apart; nothing has been
     /// written then.
     pub fn run_slice<T: Copy>(&self, elements: &mut [T]) -> Result<()> {
         self.check::<T>(elements.len())?;

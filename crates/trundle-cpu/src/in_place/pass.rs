@@ -4,9 +4,9 @@ use std::fmt;
 
 use trundle_core::InPlace;
 
-use super::Limits;
 use super::cells::Cells;
 use super::exchange::Exchange;
+use super::limits::Limits;
 use super::memory::Memory;
 use super::rectangular::{Peeled, Runs};
 use super::rotation::Rotation;

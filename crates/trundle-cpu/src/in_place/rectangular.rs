@@ -11,7 +11,7 @@ use trundle_core::ops::Transpose;
 use trundle_core::{IndexMap, Layout, Move, Op, Shape, Source};
 use trundle_kernels::simd::{LINE, prefetch};
 
-use super::Limits;
+use super::limits::Limits;
 use super::memory::{Around, Memory};
 use super::pass::Pass;
 use super::slabs::Slabs;

@@ -15,7 +15,7 @@ use std::ptr;
 use trundle_core::{Along, InPlace, InPlaceAxis};
 use trundle_kernels::{Call, FloorOrder, FloorTile, Kernel, MOST_TOGETHER_BYTES, Roles, simd};
 
-use super::Limits;
+use super::limits::Limits;
 use super::memory::{Around, Memory};
 use crate::Planner;
 use crate::text::plural;

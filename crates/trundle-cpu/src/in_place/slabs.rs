@@ -4,7 +4,7 @@ use std::fmt;
 
 use trundle_core::Move;
 
-use super::Limits;
+use super::limits::Limits;
 use super::memory::{Around, Memory, Scratch};
 use crate::cancellation::Cancellation;
 use crate::text::plural;

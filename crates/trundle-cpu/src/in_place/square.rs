@@ -10,7 +10,7 @@ use trundle_core::{Along, InPlace};
 use trundle_kernels::simd::LINE;
 use trundle_kernels::{Call, Kernel, Roles, SquareTile, square_scratch_bytes};
 
-use super::Limits;
+use super::limits::Limits;
 use super::memory::{Around, Memory};
 use crate::Planner;
 use crate::text::plural;

@@ -89,7 +89,7 @@ impl Tuned {
 /// ends it by a no: the answer is then none.
 ///
 /// # Errors
-/// [`TooLarge`](trundle_core::Error::TooLarge) if there is no memory for two buffers of 64 MiB.
+/// [`TooLarge`](trundle_core::ShapeError::TooLarge) if there is no memory for two buffers of 64 MiB.
 pub fn tune(go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Option<Tuned>> {
     tune_with(1, go_on)
 }

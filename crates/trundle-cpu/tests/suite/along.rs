@@ -1,7 +1,7 @@
 //! Elements at indices that a call lends, against the maps of the operators.
 
 use trundle_core::ops::{IndexMode, Indices, Take, TakeAlongAxis};
-use trundle_core::{Error, IndexMap, Shape};
+use trundle_core::{Error, IndexMap, OpError, Shape, ShapeError};
 use trundle_cpu::Along;
 use trundle_testing::choices::Choices;
 
@@ -96,7 +96,7 @@ fn what_does_not_fit_is_refused() {
     let mut out = [7; 4];
     assert_eq!(
         along.take(&[0; 6], &[0, 3], &mut out, 1),
-        Err(Error::IndexOutOfRange { index: 3, position: vec![1], size: 3 })
+        Err(Error::Op(OpError::IndexOutOfRange { index: 3, position: vec![1], size: 3 }))
     );
     let mut base = [7; 6];
     for wrong in [-4, 3, i64::MIN, i64::MAX] {
@@ -110,10 +110,13 @@ fn what_does_not_fit_is_refused() {
     let none = Along { size: 0, ..along };
     assert!(matches!(
         none.take(&[], &[0, 0], &mut out, 1),
-        Err(Error::IndexOutOfRange { size: 0, .. })
+        Err(Error::Op(OpError::IndexOutOfRange { size: 0, .. }))
     ));
     let huge = Along { outer: usize::MAX, ..along };
-    assert!(matches!(huge.take(&[], &[0, 0], &mut out, 1), Err(Error::TooLarge { .. })));
+    assert!(matches!(
+        huge.take(&[], &[0, 0], &mut out, 1),
+        Err(Error::Shape(ShapeError::TooLarge { .. }))
+    ));
 }
 
 /// Indices are checked many at once and on all threads: the first that is refused is named, wherever it stands, and
@@ -136,7 +139,8 @@ fn one_index_among_many_is_refused() {
                 }
                 indices[at] = index;
                 let mut out = base.clone();
-                let refused = Err(Error::IndexOutOfRange { index, position: vec![at], size });
+                let refused =
+                    Err(Error::Op(OpError::IndexOutOfRange { index, position: vec![at], size }));
                 assert_eq!(along.put_along(&mut out, &indices, &updates, threads), refused);
                 assert!(out == base, "{along:?} {at}");
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use trundle_core::program::{Made, Read};
-use trundle_core::{Backend, Error, Layout, Move, Program, Shape};
+use trundle_core::{Backend, DTypeError, Error, Layout, LayoutError, Move, Program, Shape};
 use trundle_cpu::{CATALOGUE, Cpu, FilledPlan, Machine, Planner, Simd};
 use trundle_testing::choices::Choices;
 use trundle_testing::{Flush, Guarded, noise};
@@ -152,8 +152,12 @@ fn buffers_that_are_too_short_are_refused() {
         plan.run_slice_into(&src, &[], &mut dst),
         plan.run_slice_into(&src, &fill, &mut dst[1..]),
     ];
-    assert!(refused.iter().all(|result| matches!(result, Err(Error::OutOfBounds { .. }))));
+    assert!(
+        refused
+            .iter()
+            .all(|result| matches!(result, Err(Error::Layout(LayoutError::OutOfBounds { .. }))))
+    );
     let torn = plan.run_slice_into(&[7u64; 750], &[9], &mut [1; 800]);
-    assert!(matches!(torn, Err(Error::WidthMismatch { .. })), "{torn:?}");
+    assert!(matches!(torn, Err(Error::DType(DTypeError::WidthMismatch { .. }))), "{torn:?}");
     assert_eq!(dst, [1; 1600]);
 }

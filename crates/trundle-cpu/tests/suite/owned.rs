@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
-use trundle_core::{Backend, Error, IndexMap, Layout, Move, Op, Result, Shape};
+use trundle_core::{
+    Backend, Error, IndexMap, Layout, Move, MoveError, Op, Result, Shape, ShapeError,
+};
 use trundle_cpu::{Cpu, Plan};
 use trundle_testing::MOST_BOXES;
 
@@ -112,12 +114,15 @@ fn what_would_lose_values_is_refused_and_they_stay() {
     let words = |count: usize| (0..count).map(|i| i.to_string()).collect::<Vec<_>>();
     for (plan, count) in [(&sharing, 4), (&twice, 3), (&gaps, 6)] {
         let mut values = words(count);
-        assert_eq!(run(plan, &mut values), Err(Error::NotABijection));
+        assert_eq!(run(plan, &mut values), Err(Error::Move(MoveError::NotABijection)));
         assert_eq!(values, words(count));
     }
     for count in [5, 7] {
         let mut values = words(count);
-        assert!(matches!(run(&right, &mut values), Err(Error::SizesDiffer { .. })));
+        assert!(matches!(
+            run(&right, &mut values),
+            Err(Error::Shape(ShapeError::SizesDiffer { .. }))
+        ));
         assert_eq!(values, words(count));
     }
     assert_eq!(run(&right, &mut words(6)), Ok(()));
@@ -134,12 +139,12 @@ fn a_source_that_is_read_twice_is_seen_though_all_sizes_agree() {
     let work = Move::new(&IndexMap::identity(&shape), width, &src, &dst, MOST_BOXES).unwrap();
     let plan = [Cpu::new(Some(1)).plan(&work)];
     let mut five: Vec<String> = (0..5).map(|i| i.to_string()).collect();
-    assert_eq!(run(&plan, &mut five), Err(Error::NotABijection));
+    assert_eq!(run(&plan, &mut five), Err(Error::Move(MoveError::NotABijection)));
     let interleaved = Layout::strided(&shape, 0, &[5 * step, 0]).unwrap();
     let work =
         Move::new(&IndexMap::identity(&shape), width, &interleaved, &dst, MOST_BOXES).unwrap();
     let plan = [Cpu::new(Some(1)).plan(&work)];
     let mut six: Vec<String> = (0..6).map(|i| i.to_string()).collect();
-    assert_eq!(run(&plan, &mut six), Err(Error::NotABijection));
+    assert_eq!(run(&plan, &mut six), Err(Error::Move(MoveError::NotABijection)));
     assert_eq!(six.len(), 6);
 }

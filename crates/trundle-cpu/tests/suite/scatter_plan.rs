@@ -1,7 +1,7 @@
 //! Elements put at places that are decided once, against the maps that say the places.
 
 use trundle_core::ops::{Flip, GatherElements, GatherNd, Indices, Slice, Take};
-use trundle_core::{Error, IndexMap, Layout, Op, Shape};
+use trundle_core::{Error, IndexMap, Layout, LayoutError, Op, Shape};
 use trundle_cpu::ScatterPlan;
 use trundle_testing::cases::{buffer_bytes, layouts, shapes, widths};
 use trundle_testing::choices::Choices;
@@ -138,13 +138,19 @@ fn what_does_not_fit_is_refused() {
     let before = Layout::strided(&of, 0, &[-6, 2]).unwrap();
     for (updates, out) in [(&before, &row_major), (&row_major, &before)] {
         let refused = ScatterPlan::new(&map, 2, updates, out);
-        assert!(matches!(refused, Err(Error::OutOfBounds { first: -6, .. })), "{refused:?}");
+        assert!(
+            matches!(refused, Err(Error::Layout(LayoutError::OutOfBounds { first: -6, .. }))),
+            "{refused:?}"
+        );
     }
     let plan = ScatterPlan::new(&map, 2, &folded, &row_major).unwrap();
     let mut out = [7; 12];
     for (updates, bytes) in [(7, 12), (8, 11), (0, 0)] {
         let refused = plan.put(&[1; 12][..updates], &mut out[..bytes]);
-        assert!(matches!(refused, Err(Error::OutOfBounds { first: 0, .. })), "{refused:?}");
+        assert!(
+            matches!(refused, Err(Error::Layout(LayoutError::OutOfBounds { first: 0, .. }))),
+            "{refused:?}"
+        );
     }
     assert_eq!(out, [7; 12]);
     plan.put(&[1, 2, 3, 4, 5, 6, 7, 8], &mut out).unwrap();

@@ -4,7 +4,10 @@ use std::mem::MaybeUninit;
 use std::num::NonZeroU8;
 
 use trundle_core::ops::{Flip, Transpose};
-use trundle_core::{Backend, DType, Error, IndexMap, Layout, Move, Op, Result, Shape, Width};
+use trundle_core::{
+    Backend, DType, DTypeError, Error, IndexMap, Layout, LayoutError, Move, Op, Result, Shape,
+    ShapeError, Width,
+};
 use trundle_cpu::{Cpu, Machine, Plan, Planner, Simd};
 use trundle_testing::MOST_BOXES;
 
@@ -25,7 +28,7 @@ fn slices_that_would_be_torn_are_refused() {
     let reversal = Op::from(Flip::new(&[0])).index_map(&Shape::new([8]).unwrap()).unwrap();
     let work = Move::new(&reversal, 2, &packed(8, 2), &packed(8, 2), MOST_BOXES).unwrap();
     let pairs = Cpu::new(Some(1)).plan(&work);
-    let torn = Error::WidthMismatch { moved: 2, got: 4 };
+    let torn = Error::DType(DTypeError::WidthMismatch { moved: 2, got: 4 });
     assert_eq!(pairs.run_slice(&[true; 16]).unwrap(), [true; 16]);
     assert_eq!(pairs.run_slice(&['a'; 4]).unwrap_err(), torn);
     assert_eq!(pairs.run_slice_into(&['a'; 4], &mut ['b'; 4]).unwrap_err(), torn);
@@ -41,15 +44,17 @@ fn slices_that_are_too_short_or_would_have_gaps_are_refused() {
     let gaps = copy(4, 1, &packed(4, 1), &gaps);
     assert!(matches!(
         gaps.run_slice(&[1u8; 4]),
-        Err(Error::SizesDiffer { left_size: 7, right_size: 4, .. })
+        Err(Error::Shape(ShapeError::SizesDiffer { left_size: 7, right_size: 4, .. }))
     ));
     let mut memory = [MaybeUninit::new(9u8); 8];
     assert!(matches!(
         gaps.run_slice_uninit(&[1; 4], &mut memory),
-        Err(Error::SizesDiffer { left_size: 7, right_size: 4, .. })
+        Err(Error::Shape(ShapeError::SizesDiffer { left_size: 7, right_size: 4, .. }))
     ));
     let copy = copy(4, 1, &packed(4, 1), &packed(4, 1));
-    let short = |argument| Error::OutOfBounds { argument, first: 0, end: 4, buffer: 3 };
+    let short = |argument| {
+        Error::Layout(LayoutError::OutOfBounds { argument, first: 0, end: 4, buffer: 3 })
+    };
     let mut dst = [7u8; 4];
     assert_eq!(copy.run_slice_into(&[1; 3], &mut dst).unwrap_err(), short("data"));
     assert_eq!(copy.run_slice_into(&[1; 4], &mut dst[..3]).unwrap_err(), short("out"));
@@ -72,7 +77,7 @@ fn only_bytes_hold_elements_that_share_them() {
     let plan =
         Cpu::new(Some(1)).plan(&Move::new(&map, nibbles, &layout, &layout, MOST_BOXES).unwrap());
     let (src, refused) = ([0x21u8, 0x43], |result: Result<()>| {
-        assert!(matches!(result, Err(Error::WidthMismatch { .. })));
+        assert!(matches!(result, Err(Error::DType(DTypeError::WidthMismatch { .. }))));
     });
     refused(plan.run_buffer_into(&src, &mut [MaybeUninit::new(0u8); 2]));
     refused(plan.run_buffer_into(&[true; 2], &mut [true; 2]));
@@ -96,7 +101,7 @@ fn values_that_are_more_than_their_bytes_stay_whole() {
     let bytes = copy(100, 1, &packed(100, 1), &packed(100, 1));
     assert_eq!(
         bytes.run_slice(&[(); 100]).unwrap_err(),
-        Error::WidthMismatch { moved: 100, got: 0 }
+        Error::DType(DTypeError::WidthMismatch { moved: 100, got: 0 })
     );
 }
 

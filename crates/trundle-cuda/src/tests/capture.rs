@@ -1,7 +1,7 @@
 //! Streams that are captured into a graph.
 
 use cudarc::driver::{result, sys};
-use trundle_core::{Backend, Error};
+use trundle_core::{Backend, Error, ShapeError};
 use trundle_testing::noise;
 
 use super::devices::{CAPTURED, FIRST, MEMORY, OnStream, WITHOUT_POOLS, device, emulated};
@@ -96,7 +96,7 @@ fn memory_that_is_dropped_meanwhile_is_given_back_later() {
     let [large, other] = [MEMORY / 4 * 3, 1].map(|bytes| on.gpu.buffer(bytes).unwrap());
     let graph = captured(&on, || drop(large));
     let too_large = on.gpu.buffer(MEMORY / 4 * 3);
-    assert!(matches!(too_large, Err(Error::TooLarge { .. })), "{too_large:?}");
+    assert!(matches!(too_large, Err(Error::Shape(ShapeError::TooLarge { .. }))), "{too_large:?}");
     drop(other);
     on.gpu.buffer(MEMORY / 4 * 3).unwrap();
     let _current = on.gpu.stream.context.current().unwrap();

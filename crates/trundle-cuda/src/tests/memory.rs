@@ -1,6 +1,6 @@
 //! Memory of a device's own.
 
-use trundle_core::{Backend, Error};
+use trundle_core::{Backend, Error, ShapeError};
 
 use super::devices::{FIRST, FULL, MEMORY, OnStream, WITHOUT_POOLS, device, emulated};
 use super::moves::{moved, reverse};
@@ -61,7 +61,9 @@ fn more_memory_than_there_is_is_refused() {
     for ordinal in [FIRST, WITHOUT_POOLS] {
         let Some(gpu) = device(ordinal) else { return };
         for bytes in [1 << 46, usize::MAX] {
-            let Err(Error::TooLarge { what }) = gpu.buffer(bytes) else { panic!("{bytes}") };
+            let Err(Error::Shape(ShapeError::TooLarge { what })) = gpu.buffer(bytes) else {
+                panic!("{bytes}")
+            };
             assert_eq!(what, format!("a buffer of {bytes} bytes on {}", gpu.name()));
         }
         // It works as before.
@@ -81,7 +83,7 @@ fn a_plan_without_memory_for_its_tables_says_so_when_it_is_run() {
     let without = gpu.plan(&work);
     assert!(without.has_tables());
     let refusal = gpu.run(&without, &src, &mut dst);
-    assert!(matches!(refusal, Err(Error::TooLarge { .. })), "{refusal:?}");
+    assert!(matches!(refusal, Err(Error::Shape(ShapeError::TooLarge { .. }))), "{refusal:?}");
     drop(rest);
     gpu.run(&gpu.plan(&work), &src, &mut dst).unwrap();
     assert_eq!(gpu.read(&dst).unwrap(), moved(&work, &bytes));

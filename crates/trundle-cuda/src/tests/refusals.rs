@@ -1,6 +1,6 @@
 //! What is refused, and how, before anything is begun.
 
-use trundle_core::{Backend, Error};
+use trundle_core::{Backend, Error, LayoutError, ShapeError};
 
 use super::devices::{FIRST, OnStream, WITHOUT_POOLS, device};
 use super::moves::{part, reverse, roll};
@@ -44,15 +44,25 @@ fn buffers_that_are_too_short_are_refused() {
     let plan = gpu.plan(&roll());
     let [short, long] = [gpu.buffer_of(&[7; 7999]), gpu.buffer_of(&[7; 8000])].map(Result::unwrap);
     let mut dst = gpu.buffer(8000).unwrap();
-    let refusal =
-        |argument| Err(Error::OutOfBounds { argument, first: 0, end: 8000, buffer: 7999 });
+    let refusal = |argument| {
+        Err(Error::Layout(LayoutError::OutOfBounds { argument, first: 0, end: 8000, buffer: 7999 }))
+    };
     assert_eq!(gpu.run(&plan, &short, &mut dst), refusal("data"));
     assert_eq!(gpu.run(&plan, &long, &mut part(&gpu, &dst, 0, 7999)), refusal("out"));
     assert_eq!(gpu.read(&dst).unwrap(), [0; 8000]);
     let sizes = gpu.copy(&short, &mut dst);
-    assert!(matches!(sizes, Err(Error::SizesDiffer { left_size: 7999, right_size: 8000, .. })));
-    assert!(matches!(gpu.write(&mut dst, &[0; 8001]), Err(Error::OutOfBounds { end: 8001, .. })));
-    assert!(matches!(gpu.read_into(&dst, &mut [0; 8001]), Err(Error::OutOfBounds { .. })));
+    assert!(matches!(
+        sizes,
+        Err(Error::Shape(ShapeError::SizesDiffer { left_size: 7999, right_size: 8000, .. }))
+    ));
+    assert!(matches!(
+        gpu.write(&mut dst, &[0; 8001]),
+        Err(Error::Layout(LayoutError::OutOfBounds { end: 8001, .. }))
+    ));
+    assert!(matches!(
+        gpu.read_into(&dst, &mut [0; 8001]),
+        Err(Error::Layout(LayoutError::OutOfBounds { .. }))
+    ));
 }
 
 /// Whatever is asked of a device, with a buffer that is not of its stream.

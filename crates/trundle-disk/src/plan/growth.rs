@@ -6,8 +6,8 @@ use trundle_core::program::Program;
 
 use crate::plan::location::{Location, elements};
 use crate::plan::rates::Rates;
-use crate::plan::seams::longest;
-use crate::plan::tiling::{Budget, Tile, out_sizes};
+use crate::plan::seams::{longest, out_sizes};
+use crate::plan::tiling::{Budget, Tile};
 
 /// Tiles should have at least this many bytes, to be worth a cycle of read, move and write.
 const LEAST_BYTES: usize = 16 << 20;

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use bytes::Bytes;
-use trundle::{Error, Width};
+use trundle::{DTypeError, Width, check_shape, check_sizes};
 use trundle_core::program::Definition;
 use trundle_formats::{Format, Header, Order, StoredDType, TensorFile};
 
@@ -45,10 +45,7 @@ trundle::internal::fingerprint!(struct JobTensor { file, index, header, is_swapp
 
 impl JobTensor {
     fn check(&self, element: &StoredDType, given: &Definition) -> trundle::Result<()> {
-        if self.header.shape != given.shape {
-            let (expected, got) = (given.shape.clone(), self.header.shape.clone());
-            return Err(Error::ShapeMismatch { argument: "an input", expected, got });
-        }
+        check_shape("an input", &given.shape, &self.header.shape)?;
         self.check_type(element, given.width)
     }
 
@@ -60,10 +57,10 @@ impl JobTensor {
         let stored = &self.header.element;
         if stored.dtype() != element.dtype() {
             let (expected, got) = (vec![element.dtype()], stored.dtype());
-            return Err(Error::DTypeMismatch { argument: "an input", expected, got });
+            return Err(DTypeError::DTypeMismatch { argument: "an input", expected, got }.into());
         }
         if stored.width() != width {
-            return Err(Error::WidthsDiffer { expected: width, got: stored.width() });
+            return Err(DTypeError::WidthsDiffer { expected: width, got: stored.width() }.into());
         }
         Ok(())
     }
@@ -111,13 +108,10 @@ impl JobInput {
     pub(crate) fn check(&self, element: &StoredDType, given: &Definition) -> trundle::Result<()> {
         match self {
             JobInput::Tensor(tensor) => tensor.check(element, given),
-            JobInput::Constant(held) if held.get_ref().len() == given.bytes() => Ok(()),
-            JobInput::Constant(held) => Err(Error::SizesDiffer {
-                left: "the bytes of a constant",
-                right: "those of its input",
-                left_size: held.get_ref().len(),
-                right_size: given.bytes(),
-            }),
+            JobInput::Constant(held) => Ok(check_sizes(
+                ("the bytes of a constant", held.get_ref().len()),
+                ("those of its input", given.bytes()),
+            )?),
         }
     }
 

@@ -6,13 +6,17 @@ use trundle_core::program::{Made, Program, TensorId};
 use trundle_core::{AxisMap, Piece};
 
 use crate::plan::movement::InChunks;
-use crate::plan::tiling::out_sizes;
 
 /// The most tensors that are visited: a tensor that is joined repeatedly is visited each time.
 const MOST_ASKED: usize = 1 << 12;
 
 /// With more chunk edges than this along an axis, tiles ignore them.
 const MOST_EDGES: usize = 1 << 16;
+
+/// The sizes of what a program makes.
+pub(crate) fn out_sizes(program: &Program) -> &[usize] {
+    program.tensor(program.outputs()[0]).shape.sizes()
+}
 
 /// The positions along each axis of the output at which a source jumps, excluding both ends.
 pub(crate) fn all_seams(program: &Program) -> Vec<Vec<usize>> {

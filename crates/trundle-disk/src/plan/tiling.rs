@@ -8,7 +8,7 @@ use trundle_core::program::Program;
 use crate::plan::growth::Growth;
 use crate::plan::location::{Bounds, Chunks, Location, elements};
 use crate::plan::rates::Rates;
-use crate::plan::seams::all_seams;
+use crate::plan::seams::{all_seams, out_sizes};
 
 /// A box of a pass's output, with the boxes of its inputs that are needed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,10 +146,6 @@ pub(crate) fn bands(
     let axes = all_seams(program).into_iter().zip(steps).enumerate();
     let axes = axes.map(|(axis, (seams, step))| Axis { seams, step, edges: edges_of(edges, axis) });
     fitting(program, boxes(&cuts(axes, budget)?), to, budget)
-}
-
-pub(crate) fn out_sizes(program: &Program) -> &[usize] {
-    program.tensor(program.outputs()[0]).shape.sizes()
 }
 
 /// Cuts a box into bands that are not moved.

@@ -4,9 +4,10 @@
 //! the memory requires.
 
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use trundle::{Packing, Shape, Width};
+use trundle_formats::lock;
 use trundle_formats::{Blob, Order, StoredDType};
 
 const PART_BYTES: usize = 64 << 10;
@@ -135,7 +136,7 @@ impl<'a> Counterpart<'a> {
                 least = Some(least.map_or(place, |before: (usize, usize)| before.min(place)));
             }
         }
-        let mut found = locked(&self.found);
+        let mut found = lock(&self.found);
         found.count += different;
         if let Some((place, index)) = least
             && found.first.as_ref().is_none_or(|first| place < first.place)
@@ -160,10 +161,6 @@ impl<'a> Counterpart<'a> {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Blob for Counterpart<'_> {
     fn bytes(&self) -> io::Result<u64> {
         Ok(self.written.width().bytes(self.shape.elements() * self.written.width().units()) as u64)
@@ -172,7 +169,7 @@ impl Blob for Counterpart<'_> {
     /// Returns the stored elements, so that elements in partly written bytes do not differ.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.read(buffer, offset).inspect_err(|error| {
-            locked(&self.fault).get_or_insert(copy_of(error));
+            lock(&self.fault).get_or_insert(copy_of(error));
         })?;
         Ok(buffer.len())
     }

@@ -1,9 +1,10 @@
 //! Copies encoded chunks from one store to another.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use trundle_formats::ChunkedTensor;
+use trundle_formats::lock;
 
 use crate::error::{Error, reading};
 use crate::run::context::Context;
@@ -43,7 +44,7 @@ impl Executor<'_> {
         let next = Mutex::new(some);
         let work = || -> Result<(), Error> {
             loop {
-                let number = next.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let number = lock(&next).next();
                 let Some(number) = number else { return Ok(()) };
                 let (read, written) = chunks.pair(number);
                 let chunk = source.encoded_chunk(from, &read).map_err(reading(path))?;

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
+use trundle_formats::lock;
 use trundle_formats::{Begin, Blob, Problem, TemporaryFile};
 
 use crate::store::Store;
@@ -29,7 +30,7 @@ impl RunFiles {
     }
 
     fn opened(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open)
     }
 }
 

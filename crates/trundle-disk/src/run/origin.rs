@@ -12,6 +12,7 @@ use trundle_core::program::{Grid, Made, Program, TensorId};
 use crate::plan::location::{Bounds, Location, elements};
 use crate::run::checksums::{Checksum, Elements, Spacing};
 use crate::run::together::together;
+use trundle_formats::lock;
 
 /// The origin of a box of a pass's output.
 pub(crate) struct Origin<'a> {
@@ -49,14 +50,14 @@ impl Origin<'_> {
         let work = || {
             let mut own = Checksum::default();
             loop {
-                let block = next.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let block = lock(&next).next();
                 let Some(block) = block else { break };
                 own.add(self.checksum_of_block(&block));
                 if !goes_on(elements(&block)) {
                     break;
                 }
             }
-            all.lock().unwrap_or_else(PoisonError::into_inner).add(own);
+            lock(&all).add(own);
             Ok::<(), std::convert::Infallible>(())
         };
         let Ok(()) = together(threads.min(elements(out) / FEW_ELEMENTS).max(1), work);

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use trundle::Width;
 use trundle_formats::combined_crc32;
+use trundle_formats::lock;
 
 use crate::plan::location::file_bytes;
 use crate::run::checksums::{Checksum, Elements};
@@ -47,7 +48,7 @@ pub(crate) fn read_back(
     let work = || -> io::Result<()> {
         let mut memory = vec![0; bytes_of(most)];
         loop {
-            let part = next.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let part = lock(&next).next();
             let Some((part, range)) = part else { return Ok(()) };
             let (first, count) = (range.start, range.len());
             let (at, bytes) = (data.offset + bytes_of(first) as u64, bytes_of(count));
@@ -58,7 +59,7 @@ pub(crate) fn read_back(
             }
             let checksum = Elements::of_file(memory, width).checksum(first, count);
             let crc = trundle_formats::crc32(memory);
-            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut found = lock(&found);
             found.0.add(checksum);
             found.1.add(part, crc, bytes as u64);
             if !goes_on(bytes as u64) {

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use trundle::ops::Slice;
 use trundle::{Chain, Width};
+use trundle_formats::lock;
 use trundle_formats::{Blob, Order, TensorFile};
 
 use crate::error::Error;
@@ -169,7 +170,7 @@ impl Picked {
     fn reserve(&self) -> Result<(), usize> {
         let kept = self.axes.iter().map(|(size, step)| size.div_ceil(*step));
         let bytes = kept.fold(self.run_bytes, usize::saturating_mul);
-        let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.bytes);
         kept.try_reserve_exact(bytes).map_err(|_| bytes)?;
         kept.resize(bytes, 0);
         Ok(())
@@ -205,12 +206,12 @@ impl Blob for Picked {
         if !self.axes.is_empty() {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        let kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = lock(&self.bytes);
         io::Cursor::new(&*kept).read_at(buffer, offset)
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        let mut kept = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.bytes);
         let (mut at, mut left) = (offset as usize, bytes);
         while !left.is_empty() {
             let within = at % self.run_bytes;

@@ -7,6 +7,7 @@ use std::thread::{Builder, Scope};
 
 use trundle::{Packing, Width};
 use trundle_formats::Blob;
+use trundle_formats::lock;
 
 use crate::plan::location::{Runs, file_bytes, unit};
 
@@ -185,7 +186,7 @@ impl Request<'_, &[u8]> {
         let (at, _) = self.bytes_of(first);
         let begin = first % packing.group();
         let is_shared = begin > 0 || !(first + codes.len()).is_multiple_of(packing.group());
-        let _held = is_shared.then(|| shared.lock().unwrap_or_else(PoisonError::into_inner));
+        let _held = is_shared.then(|| lock(&shared));
         if is_shared {
             self.data.blob.read_exact_at(scratch, at)?;
         }
@@ -223,7 +224,7 @@ impl<'o, 'a, M: Send> Direction<'o, Request<'a, M>> {
     }
 
     fn next(&self) -> Option<Request<'a, M>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        lock(&self.left).pop()
     }
 
     fn work(
@@ -239,8 +240,8 @@ impl<'o, 'a, M: Send> Direction<'o, Request<'a, M>> {
             match take(request) {
                 Ok(bytes) => advance(bytes),
                 Err(error) => {
-                    self.left.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                    let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+                    lock(&self.left).clear();
+                    let mut first = lock(&self.error);
                     first.get_or_insert((source, error));
                 }
             }

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use crate::lock::lock;
 
 /// The chunks that were decoded last, one for each reading thread.
 #[derive(Debug)]
@@ -30,7 +32,7 @@ impl Default for Recent {
 impl Recent {
     /// Sets the number of threads that read at the same time.
     pub(crate) fn expect_readers(&self, readers: usize) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).most = readers.max(1);
+        lock(&self.0).most = readers.max(1);
     }
 
     /// Fills `buffer` from `offset`, up to the end of the chunk that begins at `begin`. Returns the number of
@@ -54,7 +56,7 @@ impl Recent {
 
     /// Returns the entry of the chunk that begins at `begin`, adding one if needed.
     fn decoded(&self, begin: u64) -> Arc<Decoded> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.0);
         if let Some(at) = held.chunks.iter().position(|chunk| chunk.begin == begin)
             && let Some(known) = held.chunks.remove(at)
         {

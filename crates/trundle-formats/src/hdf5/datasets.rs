@@ -8,7 +8,7 @@ use trundle_hdf5::{Chunked, Dataset, Hdf5File};
 
 use super::data::{Data, Unstored};
 use crate::chunked::{Chunks, bytes_of_chunks, copy_all};
-use crate::contents::Contents;
+use crate::contents::{Contents, Listing};
 use crate::names::check_unique;
 use crate::{
     Annotations, Blob, Header, Problem, Progress, StoredDType, TensorHint, Unreadable, attributes,
@@ -17,12 +17,9 @@ use crate::{
 const PART_BYTES: usize = 256 << 10;
 
 pub(super) struct Datasets {
-    headers: Vec<Header>,
+    listing: Listing,
     /// For each dataset, its index among the chunked ones, if it is chunked.
     chunked: Vec<Option<usize>>,
-    metadata: Vec<(String, String)>,
-    unread: Vec<String>,
-    unreadable: Vec<Unreadable>,
     data: Data,
 }
 
@@ -90,7 +87,7 @@ impl Datasets {
             false => format!("attribute {name} of {group}"),
         };
         let unread = file.unheld.into_iter().map(attribute).collect();
-        Ok(Datasets { headers, chunked, metadata, unread, unreadable, data })
+        Ok(Datasets { listing: Listing { headers, metadata, unread, unreadable }, chunked, data })
     }
 }
 
@@ -157,20 +154,8 @@ impl Placed {
 }
 
 impl Contents for Datasets {
-    fn headers(&self) -> &[Header] {
-        &self.headers
-    }
-
-    fn metadata(&self) -> &[(String, String)] {
-        &self.metadata
-    }
-
-    fn unread(&self) -> &[String] {
-        &self.unread
-    }
-
-    fn unreadable(&self) -> &[Unreadable] {
-        &self.unreadable
+    fn listing(&self) -> &Listing {
+        &self.listing
     }
 
     fn blob(&self) -> Option<&dyn Blob> {
@@ -183,7 +168,7 @@ impl Contents for Datasets {
         out: &mut dyn Write,
         progress: &mut Progress<'_>,
     ) -> Result<(), Problem> {
-        let header = &self.headers[index];
+        let header = &self.listing.headers[index];
         if let Some(array) = self.chunked[index] {
             return copy_all(&self.data.chunks.arrays[array].1, header, out, progress);
         }

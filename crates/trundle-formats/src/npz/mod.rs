@@ -15,7 +15,7 @@ mod records;
 use std::io::{self, Write};
 
 use self::member::Member;
-use crate::contents::Contents;
+use crate::contents::{Contents, Listing};
 use crate::format::Keeps;
 use crate::names::{check_relative, check_unique};
 use crate::source::{Source, copy, read_data};
@@ -43,10 +43,9 @@ const ENDING: &str = ".npy";
 const ZARR: [&str; 3] = ["zarr.json", ".zarray", ".zgroup"];
 
 struct Archive {
-    headers: Vec<Header>,
+    listing: Listing,
     /// The member of each tensor, and the bytes of its .npy header.
     members: Vec<(Member, u64)>,
-    unreadable: Vec<Unreadable>,
     source: Source,
 }
 
@@ -88,7 +87,8 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
         return Err(Problem::Member { member: first_unreadable.unwrap_or_default(), problem });
     }
     let headers = hint.apply_to_any(headers)?;
-    Ok(Box::new(Archive { headers, members, unreadable, source }))
+    let listing = Listing { headers, unreadable, ..Listing::default() };
+    Ok(Box::new(Archive { listing, members, source }))
 }
 
 /// Reads the .npy header of a member, and returns its length as well.
@@ -113,9 +113,9 @@ impl Archive {
         index: usize,
         take: impl FnOnce(&mut member::Reader<'_>, usize) -> Result<T, Problem>,
     ) -> Result<T, Problem> {
-        let Archive { headers, members, source, .. } = self;
+        let Archive { listing, members, source } = self;
         let (member, header_bytes) = &members[index];
-        let data_bytes = headers[index].data_bytes;
+        let data_bytes = listing.headers[index].data_bytes;
         let read = || {
             let mut reader = member.read(source)?;
             copy(&mut reader, *header_bytes, &mut io::sink(), &mut |_| ())?;
@@ -129,12 +129,8 @@ impl Archive {
 }
 
 impl Contents for Archive {
-    fn headers(&self) -> &[Header] {
-        &self.headers
-    }
-
-    fn unreadable(&self) -> &[Unreadable] {
-        &self.unreadable
+    fn listing(&self) -> &Listing {
+        &self.listing
     }
 
     fn blob(&self) -> Option<&dyn Blob> {

@@ -12,7 +12,7 @@ use trundle_zarr::{Object, Store, ZarrArray};
 
 use super::codecs;
 use crate::chunked::{ChunkedArray, Chunks, bytes_of_chunks, copy_all};
-use crate::contents::Contents;
+use crate::contents::{Contents, Listing};
 use crate::ngff;
 use crate::{
     Annotations, Blob, EncodedChunk, Header, Order, Problem, Progress, StoredDType, TensorHint,
@@ -20,9 +20,7 @@ use crate::{
 };
 
 pub(super) struct Arrays {
-    headers: Vec<Header>,
-    metadata: Vec<(String, String)>,
-    unreadable: Vec<Unreadable>,
+    listing: Listing,
     chunks: Chunks<ZarrArray>,
 }
 
@@ -77,7 +75,8 @@ impl Arrays {
         let described = hint.apply_to_chunked(&headers)?;
         let chunks = Chunks::new(arrays, begin);
         let metadata = attributes::with_groups(attributes::to_metadata(attributes), &store.groups);
-        Ok(Arrays { headers: described, metadata, unreadable, chunks })
+        let listing = Listing { headers: described, metadata, unread: Vec::new(), unreadable };
+        Ok(Arrays { listing, chunks })
     }
 }
 
@@ -157,16 +156,8 @@ fn mask_of_version_2(array: &ZarrArray) -> Option<Value> {
 }
 
 impl Contents for Arrays {
-    fn headers(&self) -> &[Header] {
-        &self.headers
-    }
-
-    fn metadata(&self) -> &[(String, String)] {
-        &self.metadata
-    }
-
-    fn unreadable(&self) -> &[Unreadable] {
-        &self.unreadable
+    fn listing(&self) -> &Listing {
+        &self.listing
     }
 
     fn blob(&self) -> Option<&dyn Blob> {
@@ -180,7 +171,7 @@ impl Contents for Arrays {
         progress: &mut Progress<'_>,
     ) -> Result<(), Problem> {
         let array = &self.chunks.arrays[index].1;
-        copy_all(array, &self.headers[index], out, progress)
+        copy_all(array, &self.listing.headers[index], out, progress)
     }
 }
 

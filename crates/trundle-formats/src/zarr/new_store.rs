@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use trundle_zarr::{
     ArrayWriter, Error, Folder, NewArray, Object, ObjectStore, ZarrArray, create_groups,
@@ -14,6 +14,7 @@ use trundle_zarr::{
 use super::codecs;
 use crate::chunked::{ChunkedArray, Place, Recent, copy_box, counts, indices, part_of_chunk};
 use crate::format::NewFolder;
+use crate::lock::lock;
 use crate::shared::WrittenFiles;
 use crate::temporary_file::wait_for_end;
 use crate::{Blob, ChunkedTensor, EncodedChunk, FileSkeleton, Problem, attributes};
@@ -159,7 +160,7 @@ impl Array {
     }
 
     fn written(&self) -> Result<Arc<ZarrArray>, Error> {
-        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut written = lock(&self.written);
         if let Some(array) = &*written {
             return Ok(Arc::clone(array));
         }
@@ -318,7 +319,7 @@ struct Held {
 
 impl Parts {
     fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.held)
     }
 
     fn file(&self) -> io::Result<Arc<File>> {

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Indices, Lanes, Outlined, Token, Vector, token};
+use super::{Indices, Lanes, Outlined, Token, Vector, prefetch, token};
 use crate::Tile;
 
 #[derive(Clone, Copy)]
@@ -215,13 +215,12 @@ impl Vector for Avx2 {
 
     #[inline(always)]
     fn prefetch(address: *const u8) {
-        // SAFETY: SSE is part of x86-64; a prefetch of any address has no effect but on caches.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+        prefetch(address);
     }
 
     #[inline(always)]
     fn prefetch_l2(address: *const u8) {
-        // SAFETY: the same.
+        // SAFETY: SSE is part of x86-64; a prefetch of any address has no effect but on caches.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) };
     }
 }

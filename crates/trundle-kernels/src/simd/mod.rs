@@ -19,6 +19,7 @@ macro_rules! each {
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+mod line;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
@@ -33,6 +34,7 @@ use std::str::FromStr;
 pub(crate) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::{Avx512, Avx512Vbmi};
+pub use line::{LINE, prefetch};
 #[cfg(target_arch = "aarch64")]
 pub(crate) use neon::Neon;
 pub(crate) use portable::Portable;
@@ -132,9 +134,6 @@ impl FromStr for Simd {
         })
     }
 }
-
-/// The bytes of a cache line.
-pub const LINE: usize = 64;
 
 /// As many vectors as the widest has 16 bytes.
 pub(crate) type Lanes<V> = [V; LINE / 16];
@@ -349,17 +348,6 @@ impl<V: Vector> Indices<V> {
         // SAFETY: a vector is a line at most.
         Indices(unsafe { V::load(token, indices.as_ptr()) })
     }
-}
-
-/// Prefetches a line, where no set of instructions has been chosen.
-#[inline(always)]
-pub fn prefetch(address: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    <avx2::Avx2 as Vector>::prefetch(address);
-    #[cfg(target_arch = "aarch64")]
-    <neon::Neon as Vector>::prefetch(address);
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    let _ = address;
 }
 
 /// Orders the streamed writes of this thread before its later writes.

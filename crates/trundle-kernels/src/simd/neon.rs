@@ -3,7 +3,7 @@
 use std::arch::aarch64::*;
 use std::arch::asm;
 
-use super::{Indices, Outlined, Token, Vector, token};
+use super::{Indices, Outlined, Token, Vector, prefetch, token};
 use crate::Tile;
 
 /// It streams by ordinary stores: streaming ones write two registers at once.
@@ -132,19 +132,12 @@ impl Vector for Neon {
 
     #[inline(always)]
     fn prefetch(address: *const u8) {
-        // SAFETY: a prefetch of any address has no effect but on caches.
-        unsafe {
-            asm!(
-                "prfm pldl1keep, [{}]",
-                in(reg) address.addr(),
-                options(nomem, nostack, preserves_flags)
-            );
-        }
+        prefetch(address);
     }
 
     #[inline(always)]
     fn prefetch_l2(address: *const u8) {
-        // SAFETY: the same.
+        // SAFETY: a prefetch of any address has no effect but on caches.
         unsafe {
             asm!(
                 "prfm pldl2keep, [{}]",

@@ -1,8 +1,7 @@
 //! ONNX's operators that reckon with numbers, for those that shapes and constants say.
 
-use super::call::{Call, missing};
+use super::call::{Call, Row, missing, row};
 use super::element::{element_type, named};
-use super::operators::{Row, row};
 use crate::arithmetic::{Arithmetic, Binary, Unary};
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{ElementType, IntegerTypes, Integers, Operator};

@@ -5,22 +5,12 @@ use std::collections::HashMap;
 use super::attributes::Attributes;
 use super::builder::{Builder, label, name};
 use super::call::missing;
-use super::opsets::domain;
 use super::proto;
 use super::scope::Scope;
-use super::sorted_nodes;
 use super::value_info::{only_tensor, tensor_type};
+use crate::order::sorted_nodes;
 use crate::problem::{Checked, Problem, unsupported, wrong};
 use crate::{Body, BodyValue, Node, Operator, PartialShape, Result, ScanAxis, ValueId};
-
-/// The operators that hold graphs.
-pub(super) const HOLDERS: [&str; 3] = ["If", "Loop", "Scan"];
-
-/// Whether a node is one of these.
-pub(super) fn is_holder(node: &proto::Node) -> bool {
-    let is_own = domain(&node.domain).is_empty() && node.overload.is_empty();
-    is_own && HOLDERS.contains(&node.op_type.as_str())
-}
 
 /// What a node says of its graphs.
 enum Holder<'a> {

@@ -3,11 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::attributes::{Attributes, Parameters};
-use super::bodies::is_holder;
 use super::call::Call;
 use super::functions::Functions;
 use super::growth::Growth;
-use super::operators::forms;
+use super::operators::{forms, is_holder};
 use super::opsets::domain;
 use super::proto;
 use super::scope::Scope;

@@ -1,10 +1,34 @@
 //! A node as the table of operators sees it.
 
 use super::attributes::Attributes;
-use super::operators::Row;
 use super::tensors::Tensors;
 use crate::problem::{Checked, Problem, wrong};
-use crate::{IntegerTypes, Integers, ValueId};
+use crate::{IntegerTypes, Integers, Operator, ValueId};
+
+/// A form of an operator: what the file calls it, the first opset that has it so, and how its
+/// neutral form is made.
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) since: i64,
+    /// The inputs that it must have, then those that it may have; `None` for any.
+    pub(super) inputs: Option<[&'static [&'static str]; 2]>,
+    /// Whether it has exactly one output; else `read` says.
+    pub(super) one_output: bool,
+    pub(super) read: Read,
+}
+
+type Read = fn(&mut Call<'_, '_>) -> Checked<Operator>;
+
+/// A form with one output.
+pub(super) const fn row(
+    name: &'static str,
+    since: i64,
+    required: &'static [&'static str],
+    optional: &'static [&'static str],
+    read: Read,
+) -> Row {
+    Row { name, since, inputs: Some([required, optional]), one_output: true, read }
+}
 
 /// A node of ONNX's own operators.
 pub(super) struct Call<'c, 'a> {

@@ -44,8 +44,8 @@ use value_info::{only_tensor, tensor_type};
 pub use partition::{Fused, FusedNode, Partition, Subgraph};
 
 use crate::links::folder_of;
-use crate::order;
-use crate::{ElementType, Error, Input, Links, Model, Node, Output, Result};
+use crate::order::sorted_nodes;
+use crate::{ElementType, Error, Input, Links, Model, Output, Result};
 
 /// The newest version of the format that this reader knows. A later one may have fields that
 /// change what the others say.
@@ -159,26 +159,6 @@ fn model_of(
     };
     let name = graph.name.clone();
     Ok(Model { name, dialect, inputs, outputs, nodes, values, is_part: false })
-}
-
-/// The nodes so that none reads what a later one gives.
-fn sorted_nodes(nodes: Vec<Node>) -> Result<Vec<Node>> {
-    let mut giver = HashMap::new();
-    for (place, node) in nodes.iter().enumerate() {
-        giver.extend(node.outputs.iter().map(|output| (*output, place)));
-    }
-    let giver = &giver;
-    // What nodes of bodies give no node around these gives.
-    let reads = |place: usize| {
-        nodes[place].reads().into_iter().filter_map(|value| giver.get(&value).copied())
-    };
-    let order = order::sorted(nodes.len(), reads, |place| format!("{:?}", nodes[place].name));
-    let order = order.map_err(|(place, problem)| {
-        let Node { kind, name, .. } = &nodes[place];
-        Error::Node { node: format!("{kind} {name:?}"), problem }
-    })?;
-    let mut nodes: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
-    Ok(order.into_iter().filter_map(|place| nodes[place].take()).collect())
 }
 
 fn malformed(problem: impl Into<String>) -> Error {

@@ -8,9 +8,10 @@ use trundle_core::ops::PadMode;
 use trundle_core::{DType, Shape};
 
 use super::arithmetic::ARITHMETIC;
-use super::bodies::HOLDERS;
-use super::call::{Call, missing};
+use super::call::{Call, Row, missing, row};
 use super::element::element_type;
+use super::opsets::domain;
+use super::proto;
 use super::resize::{
     resize, resize_by_scales, upsample, upsample_by_attribute, upsample_by_height_and_width,
     upsample_withdrawn,
@@ -20,31 +21,6 @@ use crate::{
     BlockOrder, BroadcastRule, Constant, Data, ElementType, EyeSizes, IndexRule, IntegerTypes,
     Integers, Operator, PadValue, Pads, Parts, ZeroSize,
 };
-
-/// A form of an operator: what the file calls it, the first opset that has it so, and how its
-/// neutral form is made.
-pub(super) struct Row {
-    pub(super) name: &'static str,
-    pub(super) since: i64,
-    /// The inputs that it must have, then those that it may have; `None` for any.
-    pub(super) inputs: Option<[&'static [&'static str]; 2]>,
-    /// Whether it has exactly one output; else `read` says.
-    pub(super) one_output: bool,
-    pub(super) read: Read,
-}
-
-type Read = fn(&mut Call<'_, '_>) -> Checked<Operator>;
-
-/// A form with one output.
-pub(super) const fn row(
-    name: &'static str,
-    since: i64,
-    required: &'static [&'static str],
-    optional: &'static [&'static str],
-    read: Read,
-) -> Row {
-    Row { name, since, inputs: Some([required, optional]), one_output: true, read }
-}
 
 /// Every operator that moves elements, sorted by name, the oldest form first.
 pub(super) const OPERATORS: &[Row] = &[
@@ -102,6 +78,15 @@ pub(super) const OPERATORS: &[Row] = &[
     row("Upsample", 9, &["X", "scales"], &[], upsample),
     row("Upsample", 10, &["X", "scales"], &[], upsample_withdrawn),
 ];
+
+/// The operators that hold graphs.
+const HOLDERS: [&str; 3] = ["If", "Loop", "Scan"];
+
+/// Whether a node is one of these.
+pub(super) fn is_holder(node: &proto::Node) -> bool {
+    let is_own = domain(&node.domain).is_empty() && node.overload.is_empty();
+    is_own && HOLDERS.contains(&node.op_type.as_str())
+}
 
 /// The forms of the operator of this name, the oldest first.
 pub(super) fn forms(name: &str) -> impl DoubleEndedIterator<Item = &'static Row> {

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::arithmetic::is_arithmetic;
-use super::bodies::is_holder;
 use super::builder::label;
 use super::functions::Functions;
-use super::operators::{is_known, names, order_of};
+use super::operators::{is_holder, is_known, names, order_of};
 use super::opsets::domain;
 use super::proto;
 use crate::Result;

@@ -4,24 +4,22 @@ use trundle_core::DType;
 use trundle_core::program::TensorId;
 
 use super::builder::Builder;
-use super::graph::{Values, run};
-use super::site::{Site, read};
+use super::site::{Site, Values, read};
 use crate::problem::{Checked, wrong};
 use crate::{Body, ElementType, IntegerTypes, Integers, Node};
 
-/// What the first body gives where the condition is true, else what the second one does.
-pub(super) fn choose(
+/// The first body where the condition is true, else the second one.
+pub(super) fn taken<'b>(
     node: &Node,
-    bodies: &[Body; 2],
-    values: &mut Values,
+    bodies: &'b [Body; 2],
+    values: &Values,
     builder: &mut Builder<'_>,
-) -> Checked<Vec<TensorId>> {
+) -> Checked<&'b Body> {
     let [Some(condition)] = read(node, values)?[..] else {
         return wrong!("it has {} inputs, and takes one: cond", node.inputs.len());
     };
     let [then, otherwise] = bodies;
-    let taken = if is_true(node, condition, builder)? { then } else { otherwise };
-    run(taken, &[], values, builder)
+    Ok(if is_true(node, condition, builder)? { then } else { otherwise })
 }
 
 /// What a condition says, which must be known.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use trundle_core::program::{Made, Program, TensorId};
 use trundle_core::{DType, IndexMap, Op, Shape};
 
-use super::Given;
+use super::inputs::Given;
 use crate::constant::{Elements, entries};
 use crate::problem::{Checked, Problem, wrong};
 use crate::resolved::width_of;

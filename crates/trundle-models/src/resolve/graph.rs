@@ -1,20 +1,16 @@
 //! The nodes of a graph read one after another: those of the model, and those of bodies each time that these are run.
 
-use std::collections::HashMap;
-
 use trundle_core::program::TensorId;
 
 use super::builder::Builder;
-use super::site::Site;
-use super::{branches, loops, resolved, scans};
+use super::operators::resolved;
+use super::site::{Site, Values};
+use super::{branches, loops, scans};
 use crate::problem::{Checked, wrong};
-use crate::{Body, BodyValue, Node, Operator, Result, ValueId};
+use crate::{Body, BodyValue, Node, Operator, Result};
 
 /// The most bytes of a node's name that its tensors get: a split may give one to very many.
 const MOST_NAME: usize = 200;
-
-/// The tensors that values are, as far as they are known.
-pub(super) type Values = HashMap<ValueId, TensorId>;
 
 /// Adds what nodes give, each after those that it reads.
 ///
@@ -31,10 +27,12 @@ pub(super) fn add(nodes: &[Node], values: &mut Values, builder: &mut Builder<'_>
 fn add_node(node: &Node, values: &mut Values, builder: &mut Builder<'_>) -> Checked<()> {
     let made_before = builder.len();
     let outputs = match &node.operator {
-        Operator::Choose(bodies) => branches::choose(node, bodies, values, builder)?,
-        Operator::Loop(body) => loops::repeat(node, body, values, builder)?,
+        Operator::Choose(bodies) => {
+            run(branches::taken(node, bodies, values, builder)?, &[], values, builder)?
+        }
+        Operator::Loop(body) => loops::repeat(node, body, run, values, builder)?,
         Operator::Scan { body, cuts, stacks } => {
-            scans::scan(node, body, (cuts, stacks), values, builder)?
+            scans::scan(node, body, (cuts, stacks), run, values, builder)?
         }
         _ => resolved(&mut Site::new(node, values, builder)?)?,
     };

@@ -4,8 +4,16 @@ use std::collections::HashMap;
 
 use trundle_core::Shape;
 
-use super::Given;
-use crate::{Dimension, Error, Input, Model, PartialShape, Result};
+use crate::{Data, Dimension, Error, Input, Model, PartialShape, Result};
+
+/// What is known of an input of a model.
+#[derive(Clone, Debug)]
+pub struct Given<'a> {
+    /// Its shape.
+    pub shape: Shape,
+    /// Its elements, of the type that the model states; left out where nothing is run.
+    pub data: Option<&'a Data>,
+}
 
 impl Input {
     /// The shape, if the model alone says it.

@@ -4,13 +4,18 @@ use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
 
 use super::builder::Builder;
-use super::graph::{Values, run};
+use super::site::Values;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{Body, BodyValue, Constant, Data, ElementType, ScanAxis};
+
+/// Gives what a body makes of these tensors.
+pub(super) type Run =
+    fn(&Body, &[TensorId], &mut Values, &mut Builder<'_>) -> Checked<Vec<TensorId>>;
 
 /// The runs of a body so far.
 pub(super) struct Iterations<'a> {
     body: &'a Body,
+    run: Run,
     carried: Vec<TensorId>,
     stacks: Vec<Stack>,
     done: usize,
@@ -20,11 +25,12 @@ impl<'a> Iterations<'a> {
     /// None yet, of a body whose last outputs are stacked along these axes, and those before them carried on.
     pub(super) fn new(
         body: &'a Body,
+        run: Run,
         carried: Vec<TensorId>,
         stacks: &[ScanAxis],
     ) -> Iterations<'a> {
         let stacks = stacks.iter().map(|along| Stack { along: *along, parts: Vec::new() });
-        Iterations { body, carried, stacks: stacks.collect(), done: 0 }
+        Iterations { body, run, carried, stacks: stacks.collect(), done: 0 }
     }
 
     /// How many there were.
@@ -72,8 +78,8 @@ impl<'a> Iterations<'a> {
         values: &mut Values,
         builder: &mut Builder<'_>,
     ) -> Checked<(Vec<TensorId>, Vec<TensorId>, Vec<TensorId>)> {
-        let mut control =
-            builder.in_iteration(self.done, |builder| run(self.body, given, values, builder))?;
+        let mut control = builder
+            .in_iteration(self.done, |builder| (self.run)(self.body, given, values, builder))?;
         let (gives, due) = (control.len(), self.carried.len() + self.stacks.len());
         let Some(controls) = gives.checked_sub(due) else {
             return wrong!("its body gives {gives} tensors, and {due} are carried on or stacked");

@@ -5,9 +5,8 @@ use trundle_core::{DType, Shape};
 
 use super::branches::is_true;
 use super::builder::Builder;
-use super::graph::Values;
-use super::iterations::Iterations;
-use super::site::{Site, all, read};
+use super::iterations::{Iterations, Run};
+use super::site::{Site, Values, all, read};
 use crate::problem::{Checked, wrong};
 use crate::{
     Body, Constant, Data, ElementType, IntegerTypes, Integers, Node, PartialShape, ScanAxis,
@@ -22,6 +21,7 @@ const CONTROLS: usize = 2;
 pub(super) fn repeat(
     node: &Node,
     body: &Body,
+    run: Run,
     values: &mut Values,
     builder: &mut Builder<'_>,
 ) -> Checked<Vec<TensorId>> {
@@ -39,7 +39,7 @@ pub(super) fn repeat(
 
     let stacks = body.outputs.len().saturating_sub(1 + carried.len());
     let stacks = vec![ScanAxis { axis: 0, is_backward: false }; stacks];
-    let mut iterations = Iterations::new(body, carried, &stacks);
+    let mut iterations = Iterations::new(body, run, carried, &stacks);
     let mut goes_on = match condition {
         Some(condition) => condition,
         None => control_constant(DType::Boolean, &[1], Shape::default(), builder)?,

@@ -9,7 +9,6 @@ use trundle_formats::StoredDType;
 
 use super::element::{Number, number};
 use super::site::Site;
-use super::widen::is_signed;
 use crate::constant::Elements;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{ElementType, Floats, IntegerTypes, Integers};
@@ -313,6 +312,11 @@ fn accepted(element: ElementType, types: IntegerTypes) -> Option<DType> {
         IntegerTypes::Mask => is_integer(dtype) || dtype == DType::Boolean,
     };
     fits.then_some(dtype)
+}
+
+/// Whether an integer type has negative values.
+pub(super) fn is_signed(dtype: DType) -> bool {
+    matches!(dtype, DType::I2 | DType::I4 | DType::I8 | DType::I16 | DType::I32 | DType::I64)
 }
 
 /// Whether it is an integer type, packed or not.

@@ -4,9 +4,9 @@ use trundle_core::program::TensorId;
 use trundle_core::{DType, Shape};
 
 use super::element::Number;
-use super::numbers::{MOST_ENTRIES, is_float, is_integer};
+use super::numbers::{MOST_ENTRIES, is_float, is_integer, is_signed};
 use super::site::Site;
-use super::widen::{is_signed, push};
+use super::widen::push;
 use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType};
 

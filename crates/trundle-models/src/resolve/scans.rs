@@ -4,9 +4,8 @@ use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
 
 use super::builder::Builder;
-use super::graph::Values;
-use super::iterations::Iterations;
-use super::site::{all, read};
+use super::iterations::{Iterations, Run};
+use super::site::{Values, all, read};
 use super::slices::cut;
 use crate::problem::{Checked, wrong};
 use crate::{Body, Node, ScanAxis};
@@ -18,6 +17,7 @@ pub(super) fn scan(
     node: &Node,
     body: &Body,
     (cuts, stacks): (&[ScanAxis], &[ScanAxis]),
+    run: Run,
     values: &mut Values,
     builder: &mut Builder<'_>,
 ) -> Checked<Vec<TensorId>> {
@@ -35,7 +35,7 @@ pub(super) fn scan(
         .collect::<Checked<_>>()?;
     let count = iterations(&scanned)?;
     builder.check_iterations(body, count)?;
-    let mut iterations = Iterations::new(body, carried, stacks);
+    let mut iterations = Iterations::new(body, run, carried, stacks);
     while iterations.done() < count {
         let parts = scanned.iter().map(|scanned| scanned.part(iterations.done(), builder));
         let parts = parts.collect::<Checked<Vec<_>>>()?;

@@ -1,12 +1,16 @@
 //! A node at its place: its inputs as tensors, and what it may make of them.
 
+use std::collections::HashMap;
+
 use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Op, Shape};
 
 use super::builder::Builder;
-use super::graph::Values;
 use crate::problem::{Checked, Problem};
 use crate::{Node, ValueId};
+
+/// The tensors that values are, as far as they are known.
+pub(super) type Values = HashMap<ValueId, TensorId>;
 
 /// A node, what it reads, and the program that it adds to.
 pub(super) struct Site<'a, 'm> {

@@ -6,7 +6,7 @@ use trundle_core::{DType, Packing};
 use trundle_formats::StoredDType;
 
 use super::element::{Number, number};
-use super::numbers::is_integer;
+use super::numbers::{is_integer, is_signed};
 use super::site::Site;
 use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType};
@@ -80,11 +80,6 @@ fn digits(dtype: DType) -> Option<usize> {
     }
     let bits = dtype.packing().map_or(dtype.width() * 8, Packing::bits);
     is_integer(dtype).then(|| bits - usize::from(is_signed(dtype)))
-}
-
-/// Whether an integer type has negative values.
-pub(super) fn is_signed(dtype: DType) -> bool {
-    matches!(dtype, DType::I2 | DType::I4 | DType::I8 | DType::I16 | DType::I32 | DType::I64)
 }
 
 /// The same for floats, NaNs being one value.

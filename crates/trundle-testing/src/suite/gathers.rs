@@ -4,7 +4,7 @@ use trundle_core::ops::{Indices, Take, TakeAlongAxis, Transpose};
 use trundle_core::{Op, Shape};
 
 use super::case::Case;
-use super::sweeps::{SWEPT_OFFSETS, SWEPT_WIDTHS};
+use super::swept::{SWEPT_OFFSETS, SWEPT_WIDTHS};
 use crate::Naive;
 use crate::shapings::ShapingChain;
 

@@ -8,6 +8,7 @@ mod gathers;
 mod reversals;
 mod rolls;
 mod sweeps;
+mod swept;
 mod transposes;
 
 use proptest::test_runner::TestCaseError;

@@ -3,7 +3,7 @@
 use trundle_core::Shape;
 
 use super::case::{Case, row_major};
-use super::sweeps::{EDGE_SIZES, SWEPT_OFFSETS, SWEPT_WIDTHS};
+use super::swept::{EDGE_SIZES, SWEPT_OFFSETS, SWEPT_WIDTHS};
 use crate::PlainOp;
 
 /// Rows of every length reversed along each of three axes, alone and beside another operator.

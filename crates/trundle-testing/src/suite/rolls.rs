@@ -1,7 +1,7 @@
 //! Swept cases of rolled axes.
 
 use super::case::Case;
-use super::sweeps::{SWEPT_OFFSETS, SWEPT_WIDTHS, permutations};
+use super::swept::{SWEPT_OFFSETS, SWEPT_WIDTHS, permutations};
 use crate::PlainOp;
 
 /// Every shift of an axis, alone, outside and inside another.

@@ -3,7 +3,7 @@
 use trundle_core::{Layout, Shape};
 
 use super::case::Case;
-use super::sweeps::{EDGE_SIZES, SWEPT_OFFSETS, SWEPT_WIDTHS, permutations};
+use super::swept::{EDGE_SIZES, SWEPT_OFFSETS, SWEPT_WIDTHS, permutations};
 use crate::PlainOp;
 use crate::cases::signed;
 use crate::choices::Choices;

@@ -1,7 +1,7 @@
 //! What is refused, and how.
 
 use trundle_core::ops::Transpose;
-use trundle_core::{Backend, Error, Layout, Move, Op, Shape};
+use trundle_core::{Backend, Error, Layout, LayoutError, Move, Op, Shape, ShapeError};
 
 use super::device;
 use crate::NoDevice;
@@ -27,7 +27,10 @@ fn buffers_that_are_too_short_are_refused_before_a_launch() {
         let src = device.buffer_of(&vec![7; src_bytes]).unwrap();
         let mut dst = device.buffer(dst_bytes).unwrap();
         let refusal = device.run(&plan, &src, &mut dst);
-        assert_eq!(refusal, Err(Error::OutOfBounds { argument, first: 0, end: 8000, buffer }));
+        assert_eq!(
+            refusal,
+            Err(Error::Layout(LayoutError::OutOfBounds { argument, first: 0, end: 8000, buffer }))
+        );
         assert_eq!(device.read(&dst).unwrap(), vec![0; dst_bytes]);
     }
 }
@@ -36,7 +39,9 @@ fn buffers_that_are_too_short_are_refused_before_a_launch() {
 fn more_than_a_buffer_has_is_neither_written_nor_read() {
     let Some(device) = device() else { return };
     let mut buffer = device.buffer_of(&[1, 2, 3]).unwrap();
-    let error = |argument| Err(Error::OutOfBounds { argument, first: 0, end: 4, buffer: 3 });
+    let error = |argument| {
+        Err(Error::Layout(LayoutError::OutOfBounds { argument, first: 0, end: 4, buffer: 3 }))
+    };
     assert_eq!(device.write(&mut buffer, &[0; 4]), error("out"));
     assert_eq!(device.read_into(&buffer, &mut [0; 4]), error("data"));
     assert_eq!(device.read(&buffer).unwrap(), [1, 2, 3]);
@@ -51,7 +56,8 @@ fn a_buffer_is_copied_to_one_of_its_size() {
     assert_eq!(device.read(&dst).unwrap(), [1, 2, 3]);
     let mut longer = device.buffer(4).unwrap();
     let (left, right) = ("data", "out");
-    let refusal = Err(Error::SizesDiffer { left, right, left_size: 3, right_size: 4 });
+    let refusal =
+        Err(Error::Shape(ShapeError::SizesDiffer { left, right, left_size: 3, right_size: 4 }));
     assert_eq!(device.copy(&src, &mut longer), refusal);
 }
 
@@ -60,7 +66,7 @@ fn a_buffer_that_no_device_has_room_for_is_refused() {
     let Some(device) = device() else { return };
     for bytes in [usize::MAX, usize::MAX / 2, 1 << 60] {
         let refusal = device.buffer(bytes).unwrap_err();
-        assert!(matches!(refusal, Error::TooLarge { .. }), "{refusal}");
+        assert!(matches!(refusal, Error::Shape(ShapeError::TooLarge { .. })), "{refusal}");
     }
     // And goes on.
     assert_eq!(device.buffer(3).unwrap().bytes(), 3);

@@ -1,6 +1,6 @@
 //! `DML_BUFFER_TENSOR_DESC`.
 
-use trundle_core::{BitOrder, DType, Layout, Shape, Width};
+use trundle_core::{BitOrder, DType, Layout, Shape, Width, check_sizes};
 
 use super::{Error, Result};
 
@@ -32,9 +32,9 @@ impl BufferTensorDesc<'_> {
     /// the last element with 32 bits and may overflow.
     ///
     /// # Errors
-    /// [`SizesDiffer`](trundle_core::Error::SizesDiffer) if there is not one stride for each axis,
-    /// [`NoSuchPacking`](trundle_core::Error::NoSuchPacking) if the type does not have this bit order,
-    /// [`TooLarge`](trundle_core::Error::TooLarge) if the result exceeds `u64::MAX`.
+    /// [`SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if there is not one stride for each axis,
+    /// [`NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type has not this order of bits,
+    /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if the result is over `u64::MAX`.
     pub fn minimum_buffer_bytes(&self) -> Result<u64> {
         self.check_strides("the tensor")?;
         let bytes =
@@ -45,7 +45,7 @@ impl BufferTensorDesc<'_> {
     /// The width of the elements: bytes or a packing.
     ///
     /// # Errors
-    /// [`NoSuchPacking`](trundle_core::Error::NoSuchPacking) if the type does not have this bit order.
+    /// [`NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type has not this order of bits.
     pub fn width(&self) -> Result<Width> {
         Ok(match self.bit_order {
             None => self.data_type.into(),
@@ -89,17 +89,8 @@ impl BufferTensorDesc<'_> {
     }
 
     fn check_strides(&self, argument: &'static str) -> Result<()> {
-        match self.strides {
-            Some(strides) if strides.len() != self.sizes.len() => {
-                Err(Error::Operator(trundle_core::Error::SizesDiffer {
-                    left: "strides",
-                    right: argument,
-                    left_size: strides.len(),
-                    right_size: self.sizes.len(),
-                }))
-            }
-            _ => Ok(()),
-        }
+        let strides = self.strides.map_or(self.sizes.len(), <[u32]>::len);
+        Ok(check_sizes(("strides", strides), (argument, self.sizes.len()))?)
     }
 
     pub(super) fn shape(&self) -> Result<Shape> {
@@ -126,6 +117,6 @@ impl BufferTensorDesc<'_> {
             Some(strides) => format!("{data_type} of sizes {sizes:?} with strides {strides:?}"),
             None => format!("{data_type} of sizes {sizes:?}"),
         };
-        trundle_core::Error::TooLarge { what }
+        trundle_core::Error::too_large(what)
     }
 }

@@ -65,9 +65,9 @@ pub enum Error {
 
 impl std::error::Error for Error {}
 
-impl From<trundle_core::Error> for Error {
-    fn from(error: trundle_core::Error) -> Error {
-        Error::Operator(error)
+impl<E: Into<trundle_core::Error>> From<E> for Error {
+    fn from(error: E) -> Error {
+        Error::Operator(error.into())
     }
 }
 

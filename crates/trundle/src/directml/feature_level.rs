@@ -5,8 +5,6 @@ use std::ops::RangeInclusive;
 
 use trundle_core::DType;
 
-use super::{BufferTensorDesc, Error, Result, ReverseSubsequencesOperatorDesc};
-
 /// A feature level that changed the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
@@ -38,10 +36,10 @@ const UP_TO_64_BITS: &[DType] = &[
     DType::U8,
 ];
 
-struct Support {
-    ranks: RangeInclusive<usize>,
-    data_types: &'static [DType],
-    length_types: &'static [DType],
+pub(super) struct Support {
+    pub(super) ranks: RangeInclusive<usize>,
+    pub(super) data_types: &'static [DType],
+    pub(super) length_types: &'static [DType],
 }
 
 impl FeatureLevel {
@@ -70,7 +68,7 @@ impl FeatureLevel {
         FeatureLevel::ALL.into_iter().rev().find(|level| level.number() <= number)
     }
 
-    fn support(self) -> Support {
+    pub(super) fn support(self) -> Support {
         let (ranks, data_types, length_types): (_, _, &[DType]) = match self {
             FeatureLevel::Level2_1 => (4..=4, UP_TO_32_BITS, &[DType::U32]),
             FeatureLevel::Level3_0 => (4..=5, UP_TO_32_BITS, &[DType::U32]),
@@ -78,47 +76,6 @@ impl FeatureLevel {
             FeatureLevel::Level5_0 => (1..=8, UP_TO_64_BITS, &[DType::U64, DType::U32]),
         };
         Support { ranks, data_types, length_types }
-    }
-
-    /// Checks that this level supports an operator whose descriptors are consistent.
-    pub(super) fn check(self, operator: &ReverseSubsequencesOperatorDesc<'_>) -> Result<()> {
-        let Support { ranks, data_types, length_types } = self.support();
-        for (argument, tensor) in operator.tensors() {
-            let supported =
-                if argument == "SequenceLengthsTensor" { length_types } else { data_types };
-            self.check_tensor(argument, tensor, &ranks, supported)?;
-        }
-        Ok(())
-    }
-
-    fn check_tensor(
-        self,
-        argument: &'static str,
-        tensor: &BufferTensorDesc<'_>,
-        ranks: &RangeInclusive<usize>,
-        supported: &'static [DType],
-    ) -> Result<()> {
-        let BufferTensorDesc { data_type, sizes, total_tensor_size_in_bytes: total, .. } = *tensor;
-        let rank = sizes.len();
-        if !ranks.contains(&rank) {
-            return Err(Error::Rank { level: self, argument, supported: ranks.clone(), rank });
-        }
-        if !supported.contains(&data_type) {
-            return Err(Error::DataType { level: self, argument, supported, data_type });
-        }
-        if let Some(axis) = sizes.iter().position(|size| *size == 0) {
-            return Err(Error::ZeroSize { argument, axis });
-        }
-        let elements =
-            sizes.iter().fold(1u128, |count, size| count.saturating_mul(u128::from(*size)));
-        if elements > u128::from(u32::MAX) {
-            return Err(Error::TooManyElements { argument, elements });
-        }
-        let needed = tensor.minimum_buffer_bytes()?;
-        if total < needed {
-            return Err(Error::BufferTooSmall { argument, needed, total });
-        }
-        Ok(())
     }
 }
 

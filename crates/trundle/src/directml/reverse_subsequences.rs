@@ -1,8 +1,13 @@
 //! `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
 
-use trundle_core::{DType, Error as Refusal, Layout, Shape, TensorView, TensorViewMut, Width};
+use std::ops::RangeInclusive;
 
-use super::{BufferTensorDesc, FeatureLevel, Result};
+use trundle_core::{
+    DType, DTypeError, Layout, Shape, ShapeError, TensorView, TensorViewMut, Width, check_shape,
+};
+
+use super::feature_level::Support;
+use super::{BufferTensorDesc, Error, FeatureLevel, Result};
 
 /// Reverses the first `length` elements along an axis at each position outside the axis, and keeps the others.
 /// A length greater than the size of the axis counts as that size.
@@ -42,15 +47,15 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
     /// the others only with a level.
     pub fn check(&self, level: Option<FeatureLevel>) -> Result<()> {
         self.layouts()?;
-        level.map_or(Ok(()), |level| level.check(self))
+        level.map_or(Ok(()), |level| check_level(level, self))
     }
 
     /// Moves the elements from `input` to `output`. Bytes of `output` that no element covers are unchanged.
     ///
     /// # Errors
-    /// The errors of [`check`](Self::check) without a level, and
-    /// [`OutOfBounds`](trundle_core::Error::OutOfBounds) for a slice that is shorter than its tensor. Nothing
-    /// is written in these cases.
+    /// What [`check`](Self::check) refuses without a level, and
+    /// [`OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for a slice that is shorter than its
+    /// tensor. Nothing has been written then.
     pub fn run(&self, input: &[u8], lengths: &[u8], output: &mut [u8]) -> Result<()> {
         let layouts = self.layouts()?;
         let slices = [
@@ -90,8 +95,8 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         )?;
         check_type("OutputTensor", &self.output_tensor, &[self.input_tensor.data_type])?;
         check_order("OutputTensor", &self.output_tensor, self.input_tensor.width()?)?;
-        check_sizes("SequenceLengthsTensor", &self.one_on_axis(sizes)?, &layouts.lengths)?;
-        check_sizes("OutputTensor", sizes, &layouts.output)?;
+        check_shape("SequenceLengthsTensor", &self.one_on_axis(sizes)?, layouts.lengths.shape())?;
+        check_shape("OutputTensor", sizes, layouts.output.shape())?;
         layouts.output.check_writable(self.output_tensor.width()?.units())?;
         Ok(layouts)
     }
@@ -99,7 +104,7 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
     fn one_on_axis(&self, shape: &Shape) -> Result<Shape> {
         let mut sizes = shape.sizes().to_vec();
         let size = usize::try_from(self.axis).ok().and_then(|axis| sizes.get_mut(axis));
-        *size.ok_or(Refusal::AxisOutOfRange {
+        *size.ok_or(ShapeError::AxisOutOfRange {
             argument: "Axis",
             axis: self.axis.into(),
             rank: shape.rank(),
@@ -107,6 +112,45 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         })? = 1;
         Ok(Shape::new(sizes)?)
     }
+}
+
+/// Checks that a level has an operator that is whole in itself.
+fn check_level(level: FeatureLevel, operator: &ReverseSubsequencesOperatorDesc<'_>) -> Result<()> {
+    let Support { ranks, data_types, length_types } = level.support();
+    for (argument, tensor) in operator.tensors() {
+        let supported = if argument == "SequenceLengthsTensor" { length_types } else { data_types };
+        check_tensor(level, argument, tensor, &ranks, supported)?;
+    }
+    Ok(())
+}
+
+fn check_tensor(
+    level: FeatureLevel,
+    argument: &'static str,
+    tensor: &BufferTensorDesc<'_>,
+    ranks: &RangeInclusive<usize>,
+    supported: &'static [DType],
+) -> Result<()> {
+    let BufferTensorDesc { data_type, sizes, total_tensor_size_in_bytes: total, .. } = *tensor;
+    let rank = sizes.len();
+    if !ranks.contains(&rank) {
+        return Err(Error::Rank { level, argument, supported: ranks.clone(), rank });
+    }
+    if !supported.contains(&data_type) {
+        return Err(Error::DataType { level, argument, supported, data_type });
+    }
+    if let Some(axis) = sizes.iter().position(|size| *size == 0) {
+        return Err(Error::ZeroSize { argument, axis });
+    }
+    let elements = sizes.iter().fold(1u128, |count, size| count.saturating_mul(u128::from(*size)));
+    if elements > u128::from(u32::MAX) {
+        return Err(Error::TooManyElements { argument, elements });
+    }
+    let needed = tensor.minimum_buffer_bytes()?;
+    if total < needed {
+        return Err(Error::BufferTooSmall { argument, needed, total });
+    }
+    Ok(())
 }
 
 fn check_type(
@@ -118,7 +162,7 @@ fn check_type(
     if expected.contains(&got) {
         return Ok(());
     }
-    Err(Refusal::DTypeMismatch { argument, expected: expected.to_vec(), got }.into())
+    Err(DTypeError::DTypeMismatch { argument, expected: expected.to_vec(), got }.into())
 }
 
 /// Checks that the elements of a tensor have the expected bit order.
@@ -132,13 +176,5 @@ fn check_order(
         return Ok(());
     };
     let (dtype, expected, got) = (tensor.data_type, expected.order(), got.order());
-    Err(Refusal::PackingMismatch { argument, dtype, expected, got }.into())
-}
-
-fn check_sizes(argument: &'static str, expected: &Shape, layout: &Layout) -> Result<()> {
-    let got = layout.shape();
-    if got == expected {
-        return Ok(());
-    }
-    Err(Refusal::ShapeMismatch { argument, expected: expected.clone(), got: got.clone() }.into())
+    Err(DTypeError::PackingMismatch { argument, dtype, expected, got }.into())
 }

@@ -13,7 +13,7 @@ use super::error::{Fault, quoted};
 use super::names::{AxisNames, Given, dim_words};
 use super::numbers::{NumbersError, NumbersFile, Unfilled};
 use super::similar::most_similar;
-use super::{Read, StageKind};
+use super::stage::{Read, StageKind};
 
 /// The declaration of the operator with this name.
 pub(super) fn declared(name: &str) -> Option<&'static Declaration> {

@@ -57,6 +57,7 @@ mod pattern;
 mod placed;
 mod side;
 mod similar;
+mod stage;
 
 use std::ops::Range;
 
@@ -65,44 +66,13 @@ pub use names::{AxisNames, Given, NameError, dim_words};
 pub use numbers::{NumbersError, NumbersFile, Unfilled};
 pub use pattern::AxisPattern;
 pub use similar::most_similar;
-use trundle_core::Op;
+pub use stage::{Stage, StageKind};
 use trundle_core::ops::Operand;
 
 use cursor::Cursor;
 pub(crate) use error::{Fault, Snippet, quoted};
 pub(crate) use pattern::misfit;
-
-/// One stage of a chain.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stage {
-    /// The span of the stage in the text, in bytes.
-    pub span: Range<usize>,
-    /// The operator.
-    pub kind: StageKind,
-}
-
-/// The operator of a stage.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StageKind {
-    /// An operator with all its parameters.
-    Op(Op),
-    /// An operator whose lengths or indices are in a file.
-    ByFile {
-        /// The operator without its numbers.
-        unfilled: Unfilled,
-        /// The file name.
-        file: String,
-        /// The span of the file name in the text, in bytes.
-        file_span: Range<usize>,
-    },
-}
-
-impl<T: Into<Op>> From<T> for StageKind {
-    fn from(operator: T) -> StageKind {
-        StageKind::Op(operator.into())
-    }
-}
+use stage::Read;
 
 /// Parses a chain into at least one stage, in the order of application. Takes linear time; for stages with axis
 /// names, also in the number of axes.
@@ -194,14 +164,6 @@ fn by_number(span: Range<usize>, lacked: &str) -> Fault {
     let message = format!("there is no axis {lacked}, and this stage has axes by their numbers");
     Fault::new(span, message)
         .suggest("by their names, as in dims=[lat, lon], it is for tensors of fewer axes too")
-}
-
-/// The result of reading a stage.
-struct Read {
-    /// `None` if the stage does not change the tensor.
-    kind: Option<StageKind>,
-    /// Whether the stage uses axis indices, which may be wrong for tensors with fewer axes.
-    is_by_number: bool,
 }
 
 /// Reads one stage: a call if it starts with a name and a parenthesis, otherwise a pattern.

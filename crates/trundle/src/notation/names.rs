@@ -387,7 +387,7 @@ fn check_for_all(declared: &Declaration, given: &[Given]) -> Result<(), NameErro
             }
         })
         .collect();
-    let fits = |op: Op| Shape::new(vec![1; rank]).and_then(|shape| op.index_map(&shape));
+    let fits = |op: Op| op.index_map(&Shape::new(vec![1; rank])?);
     match declared.op(&numbers).map(fits) {
         Some(Err(error)) => {
             Err(NameError { message: error.to_string(), suggestion: None, name: None })

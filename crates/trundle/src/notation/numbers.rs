@@ -6,7 +6,7 @@ use trundle_core::ops::{
     Declaration, IndexMode, Indices, Operand, PutAlongAxis, ReverseSequence, ReverseSubsequences,
     ScatterNd, Take, TakeAlongAxis,
 };
-use trundle_core::{Error, Op, Shape};
+use trundle_core::{Op, Shape, check_sizes};
 
 /// Lengths or indices from a file or a list: integers of any type, row-major.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,16 +20,9 @@ impl NumbersFile {
     /// Creates numbers with the values of a tensor of this shape, row-major. A tensor of rank 1 is a list.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] unless there is one value for each element of `shape`.
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one value for each element of `shape`.
     pub fn new(shape: Shape, values: Vec<i128>) -> trundle_core::Result<NumbersFile> {
-        if values.len() != shape.elements() {
-            return Err(Error::SizesDiffer {
-                left: "numbers",
-                right: "their shape",
-                left_size: values.len(),
-                right_size: shape.elements(),
-            });
-        }
+        check_sizes(("numbers", values.len()), ("their shape", shape.elements()))?;
         Ok(NumbersFile { shape: (shape.rank() != 1).then_some(shape), values })
     }
 

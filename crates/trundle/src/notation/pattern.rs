@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use trundle_core::ops::{PatternFault, Rearrange, Side, Transpose};
-use trundle_core::{Error, Op, Shape};
+use trundle_core::{Error, Op, Shape, ShapeError};
 
 use super::cursor::{Cursor, Word};
 use super::error::{Fault, NotationError, quoted};
@@ -11,7 +11,7 @@ use super::names::AxisNames;
 use super::placed::Placed;
 use super::side::WrittenSide;
 use super::similar::most_similar;
-use super::{Read, StageKind};
+use super::stage::{Read, StageKind};
 
 const ARROWS: [&str; 2] = ["->", "→"];
 
@@ -90,7 +90,7 @@ pub(crate) fn misfit(
     let fault = match error {
         Error::Pattern(fault) => PatternFault::clone(fault),
         // A pattern that only permutes is a transpose, whose errors are about its order.
-        Error::SizesDiffer { left: "order", .. } => PatternFault::Rank {
+        Error::Shape(ShapeError::SizesDiffer { left: "order", .. }) => PatternFault::Rank {
             axes: pattern.left.groups.len(),
             more: false,
             shape: shape.clone(),

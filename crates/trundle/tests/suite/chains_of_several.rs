@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use trundle::notation::{NumbersFile, Unfilled};
 use trundle::ops::Operand;
-use trundle::{Chain, DType, Error, Plan, PlanError, ProgramPlan, Shape};
+use trundle::{Chain, DType, Error, OpError, Plan, PlanError, ProgramPlan, Shape};
 use trundle_testing::choices::Choices;
 use trundle_testing::{Naive, holds};
 
@@ -327,7 +327,7 @@ fn a_plan_of_one_tensor_says_that_it_is_not_for_several() {
     let chain: Chain = "pad(1) | flip(0)".parse().unwrap();
     match Plan::row_major(&chain, 1, &shape(&[2]), None) {
         Err(PlanError::Chain(error)) => {
-            assert!(matches!(*error.source, Error::NoIndexMap { .. }), "{error}");
+            assert!(matches!(*error.source, Error::Op(OpError::NoIndexMap { .. })), "{error}");
         }
         other => panic!("{other:?}"),
     }

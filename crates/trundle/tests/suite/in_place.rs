@@ -1,8 +1,9 @@
 //! Compares chains within a tensor's own memory with chains between two buffers.
 
 use trundle::{
-    BitOrder, Chain, DType, Error, Layout, Plan, Shape, TensorView, TensorViewMut, flip_in_place,
-    reverse_sequence_in_place, roll_in_place, rot90_in_place, transpose_in_place,
+    BitOrder, Chain, DType, Error, Layout, LayoutError, MoveError, Plan, Shape, ShapeError,
+    TensorView, TensorViewMut, flip_in_place, reverse_sequence_in_place, roll_in_place,
+    rot90_in_place, transpose_in_place,
 };
 
 fn numbers(shape: &Shape) -> Vec<u32> {
@@ -81,7 +82,7 @@ fn functions_move_views_of_any_strides() {
     reverse_sequence_in_place(&mut view, &lengths, 1, 0).unwrap();
     reverse_sequence_in_place(&mut view, &lengths, 1, 0).unwrap();
     let refused = transpose_in_place(&mut view, &[]);
-    assert!(matches!(refused, Err(Error::ShapeMismatch { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Shape(ShapeError::ShapeMismatch { .. }))), "{refused:?}");
     assert!(buffer == expected);
 }
 
@@ -111,7 +112,10 @@ fn what_takes_more_scratch_than_there_may_be_is_refused() {
     let chain: Chain = "a b -> b a".parse().unwrap();
     let plan = Plan::row_major(&chain, 4, &shape, None).unwrap();
     let refused = plan.in_place(Some(1000)).map(|_| ());
-    assert_eq!(refused, Err(Error::NotInPlace { bytes: 1009 * 2003 * 4, most_scratch: 1000 }));
+    assert_eq!(
+        refused,
+        Err(Error::Move(MoveError::NotInPlace { bytes: 1009 * 2003 * 4, most_scratch: 1000 }))
+    );
     let within = plan.in_place(None).unwrap();
     assert!(within.scratch_bytes() <= 1 << 20, "{within}");
     let mut buffer = numbers(&shape);
@@ -120,7 +124,7 @@ fn what_takes_more_scratch_than_there_may_be_is_refused() {
     assert!(buffer == expected);
     // A result with another size cannot be in place.
     let part = Plan::row_major(&"tile(repeats=[2, 1])".parse().unwrap(), 4, &shape, None).unwrap();
-    assert!(matches!(part.in_place(None), Err(Error::NotInPlace { .. })));
+    assert!(matches!(part.in_place(None), Err(Error::Move(MoveError::NotInPlace { .. }))));
     let short = within.run_slice(&mut buffer[1..]);
-    assert!(matches!(short, Err(Error::OutOfBounds { .. })));
+    assert!(matches!(short, Err(Error::Layout(LayoutError::OutOfBounds { .. }))));
 }

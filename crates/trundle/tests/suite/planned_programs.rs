@@ -9,7 +9,7 @@ use trundle::internal::Planner;
 use trundle::lowering::{Device, Move, PlannedProgram, Plans};
 use trundle::ops::Roll;
 use trundle::tuning::Tuning;
-use trundle::{BitOrder, Error, Machine, Packing, Program, Result, Shape, Width};
+use trundle::{BitOrder, Error, LayoutError, Machine, Packing, Program, Result, Shape, Width};
 use trundle_core::Backend;
 use trundle_core::program::{Budget, Made, TensorId};
 use trundle_testing::choices::Choices;
@@ -131,7 +131,7 @@ fn rows_and_a_constant_around_them_are_written_at_once() {
         assert_eq!(stopped, Err(Error::Stopped));
         assert!(dst.iter().all(|byte| *byte == 9));
         let short = planned.runner().run(&[&src[1..]], &mut [&mut dst]);
-        assert!(matches!(short, Err(Error::OutOfBounds { .. })), "{short:?}");
+        assert!(matches!(short, Err(Error::Layout(LayoutError::OutOfBounds { .. }))), "{short:?}");
     }
 }
 
@@ -170,7 +170,9 @@ fn an_output_is_written_once_however_often_it_is_one() {
     assert_eq!((planned.moved_bytes(), planned.peak_bytes()), (480, 480));
     assert_eq!(planned.runner().temporary_bytes(), 0);
     let runner = planned.runner();
-    let short = |argument, buffer| Error::OutOfBounds { argument, first: 0, end: 240, buffer };
+    let short = |argument, buffer| {
+        Error::Layout(LayoutError::OutOfBounds { argument, first: 0, end: 240, buffer })
+    };
     let (src, mut out) = ([7; 240], [0; 240]);
     let refused = runner.run(&[&src[..239]], &mut [&mut out, &mut [0; 240]]);
     assert_eq!(refused, Err(short("data", 239)));

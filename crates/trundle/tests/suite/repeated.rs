@@ -5,7 +5,9 @@ use proptest::prop_assert_eq;
 use proptest::sample::select;
 use trundle::lowering::Move;
 use trundle::ops::ReverseSubsequences;
-use trundle::{DType, Error, IndexMap, Layout, Result, Shape, TensorView, TensorViewMut};
+use trundle::{
+    DType, DTypeError, Error, IndexMap, Layout, Result, Shape, TensorView, TensorViewMut,
+};
 use trundle_testing::cases::{LayoutNumbers, buffer_bytes, chains, layouts};
 use trundle_testing::{MOST_BOXES, Outcome, PlainOp, holds};
 
@@ -148,7 +150,7 @@ impl Case {
             operator.write(&data, &layout, &mut expected)
         } else {
             let expected = vec![data.dtype()];
-            Err(Error::DTypeMismatch { argument: "out", expected, got: dtype })
+            Err(Error::DType(DTypeError::DTypeMismatch { argument: "out", expected, got: dtype }))
         };
         prop_assert_eq!(outcome, right, "{:?}", call);
         prop_assert_eq!(got, expected, "{:?}", call);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use trundle::lowering::BufferId::{Input, Output, Temporary};
 use trundle::lowering::{Backend, BufferId, Device, Move, Moves, Runner, Step};
 use trundle::ops::{Flip, Transpose};
-use trundle::{Error, IndexMap, Layout, Op, Result, Shape};
+use trundle::{Error, IndexMap, Layout, LayoutError, Op, Result, Shape};
 use trundle_testing::{Cells, Flush, MOST_BOXES, PairByPair, TestBuffer, Testable};
 
 /// A copy of `bytes` bytes from offset `from` to offset `to`.
@@ -81,7 +81,9 @@ fn moves_between_several_buffers<B: Testable + Clone>(backend: &B) {
         assert_eq!(zero, [b, a, b, c, y, z]);
         assert_eq!(two, [b, c, a, y, b, z]);
     }
-    let short = |argument, end, buffer| Error::OutOfBounds { argument, first: 0, end, buffer };
+    let short = |argument, end, buffer| {
+        Error::Layout(LayoutError::OutOfBounds { argument, first: 0, end, buffer })
+    };
     let refused = |inputs: &[&[u8]], outputs| run(backend, &runner, inputs, outputs).unwrap_err();
     assert_eq!(refused(&[b"abc", b"xy"], [6, 5, 6]), short("data", 3, 2));
     assert_eq!(refused(&[b"abc", b"xyz"], [6, 5, 5]), short("out", 6, 5));

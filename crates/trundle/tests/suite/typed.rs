@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::num::NonZeroU8;
 
 use proptest::{prop_assert, prop_assert_eq};
-use trundle::{DType, Error, Layout, Result, Shape, Tensor, TensorView, TensorViewMut};
+use trundle::{DType, DTypeError, Error, Layout, Result, Shape, Tensor, TensorView, TensorViewMut};
 use trundle_testing::cases::{buffer_bytes, chains, layouts};
 use trundle_testing::{PlainOp, holds, indices};
 
@@ -176,7 +176,7 @@ fn bytes_of_another_type_are_no_destination() {
     let mut floats = Tensor::zeros(DType::F32, &shape(&[1])).unwrap();
     assert!(matches!(
         trundle::copy_into(&data, &mut floats.view_mut()),
-        Err(Error::DTypeMismatch { expected, got: DType::F32, .. }) if expected == [DType::U8]
+        Err(Error::DType(DTypeError::DTypeMismatch { expected, got: DType::F32, .. })) if expected == [DType::U8]
     ));
 }
 

@@ -4,7 +4,8 @@
 use proptest::prelude::{Strategy, any};
 use proptest::{prop_assert, prop_assert_eq};
 use trundle::{
-    BitOrder, DType, Error, Layout, Packing, Result, Shape, TensorView, TensorViewMut, Width,
+    BitOrder, DType, DTypeError, Error, Layout, Packing, Result, Shape, TensorView, TensorViewMut,
+    Width,
 };
 use trundle_testing::cases::{buffer_bytes, chains, layouts};
 use trundle_testing::{Naive, PlainOp, holds, indices};
@@ -223,7 +224,7 @@ fn other_orders_are_another_type() {
         refused.to_string(),
         "out must hold elements of type u4 that are packed high first, got low first"
     );
-    assert!(matches!(refused, Error::PackingMismatch { .. }));
+    assert!(matches!(refused, Error::DType(DTypeError::PackingMismatch { .. })));
     // The same call with the other bit order must have another plan.
     trundle::transpose_into(&data, &[], &mut out_view).unwrap();
     assert_eq!(out, [0x31, 0x42]);
@@ -241,8 +242,11 @@ fn elements_that_share_bytes_are_no_slice() {
     let chain: trundle::Chain = "transpose()".parse().unwrap();
     let plan = trundle::Plan::row_major(&chain, DType::I4, &shape, None).unwrap();
     let (src, mut dst) = ([7u8; 8], [0u8; 8]);
-    assert!(matches!(plan.run_slice_into(&src, &mut dst), Err(Error::WidthMismatch { .. })));
-    assert!(matches!(plan.run_slice(&src), Err(Error::WidthMismatch { .. })));
+    assert!(matches!(
+        plan.run_slice_into(&src, &mut dst),
+        Err(Error::DType(DTypeError::WidthMismatch { .. }))
+    ));
+    assert!(matches!(plan.run_slice(&src), Err(Error::DType(DTypeError::WidthMismatch { .. }))));
     plan.run(&src, &mut dst).unwrap();
     assert_eq!(dst, [0x07, 0x07, 0x07, 0x07, 0x07, 0x07, 0x07, 0x07]);
 }

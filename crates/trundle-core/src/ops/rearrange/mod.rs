@@ -113,7 +113,7 @@ impl Rearrange {
     ///
     /// # Errors
     /// [`Error::Pattern`] with [`PatternFault::Rank`] or [`PatternFault::DoesNotSplit`],
-    /// [`Error::TooLarge`] for the shape that would be made.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for the shape that would be made.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let split = self.split(shape).map_err(misfit)?;
         let (mut order, mut merged) = (Vec::new(), Vec::new());

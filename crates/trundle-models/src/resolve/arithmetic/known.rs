@@ -105,3 +105,13 @@ pub(super) fn is_reckoned(dtype: DType) -> bool {
 pub(super) fn is_real(dtype: DType) -> bool {
     is_float(dtype) && matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
 }
+
+/// What tensors are broadcast to: its sizes, and its shape, which is counted before anything of it is made.
+pub(super) fn shape_of_all(site: &mut Site<'_, '_>, all: &[&Known]) -> Checked<(Vec<i64>, Shape)> {
+    let sizes = all.iter().fold(Vec::new(), |sizes, known| known.sizes_with(&sizes));
+    let shape =
+        Shape::new(sizes.iter().map(|size| size.unsigned_abs() as usize).collect::<Vec<_>>())?;
+    check_count(shape.elements())?;
+    site.spend(OPERANDS, shape.elements().saturating_mul(all.len() * (1 + shape.rank())))?;
+    Ok((sizes, shape))
+}

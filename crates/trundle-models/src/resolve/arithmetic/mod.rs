@@ -16,7 +16,7 @@ use super::site::Site;
 use crate::ElementType;
 use crate::arithmetic::{Arithmetic, Binary};
 use crate::problem::{Checked, wrong};
-use known::Known;
+use known::{Known, shape_of_all};
 
 /// What comes of the inputs.
 pub(super) fn arithmetic(site: &mut Site<'_, '_>, what: &Arithmetic) -> Checked<TensorId> {
@@ -79,16 +79,6 @@ fn both(site: &mut Site<'_, '_>, a: &Known, b: &Known, by: Binary) -> Checked<Kn
     let pairs = a.broadcast(&sizes)?.into_iter().zip(b.broadcast(&sizes)?);
     let numbers = pairs.map(|(one, other)| binary::of(by, one, other, a.dtype));
     Ok(Known { dtype, shape, numbers: numbers.collect::<Checked<_>>()? })
-}
-
-/// What tensors are broadcast to: its sizes, and its shape, which is counted before anything of it is made.
-fn shape_of_all(site: &mut Site<'_, '_>, all: &[&Known]) -> Checked<(Vec<i64>, Shape)> {
-    let sizes = all.iter().fold(Vec::new(), |sizes, known| known.sizes_with(&sizes));
-    let shape =
-        Shape::new(sizes.iter().map(|size| size.unsigned_abs() as usize).collect::<Vec<_>>())?;
-    known::check_count(shape.elements())?;
-    site.spend(known::OPERANDS, shape.elements().saturating_mul(all.len() * (1 + shape.rank())))?;
-    Ok((sizes, shape))
 }
 
 /// Input 0 held within inputs 1 and 2.

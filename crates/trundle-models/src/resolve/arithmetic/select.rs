@@ -10,8 +10,7 @@ use super::super::broadcast::both_ways;
 use super::super::element::Number;
 use super::super::site::Site;
 use super::super::slices::cut;
-use super::known::Known;
-use super::shape_of_all;
+use super::known::{Known, shape_of_all};
 use crate::problem::{Checked, wrong};
 
 /// Input 1 where input 0 is true, and input 2 elsewhere. If the condition alone is known, both are moved.

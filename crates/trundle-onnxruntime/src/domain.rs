@@ -10,27 +10,9 @@ use crate::api::Api;
 use crate::chain::Chained;
 use crate::failure::Result;
 use crate::model::Moved;
-use crate::operator::custom_op;
+use crate::operator::{Declared, custom_op};
 use crate::reverse_subsequences::ReverseSubsequences;
 use crate::roll::Roll;
-
-/// An operator, with the functions of the ONNX Runtime that has it: not every call brings them.
-#[repr(C)]
-pub(crate) struct Declared {
-    op: OrtCustomOp,
-    api: Api,
-}
-
-impl Declared {
-    /// The functions of the ONNX Runtime that has an operator.
-    ///
-    /// # Safety
-    /// The pointer is that of an operator that [`Domain::of`] has added.
-    pub(crate) unsafe fn api_of(op: *const OrtCustomOp) -> Api {
-        // SAFETY: the contract is the same: it is the first field of what stays as long as the process.
-        unsafe { (*op.cast::<Declared>()).api }
-    }
-}
 
 /// All operators, in an ONNX Runtime. It stays as long as the process: sessions have its operators without a word of when
 /// they have ended.

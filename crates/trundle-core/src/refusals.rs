@@ -1,0 +1,32 @@
+//! Error types whose reasons are declared with their fields and their messages.
+
+/// Declares an error type: each reason with its fields and its message.
+macro_rules! refusals {
+    (
+        $(#[$doc:meta])*
+        $name:ident {
+            $(
+                $(#[$reason_doc:meta])*
+                $reason:ident $({ $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })?
+                => $message:literal $(, $argument:expr)*;
+            )*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum $name {
+            $($(#[$reason_doc])* $reason $({ $($(#[$field_doc])* $field: $type,)* })?,)*
+        }
+
+        impl std::error::Error for $name {}
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self {
+                    $($name::$reason $({ $($field),* })? => write!(f, $message $(, $argument)*),)*
+                }
+            }
+        }
+    };
+}

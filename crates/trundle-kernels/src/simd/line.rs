@@ -1,0 +1,26 @@
+//! Lines of the caches.
+
+/// The bytes of a cache line.
+pub const LINE: usize = 64;
+
+/// Prefetches a line, where no set of instructions has been chosen. `address` need not be valid.
+#[inline(always)]
+pub fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE is part of x86-64; a prefetch of any address has no effect but on caches.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    };
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: a prefetch of any address has no effect but on caches.
+    unsafe {
+        std::arch::asm!(
+            "prfm pldl1keep, [{}]",
+            in(reg) address.addr(),
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = address;
+}

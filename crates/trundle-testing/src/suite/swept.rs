@@ -1,0 +1,30 @@
+//! The sizes, widths, offsets and orders that sweeps go through.
+
+/// Sizes below, at and above those of vectors, cache lines and tiles.
+pub(super) const EDGE_SIZES: [usize; 18] =
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65];
+
+/// Widths that kernels are written for, and some that they are not.
+pub(super) const SWEPT_WIDTHS: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 40];
+
+/// Offsets in bytes of source and destination, which move both off their alignment.
+pub(super) const SWEPT_OFFSETS: [[usize; 2]; 5] = [[0, 0], [1, 0], [0, 1], [5, 3], [16, 60]];
+
+/// Every order of `rank` axes.
+pub(super) fn permutations(rank: usize) -> Vec<Vec<i64>> {
+    let mut all = vec![Vec::new()];
+    for axis in 0..rank {
+        let axis = i64::try_from(axis).expect("the number of an axis is small");
+        all = all
+            .into_iter()
+            .flat_map(|shorter: Vec<i64>| {
+                (0..=shorter.len()).map(move |place| {
+                    let mut order = shorter.clone();
+                    order.insert(place, axis);
+                    order
+                })
+            })
+            .collect();
+    }
+    all
+}
