@@ -3,7 +3,8 @@
 use std::ffi::c_void;
 
 use trundle::ops::{Pad, PadMode};
-use trundle::{Error, OpError, Shape, check_sizes, programs};
+use trundle::internal::check_sizes;
+use trundle::{Error, OpError, Shape, programs};
 
 use super::assembled::{Assembled, described};
 use super::descriptor::{Descriptor, trundle_tensor_desc};

@@ -3,7 +3,8 @@
 use std::io::Cursor;
 
 use bytes::Bytes;
-use trundle::{DTypeError, Width, check_shape, check_sizes};
+use trundle::internal::{check_shape, check_sizes};
+use trundle::{DTypeError, Width};
 use trundle_core::program::Definition;
 use trundle_formats::{Format, Header, Order, StoredDType, TensorFile};
 
