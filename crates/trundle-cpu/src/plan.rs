@@ -22,7 +22,7 @@ pub struct Plan {
     pub(crate) src_bytes: usize,
     pub(crate) dst_bytes: usize,
     pub(crate) moved_bytes: usize,
-    /// Greatest power-of-two alignment of all offsets and sizes; 0 if nothing is moved.
+    /// Greatest common divisor of all offsets and sizes in bytes; 0 if nothing is moved.
     pub(crate) grain_bytes: usize,
     pub(crate) threads: usize,
     pub(crate) work: Work,

@@ -11,7 +11,7 @@ use crate::numbers::{Numbers, Sums};
 /// A move prepared as launches, independent of the device.
 pub(crate) struct Prepared {
     pub(crate) work: GpuMove,
-    /// Greatest common alignment of all offsets and sizes, in bytes.
+    /// Greatest common divisor of all offsets and sizes, in bytes.
     grain: usize,
     sums: Vec<Sums>,
     /// Launches for buffers aligned to 16 bytes, as whole allocations are.

@@ -40,7 +40,7 @@ pub struct FilledPlan {
     pub(crate) threads: usize,
     /// Number of tasks; each is an equal share of the units.
     pub(crate) tasks: usize,
-    /// Greatest power-of-two alignment of all offsets and sizes.
+    /// Greatest common divisor of all offsets and sizes in bytes.
     pub(crate) grain_bytes: usize,
     pub(crate) tuning: Tuning,
 }
