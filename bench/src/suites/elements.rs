@@ -1,4 +1,4 @@
-//! Transposes of elements of other sizes than those of TTC, and of sizes of axes that it lacks.
+//! Transposes of element and axis sizes that TTC lacks.
 
 use trundle::DType;
 
@@ -58,7 +58,7 @@ pub(super) fn small() -> Suite {
     }
 }
 
-/// 4-byte elements in sizes that TTC lacks, and widths that are no power of two or wider than 8.
+/// 4-byte elements with sizes that TTC lacks, and element widths that are not a power of two or exceed 8.
 pub(super) fn other() -> Suite {
     let f32 = |name, sizes: &[usize], order: &[i64]| {
         Case::new(name, DType::F32, sizes, [transpose(order)])
