@@ -3,11 +3,11 @@
 
     python3 bench/gpu.py [--rounds N] [--bytes N] [--device cuda:0|cpu] [--only WORDS] [--json FILE]
 
-Prints two tables in Markdown. The first is for large tensors, 256 MiB each unless `--bytes` is given: for each move,
-the speed of a device-to-device copy of the same size (bytes read and written per second), the fractions of it that
-trundle and the others reach, and the bar and whether it is met. The second is for small tensors: the time until a call returns
-while the GPU is still busy with earlier calls. The last lines say for each bar that it is met, or name the worst case.
-A case that reads and writes less than four times the GPU's L2 cache is called small.
+Prints two tables in Markdown. The first is for large tensors, 256 MiB each unless `--bytes` is given. It has for each
+move the speed of a device-to-device copy of the same size (bytes read and written per second), the fractions of it that
+trundle and the others reach, and the bar and whether it is met. The second is for small tensors: the time until a call
+returns while the GPU is still busy with earlier calls. The last lines say for each bar that it is met, or name the
+worst case. A case that reads and writes less than four times the GPU's L2 cache is called small.
 
 Before anything is timed, every result is compared with PyTorch's, bit for bit. Libraries that differ are not timed; if
 trundle differs, the program exits with status 1 after all cases have run. The copy and the libraries alternate within

@@ -2,7 +2,7 @@
 //! without making a plan.
 //!
 //! A planned gather stores its checked indices as a table. Building that table costs as much as moving single
-//! elements, so one-time calls skip it. The semantics are those of `Take` and `TakeAlongAxis`;
+//! elements, so one-time calls skip it. The semantics match `Take` and `TakeAlongAxis`;
 //! `crates/trundle-cpu/tests/suite/along.rs` checks that.
 
 use std::ops::Range;

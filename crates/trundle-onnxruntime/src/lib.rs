@@ -5,10 +5,10 @@
 //!
 //! | operator | inputs | attributes | output |
 //! |---|---|---|---|
-//! | `Move` | any number, of any types | `model`: the bytes of an ONNX model of movements, whose inputs need no types | as many as the model has |
-//! | `Roll` | `data`, `shift` and `axes` of int64 | | as Roll-7 of OpenVINO |
-//! | `ReverseSubsequences` | `data`, `lengths` of int64 | `axis` | as that of DirectML |
-//! | `Chain` | `data` | `chain`: a text of the chain language | what the chain makes |
+//! | `Move` | any number, of any types | `model`: an ONNX model of movements; its inputs need no types | the outputs of the model |
+//! | `Roll` | `data`, `shift` and `axes` of int64 | | as OpenVINO defines Roll-7 |
+//! | `ReverseSubsequences` | `data`, `lengths` of int64 | `axis` | as DirectML defines it |
+//! | `Chain` | `data` | `chain`: a text of the chain language | the result of the chain |
 //!
 //! In a call, `context.rs` wraps the call and `tensor.rs` its inputs and outputs as slices. The operator finds or
 //! makes a plan, which runs on the session's threads (`pool.rs`). Errors and panics become a status (`failure.rs`).

@@ -1,6 +1,6 @@
 //! Exchanges pairs of elements along the axes they lie on: flips, reversals by length, and rolls by half.
 //!
-//! The first half of the outermost moved axis is exchanged with its second half. If the axis is odd, its middle is a
+//! The first half of the outermost moved axis is exchanged with its second half. If its size is odd, its middle is a
 //! box with one axis less, in which the next moved axis is halved. So strides give both elements of each pair, and no
 //! two pairs share an element.
 

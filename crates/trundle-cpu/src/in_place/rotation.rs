@@ -1,12 +1,12 @@
 //! Rotates rows of bytes within their own memory. Each byte is moved once, with little scratch.
 //!
-//! In a rotation of `n` bytes by `shift`, position `x` takes the byte at `x + shift` modulo `n`: the first `n -
-//! shift` positions read `shift` further on, the other `shift` positions read `n - shift` before. While both parts
-//! are long, they are reduced as in the Euclidean algorithm: of parts `a` and `b`, only the first `max(a, b)`
-//! positions remain the base, and the others are visited between two base positions of the cycle. So each base
-//! position starts a run of the cycle. Each position of a run takes the byte of the next one, and the last takes the
-//! byte of another base position. (The run lengths are those of the three-distance theorem.) Once one part is short,
-//! it is saved, and the runs are moved in an order in which no base position is overwritten before it is read.
+//! In a rotation of `n` bytes by `shift`, position `x` takes the byte at `x + shift` modulo `n`: the first `n - shift`
+//! positions read `shift` further on, the other `shift` positions read `n - shift` before. While both parts are long,
+//! they are reduced as in the Euclidean algorithm: of parts `a` and `b`, only the first `max(a, b)` positions remain
+//! the base, and the cycle visits the others between two base positions. So each base position starts a run of the
+//! cycle. Each position of a run takes the byte of the next one, and the last takes the byte of another base position.
+//! (The three-distance theorem gives the run lengths.) Once one part is short, it is saved, and the runs are moved in
+//! an order that overwrites no base position before it is read.
 
 use std::fmt;
 use std::ops::Range;
@@ -25,7 +25,7 @@ use crate::threads::for_each_task;
 const MOST_SAVED_BYTES: usize = 6 << 20;
 const SAVED_PART: usize = 512;
 
-/// Most positions per run. Listing more takes too long compared with saving more bytes.
+/// Most positions per run, because listing more takes too long. A rotation that would need more is refused.
 const MOST_FLOORS: usize = 1 << 14;
 
 /// Chunk size for runs whose source is closer than the kernel allows.
@@ -306,7 +306,7 @@ impl Towers {
     }
 
     /// Moves the runs of a range of the longer part. Bytes beyond the range in reading direction are in `saved` if
-    /// other threads overwrite them meanwhile.
+    /// other threads overwrite them.
     ///
     /// # Safety
     /// As [`Towers::run`].

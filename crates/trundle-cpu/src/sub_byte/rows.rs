@@ -14,8 +14,8 @@ use crate::tiles::RaggedLoop;
 /// Most rows moved together if their elements are contiguous: several cache lines.
 const MOST_LANES: usize = 512;
 
-/// Most elements of rows moved together. Both copies stay in the second-level cache, or the last-level cache for long
-/// rows.
+/// Most elements of rows moved together. Both copies stay in the second-level cache, or in the next level if rows are
+/// long.
 const MOST_TOGETHER: usize = 256 << 10;
 
 /// Fewer lanes are moved row by row.

@@ -5,10 +5,10 @@
 //!
 //! | `TRUNDLE_TUNING` | the record |
 //! |---|---|
-//! | not set | what [`tune`] found on this machine, if it was kept; else what is built in for the processor |
-//! | `off` | what is built in |
-//! | the name of a file | what is in the file: see [`Tuned::text`] |
-//! | `run_pages=4 packed=never` | what is built in, but for these |
+//! | not set | the record stored by [`tune`], if there is one; else the built-in record of the processor |
+//! | `off` | the built-in record |
+//! | a file name | the record in the file: see [`Tuned::text`] |
+//! | `run_pages=4 packed=never` | the built-in record with these numbers changed |
 //!
 //! Tuning affects speed, never results. [`used`] returns the record in use. Measurements happen only in [`tune`].
 
