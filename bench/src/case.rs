@@ -110,7 +110,6 @@ impl Case {
     }
 }
 
-/// Formats sizes, such as `64x56x56x288`.
 pub(crate) fn shape_text(sizes: &[usize]) -> String {
     let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
     sizes.join("x")

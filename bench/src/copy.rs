@@ -13,7 +13,6 @@ const LEAST_SHARE_BYTES: usize = 4 << 20;
 /// Trials of each of our copies when choosing the fastest.
 const TRIALS: usize = 3;
 
-/// Element types that several threads can copy.
 pub(crate) trait Element: std::marker::Copy + Send + Sync {}
 
 impl<T: std::marker::Copy + Send + Sync> Element for T {}

@@ -78,7 +78,6 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Returns the time of `times` runs.
     fn time(&self, times: usize, src: &[u8], dst: &mut [u8]) -> Result<Duration> {
         let dtype = self.case.dtype;
         match self.case.call {
@@ -96,7 +95,6 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Returns the time of `times` calls.
 pub(crate) fn timed(times: usize, mut work: impl FnMut() -> Result<()>) -> Result<Duration> {
     let start = Instant::now();
     for _ in 0..times {
@@ -118,7 +116,6 @@ pub(crate) fn repetitions(mut time: impl FnMut(usize) -> Result<Duration>) -> Re
     }
 }
 
-/// Prepares, verifies and times a case.
 pub(crate) fn measure(
     case: &Case,
     buffers: &mut Buffers,

@@ -4,7 +4,6 @@ use std::fmt::{Display, Write as _};
 
 use crate::record::{CaseRecord, Record, SuiteRecord};
 
-/// Sizes in pixels.
 const WIDTH: f64 = 860.0;
 const TOP: f64 = 78.0;
 const STRIP: f64 = 56.0;
@@ -73,12 +72,10 @@ impl Record {
     }
 }
 
-/// Returns the horizontal position of a fraction.
 fn place(fraction: f64) -> f64 {
     LEFT + fraction.clamp(0.0, MOST) / MOST * (WIDTH - LEFT - RIGHT)
 }
 
-/// Draws the grid lines.
 fn grid(svg: &mut String, end: f64) {
     for fifths in 0..=5 {
         let fraction = f64::from(fifths) / 5.0;
@@ -161,7 +158,6 @@ fn text(svg: &mut String, (x, y): (f64, f64), class: &str, content: &str) {
     let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\">{content}</text>");
 }
 
-/// Draws a vertical line down to `end`.
 fn line(svg: &mut String, (x, y): (f64, f64), end: f64, class: &str) {
     let _ = writeln!(
         svg,

@@ -54,7 +54,6 @@ macro_rules! typed {
 
 typed!(u8, u16, f32 by transpose_f32, f64 by transpose_f64,);
 
-/// A crate that can transpose a case.
 trait Rival<T> {
     fn name(&self) -> &'static str;
 

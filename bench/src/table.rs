@@ -182,7 +182,6 @@ pub fn suite_head(name: &str, about: &str) -> String {
     )
 }
 
-/// Formats a time in a suitable unit.
 fn readable_time(seconds: f64) -> String {
     match seconds {
         ..1e-6 => format!("{:.0} ns", seconds * 1e9),

@@ -5,7 +5,6 @@ use trundle::DType;
 use super::transpose;
 use crate::case::{Bars, Case, Suite};
 
-/// Elements of 1, 2 and 8 bytes.
 pub(super) fn small() -> Suite {
     let mut cases = Vec::new();
     for (dtype, wide, odd) in [

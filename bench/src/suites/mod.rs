@@ -60,7 +60,6 @@ fn reverse_sequence(along: usize, across: usize, batches: usize, size: usize) ->
     ReverseSequence::new(axis(along), axis(across), lengths).into()
 }
 
-/// Pseudo-random lengths in `0..=size`.
 fn lengths(count: usize, size: usize) -> Vec<u64> {
     (0..count as u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % (size as u64 + 1)).collect()
 }

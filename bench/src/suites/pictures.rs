@@ -5,7 +5,6 @@ use trundle::DType;
 use super::transpose;
 use crate::case::{Bars, Case, Suite};
 
-/// Approximate bytes per tensor.
 const BYTES: usize = 120 << 20;
 
 pub(super) fn suite() -> Suite {

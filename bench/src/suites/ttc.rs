@@ -28,7 +28,6 @@ pub(super) fn suite() -> Suite {
     }
 }
 
-/// Sizes and orders.
 const CASES: [(&[usize], &[i64]); 57] = [
     (&[7264, 7264], &[1, 0]),
     (&[1216, 43408], &[1, 0]),

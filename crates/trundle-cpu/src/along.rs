@@ -34,7 +34,6 @@ pub struct Along {
     pub width: usize,
 }
 
-/// Least bytes written per task.
 const LEAST_TASK_BYTES: usize = 256 << 10;
 
 impl Along {
@@ -328,7 +327,6 @@ const LEAST_COLUMNS: usize = 256;
 #[derive(Clone, Copy)]
 struct Limit {
     size: i64,
-    /// Handling of indices out of range.
     mode: IndexMode,
 }
 
@@ -375,11 +373,9 @@ struct Ahead {
     indices: usize,
     /// The same for elements that are read sequentially.
     elements: Option<usize>,
-    /// Prefetching of indexed elements.
     places: Places,
 }
 
-/// How indexed elements are prefetched.
 #[derive(Clone, Copy)]
 enum Places {
     /// Not at all: they are in the caches.

@@ -1,6 +1,5 @@
 //! The source and destination pointers of a run.
 
-/// Source and destination of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Buffers {
     pub(crate) src: *const u8,

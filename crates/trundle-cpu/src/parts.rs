@@ -17,7 +17,6 @@ pub struct Part {
 
 /// One step of a plan: one block of a move, cut into units.
 pub(crate) trait Units {
-    /// Returns the number of units.
     fn units(&self) -> usize;
 
     /// Returns the approximate size of a unit in bytes; units at edges are smaller. Sub-byte elements count as one
@@ -28,7 +27,6 @@ pub(crate) trait Units {
     fn dst_of(&self, unit: usize) -> isize;
 }
 
-/// Least bytes per task.
 const LEAST_TASK_BYTES: usize = 64 << 10;
 
 /// Most bytes per part. Blocks that meet within rows, as in a roll, access adjacent cache lines; their parts should

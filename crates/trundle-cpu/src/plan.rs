@@ -33,7 +33,6 @@ pub struct Plan {
     pub(crate) is_bijection: Checked,
 }
 
-/// The steps of a move, one per block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     /// Tiles of elements of whole bytes, in destination order.
@@ -71,7 +70,6 @@ impl PartialEq for Checked {
 impl Eq for Checked {}
 
 impl Plan {
-    /// Plans a move.
     pub(crate) fn of(work: &Move, machine: &Machine) -> Plan {
         let moved_bytes = work.moved_bytes();
         let (threads, parts, tasks, steps) = match work.packing() {

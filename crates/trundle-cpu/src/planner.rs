@@ -22,7 +22,6 @@ impl Planner {
         Planner { machine }
     }
 
-    /// Returns the machine that is planned for.
     pub(crate) fn machine(&self) -> &Machine {
         &self.machine
     }

@@ -162,7 +162,6 @@ impl ScatterPlan {
     }
 }
 
-/// Writes a piece of `BYTES` bytes.
 #[inline(always)]
 fn put<const BYTES: usize>(out: &mut [u8], place: usize, piece: &[u8]) {
     if let Some(piece) = piece.first_chunk::<BYTES>() {

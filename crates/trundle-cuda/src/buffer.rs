@@ -25,7 +25,6 @@ pub struct CudaBuffer {
 }
 
 impl CudaBuffer {
-    /// Allocates `bytes` bytes of zeros.
     pub(crate) fn zeros(stream: Stream, bytes: usize) -> Result<CudaBuffer> {
         let buffer = CudaBuffer::allocated(stream, bytes)?;
         if bytes > 0 {
@@ -35,7 +34,6 @@ impl CudaBuffer {
         Ok(buffer)
     }
 
-    /// Allocates a buffer and copies `values` to it.
     pub(crate) fn of<T: Copy>(stream: Stream, values: &[T]) -> Result<CudaBuffer> {
         let buffer = CudaBuffer::allocated(stream, size_of_val(values))?;
         if !values.is_empty() {

@@ -21,7 +21,6 @@ use crate::staging::Staging;
 pub(crate) struct Context {
     /// Device index, from 0.
     pub(crate) ordinal: usize,
-    /// Device name.
     pub(crate) name: String,
     /// Whether the device supports stream-ordered allocation.
     pub(crate) has_pools: bool,

@@ -39,7 +39,6 @@ pub(crate) const NAMES: [&str; 19] = [
 ];
 
 impl Kernel {
-    /// Returns the index into [`NAMES`].
     pub(crate) fn number(self) -> usize {
         let by_size = |bytes: usize| bytes.trailing_zeros() as usize;
         match self {

@@ -12,7 +12,6 @@ use crate::rows::{Rows, is_varied, kept};
 /// Groups per store of packed elements.
 const GROUPS: usize = 4;
 
-/// Bytes per store of the runs kernel.
 const VECTOR: usize = 16;
 
 /// Least length in bytes of contiguous source pieces for the runs kernel. It builds vectors that span two pieces word

@@ -10,7 +10,6 @@ pub(crate) struct Rows {
     pub(crate) kept: Vec<usize>,
     /// Number of kept loops outside the rows.
     pub(crate) outer: usize,
-    /// Number of rows.
     pub(crate) rows: usize,
     /// Row size, in bytes or packed elements.
     pub(crate) row: usize,

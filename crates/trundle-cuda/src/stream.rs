@@ -27,7 +27,6 @@ unsafe impl Send for Stream {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Stream {}
 
-/// Bytes per word.
 const WORD: usize = 4;
 
 /// `CU_STREAM_LEGACY`, an integer handle of the default stream.
@@ -180,7 +179,6 @@ impl Stream {
         unsafe { result::memcpy_dtod_async(dst, src, bytes, self.handle) }.map_err(failed)
     }
 
-    /// Waits for all work on the stream.
     pub(crate) fn wait(self) -> Result<()> {
         self.check_no_capture("nothing of it is done before that is replayed")?;
         let _current = self.context.current().map_err(failed)?;

@@ -28,7 +28,6 @@ impl TileShape {
         TileShape { across, along: elements / across }
     }
 
-    /// Returns log2 of `across`.
     pub(crate) fn across_shift(self) -> u32 {
         self.across.ilog2()
     }

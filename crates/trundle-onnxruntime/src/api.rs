@@ -56,7 +56,6 @@ impl Api {
         Api(functions)
     }
 
-    /// Returns the function table.
     pub(crate) fn functions(&self) -> &'static OrtApi {
         // SAFETY: the table is immutable and valid until the process ends.
         unsafe { &*self.0 }

@@ -12,13 +12,11 @@ use crate::operator::{Operator, Port};
 use crate::plans::Plans;
 use crate::samples::inferred;
 
-/// `Chain` for one node.
 pub(crate) struct Chained {
     chain: Chain,
     plans: Plans,
 }
 
-/// Attribute with the text.
 const ATTRIBUTE: &CStr = c"chain";
 
 impl Operator for Chained {

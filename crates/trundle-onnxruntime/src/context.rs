@@ -32,7 +32,6 @@ impl Context {
         self.pointer
     }
 
-    /// Returns all inputs.
     pub(crate) fn inputs(&self) -> Result<Vec<Input<'_>>> {
         let mut count = 0;
         // SAFETY: the context belongs to the current call.
@@ -42,7 +41,6 @@ impl Context {
         (0..count).map(|number| self.input(number)).collect()
     }
 
-    /// Returns one input.
     fn input(&self, number: usize) -> Result<Input<'_>> {
         let mut value = null();
         // SAFETY: the context belongs to the current call.

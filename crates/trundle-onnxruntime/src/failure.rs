@@ -9,7 +9,6 @@ use ort_sys::OrtStatusPtr;
 
 use crate::api::Api;
 
-/// An error message.
 #[derive(Debug)]
 pub(crate) struct Failure(pub(crate) String);
 
@@ -49,7 +48,6 @@ pub(crate) fn guarded(api: Api, label: &str, work: impl FnOnce() -> Result<()>) 
     api.status(&format!("{label}: {problem}"))
 }
 
-/// Returns the message of a panic.
 fn said_by(panic: &(dyn Any + Send)) -> &str {
     match panic.downcast_ref::<String>() {
         Some(text) => text,

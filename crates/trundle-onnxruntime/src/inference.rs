@@ -25,7 +25,6 @@ pub(crate) struct Known {
     pub(crate) sizes: Vec<Size>,
 }
 
-/// The size of an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
     Fixed(usize),
@@ -107,7 +106,6 @@ impl Inference {
         self.output(output, known.element, &known.sizes)
     }
 
-    /// Declares the type and shape of an output.
     pub(crate) fn output(&self, number: usize, element: ElementType, sizes: &[Size]) -> Result<()> {
         let element = number_of(element).ok_or_else(unknown)?;
         let (mut numbers, mut names) = (Vec::new(), Vec::new());

@@ -42,7 +42,6 @@ use api::Api;
 use declared::Domain;
 use failure::guarded;
 
-/// The domain of the operators.
 const DOMAIN: &CStr = c"trundle";
 
 /// Adds the operators to session options. Call it from a library's `RegisterCustomOps`.

@@ -14,7 +14,6 @@ use crate::operator::{Operator, Port};
 use crate::samples::inferred;
 use crate::tensor::{Input, Output};
 
-/// `Move` for one node.
 pub(crate) struct Moved {
     model: Model,
     plans: PlanCache,
@@ -22,7 +21,6 @@ pub(crate) struct Moved {
     stated: Vec<Option<ElementType>>,
 }
 
-/// Attribute with the model.
 const ATTRIBUTE: &CStr = c"model";
 
 impl Operator for Moved {
@@ -90,7 +88,6 @@ impl Moved {
         Ok(())
     }
 
-    /// Creates the outputs of a plan.
     fn outputs<'a>(
         &self,
         context: &'a Context,

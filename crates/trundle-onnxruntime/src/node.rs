@@ -18,7 +18,6 @@ type Count = unsafe extern "system" fn(*const OrtKernelInfo, *mut usize) -> OrtS
 type TypeInfo =
     unsafe extern "system" fn(*const OrtKernelInfo, usize, *mut *mut OrtTypeInfo) -> OrtStatusPtr;
 
-/// A graph node.
 pub(crate) struct Node {
     api: Api,
     info: *const OrtKernelInfo,

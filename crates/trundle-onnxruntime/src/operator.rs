@@ -19,17 +19,12 @@ use crate::pool::Pool;
 
 /// An operator created for a node. Several threads may run it at the same time.
 pub(crate) trait Operator: Sized + Sync {
-    /// Operator name.
     const NAME: &'static CStr;
-    /// Inputs.
     const INPUTS: &'static [Port];
-    /// Outputs.
     const OUTPUTS: &'static [Port];
 
-    /// Creates the operator of a node.
     fn new(node: &Node) -> Result<Self>;
 
-    /// Computes the outputs.
     fn run(&self, context: &Context) -> Result<()>;
 
     /// Declares the known types and shapes of the outputs. Unknown ones are left out; that is not an error.

@@ -35,7 +35,6 @@ struct Planned {
 const INDEX: DType = DType::Bytes(size_of::<u64>());
 
 impl Plans {
-    /// Creates an empty cache.
     pub(crate) fn new(node: &Node) -> Result<Plans> {
         let stated = node.output_types()?.first().copied().flatten();
         Ok(Plans { latest: Latest::default(), stated })
@@ -84,7 +83,6 @@ impl Plans {
         Ok(self.latest.keep(key, Planned { plan, out }))
     }
 
-    /// Runs a planned call.
     fn run_planned(&self, context: &Context, planned: &Planned, data: &Input<'_>) -> Result<()> {
         let Planned { plan, out } = planned;
         let Some(mut output) = context.output(0, (data.element, out), self.stated)? else {

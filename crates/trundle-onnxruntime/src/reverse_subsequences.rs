@@ -12,7 +12,6 @@ use crate::operator::{Operator, Port};
 use crate::plans::Plans;
 use crate::tensor::Input;
 
-/// `ReverseSubsequences` for one node.
 pub(crate) struct ReverseSubsequences {
     axis: i64,
     plans: Plans,

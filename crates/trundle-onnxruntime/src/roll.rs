@@ -11,7 +11,6 @@ use crate::node::Node;
 use crate::operator::{Operator, Port};
 use crate::plans::Plans;
 
-/// `Roll` for one node.
 pub(crate) struct Roll(Plans);
 
 impl Operator for Roll {

@@ -63,7 +63,6 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Returns the elements of a string tensor.
     pub(crate) fn texts(&self) -> Result<Vec<String>> {
         // SAFETY: the value is a string input of this call.
         unsafe { texts::read(self.api, self.value, self.shape.elements()) }
@@ -115,7 +114,6 @@ impl Output<'_> {
         }
     }
 
-    /// Stores strings as the elements.
     pub(crate) fn put(&mut self, given: &[&str]) -> Result<()> {
         // SAFETY: the value is a string output of this call with no other user.
         unsafe { texts::write(self.api, self.value, given) }

@@ -28,7 +28,6 @@ impl DeviceBuffer {
 }
 
 impl Wgpu {
-    /// Allocates `bytes` bytes of zeros.
     pub(crate) fn new_buffer(&self, bytes: usize) -> Result<DeviceBuffer> {
         let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
         Ok(DeviceBuffer { buffer: self.allocated(bytes, usage)?, bytes })

@@ -20,17 +20,14 @@ pub struct WgpuPlan {
     windows: Windows,
 }
 
-/// Prepared launches.
 pub(crate) struct Prepared {
     pub(crate) steps: Vec<Step>,
     /// Parameters of all launches. Each kernel is bound to `parameter_bytes` of them, from its own offset on.
     pub(crate) parameters: wgpu::Buffer,
     pub(crate) parameter_bytes: NonZeroU64,
-    /// The tables of all launches.
     pub(crate) tables: wgpu::Buffer,
 }
 
-/// One launch.
 pub(crate) struct Step {
     pub(crate) pipeline: ComputePipeline,
     pub(crate) bound: Bound,

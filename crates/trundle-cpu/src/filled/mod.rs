@@ -28,7 +28,6 @@ pub struct FilledPlan {
     pub(crate) kernel: &'static Kernel,
     /// Source and destination offset of the first row.
     pub(crate) first: (usize, usize),
-    /// Bytes per row.
     pub(crate) run: usize,
     /// The loops around the slabs, outermost first.
     pub(crate) outer: Vec<AffineLoop>,
@@ -122,7 +121,6 @@ impl FilledPlan {
         (self.slabs.len.div_ceil(slabs), self.rows.len.div_ceil(rows))
     }
 
-    /// Returns the number of units.
     pub(crate) fn units(&self) -> usize {
         let (slabs, rows) = self.blocks();
         self.outer.iter().map(|each| each.len).product::<usize>() * slabs * rows

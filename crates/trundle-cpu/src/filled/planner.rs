@@ -91,7 +91,6 @@ fn is_filled(work: &Move, fill: &Move, dst_bytes: usize) -> bool {
 
 /// A block as runs of bytes.
 struct Rows {
-    /// Bytes per run.
     run: usize,
     /// Source and destination offset of the first run.
     first: (usize, usize),

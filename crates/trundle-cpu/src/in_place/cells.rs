@@ -31,11 +31,9 @@ pub(super) struct Cells {
     reversed: Option<(usize, LengthTable)>,
     /// For a table that cuts within cells: the strides of its lanes, and its first entry.
     entries: Option<(Vec<isize>, usize)>,
-    /// Byte offset of the tensor.
     offset: usize,
     /// How cells are moved, for each combination of part kinds.
     kinds: Vec<CellPlans>,
-    /// Size of the largest cell in bytes.
     pub(super) cell_bytes: usize,
     /// Whether a cell is copied to scratch before it is written. In place, the rows of a transposed cell evict each
     /// other from the caches; in scratch they are contiguous.
@@ -43,7 +41,6 @@ pub(super) struct Cells {
     pub(super) cycles: Cycles,
     /// Approximate number of segments into which all cycles are cut, each with a saved cell; 0 if they are not cut.
     pub(super) segments: usize,
-    /// How cells are numbered.
     digits: Vec<Digit>,
     /// Number of cells with common marks: the cells along the permuted axes.
     pub(super) together: usize,
@@ -68,7 +65,6 @@ struct CellAxis {
     offset: Vec<usize>,
     begin: Vec<usize>,
     read_at: Vec<usize>,
-    /// Kind of each part.
     kind: Vec<usize>,
     /// Stride of this axis's kinds in the list of plans.
     kind_stride: usize,
@@ -273,7 +269,6 @@ impl Cells {
         read
     }
 
-    /// Returns the byte offset of a cell.
     pub(super) fn place(&self, index: &Index) -> usize {
         let steps = self.axes.iter().zip(index).map(|(axis, at)| axis.offset[*at]);
         self.offset + steps.sum::<usize>()

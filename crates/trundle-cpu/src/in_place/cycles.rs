@@ -10,7 +10,6 @@ use super::cells::{Cells, Cycles, Index, MOST_AXES};
 use super::memory::{Memory, Scratch};
 use crate::threads::for_each_task;
 
-/// Bytes per task.
 const TASK_BYTES: usize = 1 << 20;
 
 /// Least cell size for segments; with smaller cells the list of segments is long.
@@ -52,7 +51,6 @@ impl Cells {
         self.together / 2 * size_of::<usize>()
     }
 
-    /// Returns the scratch bytes of a run.
     pub(super) fn scratch_bytes(&self) -> usize {
         let marks = match self.cycles {
             Cycles::Marked => self.together.div_ceil(8),

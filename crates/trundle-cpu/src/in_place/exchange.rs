@@ -18,10 +18,8 @@ use crate::threads::for_each_task;
 /// Other kernels move shorter runs, unless they are elements in reversed order.
 const LEAST_RUN_BYTES: usize = 32;
 
-/// Least bytes per task.
 const TASK_BYTES: usize = 256 << 10;
 
-/// Pairs of elements to exchange.
 #[derive(Clone, Debug)]
 pub(super) struct Exchange {
     nests: Vec<Nest>,
@@ -56,7 +54,6 @@ struct Side {
 
 const ONE: Side = Side { len: 1, first: 0, second: 0 };
 
-/// The lengths of lanes.
 #[derive(Clone, Debug)]
 struct Lengths {
     table: LengthTable,
@@ -85,7 +82,6 @@ impl Exchange {
         nests.iter().all(is_worth_it).then_some(Exchange { nests, kernel, threads: limits.threads })
     }
 
-    /// Returns the scratch bytes of a run.
     pub(super) fn scratch_bytes(&self) -> usize {
         0
     }
@@ -113,7 +109,6 @@ impl Exchange {
     }
 }
 
-/// Collects pairs.
 struct Pairs {
     loops: Vec<Side>,
     nests: Vec<Nest>,

@@ -7,7 +7,6 @@ use trundle_core::{Along, InPlace, InPlaceAxis, greatest_common_divisor};
 pub(super) struct CellSize {
     /// Least size, so that locating a cell pays off; cells of whole axes may be smaller.
     pub(super) least: usize,
-    /// Largest size.
     pub(super) most: usize,
     /// Length of contiguous runs in transposed cells: whole cache lines, and enough of them for the prefetchers.
     pub(super) run: usize,
@@ -30,17 +29,14 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Returns the number of parts.
     pub(super) fn count(&self) -> usize {
         self.read_at.len()
     }
 
-    /// Returns the number of steps of a part.
     pub(super) fn steps(&self, part: usize) -> usize {
         self.begin[part + 1] - self.begin[part]
     }
 
-    /// Makes a single part.
     fn whole(len: usize) -> Parts {
         Parts { begin: vec![0, len], read_at: vec![0] }
     }

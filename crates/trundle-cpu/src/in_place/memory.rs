@@ -34,7 +34,6 @@ impl Around {
         Around::new(axes.map(|axis| (axis.len, axis.stride.unsigned_abs())).collect())
     }
 
-    /// Makes a grid of (count, byte stride) pairs.
     pub(super) fn new(axes: Vec<(usize, usize)>) -> Around {
         Around(axes)
     }

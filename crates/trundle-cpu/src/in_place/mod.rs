@@ -44,7 +44,6 @@ pub struct InPlacePlan {
     passes: Vec<Pass>,
 }
 
-/// Resource limits of a run.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     threads: usize,
@@ -78,7 +77,6 @@ impl Limits {
         (self.scratch / self.threads / 2).saturating_sub(LINE)
     }
 
-    /// Returns the scratch bytes of each thread.
     fn slab(&self) -> usize {
         self.scratch / self.threads
     }
@@ -207,7 +205,6 @@ impl Drop for Whole {
 }
 
 impl fmt::Display for InPlacePlan {
-    /// Prints the passes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes on {} thread{}", self.moved_bytes, self.threads, plural(self.threads))?;
         if self.passes.is_empty() {

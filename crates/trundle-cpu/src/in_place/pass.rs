@@ -51,7 +51,6 @@ impl Pass {
         rotation().or_else(exchange).or_else(squares).or_else(cells)
     }
 
-    /// Returns the scratch bytes of a run.
     pub(super) fn scratch_bytes(&self) -> usize {
         each!(self, pass => pass.scratch_bytes())
     }

@@ -119,7 +119,6 @@ impl Matrices {
         Move::new(&map, self.element, &src, &dst, 1).ok()
     }
 
-    /// Returns the passes of the transpose.
     fn passes(self, planner: &Planner, limits: Limits) -> Option<Vec<Pass>> {
         let Matrices { count, rows, cols, element } = self;
         if rows == 1 || cols == 1 {
@@ -275,7 +274,6 @@ impl fmt::Display for Runs {
 }
 
 impl Peeled {
-    /// Returns the scratch bytes of a run.
     pub(super) fn scratch_bytes(&self) -> usize {
         let Matrices { rows, cols, element, .. } = self.matrices;
         let within = self.passes.iter().map(Pass::scratch_bytes).max().unwrap_or(0);

@@ -41,7 +41,6 @@ const LEAST_CIRCLE_BYTES: usize = 4 << 10;
 /// to back.
 const SHORT_CIRCLE_BYTES: usize = 256 << 10;
 
-/// Least bytes per task.
 const TASK_BYTES: usize = 64 << 10;
 
 /// Least bytes per task of short rotations, whose starts are saved one after another.
@@ -56,7 +55,6 @@ pub(super) struct Rotation {
     offset: usize,
     /// Positions of the rows.
     around: Around,
-    /// Bytes per row.
     bytes: usize,
     towers: Towers,
     /// Bytes saved at a time.
@@ -130,7 +128,6 @@ impl Rotation {
         Some(Rotation { offset: work.offset(), around, bytes, towers, saved, kernel, threads })
     }
 
-    /// Returns the scratch bytes of a run.
     pub(super) fn scratch_bytes(&self) -> usize {
         (self.threads + 1) * self.saved + self.threads * SHORT_BYTES
     }

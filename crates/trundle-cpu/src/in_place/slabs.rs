@@ -11,7 +11,6 @@ use crate::text::plural;
 use crate::threads::for_each_task;
 use crate::{Plan, Planner};
 
-/// Identical slabs.
 #[derive(Clone, Debug)]
 pub(super) struct Slabs {
     offset: usize,
@@ -42,7 +41,6 @@ impl Slabs {
         Some(Slabs::new(slabs.offset, Around::new(slabs.around), slabs.bytes, plan, limits))
     }
 
-    /// Returns the scratch bytes of a run.
     pub(super) fn scratch_bytes(&self) -> usize {
         self.threads * self.bytes
     }

@@ -22,17 +22,14 @@ const TILE: (usize, usize) = (512, 256);
 /// From this many tiles per side on, an additional tile is worth aligning the others to cache lines.
 const LEAST_TILES: usize = 4;
 
-/// Least rows of a tile.
 const LEAST_TILE: usize = 16;
 
 /// Most tiles per side of a square.
 const TILES: usize = 16;
 
-/// Square matrices to transpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Squares {
     offset: usize,
-    /// Positions of the matrices.
     around: Around,
     /// Number of rows and of columns.
     side: usize,
@@ -84,7 +81,6 @@ impl Squares {
         square_scratch_bytes(self.tile, self.width, self.stride.cast_signed())
     }
 
-    /// Returns the scratch bytes of a run.
     pub(super) fn scratch_bytes(&self) -> usize {
         self.threads * self.scratch_each()
     }

@@ -44,7 +44,6 @@ pub(super) fn with_scratch(work: impl Fn(&mut Scratch)) {
     }
 }
 
-/// Prefetches the cache lines of a run.
 pub(super) fn prefetch_run(packing: Packing, packed: *const u8, first: usize, len: usize) {
     let (start, bytes) = (packing.bytes(first), packing.bytes(len));
     for line in (0..bytes).step_by(LINE) {

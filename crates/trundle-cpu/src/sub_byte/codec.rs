@@ -147,7 +147,6 @@ fn each_packed<const BYTES: usize, const GROUP: usize>(
 pub(super) mod tests {
     use super::*;
 
-    /// Returns every packing.
     pub(in crate::sub_byte) fn packings() -> impl Iterator<Item = Packing> {
         (1..8).flat_map(|bits| {
             BitOrder::ALL.into_iter().filter_map(move |order| Packing::new(bits, order))

@@ -44,7 +44,6 @@ impl Elements {
         self.loops.first().map_or(1, |outermost| outermost.len.div_ceil(self.steps))
     }
 
-    /// Returns the approximate number of elements per unit.
     pub(super) fn unit_elements(&self) -> usize {
         let within: usize = self.loops.iter().skip(1).map(|each| each.len).product();
         self.steps * within * self.width

@@ -32,7 +32,6 @@ pub(crate) struct SubByteSteps {
     pub(super) scratch_bytes: usize,
 }
 
-/// One block of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SubByteStep {
     /// Boxes that are unpacked, moved and packed.
@@ -94,7 +93,6 @@ impl SubByteSteps {
         size_of_val(&self.steps[..]) + steps
     }
 
-    /// Plans `work` for `machine`.
     pub(crate) fn of(work: &Move, packing: Packing, machine: &Machine) -> SubByteSteps {
         let width = work.width();
         let blocks = work.blocks().iter().flat_map(uncut);
@@ -116,7 +114,6 @@ impl SubByteStep {
         }
     }
 
-    /// Returns the bytes of a unit's unpacked copy.
     fn scratch_bytes(&self) -> usize {
         match self {
             SubByteStep::Boxes(boxes) => boxes.pieces.iter().product(),

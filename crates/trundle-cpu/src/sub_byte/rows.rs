@@ -39,7 +39,6 @@ pub(crate) struct Rows {
     lanes: usize,
 }
 
-/// A unit of adjacent rows.
 struct Unit {
     src: isize,
     dst: isize,
@@ -75,7 +74,6 @@ impl Rows {
         lanes.len.div_ceil(self.lanes) * outer.iter().map(|each| each.len).product::<usize>()
     }
 
-    /// Returns the approximate number of elements per unit.
     pub(super) fn unit_elements(&self) -> usize {
         self.row.len * self.width * self.lanes
     }

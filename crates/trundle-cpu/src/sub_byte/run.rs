@@ -36,7 +36,6 @@ pub(super) fn unpack(packing: Packing, packed: &[u8], first: usize, elements: &m
     unpack_part(packing, packed, first + cut.head + cut.whole, tail);
 }
 
-/// Unpacks a part of one group.
 fn unpack_part(packing: Packing, packed: &[u8], first: usize, elements: &mut [u8]) {
     if elements.is_empty() {
         return;

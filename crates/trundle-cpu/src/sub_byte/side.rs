@@ -13,7 +13,6 @@ pub(super) struct Side {
     lowest: isize,
     /// The loops around the runs, outermost first.
     loops: Vec<Steps>,
-    /// Elements per run.
     pub(super) run: usize,
     /// Elements of the box, without repetitions.
     pub(super) elements: usize,

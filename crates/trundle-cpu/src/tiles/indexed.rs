@@ -138,7 +138,6 @@ impl Picker<'_> {
     }
 }
 
-/// Returns a loop that is not cut.
 fn affine(block: &Block, at: usize) -> AffineLoop {
     let each = &block.loops[at];
     let src_stride = each.affine_stride().unwrap_or_default();

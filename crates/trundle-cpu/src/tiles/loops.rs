@@ -22,7 +22,6 @@ impl Picked {
         }
     }
 
-    /// Returns the stride in the table of lengths.
     pub(super) fn table_stride(self) -> isize {
         match self {
             Picked::Lanes(_, stride) => stride,
@@ -212,7 +211,6 @@ impl Loops {
         Some(self.remove(at))
     }
 
-    /// Takes the ragged loop.
     pub(super) fn take_ragged(&mut self) -> Picked {
         self.ragged.take().map_or_else(|| Loops::none(1), Picked::Ragged)
     }

@@ -33,7 +33,6 @@ use crate::threads::TASKS_PER_THREAD;
 /// Parameters common to all steps of a plan.
 #[derive(Clone, Copy)]
 struct Common {
-    /// Size of an element in bytes.
     width: usize,
     store: Store,
     /// Approximate bytes per task.
@@ -66,7 +65,6 @@ pub(crate) fn own_bytes(steps: &[Step]) -> usize {
     size_of_val(steps) + steps.iter().map(outer).sum::<usize>()
 }
 
-/// Prints the steps.
 pub(crate) fn write_steps(f: &mut fmt::Formatter<'_>, steps: &[Step]) -> fmt::Result {
     let mut steps = steps.iter().enumerate();
     steps.try_for_each(|(index, step)| write!(f, "\n  step {index}: {step}"))

@@ -81,14 +81,12 @@ impl Assigned {
         Assigned { width, rows, cols, place, others, rolled_run, are_many }
     }
 
-    /// Returns all loops.
     pub(super) fn into_loops(self) -> Vec<AffineLoop> {
         let Assigned { rows, cols, mut others, .. } = self;
         others.plain.extend([rows.each(), cols.each()]);
         others.plain
     }
 
-    /// Whether a loop is rolled.
     pub(super) fn is_rolled(&self) -> bool {
         self.others.roll.is_some()
     }

@@ -11,7 +11,6 @@ use super::step::{IndexedStep, Place, RaggedLoop, RaggedStep, Rolled, Step, Unit
 use crate::cancellation::Cancellation;
 use crate::parts::Part;
 
-/// The buffers of a run.
 struct Buffers {
     src: *const u8,
     dst: *mut u8,
@@ -396,7 +395,6 @@ unsafe fn run_lanes(
     unsafe { run(&lanes) };
 }
 
-/// Converts a ragged loop to the kernels' type.
 fn ragged_of(row: &RaggedLoop) -> Ragged<'_> {
     let run = |run: &trundle_core::Run| Run {
         src_offset: run.src_offset,

@@ -135,9 +135,7 @@ pub(crate) struct Unit {
     pub(crate) entries: isize,
     /// Index in a ragged outer loop.
     pub(crate) ragged_index: usize,
-    /// Rows of the unit.
     pub(crate) rows: Range<usize>,
-    /// Columns of the unit.
     pub(crate) cols: Range<usize>,
 }
 

@@ -6,7 +6,6 @@ use super::cpu_model::CpuModel;
 
 /// The record of a processor family.
 struct Row {
-    /// Processor family.
     name: &'static str,
     is_for: fn(&CpuModel) -> bool,
     /// Changes the common record.

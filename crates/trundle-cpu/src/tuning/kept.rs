@@ -25,7 +25,6 @@ pub(super) fn of_machine(cpu: &CpuModel) -> Result<Option<(Tuning, TuningSource)
     there.map(|path| Ok((read(&path)?, TuningSource::Kept(path)))).transpose()
 }
 
-/// Reads a record from a file.
 pub(super) fn read(path: &Path) -> Result<Tuning, String> {
     let refusal = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
     let file = std::fs::metadata(path).map_err(|error| refusal(&error))?;

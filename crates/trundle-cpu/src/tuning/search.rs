@@ -340,7 +340,6 @@ impl Search {
     }
 }
 
-/// A comparison of records on the same cases.
 struct Comparison {
     what: &'static str,
     shows: Shows,

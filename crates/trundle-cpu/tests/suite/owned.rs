@@ -17,7 +17,6 @@ fn plans(maps: &[IndexMap], width: usize) -> Vec<Plan> {
     maps.iter().map(plan).collect()
 }
 
-/// Moves values by several plans in turn.
 fn run<T>(plans: &[Plan], values: &mut Vec<T>) -> Result<()> {
     let mut moved = Vec::new();
     for plan in plans {

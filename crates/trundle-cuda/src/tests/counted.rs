@@ -30,7 +30,6 @@ struct Most {
     numbers: f64,
 }
 
-/// No overhead.
 const LEAST: Most = Most { read: 1.0, written: 1.0, conflicts: 1.0, numbers: 0.0 };
 
 /// The accesses of a case, with the bytes it moves.
@@ -77,7 +76,6 @@ impl Counted {
         32.0 * sectors as f64 / self.bytes
     }
 
-    /// Returns the requests per KiB moved.
     fn a_kib(&self, requests: u64) -> f64 {
         1024.0 * requests as f64 / self.bytes
     }

@@ -106,7 +106,6 @@ pub(crate) fn device(ordinal: usize) -> Option<Cuda> {
     }
 }
 
-/// Returns an emulated device.
 pub(crate) fn emulated(ordinal: usize) -> Option<Cuda> {
     library().and_then(|_| device(ordinal))
 }

@@ -149,7 +149,6 @@ impl Kernels {
         fault.map_or(Ok(()), |fault| Err(format!("{kernel}: {fault}")))
     }
 
-    /// Counts the memory accesses of `work`.
     pub(super) fn counted<T>(self, work: impl FnOnce() -> T) -> (T, Counts) {
         let mut counts = Counts::default();
         // SAFETY: the function has this type, and `counts` outlives the registration, which ends with the null
