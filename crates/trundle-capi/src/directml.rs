@@ -99,7 +99,7 @@ pub unsafe extern "C" fn trundle_directml_check_reverse_subsequences(
     feature_level: trundle_feature_level,
 ) -> trundle_status {
     guarded(|| {
-        // SAFETY: pointers lead to what the header says.
+        // SAFETY: pointer arguments are valid as trundle.h requires.
         let operator = unsafe { read_operator(desc)? };
         check(&operator, feature_level)
     })
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn trundle_directml_minimum_buffer_bytes(
 ) -> trundle_status {
     guarded(|| {
         check_pointer("bytes", bytes)?;
-        // SAFETY: pointers lead to what the header says.
+        // SAFETY: pointer arguments are valid as trundle.h requires.
         unsafe { bytes.write(read_tensor("desc", desc)?.minimum_buffer_bytes()?) };
         Ok(())
     })
@@ -139,7 +139,7 @@ impl From<Error> for Failure {
 unsafe fn read_operator<'a>(
     desc: *const TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
 ) -> Result<ReverseSubsequencesOperatorDesc<'a>> {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees it, see `# Safety`.
     unsafe {
         let desc = value("desc", desc)?;
         Ok(ReverseSubsequencesOperatorDesc {
@@ -163,7 +163,7 @@ unsafe fn read_tensor<'a>(
     argument: &str,
     desc: *const TRUNDLE_BUFFER_TENSOR_DESC,
 ) -> Result<BufferTensorDesc<'a>> {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees it, see `# Safety`.
     let desc = unsafe { value(argument, desc)? };
     let (data_type, width) = element(argument, desc.DataType)?;
     let bit_order = width.packing().map(Packing::order);

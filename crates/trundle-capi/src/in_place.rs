@@ -23,7 +23,7 @@ pub unsafe extern "C" fn trundle_roll_in_place(
     axes: *const i64,
     axes_len: usize,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let (shift, axes) = (list("shift", shift, shift_len)?, list("axes", axes, axes_len)?);
         let lists = [Memory::of("shift", shift), Memory::of("axes", axes)];
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn trundle_flip_in_place(
     axes: *const i64,
     axes_len: usize,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let axes = list("axes", axes, axes_len)?;
         let lists = [Memory::of("axes", axes)];
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn trundle_transpose_in_place(
     order: *const i64,
     order_len: usize,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let order = list("order", order, order_len)?;
         let lists = [Memory::of("order", order)];
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn trundle_reverse_subsequences_in_place(
     lengths: *const c_void,
     axis: u32,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let pair = Pair::read(data_desc, data_desc)?;
         let lengths_desc = Descriptor::read("lengths", lengths_desc)?;
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn trundle_reverse_sequence_in_place(
     axis: i64,
     batch_axis: i64,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         Pair::read(data_desc, data_desc)?.check_batches(lengths_len, batch_axis)?;
         let lengths = entries("lengths", lengths, lengths_len)?;
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn trundle_chain_in_place(
     data_desc: *const trundle_tensor_desc,
     data: *mut c_void,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let chain = read(chain)?;
         chain.move_in_place(&mut view(data_desc, data, &[])?).map_err(planning_failed)

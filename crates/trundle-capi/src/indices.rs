@@ -22,7 +22,7 @@ pub(crate) fn check_indices(indices: &Descriptor) -> Result<()> {
 /// # Safety
 /// As [`Memory::read`].
 pub(crate) unsafe fn read_indices(desc: &Descriptor, memory: &Memory) -> Result<Indices> {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees it, see `# Safety`.
     let bytes = unsafe { memory.read() };
     let (layout, shape) = (desc.layout(), desc.layout().shape());
     let mut values = Vec::new();

@@ -89,7 +89,7 @@ impl Modelled {
             || &[][..],
             |sources| {
                 for (source, memory) in sources.iter_mut().zip(read) {
-                    // SAFETY: the contract is the same.
+                    // SAFETY: the caller guarantees it, see `# Safety`.
                     *source = unsafe { memory.read() };
                 }
                 with_list(
@@ -97,7 +97,7 @@ impl Modelled {
                     || &mut [][..],
                     |targets| {
                         for (target, memory) in targets.iter_mut().zip(written) {
-                            // SAFETY: the contract is the same.
+                            // SAFETY: the caller guarantees it, see `# Safety`.
                             *target = unsafe { memory.write() };
                         }
                         self.planned.run_into(sources, targets).map_err(|error| no_room(&error))

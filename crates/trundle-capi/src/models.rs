@@ -51,7 +51,7 @@ pub unsafe extern "C" fn trundle_model_open(
     links: trundle_links,
     model: *mut *mut trundle_model,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says, and are checked before they are followed.
+    // SAFETY: pointer arguments are valid as trundle.h requires, and are checked before they are dereferenced.
     guarded(|| unsafe {
         check_pointer("path", path)?;
         check_pointer("model", model)?;
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn trundle_model_input_count(model: *const trundle_model) 
 /// How many outputs a model gives; 0 for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_output_count(model: *const trundle_model) -> usize {
-    // SAFETY: the same.
+    // SAFETY: as above.
     unsafe { model.as_ref() }.map_or(0, |model| model.outputs.len())
 }
 
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn trundle_model_input_name(
     model: *const trundle_model,
     input: usize,
 ) -> *const c_char {
-    // SAFETY: the same.
+    // SAFETY: as above.
     let name = unsafe { model.as_ref() }.and_then(|model| model.inputs.get(input));
     name.map_or(null(), |name| name.as_ptr())
 }
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn trundle_model_output_name(
     model: *const trundle_model,
     output: usize,
 ) -> *const c_char {
-    // SAFETY: the same.
+    // SAFETY: as above.
     let name = unsafe { model.as_ref() }.and_then(|model| model.outputs.get(output));
     name.map_or(null(), |name| name.as_ptr())
 }
@@ -250,10 +250,10 @@ impl trundle_model {
             let message = format!("the model takes {} inputs, got {count}", inputs.len());
             return Err(Failure::new(TRUNDLE_ERROR_SHAPE, message));
         }
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees it, see `# Safety`.
         let descs = unsafe { list("input_descs", descs, count)? };
         let described = |(number, (input, desc)): (usize, (&Input, &trundle_tensor_desc))| {
-            // SAFETY: the same.
+            // SAFETY: as above.
             unsafe { described(input, desc) }.map_err(|failure| failure.of_input(number))
         };
         inputs.iter().zip(descs).enumerate().map(described).collect()
@@ -265,7 +265,7 @@ impl trundle_model {
 /// # Safety
 /// As [`Descriptor::read`].
 unsafe fn described(input: &Input, desc: *const trundle_tensor_desc) -> Result<Descriptor> {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees it, see `# Safety`.
     let own = unsafe { Descriptor::read("data", desc)? };
     let ElementType::Fixed(dtype) = input.element else {
         return Err(texts(&format_args!("{:?}", input.name)));
@@ -293,7 +293,7 @@ unsafe fn elements(inputs: &[Descriptor], data: *const *const c_void) -> Result<
     let none = vec![null(); inputs.len()];
     let pointers = match data.is_null() {
         true => &none[..],
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees it, see `# Safety`.
         false => unsafe { list("data", data, inputs.len())? },
     };
     let copied = |(number, (own, data)): (usize, (&Descriptor, &*const c_void))| {
@@ -302,7 +302,7 @@ unsafe fn elements(inputs: &[Descriptor], data: *const *const c_void) -> Result<
             return Ok(None);
         }
         let memory = own.memory(data.cast()).map_err(|failure| failure.of_input(number))?;
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees it, see `# Safety`.
         Ok(Some(Data::Bytes(unsafe { memory.read() }.to_vec().into())))
     };
     inputs.iter().zip(pointers).enumerate().map(copied).collect()

@@ -42,7 +42,7 @@ struct Call<'a, const N: usize> {
 unsafe fn entries<'a, const N: usize>(lists: [List; N]) -> Result<[&'a [i64]; N]> {
     let mut read = [&[][..]; N];
     for (entries, (argument, first, len)) in read.iter_mut().zip(lists) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees it, see `# Safety`.
         *entries = unsafe { list(argument, first, len)? };
     }
     Ok(read)
@@ -60,7 +60,7 @@ pub(crate) unsafe fn moved<const N: usize>(
     (out_desc, out): (*const trundle_tensor_desc, *mut c_void),
 ) -> trundle_status {
     let others = lists.map(|(argument, first, len)| Memory::of_list(argument, first, len));
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees it, see `# Safety`.
     let plan = || unsafe {
         let pair = Pair::read(data_desc, out_desc)?;
         let lists = entries(lists)?;
@@ -70,7 +70,7 @@ pub(crate) unsafe fn moved<const N: usize>(
             None => unreachable!("{} has lengths", declared.name),
         }
     };
-    // SAFETY: the same.
+    // SAFETY: as above.
     guarded(|| unsafe {
         let plan = match (Described::read(data_desc), entries(lists), Described::read(out_desc)) {
             (Some(data), Ok(lists), Some(out)) => {

@@ -11,6 +11,6 @@ unsafe extern "system" fn RegisterCustomOps(
     options: *mut OrtSessionOptions,
     base: *const OrtApiBase,
 ) -> OrtStatusPtr {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees it, see `# Safety`.
     unsafe { register(options, base) }
 }

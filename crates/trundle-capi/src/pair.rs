@@ -22,7 +22,7 @@ impl Pair {
         data: *const trundle_tensor_desc,
         out: *const trundle_tensor_desc,
     ) -> Result<Pair> {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees it, see `# Safety`.
         let (data, out) =
             unsafe { (Descriptor::read("data", data)?, Descriptor::read("out", out)?) };
         check_types("out", &data, &out)?;

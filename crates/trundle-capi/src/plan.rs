@@ -104,7 +104,7 @@ impl trundle_plan {
     ) -> Result<()> {
         check_count("input", self.inputs(), data.len())?;
         check_count("output", self.outputs(), outs.len())?;
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees it, see `# Safety`.
         unsafe {
             match (&self.0, data, outs) {
                 (Way::Moved(moved), [data], [out]) => moved.run(*data, *out, others),
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn trundle_plan_run_inputs(
     count: usize,
     out: *mut c_void,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; the plan is as above.
+    // SAFETY: pointer arguments are valid as trundle.h requires; `plan` comes from a planning function.
     guarded(|| unsafe {
         check_pointer("plan", plan)?;
         let inputs = list("inputs", inputs, count)?;
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn trundle_plan_run_outputs(
     outputs: *const *mut c_void,
     count: usize,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; the plan is as above.
+    // SAFETY: pointer arguments are valid as trundle.h requires; `plan` comes from a planning function.
     guarded(|| unsafe {
         check_pointer("plan", plan)?;
         let outputs = list("outputs", outputs, count)?;
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn trundle_plan_run_all(
     outputs: *const *mut c_void,
     output_count: usize,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; the plan is as above.
+    // SAFETY: pointer arguments are valid as trundle.h requires; `plan` comes from a planning function.
     guarded(|| unsafe {
         check_pointer("plan", plan)?;
         let inputs = list("inputs", inputs, input_count)?;

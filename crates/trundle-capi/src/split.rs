@@ -34,7 +34,7 @@ pub unsafe extern "C" fn trundle_split(
     count: usize,
     axis: i64,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let read = Descriptor::read("data", data_desc)?;
         let outputs = list("outputs", outputs, count)?;
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn trundle_split_plan(
     axis: i64,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
             let read = Descriptor::read("data", data_desc)?;
@@ -74,7 +74,7 @@ unsafe fn splitting(
     axis: i64,
 ) -> Result<trundle_plan> {
     let part = |(number, desc)| {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees it, see `# Safety`.
         let read = unsafe { Descriptor::read("out", desc) };
         let fits = read.and_then(|own| check_types("out", &data, &own).map(|()| own));
         fits.map_err(|failure| failure.of_output(number))

@@ -9,10 +9,10 @@ use super::*;
 fn planned(chain: &CStr, sizes: &[u64], out_sizes: &[u64]) -> (trundle_status, String) {
     let mut plan = null_mut();
     let (from, to) = (packed(TRUNDLE_DTYPE_U8, sizes), packed(TRUNDLE_DTYPE_U8, out_sizes));
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     let status = unsafe { trundle_chain_plan(chain.as_ptr(), &from, &to, &mut plan) };
     assert_eq!(status == TRUNDLE_OK, !plan.is_null());
-    // SAFETY: nobody runs it.
+    // SAFETY: no thread is running the plan.
     unsafe { trundle_plan_free(plan) };
     (status, if status == TRUNDLE_OK { String::new() } else { last_message() })
 }
@@ -21,7 +21,7 @@ fn planned(chain: &CStr, sizes: &[u64], out_sizes: &[u64]) -> (trundle_status, S
 fn out_sizes(chain: &CStr, sizes: &[u64]) -> Vec<u64> {
     let (desc, mut rank) = (packed(TRUNDLE_DTYPE_F32, sizes), 0);
     let mut found = vec![u64::MAX; 8];
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     unsafe {
         assert_ok(trundle_chain_out_sizes(chain.as_ptr(), &desc, null_mut(), 0, &mut rank));
         let (first, asked) = (found.as_mut_ptr(), rank);
@@ -40,7 +40,7 @@ fn a_chain_is_planned_and_run() {
     let (from, to) = (packed(TRUNDLE_DTYPE_U8, &[2, 2, 3]), packed(TRUNDLE_DTYPE_U8, &[3, 2, 2]));
     let mut text = c"flip(axes=[2]) | h w c -> c h w".to_owned().into_bytes_with_nul();
     let mut plan = null_mut();
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     unsafe {
         assert_ok(trundle_chain_plan(text.as_ptr().cast(), &from, &to, &mut plan));
         // It has been read.
@@ -58,7 +58,7 @@ fn several_threads_run_a_chain_of_several_passes() {
                  reverse(axis=0, batch_axis=1, lengths=[2, 3])";
     let desc = packed(TRUNDLE_DTYPE_U8, &[3, 2]);
     let mut plan = null_mut();
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe { trundle_chain_plan(text.as_ptr(), &desc, &desc, &mut plan) });
     // SAFETY: the plan was made.
     let shared = unsafe { &*plan };
@@ -77,7 +77,7 @@ fn several_threads_run_a_chain_of_several_passes() {
             });
         }
     });
-    // SAFETY: nobody runs it any more.
+    // SAFETY: no thread is running the plan.
     unsafe { trundle_plan_free(plan) };
 }
 
@@ -110,7 +110,7 @@ fn what_is_no_chain_is_shown_with_carets() {
     ] {
         assert_eq!(planned(text, &[2, 3], &[2, 3]), (TRUNDLE_ERROR_CHAIN, message.to_owned()));
         let (desc, mut rank) = (packed(TRUNDLE_DTYPE_U8, &[2, 3]), 7);
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         let refused =
             unsafe { trundle_chain_out_sizes(text.as_ptr(), &desc, null_mut(), 0, &mut rank) };
         assert_eq!((refused, last_message(), rank), (TRUNDLE_ERROR_CHAIN, message.to_owned(), 7));
@@ -148,7 +148,7 @@ fn a_stage_that_does_not_fit_is_shown_in_the_chain() {
         assert!(message.contains(words) && message.contains('^'), "{text:?}: {message}");
         let desc = packed(TRUNDLE_DTYPE_U8, &[2, 3]);
         let (mut sizes, mut rank) = ([7; 4], 7);
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         let refused = unsafe {
             trundle_chain_out_sizes(text.as_ptr(), &desc, sizes.as_mut_ptr(), 4, &mut rank)
         };
@@ -185,7 +185,7 @@ fn pointers_that_chains_are_given_are_checked() {
     let (first, rank_at) = (sizes.as_mut_ptr(), &raw mut rank);
     let odd = first.wrapping_byte_add(1);
     let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         let refused = |status, words: &str, got| {
             assert_eq!(got, status, "{words}: {}", last_message());
@@ -227,7 +227,7 @@ fn assembled(
     let (text, names, descs) = (chain.as_ptr(), names.as_ptr(), descs.as_ptr());
     let mut out = vec![0; out_sizes.iter().product::<u64>() as usize];
     let (mut rank, mut sizes) = (0, [0; 8]);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     unsafe {
         if trundle_chain_plan_inputs(text, names, descs, count, &to, &mut plan) != TRUNDLE_OK {
             return Err(last_message());
@@ -296,7 +296,7 @@ fn a_chain_puts_one_tensor_into_another() {
 fn a_constant_stands_around_one_tensor() {
     let (from, to) = (packed(TRUNDLE_DTYPE_U4, &[3]), packed(TRUNDLE_DTYPE_U4, &[5]));
     let (data, mut out, mut plan) = ([0x21u8, 0x03], [0u8; 3], null_mut());
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     unsafe {
         let chain = c"pad(1, value=15)".as_ptr();
         assert_ok(trundle_chain_plan(chain, &from, &to, &mut plan));

@@ -23,7 +23,7 @@ fn elements_take_each_others_places() {
     for number in 0..6 {
         let mut within = numbers(362 * 362);
         let (from, to, place) = (data.start(), out.start(), within.start());
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         let statuses = unsafe {
             match number {
                 0 => [
@@ -83,7 +83,7 @@ fn other_sizes_are_in_the_same_memory() {
     let (sizes, turned) = ([300, 500], [500, 300]);
     let (from, to) = (packed(TRUNDLE_DTYPE_F32, &sizes), packed(TRUNDLE_DTYPE_F32, &turned));
     let (mut data, mut out) = (numbers(150_000), Guarded::new(600_000));
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     unsafe {
         assert_ok(trundle_transpose(&from, data.start(), null(), 0, &to, out.start()));
         assert_ok(trundle_transpose_in_place(&from, data.start(), null(), 0));

@@ -35,7 +35,7 @@ impl OwnedModel {
         plan: *mut *mut trundle_plan,
     ) -> trundle_status {
         let data = if data.is_empty() { null() } else { data.as_ptr() };
-        // SAFETY: all pointers lead to what is described, or are refused.
+        // SAFETY: every pointer is valid for its description, or the call rejects it.
         unsafe { trundle_model_plan(self.0, descs.as_ptr(), data, descs.len(), plan) }
     }
 
@@ -46,7 +46,7 @@ impl OwnedModel {
     /// Which inputs decide, of these whose data is there.
     fn deciding(&self, descs: &[trundle_tensor_desc], data: &[*const c_void]) -> Vec<u8> {
         let mut decides = vec![7; descs.len()];
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         assert_ok(unsafe {
             let (first, data) = (descs.as_ptr(), data.as_ptr());
             trundle_model_deciding_inputs(self.0, first, data, descs.len(), decides.as_mut_ptr())
@@ -349,7 +349,7 @@ fn files_that_are_no_models_are_refused() {
     assert_eq!(open(&patches, 2, &mut kept), TRUNDLE_ERROR_NUMBER);
     assert_eq!(last_message(), "links 2 is out of range: expected one of TRUNDLE_LINKS_*");
     assert_eq!(open(&patches, TRUNDLE_LINKS_WITHIN, null_mut()), TRUNDLE_ERROR_NULL_POINTER);
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     let none = unsafe { trundle_model_open(null(), TRUNDLE_LINKS_WITHIN, &mut kept) };
     assert_eq!(none, TRUNDLE_ERROR_NULL_POINTER);
     assert_eq!(kept.addr(), 8);
@@ -446,7 +446,7 @@ fn inputs_that_do_not_fit_are_not_planned() {
         assert!(last_message().contains(words), "{words}: {}", last_message());
     }
     let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         let first = descs.as_ptr();
         assert_eq!(trundle_model_plan(null(), first, null(), 3, &mut plan), null_pointer);
@@ -497,7 +497,7 @@ fn what_is_asked_of_models_and_plans_is_checked() {
     let (number, null_pointer) = (TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_NULL_POINTER);
     let room = TRUNDLE_ERROR_BUFFER_SIZE;
     let odd = without_provenance_mut(9);
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         let to = sizes.as_mut_ptr();
         let input = |model, at, dtype, to: *mut u64, capacity, rank| {
@@ -573,7 +573,7 @@ fn what_a_model_is_run_on_is_checked_each_time() {
         assert_eq!(plan.run_all(inputs, outputs), status, "{words}: {}", last_message());
         assert!(last_message().contains(words), "{words}: {}", last_message());
     }
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         let (read, written) = (inputs.as_ptr(), outputs.as_ptr());
         let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
@@ -593,7 +593,7 @@ fn every_plan_says_what_it_writes_and_is_run_with_lists() {
     let (sizes, strides, turned) = ([2, 4], [8, 1], [4, 2]);
     let from = strided(TRUNDLE_DTYPE_I4 + TRUNDLE_BIT_ORDER_HIGH_FIRST, &sizes, &strides);
     let to = packed(TRUNDLE_DTYPE_I4 + TRUNDLE_BIT_ORDER_HIGH_FIRST, &turned);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     let plan = Owned::new(|plan| unsafe { trundle_transpose_plan(&from, null(), 0, &to, plan) });
     assert_eq!(plan.output(0), (to.dtype, turned.to_vec()));
     let (mut data, mut out) = (Guarded::of(&[0x12, 0x34, 0, 0, 0x56, 0x78]), Guarded::new(4));
@@ -602,10 +602,10 @@ fn every_plan_says_what_it_writes_and_is_run_with_lists() {
 
     let (whole, halves) = (packed(TRUNDLE_DTYPE_U8, &sizes), [2, 2]);
     let half = packed(TRUNDLE_DTYPE_U8, &halves);
-    // SAFETY: the same.
+    // SAFETY: as above.
     let split =
         Owned::new(|plan| unsafe { trundle_split_plan(&whole, [half; 2].as_ptr(), 2, 1, plan) });
-    // SAFETY: the same.
+    // SAFETY: as above.
     let joined = Owned::new(|plan| unsafe {
         trundle_concatenate_plan([half; 2].as_ptr(), 2, 1, &whole, plan)
     });

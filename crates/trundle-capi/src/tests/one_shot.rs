@@ -39,7 +39,7 @@ impl Call {
     fn run(&self, data: *const c_void, out: *mut c_void) -> trundle_status {
         let [from, to] = self.descs();
         let (from, to) = (&raw const from, &raw const to);
-        // SAFETY: all pointers lead to what is described, or are refused.
+        // SAFETY: every pointer is valid for its description, or the call rejects it.
         unsafe {
             match &self.op {
                 Op::Transpose(order) => {
@@ -142,7 +142,7 @@ fn a_call_is_known_by_what_its_pointers_lead_to() {
     let mut run = |sizes: &[u64; 2], strides: &[i64; 2], shift: &[i64; 1]| {
         let desc = strided(TRUNDLE_DTYPE_U8, sizes, strides);
         let mut out = Guarded::new(6);
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         assert_ok(unsafe {
             let (data, axes, to) = (data.start(), [1].as_ptr(), packed(TRUNDLE_DTYPE_U8, sizes));
             trundle_roll(&desc, data, shift.as_ptr(), 1, axes, 1, &to, out.start())
@@ -164,7 +164,7 @@ fn where_the_elements_are_is_checked_in_each_call() {
     let desc = packed(TRUNDLE_DTYPE_U16, &[4, 4]);
     let (mut out, mut list) = (Guarded::new(64), Guarded::of(&bytes!(i64: 0, 1, 0, 0)));
     let lists: [*const i64; 2] = [list.at(0), list.at(8)].map(|at| at.cast_const().cast());
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     let roll = |data, [shift, axes]: [*const i64; 2], out| unsafe {
         trundle_roll(&desc, data, shift, 1, axes, 1, &desc, out)
     };

@@ -121,7 +121,7 @@ fn check_both(
         let (data, indices, out) = (data.data(), table.data(), out.data());
         if planned {
             let to_plan = &raw mut plan;
-            // SAFETY: all pointers lead to what is described.
+            // SAFETY: every pointer is valid for its description.
             let made = unsafe {
                 match kind {
                     Kind::Elements(axis) => {
@@ -134,7 +134,7 @@ fn check_both(
             };
             return table.hidden_while(|| run_plan(made, plan, data, out));
         }
-        // SAFETY: the same.
+        // SAFETY: as above.
         assert_ok(unsafe {
             match kind {
                 Kind::Elements(axis) => {
@@ -159,7 +159,7 @@ fn check_both(
         let (updates, mut plan) = (updates.data(), null_mut());
         if planned {
             let to_plan = &raw mut plan;
-            // SAFETY: the same.
+            // SAFETY: as above.
             let made = unsafe {
                 match kind {
                     Kind::Elements(axis) => {
@@ -171,7 +171,7 @@ fn check_both(
             let inputs = [data.cast_const(), updates.cast_const()];
             return table.hidden_while(|| run_plan_of(made, plan, &inputs, out));
         }
-        // SAFETY: the same.
+        // SAFETY: as above.
         assert_ok(unsafe {
             match kind {
                 Kind::Elements(axis) => trundle_scatter_elements(
@@ -229,7 +229,7 @@ fn the_last_update_of_a_place_counts() {
     let new = packed(TRUNDLE_DTYPE_U8, &[2, 2]);
     let mut out = Guarded::new(6);
     let indices = indices.as_ptr().cast();
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe {
         let (data, updates, out) = (data.start(), updates.start(), out.start());
         trundle_scatter_elements(&desc, data, &at, indices, &new, updates, 1, &desc, out)
@@ -238,7 +238,7 @@ fn the_last_update_of_a_place_counts() {
     // Pairs of indices; the second pair leads where the first does.
     let pairs = [1i32, 2, -1, -1];
     let new = packed(TRUNDLE_DTYPE_U8, &[2]);
-    // SAFETY: the same.
+    // SAFETY: as above.
     assert_ok(unsafe {
         let (data, updates, out) = (data.start(), updates.start(), out.start());
         trundle_scatter_nd(&desc, data, &at, pairs.as_ptr().cast(), &new, updates, &desc, out)
@@ -254,7 +254,7 @@ fn one_element_is_replaced_by_an_update_of_any_rank() {
     let mut data = Guarded::of(&bytes!(u16: 1));
     let mut update = Guarded::of(&bytes!(u16: 9));
     let mut out = Guarded::new(2);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe {
         let (data, update, out) = (data.start(), update.start(), out.start());
         trundle_scatter_nd(&scalar, data, &none, null(), &ones, update, &scalar, out)
@@ -264,7 +264,7 @@ fn one_element_is_replaced_by_an_update_of_any_rank() {
     let (at, index) = (packed(TRUNDLE_DTYPE_I64, &[1]), [-1i64]);
     let mut data = Guarded::of(&bytes!(u16: 1, 2));
     let mut out = Guarded::new(4);
-    // SAFETY: the same.
+    // SAFETY: as above.
     assert_ok(unsafe {
         let (data, update, out) = (data.start(), update.start(), out.start());
         trundle_scatter_nd(&row, data, &at, index.as_ptr().cast(), &ones, update, &row, out)
@@ -287,7 +287,7 @@ fn a_tensor_without_elements_is_scattered_to_whatever_its_sizes() {
     let (sizes, none) = ([0, 1 << 40, 1 << 40], packed(TRUNDLE_DTYPE_I64, &[0, 1, 1]));
     let desc = packed(TRUNDLE_DTYPE_F32, &sizes);
     let new = packed(TRUNDLE_DTYPE_F32, &[0, 1, 1]);
-    // SAFETY: the same.
+    // SAFETY: as above.
     assert_ok(unsafe {
         let (to, out) = (&raw const desc, null_mut());
         trundle_scatter_elements(&desc, null(), &none, null(), &new, null(), 0, to, out)

@@ -15,7 +15,7 @@ fn scattering(
 ) -> Owned {
     let sizes = [rows.len() as u64, 1];
     let at = packed(TRUNDLE_DTYPE_I64, &sizes);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     Owned::new(|plan| unsafe {
         trundle_scatter_nd_plan(desc, &at, rows.as_ptr().cast(), part, out, plan)
     })
@@ -29,7 +29,7 @@ fn indices_are_read_when_a_plan_is_made() {
     let mut each = [2i32, -3, 0, 1];
     let mut both = [0i64, 2, -1, -1, 1, 0];
     let (each_at, both_at) = (each.as_ptr().cast(), both.as_ptr().cast());
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     let [elements, nd, put_elements, put_nd] = unsafe {
         [
             Owned::new(|plan| {
@@ -157,7 +157,7 @@ fn what_cannot_be_planned_is_refused_with_its_numbers() {
     let (axis, shape, index) = (TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_INDEX);
     let (number, dtype) = (TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_DTYPE);
     let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         let elements = |indices, axis, out: &trundle_tensor_desc| {
             trundle_gather_elements_plan(&desc, &at, indices, axis, out, plan)
@@ -224,14 +224,14 @@ fn what_has_no_elements_is_planned_without_memory() {
     let (data, at) = (packed(TRUNDLE_DTYPE_F32, &[3, 0]), packed(TRUNDLE_DTYPE_I64, &[2, 1]));
     let out = packed(TRUNDLE_DTYPE_F32, &[2, 0]);
     let indices = [i64::MAX; 2];
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     let plan = Owned::new(|plan| unsafe {
         trundle_gather_nd_plan(&data, &at, indices.as_ptr().cast(), 0, &out, plan)
     });
     assert_ok(plan.run(null(), null_mut()));
     let along = packed(TRUNDLE_DTYPE_I64, &[0, 0]);
     let nothing = packed(TRUNDLE_DTYPE_F32, &[0, 0]);
-    // SAFETY: the same.
+    // SAFETY: as above.
     let plan = Owned::new(|plan| unsafe {
         trundle_gather_elements_plan(&data, &along, null(), 1, &nothing, plan)
     });

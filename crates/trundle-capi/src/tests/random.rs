@@ -180,7 +180,7 @@ fn call(
     let (from, to, src, dst) = (data.desc(), out.desc(), data.data(), out.data());
     let mut plan = null_mut();
     let list = |list: &[i64]| (list.as_ptr(), list.len());
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     unsafe {
         match op {
             PlainOp::Roll { shift, axes } => {
@@ -294,7 +294,7 @@ fn every_chain_moves_every_type_as_the_oracle_says() {
         check(&chain.shape, &chain.naive, ways, ones, &text, |data, out| {
             let (from, to, mut plan) = (data.desc(), out.desc(), null_mut());
             let (mut sizes, mut rank) = ([u64::MAX; 32], u32::MAX);
-            // SAFETY: all pointers lead to what is described.
+            // SAFETY: every pointer is valid for its description.
             let made = unsafe {
                 let (text, sizes) = (text.as_ptr(), sizes.as_mut_ptr());
                 assert_ok(trundle_chain_out_sizes(text, &from, sizes, 32, &mut rank));
@@ -357,7 +357,7 @@ fn every_concatenation_is_what_it_says() {
         let what = format!("{dtype} {shape:?} along {axis}");
         check_written((number, dtype), (&sizes, &expected), (&to, seed, ones), &what, |out| {
             let (desc, count, mut plan) = (out.desc(), inputs.len(), null_mut());
-            // SAFETY: all pointers lead to what is described.
+            // SAFETY: every pointer is valid for its description.
             unsafe {
                 if planned {
                     let data: Vec<_> = inputs.iter().map(|input| input.data).collect();
@@ -440,7 +440,7 @@ fn every_padding_is_what_its_mode_says() {
             let (own, at, mut plan) = (data.desc(), value.data(), null_mut());
             let at = if mode == TRUNDLE_PAD_CONSTANT { at } else { null_mut() };
             let (widths, len, desc) = (given.as_ptr(), given.len(), out.desc());
-            // SAFETY: all pointers lead to what is described.
+            // SAFETY: every pointer is valid for its description.
             unsafe {
                 if planned {
                     let made = trundle_pad_plan(&own, widths, len, mode, at, &desc, &mut plan);
@@ -485,7 +485,7 @@ fn every_gather_takes_what_its_indices_say() {
         check(&shape, &expected, ways, ones, &(&own, &values, axis), |data, out| {
             let (from, at, to, mut plan) = (data.desc(), table.desc(), out.desc(), null_mut());
             let (data, indices, out) = (data.data(), table.data(), out.data());
-            // SAFETY: all pointers lead to what is described.
+            // SAFETY: every pointer is valid for its description.
             unsafe {
                 if planned {
                     let made = trundle_gather_plan(&from, &at, indices, axis, &to, &mut plan);

@@ -47,7 +47,7 @@ impl Asked {
 fn planned() -> *mut trundle_plan {
     let (from, to) = (packed(TRUNDLE_DTYPE_U32, &SIZES), packed(TRUNDLE_DTYPE_U32, &TURNED));
     let mut plan = null_mut();
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe { trundle_transpose_plan(&from, null(), 0, &to, &mut plan) });
     plan
 }
@@ -69,7 +69,7 @@ fn a_thread_says_how_many_take_part() {
 
     let default = trundle_num_threads();
     assert_eq!(default, trundle::threads());
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     let call = || unsafe { trundle_transpose(&from, src, null(), 0, &to, dst) };
     for (said, expected) in [(3, 3), (1, 1), (2, 2), (1, 1)] {
         trundle_set_num_threads(said);
@@ -84,7 +84,7 @@ fn a_thread_says_how_many_take_part() {
             let run = || unsafe { trundle_plan_run(plan, src, dst) };
             assert_eq!(asked.by(run), expected.min(running));
         }
-        // SAFETY: nobody runs it any more.
+        // SAFETY: no thread is running the plan.
         unsafe { trundle_plan_free(plan) };
     }
     let turned = |at: usize| (at % 1203 * 1789 + at / 1203) as u32;
@@ -110,7 +110,7 @@ fn every_move_of_a_plan_is_by_as_many() {
     for (said, running) in [(3, 8), (3, 2), (4, 8), (2, 1)] {
         trundle_set_num_threads(said);
         let (mut split, mut scatter, mut gather) = (null_mut(), null_mut(), null_mut());
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         unsafe {
             assert_ok(trundle_split_plan(&desc, [part; 2].as_ptr(), 2, 1, &mut split));
             assert_ok(trundle_scatter_elements_plan(
@@ -157,6 +157,6 @@ fn no_number_is_too_large() {
     let plan = planned();
     // Each thread has some megabyte to move.
     assert!((3..100).contains(&threads_of(plan)));
-    // SAFETY: nobody runs it.
+    // SAFETY: no thread is running the plan.
     unsafe { trundle_plan_free(plan) };
 }
