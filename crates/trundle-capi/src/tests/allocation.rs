@@ -1,4 +1,4 @@
-//! A plan's run allocates nothing, nor does a call that came before.
+//! Runs of plans, and repeated calls, allocate no memory.
 
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::cell::Cell;
@@ -20,16 +20,16 @@ thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: every call goes to the system's allocator as it is.
+// SAFETY: every call is forwarded to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller guarantees it, see `# Safety`.
+        // SAFETY: the caller guarantees what the system's allocator requires.
         unsafe { System.alloc(memory) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, memory: Memory) {
-        // SAFETY: the caller guarantees it, see `# Safety`.
+        // SAFETY: the caller guarantees what the system's allocator requires.
         unsafe { System.dealloc(pointer, memory) };
     }
 }
@@ -109,7 +109,7 @@ fn a_run_to_several_outputs_allocates_nothing() {
         let (desc, descs) = (packed(TRUNDLE_DTYPE_U32, &sizes), vec![part; count]);
         let (mut data, mut out) = (Guarded::new(480 * count), Guarded::new(480 * count));
         let (data, mut plan) = (data.start().cast_const(), null_mut());
-        // The last one first.
+        // In reverse order.
         let outputs: Vec<_> = (0..count).rev().map(|number| out.at(480 * number)).collect();
         // SAFETY: every pointer is valid for its description.
         unsafe {
@@ -160,7 +160,7 @@ fn a_run_of_a_gather_or_a_scatter_allocates_nothing() {
 
 #[test]
 fn what_lies_between_passes_is_allocated_with_the_plan() {
-    // Many places of two axes of a tensor with gaps, for which it is made contiguous first.
+    // A scatter to two axes of a tensor with gaps, which is copied to a contiguous buffer first.
     let (sizes, strides, count) = ([64, 64], [66, 1], [1500]);
     let spread = strided(TRUNDLE_DTYPE_U16, &sizes, &strides);
     let part = packed(TRUNDLE_DTYPE_U16, &count);
@@ -209,7 +209,7 @@ fn a_run_of_a_model_allocates_nothing() {
         assert_eq!(allocations(|| assert_ok(plan.run_all(&inputs, &to))), 0);
     }
     outputs[2].assert_is(&[1, 4, 2, 5, 3, 6]);
-    // Of an image.
+    // A model of images.
     let sizes = [1, 224, 224, 3];
     let plan = OwnedModel::patches().planned(&[packed(TRUNDLE_DTYPE_F32, &sizes)], &[]);
     let (image, mut out) = (vec![0.5f32; 224 * 224 * 3], vec![0f32; 224 * 224 * 3]);

@@ -1,11 +1,11 @@
-//! Chains from C: plans of them, the sizes that they give, and what is wrong with them.
+//! Chains from C: plans, output sizes and errors.
 
 use std::ffi::c_char;
 use std::ptr::{null, null_mut, without_provenance_mut};
 
 use super::*;
 
-/// What planning a chain says, of u8 from and to these sizes; a plan is freed.
+/// Plans a chain of u8 for these sizes, frees the plan, and returns the status and the message.
 fn planned(chain: &CStr, sizes: &[u64], out_sizes: &[u64]) -> (trundle_status, String) {
     let mut plan = null_mut();
     let (from, to) = (packed(TRUNDLE_DTYPE_U8, sizes), packed(TRUNDLE_DTYPE_U8, out_sizes));
@@ -17,7 +17,7 @@ fn planned(chain: &CStr, sizes: &[u64], out_sizes: &[u64]) -> (trundle_status, S
     (status, if status == TRUNDLE_OK { String::new() } else { last_message() })
 }
 
-/// The sizes that a chain gives.
+/// Returns the output sizes of a chain.
 fn out_sizes(chain: &CStr, sizes: &[u64]) -> Vec<u64> {
     let (desc, mut rank) = (packed(TRUNDLE_DTYPE_F32, sizes), 0);
     let mut found = vec![u64::MAX; 8];
@@ -43,7 +43,7 @@ fn a_chain_is_planned_and_run() {
     // SAFETY: every pointer is valid for its description.
     unsafe {
         assert_ok(trundle_chain_plan(text.as_ptr().cast(), &from, &to, &mut plan));
-        // It has been read.
+        // The plan no longer needs the text.
         text.fill(b'x');
         assert_ok(trundle_plan_run(plan, data.start(), out.start()));
         trundle_plan_free(plan);
@@ -70,7 +70,7 @@ fn several_threads_run_a_chain_of_several_passes() {
                 for _ in 0..200 {
                     let mut out = [0u8; 6];
                     let (data, to) = (rows.as_ptr().cast(), out.as_mut_ptr().cast());
-                    // SAFETY: these are as was described.
+                    // SAFETY: both buffers fit the plan's descriptions.
                     assert_ok(unsafe { trundle_plan_run(shared, data, to) });
                     assert_eq!(out, [1, 10, 3, 30, 2, 20].map(|number| number + thread));
                 }
@@ -89,7 +89,7 @@ fn the_sizes_of_what_a_chain_makes_are_told() {
     assert_eq!(out_sizes(c"slice(starts=[3], stops=[3], axes=[0])", &[4, 6]), [0, 6]);
     assert!(out_sizes(c"reshape()", &[1, 1]).is_empty());
     assert_eq!(out_sizes(c"a -> 1 a 1 1 1 1 1 1", &[5]), [1, 5, 1, 1, 1, 1, 1, 1]);
-    // Nothing is moved, so there may be more than any memory has.
+    // No element is moved, so the sizes may exceed any memory.
     assert_eq!(out_sizes(c"a b -> (b a)", &[1 << 30, 1 << 30]), [1 << 60]);
 }
 
@@ -212,7 +212,7 @@ fn pointers_that_chains_are_given_are_checked() {
     assert_eq!((kept.addr(), sizes, rank), (8, [7; 2], 7));
 }
 
-/// Plans a chain of these tensors of u8, and runs it.
+/// Plans a chain of these tensors of u8 and runs the plan.
 fn assembled(
     chain: &CStr,
     inputs: &[(&CStr, &[u64], &[u8])],

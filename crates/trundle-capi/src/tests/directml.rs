@@ -1,5 +1,4 @@
-//! DirectML's form from C: what its descriptions lead to. The rules themselves are tested in the
-//! crate `trundle`.
+//! DirectML's structs from C. The crate `trundle` tests DirectML's rules.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut, without_provenance};
@@ -194,7 +193,7 @@ fn bad_pointers_and_buffers_are_refused() {
             run(&data, &rows, &tensor(TRUNDLE_DTYPE_F32, &ROWS, 48), 0, (input, list, start)),
         ),
     ] {
-        // The messages of the others are gone.
+        // Only the latest message is kept.
         assert_eq!(refused, status, "expected: {words}");
     }
     let expected = [&[0; 16][..], &[GUARD; 80]].concat();

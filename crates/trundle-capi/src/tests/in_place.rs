@@ -1,10 +1,10 @@
-//! Operators within the memory of a tensor: as between two, and what they refuse.
+//! Operators in place: the same results as between two tensors, and errors.
 
 use std::ptr::{null, null_mut};
 
 use super::*;
 
-/// A tensor of 512 KiB, so that it is not moved through a copy, and one for what is expected.
+/// Fills a buffer with u32 numbers, enough of them that the tensor is not moved through a copy.
 fn numbers(count: u32) -> Guarded {
     Guarded::of(&(0..count).flat_map(u32::to_ne_bytes).collect::<Vec<u8>>())
 }
@@ -103,7 +103,7 @@ fn what_has_no_place_is_refused_and_nothing_is_written() {
         assert_eq!(status, expected, "{}", last_message());
         assert!(last_message().contains(words), "{}", last_message());
     };
-    // SAFETY: what is wrong is refused before any pointer is followed that leads nowhere.
+    // SAFETY: invalid arguments are rejected before a dangling pointer is dereferenced.
     unsafe {
         let status = trundle_transpose_in_place(&gaps, place, null(), 0);
         refused(status, TRUNDLE_ERROR_SHAPE, "the result in place");

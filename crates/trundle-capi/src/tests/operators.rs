@@ -1,4 +1,4 @@
-//! What the operators do, one small case each; `random.rs` has the rest.
+//! One small case for each operator; `random.rs` tests the rest.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -47,12 +47,12 @@ fn a_part_of_a_packed_tensor_leaves_its_neighbours() {
         trundle_roll(&data_desc, data.start(), null(), 0, null(), 0, &part, large.start())
     });
     large.assert_is(&[0x10, 0xf2, 0x43, 0xf5]);
-    // The third column by itself.
+    // Only the third column.
     let sizes = [2, 1];
     let (data_desc, part) =
         (packed(TRUNDLE_DTYPE_U4, &sizes), strided(TRUNDLE_DTYPE_U4, &sizes, &strides));
     let mut data = Guarded::of(&[0x98]);
-    // SAFETY: all pointers lead to what is described; the column begins a byte.
+    // SAFETY: every pointer is valid for its description; the column begins a byte.
     assert_ok(unsafe { trundle_flip(&data_desc, data.start(), null(), 0, &part, large.at(1)) });
     large.assert_is(&[0x10, 0xf8, 0x43, 0xf9]);
 }
@@ -60,20 +60,20 @@ fn a_part_of_a_packed_tensor_leaves_its_neighbours() {
 #[test]
 fn negative_strides_reach_before_the_data_and_the_output() {
     let (sizes, turned) = ([2, 3], [3, 2]);
-    // Both axes backward, with a gap of one element between rows of the output.
+    // Both axes reversed, with a gap of one element between rows of the output.
     let from = strided(TRUNDLE_DTYPE_F32, &sizes, &[-3, -1]);
     let to = strided(TRUNDLE_DTYPE_F32, &turned, &[-3, 1]);
     let mut data = Guarded::of(&bytes!(u32: 1, 2, 3, 4, 5, 6));
     let mut out = Guarded::of(&bytes!(u32: 9, 9, 9, 9, 9, 9, 9, 9));
-    // SAFETY: all pointers lead to what is described: the first elements are the sixth and the
-    // seventh in memory.
+    // SAFETY: every pointer is valid for its description: the first elements are the sixth and the seventh in
+    // memory.
     assert_ok(unsafe { trundle_transpose(&from, data.at(20), null(), 0, &to, out.at(24)) });
     out.assert_is(&bytes!(u32: 4, 1, 9, 5, 2, 9, 6, 3));
 }
 
 #[test]
 fn packed_elements_before_the_data_lie_in_bytes_of_their_own() {
-    // Nine elements backward from the first of the fifth byte, in an order that splits no byte.
+    // Nine elements, backward from the first element of the fifth byte.
     let (sizes, backward) = ([9], [-1]);
     let from = strided(TRUNDLE_DTYPE_U4, &sizes, &backward);
     let to = packed(TRUNDLE_DTYPE_U4, &sizes);
@@ -82,7 +82,7 @@ fn packed_elements_before_the_data_lie_in_bytes_of_their_own() {
     // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe { trundle_roll(&from, data.at(4), null(), 0, null(), 0, &to, out.start()) });
     out.assert_is(&[0x89, 0x67, 0x45, 0x23, 0x01]);
-    // Of 3 bits, eight fill three bytes.
+    // Eight elements of 3 bits fill three bytes.
     let from = strided(TRUNDLE_DTYPE_U3, &sizes, &backward);
     let to = packed(TRUNDLE_DTYPE_U3, &sizes);
     let mut data = Guarded::of(&[0xb1, 0x1b, 0x0f, 0x40, 0, 0]);
@@ -134,7 +134,7 @@ fn lengths_of_stride_zero_are_read_again() {
         out.content().to_vec()
     };
     assert_eq!(reverse(lengths.start()), b"cbadgfeh");
-    // Over the size of the axis, also where 32 bits would cut it to 1.
+    // Above the size of the axis, also if truncation to 32 bits would give 1.
     for length in [4, 5, (1 << 32) + 1, u64::MAX] {
         assert_eq!(reverse((&raw const length).cast()), b"dcbahgfe");
     }
@@ -175,7 +175,7 @@ fn a_tensor_without_elements_needs_no_memory_and_its_strides_may_be_anything() {
     let (sizes, turned) = ([0, u64::MAX >> 1], [u64::MAX >> 1, 0]);
     let desc = strided(TRUNDLE_DTYPE_F32, &sizes, &[i64::MIN, i64::MAX]);
     let turned = packed(TRUNDLE_DTYPE_F32, &turned);
-    // SAFETY: there is nothing to lead to.
+    // SAFETY: the tensors have no elements, so any pointer is valid.
     assert_ok(unsafe { trundle_transpose(&desc, null(), null(), 0, &turned, null_mut()) });
     let misaligned = std::ptr::without_provenance_mut(1);
     // SAFETY: as above.
@@ -195,11 +195,11 @@ fn strides_of_axes_of_one_may_be_anything() {
 
 #[test]
 fn data_may_lie_beside_the_output_in_one_buffer() {
-    // One buffer, its first half read and its second half written.
+    // The first half is read, the second half written.
     let mut both = Guarded::of(b"abcd....");
     let desc = packed(TRUNDLE_DTYPE_U8, &[4]);
     let (data, out) = (both.at(0), both.at(4));
-    // SAFETY: all pointers lead to what is described, and the halves are apart.
+    // SAFETY: every pointer is valid for its description, and the halves do not overlap.
     assert_ok(unsafe { trundle_flip(&desc, data, [0].as_ptr(), 1, &desc, out) });
     both.assert_is(b"abcddcba");
 }
@@ -213,7 +213,7 @@ fn names_and_numbers_of_types_belong_together() {
         (c"complex128", TRUNDLE_DTYPE_COMPLEX128, c"complex128"),
         (c"bytes12", TRUNDLE_DTYPE_BYTES + 12, c"bytes"),
     ] {
-        // SAFETY: both pointers lead to what is asked.
+        // SAFETY: both pointers are valid.
         assert_ok(unsafe { trundle_dtype_from_name(name.as_ptr(), &mut number) });
         assert_eq!(number, expected);
         // SAFETY: the name of a type is a C string.

@@ -1,4 +1,4 @@
-//! Plans of gathers and scatters at an index for each position, or at indices of several axes.
+//! Plans of gathers and scatters along an axis or at indices of several axes.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut, without_provenance};
@@ -6,7 +6,7 @@ use std::ptr::{null, null_mut, without_provenance};
 use super::plans::Owned;
 use super::*;
 
-/// The plan that puts parts to rows of a matrix.
+/// Plans a scatter to rows of a matrix.
 fn scattering(
     desc: &trundle_tensor_desc,
     rows: &[i64],
@@ -88,13 +88,13 @@ fn rows_are_put_between_gaps_again_and_again() {
         out.assert_is(b"xyz.def.uvw");
         out.content_mut().fill(b'.');
     }
-    // Updates whose axes are the other way round in memory.
+    // Updates with transposed strides.
     let columns = strided(TRUNDLE_DTYPE_U8, &part_sizes, &turned);
     let plan = scattering(&desc, &[-1, 0], &columns, &out_desc);
     assert!(plan.words().contains(": 6 x 1 bytes, each to its place"), "{}", plan.words());
     assert_ok(plan.run_inputs(&[data.start().cast_const(), updates.start()], out.start()));
     out.assert_is(b"vxz.def.uwy");
-    // Elements that share bytes, which are the runs of no memory: a table of all of them.
+    // Elements that share bytes need a table with an entry for each element.
     let nibbles = packed(TRUNDLE_DTYPE_U4, &sizes);
     let part = packed(TRUNDLE_DTYPE_U4, &part_sizes);
     let plan = scattering(&nibbles, &[1, 2], &part, &nibbles);
@@ -137,7 +137,7 @@ fn what_a_scatter_is_run_on_is_checked_each_time() {
         assert_eq!(plan.run_outputs(from, &[to]), TRUNDLE_ERROR_SHAPE);
         assert!(last_message().contains("for 2 inputs, and is run on 1"), "{}", last_message());
         out.assert_untouched();
-        // Both inputs may be one memory.
+        // Both inputs may share memory.
         let plan = scattering(&desc, &[-2], &part, &out_desc);
         assert_ok(plan.run_inputs(&[from, from], to));
     }
@@ -237,7 +237,7 @@ fn what_has_no_elements_is_planned_without_memory() {
     });
     assert_ok(plan.run(null(), null_mut()));
     assert_eq!(plan.words(), "0 moves, 0 bytes");
-    // Nothing is put: what is there stays what the data is.
+    // Without updates the output is a copy of the data.
     let (desc, none) = (packed(TRUNDLE_DTYPE_U16, &[2, 2]), packed(TRUNDLE_DTYPE_U16, &[0, 2]));
     let plan = scattering(&desc, &[], &none, &desc);
     let (mut from, mut to) = (Guarded::of(&bytes!(u16: 1, 2, 3, 4)), Guarded::new(8));

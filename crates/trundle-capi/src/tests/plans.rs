@@ -1,14 +1,14 @@
-//! Plans: made once, run often, by several threads.
+//! Plans: made once, run many times, by several threads.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
 use super::*;
 
-/// A plan that is freed in the end.
+/// A plan that is freed on drop.
 pub(super) struct Owned(pub(super) *mut trundle_plan);
 
-// SAFETY: several threads may run one plan.
+// SAFETY: several threads may run the same plan.
 unsafe impl Sync for Owned {}
 
 impl Owned {
@@ -20,7 +20,7 @@ impl Owned {
     }
 
     pub(super) fn run(&self, data: *const c_void, out: *mut c_void) -> trundle_status {
-        // SAFETY: the callers' pointers lead to what was described, or are refused.
+        // SAFETY: the callers' pointers are valid for the plan's descriptions, or the call rejects them.
         unsafe { trundle_plan_run(self.0, data, out) }
     }
 
@@ -39,7 +39,7 @@ impl Owned {
     }
 
     pub(super) fn words(&self) -> String {
-        // SAFETY: the plan was made.
+        // SAFETY: the plan exists.
         unsafe { &*self.0 }.to_string()
     }
 }
@@ -80,7 +80,7 @@ fn a_plan_does_what_the_call_does() {
         let lengths = lengths.as_ptr().cast();
         trundle_reverse_subsequences_plan(&desc, &lengths_desc, lengths, 1, &desc, plan)
     });
-    // They have been read.
+    // The plan no longer reads them.
     lengths.fill(0);
     assert_ok(plan.run(data.start(), out.start()));
     out.assert_is(&bytes!(u16: 2, 1, 3, 6, 5, 4));
@@ -144,7 +144,7 @@ fn a_plan_says_what_it_does() {
     assert_eq!(needed, bytes);
 }
 
-/// One tensor behind another, along the last axis.
+/// Plans a concatenation along the last axis.
 fn concatenating(descs: &[trundle_tensor_desc], out: trundle_tensor_desc) -> Owned {
     // SAFETY: every pointer is valid for its description.
     Owned::new(|plan| unsafe {
@@ -162,7 +162,7 @@ fn plans_of_several_inputs_pads_and_gathers_do_what_the_calls_do() {
     assert_ok(plan.run_inputs(&[one.start(), other.start()], out.start()));
     out.assert_is(&bytes!(u16: 1, 2, 5, 6, 7, 3, 4, 8, 9, 10));
     assert!(plan.words().starts_with("2 moves, 20 bytes\nfrom input 0 to output 0: "));
-    // One memory twice.
+    // The same memory as both inputs.
     let plan = concatenating(&[two; 2], packed(TRUNDLE_DTYPE_U16, &[2, 4]));
     let mut out = Guarded::new(16);
     assert_ok(plan.run_inputs(&[one.start().cast_const(); 2], out.start()));
@@ -175,7 +175,7 @@ fn plans_of_several_inputs_pads_and_gathers_do_what_the_calls_do() {
         let (to, value) = (packed(TRUNDLE_DTYPE_U16, &[3, 3]), (&raw const value).cast());
         trundle_pad_plan(&two, widths.as_ptr(), 2, TRUNDLE_PAD_CONSTANT, value, &to, plan)
     });
-    // They have been read.
+    // The plan no longer reads them.
     (value, widths) = (0, [9, 9]);
     assert_ok(plan.run(one.start(), out.start()));
     out.assert_is(&bytes!(u16: 1, 2, 7, 3, 4, 7, 7, 7, 7));
@@ -237,10 +237,10 @@ fn a_plan_is_run_on_as_many_inputs_as_it_was_made_for() {
     let refused = unsafe { trundle_plan_run_inputs(null(), list.as_ptr(), 2, to) };
     assert_eq!(refused, TRUNDLE_ERROR_NULL_POINTER);
     out.assert_untouched();
-    // The list itself lies in the output.
+    // The list of pointers is in the memory of the output.
     let mut own = Guarded::of(&[0; 48]);
     let within = own.at(16).cast::<*const c_void>();
-    // SAFETY: there is room for two pointers.
+    // SAFETY: the buffer has room for two pointers.
     unsafe { within.cast::<[*const c_void; 2]>().write(list) };
     assert_eq!(listed(&both, within, 2, own.start()), TRUNDLE_ERROR_OVERLAP);
     assert!(last_message().contains("overlaps inputs at 0x"), "{}", last_message());
@@ -250,7 +250,7 @@ fn a_plan_is_run_on_as_many_inputs_as_it_was_made_for() {
 
 #[test]
 fn a_gather_of_nothing_is_planned_without_an_index() {
-    // No index is read, and there may be none where the data has no elements along the axis.
+    // The indices are not read, so they may be out of range.
     for (from, at, axis, to) in [([3, 0], [3], 0, [3, 0]), ([0, 3], [2], 1, [0, 2])] {
         let (from, to) = (packed(TRUNDLE_DTYPE_F32, &from), packed(TRUNDLE_DTYPE_F32, &to));
         let at_desc = packed(TRUNDLE_DTYPE_I64, &at);
@@ -402,6 +402,6 @@ fn what_cannot_be_planned_leaves_the_pointer_as_it_was() {
         assert_eq!(refused, status, "{}", last_message());
     }
     assert_eq!(kept.addr(), 8);
-    // SAFETY: there is nothing to free.
+    // SAFETY: NULL is ignored.
     unsafe { trundle_plan_free(null_mut()) };
 }

@@ -1,11 +1,11 @@
-//! Bad input: a status, a message with the argument and the numbers, and not one byte written.
+//! Invalid input: a status, a message with the argument and its values, and no byte written.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut, without_provenance};
 
 use super::*;
 
-/// Calls with an output buffer, and checks that it is refused and that nothing was written.
+/// Runs `call` with an output buffer, and checks that it fails and writes nothing.
 #[track_caller]
 fn refused(status: trundle_status, words: &str, call: impl FnOnce(*mut c_void) -> trundle_status) {
     let mut out = Guarded::new(256);
@@ -16,7 +16,7 @@ fn refused(status: trundle_status, words: &str, call: impl FnOnce(*mut c_void) -
     out.assert_untouched();
 }
 
-/// Transposes from `desc` to `desc`, with data that nothing reads.
+/// Calls trundle_transpose(); the data is never read.
 fn transpose(
     from: *const trundle_tensor_desc,
     data: *const c_void,
@@ -24,11 +24,11 @@ fn transpose(
     to: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
-    // SAFETY: what is wrong is refused before any pointer is followed that leads nowhere.
+    // SAFETY: invalid arguments are rejected before a dangling pointer is dereferenced.
     unsafe { trundle_transpose(from, data, order.as_ptr(), order.len(), to, out) }
 }
 
-/// Data that is aligned and readable.
+/// Returns data that is aligned and readable.
 fn data() -> *const c_void {
     static DATA: [u64; 32] = [0; 32];
     DATA.as_ptr().cast()
@@ -110,7 +110,7 @@ fn misaligned_pointers() {
             trundle_reverse_subsequences(&desc, data(), &rows, lengths, 1, &desc, out)
         });
     }
-    // The same bytes as opaque elements may lie anywhere.
+    // Opaque elements of the same size need no alignment.
     let opaque = packed(TRUNDLE_DTYPE_BYTES + 4, &[2, 2]);
     let mut out = Guarded::new(17);
     assert_ok(transpose(&opaque, data().wrapping_byte_add(1), &[], &opaque, out.at(1)));
@@ -167,7 +167,7 @@ fn sizes_and_strides_that_overflow() {
         (vec![2, 2], Some(vec![i64::MIN, 1]), "too large to be addressed"),
         (vec![2, 2], Some(vec![i64::MAX / 4, i64::MAX / 4]), "too large to be addressed"),
         (vec![2, 2], Some(vec![1 << 60, -1 << 60]), "too large to be addressed"),
-        // Nothing overflows, but no memory is that large.
+        // Without overflow, but larger than any memory.
         (vec![1 << 56], None, "goes beyond all memory"),
         (vec![2], Some(vec![1 << 56]), "goes beyond all memory"),
         (vec![2], Some(vec![-1 << 60]), "reaches before all memory"),
@@ -198,12 +198,12 @@ fn an_output_that_overlaps_what_is_read() {
             )
         });
     }
-    // Backward: the data ends where the output begins, but lies before it.
+    // With negative strides: the data pointer is at the start of the output, the data before it.
     let backward = strided(TRUNDLE_DTYPE_F32, &[2, 2], &[-2, -1]);
     refused(TRUNDLE_ERROR_OVERLAP, "overlaps data at 0x", |out| {
         transpose(&backward, out.wrapping_byte_add(28), &[], &desc, out.wrapping_byte_add(16))
     });
-    // One in the gaps of the other counts too.
+    // A tensor in the gaps of another one overlaps it.
     let (rows, gaps) = ([2, 2], [4, 1]);
     let spread = strided(TRUNDLE_DTYPE_F32, &rows, &gaps);
     refused(TRUNDLE_ERROR_OVERLAP, "overlaps data at 0x", |out| {
@@ -242,7 +242,7 @@ fn an_output_that_overlaps_itself() {
         refused(TRUNDLE_ERROR_SELF_OVERLAP, "would write some byte twice", |out| {
             transpose(&desc, data(), &[], &folded, out.wrapping_byte_add(16))
         });
-        // To read, it may.
+        // Elements of an input may overlap.
         let mut out = Guarded::new(16);
         let data = data().wrapping_byte_add(16);
         assert_ok(transpose(&folded, data, &[], &desc, out.start()));
@@ -275,7 +275,7 @@ fn shapes_types_axes_and_lengths_that_do_not_fit() {
         refused(TRUNDLE_ERROR_LENGTH, "length 3 at index 1 is out of range", |out| {
             trundle_reverse_sequence(&desc, data(), [2, 3, 2].as_ptr(), 3, 0, 1, &desc, out)
         });
-        // Nothing is read of lengths that do not fit: their pointer leads nowhere.
+        // Lengths of the wrong shape are not read: their pointer dangles.
         let nowhere = without_provenance(8);
         let reverse = |lengths: trundle_tensor_desc, axis, status, words| {
             refused(status, words, |out| {
@@ -341,7 +341,7 @@ fn inputs_that_do_not_go_together() {
     });
     super::refusals::refused(TRUNDLE_ERROR_OVERLAP, "overlaps inputs at 0x", |out| {
         let inputs: *mut trundle_input = out.cast();
-        // SAFETY: there is room, and what is wrong is refused before anything is written.
+        // SAFETY: the buffer has room, and the call fails before it writes.
         unsafe {
             let before = inputs.cast::<[u8; 2 * size_of::<trundle_input>()]>().read();
             inputs.cast::<[trundle_input; 2]>().write(both);
@@ -502,7 +502,7 @@ fn indices_and_updates_of_scatters() {
     refused(TRUNDLE_ERROR_SELF_OVERLAP, "would write some byte twice", |out| {
         along(&at, indices.as_ptr().cast(), &new, 1, &raw const folded, out)
     });
-    // The data itself is never the output.
+    // The output cannot be the data.
     refused(overlap, "overlaps data at 0x", |out| {
         // SAFETY: as above.
         unsafe {
