@@ -163,6 +163,9 @@ impl Descriptor {
     }
 
     /// Returns the tensor in its memory for reading.
+    ///
+    /// # Safety
+    /// As [`Memory::read`].
     pub(crate) unsafe fn view<'a>(&self, memory: &Memory) -> Result<TensorView<'a>> {
         // SAFETY: the caller guarantees what [`Memory::read`] requires.
         let bytes = unsafe { memory.read() };
@@ -174,6 +177,9 @@ impl Descriptor {
     }
 
     /// Returns the tensor in its memory for writing.
+    ///
+    /// # Safety
+    /// As [`Memory::write`].
     pub(crate) unsafe fn view_mut<'a>(&self, memory: &Memory) -> Result<TensorViewMut<'a>> {
         // SAFETY: the caller guarantees what [`Memory::write`] requires.
         let bytes = unsafe { memory.write() };

@@ -44,7 +44,7 @@ pub unsafe extern "C" fn trundle_gather(
     })
 }
 
-/// Plans trundle_gather() at these indices and writes the plan to `plan`. The indices are read only during this
+/// Plans trundle_gather() at the given indices and writes the plan to `plan`. The indices are read only during this
 /// call. The caller frees the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_gather_plan(
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn trundle_gather_elements(
     })
 }
 
-/// Plans trundle_gather_elements() at these indices and writes the plan to `plan`. The indices are read only during
+/// Plans trundle_gather_elements() at the given indices and writes the plan to `plan`. The indices are read only during
 /// this call. The caller frees the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_gather_elements_plan(
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn trundle_gather_nd(
     })
 }
 
-/// Plans trundle_gather_nd() at these indices and writes the plan to `plan`. The indices are read only during this
+/// Plans trundle_gather_nd() at the given indices and writes the plan to `plan`. The indices are read only during this
 /// call. The caller frees the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_gather_nd_plan(

@@ -95,6 +95,9 @@ pub(crate) fn check_room<T>(
 }
 
 /// Returns [`entries`] of parameters such as axes and shifts, at most `MOST_ENTRIES` of them.
+///
+/// # Safety
+/// As [`entries`].
 #[inline(always)]
 pub(crate) unsafe fn list<'a, T>(
     argument: impl Display + Copy,

@@ -162,7 +162,7 @@ pub unsafe extern "C" fn trundle_reverse_subsequences(
     })
 }
 
-/// Plans trundle_reverse_subsequences() for these lengths and writes the plan to `plan`. The lengths are read only
+/// Plans trundle_reverse_subsequences() for the given lengths and writes the plan to `plan`. The lengths are read only
 /// during this call. The caller frees the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_reverse_subsequences_plan(
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn trundle_reverse_sequence(
     })
 }
 
-/// Plans trundle_reverse_sequence() for these lengths and writes the plan to `plan`. The lengths are read only
+/// Plans trundle_reverse_sequence() for the given lengths and writes the plan to `plan`. The lengths are read only
 /// during this call. The caller frees the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_reverse_sequence_plan(

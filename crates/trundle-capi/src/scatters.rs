@@ -49,7 +49,7 @@ pub unsafe extern "C" fn trundle_scatter_elements(
     })
 }
 
-/// Plans trundle_scatter_elements() at these indices and writes the plan to `plan`. The indices are read only
+/// Plans trundle_scatter_elements() at the given indices and writes the plan to `plan`. The indices are read only
 /// during this call. The caller runs the plan with trundle_plan_run_inputs(), on the data and the updates in this
 /// order, and frees it.
 #[unsafe(no_mangle)]
@@ -104,7 +104,7 @@ pub unsafe extern "C" fn trundle_scatter_nd(
     })
 }
 
-/// Plans trundle_scatter_nd() at these indices and writes the plan to `plan`. The indices are read only during this
+/// Plans trundle_scatter_nd() at the given indices and writes the plan to `plan`. The indices are read only during this
 /// call. The caller runs the plan with trundle_plan_run_inputs(), on the data and the updates in this order, and
 /// frees it.
 #[unsafe(no_mangle)]

@@ -8,6 +8,9 @@ use super::memory::{check_pointer, check_room};
 
 /// Writes `words` and a NUL to `buffer`, and the number of bytes including the NUL to `needed`, which may be null.
 /// With a capacity of 0 only `needed` is written.
+///
+/// # Safety
+/// `needed` can be written to if it is aligned and not null, and so can `capacity` bytes of `buffer`.
 pub(crate) unsafe fn tell_words(
     words: &dyn Display,
     buffer: *mut c_char,
@@ -36,6 +39,9 @@ pub(crate) unsafe fn tell_words(
 }
 
 /// Writes sizes to `sizes` and their count to `rank`. With a capacity of 0 only `rank` is written.
+///
+/// # Safety
+/// `rank` can be written to, and so can `capacity` numbers of `sizes` if it is aligned and not null.
 pub(crate) unsafe fn tell_sizes<T>(
     known: impl ExactSizeIterator<Item = T>,
     sizes: *mut T,

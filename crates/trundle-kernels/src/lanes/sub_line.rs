@@ -60,7 +60,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
     // SAFETY: this thread moves one tile at a time.
     let (Some(runs), Some(mut scratch)) = (runs, unsafe { scratch() }) else {
         for slab in 0..tile.slabs.len {
-            // SAFETY: the contract is the same.
+            // SAFETY: the caller upholds `# Safety`: all elements are valid.
             unsafe { strided_lanes::run(&tile.slab(slab)) };
         }
         return;
@@ -122,7 +122,7 @@ impl Part<'_> {
         let reversed = Reversed::find(self.slab, &self.runs, &self.rows, 0..count, lanes);
         let width = self.slab.tile.width;
         let shifted = width <= MOST_SHIFTED_BYTES && V::BYTES == LINE;
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         unsafe {
             match reversed {
                 None => self.keep(self.rows.clone(), to),
@@ -386,7 +386,7 @@ unsafe fn shift_twice<V: Vector>(
     masks: [u64; 2],
     at: usize,
 ) -> V {
-    // SAFETY: the caller vouches for the bytes.
+    // SAFETY: the caller guarantees that the bytes are valid.
     unsafe {
         let [once, twice] = [V::mask(token, masks[0] >> at), V::mask(token, masks[1] >> at)];
         let near = V::select(once, V::load(token, from.add(step)), V::load(token, from));
@@ -431,12 +431,12 @@ unsafe fn pack_rows<const N: usize>(src: *const u8, to: *mut u8, count: usize, r
     let first = (N - row_bytes).div_ceil(row_bytes).min(count);
     let (mut src, mut to) = (src, to);
     for _ in 0..first {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { src.copy_to_nonoverlapping(to, row_bytes) };
         (src, to) = (src.wrapping_sub(row_bytes), to.wrapping_add(row_bytes));
     }
     for _ in first..count {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { copy::copy::<N>(src, to) };
         (src, to) = (src.wrapping_sub(row_bytes), to.wrapping_add(row_bytes));
     }

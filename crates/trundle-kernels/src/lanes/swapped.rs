@@ -140,7 +140,7 @@ unsafe fn swap_rows<const W: usize>(first: *mut u8, last: *mut u8, pitch: usize,
         (low.cast::<MaybeUninit<[u8; W]>>(), high.cast::<MaybeUninit<[u8; W]>>())
     };
     let whole = pairs / PAIRS * PAIRS;
-    // SAFETY: the caller vouches for the bytes.
+    // SAFETY: the caller guarantees that the bytes are valid.
     unsafe {
         for pair in (0..whole).step_by(PAIRS) {
             let mut values = [(MaybeUninit::uninit(), MaybeUninit::uninit()); PAIRS];
@@ -170,7 +170,7 @@ unsafe fn swap_bytes(first: *mut u8, last: *mut u8, pitch: usize, pairs: usize, 
     for pair in 0..pairs {
         let low = first.wrapping_add(pair * pitch).cast::<MaybeUninit<u8>>();
         let high = last.wrapping_sub(pair * pitch).cast();
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { std::ptr::swap_nonoverlapping(low, high, bytes) };
     }
 }

@@ -64,7 +64,7 @@ impl<V: Vector> Line<V> {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
         for part in 0..Self::PARTS {
             let at = (part * V::BYTES).min(bytes);
-            // SAFETY: by the caller.
+            // SAFETY: the caller guarantees that the bytes are valid.
             let vector = unsafe { V::load_first(token, src.add(at), (bytes - at).min(V::BYTES)) };
             line.0[part].write(vector);
         }
@@ -122,7 +122,7 @@ impl<V: Vector> Line<V> {
         let part = |index: usize| match index.checked_sub(Self::PARTS) {
             // SAFETY: the parts of a line are written, and the caller asks for no more.
             None => unsafe { self.0[index].assume_init() },
-            // SAFETY: the same.
+            // SAFETY: as above.
             Some(index) => unsafe { next.0[index].assume_init() },
         };
         let (first, at) = ((at - 1) / V::BYTES, (at - 1) % V::BYTES + 1);
@@ -140,7 +140,7 @@ impl<V: Vector> Line<V> {
     #[inline(always)]
     pub(crate) unsafe fn stream(&self, dst: *mut u8) {
         for part in 0..Self::PARTS {
-            // SAFETY: the caller vouches for the line.
+            // SAFETY: the caller guarantees that the line is valid.
             unsafe { self.0[part].assume_init().stream(dst.add(part * V::BYTES)) };
         }
     }
@@ -153,7 +153,7 @@ impl<V: Vector> Line<V> {
     pub(crate) unsafe fn store_first(&self, dst: *mut u8, bytes: usize) {
         for part in 0..Self::PARTS {
             let at = part * V::BYTES;
-            // SAFETY: the caller vouches for the bytes.
+            // SAFETY: the caller guarantees that the bytes are valid.
             unsafe {
                 let vector = self.0[part].assume_init();
                 if at + V::BYTES <= bytes {

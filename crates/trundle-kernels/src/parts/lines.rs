@@ -71,7 +71,7 @@ impl Lines {
     /// # Safety
     /// They are made, and belong to the destination.
     unsafe fn put_part(&self, end: usize) {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             let (from, to) = (self.made.add(self.skip), self.dst.wrapping_add(self.skip));
             from.copy_to_nonoverlapping(to, end - self.skip);
@@ -83,7 +83,7 @@ impl Lines {
     /// # Safety
     /// As [`Lines::put_part`].
     pub(crate) unsafe fn end(&self) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         unsafe { self.put_part(self.full) };
     }
 }

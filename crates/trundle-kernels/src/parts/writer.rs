@@ -34,7 +34,7 @@ impl<V: Vector> Writer<V> {
     /// What comes next in the destination is valid for writes.
     #[inline(always)]
     pub(crate) unsafe fn put_line_of<const W: usize>(&mut self, line: &Line<V>, bytes: usize) {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             let rotated = line.join::<W>(line, LINE - self.full);
             self.line = self.line.then(&rotated, self.full);
@@ -59,7 +59,7 @@ impl<V: Vector> Writer<V> {
         bytes: usize,
         ahead: isize,
     ) {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             let mut at = (LINE - self.full).min(bytes);
             V::prefetch_into::<LEVEL>(src.wrapping_offset(ahead));
@@ -98,9 +98,9 @@ impl<V: Vector> Writer<V> {
     #[inline(always)]
     pub(crate) unsafe fn put_bytes<const W: usize>(&mut self, src: *const u8, bytes: usize) {
         for at in (0..bytes).step_by(LINE) {
-            // SAFETY: the caller vouches for the bytes.
+            // SAFETY: the caller guarantees that the bytes are valid.
             let line = unsafe { Line::load(self.token, src.add(at)) };
-            // SAFETY: the same.
+            // SAFETY: as above.
             unsafe { self.put_line_of::<W>(&line, LINE.min(bytes - at)) };
         }
     }
@@ -111,7 +111,7 @@ impl<V: Vector> Writer<V> {
     /// Its bytes are valid for writes, but those that are skipped.
     #[inline(always)]
     unsafe fn put_line(&mut self) {
-        // SAFETY: the caller vouches for the line.
+        // SAFETY: the caller guarantees that the line is valid.
         unsafe {
             if self.skip == 0 {
                 self.line.stream(self.dst);
@@ -129,7 +129,7 @@ impl<V: Vector> Writer<V> {
     /// As [`Writer::put_line`], for the bytes that are known.
     #[inline(always)]
     unsafe fn store_known(&self) {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             let known = self.line.join::<1>(&self.line, self.skip.max(1));
             if self.skip == 0 {
@@ -146,7 +146,7 @@ impl<V: Vector> Writer<V> {
     /// As [`Writer::put_line`], for the bytes that are known.
     #[inline(always)]
     pub(crate) unsafe fn end(&self) {
-        // SAFETY: the same.
+        // SAFETY: as above.
         unsafe { self.store_known() };
     }
 }

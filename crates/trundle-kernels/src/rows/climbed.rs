@@ -63,7 +63,7 @@ pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FloorTile<'_>) {
     let FloorTile { memory, floors, foot, last, bytes, order } = *tile;
     let is_backwards = order == FloorOrder::Backwards;
-    // SAFETY: by the caller.
+    // SAFETY: the caller guarantees that the bytes are valid.
     unsafe {
         if let [only] = floors {
             let dst = memory.add(foot + only);
@@ -161,7 +161,7 @@ unsafe fn copy_and_refill<V: Vector>(
     bytes: usize,
 ) {
     let end = bytes / LINE * LINE;
-    // SAFETY: by the caller.
+    // SAFETY: the caller guarantees that the bytes are valid.
     unsafe {
         for at in (0..end).step_by(LINE) {
             V::prefetch(refill.wrapping_add(at + 4096));
@@ -188,7 +188,7 @@ unsafe fn load_line<V: Vector>(
 ) -> &mut [V] {
     let vectors = &mut vectors[..LINE / V::BYTES];
     for (at, vector) in vectors.iter_mut().enumerate().skip(1) {
-        // SAFETY: by the caller; vectors divide the line.
+        // SAFETY: the caller guarantees that the bytes are valid; vectors divide the line.
         *vector = unsafe { V::load(token, src.add(at * V::BYTES)) };
     }
     vectors
@@ -201,7 +201,7 @@ unsafe fn load_line<V: Vector>(
 #[inline(always)]
 unsafe fn store_line<V: Vector>(vectors: &[V], dst: *mut u8) {
     for (at, vector) in vectors.iter().enumerate() {
-        // SAFETY: by the caller; vectors divide the line.
+        // SAFETY: the caller guarantees that the bytes are valid; vectors divide the line.
         unsafe { vector.store(dst.add(at * V::BYTES)) };
     }
 }

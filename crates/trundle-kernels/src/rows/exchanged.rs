@@ -81,7 +81,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &ExchangeTile) {
 #[inline(always)]
 unsafe fn exchange<V: Vector>(token: Token<V>, first: *mut u8, second: *mut u8, bytes: usize) {
     let whole = bytes / V::BYTES * V::BYTES;
-    // SAFETY: by the caller.
+    // SAFETY: the caller guarantees that the bytes are valid.
     unsafe {
         for at in (0..whole).step_by(V::BYTES) {
             let one = V::load(token, first.add(at));
@@ -118,7 +118,7 @@ unsafe fn backwards<V: Vector, const W: usize>(
 ) {
     let bytes = count * W;
     let whole = bytes / V::BYTES * V::BYTES;
-    // SAFETY: by the caller.
+    // SAFETY: the caller guarantees that the bytes are valid.
     unsafe {
         let end = second.add(bytes);
         for at in (0..whole).step_by(V::BYTES) {
@@ -139,7 +139,7 @@ unsafe fn backwards<V: Vector, const W: usize>(
 unsafe fn elements<const W: usize>(first: *mut u8, second: *mut u8, count: usize, width: usize) {
     let width = if W == 0 { width } else { W };
     for at in 0..count {
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             let (one, other) = (first.add(at * width), second.add((count - 1 - at) * width));
             std::ptr::swap_nonoverlapping(one, other, width);

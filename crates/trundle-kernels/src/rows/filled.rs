@@ -184,7 +184,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FilledTile<'_>) {
     if tile.run < LEAST_DIRECT_BYTES {
         // SAFETY: the contract is the same, and this thread moves one tile at a time.
         if let Some(mut scratch) = unsafe { scratch() } {
-            // SAFETY: the same.
+            // SAFETY: as above.
             return unsafe { put_together(token, tile, &mut scratch) };
         }
     }

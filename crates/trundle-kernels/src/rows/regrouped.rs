@@ -39,7 +39,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     // Rows of a part of a ragged tile may have gaps between them.
     let follow = rows.dst_stride == group.cast_signed();
     if bytes < V::BYTES || !follow || !fits(V::BYTES, group, rows.src_stride) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe {
             if cols.src_stride > 0 { runs::run(token, tile) } else { reversed::run(token, tile) }
         };

@@ -32,7 +32,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
     if tile.rows.len == 0 || bytes < LINE {
         // Part of a tile, at an end.
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { crate::elements::strided::run(tile) };
     }
     // SAFETY: the tile has an element.

@@ -23,7 +23,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 /// rising in the destination.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
-    // SAFETY: the contract is the same; W is the tile's width.
+    // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
     unsafe {
         match tile.width {
             // Registers hold whole elements of these widths, and can reverse them.
@@ -50,7 +50,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
 unsafe fn backwards<V: Vector>(token: Token<V>, tile: &Tile) {
     let (width, bytes) = (tile.width, tile.cols.len * tile.width);
     if bytes < V::BYTES || !fits(V::BYTES, width, tile.cols.src_stride) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { strided::run(tile) };
     }
     let windows = Windows::new::<V>(width, tile.cols.src_stride, width, true);
@@ -80,7 +80,7 @@ impl<V: Vector> Row<V> {
     /// The row has the vector's bytes from `at` on.
     #[inline(always)]
     unsafe fn vector<const W: usize>(&self, at: usize) -> V {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { V::load(self.token, self.end.sub(at + V::BYTES)).reverse::<W>() }
     }
 
@@ -91,7 +91,7 @@ impl<V: Vector> Row<V> {
     #[inline(always)]
     unsafe fn store_part<const W: usize>(&self, at: usize, bytes: usize) {
         let whole = bytes / V::BYTES * V::BYTES;
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             for at in (at..at + whole).step_by(V::BYTES) {
                 self.vector::<W>(at).store(self.dst.add(at));
@@ -113,7 +113,7 @@ impl<V: Vector> Row<V> {
     #[inline(always)]
     unsafe fn stream_line<const W: usize>(&self, at: usize) {
         for at in (at..at + LINE).step_by(V::BYTES) {
-            // SAFETY: the caller vouches for the line.
+            // SAFETY: the caller guarantees that the line is valid.
             unsafe { self.vector::<W>(at).stream(self.dst.add(at)) };
         }
     }

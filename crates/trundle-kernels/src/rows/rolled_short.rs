@@ -45,7 +45,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let begin = rolled.cut + dst.wrapping_add(rolled.cut).align_offset(LINE);
     let end = begin + (bytes - rolled.row + rolled.cut).saturating_sub(begin) / LINE * LINE;
     if end <= begin || rolled.row > MOST_ROW_BYTES || rows.dst_stride != rolled.row.cast_signed() {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { rolled::run(token, tile) };
     }
     let ahead = tile.tuning.run_ahead;
@@ -123,7 +123,7 @@ impl<V: Vector> RolledRows<V> {
                 V::prefetch_into::<LEVEL>(self.src.wrapping_add(line + ahead));
             }
             for at in (line..line + LINE).step_by(V::BYTES) {
-                // SAFETY: by the caller. There is a choice for a vector that begins anywhere in a row.
+                // SAFETY: the caller guarantees that the bytes are valid. There is a choice for a vector that begins anywhere in a row.
                 unsafe {
                     let mask = V::load_mask(self.token, choice.add(in_row));
                     let src = self.src.add(at);

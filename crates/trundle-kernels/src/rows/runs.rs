@@ -31,7 +31,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
     if tile.store == Store::Ordinary || bytes < LEAST_STREAMED_BYTES {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { store_rows(token, tile, bytes) };
     }
     let into_l2 = tile.tuning.run_level == Level::L2;

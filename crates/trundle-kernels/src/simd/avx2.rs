@@ -17,25 +17,25 @@ impl Vector for Avx2 {
 
     #[inline(always)]
     unsafe fn load(_: Token<Self>, src: *const u8) -> Self {
-        // SAFETY: the token proves AVX2; the caller vouches for the bytes.
+        // SAFETY: the token proves AVX2; the caller guarantees that the bytes are valid.
         Avx2(unsafe { _mm256_loadu_si256(src.cast()) })
     }
 
     #[inline(always)]
     unsafe fn load_lanes(_: Token<Self>, srcs: &Lanes<*const u8>) -> Self {
-        // SAFETY: the token proves AVX2; the caller vouches for the bytes.
+        // SAFETY: the token proves AVX2; the caller guarantees that the bytes are valid.
         Avx2(unsafe { _mm256_loadu2_m128i(srcs[1].cast(), srcs[0].cast()) })
     }
 
     #[inline(always)]
     unsafe fn store(self, dst: *mut u8) {
-        // SAFETY: the vector proves AVX2; the caller vouches for the bytes.
+        // SAFETY: the vector proves AVX2; the caller guarantees that the bytes are valid.
         unsafe { _mm256_storeu_si256(dst.cast(), self.0) };
     }
 
     #[inline(always)]
     unsafe fn stream(self, dst: *mut u8) {
-        // SAFETY: the vector proves AVX2; the caller vouches for the bytes and the alignment.
+        // SAFETY: the vector proves AVX2; the caller guarantees that the bytes are valid and aligned.
         unsafe { _mm256_stream_si256(dst.cast(), self.0) };
     }
 
@@ -160,7 +160,7 @@ impl Vector for Avx2 {
 
     #[inline(always)]
     unsafe fn load_mask(token: Token<Self>, src: *const u8) -> __m256i {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         unsafe { Self::load(token, src) }.0
     }
 
@@ -209,7 +209,7 @@ impl Vector for Avx2 {
     #[inline(never)]
     #[target_feature(enable = "avx2")]
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         unsafe { P::run(token, tile) };
     }
 
@@ -221,7 +221,7 @@ impl Vector for Avx2 {
 
     #[inline(always)]
     fn prefetch_l2(address: *const u8) {
-        // SAFETY: the same.
+        // SAFETY: as above.
         unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) };
     }
 }

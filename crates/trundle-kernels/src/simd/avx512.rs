@@ -52,14 +52,14 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
 
     #[inline(always)]
     unsafe fn load(_: Token<Self>, src: *const u8) -> Self {
-        // SAFETY: the token proves AVX-512F; the caller vouches for the bytes.
+        // SAFETY: the token proves AVX-512F; the caller guarantees that the bytes are valid.
         Avx512(unsafe { _mm512_loadu_si512(src.cast()) })
     }
 
     #[inline(always)]
     unsafe fn load_lanes(_: Token<Self>, srcs: &Lanes<*const u8>) -> Self {
         let [a, b, c, d] = *srcs;
-        // SAFETY: the token proves AVX-512F; the caller vouches for the bytes.
+        // SAFETY: the token proves AVX-512F; the caller guarantees that the bytes are valid.
         Avx512(unsafe {
             let first = _mm512_castsi128_si512(_mm_loadu_si128(a.cast()));
             let second = _mm512_inserti32x4::<1>(first, _mm_loadu_si128(b.cast()));
@@ -70,7 +70,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
 
     #[inline(always)]
     unsafe fn store(self, dst: *mut u8) {
-        // SAFETY: the vector proves AVX-512F; the caller vouches for the bytes.
+        // SAFETY: the vector proves AVX-512F; the caller guarantees that the bytes are valid.
         unsafe { _mm512_storeu_si512(dst.cast(), self.0) };
     }
 
@@ -124,7 +124,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
 
     #[inline(always)]
     unsafe fn stream(self, dst: *mut u8) {
-        // SAFETY: the vector proves AVX-512F; the caller vouches for the bytes and the alignment.
+        // SAFETY: the vector proves AVX-512F; the caller guarantees that the bytes are valid and aligned.
         unsafe { _mm512_stream_si512(dst.cast(), self.0) };
     }
 
@@ -151,7 +151,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
         /// The machine has AVX-512F.
         #[inline(always)]
         unsafe fn split(a: __m512i, b: __m512i) -> (__m512i, __m512i) {
-            // SAFETY: by the caller.
+            // SAFETY: the caller guarantees that the bytes are valid.
             unsafe {
                 (
                     _mm512_shuffle_i32x4::<0b10_00_10_00>(a, b),
@@ -209,7 +209,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
 
     #[inline(always)]
     unsafe fn load_mask(token: Token<Self>, src: *const u8) -> u64 {
-        // SAFETY: the token proves AVX-512BW; the caller vouches for the bytes.
+        // SAFETY: the token proves AVX-512BW; the caller guarantees that the bytes are valid.
         unsafe { _mm512_movepi8_mask(Self::load(token, src).0) }
     }
 
@@ -254,7 +254,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         unsafe { P::run(token, tile) };
     }
 

@@ -268,7 +268,7 @@ pub(crate) trait Vector: Copy {
     /// They are valid for writes, and `dst` is aligned to them.
     #[inline(always)]
     unsafe fn stream(self, dst: *mut u8) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         unsafe { self.store(dst) };
     }
 

@@ -19,13 +19,13 @@ impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn load(_: Token<Self>, src: *const u8) -> Self {
-        // SAFETY: the token proves NEON; the caller vouches for the bytes.
+        // SAFETY: the token proves NEON; the caller guarantees that the bytes are valid.
         Neon(unsafe { vld1q_u8(src) })
     }
 
     #[inline(always)]
     unsafe fn store(self, dst: *mut u8) {
-        // SAFETY: the vector proves NEON; the caller vouches for the bytes.
+        // SAFETY: the vector proves NEON; the caller guarantees that the bytes are valid.
         unsafe { vst1q_u8(dst, self.0) };
     }
 
@@ -107,7 +107,7 @@ impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn load_mask(token: Token<Self>, src: *const u8) -> uint8x16_t {
-        // SAFETY: the token proves NEON; the caller vouches for the bytes.
+        // SAFETY: the token proves NEON; the caller guarantees that the bytes are valid.
         unsafe { vcltzq_s8(vreinterpretq_s8_u8(Self::load(token, src).0)) }
     }
 
@@ -126,7 +126,7 @@ impl Vector for Neon {
     #[inline(never)]
     #[target_feature(enable = "neon")]
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         unsafe { P::run(token, tile) };
     }
 
@@ -144,7 +144,7 @@ impl Vector for Neon {
 
     #[inline(always)]
     fn prefetch_l2(address: *const u8) {
-        // SAFETY: the same.
+        // SAFETY: as above.
         unsafe {
             asm!(
                 "prfm pldl2keep, [{}]",

@@ -22,13 +22,13 @@ impl Vector for Portable {
 
     #[inline(always)]
     unsafe fn load(_: Token<Self>, src: *const u8) -> Self {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         Portable(unsafe { src.cast::<[MaybeUninit<u8>; 16]>().read_unaligned() })
     }
 
     #[inline(always)]
     unsafe fn store(self, dst: *mut u8) {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { dst.cast::<[MaybeUninit<u8>; 16]>().write_unaligned(self.0) };
     }
 
@@ -53,7 +53,7 @@ impl Vector for Portable {
 
     #[inline(always)]
     unsafe fn load_mask(_: Token<Self>, src: *const u8) -> [bool; 16] {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         array::from_fn(|place| unsafe { src.add(place).read() } > 127)
     }
 
@@ -74,7 +74,7 @@ impl Vector for Portable {
 
     #[inline(never)]
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         unsafe { P::run(token, tile) };
     }
 

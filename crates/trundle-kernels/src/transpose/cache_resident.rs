@@ -22,7 +22,7 @@ pub(crate) struct CacheResident<const W: usize>;
 impl<const W: usize> Outlined for CacheResident<W> {
     #[inline(always)]
     unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         unsafe { cache_resident::<V, W>(token, tile) };
     }
 }
@@ -34,7 +34,7 @@ impl<const W: usize> Outlined for CacheResident<W> {
 #[inline(always)]
 unsafe fn cache_resident<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
     if W == LANE {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { lanes_one_by_one::<W>(tile) };
     }
     let (each, side) = (LINE / W, V::BYTES / W);
@@ -93,7 +93,7 @@ const LANE_COLS: usize = 160;
 /// As [`cache_resident`].
 #[inline(always)]
 unsafe fn lanes_one_by_one<const W: usize>(tile: &Tile) {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe {
         match tile.cols.len {
             2 => return few_columns::<W, 2>(tile),
@@ -172,7 +172,7 @@ impl<V: Vector> Group<'_, V> {
     #[inline(always)]
     unsafe fn micro_tile<const W: usize>(&mut self, row: usize, count: usize) {
         let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             micro_tile_lines::<V, W>(self.token, self.cols, row, count, &mut lines);
             if count == V::BYTES / W {
@@ -191,7 +191,7 @@ impl<V: Vector> Group<'_, V> {
     #[inline(always)]
     unsafe fn lanes<const W: usize>(&mut self, row: usize) {
         let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             lane_lines::<V, W>(self.token, self.cols, row, &mut lines);
             self.put(&lines, LANE / W, LANE / W);
@@ -208,7 +208,7 @@ impl<V: Vector> Group<'_, V> {
             let dst = self.dst.wrapping_offset(self.next_row.next());
             // The line that the next columns end in: rows are far apart, and stores wait for their lines.
             V::prefetch(dst.wrapping_add(2 * LINE - 1));
-            // SAFETY: by the caller.
+            // SAFETY: the caller guarantees that the bytes are valid.
             unsafe { Line::of_row(lines, i, side).store_first(dst, self.bytes) };
         }
     }
@@ -231,7 +231,7 @@ unsafe fn micro_tile_lines<V: Vector, const W: usize>(
         let vectors = &mut lines[micro_tile * side..(micro_tile + 1) * side];
         for (vector, col) in vectors.iter_mut().zip(&cols[micro_tile * side..]) {
             let src = col.wrapping_add(row * W);
-            // SAFETY: by the caller.
+            // SAFETY: the caller guarantees that the bytes are valid.
             vector.write(unsafe {
                 if count == side {
                     V::load(token, src)
@@ -265,7 +265,7 @@ unsafe fn lane_lines<V: Vector, const W: usize>(
             for (lane, src) in srcs[..lanes].iter_mut().enumerate() {
                 *src = cols[(part * lanes + lane) * each + i].wrapping_add(row * W);
             }
-            // SAFETY: by the caller.
+            // SAFETY: the caller guarantees that the bytes are valid.
             vector.write(unsafe { V::load_lanes(token, &srcs) });
         }
         // SAFETY: all vectors are written.

@@ -123,7 +123,7 @@ impl PackedPanels {
         cols: usize,
         micro_tiles: usize,
     ) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         unsafe { self.copy::<V, LEVEL>(token, self.cols) };
         (self.from, self.to) = (self.to, self.from);
         (self.cols, self.there) = (cols, 0);
@@ -145,7 +145,7 @@ impl PackedPanels {
         self.due += self.cols;
         while self.due >= self.micro_tiles && self.there < self.cols {
             self.due -= self.micro_tiles;
-            // SAFETY: the contract is the same.
+            // SAFETY: the caller upholds `# Safety`: all elements are valid.
             unsafe { self.copy::<V, LEVEL>(token, self.there + 1) };
         }
     }

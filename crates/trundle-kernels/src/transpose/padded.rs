@@ -53,7 +53,7 @@ unsafe fn micro_tiles<V: Vector, const P: usize>(token: Token<V>, tile: &Tile) {
     let side = V::BYTES / P;
     let (rows, cols, width) = (tile.rows.len, tile.cols.len, tile.width);
     if side < 2 || rows * width < V::BYTES || cols < side {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { strided::run(tile) };
     }
     let tile = &tile.rising();

@@ -110,7 +110,7 @@ impl<V: Vector> Panel<V> {
         self.done = done;
         let padded = (count + LINE / W).min(MOST_PANEL_COLS);
         if let Some(packed) = &mut self.packed {
-            // SAFETY: the contract is the same.
+            // SAFETY: the caller upholds `# Safety`: all elements are valid.
             unsafe { packed.advance::<V, LEVEL>(self.token, coming, micro_tiles) };
             for col in 0..padded {
                 // What is packed is near, and its next line may be nearer.

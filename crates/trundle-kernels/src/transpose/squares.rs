@@ -64,7 +64,7 @@ pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
 /// As [`Call::SquareTile`](crate::Call::SquareTile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &SquareTile) {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe {
         match tile.width {
             1 => exchange::<V, 1>(token, tile),
@@ -82,7 +82,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &SquareTile) {
 #[inline(always)]
 unsafe fn exchange<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile) {
     if are_aliasing(W, tile.stride) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { exchange_staged::<V, W>(token, tile) };
     }
     let side = V::BYTES / W;
@@ -175,7 +175,7 @@ impl Staged {
             for at in (0..bytes).step_by(LINE) {
                 V::prefetch(ahead.wrapping_add(at));
             }
-            // SAFETY: by the caller.
+            // SAFETY: the caller guarantees that the bytes are valid.
             unsafe { copy_run(token, src, self.rows.add(row * self.pitch), bytes) };
         }
     }
@@ -194,7 +194,7 @@ impl Staged {
     ) {
         let side = V::BYTES / W;
         let band_pitch = pitch(cols, W);
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             for row in (0..rows).step_by(side) {
                 let count = side.min(rows - row);
@@ -241,7 +241,7 @@ unsafe fn load<V: Vector>(
     vectors: &mut [MaybeUninit<V>],
 ) {
     for (row, vector) in vectors.iter_mut().enumerate() {
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the bytes are valid.
         vector.write(unsafe { V::load(token, from.wrapping_offset(row.cast_signed() * stride)) });
     }
 }
@@ -253,7 +253,7 @@ unsafe fn load<V: Vector>(
 #[inline(always)]
 unsafe fn store<V: Vector>(to: *mut u8, stride: isize, vectors: &[V]) {
     for (row, vector) in vectors.iter().enumerate() {
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { vector.store(to.wrapping_offset(row.cast_signed() * stride)) };
     }
 }

@@ -128,7 +128,7 @@ fn cached_rows(pattern: &Pattern) -> usize {
 /// rise through the source.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
-    // SAFETY: the contract is the same; W is the tile's width.
+    // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
     unsafe {
         match tile.width {
             1 => V::outlined::<Lines<1>>(token, tile),
@@ -159,7 +159,7 @@ impl<const W: usize> Outlined for Lines<W> {
             tile
         };
         if !V::STREAMS || tile.store == Store::Ordinary {
-            // SAFETY: the contract is the same.
+            // SAFETY: the caller upholds `# Safety`: all elements are valid.
             return unsafe { V::outlined::<CacheResident<W>>(token, tile) };
         }
         let aligned = tile.dst.addr().is_multiple_of(W)

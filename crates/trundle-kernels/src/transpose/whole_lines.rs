@@ -132,7 +132,7 @@ unsafe fn stream_rows<V: Vector, const LEVEL: u8>(token: Token<V>, tile: &Tile, 
 /// As [`Line::join`].
 #[inline(always)]
 unsafe fn join<V: Vector>(first: &Line<V>, next: &Line<V>, at: usize) -> Line<V> {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe {
         if at.is_multiple_of(4) { first.join::<4>(next, at) } else { first.join::<1>(next, at) }
     }
