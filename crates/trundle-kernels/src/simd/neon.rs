@@ -6,7 +6,7 @@ use std::arch::asm;
 use super::{Indices, Outlined, Token, Vector, token};
 use crate::Tile;
 
-/// It streams by ordinary stores: streaming ones write two registers at once.
+/// Streams by ordinary stores, because NEON's streaming stores write two registers at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Neon(uint8x16_t);
 
