@@ -121,7 +121,7 @@ pub unsafe extern "C" fn trundle_gather_elements_plan(
 ///   comes
 ///   from its own batch.
 /// - `out_desc`, `out`: the output, with the type of the input. Its sizes are those of the indices without the last
-///   axis, followed by those of the slices.
+///   axis, followed by the sizes of the slices.
 ///
 /// Returns the errors of trundle_gather(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the indices.
 #[unsafe(no_mangle)]
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn trundle_gather_nd_plan(
     }
 }
 
-/// What the indices of a gather mean.
+/// The meaning of the indices of a gather.
 #[derive(Clone, Copy)]
 enum Kind {
     /// Positions along this axis, which the axes of the indices replace.

@@ -1,4 +1,4 @@
-//! What the indices of a scatter mean.
+//! The two kinds of scatters.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::descriptor::Descriptor;
 use super::error::Result;
 use super::pair::check_shape;
 
-/// What the indices of a scatter mean.
+/// The meaning of the indices of a scatter.
 #[derive(Clone, Copy)]
 pub(crate) enum ScatterKind {
     /// One index for each update, along an axis.

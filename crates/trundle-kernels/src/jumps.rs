@@ -13,7 +13,7 @@ pub struct Jumps {
 /// A jump and the steps after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jump {
-    /// The bytes of the jump, in addition to those of the step.
+    /// The bytes of the jump, added to the stride.
     pub bytes: isize,
     /// The number of steps to the next jump.
     pub steps: usize,
@@ -53,7 +53,6 @@ impl Jumps {
         }
     }
 
-    /// Returns whether every jump is a multiple of `bytes`.
     pub(crate) fn is_multiple_of(&self, bytes: usize) -> bool {
         self.following.iter().all(|jump| jump.bytes.unsigned_abs().is_multiple_of(bytes))
     }

@@ -148,7 +148,6 @@ impl Tile {
         prefetch_partial(last.wrapping_add(self.width));
     }
 
-    /// Returns the same tile with rows that ascend in the source.
     pub(crate) fn rising(&self) -> Tile {
         if self.rows.src_stride >= 0 {
             return *self;
@@ -166,7 +165,6 @@ impl Tile {
         }
     }
 
-    /// Returns where moving continues after a row.
     #[inline(always)]
     pub(crate) fn next(&self, row: usize) -> Next {
         let after = |stride: isize| (row + 1).cast_signed().wrapping_mul(stride);

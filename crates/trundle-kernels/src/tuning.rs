@@ -66,7 +66,6 @@ pub enum Packed {
 }
 
 impl Packed {
-    /// Returns whether elements of `width` bytes are packed.
     pub(crate) fn has(self, width: usize) -> bool {
         match self {
             Packed::Never => false,
@@ -126,7 +125,6 @@ pub struct Tuning {
     pub packed: Packed,
 }
 
-/// The most pages that are copied in turn.
 pub(crate) const MOST_PAGES: usize = 4;
 
 /// A number of the record: its name, its range and its field.
@@ -136,7 +134,6 @@ struct Number {
     of: fn(&mut Tuning) -> &mut usize,
 }
 
-/// All numbers, in the order of the text.
 const NUMBERS: [Number; 11] = {
     const fn number(
         name: &'static str,
@@ -206,7 +203,6 @@ impl Tuning {
         if width <= 2 { self.narrow_short_row_bytes } else { self.short_row_bytes }
     }
 
-    /// Sets the field `name` to `value`.
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "run_level" => self.run_level = one_of(name, value, [Level::L1, Level::L2])?,

@@ -99,7 +99,6 @@ unsafe fn to_planes<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     }
 }
 
-/// Planes and the pixels they are made from.
 struct Planes<V, const W: usize, const N: usize, const SHUFFLES: usize> {
     src: *const u8,
     planes: [*mut u8; N],
@@ -188,14 +187,12 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
         }
     }
 
-    /// Returns the vector of one plane.
     #[inline(always)]
     fn shuffled(&self, vectors: &[V; N], channel: usize) -> V {
         let vector = shuffled::<V, W, N, SHUFFLES>(vectors, self.indices, channel);
         if self.falls() { vector.reverse::<W>() } else { vector }
     }
 
-    /// Returns whether pixels descend in the source.
     #[inline(always)]
     fn falls(&self) -> bool {
         self.pixels.src_stride < 0

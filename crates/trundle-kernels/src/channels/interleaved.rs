@@ -95,7 +95,6 @@ unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     }
 }
 
-/// Pixels that are made from planes.
 struct Pixels<'a, V, const W: usize, const N: usize> {
     token: Token<V>,
     tile: &'a Tile,
@@ -112,7 +111,7 @@ impl<V: Vector, const W: usize, const N: usize> Pixels<'_, V, W, N> {
         self.tile.src.wrapping_offset(plane + first.cast_signed() * rows.src_stride)
     }
 
-    /// Loads the vectors at these addresses, with elements in the order of the destination.
+    /// Loads one vector from each address, with elements in the order of the destination.
     ///
     /// # Safety
     /// The vectors lie within the tile's planes.

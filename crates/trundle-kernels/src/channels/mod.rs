@@ -52,7 +52,6 @@ use by_channels;
 /// The approximate size of a tile of pixels: whole lines in every plane.
 const PIXELS_BYTES: usize = 64 << 10;
 
-/// Returns the number of pixels of a tile.
 fn tile_pixels(width: usize, channels: usize) -> usize {
     PIXELS_BYTES / (channels * width * LINE) * LINE
 }
@@ -68,7 +67,6 @@ fn is_pixel(width: usize, channels: usize) -> bool {
 /// third, and so on.
 type ShuffleIndices<const SHUFFLES: usize> = [[u8; LINE]; SHUFFLES];
 
-/// The side that is read.
 #[derive(Clone, Copy)]
 enum From {
     Pixels,
@@ -111,7 +109,7 @@ const fn indices<const SHUFFLES: usize>(
     indices
 }
 
-/// Loads the vectors at these addresses.
+/// Loads one vector from each address.
 ///
 /// # Safety
 /// Each address is valid for reads of a vector.
@@ -128,7 +126,7 @@ unsafe fn loaded<V: Vector, const N: usize>(token: Token<V>, src: &[*const u8; N
     }
 }
 
-/// Returns vector `index` of those the indices describe, with N elements of W bytes.
+/// Shuffles vector `index`, with N elements of W bytes.
 #[inline(always)]
 fn shuffled<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(
     vectors: &[V; N],

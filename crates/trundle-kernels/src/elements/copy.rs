@@ -72,7 +72,6 @@ pub(crate) unsafe fn ends<const N: usize>(src: *const u8, dst: *mut u8, width: u
     }
 }
 
-/// The elements of a tile.
 pub(crate) trait Elements {
     /// Calls `copy` with the source and the destination of each element.
     ///

@@ -46,7 +46,6 @@ pub(crate) unsafe fn run(tiles: &Tiles) {
     unsafe { copy_each(tiles.tile.width, tiles) };
 }
 
-/// Iterates over tiles, then along each row.
 impl Elements for Tiles {
     #[inline(always)]
     unsafe fn for_each(&self, copy: impl Fn(*const u8, *mut u8)) {

@@ -7,7 +7,6 @@ use crate::simd::LINE;
 use crate::tile::Tile;
 use crate::{rows, transpose};
 
-/// Any strides.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
     true
 }
@@ -41,7 +40,6 @@ pub(crate) unsafe fn run(tile: &Tile) {
     unsafe { copy_each(tile.width, tile) };
 }
 
-/// Iterates along each row.
 impl Elements for Tile {
     #[inline(always)]
     unsafe fn for_each(&self, copy: impl Fn(*const u8, *mut u8)) {

@@ -72,7 +72,6 @@ unsafe fn rounds<V: Vector, const W: usize>(token: Token<V>, tile: &GatherTile<'
     }
 }
 
-/// The micro-tiles of a round.
 struct Round<'a> {
     tables: &'a Tables,
     src: *const u8,

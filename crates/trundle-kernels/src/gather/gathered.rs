@@ -29,7 +29,6 @@ pub(crate) unsafe fn run(tile: &GatherTile<'_>) {
     unsafe { copy_each(tile.width, tile) };
 }
 
-/// Iterates along each row.
 impl Elements for GatherTile<'_> {
     #[inline(always)]
     unsafe fn for_each(&self, copy: impl Fn(*const u8, *mut u8)) {

@@ -34,7 +34,6 @@ pub struct IndexTile<'a> {
 }
 
 impl IndexTile<'_> {
-    /// Returns the destination of a row.
     pub(crate) fn dst_of(&self, row: usize) -> *mut u8 {
         self.dst.wrapping_offset(row.cast_signed() * self.rows.0.dst_stride)
     }
@@ -44,14 +43,12 @@ impl IndexTile<'_> {
         self.src.wrapping_offset(row.cast_signed() * self.rows.0.src_stride)
     }
 
-    /// Returns the entry of an element.
     #[inline(always)]
     fn entry_of(&self, row: usize, col: usize) -> usize {
         let (row, col) = (row.cast_signed() * self.rows.1, col.cast_signed() * self.cols.1);
         self.entry.wrapping_add_signed(row + col)
     }
 
-    /// Returns the source of an element.
     #[inline(always)]
     pub(crate) fn src_of(&self, row: usize, col: usize) -> *const u8 {
         let index = self.indices[self.entry_of(row, col)].cast_signed();
@@ -60,7 +57,6 @@ impl IndexTile<'_> {
             .wrapping_offset(index.wrapping_mul(self.scale))
     }
 
-    /// Prefetches an element.
     #[inline(always)]
     fn prefetch(&self, row: usize, col: usize) {
         let src = self.src_of(row, col);
@@ -79,7 +75,7 @@ pub const FAR_BYTES: usize = 1 << 20;
 const MOST_COLS: usize = 1 << 12;
 const MOST_ELEMENTS: usize = 1 << 13;
 
-/// Its roles are only those of indices.
+/// The planner selects this kernel by its roles.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
     true
 }

@@ -12,7 +12,6 @@ pub(crate) struct Offset {
 }
 
 impl Offset {
-    /// Returns the addresses at this offset.
     #[inline(always)]
     pub(crate) fn of(self, src: *const u8, dst: *mut u8) -> (*const u8, *mut u8) {
         (src.wrapping_offset(self.src), dst.wrapping_offset(self.dst))
@@ -50,7 +49,6 @@ pub struct GatherTile<'a> {
 }
 
 impl GatherTile<'_> {
-    /// Returns the source and the destination of each round.
     #[inline(always)]
     pub(crate) fn rounds(&self) -> impl Iterator<Item = (*const u8, *mut u8)> {
         let GatherTile { src, dst, rounds, .. } = *self;

@@ -29,14 +29,12 @@ pub(crate) struct Shift<'a, V> {
     token: Token<V>,
     group: &'a Group<'a>,
     reversed: &'a Reversed,
-    /// The number of packed rows of each line.
     packed_rows: usize,
     /// The number of shift bits that passes handle.
     bits: usize,
 }
 
 impl<'a, V: Vector> Shift<'a, V> {
-    /// Returns the passes of a group.
     pub(crate) fn of(token: Token<V>, group: &'a Group<'a>, reversed: &'a Reversed) -> Self {
         let packed_rows = reversed.packed_rows(group.rows.len());
         let bits = reversed.bits(group.rows.len());
@@ -78,7 +76,6 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Returns the address of packed row 0 of a line.
     #[inline(always)]
     fn packed(&self, line: usize, scratch: &Scratch<'_>) -> *mut u8 {
         scratch.copies.wrapping_add(line * pitch(self.packed_rows) * LINE)

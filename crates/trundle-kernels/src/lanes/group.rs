@@ -14,7 +14,6 @@ use crate::tuning::Level;
 /// How many rows ahead the source of packed rows is prefetched (measured; docs/kernels.md).
 pub(crate) const PACKED_AHEAD: isize = 8;
 
-/// Rows and bytes of lanes that are moved together.
 pub(crate) struct Group<'a> {
     pub(crate) tile: &'a LaneTile<'a>,
     pub(crate) runs: Runs<'a>,
@@ -38,12 +37,10 @@ impl Group<'_> {
         (line * LINE).min(self.bytes.len().saturating_sub(LINE))
     }
 
-    /// Returns the lane with byte `byte` of the tile's rows.
     fn lane_at(&self, byte: usize) -> usize {
         byte / self.tile.tile.width
     }
 
-    /// Returns the lanes of these bytes.
     pub(crate) fn lanes(&self) -> Range<usize> {
         self.lane_at(self.bytes.start)..self.lane_at(self.bytes.end - 1) + 1
     }
@@ -104,7 +101,6 @@ impl Group<'_> {
         self.tile.tile.dst.wrapping_add(self.bytes.start)
     }
 
-    /// Returns the source of a kept row.
     #[inline(always)]
     pub(crate) fn kept_src(&self, row: usize) -> *const u8 {
         self.kept_row(self.tile.tile.src.wrapping_add(self.bytes.start), row)
@@ -129,7 +125,6 @@ impl Group<'_> {
         }
     }
 
-    /// Prefetches the lines of a row into the second-level cache.
     #[inline(always)]
     pub(crate) fn prefetch_row_l2<V: Vector>(&self, row: *const u8) {
         (0..self.lines()).for_each(|line| V::prefetch_l2(row.wrapping_add(line * LINE)));

@@ -26,7 +26,6 @@ fn most_bytes(rows: usize) -> usize {
     LINE * (PACKED_LINES / pitch(rows)).min(MOST_LINES)
 }
 
-/// Returns the number of rows of the ragged axis moved at a time.
 fn block_rows(rows: usize) -> usize {
     if rows <= 1 << MOST_BITS { rows } else { ROWS_OF_MANY }
 }

@@ -23,7 +23,6 @@ pub struct LaneTile<'a> {
 }
 
 impl LaneTile<'_> {
-    /// Returns one slab.
     #[inline(always)]
     pub(crate) fn slab(&self, slab: usize) -> Self {
         let slab = slab.cast_signed();

@@ -11,7 +11,6 @@ pub(crate) struct Runs<'a> {
     pub(crate) kept: &'a Run,
     /// The run that reads in the opposite order, from where the length says.
     pub(crate) reversed: &'a Run,
-    /// Whether the reversed run is the first.
     pub(crate) reversed_first: bool,
     /// The index of the source row for row 0 of the reversed run in a lane of length 0, and its change with the
     /// length: 1 or -1. Indices count in the direction of that run.
@@ -131,7 +130,6 @@ impl Reversed {
     }
 }
 
-/// Returns the number of bits of a number.
 pub(crate) fn bits_of(index: usize) -> usize {
     (usize::BITS - index.leading_zeros()) as usize
 }

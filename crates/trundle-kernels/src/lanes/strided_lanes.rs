@@ -10,7 +10,6 @@ const LANES: usize = 64;
 
 pub(crate) use super::packed_lanes::tile;
 
-/// Any strides.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
     true
 }

@@ -83,7 +83,6 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
     unsafe { lines.end() };
 }
 
-/// Rows that are assembled together.
 struct Part<'a> {
     slab: &'a LaneTile<'a>,
     runs: Runs<'a>,
@@ -96,14 +95,12 @@ impl Part<'_> {
         self.rows.len() * self.row_bytes
     }
 
-    /// Returns the source of a kept row.
     fn kept_src(&self, row: usize) -> *const u8 {
         let row = row.wrapping_mul(self.row_bytes).cast_signed();
         let Tile { src, .. } = self.slab.tile;
         src.wrapping_offset(self.runs.kept.src_offset.wrapping_add(row))
     }
 
-    /// Returns the source row with this index.
     fn reversed_src(&self, index: isize) -> *const u8 {
         self.slab.tile.src.wrapping_offset(index.wrapping_mul(self.runs.reversed.src_stride))
     }

@@ -22,7 +22,6 @@ const LEAST_BYTES: usize = 2;
 /// The number of pairs of rows that are swapped together: all loads come before all stores.
 const PAIRS: usize = 4;
 
-/// Lanes that are reversed where they are packed.
 pub(crate) struct Swap<'a> {
     group: &'a Group<'a>,
     /// The rows that a lane reverses.

@@ -10,7 +10,6 @@ const MOST_PARTS: usize = LINE / 16;
 /// A line in registers: the first `PARTS` vectors, all of them written.
 pub(crate) struct Line<V>([MaybeUninit<V>; MOST_PARTS]);
 
-/// A line in memory.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct CarryBuffer(pub(crate) [MaybeUninit<u8>; LINE]);

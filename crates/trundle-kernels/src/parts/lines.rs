@@ -18,7 +18,6 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Makes lines that begin at `dst`, in the scratch's `out`.
     pub(crate) fn new(dst: *mut u8, store: Store, out: *mut u8) -> Lines {
         let skip = dst.addr() % LINE;
         let made = out.wrapping_add(out.align_offset(LINE));

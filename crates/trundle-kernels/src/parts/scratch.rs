@@ -5,14 +5,12 @@ use std::mem::MaybeUninit;
 
 use crate::simd::LINE;
 
-/// The number of shift bits that one pass handles.
 pub(crate) const PASS_BITS: usize = 3;
 
 /// The number of rows that a pass makes at once, and the number it reads for them.
 pub(crate) const MADE: usize = 1 << PASS_BITS;
 pub(crate) const READ: usize = 2 * MADE - 1;
 
-/// The most shift bits that passes handle.
 pub(crate) const MOST_BITS: usize = 14;
 
 /// The most lines of a row that are moved together: neighbouring memory is read and written together, and the lines
@@ -35,7 +33,6 @@ pub(crate) const fn pitch(rows: usize) -> usize {
     (rows.next_multiple_of(MADE) + SETS - APART - 1) / SETS * SETS + APART
 }
 
-/// The reversed part of a lane.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Lane {
     /// The reversed rows; empty if there are none.
@@ -45,7 +42,6 @@ pub(crate) struct Lane {
     pub(crate) start: isize,
 }
 
-/// The lanes of one line.
 #[derive(Clone, Copy)]
 pub(crate) struct LineMasks {
     /// For each bit, the bytes of the lanes whose shift has it.
@@ -85,7 +81,6 @@ pub(crate) struct Scratch<'a> {
     pub(crate) lanes: &'a mut [Lane; MOST_LINES * LINE + 1],
 }
 
-/// The memory of the scratch.
 #[repr(C)]
 struct Storage {
     copies: [MaybeUninit<[u8; LINE]>; PACKED_LINES + MADE + 1],

@@ -17,7 +17,6 @@ pub(crate) struct Writer<V> {
 }
 
 impl<V: Vector> Writer<V> {
-    /// Makes a writer that begins at `dst`.
     #[inline(always)]
     pub(crate) fn at(token: Token<V>, dst: *mut u8) -> Self {
         const NOTHING: [u8; LINE] = [0; LINE];

@@ -56,7 +56,6 @@ impl Filling {
         Filling { bytes, width }
     }
 
-    /// Returns the size of the element.
     pub(super) fn width(&self) -> usize {
         self.width
     }
@@ -132,7 +131,6 @@ impl FilledTile<'_> {
         [behind_row, behind(slabs, slab)]
     }
 
-    /// Returns all rows in the order of the destination.
     #[inline(always)]
     fn all_rows(&self) -> Rows<'_> {
         Rows { tile: self, between: self.between(), slab: 0, row: 0 }
@@ -170,7 +168,7 @@ impl Iterator for Rows<'_> {
     }
 }
 
-/// Its roles are only those of filled rows.
+/// The planner selects this kernel by its roles.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
     true
 }

@@ -15,7 +15,7 @@ const AHEAD_BYTES: usize = 4 << 10;
 /// The bytes of a tile, whose first rows are not prefetched (a guess: a fraction of a second-level cache).
 const TILE_BYTES: usize = 256 << 10;
 
-/// The columns are the rows that are moved; indices select along them.
+/// The planner selects this kernel by its roles. The columns are the rows that are moved.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
     true
 }

@@ -50,7 +50,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Fills a part of a row by ordinary stores, of which the last may overlap the one before.
+/// Fills a part of a row by ordinary stores; the last one may overlap the one before.
 ///
 /// # Safety
 /// `dst` is valid for writes up to the end of the part. The part is at least a line.

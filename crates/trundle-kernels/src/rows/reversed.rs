@@ -176,7 +176,7 @@ unsafe fn stream_row<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Moves a row by ordinary stores of vectors, of which the last two may overlap.
+/// Moves a row by ordinary stores of vectors; the last two may overlap.
 ///
 /// # Safety
 /// As [`vectors`], for one row.

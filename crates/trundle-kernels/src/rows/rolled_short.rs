@@ -66,7 +66,6 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Rolled rows that are contiguous on both sides.
 struct RolledRows<V> {
     token: Token<V>,
     /// The source of the first byte of the first row.

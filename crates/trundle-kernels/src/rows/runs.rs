@@ -150,7 +150,6 @@ unsafe fn stream_run<V: Vector, const LEVEL: u8>(
     }
 }
 
-/// The bytes of a page.
 const PAGE: usize = 4096;
 
 /// Shorter runs are copied in order.

@@ -42,7 +42,6 @@ struct Phase {
     indices: [u8; LINE],
 }
 
-/// The windows of all phases.
 pub(crate) struct Windows {
     group: usize,
     step: isize,

@@ -175,7 +175,6 @@ pub(crate) trait Vector: Copy {
     /// Whether streaming kernels are built for the set: their instances are most of the code.
     const STREAMS: bool = true;
 
-    /// Returns the proof that the machine has the set.
     #[inline(always)]
     fn token(self) -> Token<Self> {
         Token(PhantomData)

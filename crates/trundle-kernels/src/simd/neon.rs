@@ -82,7 +82,7 @@ impl Vector for Neon {
         let whole = self.0;
         // SAFETY: the vector proves NEON.
         Neon(unsafe {
-            // Each half is reversed by itself; then the halves change places.
+            // Each half is reversed by itself, then the halves are exchanged.
             let halves = match W {
                 1 => vrev64q_u8(whole),
                 2 => vreinterpretq_u8_u16(vrev64q_u16(vreinterpretq_u16_u8(whole))),

@@ -157,9 +157,7 @@ unsafe fn few_columns<const W: usize, const COLS: usize>(tile: &Tile) {
 struct Group<'a, V> {
     token: Token<V>,
     cols: &'a Cols,
-    /// The destination of the first row.
     dst: *mut u8,
-    /// The bytes of each row.
     bytes: usize,
     next_row: Cursor,
 }

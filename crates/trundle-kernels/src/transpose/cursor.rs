@@ -26,7 +26,6 @@ impl Cursor {
         Cursor { offset: 0, stride: tile.cols.src_stride, jumps, until_jump: jumps.first }
     }
 
-    /// Advances by `steps` steps.
     #[inline(always)]
     pub(crate) fn skip(&mut self, mut steps: usize) {
         while steps >= self.until_jump {
@@ -38,7 +37,6 @@ impl Cursor {
         self.until_jump -= steps;
     }
 
-    /// Advances by `steps` steps without a jump.
     #[inline(always)]
     fn go(&mut self, steps: usize) {
         self.offset = self.offset.wrapping_add(steps.cast_signed().wrapping_mul(self.stride));

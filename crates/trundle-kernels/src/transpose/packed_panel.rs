@@ -54,7 +54,6 @@ fn is_packed(tile: &Tile, rows: &RowBlock) -> bool {
         && rows.count * width >= LEAST_COL_BYTES
 }
 
-/// Two packed panels: one is transposed while the other is packed.
 pub(crate) struct PackedPanels {
     /// The source of the first row of the columns.
     src: *const u8,
@@ -64,7 +63,7 @@ pub(crate) struct PackedPanels {
     /// The panel being packed, and the one being transposed.
     to: *mut u8,
     from: *mut u8,
-    /// The next columns, and those to prefetch.
+    /// The next columns to pack and to prefetch.
     next: Cursor,
     ahead: Lookahead,
     /// The number of columns of the panel, and how many of them are packed.

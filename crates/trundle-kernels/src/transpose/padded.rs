@@ -68,7 +68,7 @@ unsafe fn micro_tiles<V: Vector, const P: usize>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Shuffle indices that add the padding, and those that remove it.
+/// Shuffle indices that add and remove the padding.
 struct ShuffleIndices {
     /// For each byte of padded elements, its position without padding, for elements from position 0 on. Padding
     /// repeats a byte of its element.

@@ -8,7 +8,7 @@ use super::row_block::RowBlock;
 use crate::simd::{LINE, Token, Vector};
 use crate::tile::Tile;
 
-/// The most columns of a panel, including those of a first and a last line.
+/// The most columns of a panel, including a first and a last line.
 const MOST_PANEL_COLS: usize = MOST_PACKED_COLS + 2 * LINE;
 
 /// The prefetch distance in lines of the same column, used if all columns map to the same sets.
@@ -36,7 +36,6 @@ fn aliasing(tile: &Tile) -> bool {
     tile.cols.src_stride % ALIASING_BYTES == 0
 }
 
-/// A panel of columns that are processed together, row by row.
 pub(crate) struct Panel<V> {
     pub(crate) token: Token<V>,
     /// The number of columns of the tile before it.
@@ -45,7 +44,6 @@ pub(crate) struct Panel<V> {
     pub(crate) srcs: [MaybeUninit<*const u8>; MOST_PANEL_COLS],
     /// The addresses to prefetch.
     pub(crate) aheads: [MaybeUninit<*const u8>; MOST_PANEL_COLS],
-    /// The packed panels, if columns are packed.
     pub(crate) packed: Option<PackedPanels>,
     src: *const u8,
     /// The number of columns of whole lines of a panel that is not packed.
@@ -53,7 +51,6 @@ pub(crate) struct Panel<V> {
     /// The columns of later panels.
     next: Cursor,
     ahead: Lookahead,
-    /// Whether all columns map to the same sets of the caches.
     aliasing: bool,
 }
 

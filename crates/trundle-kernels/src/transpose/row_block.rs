@@ -7,7 +7,6 @@ use crate::tile::{Tile, prefetch_partial};
 /// The most rows that are moved together: their carry buffers stay in the caches.
 pub(crate) const MOST_ROWS: usize = 512;
 
-/// Rows that are moved together.
 pub(crate) struct RowBlock {
     pub(crate) count: usize,
     /// The source of the first row, in bytes from the tile's first row.
@@ -18,7 +17,7 @@ pub(crate) struct RowBlock {
 }
 
 impl RowBlock {
-    /// Returns the address of the line in which a row begins, and the number of bytes of that line before the row.
+    /// Returns the address of a row's first line, and the number of bytes of that line before the row.
     ///
     /// # Safety
     /// `row` is below `count`.

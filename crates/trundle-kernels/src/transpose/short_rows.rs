@@ -52,7 +52,6 @@ impl Ahead {
     }
 }
 
-/// Returns whether the rows of a tile are contiguous and short.
 pub(crate) fn are_short_rows(tile: &Tile) -> bool {
     let row_bytes = tile.cols.len * tile.width;
     row_bytes <= MOST_SHORT_ROW_BYTES.min(tile.tuning.short_row_bytes(tile.width))
@@ -195,7 +194,7 @@ unsafe fn load_columns<V: Vector, const W: usize, const LEVEL: u8>(
 /// Joins rows of any length: each line is assembled from the ends of rows.
 ///
 /// # Safety
-/// As [`ShortRows`], for columns at `at` bytes from `srcs`, of which there are enough to fill lines.
+/// As [`ShortRows`], for columns at `at` bytes from `srcs`, enough of them to fill lines.
 #[inline(always)]
 unsafe fn join_rows<V: Vector, const W: usize, const LEVEL: u8>(
     token: Token<V>,

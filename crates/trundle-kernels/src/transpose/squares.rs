@@ -149,10 +149,8 @@ unsafe fn exchange_staged<V: Vector, const W: usize>(token: Token<V>, tile: &Squ
     }
 }
 
-/// A tile in the scratch.
 struct Staged {
     rows: *mut u8,
-    /// The distance between rows.
     pitch: usize,
 }
 
@@ -225,7 +223,6 @@ impl Staged {
 }
 
 impl SquareTile {
-    /// Returns the element of a row and a column of the tile at `begin`.
     #[inline(always)]
     fn at<const W: usize>(&self, begin: *mut u8, row: usize, col: usize) -> *mut u8 {
         begin.wrapping_offset(row.cast_signed() * self.stride).wrapping_add(col * W)

@@ -97,7 +97,6 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
     (rows, (share / (rows * width)).clamp(most.min(super::TILE_COLS), most))
 }
 
-/// Returns the number of rows of a streamed tile.
 fn streamed_rows(pattern: &Pattern, tuning: &Tuning) -> usize {
     let (width, stride) = (pattern.width, pattern.col_strides.0);
     let packed = width > 2 && tuning.packed.has(width) && are_aliasing(width, stride);
@@ -141,7 +140,6 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Elements of W bytes.
 struct Lines<const W: usize>;
 
 impl<const W: usize> Outlined for Lines<W> {
@@ -164,7 +162,6 @@ impl<const W: usize> Outlined for Lines<W> {
             && tile.row_jumps.is_multiple_of(W);
         let joined = aligned && are_short_rows(tile);
         let streamed = aligned && tile.cols.len * W >= LINE;
-        // Whether lines begin at the same columns in every row.
         let together = are_aligned(tile);
         // SAFETY: the caller upholds `# Safety`; the rows ascend, and joined or streamed rows are aligned to
         // elements.
@@ -307,7 +304,7 @@ unsafe fn stream<
     let end = head + (cols - head) / each * each;
     let mut panel = Panel::of(token, tile, rows, PackedPanels::of(tile, rows, W));
     let most = panel.cols(W);
-    // The end of a panel: the first panel includes the columns of the head, the last one those of the tail.
+    // The end of a panel: the first panel includes the head, the last one the tail.
     let until = |from: usize| {
         let until = from.max(head) + most;
         if until < end { until } else { cols }

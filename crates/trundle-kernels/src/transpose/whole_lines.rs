@@ -47,7 +47,6 @@ impl<const LEVEL: u8> Outlined for WholeLines<LEVEL> {
     }
 }
 
-/// Rows that are moved together: neighbours in the source.
 struct Rows<'a> {
     src: *const u8,
     /// For each row, its destination and the number of bytes of its first line before it.
