@@ -65,8 +65,7 @@ pub struct TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
 ///
 /// - `desc`: the operator's tensors and its axis.
 /// - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*. The call fails if DirectML does not support it at this level;
-///   see
-///   trundle_directml_check_reverse_subsequences().
+///   see trundle_directml_check_reverse_subsequences().
 /// - `input`, `lengths`, `output`: the first bytes of the buffers. The call accesses only bytes that the tensors
 ///   cover.
 ///

@@ -20,8 +20,7 @@ use super::status::trundle_status;
 ///
 /// - `data_desc`, `data`: the input.
 /// - `indices_desc`, `indices`: a tensor of i32 or i64, of any sizes. Indices from -size to -1 count from the end
-///   of
-///   the axis.
+///   of the axis.
 /// - `axis`: the axis to index. A negative axis counts from the end.
 /// - `out_desc`, `out`: the output, with the type of the input. Its sizes are those of the input, with the sizes of
 ///   the indices in place of `axis`.
@@ -68,7 +67,8 @@ pub unsafe extern "C" fn trundle_gather_plan(
 ///
 /// - `data_desc`, `data`: the input.
 /// - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis` its
-///   size is at most the input's; a smaller size reads only the first positions. Indices are as in trundle_gather().
+///   size is at most the input's; a smaller size reads only the first positions. Indices are as in
+///   trundle_gather().
 /// - `axis`: the axis to index. A negative axis counts from the end.
 /// - `out_desc`, `out`: the output, with the type of the input and the sizes of the indices.
 ///
@@ -113,13 +113,11 @@ pub unsafe extern "C" fn trundle_gather_elements_plan(
 /// with one index for each indexed axis. Same as GatherND of ONNX and OpenVINO.
 ///
 /// - `data_desc`, `data`: the input. Its axes are `batch_axes` batch axes, then the indexed axes, then the axes of
-///   the
-///   slices.
+///   the slices.
 /// - `indices_desc`, `indices`: a tensor of i32 or i64, with at least one axis more than `batch_axes`. Its first
 ///   `batch_axes` sizes are the input's. Indices are as in trundle_gather().
 /// - `batch_axes`: the number of leading axes that the input and the indices share. Each element of the output
-///   comes
-///   from its own batch.
+///   comes from its own batch.
 /// - `out_desc`, `out`: the output, with the type of the input. Its sizes are those of the indices without the last
 ///   axis, followed by the sizes of the slices.
 ///

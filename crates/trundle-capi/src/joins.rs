@@ -45,7 +45,7 @@ pub const TRUNDLE_PAD_WRAP: trundle_pad_mode = 4;
 /// - `axis`: the axis to concatenate along. A negative axis counts from the end.
 /// - `out_desc`, `out`: the output, with the type of the inputs. Its size on `axis` is the sum of theirs.
 ///
-/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE.
+/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER without inputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_concatenate(
     inputs: *const trundle_input,
@@ -86,9 +86,8 @@ pub unsafe extern "C" fn trundle_concatenate_plan(
 ///
 /// - `data_desc`, `data`: the input.
 /// - `widths`, `widths_len`: numbers of elements, none of them negative: before and after the first axis, before
-///   and
-///   after the second axis, and so on (twice the rank); or one pair for all axes; or one number for both ends of all
-///   axes.
+///   and after the second axis, and so on (twice the rank); or one pair for all axes; or one number for both ends
+///   of all axes.
 /// - `mode`: one of TRUNDLE_PAD_*.
 /// - `value`: one element of the input's type for TRUNDLE_PAD_CONSTANT. The other modes do not read it.
 /// - `out_desc`, `out`: the output, with the type of the input and its sizes plus the widths.

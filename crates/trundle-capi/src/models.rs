@@ -123,8 +123,8 @@ pub unsafe extern "C" fn trundle_model_output_name(
 /// - `input`: the index of the input, from 0.
 /// - `dtype`: receives the element type; may be NULL.
 /// - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes(). A size that is not fixed is -1;
-///   trundle_model_describe() shows its limits. If the input accepts any rank, TRUNDLE_RANK_ANY is written to `rank`
-///   and nothing to `sizes`.
+///   trundle_model_describe() shows its limits. If the input accepts any rank, TRUNDLE_RANK_ANY is written to
+///   `rank` and nothing to `sizes`.
 ///
 /// Returns TRUNDLE_ERROR_NUMBER if there is no such input, TRUNDLE_ERROR_DTYPE if it holds strings, or
 /// TRUNDLE_ERROR_BUFFER_SIZE if `sizes` is too small.
@@ -196,11 +196,10 @@ pub unsafe extern "C" fn trundle_model_deciding_inputs(
 ///
 /// - `model`: the model, which may be freed before the plan.
 /// - `input_descs`, `count`: descriptions of all inputs of the model, in its order, stored one after another. They
-///   are
-///   packed and row-major.
+///   are packed and row-major.
 /// - `data`: `count` pointers: the data of the inputs whose elements control the moves, NULL for the others; see
-///   trundle_model_deciding_inputs(). The elements are read only during this call, but a run of the plan needs valid
-///   pointers for these inputs too. May be NULL if no input controls moves.
+///   trundle_model_deciding_inputs(). The elements are read only during this call, but a run of the plan needs
+///   valid pointers for these inputs too. May be NULL if no input controls moves.
 /// - `plan`: receives the plan, which the caller frees.
 ///
 /// Returns TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE if the inputs do not fit the model, or TRUNDLE_ERROR_MODEL if

@@ -144,8 +144,8 @@ impl fmt::Display for trundle_plan {
 
 /// Runs a plan with one input and one output. Several threads may run the same plan at once.
 ///
-/// - `plan`: the plan. Plans with more inputs or outputs need trundle_plan_run_inputs(),
-///   trundle_plan_run_outputs() or trundle_plan_run_all().
+/// - `plan`: the plan. Plans with more inputs or outputs need trundle_plan_run_inputs(), trundle_plan_run_outputs()
+///   or trundle_plan_run_all().
 /// - `data`, `out`: the tensors, laid out as described when the plan was made.
 ///
 /// Returns TRUNDLE_ERROR_SHAPE if the plan has more inputs or outputs, or TRUNDLE_ERROR_OVERLAP.
@@ -195,8 +195,7 @@ pub unsafe extern "C" fn trundle_plan_run_inputs(
 /// - `plan`: the plan.
 /// - `data`: the input, laid out as described when the plan was made.
 /// - `outputs`, `count`: the memory of all outputs, in the order of the plan, laid out as described when the plan
-///   was
-///   made. Outputs must not overlap each other.
+///   was made. Outputs must not overlap each other.
 ///
 /// Returns the errors of trundle_plan_run(). It allocates as trundle_plan_run() does, and a list if there are more
 /// than 64 outputs.

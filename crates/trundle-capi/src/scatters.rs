@@ -78,8 +78,7 @@ pub unsafe extern "C" fn trundle_scatter_elements_plan(
 /// - `data_desc`, `data`: the input.
 /// - `indices_desc`, `indices`: a tensor of i32 or i64. Indices are as in trundle_scatter_elements().
 /// - `updates_desc`, `updates`: the updates, with the type of the input. Their sizes are those of the indices
-///   without
-///   the last axis, followed by the sizes of the other axes of the input. A single update may have any
+///   without the last axis, followed by the sizes of the other axes of the input. A single update may have any
 ///   number of axes of size 1.
 /// - `out_desc`, `out`: the output, with the type and the sizes of the input.
 ///

@@ -28,7 +28,7 @@ pub struct trundle_output {
 ///   sizes on `axis` add up to the input's. Outputs must not overlap each other.
 /// - `axis`: the axis to split. A negative axis counts from the end.
 ///
-/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE.
+/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER without outputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_split(
     data_desc: *const trundle_tensor_desc,
