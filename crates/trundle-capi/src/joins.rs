@@ -2,8 +2,8 @@
 
 use std::ffi::c_void;
 
-use trundle::ops::{Pad, PadMode};
 use trundle::internal::check_sizes;
+use trundle::ops::{Pad, PadMode};
 use trundle::{Error, OpError, Shape, programs};
 
 use super::assembled::{Assembled, described};
