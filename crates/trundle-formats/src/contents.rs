@@ -17,17 +17,17 @@ pub struct Unreadable {
 #[derive(Default)]
 pub(crate) struct Listing {
     pub(crate) headers: Vec<Header>,
-    /// Returns the file's metadata as pairs of strings, in order.
+    /// The file's metadata as pairs of strings, in order.
     pub(crate) metadata: Vec<(String, String)>,
-    /// Parts of the file as a whole that cannot be held, as messages call them.
+    /// Describes metadata of the file that the reader could not represent.
     pub(crate) unread: Vec<String>,
-    /// Other entries, of which nothing but the name can be told.
+    /// The entries that are not readable tensors.
     pub(crate) unreadable: Vec<Unreadable>,
 }
 
-/// What a file of some format holds.
+/// The contents of an open file.
 pub(crate) trait Contents: Send {
-    /// The tensors, and what else the file lists.
+    /// Returns the tensors, and what else the file lists.
     fn listing(&self) -> &Listing;
 
     /// Reads a stream to its end and checks that it is complete.

@@ -124,8 +124,8 @@ impl Header {
     /// Returns the layout of the elements from the start of the data; packed elements count as units.
     ///
     /// # Errors
-    /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if the shape and the element type fill more
-    /// than `isize::MAX` bytes; never for a header of a [`TensorFile`](crate::TensorFile).
+    /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if the tensor has more than `isize::MAX` bytes; never for
+    /// a header of a [`TensorFile`](crate::TensorFile).
     pub fn layout(&self) -> trundle_core::Result<Layout> {
         let width = self.element.width().units();
         match self.order {

@@ -125,7 +125,7 @@ impl StoredDType {
     /// Returns this type with another bit order.
     ///
     /// # Errors
-    /// [`DTypeError::NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if elements of the type are not packed so, or not at all.
+    /// [`DTypeError::NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type is not packed, or not in this order.
     pub fn with_bit_order(self, order: BitOrder) -> Result<StoredDType, Error> {
         Ok(StoredDType { width: self.dtype.sub_byte(order)?, ..self })
     }
@@ -282,7 +282,7 @@ impl StoredDType {
     /// Types without a [`StoredDType::value`] accept only 0, as zero bytes.
     ///
     /// # Errors
-    /// [`DTypeError::NoSuchElement`](trundle_core::DTypeError::NoSuchElement) if no element is this number.
+    /// [`DTypeError::NoSuchElement`](trundle_core::DTypeError::NoSuchElement) if no element has this value.
     pub fn of_number(&self, number: Scalar) -> Result<Vec<u8>, Error> {
         if self.values == Values::Unknown {
             let bytes = self.width.bytes(self.width.units());

@@ -10,7 +10,6 @@ use std::time::Duration;
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::Problem;
-use crate::lock::lock;
 use crate::temporary_name::{TemporaryName, random_tag};
 
 /// Attempts to lock a file, and the wait between them. A process that only tests the lock holds it for a
@@ -44,7 +43,7 @@ enum Stage {
 }
 
 fn registry() -> MutexGuard<'static, Registry> {
-    TEMPORARYlock(&_FILES)
+    crate::lock::lock(&TEMPORARY_FILES)
 }
 
 /// Removes the temporary files of all unfinished outputs, for a program that a signal is about to end.

@@ -13,7 +13,6 @@ const MOST_ASKED: usize = 1 << 12;
 /// With more chunk edges than this along an axis, tiles ignore them.
 const MOST_EDGES: usize = 1 << 16;
 
-/// The sizes of what a program makes.
 pub(crate) fn out_sizes(program: &Program) -> &[usize] {
     program.tensor(program.outputs()[0]).shape.sizes()
 }
