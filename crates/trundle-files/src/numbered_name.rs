@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
-use crate::selection::shown_path;
+use crate::names::shown_path;
 
 /// The paths of so many outputs, numbered from 0: the number stands in the place of `{}`, with as many digits as the last
 /// one has, or of `%d` or `%03d` as ffmpeg and csplit have it.

@@ -1,27 +1,22 @@
-//! What a command asks for: a file, and operators for its tensors.
+//! The operators that a request asks for, of which a chain is made for each tensor.
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use trundle::notation::{AxisNames, Given, NumbersFile, Unfilled};
-use trundle::ops::{Declaration, Kind, Operand};
+use trundle::ops::{DECLARATIONS, Declaration, Kind, Operand};
 use trundle::{Chain, Shape, normalize_axis};
 use trundle_formats::{FORMATS, Format, Header, Problem, Shown, TensorFile};
 
-use crate::args::{ApplyArgs, ConvertArgs};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::memory;
+use crate::request::{Argument, Chained, Operators};
 
 /// What is done to the tensors of a file.
 pub(crate) struct Operation {
-    /// The file whose tensors are moved.
-    pub input: Input,
-    /// The files of the tensors that the chain names, in the order of its inputs.
-    others: Vec<Input>,
     asked: Asked,
     /// The bytes that its lengths and indices take at most, while they become a chain.
     pub numbers_bytes: u64,
@@ -32,14 +27,18 @@ pub(crate) struct Operation {
 /// What is asked for, of which a chain is made for each tensor.
 enum Asked {
     /// The same for all.
-    Chain(Chain),
+    Chain(Arc<Chain>),
     /// A chain as it was written, with the lengths and indices of the files that it names, and what it is for a tensor whose axes have
     /// no names.
-    Written { text: String, numbers: HashMap<String, NumbersFile>, unnamed: Result<Chain, Failure> },
+    Written {
+        text: String,
+        numbers: HashMap<String, NumbersFile>,
+        unnamed: Result<Arc<Chain>, Failure>,
+    },
     /// One operator, with axes by their names, and its lengths or indices.
     Call { declared: &'static Declaration, given: Vec<Given>, numbers: Option<Numbers> },
     /// A reversal by lengths, of axes by their numbers. A single one stands for as many as a tensor needs.
-    Reversal { chain: Chain, one: Option<OneLength> },
+    Reversal { chain: Arc<Chain>, one: Option<OneLength> },
 }
 
 /// Lengths or indices that are not of a tensor yet.
@@ -76,45 +75,105 @@ impl OneLength {
     ///
     /// # Errors
     /// If it takes more memory than there is, or the length is none.
-    fn chain(self, shape: &Shape) -> Result<Chain, Failure> {
+    fn chain(self, shape: &Shape) -> Result<Arc<Chain>, Failure> {
         let count = self.count(shape).unwrap_or(1);
         memory::check(BYTES_A_NUMBER.saturating_mul(count as u64), None)?;
         let OneLength { length, axis, batch_axis } = self;
         let unfilled = Unfilled::Reverse { axis, batch_axis };
         let op = unfilled.fill(NumbersFile::list(vec![length; count]));
-        Ok(Chain::new().then(op.map_err(Failure::refused)?))
+        Ok(Arc::new(Chain::new().then(op.map_err(Failure::refused)?)))
     }
 }
 
 impl Operation {
-    /// A chain that the program made, applied to a file.
-    pub(crate) fn new(input: Input, chain: Chain) -> Operation {
-        Operation::of(input, Asked::Chain(chain))
-    }
-
-    /// One operator with axes by their names.
+    /// What a request asks for, and all files that it reads: first the one whose tensors are moved, then those that
+    /// the chain names, in the order of its inputs.
     ///
     /// # Errors
-    /// If the lengths cannot be read.
-    pub(crate) fn call(
-        input: Input,
-        declared: &'static Declaration,
-        given: Vec<Given>,
-        numbers: &str,
-    ) -> Result<Operation, Failure> {
-        let parameter = declared.parameters.iter().find(|each| each.kind == Kind::Numbers);
-        let mut numbers_bytes = 0;
-        let numbers = match parameter {
-            Some(parameter) => {
-                let each = BYTES_A_KEPT_NUMBER;
-                let own = (parameter.name, numbers);
-                let read = self::numbers(own, input.path(), each, &mut numbers_bytes)?;
-                Some(Numbers { read, one: numbers.trim().parse().ok() })
+    /// If the chain is not of the language, what is said of the files does not go together, or lengths or indices
+    /// cannot be read or are of no use for the operator.
+    pub(crate) fn of(asked: &Chained) -> Result<(Operation, Vec<Input>), Failure> {
+        match &asked.operators {
+            Operators::Convert => {
+                let input = asked.described.of(&asked.input)?;
+                Ok((Operation::made(Asked::Chain(Arc::default())), vec![input]))
             }
-            None => None,
+            Operators::Chain(text) => Operation::written(asked, text),
+            Operators::Call { operator, arguments, numbers } => {
+                let input = asked.described.of(&asked.input)?;
+                let declared = declared(operator, arguments)?;
+                let call = Operation::call(input.path(), declared, arguments, numbers)?;
+                Ok((call, vec![input]))
+            }
+        }
+    }
+
+    /// A chain in its language, and the files that it reads.
+    fn written(asked: &Chained, text: &str) -> Result<(Operation, Vec<Input>), Failure> {
+        let (mut numbers_bytes, mut numbers) = (0, HashMap::new());
+        let read = |unfilled: &Unfilled, file: &str| {
+            let own = (unfilled.argument(), file);
+            let read = read_numbers(own, &asked.input, BYTES_A_KEPT_NUMBER, &mut numbers_bytes)?;
+            numbers.insert(file.to_owned(), read.clone());
+            Ok(read)
         };
-        let operation = Operation::of(input, Asked::Call { declared, given, numbers });
-        Ok(Operation { numbers_bytes, ..operation })
+        // Whether it is of the language is known before the names of the axes are.
+        let chain = Chain::parse_named(text, &mut AxisNames::any(), read)?;
+        let others = named_files(&chain, &asked.input)?;
+        let again = |_: &Unfilled, file: &str| {
+            numbers.get(file).cloned().ok_or_else(|| Failure::refused("no such file"))
+        };
+        let unnamed = Chain::parse(text, again).map(Arc::new).map_err(Failure::refused);
+        let paths = [&*asked.input].into_iter().chain(others.iter().map(Path::new));
+        let inputs = asked.described.of_all(&paths.collect::<Vec<_>>())?;
+        let text = text.to_owned();
+        let operation = Operation::made(Asked::Written { text, numbers, unnamed });
+        Ok((Operation { numbers_bytes, written: true, ..operation }, inputs))
+    }
+
+    /// One operator.
+    fn call(
+        input: &Path,
+        declared: &'static Declaration,
+        arguments: &[Argument],
+        text: &str,
+    ) -> Result<Operation, Failure> {
+        let integers = |argument: &Argument| match argument {
+            Argument::Integers(integers) => Some(integers.clone()),
+            Argument::Names(_) => None,
+        };
+        let integers = arguments.iter().map(integers).collect::<Option<Vec<_>>>();
+        if let Some(op) = integers.as_ref().and_then(|integers| declared.op(integers)) {
+            let chain = Arc::new(Chain::new().then(op));
+            return Ok(Operation::made(Asked::Chain(chain)));
+        }
+        let parameter = declared.parameters.iter().find(|each| each.kind == Kind::Numbers);
+        let each = if integers.is_some() { BYTES_A_NUMBER } else { BYTES_A_KEPT_NUMBER };
+        let mut numbers_bytes = 0;
+        let read = parameter
+            .map(|parameter| self::numbers((parameter.name, text), input, each, &mut numbers_bytes))
+            .transpose()?;
+        let one = text.trim().parse().ok();
+        let asked = match (integers, read) {
+            (Some(integers), Some(read)) => {
+                let unfilled = Unfilled::of(declared, &integers);
+                let op = unfilled.fill(read).map_err(Failure::refused)?;
+                let chain = Arc::new(Chain::new().then(op));
+                match unfilled {
+                    Unfilled::Reverse { axis, batch_axis } => {
+                        let one = one.map(|length| OneLength { length, axis, batch_axis });
+                        Asked::Reversal { chain, one }
+                    }
+                    _ => Asked::Chain(chain),
+                }
+            }
+            (_, read) => Asked::Call {
+                declared,
+                given: arguments.iter().map(Argument::given).collect(),
+                numbers: read.map(|read| Numbers { read, one }),
+            },
+        };
+        Ok(Operation { numbers_bytes, ..Operation::made(asked) })
     }
 
     /// Whether it may do nothing to a tensor that lacks the axes that it names.
@@ -122,21 +181,8 @@ impl Operation {
         matches!(self.asked, Asked::Written { .. } | Asked::Call { .. })
     }
 
-    fn of(input: Input, asked: Asked) -> Operation {
-        Operation { input, others: Vec::new(), asked, numbers_bytes: 0, written: false }
-    }
-
-    /// All files that it reads: first the one whose tensors are moved.
-    pub(crate) fn inputs(&self) -> impl Iterator<Item = &Input> {
-        std::iter::once(&self.input).chain(&self.others)
-    }
-
-    /// Opens them.
-    ///
-    /// # Errors
-    /// If one cannot be read, is malformed, or is not what the user says of it.
-    pub(crate) fn open(&self) -> Result<Vec<TensorFile>, Failure> {
-        self.inputs().map(Input::open).collect()
+    fn made(asked: Asked) -> Operation {
+        Operation { asked, numbers_bytes: 0, written: false }
     }
 
     /// The chain for a tensor, one of several whose axes have the names `among`, or the only one. It is without
@@ -148,7 +194,7 @@ impl Operation {
         &self,
         header: &Header,
         among: Option<&Arc<BTreeSet<String>>>,
-    ) -> Result<Cow<'_, Chain>, Failure> {
+    ) -> Result<Arc<Chain>, Failure> {
         let (shape, stated) = (&header.shape, &header.annotations.dimension_names);
         let names = || {
             let unnamed = vec![None; shape.rank()];
@@ -159,31 +205,31 @@ impl Operation {
             }
         };
         match &self.asked {
-            Asked::Chain(chain) => Ok(Cow::Borrowed(chain)),
+            Asked::Chain(chain) => Ok(Arc::clone(chain)),
             Asked::Reversal { chain, one } => {
                 match one.filter(|one| one.count(shape).is_some_and(|count| count != 1)) {
-                    None => Ok(Cow::Borrowed(chain)),
-                    Some(one) => Ok(Cow::Owned(one.chain(shape)?)),
+                    None => Ok(Arc::clone(chain)),
+                    Some(one) => one.chain(shape),
                 }
             }
             // What has no axes lacks all of those that others have.
             Asked::Written { unnamed, .. }
                 if stated.is_empty() && !(shape.rank() == 0 && among.is_some()) =>
             {
-                unnamed.as_ref().map(Cow::Borrowed).map_err(Failure::clone)
+                unnamed.clone()
             }
             Asked::Written { text, numbers, .. } => {
                 let read = |_: &Unfilled, file: &str| {
                     numbers.get(file).cloned().ok_or_else(|| Failure::refused("no such file"))
                 };
                 let chain = Chain::parse_named(text, &mut names(), read);
-                chain.map(Cow::Owned).map_err(Failure::refused)
+                chain.map(Arc::new).map_err(Failure::refused)
             }
             Asked::Call { declared, given, numbers: own } => {
                 let numbers = names().resolve(declared, given).map_err(Failure::refused)?;
-                let Some(numbers) = numbers else { return Ok(Cow::Owned(Chain::new())) };
+                let Some(numbers) = numbers else { return Ok(Arc::default()) };
                 if let Some(op) = declared.op(&numbers) {
-                    return Ok(Cow::Owned(Chain::new().then(op)));
+                    return Ok(Arc::new(Chain::new().then(op)));
                 }
                 let unfilled = Unfilled::of(declared, &numbers);
                 let lacks = || {
@@ -193,79 +239,30 @@ impl Operation {
                 if let (Some(length), &Unfilled::Reverse { axis, batch_axis }) =
                     (own.one, &unfilled)
                 {
-                    return Ok(Cow::Owned(OneLength { length, axis, batch_axis }.chain(shape)?));
+                    return OneLength { length, axis, batch_axis }.chain(shape);
                 }
                 let op = unfilled.fill(own.read.clone()).map_err(Failure::refused)?;
-                Ok(Cow::Owned(Chain::new().then(op)))
+                Ok(Arc::new(Chain::new().then(op)))
             }
         }
     }
 }
 
-/// An operator with the lengths or indices that the command line gives, along axes by their numbers.
+/// The operator of this name, if these can be its arguments.
 ///
 /// # Errors
-/// If the numbers cannot be read, or are of no use for the operator.
-pub(crate) fn with_numbers(
-    input: Input,
-    given: &str,
-    declared: &'static Declaration,
-    integers: &[Vec<i64>],
-) -> Result<Operation, Failure> {
-    let unfilled = Unfilled::of(declared, integers);
-    let mut numbers_bytes = 0;
-    let own = (unfilled.argument(), given);
-    let read = numbers(own, input.path(), BYTES_A_NUMBER, &mut numbers_bytes)?;
-    let op = unfilled.fill(read).map_err(Failure::refused)?;
-    let chain = Chain::new().then(op);
-    let asked = match unfilled {
-        Unfilled::Reverse { axis, batch_axis } => {
-            let one = given.trim().parse().ok();
-            let one = one.map(|length| OneLength { length, axis, batch_axis });
-            Asked::Reversal { chain, one }
-        }
-        _ => Asked::Chain(chain),
+/// If there is none, or it takes several tensors or other arguments.
+fn declared(name: &str, arguments: &[Argument]) -> Result<&'static Declaration, Failure> {
+    let is_meant = |declared: &&Declaration| {
+        let takes_tensors = declared.parameters.iter().any(|each| each.kind.is_tensors());
+        declared.name == name && declared.parameters.len() == arguments.len() && !takes_tensors
     };
-    Ok(Operation { numbers_bytes, ..Operation::of(input, asked) })
-}
-
-impl ApplyArgs {
-    /// What these arguments ask for.
-    ///
-    /// # Errors
-    /// If the chain is not of the language, or names lengths that cannot be read.
-    pub(crate) fn operation(&self) -> Result<Operation, Failure> {
-        let (mut numbers_bytes, mut numbers) = (0, HashMap::new());
-        let read = |unfilled: &Unfilled, file: &str| {
-            let own = (unfilled.argument(), file);
-            let read = read_numbers(own, &self.input, BYTES_A_KEPT_NUMBER, &mut numbers_bytes)?;
-            numbers.insert(file.to_owned(), read.clone());
-            Ok(read)
-        };
-        // Whether it is of the language is known before the names of the axes are.
-        let chain = Chain::parse_named(&self.chain, &mut AxisNames::any(), read)?;
-        let others = named_files(&chain, &self.input)?;
-        let again = |_: &Unfilled, file: &str| {
-            numbers.get(file).cloned().ok_or_else(|| Failure::refused("no such file"))
-        };
-        let unnamed = Chain::parse(&self.chain, again).map_err(Failure::refused);
-        let paths = [&*self.input].into_iter().chain(others.iter().map(Path::new));
-        let mut others = self.described.of_all(&paths.collect::<Vec<_>>())?;
-        let input = others.remove(0);
-        let text = self.chain.clone();
-        let operation = Operation::of(input, Asked::Written { text, numbers, unnamed });
-        Ok(Operation { others, numbers_bytes, written: true, ..operation })
-    }
-}
-
-impl ConvertArgs {
-    /// What these arguments ask for: a chain that moves nothing.
-    ///
-    /// # Errors
-    /// If what they say of the file does not go together.
-    pub(crate) fn operation(&self) -> Result<Operation, Failure> {
-        Ok(Operation::new(self.described.of(&self.input)?, Chain::new()))
-    }
+    DECLARATIONS.into_iter().find(is_meant).ok_or_else(|| {
+        let (name, count) = (Shown(name), arguments.len());
+        Failure::usage(format!(
+            "no operator of one tensor is called {name} and takes {count} arguments"
+        ))
+    })
 }
 
 /// The files that a chain names as its tensors, beside the one that it is applied to.

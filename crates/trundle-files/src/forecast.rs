@@ -3,18 +3,17 @@
 use std::path::Path;
 
 use trundle_disk::{Job, TensorJob};
-use trundle_formats::{Format, Shown};
-use trundle_models::{Model, PlannedModel, TensorId};
+use trundle_formats::Format;
 
+use crate::names::shown_path;
 use crate::numbers::readable;
-use crate::selection::shown_path;
 
 /// More tensors than these are counted, not listed.
 const MOST_LINES: usize = 20;
 
 /// One sentence on a job for so many tensors: how much, in how many passes, how long, and what is
 /// done.
-pub(crate) fn sentence(tensors: &str, job: &Job) -> String {
+pub fn sentence(tensors: &str, job: &Job) -> String {
     let bytes = job.tensors().iter().map(TensorJob::out_bytes).sum();
     let time = duration(job.cost().seconds);
     let passes = passes(job.tensors());
@@ -24,7 +23,7 @@ pub(crate) fn sentence(tensors: &str, job: &Job) -> String {
 }
 
 /// How many tensors there are, where it is not one.
-pub(crate) fn tensors(job: &Job) -> String {
+pub fn tensors(job: &Job) -> String {
     match job.tensors().len() {
         1 => String::new(),
         several => counted(several, "tensor"),
@@ -32,7 +31,7 @@ pub(crate) fn tensors(job: &Job) -> String {
 }
 
 /// A number of things.
-pub(crate) fn counted(number: usize, thing: &str) -> String {
+pub fn counted(number: usize, thing: &str) -> String {
     match (number, thing) {
         (1, _) => format!("1 {thing}"),
         (_, "axis") => format!("{number} axes"),
@@ -43,7 +42,7 @@ pub(crate) fn counted(number: usize, thing: &str) -> String {
 }
 
 /// The first lines, and how many there are more.
-pub(crate) fn first_lines(lines: impl IntoIterator<Item = String>) -> impl Iterator<Item = String> {
+pub fn first_lines(lines: impl IntoIterator<Item = String>) -> impl Iterator<Item = String> {
     let mut lines = lines.into_iter();
     let mut first: Vec<String> = lines.by_ref().take(MOST_LINES).collect();
     let more = lines.count();
@@ -110,43 +109,13 @@ fn duration(seconds: f64) -> String {
 }
 
 /// Where the output would go, and what is there.
-pub(crate) fn destination(output: &Path, format: &Format) -> String {
+pub fn destination(output: &Path, format: &Format) -> String {
     let format = format.name();
     if output == Path::new("-") {
         return format!("to stdout, as .{format}");
     }
     let state = if output.exists() { "which would be overwritten" } else { "which is new" };
     format!("to {}, {state}", shown_path(output))
-}
-
-/// What running a model would do: a sentence, its outputs, and what is written on the way.
-pub(crate) fn of_model(model: &Model, planned: &PlannedModel) -> String {
-    let resolved = planned.model();
-    let on_the_way: Vec<TensorId> = planned
-        .passes()
-        .iter()
-        .map(|pass| pass.target)
-        .filter(|target| !resolved.outputs().contains(target))
-        .collect();
-    let mut text = format!(
-        "{}, {} for {}{}\n",
-        readable(planned.moved_bytes() as u64),
-        counted(planned.passes().len(), "pass"),
-        counted(model.outputs.len(), "output"),
-        match on_the_way.len() {
-            0 => String::new(),
-            several => format!(", {} written on the way", counted(several, "tensor")),
-        },
-    );
-    let line = |name: &str, id: TensorId, note: &str| {
-        let (element, shape) = (resolved.element(id), resolved.shape(id));
-        format!("  {}: {element} {shape}{note}", Shown(name))
-    };
-    let named = model.outputs.iter().zip(resolved.outputs());
-    let outputs = named.map(|(output, id)| line(&output.name, *id, ""));
-    let others = on_the_way.iter().map(|id| line(&resolved.name(*id), *id, ", on the way"));
-    first_lines(outputs.chain(others)).for_each(|line| text.push_str(&format!("{line}\n")));
-    text
 }
 
 #[cfg(test)]

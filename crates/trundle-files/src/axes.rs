@@ -8,7 +8,6 @@ use trundle::{Chain, Shape};
 use trundle_formats::{AXES_KEY, Header, Shown, TensorFile, ngff};
 
 use crate::failure::Failure;
-use crate::selection::Choice;
 
 /// The key of the record among the metadata. Its value is an object in JSON: what the axes are, by
 /// the names of tensors.
@@ -141,21 +140,6 @@ impl Fate {
     }
 }
 
-/// The metadata of a file once some of its tensors are moved, and the keys of what is left out
-/// of it since it would be false: see [`still_true_of`].
-pub(crate) fn still_true(
-    file: &TensorFile,
-    choice: &Choice<'_>,
-) -> (Vec<(String, String)>, Vec<String>) {
-    let fate = |(index, header): (usize, &Header)| match choice.moved(index) {
-        Some(moved) => Fate::Order(order_behind(&moved.chain, &moved.shapes)),
-        None if choice.is_left_out(index) => Fate::LeftOut,
-        None => Fate::kept(header.shape.rank()),
-    };
-    let fates: Vec<Fate> = file.headers().iter().enumerate().map(fate).collect();
-    still_true_of(file, &fates)
-}
-
 /// The metadata of a file of whose tensors this becomes, and the keys of what is left out of it since it would be
 /// false. Of the record of axes, that is what it says of tensors whose axes are others now, or that are left out;
 /// and what OME-NGFF says of the order of axes where another cannot be said in its place. The rest stays letter for
@@ -230,7 +214,7 @@ fn group_still_true(
 }
 
 /// For each axis of a result the axis that it was, if each is as long as it was.
-fn order_behind(chain: &Chain, shapes: &[Shape]) -> Option<Vec<usize>> {
+pub(crate) fn order_behind(chain: &Chain, shapes: &[Shape]) -> Option<Vec<usize>> {
     let (order, shape) = (chain.axes_kept(shapes)?, shapes.first()?);
     let out = chain.out_shape(shapes).ok()?;
     let is_permutation = order.iter().collect::<BTreeSet<_>>().len() == shape.rank();

@@ -1,0 +1,301 @@
+//! A request decided: its files opened, and the jobs planned that do it. Running, reporting and cutting into tasks all
+//! begin here.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use trundle::Chain;
+use trundle_disk::{Job, PlanOptions, Source, Storage, Wanted};
+use trundle_formats::{Format, Header, TensorFile};
+
+use crate::coordinates;
+use crate::failure::{Failure, Setting};
+use crate::input::{Input, sources};
+use crate::join::{Files, Joined};
+use crate::memory;
+use crate::numbered_name::numbered;
+use crate::operation::Operation;
+use crate::output::format_like;
+use crate::relayout::{self, Relaid};
+use crate::request::{Chained, Join, Request, Resources, Split, StorageChoice, Work, Written};
+use crate::rule::{Rule, rules};
+use crate::selection::Choice;
+use crate::split::{self, Parted};
+
+/// A request that is decided but not begun.
+pub struct Decided {
+    pub(crate) request: Request,
+    /// All files that are read, opened: first the one whose tensors are moved.
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) opened: Vec<TensorFile>,
+    pub(crate) decision: Decision,
+    /// The format of the outputs.
+    pub(crate) format: &'static Format,
+    /// One for each job; none if the request names no output.
+    pub(crate) outputs: Vec<PathBuf>,
+    pub(crate) jobs: Vec<Job>,
+    /// What the jobs were planned with.
+    pub(crate) options: PlanOptions,
+    /// The keys of metadata that would be false in the output, which leaves them out.
+    pub(crate) untrue: Vec<String>,
+}
+
+/// What becomes of the tensors.
+pub(crate) enum Decision {
+    Chain { operation: Operation, choice: Choice },
+    Join(Joined),
+    Split(Parted),
+    Relayout(Relaid),
+}
+
+/// What a request says about its inputs, before they are opened.
+enum Asked<'a> {
+    Chain(Operation, &'a Chained),
+    Join(Files, &'a Join),
+    Split(&'a Split),
+    Relayout(Vec<Arc<Rule>>),
+}
+
+/// Decides a request.
+///
+/// # Errors
+/// Everything that can be known without reading the data: an input that cannot be read, an operation that does not fit
+/// a tensor, an output that may not be overwritten, a memory limit that is too low.
+pub fn decide(request: Request) -> Result<Decided, Failure> {
+    decide_again(request, true)
+}
+
+/// [`decide`], of a request whose output may be there already unless `checks_outputs`.
+pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Decided, Failure> {
+    let (asked, inputs) = Asked::of(&request.work)?;
+    let to = &request.output;
+    let outputs = match (&to.path, &request.work) {
+        (Some(path), Work::Split(split)) => numbered(path, split.parts.count())?,
+        (Some(path), _) => vec![path.clone()],
+        (None, _) => Vec::new(),
+    };
+    outputs.iter().try_for_each(|path| to.check_verified(path))?;
+    let format = match outputs.first() {
+        Some(path) => to.format_at(path, inputs[0].path())?,
+        None => to.stated_format(),
+    };
+    let keeps_record = |format: &Format| match (&asked, outputs.first()) {
+        (Asked::Relayout(_), Some(path)) => relayout::keeps_record(format, path),
+        _ => Ok(()),
+    };
+    format.map_or(Ok(()), keeps_record)?;
+    let opened = inputs.iter().map(Input::open).collect::<Result<Vec<TensorFile>, Failure>>()?;
+    let format = match (format, &asked) {
+        (Some(format), _) => format,
+        (None, _) if !outputs.is_empty() => opened[0].format(),
+        (None, Asked::Relayout(_)) => relayout::keeping().next().unwrap_or(opened[0].format()),
+        (None, _) => format_like(&opened[0]),
+    };
+    keeps_record(format)?;
+    if checks_outputs {
+        outputs.iter().try_for_each(|path| to.check_writable(path, format))?;
+    }
+    let paths = inputs.iter().map(Input::path).chain(outputs.iter().map(PathBuf::as_path));
+    let resources = request.resources.among(paths).share();
+    let decision = asked.decision(&inputs, &opened, format)?;
+    let (held, row_major) = match (&decision, &request.work) {
+        (Decision::Chain { operation, choice }, Work::Chain(asked)) => {
+            (choice.held_bytes(operation, resources.max_mem)?, asked.row_major)
+        }
+        _ => (0, false),
+    };
+    let options = PlanOptions {
+        row_major,
+        chunks: Written::value_of(&to.chunks),
+        shards: Written::value_of(&to.shards),
+        codecs: Written::value_of(&to.codecs),
+        metadata_only: to.metadata_only,
+        ..plan_options(held, &resources)?
+    };
+    let (metadata, untrue) = decision.metadata(&opened[0]);
+    let jobs = decision.jobs(&opened, format, &metadata, &options);
+    let jobs = jobs.map_err(|failure| match (&decision, &request.work) {
+        (Decision::Chain { choice, .. }, Work::Chain(asked))
+            if asked.tensor.is_some() && !choice.moves_all() =>
+        {
+            failure.with_setting(Setting::Only, "leaves out what --tensor does not name")
+        }
+        _ => failure,
+    })?;
+    Ok(Decided { request, inputs, opened, decision, format, outputs, jobs, options, untrue })
+}
+
+/// What a job may use, of which `held` bytes of memory are taken already.
+///
+/// # Errors
+/// If the memory is not enough for that.
+pub fn plan_options(held: u64, resources: &Resources) -> Result<PlanOptions, Failure> {
+    let Resources { threads, max_mem, storage, .. } = *resources;
+    memory::check(held.saturating_add(memory::least()), max_mem)?;
+    let storage = match storage {
+        Some(StorageChoice::Kind(storage)) => Some(storage),
+        Some(StorageChoice::Measure) => {
+            Storage::forget_measured().map_err(|error| {
+                Failure::running(format!(
+                    "cannot remove the remembered measurements of disks: {error}"
+                ))
+            })?;
+            None
+        }
+        None => None,
+    };
+    let max_bytes = memory::limit(max_mem);
+    let held_bytes = memory::beside(held, max_bytes);
+    Ok(PlanOptions {
+        max_bytes,
+        held_bytes,
+        storage,
+        threads,
+        row_major: false,
+        chunks: None,
+        shards: None,
+        codecs: None,
+        metadata_only: false,
+    })
+}
+
+impl Asked<'_> {
+    /// What some work says about its inputs, and the inputs.
+    fn of(work: &Work) -> Result<(Asked<'_>, Vec<Input>), Failure> {
+        match work {
+            Work::Chain(asked) => {
+                let (operation, inputs) = Operation::of(asked)?;
+                Ok((Asked::Chain(operation, asked), inputs))
+            }
+            Work::Join(asked) => {
+                let (files, inputs) = Files::of(asked)?;
+                Ok((Asked::Join(files, asked), inputs))
+            }
+            Work::Split(asked) => Ok((Asked::Split(asked), vec![split::input(asked)?])),
+            Work::Relayout(asked) => {
+                let rules = rules(&asked.rules, &asked.rule_files)?;
+                Ok((Asked::Relayout(rules), vec![asked.described.of(&asked.input)?]))
+            }
+        }
+    }
+
+    /// What becomes of the tensors of the opened files.
+    fn decision(
+        self,
+        inputs: &[Input],
+        opened: &[TensorFile],
+        format: &Format,
+    ) -> Result<Decision, Failure> {
+        let (first, path) = (&opened[0], inputs[0].path());
+        Ok(match self {
+            Asked::Chain(operation, asked) => {
+                let choice = Choice::of(&operation, inputs, opened, asked, format)?;
+                Decision::Chain { operation, choice }
+            }
+            Asked::Join(files, asked) => {
+                Decision::Join(files.joined(inputs, opened, asked, format)?)
+            }
+            Asked::Split(asked) => Decision::Split(Parted::of(first, path, asked)?),
+            Asked::Relayout(rules) => Decision::Relayout(Relaid::of(first, path, &rules)?),
+        })
+    }
+}
+
+impl Decision {
+    /// The metadata of the outputs, and the keys of what is left out of it since it would be false.
+    fn metadata(&self, first: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
+        match self {
+            Decision::Chain { choice, .. } => choice.metadata(first),
+            Decision::Join(joined) => joined.metadata(first),
+            Decision::Split(parted) => parted.metadata(first),
+            Decision::Relayout(relaid) => (relaid.metadata.clone(), Vec::new()),
+        }
+    }
+
+    /// The jobs, one for each output.
+    fn jobs(
+        &self,
+        opened: &[TensorFile],
+        format: &'static Format,
+        metadata: &[(String, String)],
+        options: &PlanOptions,
+    ) -> Result<Vec<Job>, Failure> {
+        let files: Vec<&TensorFile> = opened.iter().collect();
+        let of_wanted = |wanted: &[Wanted<'_>]| {
+            Ok(Job::new(&files, wanted, format, metadata, options).map_err(Failure::from)?)
+        };
+        match self {
+            Decision::Chain { choice, .. } => Ok(vec![of_wanted(&choice.wanted())?]),
+            Decision::Relayout(relaid) => Ok(vec![of_wanted(&relaid.wanted())?]),
+            Decision::Split(parted) => (0..parted.parts)
+                .map(|part| {
+                    let chains: Vec<(usize, Option<Chain>)> = parted.chains(part);
+                    let wanted = chains.iter().map(|(index, chain)| Wanted {
+                        index: *index,
+                        chain: chain.as_ref(),
+                        others: &[],
+                    });
+                    of_wanted(&wanted.collect::<Vec<_>>())
+                })
+                .collect(),
+            Decision::Join(joined) => {
+                let outputs = joined.assembled();
+                Ok(vec![Job::assembled(&files, &outputs, format, metadata, options)?])
+            }
+        }
+    }
+
+    /// How many tensors of the files are in no output.
+    pub(crate) fn left_out(&self, opened: &[TensorFile]) -> usize {
+        match self {
+            Decision::Chain { choice, .. } => choice.left_out,
+            Decision::Join(joined) => joined.left_out(opened),
+            Decision::Split(parted) => parted.left_out(&opened[0]),
+            Decision::Relayout(_) => 0,
+        }
+    }
+}
+
+impl Decided {
+    /// Whether an output is a folder that grows at its place, which a signal has to remove.
+    pub fn writes_store(&self) -> bool {
+        self.jobs.iter().any(Job::writes_store)
+    }
+
+    /// Reads streams on to their ends, so that what is wrong with them is known.
+    ///
+    /// # Errors
+    /// If one cannot be read, or is malformed.
+    pub fn read_on(&mut self) -> Result<(), Failure> {
+        Ok(self.opened.iter_mut().try_for_each(TensorFile::read_on)?)
+    }
+
+    /// What is worth knowing and hurts nothing: shifts that move nothing.
+    pub fn notes(&self) -> Vec<String> {
+        match &self.decision {
+            Decision::Chain { choice, .. } => coordinates::notes(self.opened[0].headers(), choice),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Likely mistakes: tensors of the output that no longer fit each other along a named axis.
+    pub fn warnings(&self) -> Vec<String> {
+        match (&self.decision, &self.request.work) {
+            (Decision::Chain { operation, choice }, Work::Chain(asked)) => {
+                let headers: &[Header] = self.opened[0].headers();
+                coordinates::warnings(operation, headers, choice, asked.tensor.is_some())
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The path of the first input.
+    pub(crate) fn first_path(&self) -> &Path {
+        self.inputs[0].path()
+    }
+
+    /// The files as jobs read them.
+    pub(crate) fn sources(&mut self) -> Vec<Source<'_>> {
+        sources(&mut self.opened, &self.inputs)
+    }
+}

@@ -1,0 +1,58 @@
+//! Tensors and files by their names: which ones a user means, and how messages show them.
+
+use std::path::Path;
+
+use glob::Pattern;
+use trundle_formats::{Header, Shown};
+
+use crate::failure::Failure;
+
+/// That something in a file would be lost, since nothing but its name can be told.
+pub fn cannot_keep(file: &Path, tensor: &trundle_formats::Unreadable) -> Failure {
+    let (file, name, why) = (shown_path(file), Shown(&tensor.name), Shown(&tensor.problem));
+    Failure::refused(format!("{file}: \"{name}\" cannot be kept, since it cannot be read: {why}"))
+}
+
+/// The numbers of the tensors that are meant: the one of this name, those of names like this, or
+/// all.
+///
+/// # Errors
+/// If no tensor has the name: with a list of those there are.
+pub fn select(file: &Path, headers: &[Header], name: Option<&str>) -> Result<Vec<usize>, Failure> {
+    let Some(name) = name else { return Ok((0..headers.len()).collect()) };
+    // A name may hold the characters of patterns, as params['w'] does.
+    if let Some(index) = headers.iter().position(|header| header.name == name) {
+        return Ok(vec![index]);
+    }
+    let like = |pattern: Pattern| -> Vec<usize> {
+        let is_like = |index: &usize| pattern.matches(&headers[*index].name);
+        (0..headers.len()).filter(is_like).collect()
+    };
+    match Pattern::new(name).map(like) {
+        Ok(like) if !like.is_empty() => Ok(like),
+        _ => {
+            let names = listed(headers.iter().map(|header| &header.name));
+            let (file, name) = (shown_path(file), Shown(name));
+            Err(Failure::refused(format!(
+                "{file}: no tensor is named \"{name}\", there are: {names}"
+            )))
+        }
+    }
+}
+
+/// The first of many names, and how many there are beside.
+pub fn listed(names: impl ExactSizeIterator<Item = impl std::fmt::Display>) -> String {
+    const MOST: usize = 20;
+    let more = names.len().saturating_sub(MOST);
+    let first: Vec<String> = names.take(MOST).map(|name| Shown(name).to_string()).collect();
+    match (first.is_empty(), more) {
+        (true, _) => "no tensors".to_owned(),
+        (_, 0) => first.join(", "),
+        _ => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
+/// A path as messages show it.
+pub fn shown_path(path: &Path) -> Shown<std::path::Display<'_>> {
+    Shown(path.display())
+}

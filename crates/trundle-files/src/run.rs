@@ -1,0 +1,355 @@
+//! Decided work, carried out, and what it came to.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+use trundle_disk::{Finished, Job, LeftOut, Observer, RunOptions, Source, TensorJob};
+use trundle_formats::Shown;
+
+use crate::decide::{Decided, Decision};
+use crate::failure::{Failure, Setting};
+use crate::forecast::{counted, first_lines};
+use crate::names::listed;
+use crate::numbers::readable;
+use crate::output::shown_output;
+use crate::relayout::Relaid;
+use crate::{axes, left_out};
+
+/// What work came to.
+#[non_exhaustive]
+pub struct Outcome {
+    /// Where the result went, as the request says.
+    output: PathBuf,
+    /// The most passes that a tensor took.
+    pub passes: usize,
+    /// Seconds for moving alone, without reading and writing.
+    pub move_seconds: f64,
+    /// Whether the output was read back and found to be what was read.
+    pub verified: bool,
+    /// Whether it went on with what an earlier run had left.
+    pub resumed: bool,
+    /// Whether the header alone says the new order of the axes.
+    by_header: bool,
+    bytes_read: u64,
+    bytes_written: u64,
+    /// One entry for each tensor of the output, as `--json` has it.
+    pub outputs: Vec<Value>,
+    /// How many tensors of the inputs are not in the output.
+    left_out: usize,
+    /// The metadata that the output's format has no place for.
+    lost: LeftOut,
+    /// The keys of metadata that would be false in the output, which does not have them.
+    untrue: Vec<String>,
+    /// The codecs of the source that the output does not have, each with what is in its place.
+    codecs_not_kept: Vec<String>,
+    /// The tensors whose attributes are those of the first file, and others in another.
+    attributes_differ: Vec<String>,
+    /// What rules for the order of axes came to.
+    relaid: Option<Summary>,
+}
+
+/// What rules for the order of axes came to.
+struct Summary {
+    /// A line for each tensor that a rule names.
+    lines: Vec<String>,
+    /// How many tensors are moved, are as they should be, and are copied.
+    counts: [usize; 3],
+    /// The same in words.
+    counted: String,
+}
+
+impl Decided {
+    /// Carries the work out. None of several outputs appears before all are whole.
+    ///
+    /// # Errors
+    /// If something cannot be read or written, or a verification fails. Nothing is left of the outputs then but what a
+    /// later run can continue.
+    pub fn run(mut self, observer: &dyn Observer) -> Result<Outcome, Failure> {
+        let left_out = self.decision.left_out(&self.opened);
+        let mut outcome = self.outcome();
+        let Decided { decision, options, untrue, jobs, outputs, request, .. } = self;
+        let mut sources = crate::input::sources(&mut self.opened, &self.inputs);
+        if let Decision::Join(joined) = &decision {
+            joined.check_kept(&mut sources, &options, observer)?;
+        }
+        let options = RunOptions {
+            overwrite: request.output.overwrite,
+            verify: request.output.verify,
+            resume: request.output.resume,
+        };
+        let jobs = jobs.into_iter().zip(outputs).collect();
+        let done = run_jobs(jobs, &mut sources, options, observer)?;
+        outcome.move_seconds = done.move_seconds;
+        outcome.verified = done.verified;
+        outcome.resumed = done.resumed;
+        outcome.left_out = left_out;
+        outcome.untrue = untrue;
+        Ok(outcome)
+    }
+
+    /// What the work comes to, without what only running it tells.
+    fn outcome(&self) -> Outcome {
+        let Decided { jobs, outputs, decision, .. } = self;
+        let all = || jobs.iter().zip(outputs);
+        let described = all().flat_map(|(job, path)| {
+            job.tensors().iter().map(|tensor| described(tensor, path)).collect::<Vec<_>>()
+        });
+        let mut described: Vec<Value> = described.collect();
+        let (mut attributes_differ, mut relaid) = (Vec::new(), None);
+        match decision {
+            Decision::Chain { choice, .. } => {
+                for (output, wanted) in described.iter_mut().zip(choice.wanted()) {
+                    if !choice.is_moved(wanted.index) {
+                        output["kept"] = true.into();
+                    }
+                }
+            }
+            Decision::Join(joined) => {
+                for (output, tensor) in described.iter_mut().zip(&joined.tensors) {
+                    if tensor.is_kept() {
+                        output["kept"] = true.into();
+                    }
+                }
+                attributes_differ = joined.attributes_differ();
+            }
+            Decision::Relayout(own) => {
+                for (output, fate) in described.iter_mut().zip(&own.fates) {
+                    add(output, fate.report());
+                }
+                relaid = Some(self.summary(own));
+            }
+            Decision::Split(_) => {}
+        }
+        let tensors = jobs.iter().flat_map(Job::tensors);
+        let is_by_header = |job: &Job| matches!(job.tensors(), [only] if only.is_by_header());
+        let costs = jobs.iter().map(Job::cost);
+        let not_kept: BTreeSet<&str> = jobs.iter().flat_map(Job::codecs_not_kept).collect();
+        Outcome {
+            output: self.request.output.path.clone().unwrap_or_default(),
+            passes: tensors.map(TensorJob::passes).max().unwrap_or(0),
+            move_seconds: 0.0,
+            verified: false,
+            resumed: false,
+            by_header: jobs.iter().all(is_by_header),
+            bytes_read: costs.clone().map(|cost| cost.bytes_read).sum(),
+            bytes_written: costs.map(|cost| cost.bytes_written).sum(),
+            outputs: described,
+            left_out: 0,
+            // All jobs are of the same tensors.
+            lost: jobs.first().map(|job| job.left_out().clone()).unwrap_or_default(),
+            untrue: Vec::new(),
+            codecs_not_kept: not_kept.into_iter().map(str::to_owned).collect(),
+            attributes_differ,
+            relaid,
+        }
+    }
+
+    fn summary(&self, relaid: &Relaid) -> Summary {
+        let lines = self.relaid_lines(relaid);
+        Summary { lines, counts: relaid.counts(), counted: relaid.counted() }
+    }
+}
+
+/// Carries out jobs of the same files, each with its output. None of these appears before all are whole.
+///
+/// # Errors
+/// As [`Decided::run`].
+pub fn run_jobs(
+    jobs: Vec<(Job, PathBuf)>,
+    sources: &mut [Source<'_>],
+    options: RunOptions,
+    observer: &dyn Observer,
+) -> Result<trundle_disk::Outcome, Failure> {
+    let watched = Watched { observer, is_resumable: AtomicBool::new(false) };
+    let prepared =
+        jobs.into_iter().map(|(job, path)| job.prepare(sources, &path, options, &watched));
+    let prepared = prepared.collect::<Result<Vec<Finished>, _>>();
+    let done = prepared.and_then(|prepared| Finished::finish(prepared, &watched));
+    done.map_err(|error| match watched.is_resumable.load(Ordering::Relaxed) {
+        true => Failure::from(error).with_setting(Setting::Resume, "continues it"),
+        false => Failure::from(error),
+    })
+}
+
+/// An observer, and whether a later run could continue what this one did.
+struct Watched<'a> {
+    observer: &'a dyn Observer,
+    is_resumable: AtomicBool,
+}
+
+impl Observer for Watched<'_> {
+    fn phase(&self, name: &str, bytes: u64) {
+        self.observer.phase(name, bytes);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.observer.advance(bytes);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.observer.is_stopped()
+    }
+
+    fn resumable(&self, is: bool) {
+        self.is_resumable.store(is, Ordering::Relaxed);
+        self.observer.resumable(is);
+    }
+}
+
+impl Outcome {
+    /// What users should know even if they asked for silence: metadata and codecs that the output lacks, and attributes
+    /// that differ between the inputs.
+    pub fn warnings(&self) -> Vec<String> {
+        let (file, keys) = (shown_output(&self.output), self.metadata_left_out());
+        let mut warnings = left_out::lines(&self.lost);
+        if !keys.is_empty() {
+            let axes = match keys.iter().any(|key| *key == axes::KEY) {
+                true => {
+                    "; without the record of axes in it, relayout cannot tell what it has already moved"
+                }
+                false => "",
+            };
+            let keys = listed(keys.iter());
+            let why = match self.lost.metadata.is_empty() {
+                true => "metadata about the axis order no longer applies",
+                false => "the format keeps no metadata",
+            };
+            warnings.push(format!("{why}; left out: {keys}{axes}"));
+        }
+        if !self.codecs_not_kept.is_empty() {
+            warnings.push(not_kept(self.codecs_not_kept.iter()));
+        }
+        if !self.attributes_differ.is_empty() {
+            let names = listed(self.attributes_differ.iter());
+            warnings.push(format!(
+                "attributes that are not the same in all files are those of the first: {names}"
+            ));
+        }
+        warnings.into_iter().map(|warning| format!("{file}: {warning}")).collect()
+    }
+
+    /// What was done, for people, in so many seconds.
+    pub fn lines(&self, seconds: f64) -> Vec<String> {
+        let (file, how) = (shown_output(&self.output), self.how(seconds));
+        if let Some(Summary { lines, counted, .. }) = &self.relaid {
+            let last = format!("{file}: {counted}{how}");
+            return first_lines(lines.iter().cloned()).chain([last]).collect();
+        }
+        let several = self.outputs.len() > 1;
+        let files: BTreeSet<Option<&str>> =
+            self.outputs.iter().map(|output| output["file"].as_str()).collect();
+        let moved = || self.outputs.iter().filter(|output| output["kept"].is_null());
+        let lines = moved().map(|output| {
+            let name = output["name"].as_str().filter(|_| self.outputs.len() > files.len());
+            let file = shown_output(Path::new(output["file"].as_str().unwrap_or_default()));
+            format!(
+                "{file}: {}{} {}, {}{}",
+                name.map(|name| format!("{} ", Shown(name))).unwrap_or_default(),
+                output["dtype"].as_str().unwrap_or_default(),
+                output["shape"],
+                readable(output["bytes"].as_u64().unwrap_or_default()),
+                if several { "" } else { &how },
+            )
+        });
+        let mut lines: Vec<String> = first_lines(lines).collect();
+        let (moved, tensors) = (moved().count(), self.outputs.len());
+        if files.len() > 1 {
+            lines.push(format!("{file}: {}{how}", counted(files.len(), "file")));
+        } else if tensors != 1 {
+            let kept = match tensors - moved {
+                0 => String::new(),
+                1 => ", 1 of them kept as it is,".to_owned(),
+                kept => format!(", {kept} of them kept as they are,"),
+            };
+            lines.push(format!("{file}: {tensors} tensors{kept}{how}"));
+        }
+        lines
+    }
+
+    /// The same, for programs.
+    pub fn report(&self, seconds: f64) -> Value {
+        let mut report = json!({
+            "outputs": self.outputs,
+            "passes": self.passes,
+            "seconds": seconds,
+            "move_seconds": self.move_seconds,
+            "bytes_read": self.bytes_read,
+            "bytes_written": self.bytes_written,
+            "resumed": self.resumed,
+        });
+        if self.verified {
+            report["verified"] = true.into();
+        }
+        if self.left_out > 0 {
+            report["left_out"] = self.left_out.into();
+        }
+        let metadata = self.metadata_left_out();
+        if !metadata.is_empty() {
+            report["metadata_left_out"] = json!(metadata);
+        }
+        if let Some(left_out) = left_out::report(&self.lost) {
+            report["tensor_metadata_left_out"] = left_out;
+        }
+        if !self.attributes_differ.is_empty() {
+            report["attributes_differ"] = json!(self.attributes_differ);
+        }
+        if !self.codecs_not_kept.is_empty() {
+            report["codecs_not_kept"] = json!(self.codecs_not_kept);
+        }
+        if let Some(Summary { counts: [moved, already, copied], .. }) = self.relaid {
+            report["moved"] = moved.into();
+            report["already"] = already.into();
+            report["copied"] = copied.into();
+        }
+        report
+    }
+
+    /// In how many passes and seconds it was done, and what else there is to say of it.
+    fn how(&self, seconds: f64) -> String {
+        format!(
+            " in {}, {seconds:.2} s{}{}{}{}",
+            counted(self.passes, "pass"),
+            if self.resumed { ", resumed" } else { "" },
+            if self.verified { ", verified" } else { "" },
+            match self.left_out {
+                0 => String::new(),
+                count => format!("; {} left out", counted(count, "tensor")),
+            },
+            if self.by_header {
+                "; the elements stay where they are and the header says column-major (--row-major moves them)"
+            } else {
+                ""
+            },
+        )
+    }
+
+    /// The keys of the file's metadata that the output does not have.
+    fn metadata_left_out(&self) -> Vec<&String> {
+        self.lost.metadata.iter().chain(&self.untrue).collect()
+    }
+}
+
+/// That codecs are not kept.
+pub(crate) fn not_kept(codecs: impl Iterator<Item = impl AsRef<str>>) -> String {
+    let codecs: Vec<String> = codecs.map(|codec| Shown(codec.as_ref()).to_string()).collect();
+    format!("codecs of the source are not kept: {}", codecs.join("; "))
+}
+
+/// Adds the fields of one object to another.
+pub(crate) fn add(report: &mut Value, more: Value) {
+    if let (Some(report), Value::Object(more)) = (report.as_object_mut(), more) {
+        report.extend(more);
+    }
+}
+
+fn described(tensor: &TensorJob, file: &Path) -> Value {
+    json!({
+        "name": tensor.name(),
+        "file": file.to_string_lossy(),
+        "dtype": tensor.element().name(),
+        "shape": tensor.out_shape().sizes(),
+        "bytes": tensor.out_bytes(),
+    })
+}

@@ -1,0 +1,198 @@
+//! The tensors of a file that are cut along an axis, each part into a file of its own.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use trundle::ops::Slice;
+use trundle::{Chain, normalize_axis};
+use trundle_formats::{Header, Shown, TensorFile};
+
+use crate::axes;
+use crate::failure::{Failure, Setting};
+use crate::input::Input;
+use crate::names::{cannot_keep, select, shown_path};
+use crate::request::{Axis, Parts, Split};
+
+/// The file that is cut.
+///
+/// # Errors
+/// If it is stdin, or there are to be no parts.
+pub(crate) fn input(asked: &Split) -> Result<Input, Failure> {
+    if asked.input == Path::new("-") {
+        return Err(Failure::usage(
+            "stdin can be read once, and each part reads what is cut: write it to a file first",
+        ));
+    }
+    if asked.parts.count() == 0 {
+        return Err(Failure::usage("--sizes has no sizes"));
+    }
+    asked.described.of(&asked.input)
+}
+
+impl Parts {
+    /// The sizes of the parts of an axis.
+    ///
+    /// # Errors
+    /// If they cannot make up its size, as a message.
+    fn sizes_of(&self, axis: usize, size: usize) -> Result<Vec<usize>, String> {
+        let asked = match self {
+            Parts::Count(parts) if *parts > size => {
+                return Err(format!("axis {axis} of size {size} does not make {parts} parts"));
+            }
+            Parts::Count(parts) => {
+                let longer = |part: usize| usize::from(part < size % parts);
+                return Ok((0..*parts).map(|part| size / parts + longer(part)).collect());
+            }
+            Parts::Sizes(asked) => asked,
+        };
+        let mut sizes = asked.sizes.clone();
+        let is_given = |(part, _): &(usize, &usize)| Some(*part) != asked.free;
+        let given = sizes.iter().enumerate().filter(is_given).map(|(_, size)| *size);
+        let sum = given.fold(0, usize::saturating_add);
+        match asked.free {
+            Some(free) if sum <= size => sizes[free] = size - sum,
+            None if sum == size => {}
+            _ => return Err(format!("the sizes add up to {sum}, and axis {axis} has size {size}")),
+        }
+        Ok(sizes)
+    }
+}
+
+impl Split {
+    /// What becomes of a tensor.
+    ///
+    /// # Errors
+    /// If it does not have the axis that is asked for, or not of such a size.
+    fn fate_of(&self, header: &Header) -> Result<Fate, Failure> {
+        let axis = match &self.axis {
+            Axis::Name(name) => axes::called(header, name)?,
+            Axis::Number(axis) => Some(normalize_axis("axis", *axis, header.shape.rank())?),
+        };
+        let Some(axis) = axis else { return Ok(Fate::Kept) };
+        let sizes = self.parts.sizes_of(axis, header.shape[axis]).map_err(Failure::refused)?;
+        let slices = Slice::parts(&header.shape, axis.cast_signed() as i64, sizes.iter().copied())?;
+        Ok(Fate::Cut { axis, sizes, slices })
+    }
+}
+
+/// What becomes of a tensor of the file.
+#[derive(Clone, Debug)]
+enum Fate {
+    /// Its parts along an axis go to an output each.
+    Cut { axis: usize, sizes: Vec<usize>, slices: Vec<Slice> },
+    /// It is in every output.
+    Kept,
+    /// It is in none.
+    LeftOut,
+}
+
+impl Fate {
+    /// What a part has of it, if it has something: done by this chain, or as it is.
+    fn of_part(&self, part: usize) -> Option<Option<Chain>> {
+        match self {
+            Fate::LeftOut => None,
+            Fate::Kept => Some(None),
+            Fate::Cut { slices, .. } => Some(Some(Chain::new().then(slices[part].clone()))),
+        }
+    }
+}
+
+/// What becomes of the tensors of a file.
+pub(crate) struct Parted {
+    /// Of each tensor.
+    fates: Vec<Fate>,
+    pub(crate) parts: usize,
+}
+
+impl Parted {
+    /// What is asked for of the tensors of a file.
+    ///
+    /// # Errors
+    /// If it cannot be done to one that is meant, or what is meant cannot be read.
+    pub(crate) fn of(file: &TensorFile, path: &Path, asked: &Split) -> Result<Parted, Failure> {
+        let (headers, name) = (file.headers(), asked.tensor.as_deref());
+        let is_meant = |own: &str| name.is_none_or(|name| name == own);
+        if let Some(tensor) = file.unreadable().iter().find(|tensor| is_meant(&tensor.name)) {
+            let failure = cannot_keep(path, tensor);
+            return Err(match name {
+                Some(_) => failure,
+                None => {
+                    failure.with_setting(Setting::Tensor, "leaves it out, where NAME may be '*'")
+                }
+            });
+        }
+        let mut fates = vec![Fate::LeftOut; headers.len()];
+        for index in select(path, headers, name)? {
+            let header = &headers[index];
+            fates[index] = asked.fate_of(header).map_err(|failure| {
+                let failure = failure.within(&header.name);
+                match headers.len() {
+                    1 => failure,
+                    _ => failure.with_setting(Setting::Tensor, "picks others"),
+                }
+            })?;
+        }
+        if let Axis::Name(dim) = &asked.axis
+            && !fates.iter().any(|fate| matches!(fate, Fate::Cut { .. }))
+        {
+            let (file, dim) = (shown_path(path), Shown(dim));
+            return Err(Failure::refused(format!("{file}: no axis is called \"{dim}\"")));
+        }
+        Ok(Parted { fates, parts: asked.parts.count() })
+    }
+
+    /// The tensors that a part has, by their indices, each with the chain that cuts it unless it is as it is.
+    pub(crate) fn chains(&self, part: usize) -> Vec<(usize, Option<Chain>)> {
+        let fates = self.fates.iter().enumerate();
+        fates.filter_map(|(index, fate)| Some((index, fate.of_part(part)?))).collect()
+    }
+
+    /// The metadata of the outputs, and the keys of what is left out of it since it would be false.
+    pub(crate) fn metadata(&self, file: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
+        let fate = |(fate, header): (&Fate, &Header)| match fate {
+            Fate::LeftOut => axes::Fate::LeftOut,
+            _ => axes::Fate::kept(header.shape.rank()),
+        };
+        let fates: Vec<axes::Fate> = self.fates.iter().zip(file.headers()).map(fate).collect();
+        axes::still_true_of(file, &fates)
+    }
+
+    /// How many tensors of the file are in no output.
+    pub(crate) fn left_out(&self, file: &TensorFile) -> usize {
+        let is_out = |fate: &&Fate| matches!(fate, Fate::LeftOut);
+        self.fates.iter().filter(is_out).count() + file.unreadable().len()
+    }
+
+    /// What becomes of the tensors, for people.
+    pub(crate) fn lines(&self, file: &TensorFile) -> impl Iterator<Item = String> {
+        const MOST: usize = 4;
+        let line = |(fate, header): (&Fate, &Header)| {
+            let (name, dtype, shape) = (Shown(&header.name), header.element.name(), &header.shape);
+            let (axis, sizes) = match fate {
+                Fate::Cut { axis, sizes, .. } => (axis, sizes),
+                Fate::Kept => return Some(format!("{name}: {dtype} {shape}, in each")),
+                Fate::LeftOut => return None,
+            };
+            let mut shown: Vec<String> = sizes.iter().take(MOST).map(usize::to_string).collect();
+            if sizes.len() > MOST {
+                shown.push(format!("{} more", sizes.len() - MOST));
+            }
+            Some(format!("{name}: {dtype} {shape} along axis {axis} -> {}", shown.join(" + ")))
+        };
+        self.fates.iter().zip(file.headers()).filter_map(line)
+    }
+
+    /// The same, for programs.
+    pub(crate) fn report(&self, file: &TensorFile) -> Vec<Value> {
+        let report = |(fate, header): (&Fate, &Header)| {
+            let (axis, sizes) = match fate {
+                Fate::Cut { axis, sizes, .. } => (Some(axis), Some(sizes)),
+                Fate::Kept => (None, None),
+                Fate::LeftOut => return None,
+            };
+            let (name, dtype) = (&header.name, header.element.name());
+            Some(json!({ "name": name, "dtype": dtype, "axis": axis, "sizes": sizes }))
+        };
+        self.fates.iter().zip(file.headers()).filter_map(report).collect()
+    }
+}
