@@ -22,10 +22,9 @@ use std::ffi::OsString;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use trundle_files::failure::Failure;
-use trundle_files::request::{Chained, Request, Work};
 use trundle_formats::{Shown, is_steering};
 
-use crate::args::{Cli, Command, MeansArgs, MoveArgs, WriteArgs};
+use crate::args::{Cli, Command};
 pub use crate::panics::report_panics;
 
 /// Runs the program and returns its exit code. The first argument is the program's name.
@@ -102,16 +101,7 @@ fn refuse(mut error: clap::Error, arguments: &[OsString]) -> u8 {
 
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Operator(command) => {
-            let (chained, moving) = command.chained();
-            apply(chained, moving)
-        }
-        Command::Apply { operation, moving } => apply(operation.chained(), moving),
-        Command::Convert { operation, moving } => apply(operation.chained(), moving),
-        Command::Concat { asked, writing, means } => run_work(asked.work(), writing, &means),
-        Command::Stack { asked, writing, means } => run_work(asked.work(), writing, &means),
-        Command::Split { asked, writing, means } => run_work(asked.work(), writing, &means),
-        Command::Relayout { asked, writing, means } => run_work(asked.work(), writing, &means),
+        Command::Moving(command) => commands::work::run(command),
         Command::Plan { operation: Some(operation), .. } => commands::plan::run(operation),
         Command::Plan { model: Some(model), verbose, .. } => commands::run::plan(&model, verbose),
         Command::Plan { .. } => Err(Failure::usage(
@@ -131,17 +121,4 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Completions { shell } => commands::shell::completions(shell),
         Command::Man { command } => commands::shell::man(&command),
     }
-}
-
-/// Applies operators to the tensors of a file.
-fn apply(chained: Chained, MoveArgs { writing, planning }: MoveArgs) -> Result<(), Failure> {
-    run_work(planning.work(chained), writing, &planning.means)
-}
-
-fn run_work(work: Work, writing: WriteArgs, means: &MeansArgs) -> Result<(), Failure> {
-    let quiet = writing.quiet;
-    let mut request = Request::new(work);
-    request.output = writing.destination();
-    request.resources = means.resources();
-    commands::work::run(request, means.json, quiet)
 }

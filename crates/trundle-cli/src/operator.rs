@@ -7,10 +7,10 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgGroup, ArgMatches, Args, Command, FromArgMatches, Subcommand, value_parser};
 use trundle::notation::dim_words;
 use trundle::ops::{Declaration, Kind, Parameter};
-use trundle_files::request::{Argument, Chained, Operators};
+use trundle_files::request::{Argument, Operators, Request, Work};
 
-use crate::args::{DescriptionArgs, MoveArgs, PlannedArgs};
-use crate::help::{OPERATORS, PLAN};
+use crate::args::{DescriptionArgs, Rest};
+use crate::help::OPERATORS;
 use crate::numbers::Numbers;
 
 /// One operator with its arguments, the file that it is applied to, and what else the command takes.
@@ -25,32 +25,13 @@ pub(crate) struct OperatorCommand<Rest> {
     rest: Rest,
 }
 
-/// What a command takes beside an operator and a file.
-pub(crate) trait Rest: Args {
-    /// The end of the command's help, where `own` are the examples of the operator.
-    fn examples(own: &'static str) -> &'static str;
-}
-
-impl Rest for MoveArgs {
-    fn examples(own: &'static str) -> &'static str {
-        own
-    }
-}
-
-impl Rest for PlannedArgs {
-    fn examples(_: &'static str) -> &'static str {
-        PLAN
-    }
-}
-
 impl<R> OperatorCommand<R> {
     /// What these arguments ask for, and the others.
-    pub(crate) fn chained(self) -> (Chained, R) {
+    pub(crate) fn request(self) -> (Request, R) {
         let OperatorCommand { declared, input, described, arguments, numbers, rest } = self;
         let operator = declared.name.to_owned();
-        let mut chained = Chained::new(input, Operators::Call { operator, arguments, numbers });
-        chained.described = described.description();
-        (chained, rest)
+        let work = Work::chain(Operators::Call { operator, arguments, numbers });
+        (described.request(vec![input], work), rest)
     }
 }
 

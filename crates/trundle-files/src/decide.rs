@@ -2,23 +2,22 @@
 //! begin here.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use trundle::Chain;
 use trundle_disk::{Job, PlanOptions, Source, Storage, Wanted};
-use trundle_formats::{Format, Header, TensorFile};
+use trundle_formats::{Format, TensorFile};
 
 use crate::coordinates;
 use crate::failure::{Failure, Setting};
 use crate::input::{Input, sources};
-use crate::join::{Files, Joined};
+use crate::join::{self, Files, Joined};
 use crate::memory;
 use crate::numbered_name::numbered;
 use crate::operation::Operation;
 use crate::output::format_like;
 use crate::relayout::{self, Relaid};
-use crate::request::{Chained, Join, Request, Resources, Split, StorageChoice, Work, Written};
-use crate::rule::{Rule, rules};
+use crate::request::{Request, Resources, StorageChoice, Work, Written};
+use crate::rule::rules;
 use crate::selection::Choice;
 use crate::split::{self, Parted};
 
@@ -48,13 +47,9 @@ pub(crate) enum Decision {
     Relayout(Relaid),
 }
 
-/// What a request says about its inputs, before they are opened.
-enum Asked<'a> {
-    Chain(Operation, &'a Chained),
-    Join(Files, &'a Join),
-    Split(&'a Split),
-    Relayout(Vec<Arc<Rule>>),
-}
+/// What becomes of the tensors of the opened inputs, in an output of a format.
+type Decide<'a> =
+    Box<dyn FnOnce(&[Input], &[TensorFile], &Format) -> Result<Decision, Failure> + 'a>;
 
 /// Decides a request.
 ///
@@ -67,10 +62,10 @@ pub fn decide(request: Request) -> Result<Decided, Failure> {
 
 /// [`decide`], of a request whose output may be there already unless `checks_outputs`.
 pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Decided, Failure> {
-    let (asked, inputs) = Asked::of(&request.work)?;
+    let (inputs, decide) = asked(&request)?;
     let to = &request.output;
     let outputs = match (&to.path, &request.work) {
-        (Some(path), Work::Split(split)) => numbered(path, split.parts.count())?,
+        (Some(path), Work::Split { parts, .. }) => numbered(path, parts.count())?,
         (Some(path), _) => vec![path.clone()],
         (None, _) => Vec::new(),
     };
@@ -79,17 +74,18 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
         Some(path) => to.format_at(path, inputs[0].path())?,
         None => to.stated_format(),
     };
-    let keeps_record = |format: &Format| match (&asked, outputs.first()) {
-        (Asked::Relayout(_), Some(path)) => relayout::keeps_record(format, path),
+    let is_relayout = matches!(request.work, Work::Relayout { .. });
+    let keeps_record = |format: &Format| match outputs.first() {
+        Some(path) if is_relayout => relayout::keeps_record(format, path),
         _ => Ok(()),
     };
     format.map_or(Ok(()), keeps_record)?;
     let opened = inputs.iter().map(Input::open).collect::<Result<Vec<TensorFile>, Failure>>()?;
-    let format = match (format, &asked) {
-        (Some(format), _) => format,
-        (None, _) if !outputs.is_empty() => opened[0].format(),
-        (None, Asked::Relayout(_)) => relayout::keeping().next().unwrap_or(opened[0].format()),
-        (None, _) => format_like(&opened[0]),
+    let format = match format {
+        Some(format) => format,
+        None if !outputs.is_empty() => opened[0].format(),
+        None if is_relayout => relayout::keeping().next().unwrap_or(opened[0].format()),
+        None => format_like(&opened[0]),
     };
     keeps_record(format)?;
     if checks_outputs {
@@ -97,10 +93,10 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
     }
     let paths = inputs.iter().map(Input::path).chain(outputs.iter().map(PathBuf::as_path));
     let resources = request.resources.among(paths).share();
-    let decision = asked.decision(&inputs, &opened, format)?;
+    let decision = decide(&inputs, &opened, format)?;
     let (held, row_major) = match (&decision, &request.work) {
-        (Decision::Chain { operation, choice }, Work::Chain(asked)) => {
-            (choice.held_bytes(operation, resources.max_mem)?, asked.row_major)
+        (Decision::Chain { operation, choice }, Work::Chain { row_major, .. }) => {
+            (choice.held_bytes(operation, resources.max_mem)?, *row_major)
         }
         _ => (0, false),
     };
@@ -114,10 +110,8 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
     };
     let (metadata, untrue) = decision.metadata(&opened[0]);
     let jobs = decision.jobs(&opened, format, &metadata, &options);
-    let jobs = jobs.map_err(|failure| match (&decision, &request.work) {
-        (Decision::Chain { choice, .. }, Work::Chain(asked))
-            if asked.tensor.is_some() && !choice.moves_all() =>
-        {
+    let jobs = jobs.map_err(|failure| match &decision {
+        Decision::Chain { choice, .. } if request.tensor.is_some() && !choice.moves_all() => {
             failure.with_setting(Setting::Only, "leaves out what --tensor does not name")
         }
         _ => failure,
@@ -159,46 +153,53 @@ pub fn plan_options(held: u64, resources: &Resources) -> Result<PlanOptions, Fai
     })
 }
 
-impl Asked<'_> {
-    /// What some work says about its inputs, and the inputs.
-    fn of(work: &Work) -> Result<(Asked<'_>, Vec<Input>), Failure> {
-        match work {
-            Work::Chain(asked) => {
-                let (operation, inputs) = Operation::of(asked)?;
-                Ok((Asked::Chain(operation, asked), inputs))
-            }
-            Work::Join(asked) => {
-                let (files, inputs) = Files::of(asked)?;
-                Ok((Asked::Join(files, asked), inputs))
-            }
-            Work::Split(asked) => Ok((Asked::Split(asked), vec![split::input(asked)?])),
-            Work::Relayout(asked) => {
-                let rules = rules(&asked.rules, &asked.rule_files)?;
-                Ok((Asked::Relayout(rules), vec![asked.described.of(&asked.input)?]))
-            }
+impl Request {
+    /// The file of work on one file.
+    pub(crate) fn only_input(&self) -> Result<&Path, Failure> {
+        match &self.inputs[..] {
+            [input] => Ok(input),
+            inputs => Err(Failure::usage(format!("this takes 1 file, got {}", inputs.len()))),
         }
     }
+}
 
-    /// What becomes of the tensors of the opened files.
-    fn decision(
-        self,
-        inputs: &[Input],
-        opened: &[TensorFile],
-        format: &Format,
-    ) -> Result<Decision, Failure> {
-        let (first, path) = (&opened[0], inputs[0].path());
-        Ok(match self {
-            Asked::Chain(operation, asked) => {
-                let choice = Choice::of(&operation, inputs, opened, asked, format)?;
-                Decision::Chain { operation, choice }
-            }
-            Asked::Join(files, asked) => {
-                Decision::Join(files.joined(inputs, opened, asked, format)?)
-            }
-            Asked::Split(asked) => Decision::Split(Parted::of(first, path, asked)?),
-            Asked::Relayout(rules) => Decision::Relayout(Relaid::of(first, path, &rules)?),
-        })
-    }
+/// The inputs of a request, and how what becomes of their tensors is decided once they are opened.
+fn asked(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
+    let named = request.tensor.as_deref();
+    Ok(match &request.work {
+        Work::Chain { operators, only, .. } => {
+            let (operation, inputs) = Operation::of(request, operators)?;
+            let decide: Decide<'_> = Box::new(move |inputs, opened, format| {
+                let choice = Choice::of(&operation, inputs, opened, named, *only, format)?;
+                Ok(Decision::Chain { operation, choice })
+            });
+            (inputs, decide)
+        }
+        Work::Join { along, ignored_attributes: ignored } => {
+            let (files, inputs) = Files::of(request)?;
+            let decide: Decide<'_> = Box::new(move |inputs, opened, format| {
+                let joined = files.joined(inputs, opened, named, along, ignored, format);
+                joined.map(Decision::Join)
+            });
+            (inputs, decide)
+        }
+        Work::Split { axis, parts } => {
+            let decide: Decide<'_> = Box::new(move |inputs, opened, _| {
+                Parted::of(&opened[0], inputs[0].path(), named, axis, parts).map(Decision::Split)
+            });
+            (vec![split::input(request, parts)?], decide)
+        }
+        Work::Relayout { .. } if named.is_some() => {
+            return Err(Failure::usage("relayout has rules in place of the name of a tensor"));
+        }
+        Work::Relayout { rules: given, rule_files } => {
+            let rules = rules(given, rule_files)?;
+            let decide: Decide<'_> = Box::new(move |inputs, opened, _| {
+                Relaid::of(&opened[0], inputs[0].path(), &rules).map(Decision::Relayout)
+            });
+            (vec![request.described.of(request.only_input()?)?], decide)
+        }
+    })
 }
 
 impl Decision {
@@ -245,6 +246,20 @@ impl Decision {
         }
     }
 
+    /// For each tensor of the output whether it is copied as it is in the first input.
+    pub(crate) fn kept(&self) -> Vec<bool> {
+        match self {
+            Decision::Chain { choice, .. } => {
+                choice.wanted().iter().map(|wanted| !choice.is_moved(wanted.index)).collect()
+            }
+            Decision::Join(joined) => joined.tensors.iter().map(join::Tensor::is_kept).collect(),
+            Decision::Split(_) => Vec::new(),
+            Decision::Relayout(relaid) => {
+                relaid.fates.iter().map(|fate| !matches!(fate, relayout::Fate::Moved(_))).collect()
+            }
+        }
+    }
+
     /// How many tensors of the files are in no output.
     pub(crate) fn left_out(&self, opened: &[TensorFile]) -> usize {
         match self {
@@ -280,10 +295,10 @@ impl Decided {
 
     /// Likely mistakes: tensors of the output that no longer fit each other along a named axis.
     pub fn warnings(&self) -> Vec<String> {
-        match (&self.decision, &self.request.work) {
-            (Decision::Chain { operation, choice }, Work::Chain(asked)) => {
-                let headers: &[Header] = self.opened[0].headers();
-                coordinates::warnings(operation, headers, choice, asked.tensor.is_some())
+        match &self.decision {
+            Decision::Chain { operation, choice } => {
+                let (headers, picks) = (self.opened[0].headers(), self.request.tensor.is_some());
+                coordinates::warnings(operation, headers, choice, picks)
             }
             _ => Vec::new(),
         }

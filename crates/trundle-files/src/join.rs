@@ -15,7 +15,7 @@ use crate::failure::{Failure, Setting};
 use crate::forecast::first_lines;
 use crate::input::Input;
 use crate::names::{select, shown_path};
-use crate::request::{Along, Axis, Join};
+use crate::request::{Along, Axis, Request};
 
 /// The files that are read, each once.
 pub(crate) struct Files {
@@ -24,10 +24,10 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    pub(crate) fn of(asked: &Join) -> Result<(Files, Vec<Input>), Failure> {
+    pub(crate) fn of(request: &Request) -> Result<(Files, Vec<Input>), Failure> {
         let mut known: HashMap<&Path, usize> = HashMap::new();
-        let (mut paths, mut of_part) = (Vec::new(), Vec::with_capacity(asked.inputs.len()));
-        for path in &asked.inputs {
+        let (mut paths, mut of_part) = (Vec::new(), Vec::with_capacity(request.inputs.len()));
+        for path in &request.inputs {
             let next = paths.len();
             let file = *known.entry(path).or_insert(next);
             if file == next {
@@ -38,7 +38,7 @@ impl Files {
         if of_part.is_empty() {
             return Err(Failure::usage("there are no files to join"));
         }
-        Ok((Files { of_part }, asked.described.of_all(&paths)?))
+        Ok((Files { of_part }, request.described.of_all(&paths)?))
     }
 
     /// What becomes of the tensors of all files.
@@ -49,26 +49,28 @@ impl Files {
         self,
         inputs: &[Input],
         opened: &[TensorFile],
-        asked: &Join,
+        name: Option<&str>,
+        along: &Along,
+        ignored_attributes: &[String],
         format: &Format,
     ) -> Result<Joined, Failure> {
         let named = |tensor: &[usize]| -> Vec<Named<'_>> {
             let each = opened.iter().zip(inputs).zip(tensor);
             each.map(|((file, input), index)| (input.path(), &file.headers()[*index])).collect()
         };
-        let chosen = chosen(inputs, opened, asked.tensor.as_deref())?;
-        check_meaning(inputs, opened, &chosen, &asked.ignored_attributes)?;
+        let chosen = chosen(inputs, opened, name)?;
+        check_meaning(inputs, opened, &chosen, ignored_attributes)?;
         let mut tensors = Vec::with_capacity(chosen.len());
         for indices in chosen {
             let parts = named(&indices);
             let several = opened.iter().any(|file| file.headers().len() > 1);
-            let tensor = Tensor::of(&parts, &indices, &self.of_part, &asked.along, format);
+            let tensor = Tensor::of(&parts, &indices, &self.of_part, along, format);
             tensors.push(tensor.map_err(|failure| match several {
                 true => failure.within(&parts[0].1.name),
                 false => failure,
             })?);
         }
-        if let Along::Axis(Axis::Name(name)) = &asked.along
+        if let Along::Axis(Axis::Name(name)) = along
             && tensors.iter().all(|tensor| tensor.axis.is_none())
         {
             let (file, name) = (shown_path(inputs[0].path()), Shown(name));

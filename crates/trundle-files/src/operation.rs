@@ -13,7 +13,7 @@ use trundle_formats::{FORMATS, Format, Header, Problem, Shown, TensorFile};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::memory;
-use crate::request::{Argument, Chained, Operators};
+use crate::request::{Argument, Description, Operators, Request};
 
 /// What is done to the tensors of a file.
 pub(crate) struct Operation {
@@ -92,40 +92,48 @@ impl Operation {
     /// # Errors
     /// If the chain is not of the language, what is said of the files does not go together, or lengths or indices
     /// cannot be read or are of no use for the operator.
-    pub(crate) fn of(asked: &Chained) -> Result<(Operation, Vec<Input>), Failure> {
-        match &asked.operators {
+    pub(crate) fn of(
+        request: &Request,
+        operators: &Operators,
+    ) -> Result<(Operation, Vec<Input>), Failure> {
+        let path = request.only_input()?;
+        let input = || request.described.of(path);
+        match operators {
             Operators::Convert => {
-                let input = asked.described.of(&asked.input)?;
-                Ok((Operation::made(Asked::Chain(Arc::default())), vec![input]))
+                Ok((Operation::made(Asked::Chain(Arc::default())), vec![input()?]))
             }
-            Operators::Chain(text) => Operation::written(asked, text),
+            Operators::Chain(text) => Operation::written(path, &request.described, text),
             Operators::Call { operator, arguments, numbers } => {
-                let input = asked.described.of(&asked.input)?;
-                let declared = declared(operator, arguments)?;
-                let call = Operation::call(input.path(), declared, arguments, numbers)?;
-                Ok((call, vec![input]))
+                let inputs = vec![input()?];
+                let call =
+                    Operation::call(path, declared(operator, arguments)?, arguments, numbers);
+                Ok((call?, inputs))
             }
         }
     }
 
     /// A chain in its language, and the files that it reads.
-    fn written(asked: &Chained, text: &str) -> Result<(Operation, Vec<Input>), Failure> {
+    fn written(
+        path: &Path,
+        described: &Description,
+        text: &str,
+    ) -> Result<(Operation, Vec<Input>), Failure> {
         let (mut numbers_bytes, mut numbers) = (0, HashMap::new());
         let read = |unfilled: &Unfilled, file: &str| {
             let own = (unfilled.argument(), file);
-            let read = read_numbers(own, &asked.input, BYTES_A_KEPT_NUMBER, &mut numbers_bytes)?;
+            let read = read_numbers(own, path, BYTES_A_KEPT_NUMBER, &mut numbers_bytes)?;
             numbers.insert(file.to_owned(), read.clone());
             Ok(read)
         };
         // Whether it is of the language is known before the names of the axes are.
         let chain = Chain::parse_named(text, &mut AxisNames::any(), read)?;
-        let others = named_files(&chain, &asked.input)?;
+        let others = named_files(&chain, path)?;
         let again = |_: &Unfilled, file: &str| {
             numbers.get(file).cloned().ok_or_else(|| Failure::refused("no such file"))
         };
         let unnamed = Chain::parse(text, again).map(Arc::new).map_err(Failure::refused);
-        let paths = [&*asked.input].into_iter().chain(others.iter().map(Path::new));
-        let inputs = asked.described.of_all(&paths.collect::<Vec<_>>())?;
+        let paths = [path].into_iter().chain(others.iter().map(Path::new));
+        let inputs = described.of_all(&paths.collect::<Vec<_>>())?;
         let text = text.to_owned();
         let operation = Operation::made(Asked::Written { text, numbers, unnamed });
         Ok((Operation { numbers_bytes, written: true, ..operation }, inputs))

@@ -116,16 +116,15 @@ impl Relaid {
         }
         counts
     }
+}
 
-    /// [`Relaid::counts`] in words.
-    pub(crate) fn counted(&self) -> String {
-        let [moved, already, copied] = self.counts();
-        let already = match already {
-            0 => String::new(),
-            count => format!(", {count} as asked already"),
-        };
-        format!("{} moved{already}, {copied} copied", counted(moved, "tensor"))
-    }
+/// [`Relaid::counts`], for people.
+pub(crate) fn in_words([moved, already, copied]: [usize; 3]) -> String {
+    let already = match already {
+        0 => String::new(),
+        count => format!(", {count} as asked already"),
+    };
+    format!("{} moved{already}, {copied} copied", counted(moved, "tensor"))
 }
 
 impl Fate {

@@ -16,7 +16,7 @@ use crate::left_out;
 use crate::moves::move_report;
 use crate::names::listed;
 use crate::numbers::readable;
-use crate::relayout::{Fate, Relaid};
+use crate::relayout::{Relaid, in_words};
 use crate::request::BIT_ORDERS;
 use crate::run::{add, not_kept};
 
@@ -26,65 +26,49 @@ impl Decided {
     /// # Errors
     /// If a plan in memory cannot be made.
     pub fn plan_text(&self, verbose: bool) -> Result<String, Failure> {
-        let Decided { decision, jobs, opened, .. } = self;
-        let headers = opened[0].headers();
-        let (all, mut text) = (|_| true, String::new());
-        let mut add_lines = |lines: &mut dyn Iterator<Item = String>| {
-            first_lines(lines).for_each(|line| text.push_str(&format!("{line}\n")));
-        };
-        match decision {
+        let (job, file) = (&self.jobs[0], &self.opened[0]);
+        let mut text = match &self.decision {
             Decision::Chain { choice, .. } => {
-                let job = &jobs[0];
-                add_lines(&mut [sentence(&tensors(job), job)].into_iter());
-                let wanted = choice.wanted();
-                let mut lines = job.tensors().iter().zip(&wanted).map(|(tensor, wanted)| {
-                    let Header { name, element, shape, .. } = &headers[wanted.index];
-                    let (name, dtype) = (Shown(name), element.name());
-                    format!("  {name}: {dtype} {shape} -> {}", tensor.out_shape())
-                });
-                add_lines(&mut lines);
-                text.push_str(&self.destination_lines(job));
-                if verbose {
-                    text.push_str(&self.stages()?);
-                    let is_moved = |number: usize| choice.is_moved(wanted[number].index);
-                    text.push_str(&files_text(job, is_moved));
-                }
-                return Ok(text);
+                let lines =
+                    choice.wanted().into_iter().zip(job.tensors()).map(|(wanted, tensor)| {
+                        let Header { name, element, shape, .. } = &file.headers()[wanted.index];
+                        let (name, dtype) = (Shown(name), element.name());
+                        format!("  {name}: {dtype} {shape} -> {}", tensor.out_shape())
+                    });
+                self.summary(&tensors(job), lines)
             }
-            Decision::Join(joined) => {
-                let job = &jobs[0];
-                add_lines(&mut [sentence(&tensors(job), job)].into_iter());
-                add_lines(&mut joined.lines());
-                text.push_str(&self.destination_lines(job));
-            }
+            Decision::Join(joined) => self.summary(&tensors(job), joined.lines()),
             Decision::Relayout(relaid) => {
-                let job = &jobs[0];
-                add_lines(&mut [sentence(&relaid.counted(), job)].into_iter());
-                add_lines(&mut self.relaid_lines(relaid).into_iter());
-                text.push_str(&self.destination_lines(job));
-                if verbose {
-                    let is_moved = |number: usize| matches!(relaid.fates[number], Fate::Moved(_));
-                    text.push_str(&format!("\n{}", files_text(job, is_moved)));
-                }
-                return Ok(text);
+                self.summary(&in_words(relaid.counts()), self.relaid_lines(relaid))
             }
             Decision::Split(parted) => {
-                add_lines(&mut parted.lines(&opened[0]));
-                let mut outputs = jobs.iter().enumerate().map(|(part, job)| {
+                let outputs = self.jobs.iter().enumerate().map(|(part, job)| {
                     let place = match self.outputs.get(part) {
                         Some(path) => destination(path, self.format),
                         None => format!("part {part}"),
                     };
                     format!("  {place}: {}", sentence(&tensors(job), job))
                 });
-                add_lines(&mut outputs);
-                text.push_str(&self.verify_line());
+                lines_text(parted.lines(file)) + &lines_text(outputs) + &self.verify_line()
             }
-        }
+        };
         if verbose {
-            jobs.iter().for_each(|job| text.push_str(&format!("\n{}", files_text(job, all))));
+            text.push_str(&self.stages()?);
+            let kept = match self.decision {
+                Decision::Join(_) => Vec::new(),
+                _ => self.decision.kept(),
+            };
+            let is_told = |index: usize| kept.get(index) != Some(&true);
+            let files = self.jobs.iter().map(|job| files_text(job, is_told));
+            text.push_str(&files.collect::<Vec<_>>().join("\n"));
         }
         Ok(text)
+    }
+
+    /// A sentence on all, a line for each tensor, and where they would go.
+    fn summary(&self, what: &str, lines: impl IntoIterator<Item = String>) -> String {
+        let job = &self.jobs[0];
+        format!("{}\n{}{}", sentence(what, job), lines_text(lines), self.destination_lines(job))
     }
 
     /// The same for programs: an object for each tensor that operators are applied to, or one for all files.
@@ -175,7 +159,7 @@ impl Decided {
         std::iter::once(&self.opened[0].headers()[wanted.index]).chain(others).collect()
     }
 
-    /// Every stage of a chain in memory.
+    /// Every stage of a chain in memory, after an empty line.
     fn stages(&self) -> Result<String, Failure> {
         let mut text = "\n".to_owned();
         for moved in self.moved() {
@@ -184,7 +168,10 @@ impl Decided {
                 InMemory::Program(plan) => format!("{}\n{plan}\n", moved.title()),
             });
         }
-        Ok(text + &tuning_text())
+        match self.decision {
+            Decision::Chain { .. } => Ok(text + &tuning_text()),
+            _ => Ok(text),
+        }
     }
 
     /// A line for each tensor that a rule names.
@@ -352,6 +339,11 @@ fn tuning_text() -> String {
     let numbers: Vec<&str> = numbers.split(' ').collect();
     let lines: String = numbers.chunks(5).map(|some| format!("  {}\n", some.join(" "))).collect();
     format!("tuning: {}\n{lines}", Shown(source))
+}
+
+/// The first lines, each with its end.
+fn lines_text(lines: impl IntoIterator<Item = String>) -> String {
+    first_lines(lines).map(|line| line + "\n").collect()
 }
 
 /// How many chunks would be copied as they are encoded, as a line; none if all are decoded.

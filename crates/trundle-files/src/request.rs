@@ -17,6 +17,12 @@ use crate::numbers::{Bytes, Sizes};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Request {
+    /// The files: several for a join, where one may be there several times, else one. `-` is stdin.
+    pub inputs: Vec<PathBuf>,
+    /// What the files do not say themselves.
+    pub described: Description,
+    /// Which tensor of several, or a pattern for their names; all without it.
+    pub tensor: Option<String>,
     /// What is done.
     pub work: Work,
     /// Where the result goes.
@@ -26,9 +32,10 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request for some work, without an output and without limits.
-    pub fn new(work: Work) -> Request {
-        Request { work, output: Destination::default(), resources: Resources::default() }
+    /// A request for some work on all tensors of files that describe themselves, without an output and without limits.
+    pub fn new(inputs: Vec<PathBuf>, work: Work) -> Request {
+        let (output, resources) = (Destination::default(), Resources::default());
+        Request { inputs, described: Description::default(), tensor: None, work, output, resources }
     }
 }
 
@@ -37,38 +44,41 @@ impl Request {
 #[non_exhaustive]
 pub enum Work {
     /// Operators are applied to the tensors of a file.
-    Chain(Chained),
+    Chain {
+        /// What is done to its tensors.
+        operators: Operators,
+        /// Leaves out the tensors that the request does not name, instead of copying them.
+        only: bool,
+        /// Moves the elements even where a header that says column-major is enough.
+        row_major: bool,
+    },
     /// The tensors of several files become one.
-    Join(Join),
+    Join {
+        /// The axis along which the tensors follow each other.
+        along: Along,
+        /// Attributes that may differ: the values of the first file are written.
+        ignored_attributes: Vec<String>,
+    },
     /// The tensors of a file are cut into several files.
-    Split(Split),
-    /// The tensors of a file get another order of axes, by rules for their names.
-    Relayout(Relayout),
+    Split {
+        /// The axis along which the tensors are cut.
+        axis: Axis,
+        /// How long the parts are.
+        parts: Parts,
+    },
+    /// The tensors of a file get another order of axes.
+    Relayout {
+        /// Rules: `conv*.weight: o i h w -> o h w i`.
+        rules: Vec<String>,
+        /// Files with a rule on each line.
+        rule_files: Vec<PathBuf>,
+    },
 }
 
-/// Operators for the tensors of a file.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Chained {
-    /// The file whose tensors are moved; `-` is stdin.
-    pub input: PathBuf,
-    /// What the file does not say itself.
-    pub described: Description,
-    /// What is done to its tensors.
-    pub operators: Operators,
-    /// Which tensor of several, or a pattern for their names; all without it.
-    pub tensor: Option<String>,
-    /// Leaves out the tensors that `tensor` does not name, instead of copying them.
-    pub only: bool,
-    /// Moves the elements even where a header that says column-major is enough.
-    pub row_major: bool,
-}
-
-impl Chained {
-    /// Operators for all tensors of a file that describes itself.
-    pub fn new(input: impl Into<PathBuf>, operators: Operators) -> Chained {
-        let (input, described) = (input.into(), Description::default());
-        Chained { input, described, operators, tensor: None, only: false, row_major: false }
+impl Work {
+    /// Operators for the tensors of a file.
+    pub fn chain(operators: Operators) -> Work {
+        Work::Chain { operators, only: false, row_major: false }
     }
 }
 
@@ -110,30 +120,6 @@ impl Argument {
     }
 }
 
-/// Files whose tensors become one.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Join {
-    /// The files in order; one may be there several times, and `-` is stdin.
-    pub inputs: Vec<PathBuf>,
-    /// What the files do not say themselves.
-    pub described: Description,
-    /// The axis along which the tensors follow each other.
-    pub along: Along,
-    /// Which tensor of several, or a pattern for their names; all without it.
-    pub tensor: Option<String>,
-    /// Attributes that may differ: the values of the first file are written.
-    pub ignored_attributes: Vec<String>,
-}
-
-impl Join {
-    /// All tensors of some files that describe themselves.
-    pub fn new(inputs: Vec<PathBuf>, along: Along) -> Join {
-        let described = Description::default();
-        Join { inputs, described, along, tensor: None, ignored_attributes: Vec::new() }
-    }
-}
-
 /// The axis along which tensors follow each other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Along {
@@ -153,30 +139,6 @@ pub enum Axis {
     Name(String),
 }
 
-/// A file that is cut.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Split {
-    /// The file.
-    pub input: PathBuf,
-    /// What the file does not say itself.
-    pub described: Description,
-    /// The axis along which its tensors are cut.
-    pub axis: Axis,
-    /// How long the parts are.
-    pub parts: Parts,
-    /// Which tensor of several, or a pattern for their names; all without it.
-    pub tensor: Option<String>,
-}
-
-impl Split {
-    /// All tensors of a file that describes itself.
-    pub fn new(input: impl Into<PathBuf>, axis: Axis, parts: Parts) -> Split {
-        let (input, described) = (input.into(), Description::default());
-        Split { input, described, axis, parts, tensor: None }
-    }
-}
-
 /// How long the parts of an axis are.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Parts {
@@ -192,28 +154,6 @@ impl Parts {
             Parts::Count(count) => *count,
             Parts::Sizes(sizes) => sizes.sizes.len(),
         }
-    }
-}
-
-/// A file whose tensors get another order of axes.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Relayout {
-    /// The file; `-` is stdin.
-    pub input: PathBuf,
-    /// What the file does not say itself.
-    pub described: Description,
-    /// Rules: `conv*.weight: o i h w -> o h w i`.
-    pub rules: Vec<String>,
-    /// Files with a rule on each line.
-    pub rule_files: Vec<PathBuf>,
-}
-
-impl Relayout {
-    /// Rules for a file that describes itself.
-    pub fn new(input: impl Into<PathBuf>, rules: Vec<String>) -> Relayout {
-        let (input, described) = (input.into(), Description::default());
-        Relayout { input, described, rules, rule_files: Vec::new() }
     }
 }
 
@@ -353,30 +293,6 @@ impl<'de, T: FromText> Deserialize<'de> for Written<T> {
     }
 }
 
-impl FromText for &'static Format {
-    fn from_text(text: &str) -> Result<&'static Format, String> {
-        Format::named(text).ok_or_else(|| "unknown format".to_owned())
-    }
-}
-
-impl FromText for StoredDType {
-    fn from_text(text: &str) -> Result<StoredDType, String> {
-        StoredDType::named(text)
-    }
-}
-
-impl FromText for ChunkSizes {
-    fn from_text(text: &str) -> Result<ChunkSizes, String> {
-        text.parse()
-    }
-}
-
-impl FromText for Codecs {
-    fn from_text(text: &str) -> Result<Codecs, String> {
-        text.parse()
-    }
-}
-
 /// The bit orders and their names.
 pub const BIT_ORDERS: [(&str, BitOrder); 3] = [
     ("low-first", BitOrder::LowFirst),
@@ -384,9 +300,25 @@ pub const BIT_ORDERS: [(&str, BitOrder); 3] = [
     ("split", BitOrder::Split),
 ];
 
-impl FromText for BitOrder {
-    fn from_text(text: &str) -> Result<BitOrder, String> {
-        let known = BIT_ORDERS.into_iter().find(|(name, _)| *name == text);
-        known.map(|(_, order)| order).ok_or_else(|| "unknown bit order".to_owned())
-    }
+macro_rules! from_text {
+    ($($value:ty: $read:expr;)+) => {$(
+        impl FromText for $value {
+            fn from_text(text: &str) -> Result<$value, String> {
+                $read(text)
+            }
+        }
+    )+};
+}
+
+from_text! {
+    &'static Format: |text| Format::named(text).ok_or_else(|| "unknown format".to_owned());
+    StoredDType: StoredDType::named;
+    ChunkSizes: str::parse;
+    Codecs: str::parse;
+    BitOrder: bit_order;
+}
+
+fn bit_order(text: &str) -> Result<BitOrder, String> {
+    let known = BIT_ORDERS.into_iter().find(|(name, _)| *name == text);
+    known.map(|(_, order)| order).ok_or_else(|| "unknown bit order".to_owned())
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
-use trundle_disk::{Finished, Job, LeftOut, Observer, RunOptions, Source, TensorJob};
+use trundle_disk::{Finished, Job, LeftOut, Observer, PlanOptions, RunOptions, Source, TensorJob};
 use trundle_formats::Shown;
 
 use crate::decide::{Decided, Decision};
@@ -14,8 +14,7 @@ use crate::forecast::{counted, first_lines};
 use crate::names::listed;
 use crate::numbers::readable;
 use crate::output::shown_output;
-use crate::relayout::Relaid;
-use crate::{axes, left_out};
+use crate::{axes, left_out, relayout};
 
 /// What work came to.
 #[non_exhaustive]
@@ -46,18 +45,9 @@ pub struct Outcome {
     codecs_not_kept: Vec<String>,
     /// The tensors whose attributes are those of the first file, and others in another.
     attributes_differ: Vec<String>,
-    /// What rules for the order of axes came to.
-    relaid: Option<Summary>,
-}
-
-/// What rules for the order of axes came to.
-struct Summary {
-    /// A line for each tensor that a rule names.
-    lines: Vec<String>,
-    /// How many tensors are moved, are as they should be, and are copied.
-    counts: [usize; 3],
-    /// The same in words.
-    counted: String,
+    /// What rules for the order of axes came to: a line for each tensor that a rule names, and how many tensors are
+    /// moved, are as they should be, and are copied.
+    relaid: Option<(Vec<String>, [usize; 3])>,
 }
 
 impl Decided {
@@ -72,6 +62,9 @@ impl Decided {
         let Decided { decision, options, untrue, jobs, outputs, request, .. } = self;
         let mut sources = crate::input::sources(&mut self.opened, &self.inputs);
         if let Decision::Join(joined) = &decision {
+            // What is compared is not written, so the chunks and codecs of the output do not matter.
+            let (chunks, shards, codecs) = (None, None, None);
+            let options = PlanOptions { chunks, shards, codecs, metadata_only: false, ..options };
             joined.check_kept(&mut sources, &options, observer)?;
         }
         let options = RunOptions {
@@ -99,28 +92,19 @@ impl Decided {
         let mut described: Vec<Value> = described.collect();
         let (mut attributes_differ, mut relaid) = (Vec::new(), None);
         match decision {
-            Decision::Chain { choice, .. } => {
-                for (output, wanted) in described.iter_mut().zip(choice.wanted()) {
-                    if !choice.is_moved(wanted.index) {
-                        output["kept"] = true.into();
-                    }
-                }
-            }
-            Decision::Join(joined) => {
-                for (output, tensor) in described.iter_mut().zip(&joined.tensors) {
-                    if tensor.is_kept() {
-                        output["kept"] = true.into();
-                    }
-                }
-                attributes_differ = joined.attributes_differ();
-            }
             Decision::Relayout(own) => {
-                for (output, fate) in described.iter_mut().zip(&own.fates) {
-                    add(output, fate.report());
-                }
-                relaid = Some(self.summary(own));
+                let each = described.iter_mut().zip(&own.fates);
+                each.for_each(|(output, fate)| add(output, fate.report()));
+                relaid = Some((self.relaid_lines(own), own.counts()));
             }
-            Decision::Split(_) => {}
+            _ => {
+                let kept =
+                    described.iter_mut().zip(decision.kept()).filter(|(_, is_kept)| *is_kept);
+                kept.for_each(|(output, _)| output["kept"] = true.into());
+            }
+        }
+        if let Decision::Join(joined) = decision {
+            attributes_differ = joined.attributes_differ();
         }
         let tensors = jobs.iter().flat_map(Job::tensors);
         let is_by_header = |job: &Job| matches!(job.tensors(), [only] if only.is_by_header());
@@ -144,11 +128,6 @@ impl Decided {
             attributes_differ,
             relaid,
         }
-    }
-
-    fn summary(&self, relaid: &Relaid) -> Summary {
-        let lines = self.relaid_lines(relaid);
-        Summary { lines, counts: relaid.counts(), counted: relaid.counted() }
     }
 }
 
@@ -233,8 +212,8 @@ impl Outcome {
     /// What was done, for people, in so many seconds.
     pub fn lines(&self, seconds: f64) -> Vec<String> {
         let (file, how) = (shown_output(&self.output), self.how(seconds));
-        if let Some(Summary { lines, counted, .. }) = &self.relaid {
-            let last = format!("{file}: {counted}{how}");
+        if let Some((lines, counts)) = &self.relaid {
+            let last = format!("{file}: {}{how}", relayout::in_words(*counts));
             return first_lines(lines.iter().cloned()).chain([last]).collect();
         }
         let several = self.outputs.len() > 1;
@@ -298,7 +277,7 @@ impl Outcome {
         if !self.codecs_not_kept.is_empty() {
             report["codecs_not_kept"] = json!(self.codecs_not_kept);
         }
-        if let Some(Summary { counts: [moved, already, copied], .. }) = self.relaid {
+        if let Some((_, [moved, already, copied])) = self.relaid {
             report["moved"] = moved.into();
             report["already"] = already.into();
             report["copied"] = copied.into();

@@ -16,7 +16,6 @@ use crate::memory;
 use crate::names::{cannot_keep, listed, select, shown_path};
 use crate::numbers::Bytes;
 use crate::operation::Operation;
-use crate::request::Chained;
 
 /// What becomes of each tensor of a file.
 pub(crate) struct Choice {
@@ -59,11 +58,12 @@ impl Choice {
         operation: &Operation,
         inputs: &[Input],
         files: &[TensorFile],
-        asked: &Chained,
+        name: Option<&str>,
+        only: bool,
         format: &Format,
     ) -> Result<Choice, Failure> {
         let file = &files[0];
-        let others_stay = !asked.only && !format.holds_one();
+        let others_stay = !only && !format.holds_one();
         if let Some(tensor) = file.unreadable().first().filter(|_| others_stay) {
             let failure = cannot_keep(inputs[0].path(), tensor);
             return Err(failure.with_setting(
@@ -71,7 +71,7 @@ impl Choice {
                 "with --tensor NAME leaves it out, where NAME may be '*'",
             ));
         }
-        let (headers, name) = (file.headers(), asked.tensor.as_deref());
+        let headers = file.headers();
         if let Some(tensor) = file.unreadable().iter().find(|each| Some(&each.name[..]) == name) {
             let (file, name) = (shown_path(inputs[0].path()), Shown(&tensor.name));
             let why = Shown(&tensor.problem);

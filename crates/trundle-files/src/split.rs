@@ -11,22 +11,23 @@ use crate::axes;
 use crate::failure::{Failure, Setting};
 use crate::input::Input;
 use crate::names::{cannot_keep, select, shown_path};
-use crate::request::{Axis, Parts, Split};
+use crate::request::{Axis, Parts, Request};
 
 /// The file that is cut.
 ///
 /// # Errors
 /// If it is stdin, or there are to be no parts.
-pub(crate) fn input(asked: &Split) -> Result<Input, Failure> {
-    if asked.input == Path::new("-") {
+pub(crate) fn input(request: &Request, parts: &Parts) -> Result<Input, Failure> {
+    let path = request.only_input()?;
+    if path == Path::new("-") {
         return Err(Failure::usage(
             "stdin can be read once, and each part reads what is cut: write it to a file first",
         ));
     }
-    if asked.parts.count() == 0 {
+    if parts.count() == 0 {
         return Err(Failure::usage("--sizes has no sizes"));
     }
-    asked.described.of(&asked.input)
+    request.described.of(path)
 }
 
 impl Parts {
@@ -58,18 +59,18 @@ impl Parts {
     }
 }
 
-impl Split {
-    /// What becomes of a tensor.
+impl Fate {
+    /// What becomes of a tensor that is cut along an axis.
     ///
     /// # Errors
     /// If it does not have the axis that is asked for, or not of such a size.
-    fn fate_of(&self, header: &Header) -> Result<Fate, Failure> {
-        let axis = match &self.axis {
+    fn of(header: &Header, axis: &Axis, parts: &Parts) -> Result<Fate, Failure> {
+        let axis = match axis {
             Axis::Name(name) => axes::called(header, name)?,
             Axis::Number(axis) => Some(normalize_axis("axis", *axis, header.shape.rank())?),
         };
         let Some(axis) = axis else { return Ok(Fate::Kept) };
-        let sizes = self.parts.sizes_of(axis, header.shape[axis]).map_err(Failure::refused)?;
+        let sizes = parts.sizes_of(axis, header.shape[axis]).map_err(Failure::refused)?;
         let slices = Slice::parts(&header.shape, axis.cast_signed() as i64, sizes.iter().copied())?;
         Ok(Fate::Cut { axis, sizes, slices })
     }
@@ -109,8 +110,14 @@ impl Parted {
     ///
     /// # Errors
     /// If it cannot be done to one that is meant, or what is meant cannot be read.
-    pub(crate) fn of(file: &TensorFile, path: &Path, asked: &Split) -> Result<Parted, Failure> {
-        let (headers, name) = (file.headers(), asked.tensor.as_deref());
+    pub(crate) fn of(
+        file: &TensorFile,
+        path: &Path,
+        name: Option<&str>,
+        axis: &Axis,
+        parts: &Parts,
+    ) -> Result<Parted, Failure> {
+        let headers = file.headers();
         let is_meant = |own: &str| name.is_none_or(|name| name == own);
         if let Some(tensor) = file.unreadable().iter().find(|tensor| is_meant(&tensor.name)) {
             let failure = cannot_keep(path, tensor);
@@ -124,7 +131,7 @@ impl Parted {
         let mut fates = vec![Fate::LeftOut; headers.len()];
         for index in select(path, headers, name)? {
             let header = &headers[index];
-            fates[index] = asked.fate_of(header).map_err(|failure| {
+            fates[index] = Fate::of(header, axis, parts).map_err(|failure| {
                 let failure = failure.within(&header.name);
                 match headers.len() {
                     1 => failure,
@@ -132,13 +139,13 @@ impl Parted {
                 }
             })?;
         }
-        if let Axis::Name(dim) = &asked.axis
+        if let Axis::Name(dim) = axis
             && !fates.iter().any(|fate| matches!(fate, Fate::Cut { .. }))
         {
             let (file, dim) = (shown_path(path), Shown(dim));
             return Err(Failure::refused(format!("{file}: no axis is called \"{dim}\"")));
         }
-        Ok(Parted { fates, parts: asked.parts.count() })
+        Ok(Parted { fates, parts: parts.count() })
     }
 
     /// The tensors that a part has, by their indices, each with the chain that cuts it unless it is as it is.

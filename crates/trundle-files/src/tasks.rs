@@ -94,10 +94,10 @@ impl Decided {
 fn output(request: &Request) -> Result<PathBuf, Failure> {
     let refused = |what: &str| Err(Failure::refused(format!("{what} not done in tasks")));
     match &request.work {
-        Work::Chain(_) => {}
-        Work::Join(_) => return refused("concat and stack are"),
-        Work::Split(_) => return refused("split is"),
-        Work::Relayout(_) => return refused("relayout is"),
+        Work::Chain { .. } => {}
+        Work::Join { .. } => return refused("concat and stack are"),
+        Work::Split { .. } => return refused("split is"),
+        Work::Relayout { .. } => return refused("relayout is"),
     }
     request.output.path.clone().ok_or_else(|| Failure::usage("an output is missing"))
 }

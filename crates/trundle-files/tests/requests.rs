@@ -9,10 +9,7 @@ use trundle::{DType, Shape};
 use trundle_disk::Observer;
 use trundle_files::decide::decide;
 use trundle_files::failure::{Failure, Setting};
-use trundle_files::request::{
-    Along, Argument, Axis, Chained, Join, Operators, Parts, Relayout, Request, Resources, Split,
-    Work,
-};
+use trundle_files::request::{Along, Argument, Axis, Operators, Parts, Request, Resources, Work};
 use trundle_files::tasks::PlanFile;
 use trundle_formats::{NamedTensor, StoredDType, TensorFile, write};
 
@@ -34,14 +31,18 @@ fn input(folder: &TempDir) -> PathBuf {
     path
 }
 
-fn request(work: Work, output: &Path) -> Request {
-    let mut request = Request::new(work);
+fn request(inputs: &[&Path], work: Work, output: &Path) -> Request {
+    let mut request = Request::new(inputs.iter().map(|path| path.to_path_buf()).collect(), work);
     request.output.path = Some(output.to_owned());
     request
 }
 
-fn chain(input: &Path, text: &str) -> Work {
-    Work::Chain(Chained::new(input, Operators::Chain(text.to_owned())))
+fn chain(text: &str) -> Work {
+    Work::chain(Operators::Chain(text.to_owned()))
+}
+
+fn relayout() -> Work {
+    Work::Relayout { rules: vec!["*: a b -> b a".to_owned()], rule_files: Vec::new() }
 }
 
 /// The sizes and the bytes of the only tensor of a file.
@@ -64,42 +65,32 @@ fn every_kind_of_work_runs() {
         arguments: vec![Argument::Integers(vec![1]), Argument::Integers(vec![1])],
         numbers: String::new(),
     };
-    let twice = vec![input.clone(), input.clone()];
-    for (name, work, sizes, bytes) in [
-        ("chain", chain(&input, "flip(axes=[1])"), vec![2, 3], vec![2, 1, 0, 5, 4, 3]),
-        ("call", Work::Chain(Chained::new(&input, roll)), vec![2, 3], vec![2, 0, 1, 5, 3, 4]),
-        (
-            "join",
-            Work::Join(Join::new(twice.clone(), Along::Axis(axis()))),
-            vec![4, 3],
-            vec![0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5],
-        ),
-        (
-            "stack",
-            Work::Join(Join::new(twice, Along::New(0, None))),
-            vec![2, 2, 3],
-            vec![0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5],
-        ),
+    let join = |along| Work::Join { along, ignored_attributes: Vec::new() };
+    let (once, twice) = (&[&*input][..], &[&*input, &*input][..]);
+    let doubled = vec![0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5];
+    for (name, inputs, work, sizes, bytes) in [
+        ("chain", once, chain("flip(axes=[1])"), vec![2, 3], vec![2, 1, 0, 5, 4, 3]),
+        ("call", once, Work::chain(roll), vec![2, 3], vec![2, 0, 1, 5, 3, 4]),
+        ("join", twice, join(Along::Axis(axis())), vec![4, 3], doubled.clone()),
+        ("stack", twice, join(Along::New(0, None)), vec![2, 2, 3], doubled),
     ] {
         let output = folder.path().join(format!("{name}.npy"));
-        let mut request = request(work, &output);
+        let mut request = request(inputs, work, &output);
         request.output.verify = true;
         let outcome = decide(request).unwrap().run(&Nothing).unwrap();
         assert!(outcome.verified, "{name}");
         assert_eq!(read(&output), (sizes, bytes), "{name}");
     }
+    let run = |input: &Path, work, output: &Path| {
+        decide(request(&[input], work, output)).unwrap().run(&Nothing).unwrap()
+    };
     let parts = folder.path().join("part-{}.npy");
-    let split = Work::Split(Split::new(&input, axis(), Parts::Count(2)));
-    decide(request(split, &parts)).unwrap().run(&Nothing).unwrap();
+    run(&input, Work::Split { axis: axis(), parts: Parts::Count(2) }, &parts);
     assert_eq!(read(&folder.path().join("part-1.npy")), (vec![1, 3], vec![3, 4, 5]));
     let named = folder.path().join("named.safetensors");
-    decide(request(Work::Chain(Chained::new(&input, Operators::Convert)), &named))
-        .unwrap()
-        .run(&Nothing)
-        .unwrap();
+    run(&input, Work::chain(Operators::Convert), &named);
     let turned = folder.path().join("turned.safetensors");
-    let relayout = Work::Relayout(Relayout::new(&named, vec!["*: a b -> b a".to_owned()]));
-    let outcome = decide(request(relayout, &turned)).unwrap().run(&Nothing).unwrap();
+    let outcome = run(&named, relayout(), &turned);
     assert_eq!(outcome.report(0.0)["moved"], 1);
     assert_eq!(read(&turned), (vec![3, 2], vec![0, 3, 1, 4, 2, 5]));
 }
@@ -108,7 +99,7 @@ fn every_kind_of_work_runs() {
 fn a_plan_is_told_without_an_output() {
     let folder = TempDir::new().unwrap();
     let input = input(&folder);
-    let decided = decide(Request::new(chain(&input, "flip(axes=[1])"))).unwrap();
+    let decided = decide(Request::new(vec![input], chain("flip(axes=[1])"))).unwrap();
     let name = decided.plan_reports().unwrap()[0]["chain"][0].clone();
     assert_eq!(name, "flip(axes=[1])");
     assert!(decided.plan_text(false).unwrap().contains("u8 [2, 3] -> [2, 3]"));
@@ -119,11 +110,11 @@ fn a_plan_is_told_without_an_output() {
 fn hints_name_settings() {
     let folder = TempDir::new().unwrap();
     let input = input(&folder);
-    let failure = refusal(request(chain(&input, "flip(axes=[1])"), &input));
+    let failure = refusal(request(&[&input], chain("flip(axes=[1])"), &input));
     assert_eq!(failure.hints()[0].setting, Some(Setting::Force));
     assert_eq!(failure.code(), 2);
     let odd = folder.path().join("out.odd");
-    let failure = refusal(request(chain(&input, "flip(axes=[1])"), &odd));
+    let failure = refusal(request(&[&input], chain("flip(axes=[1])"), &odd));
     assert_eq!(failure.hints()[0].setting, Some(Setting::To));
 }
 
@@ -137,18 +128,25 @@ fn calls_that_no_command_makes_are_refused() {
             arguments: vec![Argument::Integers(vec![0]); count],
             numbers: String::new(),
         };
-        let failure = refusal(Request::new(Work::Chain(Chained::new(&input, call))));
+        let failure = refusal(Request::new(vec![input.clone()], Work::chain(call)));
         assert_eq!(failure.code(), 2, "{failure}");
     }
-    let nothing = Join::new(Vec::new(), Along::New(0, None));
-    assert_eq!(refusal(Request::new(Work::Join(nothing))).code(), 2);
+    let join = || Work::Join { along: Along::New(0, None), ignored_attributes: Vec::new() };
+    assert_eq!(refusal(Request::new(Vec::new(), join())).code(), 2);
+    for work in [chain("flip(axes=[1])"), relayout()] {
+        let failure = refusal(Request::new(vec![input.clone(); 2], work));
+        assert_eq!(failure.to_string(), "this takes 1 file, got 2");
+    }
+    let mut picked = Request::new(vec![input], relayout());
+    picked.tensor = Some("in".to_owned());
+    assert_eq!(refusal(picked).code(), 2);
 }
 
 #[test]
 fn a_plan_of_tasks_stores_the_request() {
     let folder = TempDir::new().unwrap();
     let (input, output) = (input(&folder), folder.path().join("out.npy"));
-    let mut asked = request(chain(&input, "flip(axes=[1])"), &output);
+    let mut asked = request(&[&input], chain("flip(axes=[1])"), &output);
     asked.resources = Resources::new(Some(2), None, None);
     let decided = decide(asked).unwrap();
     let text = decided.begin_tasks(PathBuf::new(), None, |plan| plan.text()).unwrap();
@@ -181,21 +179,21 @@ fn plans_of_other_versions_are_refused() {
 /// Every request is the same after it was stored.
 #[test]
 fn requests_are_stored_as_they_are() {
-    let mut description = Chained::new("in.bin", Operators::Convert);
-    description.described.dtype = Some(">f4".parse().unwrap());
-    description.described.shape = Some("2,-1".parse().unwrap());
-    description.described.bit_order = Some("low-first".parse().unwrap());
-    description.described.format = Some("raw".parse().unwrap());
+    let join = |along| Work::Join { along, ignored_attributes: vec!["units".to_owned()] };
     let works = [
-        Work::Chain(description),
-        Work::Join(Join::new(vec!["a.npy".into()], Along::Axis(Axis::Name("time".to_owned())))),
-        Work::Join(Join::new(vec!["a.npy".into()], Along::New(-1, Some("time".to_owned())))),
-        Work::Split(Split::new("a.npy", Axis::Number(-1), Parts::Count(3))),
-        Work::Split(Split::new("a.npy", Axis::Number(0), Parts::Sizes("1,-1".parse().unwrap()))),
-        Work::Relayout(Relayout::new("a.npz", vec!["*: a b -> b a".to_owned()])),
+        Work::chain(Operators::Convert),
+        join(Along::Axis(Axis::Name("time".to_owned()))),
+        join(Along::New(-1, Some("time".to_owned()))),
+        Work::Split { axis: Axis::Number(-1), parts: Parts::Count(3) },
+        Work::Split { axis: Axis::Number(0), parts: Parts::Sizes("1,-1".parse().unwrap()) },
+        relayout(),
     ];
     for work in works {
-        let mut request = Request::new(work);
+        let mut request = Request::new(vec!["in.bin".into()], work);
+        request.described.dtype = Some(">f4".parse().unwrap());
+        request.described.shape = Some("2,-1".parse().unwrap());
+        request.described.bit_order = Some("low-first".parse().unwrap());
+        request.described.format = Some("raw".parse().unwrap());
         request.output.chunks = Some("lat=24,time=-1".parse().unwrap());
         request.output.codecs = Some("zstd:3".parse().unwrap());
         request.resources.max_mem = Some("4M".parse().unwrap());

@@ -14,7 +14,7 @@ use trundle_disk::Observer;
 use trundle_files::decide::decide;
 use trundle_files::failure::{Failure, Hint, Setting, SystemError};
 use trundle_files::numbers::memory;
-use trundle_files::request::{Chained, Operators, Request, Work};
+use trundle_files::request::{Operators, Request, Work};
 use trundle_files::tasks::{Joined, PlanFile};
 use trundle_formats::Shown;
 
@@ -81,9 +81,8 @@ pub(crate) fn plan_tasks(
         "" => Operators::Convert,
         _ => Operators::Chain(chain),
     };
-    let mut chained = Chained::new(src, operators);
-    chained.tensor = options.tensor;
-    let mut request = Request::new(Work::Chain(chained));
+    let mut request = Request::new(vec![src], Work::chain(operators));
+    request.tensor = options.tensor;
     request.output.path = Some(dst);
     request.output.chunks = value("chunks", options.chunks.as_ref(), str::parse)?;
     request.output.shards = value("shards", options.shards.as_ref(), str::parse)?;
@@ -98,9 +97,8 @@ pub(crate) fn plan_tasks(
         let workers = options.workers;
         PyValueError::new_err(format!("workers is {workers}: at least 1 is needed"))
     })?);
-    let planned = py.detach(|| {
-        decide(request)?.begin_tasks(PathBuf::new(), task_size, |plan| plan.text())
-    });
+    let planned =
+        py.detach(|| decide(request)?.begin_tasks(PathBuf::new(), task_size, |plan| plan.text()));
     planned.map_err(|failure| raised(&failure))
 }
 

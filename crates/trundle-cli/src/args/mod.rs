@@ -3,6 +3,7 @@
 mod bench;
 mod device;
 mod models;
+mod moving;
 mod requests;
 
 use std::path::PathBuf;
@@ -18,11 +19,11 @@ use trundle_view::Slice;
 
 use crate::help;
 use crate::numbers::Range;
-use crate::operator::OperatorCommand;
 
 pub(crate) use bench::BenchArgs;
 pub(crate) use device::{DeviceArgs, DeviceName};
 pub(crate) use models::{FuseArgs, ModelArgs, RunArgs};
+pub(crate) use moving::{Front, MovingCommand, Rest};
 
 /// Moves the elements of tensors: rolls, transposes and reverses them exactly, at the speed of
 /// memory, in one pass however many operators are chained.
@@ -36,63 +37,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     #[command(flatten)]
-    Operator(OperatorCommand<MoveArgs>),
-    /// Apply a chain of operators, in one pass where one is enough
-    #[command(after_help = help::APPLY)]
-    Apply {
-        #[command(flatten)]
-        operation: ApplyArgs,
-        #[command(flatten)]
-        moving: MoveArgs,
-    },
-    /// Write a file in another format or order; nothing else moves
-    #[command(after_help = help::CONVERT)]
-    Convert {
-        #[command(flatten)]
-        operation: ConvertArgs,
-        #[command(flatten)]
-        moving: MoveArgs,
-    },
-    /// Put tensors of several files one after another along an axis
-    #[command(after_help = help::CONCAT)]
-    Concat {
-        #[command(flatten)]
-        asked: ConcatArgs,
-        #[command(flatten)]
-        writing: WriteArgs,
-        #[command(flatten)]
-        means: MeansArgs,
-    },
-    /// Put tensors of several files one after another along a new axis
-    #[command(after_help = help::STACK)]
-    Stack {
-        #[command(flatten)]
-        asked: StackArgs,
-        #[command(flatten)]
-        writing: WriteArgs,
-        #[command(flatten)]
-        means: MeansArgs,
-    },
-    /// Cut the tensors of a file along an axis, each part a file of its own
-    #[command(after_help = help::SPLIT, mut_arg("output", |output| output.help(help::SPLIT_OUTPUT)))]
-    Split {
-        #[command(flatten)]
-        asked: SplitArgs,
-        #[command(flatten)]
-        writing: WriteArgs,
-        #[command(flatten)]
-        means: MeansArgs,
-    },
-    /// Give tensors of a file another order of axes, by rules for their names
-    #[command(after_help = help::RELAYOUT)]
-    Relayout {
-        #[command(flatten)]
-        asked: RelayoutArgs,
-        #[command(flatten)]
-        writing: WriteArgs,
-        #[command(flatten)]
-        means: MeansArgs,
-    },
+    Moving(MovingCommand<MoveArgs, WritingArgs>),
     /// Say what a command or a model would do: bytes, passes, time; nothing is moved
     #[command(
         args_conflicts_with_subcommands = true,
@@ -101,7 +46,7 @@ pub(crate) enum Command {
     )]
     Plan {
         #[command(subcommand)]
-        operation: Option<PlanCommand>,
+        operation: Option<MovingCommand<PlannedArgs, DryArgs>>,
         #[command(flatten)]
         model: Option<ModelArgs>,
         /// Print the graph and every pass too, down to blocks and kernels
@@ -155,69 +100,6 @@ pub(crate) enum Command {
     },
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum PlanCommand {
-    #[command(flatten)]
-    Operator(OperatorCommand<PlannedArgs>),
-    /// Apply a chain of operators
-    #[command(after_help = help::PLAN)]
-    Apply {
-        #[command(flatten)]
-        operation: ApplyArgs,
-        #[command(flatten)]
-        planned: PlannedArgs,
-    },
-    /// Write a file in another format or order
-    #[command(after_help = help::PLAN)]
-    Convert {
-        #[command(flatten)]
-        operation: ConvertArgs,
-        #[command(flatten)]
-        planned: PlannedArgs,
-    },
-    /// Put tensors of several files one after another along an axis
-    #[command(after_help = help::PLAN)]
-    Concat {
-        #[command(flatten)]
-        asked: ConcatArgs,
-        #[command(flatten)]
-        means: MeansArgs,
-        #[command(flatten)]
-        dry: DryRunArgs,
-    },
-    /// Put tensors of several files one after another along a new axis
-    #[command(after_help = help::PLAN)]
-    Stack {
-        #[command(flatten)]
-        asked: StackArgs,
-        #[command(flatten)]
-        means: MeansArgs,
-        #[command(flatten)]
-        dry: DryRunArgs,
-    },
-    /// Cut the tensors of a file along an axis, each part a file of its own
-    #[command(after_help = help::PLAN, mut_arg("output", |output| output.help(help::SPLIT_OUTPUT)))]
-    Split {
-        #[command(flatten)]
-        asked: SplitArgs,
-        #[command(flatten)]
-        means: MeansArgs,
-        #[command(flatten)]
-        dry: DryRunArgs,
-    },
-    /// Give tensors another order of axes, by rules for their names
-    #[command(after_help = help::PLAN)]
-    Relayout {
-        #[command(flatten)]
-        asked: RelayoutArgs,
-        #[command(flatten)]
-        means: MeansArgs,
-        #[command(flatten)]
-        dry: DryRunArgs,
-    },
-}
-
-/// A model, and what it is given.
 /// Under what the help lists the options of [`DescriptionArgs`].
 const DESCRIPTION: &str = "Raw bytes, other endings, and types that .npy lacks";
 
@@ -394,6 +276,15 @@ pub(crate) struct MoveArgs {
     pub planning: PlanArgs,
 }
 
+/// What every other command that moves files takes.
+#[derive(Debug, Args)]
+pub(crate) struct WritingArgs {
+    #[command(flatten)]
+    pub writing: WriteArgs,
+    #[command(flatten)]
+    pub means: MeansArgs,
+}
+
 /// How a result is cut and encoded, where its format has chunks.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ChunkArgs {
@@ -480,6 +371,15 @@ pub(crate) struct PlannedArgs {
     pub numbering: NumberingArgs,
     #[command(flatten)]
     pub device: DeviceArgs,
+}
+
+/// What every other command that is planned takes.
+#[derive(Debug, Args)]
+pub(crate) struct DryArgs {
+    #[command(flatten)]
+    pub means: MeansArgs,
+    #[command(flatten)]
+    pub dry: DryRunArgs,
 }
 
 /// How a plan becomes numbered tasks.

@@ -1,8 +1,9 @@
 //! Arguments that become requests.
 
+use std::path::PathBuf;
+
 use trundle_files::request::{
-    Along, Axis, Chained, Description, Destination, Join, Operators, Parts, Relayout, Resources,
-    Split, Work,
+    Along, Axis, Description, Destination, Operators, Parts, Request, Resources, Work,
 };
 
 use super::{
@@ -23,39 +24,44 @@ impl DescriptionArgs {
     }
 }
 
+impl DescriptionArgs {
+    /// A request for work on these files, which are described.
+    pub(crate) fn request(&self, inputs: Vec<PathBuf>, work: Work) -> Request {
+        let mut request = Request::new(inputs, work);
+        request.described = self.description();
+        request
+    }
+}
+
 impl ApplyArgs {
-    pub(crate) fn chained(self) -> Chained {
-        let mut chained = Chained::new(self.input, Operators::Chain(self.chain));
-        chained.described = self.described.description();
-        chained
+    pub(crate) fn request(self) -> Request {
+        self.described.request(vec![self.input], Work::chain(Operators::Chain(self.chain)))
     }
 }
 
 impl ConvertArgs {
-    pub(crate) fn chained(self) -> Chained {
-        let mut chained = Chained::new(self.input, Operators::Convert);
-        chained.described = self.described.description();
-        chained
+    pub(crate) fn request(self) -> Request {
+        self.described.request(vec![self.input], Work::chain(Operators::Convert))
     }
 }
 
 impl PlanArgs {
-    /// Operators, for the tensors that are chosen.
-    pub(crate) fn work(&self, mut chained: Chained) -> Work {
-        chained.tensor = self.tensor.clone();
-        chained.only = self.only;
-        chained.row_major = self.row_major;
-        Work::Chain(chained)
+    /// Adds which tensors are meant to a request for operators.
+    pub(crate) fn choose(self, request: &mut Request) -> MeansArgs {
+        request.tensor = self.tensor;
+        if let Work::Chain { only, row_major, .. } = &mut request.work {
+            (*only, *row_major) = (self.only, self.row_major);
+        }
+        self.means
     }
 }
 
 impl PartArgs {
-    fn joined(self, along: Along) -> Work {
-        let mut join = Join::new(self.inputs, along);
-        join.described = self.described.description();
-        join.tensor = self.tensor;
-        join.ignored_attributes = self.ignore_attrs;
-        Work::Join(join)
+    fn request(self, along: Along) -> Request {
+        let work = Work::Join { along, ignored_attributes: self.ignore_attrs };
+        let mut request = self.described.request(self.inputs, work);
+        request.tensor = self.tensor;
+        request
     }
 }
 
@@ -65,36 +71,34 @@ fn axis(number: Option<i64>, name: Option<String>) -> Axis {
 }
 
 impl ConcatArgs {
-    pub(crate) fn work(self) -> Work {
-        self.parts.joined(Along::Axis(axis(self.axis, self.dim)))
+    pub(crate) fn request(self) -> Request {
+        self.parts.request(Along::Axis(axis(self.axis, self.dim)))
     }
 }
 
 impl StackArgs {
-    pub(crate) fn work(self) -> Work {
-        self.parts.joined(Along::New(self.axis, self.dim))
+    pub(crate) fn request(self) -> Request {
+        self.parts.request(Along::New(self.axis, self.dim))
     }
 }
 
 impl SplitArgs {
-    pub(crate) fn work(self) -> Work {
+    pub(crate) fn request(self) -> Request {
         let parts = match self.sizes {
             Some(sizes) => Parts::Sizes(sizes),
             None => Parts::Count(self.parts.unwrap_or_default()),
         };
-        let mut split = Split::new(self.input, axis(self.axis, self.dim), parts);
-        split.described = self.described.description();
-        split.tensor = self.tensor;
-        Work::Split(split)
+        let work = Work::Split { axis: axis(self.axis, self.dim), parts };
+        let mut request = self.described.request(vec![self.input], work);
+        request.tensor = self.tensor;
+        request
     }
 }
 
 impl RelayoutArgs {
-    pub(crate) fn work(self) -> Work {
-        let mut relayout = Relayout::new(self.input, self.given);
-        relayout.described = self.described.description();
-        relayout.rule_files = self.files;
-        Work::Relayout(relayout)
+    pub(crate) fn request(self) -> Request {
+        let work = Work::Relayout { rules: self.given, rule_files: self.files };
+        self.described.request(vec![self.input], work)
     }
 }
 

@@ -14,7 +14,7 @@ use trundle_files::failure::Failure;
 use trundle_files::memory;
 use trundle_files::names::shown_path;
 use trundle_files::numbers::readable;
-use trundle_files::request::{Argument, Chained, Operators, Request, Work};
+use trundle_files::request::{Argument, Operators, Request, Work};
 use trundle_files::run::Outcome;
 use trundle_formats::{NamedTensor, Shown, StoredDType, TensorFile, write};
 
@@ -117,9 +117,8 @@ fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, 
         arguments: vec![Argument::Integers(vec![2, 1, 0])],
         numbers: String::new(),
     };
-    let mut chained = Chained::new(volume, operators);
-    chained.row_major = true;
-    let mut request = Request::new(Work::Chain(chained));
+    let work = Work::Chain { operators, only: false, row_major: true };
+    let mut request = Request::new(vec![volume.to_owned()], work);
     request.output.path = Some(moved.to_owned());
     request.output.overwrite = true;
     request.output.verify = true;

@@ -8,17 +8,19 @@ use trundle_files::decide::{Decided, decide};
 use trundle_files::failure::Failure;
 use trundle_files::request::Request;
 
+use crate::args::{Front, MoveArgs, MovingCommand, WritingArgs};
 use crate::progress::Progress;
 use crate::say::{print_json, say};
 use crate::signals;
 
-/// Carries a request out, and says what it came to.
+/// Moves what a command asks for, and says what it came to.
 ///
 /// # Errors
 /// Everything that can be known before is checked before the data is read; nothing is left of an output that failed but
 /// what `--resume` can go on with.
-pub(crate) fn run(request: Request, json: bool, quiet: bool) -> Result<(), Failure> {
+pub(crate) fn run(command: MovingCommand<MoveArgs, WritingArgs>) -> Result<(), Failure> {
     let start = Instant::now();
+    let (request, Front { json, quiet, .. }) = command.request();
     check_streams(&request, json)?;
     let decided = decide(request)?;
     if !json {

@@ -253,7 +253,7 @@ fn no_task_works_on_something_else() {
         ("\"trundle_tasks\": 2", "\"trundle_tasks\": 3", 3, "of version 3, not 2"),
         ("\"24,48,-1\"", "\"24,24,-1\"", 3, "no longer what was planned"),
         ("shift=[90]", "shift=[91]", 3, "no longer what was planned: the operators"),
-        ("\"Chain\": \"", "\"Call\": \"", 3, "is no plan of tasks"),
+        ("\"operators\"", "\"operator\"", 3, "is no plan of tasks"),
         ("{", "[", 3, "is no plan of tasks"),
     ] {
         assert!(text.contains(from));
