@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use trundle::Chain;
 use trundle_disk::{Job, PlanOptions, Source, Storage, Wanted};
 use trundle_formats::{Format, TensorFile};
 
@@ -228,17 +227,9 @@ impl Decision {
         match self {
             Decision::Chain { choice, .. } => Ok(vec![of_wanted(&choice.wanted())?]),
             Decision::Relayout(relaid) => Ok(vec![of_wanted(&relaid.wanted())?]),
-            Decision::Split(parted) => (0..parted.parts)
-                .map(|part| {
-                    let chains: Vec<(usize, Option<Chain>)> = parted.chains(part);
-                    let wanted = chains.iter().map(|(index, chain)| Wanted {
-                        index: *index,
-                        chain: chain.as_ref(),
-                        others: &[],
-                    });
-                    of_wanted(&wanted.collect::<Vec<_>>())
-                })
-                .collect(),
+            Decision::Split(parted) => {
+                (0..parted.parts).map(|part| of_wanted(&parted.wanted(part))).collect()
+            }
             Decision::Join(joined) => {
                 let outputs = joined.assembled();
                 Ok(vec![Job::assembled(&files, &outputs, format, metadata, options)?])

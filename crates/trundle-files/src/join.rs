@@ -14,7 +14,7 @@ use crate::axes::{self, Fate};
 use crate::failure::{Failure, Setting};
 use crate::forecast::first_lines;
 use crate::input::Input;
-use crate::names::{select, shown_path};
+use crate::names::{check_readable, select, shown_path};
 use crate::request::{Along, Axis, Request};
 
 /// The files that are read, each once.
@@ -144,16 +144,7 @@ fn chosen(
 ) -> Result<Vec<Vec<usize>>, Failure> {
     let mut chosen = Vec::with_capacity(opened.len());
     for (file, path) in opened.iter().zip(inputs.iter().map(Input::path)) {
-        let is_meant = |own: &str| name.is_none_or(|name| name == own);
-        if let Some(tensor) = file.unreadable().iter().find(|each| is_meant(&each.name)) {
-            let (file, own, why) = (shown_path(path), Shown(&tensor.name), Shown(&tensor.problem));
-            let refusal = format!("{file}: \"{own}\" cannot be read: {why}");
-            return Err(match name {
-                Some(_) => Failure::refused(refusal),
-                None => Failure::refused(refusal)
-                    .with_setting(Setting::Tensor, "leaves it out, where NAME may be '*'"),
-            });
-        }
+        check_readable(path, file, name)?;
         chosen.push(select(path, file.headers(), name)?);
     }
     if chosen.iter().all(|of_file| of_file.len() == 1) {

@@ -3,9 +3,29 @@
 use std::path::Path;
 
 use glob::Pattern;
-use trundle_formats::{Header, Shown};
+use trundle_formats::{Header, Shown, TensorFile};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Setting};
+
+/// Checks that no tensor of this name, or of any without one, is such that it cannot be read.
+///
+/// # Errors
+/// Which cannot, and why.
+pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Result<(), Failure> {
+    let is_meant = |own: &str| name.is_none_or(|name| name == own);
+    let Some(tensor) = file.unreadable().iter().find(|each| is_meant(&each.name)) else {
+        return Ok(());
+    };
+    let (file, own, why) = (shown_path(path), Shown(&tensor.name), Shown(&tensor.problem));
+    let failure = Failure::refused(format!("{file}: \"{own}\" cannot be read: {why}"));
+    Err(match name {
+        Some(_) => failure,
+        None => failure.with_setting(Setting::Tensor, LEAVES_OUT),
+    })
+}
+
+/// What the name of another tensor does about one that is in the way.
+pub(crate) const LEAVES_OUT: &str = "leaves it out, where NAME may be '*'";
 
 /// That something in a file would be lost, since nothing but its name can be told.
 pub fn cannot_keep(file: &Path, tensor: &trundle_formats::Unreadable) -> Failure {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
-use trundle_disk::{Finished, Job, LeftOut, Observer, PlanOptions, RunOptions, Source, TensorJob};
+use trundle_disk::{Finished, Job, Observer, PlanOptions, RunOptions, Source, TensorJob};
 use trundle_formats::Shown;
 
 use crate::decide::{Decided, Decision};
@@ -19,32 +19,23 @@ use crate::{axes, left_out, relayout};
 /// What work came to.
 #[non_exhaustive]
 pub struct Outcome {
-    /// Where the result went, as the request says.
-    output: PathBuf,
-    /// The most passes that a tensor took.
-    pub passes: usize,
-    /// Seconds for moving alone, without reading and writing.
-    pub move_seconds: f64,
-    /// Whether the output was read back and found to be what was read.
-    pub verified: bool,
-    /// Whether it went on with what an earlier run had left.
-    pub resumed: bool,
-    /// Whether the header alone says the new order of the axes.
-    by_header: bool,
-    bytes_read: u64,
-    bytes_written: u64,
+    /// Where the result went, as messages call it.
+    output: String,
     /// One entry for each tensor of the output, as `--json` has it.
     pub outputs: Vec<Value>,
+    /// The most passes that a tensor took.
+    pub passes: usize,
+    /// What running it tells.
+    pub ran: trundle_disk::Outcome,
+    /// Whether the header alone says the new order of the axes.
+    by_header: bool,
     /// How many tensors of the inputs are not in the output.
     left_out: usize,
-    /// The metadata that the output's format has no place for.
-    lost: LeftOut,
-    /// The keys of metadata that would be false in the output, which does not have them.
-    untrue: Vec<String>,
-    /// The codecs of the source that the output does not have, each with what is in its place.
-    codecs_not_kept: Vec<String>,
-    /// The tensors whose attributes are those of the first file, and others in another.
-    attributes_differ: Vec<String>,
+    /// What users should know even if they asked for silence: metadata and codecs that the output lacks, and attributes
+    /// that differ between the inputs.
+    pub warnings: Vec<String>,
+    /// The fields of the report that are not above.
+    more: Value,
     /// What rules for the order of axes came to: a line for each tensor that a rule names, and how many tensors are
     /// moved, are as they should be, and are copied.
     relaid: Option<(Vec<String>, [usize; 3])>,
@@ -57,9 +48,8 @@ impl Decided {
     /// If something cannot be read or written, or a verification fails. Nothing is left of the outputs then but what a
     /// later run can continue.
     pub fn run(mut self, observer: &dyn Observer) -> Result<Outcome, Failure> {
-        let left_out = self.decision.left_out(&self.opened);
         let mut outcome = self.outcome();
-        let Decided { decision, options, untrue, jobs, outputs, request, .. } = self;
+        let Decided { decision, options, jobs, outputs, request, .. } = self;
         let mut sources = crate::input::sources(&mut self.opened, &self.inputs);
         if let Decision::Join(joined) = &decision {
             // What is compared is not written, so the chunks and codecs of the output do not matter.
@@ -73,12 +63,7 @@ impl Decided {
             resume: request.output.resume,
         };
         let jobs = jobs.into_iter().zip(outputs).collect();
-        let done = run_jobs(jobs, &mut sources, options, observer)?;
-        outcome.move_seconds = done.move_seconds;
-        outcome.verified = done.verified;
-        outcome.resumed = done.resumed;
-        outcome.left_out = left_out;
-        outcome.untrue = untrue;
+        outcome.ran = run_jobs(jobs, &mut sources, options, observer)?;
         Ok(outcome)
     }
 
@@ -90,44 +75,76 @@ impl Decided {
             job.tensors().iter().map(|tensor| described(tensor, path)).collect::<Vec<_>>()
         });
         let mut described: Vec<Value> = described.collect();
-        let (mut attributes_differ, mut relaid) = (Vec::new(), None);
-        match decision {
-            Decision::Relayout(own) => {
-                let each = described.iter_mut().zip(&own.fates);
-                each.for_each(|(output, fate)| add(output, fate.report()));
-                relaid = Some((self.relaid_lines(own), own.counts()));
-            }
-            _ => {
-                let kept =
-                    described.iter_mut().zip(decision.kept()).filter(|(_, is_kept)| *is_kept);
-                kept.for_each(|(output, _)| output["kept"] = true.into());
-            }
+        let mut relaid = None;
+        if let Decision::Relayout(own) = decision {
+            let each = described.iter_mut().zip(&own.fates);
+            each.for_each(|(output, fate)| add(output, fate.report()));
+            relaid = Some((self.relaid_lines(own), own.counts()));
+        } else {
+            let kept = described.iter_mut().zip(decision.kept()).filter(|(_, is_kept)| *is_kept);
+            kept.for_each(|(output, _)| output["kept"] = true.into());
         }
-        if let Decision::Join(joined) = decision {
-            attributes_differ = joined.attributes_differ();
-        }
-        let tensors = jobs.iter().flat_map(Job::tensors);
         let is_by_header = |job: &Job| matches!(job.tensors(), [only] if only.is_by_header());
-        let costs = jobs.iter().map(Job::cost);
-        let not_kept: BTreeSet<&str> = jobs.iter().flat_map(Job::codecs_not_kept).collect();
+        let output = shown_output(self.request.output.path.as_deref().unwrap_or(Path::new("")));
+        let (warnings, more) = self.losses(&output);
         Outcome {
-            output: self.request.output.path.clone().unwrap_or_default(),
-            passes: tensors.map(TensorJob::passes).max().unwrap_or(0),
-            move_seconds: 0.0,
-            verified: false,
-            resumed: false,
-            by_header: jobs.iter().all(is_by_header),
-            bytes_read: costs.clone().map(|cost| cost.bytes_read).sum(),
-            bytes_written: costs.map(|cost| cost.bytes_written).sum(),
             outputs: described,
-            left_out: 0,
-            // All jobs are of the same tensors.
-            lost: jobs.first().map(|job| job.left_out().clone()).unwrap_or_default(),
-            untrue: Vec::new(),
-            codecs_not_kept: not_kept.into_iter().map(str::to_owned).collect(),
-            attributes_differ,
+            passes: jobs.iter().flat_map(Job::tensors).map(TensorJob::passes).max().unwrap_or(0),
+            ran: trundle_disk::Outcome { move_seconds: 0.0, verified: false, resumed: false },
+            by_header: jobs.iter().all(is_by_header),
+            left_out: decision.left_out(&self.opened),
+            warnings,
+            more,
             relaid,
+            output,
         }
+    }
+
+    /// What the output lacks, as warnings about it and as fields of a report.
+    fn losses(&self, output: &str) -> (Vec<String>, Value) {
+        let costs = self.jobs.iter().map(Job::cost);
+        let mut more = json!({
+            "bytes_read": costs.clone().map(|cost| cost.bytes_read).sum::<u64>(),
+            "bytes_written": costs.map(|cost| cost.bytes_written).sum::<u64>(),
+        });
+        // All jobs are of the same tensors.
+        let lost = self.jobs[0].left_out();
+        let mut warnings = left_out::lines(lost);
+        let keys: Vec<&String> = lost.metadata.iter().chain(&self.untrue).collect();
+        if !keys.is_empty() {
+            let axes = match keys.iter().any(|key| *key == axes::KEY) {
+                true => {
+                    "; without the record of axes in it, relayout cannot tell what it has already moved"
+                }
+                false => "",
+            };
+            let why = match lost.metadata.is_empty() {
+                true => "metadata about the axis order no longer applies",
+                false => "the format keeps no metadata",
+            };
+            warnings.push(format!("{why}; left out: {}{axes}", listed(keys.iter())));
+            more["metadata_left_out"] = json!(keys);
+        }
+        if let Some(left_out) = left_out::report(lost) {
+            more["tensor_metadata_left_out"] = left_out;
+        }
+        let codecs: BTreeSet<&str> = self.jobs.iter().flat_map(Job::codecs_not_kept).collect();
+        if !codecs.is_empty() {
+            warnings.push(not_kept(codecs.iter()));
+            more["codecs_not_kept"] = json!(codecs);
+        }
+        let differ = match &self.decision {
+            Decision::Join(joined) => joined.attributes_differ(),
+            _ => Vec::new(),
+        };
+        if !differ.is_empty() {
+            let names = listed(differ.iter());
+            warnings.push(format!(
+                "attributes that are not the same in all files are those of the first: {names}"
+            ));
+            more["attributes_differ"] = json!(differ);
+        }
+        (warnings.into_iter().map(|warning| format!("{output}: {warning}")).collect(), more)
     }
 }
 
@@ -178,40 +195,9 @@ impl Observer for Watched<'_> {
 }
 
 impl Outcome {
-    /// What users should know even if they asked for silence: metadata and codecs that the output lacks, and attributes
-    /// that differ between the inputs.
-    pub fn warnings(&self) -> Vec<String> {
-        let (file, keys) = (shown_output(&self.output), self.metadata_left_out());
-        let mut warnings = left_out::lines(&self.lost);
-        if !keys.is_empty() {
-            let axes = match keys.iter().any(|key| *key == axes::KEY) {
-                true => {
-                    "; without the record of axes in it, relayout cannot tell what it has already moved"
-                }
-                false => "",
-            };
-            let keys = listed(keys.iter());
-            let why = match self.lost.metadata.is_empty() {
-                true => "metadata about the axis order no longer applies",
-                false => "the format keeps no metadata",
-            };
-            warnings.push(format!("{why}; left out: {keys}{axes}"));
-        }
-        if !self.codecs_not_kept.is_empty() {
-            warnings.push(not_kept(self.codecs_not_kept.iter()));
-        }
-        if !self.attributes_differ.is_empty() {
-            let names = listed(self.attributes_differ.iter());
-            warnings.push(format!(
-                "attributes that are not the same in all files are those of the first: {names}"
-            ));
-        }
-        warnings.into_iter().map(|warning| format!("{file}: {warning}")).collect()
-    }
-
     /// What was done, for people, in so many seconds.
     pub fn lines(&self, seconds: f64) -> Vec<String> {
-        let (file, how) = (shown_output(&self.output), self.how(seconds));
+        let (file, how) = (&self.output, self.how(seconds));
         if let Some((lines, counts)) = &self.relaid {
             let last = format!("{file}: {}{how}", relayout::in_words(*counts));
             return first_lines(lines.iter().cloned()).chain([last]).collect();
@@ -253,30 +239,16 @@ impl Outcome {
             "outputs": self.outputs,
             "passes": self.passes,
             "seconds": seconds,
-            "move_seconds": self.move_seconds,
-            "bytes_read": self.bytes_read,
-            "bytes_written": self.bytes_written,
-            "resumed": self.resumed,
+            "move_seconds": self.ran.move_seconds,
+            "resumed": self.ran.resumed,
         });
-        if self.verified {
+        if self.ran.verified {
             report["verified"] = true.into();
         }
         if self.left_out > 0 {
             report["left_out"] = self.left_out.into();
         }
-        let metadata = self.metadata_left_out();
-        if !metadata.is_empty() {
-            report["metadata_left_out"] = json!(metadata);
-        }
-        if let Some(left_out) = left_out::report(&self.lost) {
-            report["tensor_metadata_left_out"] = left_out;
-        }
-        if !self.attributes_differ.is_empty() {
-            report["attributes_differ"] = json!(self.attributes_differ);
-        }
-        if !self.codecs_not_kept.is_empty() {
-            report["codecs_not_kept"] = json!(self.codecs_not_kept);
-        }
+        add(&mut report, self.more.clone());
         if let Some((_, [moved, already, copied])) = self.relaid {
             report["moved"] = moved.into();
             report["already"] = already.into();
@@ -290,8 +262,8 @@ impl Outcome {
         format!(
             " in {}, {seconds:.2} s{}{}{}{}",
             counted(self.passes, "pass"),
-            if self.resumed { ", resumed" } else { "" },
-            if self.verified { ", verified" } else { "" },
+            if self.ran.resumed { ", resumed" } else { "" },
+            if self.ran.verified { ", verified" } else { "" },
             match self.left_out {
                 0 => String::new(),
                 count => format!("; {} left out", counted(count, "tensor")),
@@ -302,11 +274,6 @@ impl Outcome {
                 ""
             },
         )
-    }
-
-    /// The keys of the file's metadata that the output does not have.
-    fn metadata_left_out(&self) -> Vec<&String> {
-        self.lost.metadata.iter().chain(&self.untrue).collect()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::failure::{Failure, Setting};
 use crate::forecast::counted;
 use crate::input::Input;
 use crate::memory;
-use crate::names::{cannot_keep, listed, select, shown_path};
+use crate::names::{cannot_keep, check_readable, listed, select, shown_path};
 use crate::numbers::Bytes;
 use crate::operation::Operation;
 
@@ -72,10 +72,8 @@ impl Choice {
             ));
         }
         let headers = file.headers();
-        if let Some(tensor) = file.unreadable().iter().find(|each| Some(&each.name[..]) == name) {
-            let (file, name) = (shown_path(inputs[0].path()), Shown(&tensor.name));
-            let why = Shown(&tensor.problem);
-            return Err(Failure::refused(format!("{file}: \"{name}\" cannot be read: {why}")));
+        if name.is_some() {
+            check_readable(inputs[0].path(), file, name)?;
         }
         let mut fates = Vec::with_capacity(headers.len());
         fates.resize_with(headers.len(), || if others_stay { Fate::Kept } else { Fate::LeftOut });

@@ -5,12 +5,13 @@ use std::path::Path;
 use serde_json::{Value, json};
 use trundle::ops::Slice;
 use trundle::{Chain, normalize_axis};
+use trundle_disk::Wanted;
 use trundle_formats::{Header, Shown, TensorFile};
 
 use crate::axes;
 use crate::failure::{Failure, Setting};
 use crate::input::Input;
-use crate::names::{cannot_keep, select, shown_path};
+use crate::names::{LEAVES_OUT, cannot_keep, select, shown_path};
 use crate::request::{Axis, Parts, Request};
 
 /// The file that is cut.
@@ -72,7 +73,8 @@ impl Fate {
         let Some(axis) = axis else { return Ok(Fate::Kept) };
         let sizes = parts.sizes_of(axis, header.shape[axis]).map_err(Failure::refused)?;
         let slices = Slice::parts(&header.shape, axis.cast_signed() as i64, sizes.iter().copied())?;
-        Ok(Fate::Cut { axis, sizes, slices })
+        let chains = slices.into_iter().map(|slice| Chain::new().then(slice)).collect();
+        Ok(Fate::Cut { axis, sizes, chains })
     }
 }
 
@@ -80,22 +82,11 @@ impl Fate {
 #[derive(Clone, Debug)]
 enum Fate {
     /// Its parts along an axis go to an output each.
-    Cut { axis: usize, sizes: Vec<usize>, slices: Vec<Slice> },
+    Cut { axis: usize, sizes: Vec<usize>, chains: Vec<Chain> },
     /// It is in every output.
     Kept,
     /// It is in none.
     LeftOut,
-}
-
-impl Fate {
-    /// What a part has of it, if it has something: done by this chain, or as it is.
-    fn of_part(&self, part: usize) -> Option<Option<Chain>> {
-        match self {
-            Fate::LeftOut => None,
-            Fate::Kept => Some(None),
-            Fate::Cut { slices, .. } => Some(Some(Chain::new().then(slices[part].clone()))),
-        }
-    }
 }
 
 /// What becomes of the tensors of a file.
@@ -123,9 +114,7 @@ impl Parted {
             let failure = cannot_keep(path, tensor);
             return Err(match name {
                 Some(_) => failure,
-                None => {
-                    failure.with_setting(Setting::Tensor, "leaves it out, where NAME may be '*'")
-                }
+                None => failure.with_setting(Setting::Tensor, LEAVES_OUT),
             });
         }
         let mut fates = vec![Fate::LeftOut; headers.len()];
@@ -148,10 +137,18 @@ impl Parted {
         Ok(Parted { fates, parts: parts.count() })
     }
 
-    /// The tensors that a part has, by their indices, each with the chain that cuts it unless it is as it is.
-    pub(crate) fn chains(&self, part: usize) -> Vec<(usize, Option<Chain>)> {
+    /// What a part has of the file.
+    pub(crate) fn wanted(&self, part: usize) -> Vec<Wanted<'_>> {
         let fates = self.fates.iter().enumerate();
-        fates.filter_map(|(index, fate)| Some((index, fate.of_part(part)?))).collect()
+        let wanted = fates.filter_map(|(index, fate)| {
+            let chain = match fate {
+                Fate::LeftOut => return None,
+                Fate::Kept => None,
+                Fate::Cut { chains, .. } => Some(&chains[part]),
+            };
+            Some(Wanted { index, chain, others: &[] })
+        });
+        wanted.collect()
     }
 
     /// The metadata of the outputs, and the keys of what is left out of it since it would be false.

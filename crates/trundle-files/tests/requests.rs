@@ -78,7 +78,7 @@ fn every_kind_of_work_runs() {
         let mut request = request(inputs, work, &output);
         request.output.verify = true;
         let outcome = decide(request).unwrap().run(&Nothing).unwrap();
-        assert!(outcome.verified, "{name}");
+        assert!(outcome.ran.verified, "{name}");
         assert_eq!(read(&output), (sizes, bytes), "{name}");
     }
     let run = |input: &Path, work, output: &Path| {

@@ -6,10 +6,10 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use trundle_disk::{Difference, Source, compare};
 use trundle_files::decide::plan_options;
-use trundle_files::failure::{Failure, Setting};
+use trundle_files::failure::Failure;
 use trundle_files::forecast::first_lines;
 use trundle_files::input::Input;
-use trundle_files::names::{select, shown_path};
+use trundle_files::names::{check_readable, select, shown_path};
 use trundle_formats::{Header, Shown, StoredDType, TensorFile};
 
 use crate::args::CmpArgs;
@@ -133,19 +133,6 @@ impl Pairs {
             let (headers, paths) = ([header(0), header(1)], [inputs[0].path(), inputs[1].path()]);
             Told { paths, headers, verdict }
         })
-    }
-}
-
-/// Checks that nothing that is meant is left out only since it cannot be read.
-fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Result<(), Failure> {
-    let is_meant = |own: &str| name.is_none_or(|name| name == own);
-    match file.unreadable().iter().find(|each| is_meant(&each.name)) {
-        None => Ok(()),
-        Some(each) => {
-            let (path, name, why) = (shown_path(path), Shown(&each.name), Shown(&each.problem));
-            Err(Failure::refused(format!("{path}: \"{name}\" cannot be read: {why}"))
-                .with_setting(Setting::Tensor, "leaves it out, where NAME may be '*'"))
-        }
     }
 }
 

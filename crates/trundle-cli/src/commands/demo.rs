@@ -228,7 +228,7 @@ impl Report {
             "move_seconds": self.times.movement.as_secs_f64(),
             "copy_seconds": self.times.copy.as_secs_f64(),
             "of_copy": self.of_copy(),
-            "verified": self.outcome.verified,
+            "verified": self.outcome.ran.verified,
             "pictures": self.pictures.each_ref().map(|picture| picture.to_string_lossy()),
             "commands": self.commands,
         })

@@ -34,7 +34,7 @@ pub(crate) fn run(command: MovingCommand<MoveArgs, WritingArgs>) -> Result<(), F
     if json {
         return print_json(&outcome.report(seconds));
     }
-    outcome.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
+    outcome.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     if !quiet {
         outcome.lines(seconds).iter().for_each(|line| say(line));
     }
