@@ -32,13 +32,13 @@ pub struct Decided {
     /// One for each job; none if the request names no output.
     pub(crate) outputs: Vec<PathBuf>,
     pub(crate) jobs: Vec<Job>,
-    /// What the jobs were planned with.
+    /// The options of the jobs.
     pub(crate) options: PlanOptions,
     /// The keys of metadata that would be false in the output, which leaves them out.
     pub(crate) untrue: Vec<String>,
 }
 
-/// What becomes of the tensors.
+/// The fates of the tensors, for each kind of work.
 pub(crate) enum Decision {
     Chain { operation: Operation, choice: Choice },
     Join(Joined),
@@ -46,7 +46,7 @@ pub(crate) enum Decision {
     Relayout(Relaid),
 }
 
-/// What becomes of the tensors of the opened inputs, in an output of a format.
+/// Decides the fates of the tensors of the opened inputs, for an output of a format.
 type Decide<'a> =
     Box<dyn FnOnce(&[Input], &[TensorFile], &Format) -> Result<Decision, Failure> + 'a>;
 
@@ -118,10 +118,10 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
     Ok(Decided { request, inputs, opened, decision, format, outputs, jobs, options, untrue })
 }
 
-/// What a job may use, of which `held` bytes of memory are taken already.
+/// Returns the options of a job that holds `held` bytes of memory throughout.
 ///
 /// # Errors
-/// If the memory is not enough for that.
+/// If the memory limit is lower than that.
 pub fn plan_options(held: u64, resources: &Resources) -> Result<PlanOptions, Failure> {
     let Resources { threads, max_mem, storage, .. } = *resources;
     memory::check(held.saturating_add(memory::least()), max_mem)?;
@@ -153,7 +153,7 @@ pub fn plan_options(held: u64, resources: &Resources) -> Result<PlanOptions, Fai
 }
 
 impl Request {
-    /// The file of work on one file.
+    /// Returns the input of work on one file.
     pub(crate) fn only_input(&self) -> Result<&Path, Failure> {
         match &self.inputs[..] {
             [input] => Ok(input),
@@ -162,7 +162,7 @@ impl Request {
     }
 }
 
-/// The inputs of a request, and how what becomes of their tensors is decided once they are opened.
+/// Returns the inputs of a request, and the function that decides about their tensors once they are opened.
 fn asked(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
     let named = request.tensor.as_deref();
     Ok(match &request.work {
@@ -202,7 +202,7 @@ fn asked(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
 }
 
 impl Decision {
-    /// The metadata of the outputs, and the keys of what is left out of it since it would be false.
+    /// Returns the metadata of the outputs, and the keys that were dropped because their values would be false.
     fn metadata(&self, first: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
         match self {
             Decision::Chain { choice, .. } => choice.metadata(first),
@@ -212,7 +212,7 @@ impl Decision {
         }
     }
 
-    /// The jobs, one for each output.
+    /// Plans the jobs, one for each output.
     fn jobs(
         &self,
         opened: &[TensorFile],
@@ -237,7 +237,7 @@ impl Decision {
         }
     }
 
-    /// For each tensor of the output whether it is copied as it is in the first input.
+    /// Returns for each tensor of the output whether it is a copy of the one in the first input.
     pub(crate) fn kept(&self) -> Vec<bool> {
         match self {
             Decision::Chain { choice, .. } => {
@@ -251,7 +251,7 @@ impl Decision {
         }
     }
 
-    /// How many tensors of the files are in no output.
+    /// Counts the tensors that are in no output.
     pub(crate) fn left_out(&self, opened: &[TensorFile]) -> usize {
         match self {
             Decision::Chain { choice, .. } => choice.left_out,
@@ -263,12 +263,12 @@ impl Decision {
 }
 
 impl Decided {
-    /// Whether an output is a folder that grows at its place, which a signal has to remove.
+    /// Returns whether an output is a store, which a front end has to remove if a signal stops it.
     pub fn writes_store(&self) -> bool {
         self.jobs.iter().any(Job::writes_store)
     }
 
-    /// Reads streams on to their ends, so that what is wrong with them is known.
+    /// Reads streams to their ends, so that errors in them are found.
     ///
     /// # Errors
     /// If one cannot be read, or is malformed.
@@ -276,7 +276,7 @@ impl Decided {
         Ok(self.opened.iter_mut().try_for_each(TensorFile::read_on)?)
     }
 
-    /// What is worth knowing and hurts nothing: shifts that move nothing.
+    /// Returns notes: shifts that move nothing.
     pub fn notes(&self) -> Vec<String> {
         match &self.decision {
             Decision::Chain { choice, .. } => coordinates::notes(self.opened[0].headers(), choice),
@@ -284,7 +284,7 @@ impl Decided {
         }
     }
 
-    /// Likely mistakes: tensors of the output that no longer fit each other along a named axis.
+    /// Returns likely mistakes: tensors of the output that no longer fit each other along a named axis.
     pub fn warnings(&self) -> Vec<String> {
         match &self.decision {
             Decision::Chain { operation, choice } => {
@@ -295,12 +295,12 @@ impl Decided {
         }
     }
 
-    /// The path of the first input.
+    /// Returns the path of the first input.
     pub(crate) fn first_path(&self) -> &Path {
         self.inputs[0].path()
     }
 
-    /// The files as jobs read them.
+    /// Pairs the opened files with their paths, for jobs.
     pub(crate) fn sources(&mut self) -> Vec<Source<'_>> {
         sources(&mut self.opened, &self.inputs)
     }

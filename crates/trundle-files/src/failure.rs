@@ -1,4 +1,4 @@
-//! Why a command ends otherwise than well, and the exit code that says so.
+//! Failures of a request: a message, hints, and an exit code.
 
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind};
@@ -15,9 +15,9 @@ pub struct Failure {
     code: u8,
     message: String,
     hints: Vec<Hint>,
-    /// What the system said, where it refused something.
+    /// The error of the system, if there is one.
     system: Option<SystemError>,
-    /// Whether all that is wrong is that nobody reads stdout any longer.
+    /// Whether the only problem is a closed stdout.
     is_unread: bool,
 }
 
@@ -82,12 +82,12 @@ impl Failure {
         Failure { code: 1, message: message.to_string(), ..Failure::default() }
     }
 
-    /// What was compared differs, which has been said.
+    /// A comparison found a difference, which the command has printed.
     pub fn different() -> Failure {
         Failure::running("")
     }
 
-    /// The same of a command that ends with 1 where what it compares differs, and only there.
+    /// Changes exit code 1 to 2, for `trundle cmp`, where 1 means that the files differ.
     #[must_use]
     pub fn of_comparison(self) -> Failure {
         Failure { code: self.code.max(2), ..self }
@@ -103,20 +103,20 @@ impl Failure {
         Failure { code: 3, ..Failure::running(message) }
     }
 
-    /// The same of a command that a plan holds: the plan is what is refused.
+    /// Changes a usage error to a refusal, for a request that a plan stores.
     #[must_use]
     pub fn of_plan(self) -> Failure {
         Failure { code: if self.code == 2 { 3 } else { self.code }, ..self }
     }
 
-    /// There is nothing to resume, and the output at `path` replaces an input.
+    /// Nothing can be resumed, and the output at `path` replaces an input.
     pub fn maybe_done(path: &Path) -> Failure {
         let subject = format!("{}: ", Shown(&path.to_string_lossy()));
         let problem = Box::new(trundle_disk::Problem::MaybeDone);
         Failure::from(trundle_disk::Error { subject, problem })
     }
 
-    /// What the crates below say how bad it is.
+    /// A failure of a class that a lower crate states.
     fn of(class: ExitClass, message: impl Display) -> Failure {
         match class {
             ExitClass::Failed => Failure::running(message),
@@ -125,7 +125,7 @@ impl Failure {
         }
     }
 
-    /// The same, of the tensor or file of this name.
+    /// Puts the name of a tensor or file before the message.
     #[must_use]
     pub fn within(self, name: &str) -> Failure {
         Failure { message: format!("{}: {}", Shown(name), self.message), ..self }
@@ -150,27 +150,27 @@ impl Failure {
         Failure { system, ..self }
     }
 
-    /// Whether all that is wrong is that whoever was to read the output has stopped (`| head`).
+    /// Returns whether the only problem is that the reader of stdout has stopped (`| head`).
     pub fn is_unread(&self) -> bool {
         self.is_unread
     }
 
-    /// Whether there is nothing to say beside the exit code.
+    /// Returns whether the exit code is all that is left to report.
     pub fn is_said(&self) -> bool {
         self.message.is_empty()
     }
 
-    /// The exit code, which programs read.
+    /// Returns the exit code.
     pub fn code(&self) -> u8 {
         self.code
     }
 
-    /// What the user can do.
+    /// Returns what the user can do.
     pub fn hints(&self) -> &[Hint] {
         &self.hints
     }
 
-    /// What the system said, where it refused something.
+    /// Returns the error of the system, if there is one.
     pub fn system(&self) -> Option<&SystemError> {
         self.system.as_ref()
     }

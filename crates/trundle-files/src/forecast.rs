@@ -11,8 +11,7 @@ use crate::numbers::readable;
 /// More tensors than these are counted, not listed.
 const MOST_LINES: usize = 20;
 
-/// One sentence on a job for so many tensors: how much, in how many passes, how long, and what is
-/// done.
+/// Describes a job in one sentence: tensors, bytes, passes, time, and what happens to the elements.
 pub fn sentence(tensors: &str, job: &Job) -> String {
     let bytes = job.tensors().iter().map(TensorJob::out_bytes).sum();
     let time = duration(job.cost().seconds);
@@ -22,7 +21,7 @@ pub fn sentence(tensors: &str, job: &Job) -> String {
     format!("{}{}{}", parts.join(", "), doing(job.tensors()), traffic(job))
 }
 
-/// How many tensors there are, where it is not one.
+/// Counts the tensors of a job. Empty for a single tensor.
 pub fn tensors(job: &Job) -> String {
     match job.tensors().len() {
         1 => String::new(),
@@ -30,7 +29,7 @@ pub fn tensors(job: &Job) -> String {
     }
 }
 
-/// A number of things.
+/// Formats a number of things, with the plural.
 pub fn counted(number: usize, thing: &str) -> String {
     match (number, thing) {
         (1, _) => format!("1 {thing}"),
@@ -41,7 +40,7 @@ pub fn counted(number: usize, thing: &str) -> String {
     }
 }
 
-/// The first lines, and how many there are more.
+/// Returns the first lines, and a line that counts the others.
 pub fn first_lines(lines: impl IntoIterator<Item = String>) -> impl Iterator<Item = String> {
     let mut lines = lines.into_iter();
     let mut first: Vec<String> = lines.by_ref().take(MOST_LINES).collect();
@@ -62,7 +61,7 @@ fn passes(tensors: &[TensorJob]) -> String {
     }
 }
 
-/// What becomes of the elements.
+/// Says what happens to the elements.
 fn doing(tensors: &[TensorJob]) -> &'static str {
     let all = |is: fn(&TensorJob) -> bool| tensors.iter().all(is);
     if all(|tensor| tensor.encoded_chunks().is_some()) {
@@ -78,7 +77,7 @@ fn doing(tensors: &[TensorJob]) -> &'static str {
     }
 }
 
-/// What is asked of the disk, where more than once through memory is.
+/// Says how many bytes a job in parts reads and writes. Empty if every tensor goes through memory whole.
 fn traffic(job: &Job) -> String {
     let is_simple =
         |tensor: &TensorJob| tensor.tiles().is_empty() || tensor.encoded_chunks().is_some();
@@ -98,7 +97,7 @@ fn traffic(job: &Job) -> String {
     )
 }
 
-/// A time as people say it; empty for less than a second, which nobody waits for.
+/// Formats a time. Empty below a second.
 fn duration(seconds: f64) -> String {
     match seconds {
         ..1.0 => String::new(),
@@ -108,7 +107,7 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// Where the output would go, and what is there.
+/// Says where the output would go, and whether a file is there.
 pub fn destination(output: &Path, format: &Format) -> String {
     let format = format.name();
     if output == Path::new("-") {

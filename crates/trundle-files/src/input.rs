@@ -9,25 +9,25 @@ use trundle_formats::{Format, Problem, StoredDType, TensorFile, TensorHint};
 use crate::failure::{Failure, Setting};
 use crate::request::{Description, Written};
 
-/// A file, and what the user says of it.
+/// A file, and what the user says about it.
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
-    /// Its format, if the user says that.
+    /// Its format, if the user states it.
     format: Option<&'static Format>,
     hint: TensorHint,
 }
 
 impl Input {
-    /// Its path, `-` for stdin.
+    /// Returns the path, `-` for stdin.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads what it holds.
+    /// Opens the file and reads its headers.
     ///
     /// # Errors
-    /// If it cannot be read, is malformed, or is not what the user says of it.
+    /// If the file cannot be read, is malformed, or contradicts the description.
     pub fn open(&self) -> Result<TensorFile, Failure> {
         let format = self.format.or_else(|| Format::of_ending(&self.path));
         TensorFile::open_from(format, &self.hint, &self.path).map_err(|error| {
@@ -42,7 +42,7 @@ impl Input {
     }
 }
 
-/// Opened files with their paths, as a job reads them.
+/// Pairs opened files with their paths, for a job.
 pub fn sources<'a>(
     opened: &'a mut [TensorFile],
     inputs: impl IntoIterator<Item = &'a Input>,
@@ -52,8 +52,8 @@ pub fn sources<'a>(
 }
 
 impl Description {
-    /// The files at these paths, all of which are described. Formats, places in a file, shapes and byte orders
-    /// describe only the files that do not state them, if there is one.
+    /// Describes the files at these paths. A format, offset, shape or byte order applies only to files that do not state
+    /// it themselves, if there are any.
     ///
     /// # Errors
     /// As [`Description::of`].
@@ -91,7 +91,7 @@ impl Description {
         Ok(input)
     }
 
-    /// The file at `path`, which they describe.
+    /// Describes the file at `path`.
     ///
     /// # Errors
     /// If the shape is too large, or elements of the type are not packed in the order.

@@ -1,4 +1,4 @@
-//! Tensors of several files that become one, along an axis that they have or a new one.
+//! Joins the tensors of several files along an axis that they have, or along a new one.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::request::{Along, Axis, Request};
 
 /// The files that are read, each once.
 pub(crate) struct Files {
-    /// For each part of the result which of them it is of.
+    /// For each part of the result the index of its file.
     of_part: Vec<usize>,
 }
 
@@ -41,10 +41,10 @@ impl Files {
         Ok((Files { of_part }, request.described.of_all(&paths)?))
     }
 
-    /// What becomes of the tensors of all files.
+    /// Joins the tensors of all files.
     ///
     /// # Errors
-    /// If they do not go together.
+    /// If they do not fit each other.
     pub(crate) fn joined(
         self,
         inputs: &[Input],
@@ -132,11 +132,11 @@ fn check_meaning(
     Err(Failure::refused(refusal).with_hint(hint))
 }
 
-/// The tensors that go together, each by its indices in all files: those of one name, or the only one of
-/// each file whatever their names.
+/// Matches the tensors of all files by name, or the only tensor of each file. Returns the indices of each tensor in all
+/// files.
 ///
 /// # Errors
-/// If one is not in all files, or cannot be read.
+/// If a tensor is missing in a file, or cannot be read.
 fn chosen(
     inputs: &[Input],
     opened: &[TensorFile],
@@ -177,17 +177,17 @@ fn chosen(
     Ok(tensors)
 }
 
-/// A tensor, with the file that it is of.
+/// A tensor and its file.
 type Named<'a> = (&'a Path, &'a Header);
 
-/// What becomes of the tensors of all files.
+/// The joined tensors.
 pub(crate) struct Joined {
     pub(crate) tensors: Vec<Tensor>,
-    /// For each part of the result the file that it is of.
+    /// For each part of the result the index of its file.
     of_part: Vec<usize>,
 }
 
-/// A tensor of the output, and how it is made.
+/// A tensor of the output, and the program that makes it.
 pub(crate) struct Tensor {
     name: String,
     element: StoredDType,
@@ -198,7 +198,7 @@ pub(crate) struct Tensor {
     inputs: Vec<trundle_disk::Input>,
     /// The shape in each file.
     shapes: Vec<Shape>,
-    /// Along which axis it is joined; none of one that is kept as it is in the first file.
+    /// The axis along which it is joined. `None` for a tensor that is copied from the first file.
     axis: Option<usize>,
     is_new: bool,
     /// Whether its attributes are the same in all files.
@@ -209,10 +209,10 @@ pub(crate) struct Tensor {
 }
 
 impl Tensor {
-    /// The tensor that these make, each of which is of another file, in the order of `of_part`.
+    /// Joins one tensor of each file, in the order of `of_part`.
     ///
     /// # Errors
-    /// If they do not go together.
+    /// If they do not fit each other.
     fn of(
         parts: &[Named<'_>],
         indices: &[usize],
@@ -299,7 +299,7 @@ impl Tensor {
         }
     }
 
-    /// Whether it is as in the first file.
+    /// Returns whether it is copied from the first file.
     pub(crate) fn is_kept(&self) -> bool {
         self.axis.is_none()
     }
@@ -308,7 +308,7 @@ impl Tensor {
         &self.program.tensor(self.made).shape
     }
 
-    /// What becomes of it, for people.
+    /// Describes it in a line.
     fn line(&self, of_part: &[usize]) -> String {
         const MOST: usize = 4;
         let (name, dtype, out) = (Shown(&self.name), self.element.name(), self.out_shape());
@@ -324,7 +324,7 @@ impl Tensor {
         format!("  {name}: {dtype} {} {along} {axis} -> {out}", shown.join(" + "))
     }
 
-    /// The same, for programs.
+    /// Describes it as JSON.
     pub(crate) fn report(&self) -> Value {
         json!({
             "name": self.name,
@@ -335,10 +335,10 @@ impl Tensor {
     }
 }
 
-/// The axis of this name that tensors have, all at the same place, or none of them.
+/// Finds the axis of this name. All tensors have it at the same place, or none has it.
 ///
 /// # Errors
-/// If they differ in that, or one has several.
+/// If the tensors differ in that, or one has several axes of the name.
 fn axis_of(parts: &[Named<'_>], name: &str) -> Result<Option<usize>, Failure> {
     let place = |(path, header): &Named<'_>| {
         axes::called(header, name).map_err(|failure| failure.within(&path.to_string_lossy()))
@@ -361,7 +361,7 @@ fn axis_of(parts: &[Named<'_>], name: &str) -> Result<Option<usize>, Failure> {
     Ok(first)
 }
 
-/// Checks that the shape of a tensor is that of the first but for the size of an axis.
+/// Checks that the shape of a tensor equals that of the first, except for the size of the axis `free`.
 fn check_shape(first: Named<'_>, part: Named<'_>, free: Option<usize>) -> Result<(), Failure> {
     let (own, expected) = (&part.1.shape, &first.1.shape);
     let agree = |axis: usize| Some(axis) == free || own[axis] == expected[axis];
@@ -376,11 +376,10 @@ fn check_shape(first: Named<'_>, part: Named<'_>, free: Option<usize>) -> Result
     Err(Failure::refused(format!("{file}: shape {own}, and that in {other} is {expected}: {but}")))
 }
 
-/// The type of the elements of all of these, as `format` has it: in the order of bytes that they have, or
-/// little-endian where they have not the same.
+/// Returns the element type of all tensors, as `format` stores it: in their byte order, or little-endian if that differs.
 ///
 /// # Errors
-/// If they are of different types.
+/// If the types differ.
 fn element_of(parts: &[Named<'_>], format: &Format) -> Result<StoredDType, Failure> {
     let (path, first) = (parts[0].0, &parts[0].1.element);
     let mut is_same = true;
@@ -403,7 +402,7 @@ fn said_of(element: &StoredDType) -> String {
     format!("{}{}", Shown(element.name()), order.unwrap_or_default())
 }
 
-/// The name of each axis, where all have the same; none if no axis has one.
+/// Returns the names of the axes that are the same in all tensors. Empty if no axis has one.
 fn names_of(parts: &[Named<'_>]) -> Vec<Option<String>> {
     let names = |part: &Named<'_>, axis: usize| {
         part.1.annotations.dimension_names.get(axis).cloned().flatten()
@@ -417,12 +416,12 @@ fn names_of(parts: &[Named<'_>]) -> Vec<Option<String>> {
 }
 
 impl Joined {
-    /// The tensors as a job takes them.
+    /// Returns the tensors for a job.
     pub(crate) fn assembled(&self) -> Vec<Assembled<'_>> {
         self.tensors.iter().map(Tensor::assembled).collect()
     }
 
-    /// What becomes of each tensor, for people.
+    /// Describes each tensor in a line.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         self.tensors.iter().map(|tensor| tensor.line(&self.of_part))
     }
@@ -432,7 +431,7 @@ impl Joined {
         self.of_part.iter().map(|file| inputs[*file].path())
     }
 
-    /// The metadata of the first file, and the keys of what is left out of it since it would be false.
+    /// Returns the metadata of the first file, and the keys that were dropped because their values would be false.
     pub(crate) fn metadata(&self, first: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
         let mut fates = vec![Fate::LeftOut; first.headers().len()];
         for tensor in &self.tensors {
@@ -444,7 +443,7 @@ impl Joined {
         axes::still_true_of(first, &fates)
     }
 
-    /// How many tensors of the files are not in the output.
+    /// Counts the tensors that are not in the output.
     pub(crate) fn left_out(&self, opened: &[TensorFile]) -> usize {
         let there = opened.iter().map(|file| file.headers().len() + file.unreadable().len());
         there.map(|there| there - self.tensors.len()).sum()
@@ -456,10 +455,10 @@ impl Joined {
         differ.map(|tensor| tensor.name.clone()).collect()
     }
 
-    /// Checks that the tensors that are taken from the first file are the same in all.
+    /// Checks that the tensors that are copied from the first file are equal in all files.
     ///
     /// # Errors
-    /// If something differs.
+    /// If an element differs.
     pub(crate) fn check_kept(
         &self,
         sources: &mut [Source<'_>],

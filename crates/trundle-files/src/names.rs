@@ -7,10 +7,10 @@ use trundle_formats::{Header, Shown, TensorFile};
 
 use crate::failure::{Failure, Setting};
 
-/// Checks that no tensor of this name, or of any without one, is such that it cannot be read.
+/// Checks that the tensor of this name can be read, or all tensors without a name.
 ///
 /// # Errors
-/// Which cannot, and why.
+/// Names the first tensor that cannot be read, and says why.
 pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Result<(), Failure> {
     let is_meant = |own: &str| name.is_none_or(|name| name == own);
     let Some(tensor) = file.unreadable().iter().find(|each| is_meant(&each.name)) else {
@@ -24,20 +24,19 @@ pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Res
     })
 }
 
-/// What the name of another tensor does about one that is in the way.
+/// The hint for a tensor that cannot be read: name others.
 pub(crate) const LEAVES_OUT: &str = "leaves it out, where NAME may be '*'";
 
-/// That something in a file would be lost, since nothing but its name can be told.
+/// Returns the failure for an unreadable tensor that would be lost.
 pub fn cannot_keep(file: &Path, tensor: &trundle_formats::Unreadable) -> Failure {
     let (file, name, why) = (shown_path(file), Shown(&tensor.name), Shown(&tensor.problem));
     Failure::refused(format!("{file}: \"{name}\" cannot be kept, since it cannot be read: {why}"))
 }
 
-/// The numbers of the tensors that are meant: the one of this name, those of names like this, or
-/// all.
+/// Returns the indices of the tensors that a name or pattern selects, or of all.
 ///
 /// # Errors
-/// If no tensor has the name: with a list of those there are.
+/// If no tensor has the name. The message lists the names.
 pub fn select(file: &Path, headers: &[Header], name: Option<&str>) -> Result<Vec<usize>, Failure> {
     let Some(name) = name else { return Ok((0..headers.len()).collect()) };
     // A name may hold the characters of patterns, as params['w'] does.
@@ -60,7 +59,7 @@ pub fn select(file: &Path, headers: &[Header], name: Option<&str>) -> Result<Vec
     }
 }
 
-/// The first of many names, and how many there are beside.
+/// Lists the first names, and counts the others.
 pub fn listed(names: impl ExactSizeIterator<Item = impl std::fmt::Display>) -> String {
     const MOST: usize = 20;
     let more = names.len().saturating_sub(MOST);
@@ -72,7 +71,7 @@ pub fn listed(names: impl ExactSizeIterator<Item = impl std::fmt::Display>) -> S
     }
 }
 
-/// A path as messages show it.
+/// Formats a path for messages.
 pub fn shown_path(path: &Path) -> Shown<std::path::Display<'_>> {
     Shown(path.display())
 }

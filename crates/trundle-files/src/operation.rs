@@ -1,4 +1,4 @@
-//! The operators that a request asks for, of which a chain is made for each tensor.
+//! The operators of a request. Each tensor gets a chain of them that fits its axes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -15,7 +15,7 @@ use crate::input::Input;
 use crate::memory;
 use crate::request::{Argument, Description, Operators, Request};
 
-/// What is done to the tensors of a file.
+/// Operators for the tensors of a file.
 pub(crate) struct Operation {
     asked: Asked,
     /// The bytes that its lengths and indices take at most, while they become a chain.
@@ -24,12 +24,12 @@ pub(crate) struct Operation {
     pub written: bool,
 }
 
-/// What is asked for, of which a chain is made for each tensor.
+/// The operators as the user wrote them.
 enum Asked {
-    /// The same for all.
+    /// The same chain for all tensors.
     Chain(Arc<Chain>),
-    /// A chain as it was written, with the lengths and indices of the files that it names, and what it is for a tensor whose axes have
-    /// no names.
+    /// A chain in its language, the lengths and indices from the files that it names, and the chain for tensors whose
+    /// axes have no names.
     Written {
         text: String,
         numbers: HashMap<String, NumbersFile>,
@@ -37,13 +37,13 @@ enum Asked {
     },
     /// One operator, with axes by their names, and its lengths or indices.
     Call { declared: &'static Declaration, given: Vec<Given>, numbers: Option<Numbers> },
-    /// A reversal by lengths, of axes by their numbers. A single one stands for as many as a tensor needs.
+    /// A reversal by lengths, of axes by number. A single length stands for as many as a tensor needs.
     Reversal { chain: Arc<Chain>, one: Option<OneLength> },
 }
 
-/// Lengths or indices that are not of a tensor yet.
+/// Lengths or indices that no tensor has taken yet.
 struct Numbers {
-    /// As they were read.
+    /// The lengths or indices.
     read: NumbersFile,
     /// The one length that stands for as many as a tensor needs.
     one: Option<i128>,
@@ -58,7 +58,7 @@ struct OneLength {
 }
 
 impl OneLength {
-    /// How many lengths a tensor of this shape needs; `None` if it has no such axis.
+    /// Counts the lengths that a tensor of this shape needs. `None` if it has no such axis.
     fn count(self, shape: &Shape) -> Option<usize> {
         let place = |axis| normalize_axis("axis", axis, shape.rank()).ok();
         let axis = place(self.axis)?;
@@ -71,10 +71,10 @@ impl OneLength {
         }
     }
 
-    /// The reversal of a tensor of this shape.
+    /// Returns the reversal for a tensor of this shape.
     ///
     /// # Errors
-    /// If it takes more memory than there is, or the length is none.
+    /// If it takes more memory than there is, or the length is not valid.
     fn chain(self, shape: &Shape) -> Result<Arc<Chain>, Failure> {
         let count = self.count(shape).unwrap_or(1);
         memory::check(BYTES_A_NUMBER.saturating_mul(count as u64), None)?;
@@ -86,12 +86,12 @@ impl OneLength {
 }
 
 impl Operation {
-    /// What a request asks for, and all files that it reads: first the one whose tensors are moved, then those that
-    /// the chain names, in the order of its inputs.
+    /// Returns the operators of a request, and all files that they read: first the one whose tensors are moved, then the
+    /// files that the chain names, in the order of its inputs.
     ///
     /// # Errors
-    /// If the chain is not of the language, what is said of the files does not go together, or lengths or indices
-    /// cannot be read or are of no use for the operator.
+    /// If the chain cannot be parsed, the description of a file is inconsistent, or lengths or indices cannot be read or
+    /// do not fit the operator.
     pub(crate) fn of(
         request: &Request,
         operators: &Operators,
@@ -184,7 +184,7 @@ impl Operation {
         Ok(Operation { numbers_bytes, ..Operation::made(asked) })
     }
 
-    /// Whether it may do nothing to a tensor that lacks the axes that it names.
+    /// Returns whether tensors that lack the named axes are left alone.
     pub(crate) fn is_by_name(&self) -> bool {
         matches!(self.asked, Asked::Written { .. } | Asked::Call { .. })
     }
@@ -193,11 +193,11 @@ impl Operation {
         Operation { asked, numbers_bytes: 0, written: false }
     }
 
-    /// The chain for a tensor, one of several whose axes have the names `among`, or the only one. It is without
-    /// operators if nothing is done to that.
+    /// Returns the chain for a tensor. If several tensors are chosen, their axes have the names `among`. The chain is
+    /// empty if the tensor is left alone.
     ///
     /// # Errors
-    /// If a name is not that of one axis, or if it takes more memory than there is.
+    /// If a name does not name one axis, or the chain takes more memory than there is.
     pub(crate) fn chain_for(
         &self,
         header: &Header,
@@ -256,10 +256,10 @@ impl Operation {
     }
 }
 
-/// The operator of this name, if these can be its arguments.
+/// Finds the operator of this name and this number of arguments.
 ///
 /// # Errors
-/// If there is none, or it takes several tensors or other arguments.
+/// If there is none, or it takes several tensors.
 fn declared(name: &str, arguments: &[Argument]) -> Result<&'static Declaration, Failure> {
     let is_meant = |declared: &&Declaration| {
         let takes_tensors = declared.parameters.iter().any(|each| each.kind.is_tensors());
@@ -273,10 +273,10 @@ fn declared(name: &str, arguments: &[Argument]) -> Result<&'static Declaration, 
     })
 }
 
-/// The files that a chain names as its tensors, beside the one that it is applied to.
+/// Returns the files of tensors that a chain names, besides its input.
 ///
 /// # Errors
-/// If it is applied to none, or stdin is to hold several tensors.
+/// If the chain does not use its input, or two tensors would come from stdin.
 fn named_files(chain: &Chain, input: &Path) -> Result<Vec<String>, Failure> {
     let (mut takes_input, mut files) = (false, Vec::new());
     for operand in chain.inputs() {
@@ -296,8 +296,8 @@ fn named_files(chain: &Chain, input: &Path) -> Result<Vec<String>, Failure> {
     Ok(files)
 }
 
-/// The lengths or indices, as `argument` says, that the command line gives: a list, or the name of a file, each of
-/// which takes so many bytes.
+/// Reads the lengths or indices of `argument`: a list, or the name of a file. Each takes `each` bytes, which are added to
+/// `held`.
 fn numbers(
     (argument, text): (&'static str, &str),
     input: &Path,
@@ -319,7 +319,7 @@ fn numbers(
     }
 }
 
-/// Whether a text is meant as the name of a file, be it there or not.
+/// Returns whether a text names a file, existing or not.
 fn names_a_file(text: &str) -> bool {
     let ending = Path::new(text).extension().unwrap_or_default();
     let mut endings = FORMATS.iter().flat_map(Format::endings);
@@ -328,15 +328,14 @@ fn names_a_file(text: &str) -> bool {
         || endings.any(|known| ending.eq_ignore_ascii_case(known))
 }
 
-/// What a length or an index takes while it becomes part of a chain: as it is read, as the operator holds it,
-/// and in the table that is moved by.
+/// The bytes that a length or an index takes: as it is read, in the operator, and in the table of the movement.
 const BYTES_A_NUMBER: u64 = (size_of::<i128>() + 3 * size_of::<u64>()) as u64;
 
-/// The same where what was read is kept, for each tensor that it may be for.
+/// The same for lengths or indices that are kept for further tensors.
 const BYTES_A_KEPT_NUMBER: u64 = BYTES_A_NUMBER + size_of::<i128>() as u64;
 
-/// Reads the lengths or indices in a text file: integers with commas or white space between them. What they take,
-/// `each` so many bytes, is added to `held`.
+/// Reads lengths or indices from a text file: integers with commas or white space between them. Each takes `each` bytes,
+/// which are added to `held`.
 fn read_text(
     (argument, file): (&'static str, &str),
     each: u64,
@@ -358,8 +357,8 @@ fn read_text(
     numbers.collect::<Result<_, _>>().map(NumbersFile::list)
 }
 
-/// The lengths or indices in a file of one tensor of integers; `input` is the file of the data. What they take,
-/// `each` so many bytes, is added to `held`.
+/// Reads lengths or indices from a file of one tensor of integers. `input` is the file of the data. Each takes `each`
+/// bytes, which are added to `held`.
 fn read_numbers(
     (argument, file): (&'static str, &str),
     input: &Path,

@@ -1,4 +1,4 @@
-//! The tensors of a file that get another order of axes, by rules for their names.
+//! Gives the tensors of a file another order of axes, by rules for their names.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,30 +14,30 @@ use crate::forecast::counted;
 use crate::names::{cannot_keep, shown_path};
 use crate::rule::{Rule, assigned};
 
-/// What becomes of a tensor.
+/// The fate of a tensor.
 #[derive(Clone, Debug)]
 pub(crate) enum Fate {
     /// No rule names it.
     Copied,
-    /// Its axes are what its rule makes of them.
+    /// Its axes are already in the order of its rule.
     Already(Arc<Rule>),
-    /// They will be.
+    /// Its axes are moved.
     Moved(Arc<Rule>),
 }
 
-/// What becomes of all tensors of a file.
+/// A file whose tensors are moved by rules.
 pub(crate) struct Relaid {
     pub(crate) fates: Vec<Fate>,
     /// The metadata of the output.
     pub(crate) metadata: Vec<(String, String)>,
 }
 
-/// The formats of outputs that have a place for the record of the axes.
+/// Returns the output formats that can store the record of axes.
 pub(crate) fn keeping() -> impl Iterator<Item = &'static Format> {
     FORMATS.iter().filter(|format| format.is_written() && format.keeps_metadata())
 }
 
-/// Checks that the record of the axes has a place in the output.
+/// Checks that the output can store the record of axes.
 pub(crate) fn keeps_record(format: &Format, output: &Path) -> Result<(), Failure> {
     if format.keeps_metadata() {
         return Ok(());
@@ -53,7 +53,7 @@ pub(crate) fn keeps_record(format: &Format, output: &Path) -> Result<(), Failure
 }
 
 impl Relaid {
-    /// What the rules make of a file, by its own record of the axes.
+    /// Applies the rules to a file and its record of axes.
     ///
     /// # Errors
     /// If something in the file cannot be read, or the rules do not fit the tensors, each other, or the record.
@@ -86,7 +86,7 @@ impl Relaid {
         Ok(Relaid { fates, metadata })
     }
 
-    /// What is wanted of the file.
+    /// Returns the tensors of the output.
     pub(crate) fn wanted(&self) -> Vec<Wanted<'_>> {
         let wanted = self.fates.iter().enumerate().map(|(index, fate)| {
             let chain = match fate {
@@ -98,13 +98,13 @@ impl Relaid {
         wanted.collect()
     }
 
-    /// A line for each tensor that a rule names, and what it becomes.
+    /// Describes each tensor that a rule names in a line.
     pub(crate) fn lines(&self, headers: &[Header], out_shapes: &[&Shape]) -> Vec<String> {
         let each = self.fates.iter().zip(headers).zip(out_shapes);
         each.filter_map(|((fate, header), out_shape)| fate.line(header, out_shape)).collect()
     }
 
-    /// How many tensors are moved, are as they should be, and are copied.
+    /// Counts the tensors that are moved, that already have the order, and that no rule names.
     pub(crate) fn counts(&self) -> [usize; 3] {
         let mut counts = [0; 3];
         for fate in &self.fates {
@@ -118,7 +118,7 @@ impl Relaid {
     }
 }
 
-/// [`Relaid::counts`], for people.
+/// Formats [`Relaid::counts`] for people.
 pub(crate) fn in_words([moved, already, copied]: [usize; 3]) -> String {
     let already = match already {
         0 => String::new(),
@@ -128,7 +128,7 @@ pub(crate) fn in_words([moved, already, copied]: [usize; 3]) -> String {
 }
 
 impl Fate {
-    /// A line, unless the tensor is copied.
+    /// Describes the tensor in a line, unless no rule names it.
     fn line(&self, header: &Header, out_shape: &Shape) -> Option<String> {
         let Header { name, element, shape, .. } = header;
         let (name, dtype) = (Shown(name), element.name());
@@ -142,7 +142,7 @@ impl Fate {
         }
     }
 
-    /// The same, for programs.
+    /// Describes the tensor as JSON.
     pub(crate) fn report(&self) -> Value {
         let (done, axes) = match self {
             Fate::Copied => ("copied", None),
@@ -157,7 +157,7 @@ impl Fate {
     }
 }
 
-/// What becomes of a tensor that a rule names, whose axes are `known` or as the rule says.
+/// Decides the fate of a tensor that a rule names. Its axes are `known`, or those that the rule states.
 fn fate(header: &Header, rule: Arc<Rule>, known: Option<&Axes>) -> Result<Fate, Failure> {
     match known {
         Some(axes) if axes.agree_with(&rule.to) => return Ok(Fate::Already(rule)),

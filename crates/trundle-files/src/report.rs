@@ -21,7 +21,7 @@ use crate::request::BIT_ORDERS;
 use crate::run::{add, not_kept};
 
 impl Decided {
-    /// What the work would do: a sentence and a line for each tensor; with `verbose` also every stage.
+    /// Describes what the work would do: a sentence and a line for each tensor; with `verbose` also every stage.
     ///
     /// # Errors
     /// If a plan in memory cannot be made.
@@ -65,13 +65,14 @@ impl Decided {
         Ok(text)
     }
 
-    /// A sentence on all, a line for each tensor, and where they would go.
+    /// Formats a sentence, a line for each tensor, and the destination.
     fn summary(&self, what: &str, lines: impl IntoIterator<Item = String>) -> String {
         let job = &self.jobs[0];
         format!("{}\n{}{}", sentence(what, job), lines_text(lines), self.destination_lines(job))
     }
 
-    /// The same for programs: an object for each tensor that operators are applied to, or one for all files.
+    /// Describes what the work would do as JSON: an object for each tensor that operators are applied to, or one for all
+    /// files.
     ///
     /// # Errors
     /// As [`Decided::plan_text`].
@@ -135,7 +136,7 @@ impl Decided {
         })
     }
 
-    /// The tensors that operators are applied to; none if the work is not a chain.
+    /// Returns the tensors that operators are applied to. Empty if the work is not a chain.
     pub fn moved(&self) -> Vec<MovedTensor<'_>> {
         let Decision::Chain { choice, .. } = &self.decision else { return Vec::new() };
         let wanted = choice.wanted();
@@ -181,7 +182,7 @@ impl Decided {
         relaid.lines(self.opened[0].headers(), &out_shapes)
     }
 
-    /// Where the output would go and what would follow, as lines; none if nothing is said of it.
+    /// Describes the destination, what the output would lack, and the verification, in lines.
     fn destination_lines(&self, job: &Job) -> String {
         let mut lines = encoded_line(job);
         if let Some(output) = self.outputs.first() {
@@ -200,7 +201,7 @@ impl Decided {
         lines + &self.verify_line()
     }
 
-    /// That the outputs would be verified, as a line; none if they would not.
+    /// Describes the verification in a line. Empty without one.
     fn verify_line(&self) -> String {
         if !self.request.output.verify {
             return String::new();
@@ -222,7 +223,7 @@ pub struct MovedTensor<'a> {
 /// How a tensor would be moved in memory.
 enum InMemory {
     Chain(Box<Plan>),
-    /// What takes several tensors, or a constant.
+    /// Of several tensors, or with a constant.
     Program(Box<ProgramPlan>),
 }
 
@@ -244,7 +245,7 @@ impl MovedTensor<'_> {
         failure.within(&self.inputs[0].name)
     }
 
-    /// Which tensor becomes which.
+    /// Formats the shapes before and after.
     pub fn title(&self) -> String {
         let (name, element) = (Shown(&self.inputs[0].name), self.inputs[0].element.name());
         let from: Vec<String> = self.inputs.iter().map(|input| input.shape.to_string()).collect();
@@ -271,7 +272,7 @@ impl MovedTensor<'_> {
         self.chain.ops().iter().map(|op| format!("{op:#}")).collect()
     }
 
-    /// The plan in memory as in the files: to a packed output in the order that its header will say.
+    /// Plans the move in memory, to a packed output in the order that its header will state.
     fn in_memory(&self, threads: Option<usize>) -> Result<InMemory, Failure> {
         let MovedTensor { inputs, tensor, chain, .. } = self;
         let width = tensor.element().width();
@@ -346,7 +347,7 @@ fn lines_text(lines: impl IntoIterator<Item = String>) -> String {
     first_lines(lines).map(|line| line + "\n").collect()
 }
 
-/// How many chunks would be copied as they are encoded, as a line; none if all are decoded.
+/// Counts the chunks that would be copied encoded, in a line. Empty if all are decoded.
 fn encoded_line(job: &Job) -> String {
     match job.tensors().iter().filter_map(TensorJob::encoded_chunks).sum() {
         0 => String::new(),
@@ -354,7 +355,7 @@ fn encoded_line(job: &Job) -> String {
     }
 }
 
-/// What is done to the files for the tensors whose number says so.
+/// Describes the reads and writes of the tensors that `is_told` selects by index.
 fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
     let cost = job.cost();
     let mut text = format!("files, with {} of buffers\n", readable(cost.buffer_bytes));
@@ -393,7 +394,7 @@ fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
     text
 }
 
-/// The same for programs, of one tensor.
+/// Describes the reads and writes of one tensor as JSON.
 fn files_report(tensor: &TensorJob, job: &Job) -> Value {
     let mut report = cost_report(job);
     report["by_header"] = tensor.is_by_header().into();
@@ -412,7 +413,7 @@ fn passes_report(tensor: &TensorJob) -> Value {
     passes.collect()
 }
 
-/// What a whole job asks for.
+/// The cost of a job.
 fn cost_report(job: &Job) -> Value {
     let cost = job.cost();
     json!({

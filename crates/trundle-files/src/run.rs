@@ -1,4 +1,4 @@
-//! Decided work, carried out, and what it came to.
+//! Runs decided work, and reports what was done.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,43 +16,46 @@ use crate::numbers::readable;
 use crate::output::shown_output;
 use crate::{axes, left_out, relayout};
 
-/// What work came to.
+/// The result of work.
 #[non_exhaustive]
 pub struct Outcome {
-    /// Where the result went, as messages call it.
+    /// The output, as messages call it.
     output: String,
     /// One entry for each tensor of the output, as `--json` has it.
     pub outputs: Vec<Value>,
     /// The most passes that a tensor took.
     pub passes: usize,
-    /// What running it tells.
+    /// The time, and whether the output was verified or resumed.
     pub ran: trundle_disk::Outcome,
     /// Whether the header alone says the new order of the axes.
     by_header: bool,
     /// How many tensors of the inputs are not in the output.
     left_out: usize,
-    /// What users should know even if they asked for silence: metadata and codecs that the output lacks, and attributes
-    /// that differ between the inputs.
+    /// Warnings, which quiet users get too: metadata and codecs that the output lacks, and attributes that differ
+    /// between the inputs.
     pub warnings: Vec<String>,
-    /// The fields of the report that are not above.
+    /// More fields of the report.
     more: Value,
-    /// What rules for the order of axes came to: a line for each tensor that a rule names, and how many tensors are
-    /// moved, are as they should be, and are copied.
+    /// The result of rules for the order of axes: a line for each tensor that a rule names, and the counts of tensors
+    /// that are moved, that already have the order, and that no rule names.
     relaid: Option<(Vec<String>, [usize; 3])>,
 }
 
 impl Decided {
-    /// Carries the work out. None of several outputs appears before all are whole.
+    /// Runs the work. If there are several outputs, none appears before all are complete.
     ///
     /// # Errors
-    /// If something cannot be read or written, or a verification fails. Nothing is left of the outputs then but what a
-    /// later run can continue.
+    /// If something cannot be read or written, or a verification fails. Only work that a later run can continue is left
+    /// then.
     pub fn run(mut self, observer: &dyn Observer) -> Result<Outcome, Failure> {
+        if self.outputs.is_empty() {
+            return Err(Failure::usage("an output is missing"));
+        }
         let mut outcome = self.outcome();
         let Decided { decision, options, jobs, outputs, request, .. } = self;
         let mut sources = crate::input::sources(&mut self.opened, &self.inputs);
         if let Decision::Join(joined) = &decision {
-            // What is compared is not written, so the chunks and codecs of the output do not matter.
+            // A comparison writes nothing, so it takes no chunks and codecs.
             let (chunks, shards, codecs) = (None, None, None);
             let options = PlanOptions { chunks, shards, codecs, metadata_only: false, ..options };
             joined.check_kept(&mut sources, &options, observer)?;
@@ -67,7 +70,7 @@ impl Decided {
         Ok(outcome)
     }
 
-    /// What the work comes to, without what only running it tells.
+    /// Returns the result of the work, without the parts that are known after it ran.
     fn outcome(&self) -> Outcome {
         let Decided { jobs, outputs, decision, .. } = self;
         let all = || jobs.iter().zip(outputs);
@@ -100,7 +103,7 @@ impl Decided {
         }
     }
 
-    /// What the output lacks, as warnings about it and as fields of a report.
+    /// Returns what the output lacks, as warnings and as fields of the report.
     fn losses(&self, output: &str) -> (Vec<String>, Value) {
         let costs = self.jobs.iter().map(Job::cost);
         let mut more = json!({
@@ -148,7 +151,7 @@ impl Decided {
     }
 }
 
-/// Carries out jobs of the same files, each with its output. None of these appears before all are whole.
+/// Runs jobs of the same files, each with its output. No output appears before all are complete.
 ///
 /// # Errors
 /// As [`Decided::run`].
@@ -195,7 +198,7 @@ impl Observer for Watched<'_> {
 }
 
 impl Outcome {
-    /// What was done, for people, in so many seconds.
+    /// Describes what was done in so many seconds, for people.
     pub fn lines(&self, seconds: f64) -> Vec<String> {
         let (file, how) = (&self.output, self.how(seconds));
         if let Some((lines, counts)) = &self.relaid {
@@ -233,7 +236,7 @@ impl Outcome {
         lines
     }
 
-    /// The same, for programs.
+    /// Describes what was done as JSON.
     pub fn report(&self, seconds: f64) -> Value {
         let mut report = json!({
             "outputs": self.outputs,
@@ -257,7 +260,7 @@ impl Outcome {
         report
     }
 
-    /// In how many passes and seconds it was done, and what else there is to say of it.
+    /// Describes how it was done: passes, seconds, and more.
     fn how(&self, seconds: f64) -> String {
         format!(
             " in {}, {seconds:.2} s{}{}{}{}",
@@ -277,7 +280,7 @@ impl Outcome {
     }
 }
 
-/// That codecs are not kept.
+/// Says which codecs are not kept.
 pub(crate) fn not_kept(codecs: impl Iterator<Item = impl AsRef<str>>) -> String {
     let codecs: Vec<String> = codecs.map(|codec| Shown(codec.as_ref()).to_string()).collect();
     format!("codecs of the source are not kept: {}", codecs.join("; "))

@@ -1,4 +1,4 @@
-//! Which tensors of a file are meant, and what becomes of the others.
+//! The tensors of a file that an operation is for, and the others.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,14 +17,14 @@ use crate::names::{cannot_keep, check_readable, listed, select, shown_path};
 use crate::numbers::Bytes;
 use crate::operation::Operation;
 
-/// What becomes of each tensor of a file.
+/// For each tensor of a file whether it is moved, copied, or left out.
 pub(crate) struct Choice {
     fates: Vec<Fate>,
-    /// How many there are that are left out, with what cannot be read.
+    /// How many tensors are left out, unreadable ones included.
     pub left_out: usize,
 }
 
-/// What becomes of one.
+/// The fate of one tensor.
 #[derive(Debug)]
 enum Fate {
     /// A chain is applied to it.
@@ -35,25 +35,25 @@ enum Fate {
     LeftOut,
 }
 
-/// What is done to a tensor.
+/// A tensor that a chain is applied to.
 #[derive(Debug)]
 pub(crate) struct Moved {
     pub chain: Arc<Chain>,
     /// The tensors that the chain names.
     others: Vec<trundle_disk::Input>,
-    /// The shapes of the tensor and of these.
+    /// The shapes of the tensor and of `others`.
     pub shapes: Vec<Shape>,
     /// How many indices its scatters hold.
     indices: usize,
 }
 
 impl Choice {
-    /// Applies the operation to the tensors that are asked for. The others are kept, unless they are
-    /// not wanted or a file of `format` holds one tensor.
+    /// Applies the operation to the tensors with this name, or to all. The others are copied, unless `only` is set or a
+    /// file of `format` holds one tensor.
     ///
     /// # Errors
-    /// As [`select`]. If the operation does not fit a tensor that is meant: with a list of those
-    /// that it fits, if the file has several. If what is to be kept cannot be read.
+    /// As [`select`]. If the operation does not fit a chosen tensor: with a list of tensors that it fits, if the file
+    /// has several. If a tensor that would be copied cannot be read.
     pub(crate) fn of(
         operation: &Operation,
         inputs: &[Input],
@@ -87,7 +87,7 @@ impl Choice {
         Ok(Choice { fates, left_out })
     }
 
-    /// What is wanted of the file, in its order.
+    /// Returns the tensors of the output, in the order of the file.
     pub(crate) fn wanted(&self) -> Vec<Wanted<'_>> {
         let mut wanted = Vec::with_capacity(self.fates.len());
         for (index, fate) in self.fates.iter().enumerate() {
@@ -102,10 +102,10 @@ impl Choice {
         wanted
     }
 
-    /// The bytes that are held all the time: lengths and indices, and the tables by which tensors are put into others.
+    /// Counts the bytes that a job holds throughout: lengths, indices, and the tables of scatters.
     ///
     /// # Errors
-    /// If they are more than the memory that may be used.
+    /// If the memory limit is lower.
     pub(crate) fn held_bytes(
         &self,
         operation: &Operation,
@@ -128,8 +128,7 @@ impl Choice {
         Ok(held)
     }
 
-    /// The metadata of the file once the operation is applied, and the keys of what is left out of it since it would
-    /// be false.
+    /// Returns the metadata of the output, and the keys that were dropped because their values would be false.
     pub(crate) fn metadata(&self, file: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
         let fate = |(fate, header): (&Fate, &Header)| match fate {
             Fate::Moved(moved) => AxesFate::Order(axes::order_behind(&moved.chain, &moved.shapes)),
@@ -140,12 +139,12 @@ impl Choice {
         axes::still_true_of(file, &fates)
     }
 
-    /// Whether the operation is applied to the tensor of this number.
+    /// Returns whether the operation is applied to the tensor of this index.
     pub(crate) fn is_moved(&self, index: usize) -> bool {
         matches!(self.fates[index], Fate::Moved(_))
     }
 
-    /// What is done to the tensor of this number, if something is.
+    /// Returns the tensor of this index, if the operation is applied to it.
     pub(crate) fn moved(&self, index: usize) -> Option<&Moved> {
         match &self.fates[index] {
             Fate::Moved(moved) => Some(moved),
@@ -153,21 +152,21 @@ impl Choice {
         }
     }
 
-    /// Whether the operation is applied to all tensors of the output.
+    /// Returns whether the operation is applied to all tensors of the output.
     pub(crate) fn moves_all(&self) -> bool {
         !self.fates.iter().any(|fate| matches!(fate, Fate::Kept))
     }
 
-    /// Whether the tensor of this number is not in the output.
+    /// Returns whether the tensor of this index is not in the output.
     pub(crate) fn is_left_out(&self, index: usize) -> bool {
         matches!(self.fates[index], Fate::LeftOut)
     }
 }
 
-/// What an index of a scatter takes: in the table as it is made, and as it is kept, of the movement and of its passes.
+/// The bytes for an index of a scatter: in the table that is built, in that of the movement, and in those of its passes.
 const BYTES_AN_INDEX: u64 = 3 * size_of::<u64>() as u64;
 
-/// [`select`], of tensors that the operation fits, and what it does to each.
+/// Selects tensors and applies the operation to each.
 fn fitting(
     operation: &Operation,
     inputs: &[Input],
@@ -208,7 +207,7 @@ fn fitting(
     })
 }
 
-/// The names of the axes of a tensor, if all have one.
+/// Returns the names of the axes of a tensor, if all axes have one.
 fn named_axes(header: &Header) -> Option<String> {
     let names = header.annotations.dimension_names.iter();
     let shown = names.map(|name| Some(Shown(name.as_ref()?).to_string()));
@@ -216,14 +215,13 @@ fn named_axes(header: &Header) -> Option<String> {
     Some(names.join(", "))
 }
 
-/// The names of all axes of some tensors.
+/// Collects the names of all axes of some tensors.
 fn names_of<'a>(headers: impl Iterator<Item = &'a Header>) -> Arc<BTreeSet<String>> {
     let names = headers.flat_map(|header| header.annotations.dimension_names.iter().flatten());
     Arc::new(names.cloned().collect())
 }
 
-/// What the operation does to a tensor, one of several whose axes have the names `among`, or the only one that
-/// is meant.
+/// Applies the operation to one tensor. If several are chosen, their axes have the names `among`.
 fn fitted(
     operation: &Operation,
     inputs: &[Input],
@@ -255,10 +253,10 @@ fn fitted(
     Err(Failure::refused(format!("{name} of shape {shape}: {why}")))
 }
 
-/// The tensor of another file that goes with one of this name: the only one, or the one of the same name.
+/// Finds the tensor of another file for a tensor of this name: the only one, or the one of the same name.
 ///
 /// # Errors
-/// If there is none, or it cannot be read.
+/// If the file has no such tensor, or it cannot be read.
 fn counterpart(file: &TensorFile, path: &Path, name: &str) -> Result<usize, Failure> {
     if let ([_], []) = (file.headers(), file.unreadable()) {
         return Ok(0);
@@ -277,8 +275,8 @@ fn counterpart(file: &TensorFile, path: &Path, name: &str) -> Result<usize, Fail
     }))
 }
 
-/// What is wrong with an operator, as someone who has given its options would say it.
-/// `by_name` has the names of the tensor's axes if the options name axes.
+/// Explains the error of an operator in terms of its options. `by_name` has the names of the tensor's axes if the options
+/// name axes.
 fn said_of(error: &Error, shape: &Shape, by_name: Option<String>) -> String {
     match (error, by_name) {
         (Error::SizesDiffer { left: "order", left_size, .. }, Some(names)) => {
@@ -288,7 +286,7 @@ fn said_of(error: &Error, shape: &Shape, by_name: Option<String>) -> String {
     }
 }
 
-/// The same where the options have axes by their numbers.
+/// Explains the error of an operator whose options have axes by number.
 fn said_of_numbers(error: &Error, shape: &Shape) -> String {
     match error {
         Error::SizesDiffer { left: "order", left_size, .. } => {

@@ -1,4 +1,4 @@
-//! The tensors of a file that are cut along an axis, each part into a file of its own.
+//! Cuts the tensors of a file along an axis, each part into a file of its own.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use crate::input::Input;
 use crate::names::{LEAVES_OUT, cannot_keep, select, shown_path};
 use crate::request::{Axis, Parts, Request};
 
-/// The file that is cut.
+/// Returns the input of a split.
 ///
 /// # Errors
-/// If it is stdin, or there are to be no parts.
+/// If the input is stdin, or there are no parts.
 pub(crate) fn input(request: &Request, parts: &Parts) -> Result<Input, Failure> {
     let path = request.only_input()?;
     if path == Path::new("-") {
@@ -32,10 +32,10 @@ pub(crate) fn input(request: &Request, parts: &Parts) -> Result<Input, Failure> 
 }
 
 impl Parts {
-    /// The sizes of the parts of an axis.
+    /// Computes the sizes of the parts of an axis.
     ///
     /// # Errors
-    /// If they cannot make up its size, as a message.
+    /// A message, if the parts do not add up to the size of the axis.
     fn sizes_of(&self, axis: usize, size: usize) -> Result<Vec<usize>, String> {
         let asked = match self {
             Parts::Count(parts) if *parts > size => {
@@ -61,10 +61,10 @@ impl Parts {
 }
 
 impl Fate {
-    /// What becomes of a tensor that is cut along an axis.
+    /// Cuts a tensor along an axis, or keeps it if it has no axis of the name.
     ///
     /// # Errors
-    /// If it does not have the axis that is asked for, or not of such a size.
+    /// If the tensor has no axis of the number, or the parts do not add up to its size.
     fn of(header: &Header, axis: &Axis, parts: &Parts) -> Result<Fate, Failure> {
         let axis = match axis {
             Axis::Name(name) => axes::called(header, name)?,
@@ -78,29 +78,29 @@ impl Fate {
     }
 }
 
-/// What becomes of a tensor of the file.
+/// The fate of a tensor.
 #[derive(Clone, Debug)]
 enum Fate {
-    /// Its parts along an axis go to an output each.
+    /// Each of its parts along an axis goes to an output.
     Cut { axis: usize, sizes: Vec<usize>, chains: Vec<Chain> },
-    /// It is in every output.
+    /// It is copied to every output.
     Kept,
-    /// It is in none.
+    /// It is in no output.
     LeftOut,
 }
 
-/// What becomes of the tensors of a file.
+/// A file whose tensors are cut.
 pub(crate) struct Parted {
-    /// Of each tensor.
+    /// The fate of each tensor.
     fates: Vec<Fate>,
     pub(crate) parts: usize,
 }
 
 impl Parted {
-    /// What is asked for of the tensors of a file.
+    /// Cuts the tensors of a file with this name, or all.
     ///
     /// # Errors
-    /// If it cannot be done to one that is meant, or what is meant cannot be read.
+    /// If a chosen tensor cannot be cut or cannot be read.
     pub(crate) fn of(
         file: &TensorFile,
         path: &Path,
@@ -137,7 +137,7 @@ impl Parted {
         Ok(Parted { fates, parts: parts.count() })
     }
 
-    /// What a part has of the file.
+    /// Returns the tensors of a part.
     pub(crate) fn wanted(&self, part: usize) -> Vec<Wanted<'_>> {
         let fates = self.fates.iter().enumerate();
         let wanted = fates.filter_map(|(index, fate)| {
@@ -151,7 +151,7 @@ impl Parted {
         wanted.collect()
     }
 
-    /// The metadata of the outputs, and the keys of what is left out of it since it would be false.
+    /// Returns the metadata of the outputs, and the keys that were dropped because their values would be false.
     pub(crate) fn metadata(&self, file: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
         let fate = |(fate, header): (&Fate, &Header)| match fate {
             Fate::LeftOut => axes::Fate::LeftOut,
@@ -161,13 +161,13 @@ impl Parted {
         axes::still_true_of(file, &fates)
     }
 
-    /// How many tensors of the file are in no output.
+    /// Counts the tensors that are in no output.
     pub(crate) fn left_out(&self, file: &TensorFile) -> usize {
         let is_out = |fate: &&Fate| matches!(fate, Fate::LeftOut);
         self.fates.iter().filter(is_out).count() + file.unreadable().len()
     }
 
-    /// What becomes of the tensors, for people.
+    /// Describes each tensor in a line.
     pub(crate) fn lines(&self, file: &TensorFile) -> impl Iterator<Item = String> {
         const MOST: usize = 4;
         let line = |(fate, header): (&Fate, &Header)| {
@@ -186,7 +186,7 @@ impl Parted {
         self.fates.iter().zip(file.headers()).filter_map(line)
     }
 
-    /// The same, for programs.
+    /// Describes each tensor as JSON.
     pub(crate) fn report(&self, file: &TensorFile) -> Vec<Value> {
         let report = |(fate, header): (&Fate, &Header)| {
             let (axis, sizes) = match fate {

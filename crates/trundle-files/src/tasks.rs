@@ -1,4 +1,5 @@
-//! Plans of numbered tasks, as files. A plan stores the request, which each task decides again, and what was decided.
+//! Plans of numbered tasks, as files. A plan stores the request and the decided tasks. Each task decides the request
+//! again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,7 +33,7 @@ pub struct PlanFile {
     folder: PathBuf,
     /// The request, with the memory and the storage of each task.
     request: Request,
-    /// What was decided.
+    /// The decided tasks.
     tasks: TaskPlan,
 }
 
@@ -90,7 +91,7 @@ impl Decided {
     }
 }
 
-/// The output of a request that is done in tasks.
+/// Returns the output of a request that can be cut into tasks.
 fn output(request: &Request) -> Result<PathBuf, Failure> {
     let refused = |what: &str| Err(Failure::refused(format!("{what} not done in tasks")));
     match &request.work {
@@ -148,8 +149,8 @@ impl PlanFile {
         }
     }
 
-    /// Joins in the tasks, where the paths of the request lead, and gives the job with all that it reads and writes to
-    /// `work`; `None` if the tasks are finished. Each task uses so many `threads`, or what the request says.
+    /// Decides the request again and passes its job to `work`. Returns `None` if the tasks are finished. A task uses
+    /// `threads`, or else the threads of the request.
     ///
     /// # Errors
     /// If what the request reads has changed, or what was done is gone.
@@ -168,10 +169,10 @@ impl PlanFile {
         work(Joined { job, sources, output: &output }).map(Some)
     }
 
-    /// Removes what the tasks have done, whatever has become of what they read.
+    /// Removes what the tasks have done, even if their inputs have changed.
     ///
     /// # Errors
-    /// If one is being done.
+    /// If a task is running.
     pub fn discard(&self) -> Result<(), Failure> {
         Ok(self.tasks.discard(&output(&self.request)?)?)
     }
@@ -179,7 +180,7 @@ impl PlanFile {
     /// Goes to the folder that the paths in the request count from.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the folder cannot be entered.
     pub fn go_there(&self) -> Result<(), Failure> {
         // A plan whose paths are absolute has no folder.
         if self.folder.as_os_str().is_empty() {
@@ -214,7 +215,7 @@ impl PlanFile {
         memory::limit(self.request.resources.max_mem)
     }
 
-    /// What was planned, for people.
+    /// Describes the plan, which is at this path.
     pub fn lines(&self, plan: &Path) -> String {
         let stages = self.tasks.stages();
         let (count, memory) = (self.tasks.tasks(), readable(self.max_mem()));
@@ -239,7 +240,7 @@ impl PlanFile {
         text + &format!("next: trundle task {plan} N for each, then trundle finish {plan}\n")
     }
 
-    /// The same for programs.
+    /// Describes the plan as JSON.
     pub fn report(&self, plan: &Path) -> serde_json::Value {
         let stage = |stage: &Stage| json!({ "first": stage.first, "tasks": stage.tasks, "bytes": stage.bytes });
         json!({
@@ -260,12 +261,12 @@ fn here() -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::running(format!("cannot find out the current folder: {error}")))
 }
 
-/// A job whose tasks are done here, with what it reads and writes.
+/// A job whose tasks run here, with its files.
 pub struct Joined<'a> {
     /// The job.
     pub job: NumberedJob,
-    /// What it reads.
+    /// The files that it reads.
     pub sources: Vec<Source<'a>>,
-    /// Where its output appears.
+    /// The path of the output.
     pub output: &'a Path,
 }

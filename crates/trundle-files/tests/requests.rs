@@ -104,6 +104,7 @@ fn a_plan_is_told_without_an_output() {
     assert_eq!(name, "flip(axes=[1])");
     assert!(decided.plan_text(false).unwrap().contains("u8 [2, 3] -> [2, 3]"));
     assert!(decided.plan_text(true).unwrap().contains("tuning: "));
+    assert_eq!(decided.run(&Nothing).err().unwrap().to_string(), "an output is missing");
 }
 
 #[test]
