@@ -222,7 +222,7 @@ impl Decision {
     ) -> Result<Vec<Job>, Failure> {
         let files: Vec<&TensorFile> = opened.iter().collect();
         let of_wanted = |wanted: &[Wanted<'_>]| {
-            Ok(Job::new(&files, wanted, format, metadata, options).map_err(Failure::from)?)
+            Job::new(&files, wanted, format, metadata, options).map_err(Failure::from)
         };
         match self {
             Decision::Chain { choice, .. } => Ok(vec![of_wanted(&choice.wanted())?]),

@@ -12,6 +12,7 @@ use trundle_formats::{Header, Order, Shown};
 use crate::decide::{Decided, Decision};
 use crate::failure::Failure;
 use crate::forecast::{counted, destination, first_lines, sentence, tensors};
+use crate::join::Tensor;
 use crate::left_out;
 use crate::moves::move_report;
 use crate::names::listed;
@@ -94,7 +95,7 @@ impl Decided {
             }
             Decision::Join(joined) => {
                 let parts = joined.part_paths(inputs).map(|path| path.to_string_lossy());
-                let each = joined.tensors.iter().map(|tensor| tensor.report()).zip(job.tensors());
+                let each = joined.tensors.iter().map(Tensor::report).zip(job.tensors());
                 vec![json!({
                     "files": parts.collect::<Vec<_>>(),
                     "tensors": each.map(with_passes).collect::<Vec<_>>(),
