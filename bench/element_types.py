@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which element types other libraries move, bit for bit: the table of the README, but for trundle.
+"""Which element types other libraries move, bit for bit: the table of docs/types.md, but for trundle.
 
     python3 bench/element_types.py
 

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use trundle::lowering::prefer_large_pages;
+use trundle::internal::prefer_large_pages;
 use trundle::{Chain, Plan, Result, Shape};
 
 use crate::Settings;

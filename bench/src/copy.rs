@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use trundle::lowering::{CpuPlan, Move, Planner};
+use trundle::internal::Planner;
+use trundle::lowering::{CpuPlan, Move};
 use trundle::tuning::{Level, Tuning};
 use trundle::{IndexMap, Layout, Machine, PlanError, Result, Shape};
 

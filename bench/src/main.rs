@@ -41,7 +41,7 @@ struct Args {
     /// Measure nothing: show this record
     #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "short", "threads", "rounds", "large_pages"])]
     from: Option<PathBuf>,
-    /// Print tables for the README
+    /// Print tables for docs/speed.md
     #[arg(long)]
     markdown: bool,
     /// Exit with 1 if something is below its bar

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use trundle::lowering::prefer_large_pages;
+use trundle::internal::prefer_large_pages;
 use trundle::{Chain, Plan, PlanError, Result, Shape, TensorView, TensorViewMut};
 
 use crate::case::{Against, Call, Case};

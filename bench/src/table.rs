@@ -48,7 +48,7 @@ impl Record {
         text
     }
 
-    /// The suites, and what small calls take, as tables for the README.
+    /// The suites, and what small calls take, as tables for docs/speed.md.
     pub fn markdown(&self) -> String {
         let (timed, compared): (Vec<_>, Vec<_>) =
             self.suites.iter().partition(|suite| suite.is_timed());

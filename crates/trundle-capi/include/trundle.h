@@ -20,6 +20,9 @@
  * - It may be called from any thread, and by several at once. Large tensors are moved on several
  *   threads: as many as the environment variable TRUNDLE_NUM_THREADS says, else as there are
  *   cores, and in the calls of a thread as trundle_set_num_threads() says.
+ * - A program runs with every library of the minor version that it was linked with: libtrundle.so.0.1 is
+ *   any 0.1.x. Within it no function is removed, no struct grows, and no number of a constant changes;
+ *   functions and constants may be added. Compare TRUNDLE_VERSION with trundle_version().
  */
 
 #ifndef TRUNDLE_H
@@ -40,7 +43,7 @@
 /**
  * The rank of an input that may have any rank.
  */
-#define TRUNDLE_RANK_ANY 4294967295
+#define TRUNDLE_RANK_ANY 4294967295u
 
 /**
  * A model made of operators that only move elements. It never changes: several threads may ask it, and

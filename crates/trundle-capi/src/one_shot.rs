@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 use std::rc::Rc;
 
+use trundle::internal::plan_cache::{PlanCache, planned};
 use trundle::ops::Declaration;
-use trundle::plan_cache::{PlanCache, planned};
 
 use super::descriptor::{Described, trundle_tensor_desc};
 use super::error::{Result, guarded};

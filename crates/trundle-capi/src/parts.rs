@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::fmt;
 
-use trundle::few::with_list;
+use trundle::internal::few::with_list;
 use trundle::ops::Slice;
 use trundle::{Shape, normalize_axis};
 

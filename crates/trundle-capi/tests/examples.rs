@@ -26,7 +26,7 @@ const MODEL: &str = "patches: ONNX, opset 17\ninput image: f32 -1 224 224 3\nits
                      1 pass over memory, 1204224 bytes\noutput patches: f32 2 196 768\n672 672\n1672 1672\n\
                      input \"image\" must have shape [batch, 224, 224, 3], got [2, 224, 3]\n";
 const SEQUENCES: &str = "2 1 3 4 8 7 6 5 11 10 9 12 \n2 1 3 4 8 7 6 5 11 10 9 12 \n";
-const README: &str = "1 4\n2 5\n3 6\n";
+const DOCUMENT: &str = "1 4\n2 5\n3 6\n";
 const MODELS: &str = "1\n";
 
 /// A compiler and the standard that it is held to.
@@ -155,8 +155,8 @@ fn try_document(path: &str, expected: &str) {
 }
 
 #[test]
-fn the_example_of_the_readme_works() {
-    try_document("README.md", README);
+fn the_example_of_the_c_document_works() {
+    try_document("docs/c.md", DOCUMENT);
 }
 
 #[test]

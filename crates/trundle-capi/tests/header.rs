@@ -52,7 +52,8 @@ fn the_header_is_made_of_the_sources() {
     });
     let mut made = Vec::new();
     builder.generate().unwrap().write(&mut made);
-    let made = String::from_utf8(made).unwrap();
+    // cbindgen writes unsigned constants as signed ones, and this one does not fit an int.
+    let made = String::from_utf8(made).unwrap().replace("4294967295\n", "4294967295u\n");
 
     let header = root.join("include/trundle.h");
     if std::env::var_os("TRUNDLE_WRITE_HEADER").is_some() {

@@ -36,7 +36,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     signals::clean_up_when_stopped();
     // --max-mem does not count memory that codecs have freed, so the allocator must not keep it.
-    trundle::lowering::give_freed_memory_back();
+    trundle::internal::give_freed_memory_back();
     trundle_files::memory::count_program();
     match numbers::check_environment().and_then(|()| dispatch(cli.command)) {
         Ok(()) => 0,

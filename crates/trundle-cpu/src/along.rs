@@ -3,7 +3,7 @@
 //!
 //! A planned gather holds its indices, checked, as a table. To make that table costs as much as to move single elements,
 //! so that a call which comes once does without. The law is that of `Take` and `TakeAlongAxis`, which
-//! `crates/trundle-cpu/tests/along.rs` holds it to.
+//! `crates/trundle-cpu/tests/suite/along.rs` holds it to.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use trundle::few::with_list;
+use trundle::internal::few::with_list;
 use trundle_core::Width;
 use trundle_core::program::{Made, TensorId};
 

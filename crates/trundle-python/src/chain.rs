@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyNotImplemented, PyString, PyTuple};
+use trundle::internal::plan_cache::PlanCache;
 use trundle::notation::NumbersFile;
 use trundle::ops::Operand;
-use trundle::plan_cache::PlanCache;
 use trundle::{Op, OpenChain, PlanError, Program, Slot, TensorId};
 
 use crate::array::Class;

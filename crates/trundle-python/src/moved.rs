@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use trundle::plan_cache::{self, PlanCache};
+use trundle::internal::plan_cache::{self, PlanCache};
 use trundle::{Chain, InPlacePlan, Layout, Plan, PlanError};
 
 use crate::apart::Apart;

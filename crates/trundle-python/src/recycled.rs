@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::slice;
 use std::sync::{Mutex, TryLockError};
 
-use trundle::lowering::prefer_large_pages;
+use trundle::internal::prefer_large_pages;
 
 /// From how many bytes on: smaller blocks are kept by the allocator itself.
 pub(crate) const LEAST_BYTES: usize = 2 << 20;

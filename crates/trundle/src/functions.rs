@@ -447,7 +447,7 @@ mod tests {
     use trundle_core::BitOrder;
 
     use super::*;
-    use crate::plan_cache::PlanCache;
+    use crate::internal::plan_cache::PlanCache;
 
     /// The parameters of a call by their names.
     fn parameters(call: &Call<'_>) -> Vec<String> {

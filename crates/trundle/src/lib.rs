@@ -111,11 +111,11 @@
 mod chain;
 mod chain_pass;
 pub mod directml;
-#[doc(hidden)]
-pub mod few;
 mod functions;
 mod gathers;
 mod in_place;
+#[doc(hidden)]
+pub mod internal;
 mod joins;
 mod lower;
 pub mod lowering;
@@ -123,7 +123,6 @@ pub mod lowering;
 pub mod ndarray;
 pub mod notation;
 mod plan;
-pub mod plan_cache;
 mod planned;
 mod planned_program;
 mod program_moves;
@@ -148,8 +147,7 @@ pub use splits::{split, split_into};
 pub use trundle_core::program::TensorId;
 pub use trundle_core::{
     BitOrder, DType, Digest, Error, Fingerprint, IndexMap, Layout, Op, Packing, Permutation,
-    Program, Result, Shape, Tensor, TensorView, TensorViewMut, Width, fingerprint, normalize_axis,
-    ops,
+    Program, Result, Shape, Tensor, TensorView, TensorViewMut, Width, normalize_axis, ops,
 };
 pub use trundle_cpu::tuning;
 pub use trundle_cpu::{

@@ -38,8 +38,6 @@ pub use crate::planned_program::{PlannedPart, PlannedPass, PlannedProgram};
 pub use crate::program_moves::ProgramMoves;
 pub use crate::runner::{BufferId, Moves, Plans, Runner, Step};
 
-pub use trundle_cpu::{Planner, give_freed_memory_back, prefer_large_pages};
-
 /// What moves elements: the one line that says so.
 pub type Device = trundle_cpu::Cpu;
 

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use trundle_core::{Result, Shape, Tensor, TensorView, TensorViewMut};
 use trundle_cpu::Destination;
 
+use crate::internal::plan_cache::{self, PlanCache};
 use crate::lowering::CpuPlan;
 use crate::plan::run_in_turn;
-use crate::plan_cache::{self, PlanCache};
 
 thread_local! {
     /// A plan that runs is kept alive by a count that is no atomic.

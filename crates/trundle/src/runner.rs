@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use trundle_core::program::Tiles;
 use trundle_core::{Backend, Error, Move, PassPlan, Result};
 
-use crate::few::with_list;
+use crate::internal::few::with_list;
 
 /// One of the buffers of a [`Runner`], of each kind counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,7 +5,8 @@
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use trundle::lowering::{Device, PlannedProgram, Planner};
+use trundle::internal::Planner;
+use trundle::lowering::{Device, PlannedProgram};
 use trundle::ops::{ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle::tuning::Tuning;
 use trundle::{

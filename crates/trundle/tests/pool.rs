@@ -1,6 +1,6 @@
 //! Moves on threads of the caller's own: exact whatever the pool does, and no thread of ours beside
 //! them. No test here moves much on our threads.
-#![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;

@@ -42,7 +42,7 @@ pub(crate) struct JobTensor {
     pub(crate) is_checked: bool,
 }
 
-trundle::fingerprint!(struct JobTensor { file, index, header, is_swapped } except { is_checked });
+trundle::internal::fingerprint!(struct JobTensor { file, index, header, is_swapped } except { is_checked });
 
 impl JobTensor {
     fn check(&self, element: &StoredDType, given: &Definition) -> trundle::Result<()> {

@@ -29,7 +29,7 @@ pub(crate) enum IoPlan {
     Tiled(Vec<FilePass>),
 }
 
-trundle::fingerprint!(enum IoPlan { "whole" Whole, "tiled" Tiled(passes) });
+trundle::internal::fingerprint!(enum IoPlan { "whole" Whole, "tiled" Tiled(passes) });
 
 /// A pass over files.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub(crate) struct FilePass {
     pub(crate) traffic: Traffic,
 }
 
-trundle::fingerprint!(struct FilePass { target, program, reads, to, tiles } except { traffic });
+trundle::internal::fingerprint!(struct FilePass { target, program, reads, to, tiles } except { traffic });
 
 /// What a pass over files reads.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ pub(crate) struct FileRead {
     pub(crate) from: Location,
 }
 
-trundle::fingerprint!(struct FileRead { of, file, from });
+trundle::internal::fingerprint!(struct FileRead { of, file, from });
 
 /// A file that a pass reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(crate) enum ReadFrom {
     Pass(usize),
 }
 
-trundle::fingerprint!(enum ReadFrom { "input" Input(index), "pass" Pass(index) });
+trundle::internal::fingerprint!(enum ReadFrom { "input" Input(index), "pass" Pass(index) });
 
 /// What an I/O plan asks of the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

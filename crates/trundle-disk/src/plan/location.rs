@@ -24,7 +24,7 @@ pub(crate) enum Location {
     Chunks(Chunks),
 }
 
-trundle::fingerprint!(enum Location { "row-major" RowMajor { sizes, chunk_axes, decoding }, "cells" Chunks(chunks) });
+trundle::internal::fingerprint!(enum Location { "row-major" RowMajor { sizes, chunk_axes, decoding }, "cells" Chunks(chunks) });
 
 /// A box of a tensor cut along its axes into chunks, which follow each other in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(crate) struct Chunks {
     is_packed: bool,
 }
 
-trundle::fingerprint!(struct Chunks { cuts, is_packed });
+trundle::internal::fingerprint!(struct Chunks { cuts, is_packed });
 
 /// Contiguous runs of elements, all of one length, at regular distances.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -57,7 +57,7 @@ pub(crate) struct Movement {
     pub(crate) in_chunks: Vec<InChunks>,
 }
 
-trundle::fingerprint!(struct Movement { program, passes } except { whole_passes, scratch_bytes, in_chunks });
+trundle::internal::fingerprint!(struct Movement { program, passes } except { whole_passes, scratch_bytes, in_chunks });
 
 /// An input that stands in a file chunk after chunk.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,7 +85,7 @@ pub(crate) struct MovementPass {
     pub(crate) in_shape: Option<Program>,
 }
 
-trundle::fingerprint!(struct MovementPass { target, reads, program, in_shape });
+trundle::internal::fingerprint!(struct MovementPass { target, reads, program, in_shape });
 
 impl Movement {
     /// The movement of `chain`, from tensors of these shapes that stand in files so, to one of this order. `constant` gives

@@ -17,7 +17,7 @@ pub(crate) struct TaskGroup {
     pub(crate) pass: (usize, usize),
 }
 
-trundle::fingerprint!(struct TaskGroup { tasks, pass });
+trundle::internal::fingerprint!(struct TaskGroup { tasks, pass });
 
 /// A tile of a tensor, or all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) struct Task {
     pub(crate) tile: usize,
 }
 
-trundle::fingerprint!(struct Task { tensor, pass, tile });
+trundle::internal::fingerprint!(struct Task { tensor, pass, tile });
 
 /// Batches of fewer bytes than this would not keep the disk busy.
 const BATCH_BYTES: usize = 32 << 20;

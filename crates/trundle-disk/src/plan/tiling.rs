@@ -18,7 +18,7 @@ pub(crate) struct Tile {
     pub(crate) sources: Vec<(usize, Bounds)>,
 }
 
-trundle::fingerprint!(struct Tile { out, sources });
+trundle::internal::fingerprint!(struct Tile { out, sources });
 
 /// What tiles of a pass have to fit.
 #[derive(Clone, Copy, Debug)]

@@ -34,8 +34,8 @@ pub(crate) struct JobIdentity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hex(String);
 
-trundle::fingerprint!(struct JobIdentity { tensors, movements, output });
-trundle::fingerprint!(struct Hex(digits));
+trundle::internal::fingerprint!(struct JobIdentity { tensors, movements, output });
+trundle::internal::fingerprint!(struct Hex(digits));
 
 impl Hex {
     pub(crate) fn of(what: &impl Fingerprint) -> Hex {

@@ -1,6 +1,6 @@
 //! The memory that a batch is read to and written from.
 
-use trundle::lowering::prefer_large_pages;
+use trundle::internal::prefer_large_pages;
 
 use crate::error::Error;
 use crate::run::batches::Batch;

@@ -174,6 +174,9 @@ pub(crate) trait Vector: Copy {
     /// Whether [`Vector::shuffle`] is faster than moving elements one by one.
     const HAS_SHUFFLE: bool = true;
 
+    /// Whether kernels that stream are built for the set: their instances are most of the code.
+    const STREAMS: bool = true;
+
     /// That the machine has the set.
     #[inline(always)]
     fn token(self) -> Token<Self> {

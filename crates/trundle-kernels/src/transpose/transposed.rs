@@ -158,7 +158,7 @@ impl<const W: usize> Outlined for Lines<W> {
             // A copy takes longer than to move a small tile.
             tile
         };
-        if tile.store == Store::Ordinary {
+        if !V::STREAMS || tile.store == Store::Ordinary {
             // SAFETY: the contract is the same.
             return unsafe { V::outlined::<CacheResident<W>>(token, tile) };
         }

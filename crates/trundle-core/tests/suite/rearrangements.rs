@@ -1,0 +1,210 @@
+//! Reshapes, slices, tiles and patterns, each against its plain reading.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any};
+use proptest::{prop_assert, prop_assert_eq, prop_oneof};
+use trundle_core::ops::{DECLARATIONS, Declaration, Reshape, Slice, Tile};
+use trundle_core::{IndexMap, Op, Shape};
+use trundle_testing::cases::shapes;
+use trundle_testing::patterns::patterns;
+use trundle_testing::shapings::shaping_chains;
+use trundle_testing::{Naive, Outcome, holds, indices};
+
+const MOST_ELEMENTS: usize = 300;
+
+fn map_of(op: impl Into<Op>, sizes: &[usize]) -> IndexMap {
+    let op = op.into();
+    op.index_map(&Shape::new(sizes).unwrap()).unwrap_or_else(|error| panic!("{op}: {error}"))
+}
+
+/// The map takes from a tensor of labels what the oracle does.
+fn agrees(map: &IndexMap, numbered: &Naive, naive: &Naive) -> Outcome {
+    prop_assert_eq!(map.in_shape().sizes(), numbered.shape());
+    prop_assert_eq!(map.out_shape().sizes(), naive.shape());
+    for index in indices(naive.shape()) {
+        prop_assert_eq!(
+            numbered.at(&map.source_of(&index)),
+            naive.at(&index),
+            "{:?}\n{}",
+            index,
+            map
+        );
+    }
+    Ok(())
+}
+
+/// So all that is declared is held against the oracle.
+#[test]
+fn every_declared_operator_is_drawn() {
+    let drawn = RefCell::new(BTreeSet::new());
+    holds(1000, &shaping_chains(MOST_ELEMENTS, 4), |chain| {
+        let calls = chain.ops.iter().map(Op::to_string);
+        let names = calls.filter_map(|call| Some(call.split_once('(')?.0.to_owned()));
+        drawn.borrow_mut().extend(names);
+        Ok(())
+    });
+    // What takes several tensors is no map, and drawn with chains of them.
+    let of_several = |declared: &&Declaration| {
+        declared.parameters.iter().any(|parameter| parameter.kind.is_tensors())
+    };
+    for declared in DECLARATIONS.into_iter().filter(|declared| !of_several(declared)) {
+        assert!(drawn.borrow().contains(declared.name), "{} is not drawn", declared.name);
+    }
+}
+
+#[test]
+fn a_pattern_is_a_reshape_a_transpose_and_a_reshape() {
+    holds(4000, &patterns(), |pattern| {
+        let map = map_of(pattern.rearrange(), &pattern.shape());
+        agrees(&map, &Naive::numbered(&pattern.shape()), &pattern.naive())?;
+        let op = map_of(pattern.rearrange().into_op(), &pattern.shape());
+        prop_assert_eq!(op, map);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_pattern_the_other_way_round_undoes_it() {
+    holds(2000, &patterns(), |pattern| {
+        let map = map_of(pattern.rearrange(), &pattern.shape());
+        if map.out_shape().elements() > 0 {
+            let back = map.invert().unwrap();
+            prop_assert!(map.then(&back).unwrap().is_identity());
+        }
+        Ok(())
+    });
+}
+
+/// A bound of a slice: near the axis, and as far as can be.
+fn bound() -> impl Strategy<Value = i64> {
+    prop_oneof![8 => -8..=8i64, 1 => any::<i64>(), 1 => Just(i64::MIN), 1 => Just(i64::MAX)]
+}
+
+fn step() -> impl Strategy<Value = i64> {
+    bound().prop_filter("a step of 0", |step| *step != 0)
+}
+
+#[test]
+fn a_slice_takes_what_the_oracle_takes() {
+    let slices = vec((any::<bool>(), any::<bool>(), bound(), bound(), step()), 6);
+    holds(4000, &(shapes(MOST_ELEMENTS), slices), |(sizes, slices)| {
+        let rank = i64::try_from(sizes.len()).unwrap();
+        let (mut starts, mut stops, mut axes, mut steps) = (vec![], vec![], vec![], vec![]);
+        let numbered = Naive::numbered(&sizes);
+        let mut naive = numbered.clone();
+        for (axis, (sliced, from_end, start, stop, step)) in slices.into_iter().enumerate() {
+            if sliced && axis < sizes.len() {
+                let front = i64::try_from(axis).unwrap();
+                axes.push(if from_end { front - rank } else { front });
+                starts.push(start);
+                stops.push(stop);
+                steps.push(step);
+                naive = naive.slice(axis, start, stop, step);
+            }
+        }
+        agrees(&map_of(Slice::new(&starts, &stops, &axes, &steps), &sizes), &numbered, &naive)
+    });
+}
+
+#[test]
+fn a_tile_repeats_as_the_oracle_does() {
+    let repeats = vec(prop_oneof![1 => Just(0usize), 4 => Just(1usize), 4 => 2..=3usize], 6);
+    holds(2000, &(shapes(60), repeats), |(sizes, repeats)| {
+        let repeats = &repeats[..sizes.len()];
+        let given: Vec<i64> =
+            repeats.iter().map(|repeat| i64::try_from(*repeat).unwrap()).collect();
+        let numbered = Naive::numbered(&sizes);
+        agrees(&map_of(Tile::new(&given), &sizes), &numbered, &numbered.tile(repeats))
+    });
+}
+
+#[test]
+fn a_reshape_keeps_the_row_major_order() {
+    holds(
+        2000,
+        &(shapes(MOST_ELEMENTS), shapes(MOST_ELEMENTS), any::<u8>()),
+        |(from, to, pick)| {
+            let numbered = Naive::numbered(&from);
+            // Any sizes at all, and what is left of the elements somewhere between.
+            let mut sizes: Vec<i64> = Vec::new();
+            let mut left = numbered.labels().len();
+            for size in to {
+                if left > 0 && size > 0 && left.is_multiple_of(size) {
+                    sizes.push(i64::try_from(size).unwrap());
+                    left /= size;
+                }
+            }
+            let at = usize::from(pick) % (sizes.len() + 1);
+            let mut plain: Vec<usize> =
+                sizes.iter().map(|size| usize::try_from(*size).unwrap()).collect();
+            plain.insert(at, left);
+            for size in [-1, i64::try_from(left).unwrap()] {
+                let mut sizes = sizes.clone();
+                sizes.insert(at, size);
+                agrees(&map_of(Reshape::new(&sizes), &from), &numbered, &numbered.reshape(&plain))?;
+            }
+            Ok(())
+        },
+    );
+}
+
+/// The examples of ONNX's specification and of its tests of Slice.
+#[test]
+fn slices_of_onnx() {
+    let matrix = Naive::numbered(&[2, 4]);
+    let labels = |op: Slice| {
+        let map = map_of(op, &[2, 4]);
+        let out = indices(map.out_shape());
+        let labels = out.iter().map(|index| matrix.at(&map.source_of(index)) + 1);
+        (map.out_shape().to_vec(), labels.collect::<Vec<_>>())
+    };
+    assert_eq!(labels(Slice::new(&[1, 0], &[2, 3], &[0, 1], &[1, 2])), (vec![1, 2], vec![5, 7]));
+    assert_eq!(labels(Slice::new(&[0, 1], &[-1, 1000], &[], &[])), (vec![1, 3], vec![2, 3, 4]));
+
+    let sizes = |starts: &[i64], stops: &[i64], axes: &[i64], steps: &[i64]| {
+        let map = map_of(Slice::new(starts, stops, axes, steps), &[20, 10, 5]);
+        let first = vec![0; 3];
+        let some = map.out_shape().elements() > 0;
+        (map.out_shape().to_vec(), some.then(|| map.source_of(&first)))
+    };
+    assert_eq!(sizes(&[0, 0], &[3, 10], &[0, 1], &[1, 1]), (vec![3, 10, 5], Some(vec![0; 3])));
+    assert_eq!(sizes(&[0], &[-1], &[1], &[1]), (vec![20, 9, 5], Some(vec![0; 3])));
+    assert_eq!(sizes(&[1000], &[1000], &[1], &[1]), (vec![20, 0, 5], None));
+    assert_eq!(sizes(&[1], &[1000], &[1], &[1]), (vec![20, 9, 5], Some(vec![0, 1, 0])));
+    assert_eq!(sizes(&[0, 0, 3], &[20, 10, 4], &[], &[]), (vec![20, 10, 1], Some(vec![0, 0, 3])));
+    assert_eq!(sizes(&[0, 0, 3], &[20, 10, 4], &[0, -2, -1], &[]).0, [20, 10, 1]);
+    assert_eq!(
+        sizes(&[20, 10, 4], &[0, 0, 1], &[0, 1, 2], &[-1, -3, -2]),
+        (vec![19, 3, 2], Some(vec![19, 9, 4]))
+    );
+}
+
+/// The examples of ONNX's tests of Reshape, all with `allowzero`.
+#[test]
+fn reshapes_of_onnx() {
+    for (from, sizes, expected) in [
+        (&[2, 3, 4][..], &[4, 2, 3][..], &[4, 2, 3][..]),
+        (&[2, 3, 4], &[2, 4, 3], &[2, 4, 3]),
+        (&[2, 3, 4], &[2, 12], &[2, 12]),
+        (&[2, 3, 4], &[2, 3, 2, 2], &[2, 3, 2, 2]),
+        (&[2, 3, 4], &[24], &[24]),
+        (&[2, 3, 4], &[2, -1, 2], &[2, 6, 2]),
+        (&[2, 3, 4], &[-1, 2, 3, 4], &[1, 2, 3, 4]),
+        (&[0, 3, 4], &[3, 4, 0], &[3, 4, 0]),
+    ] {
+        assert_eq!(map_of(Reshape::new(sizes), from).out_shape().sizes(), expected);
+    }
+}
+
+/// The example of ONNX's tests of Tile that gives its values.
+#[test]
+fn a_tile_of_onnx() {
+    let map = map_of(Tile::new(&[2, 2]), &[2, 2]);
+    let matrix = Naive::numbered(&[2, 2]);
+    let labels: Vec<usize> =
+        indices(map.out_shape()).iter().map(|index| matrix.at(&map.source_of(index))).collect();
+    assert_eq!(labels, [0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3]);
+}

@@ -1,0 +1,195 @@
+//! Runs that are told to stop: on one thread and on several.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
+use trundle_core::{Backend, BitOrder, Error, Layout, Move, Op, Packing, Shape, Width};
+use trundle_cpu::{Cpu, Plan};
+use trundle_testing::MOST_BOXES;
+
+/// What no source holds: a byte that nobody has written.
+const UNTOUCHED: u8 = 0xa5;
+
+/// `op` on a packed tensor.
+fn work(op: impl Into<Op>, sizes: &[usize], width: impl Into<Width>) -> Move {
+    let (map, width) = (op.into().index_map(&Shape::new(sizes).unwrap()).unwrap(), width.into());
+    let packed = |shape: &Shape| Layout::row_major(shape, width.units()).unwrap();
+    Move::new(&map, width, &packed(map.in_shape()), &packed(map.out_shape()), MOST_BOXES).unwrap()
+}
+
+fn plan(work: &Move, threads: usize) -> (Cpu, Plan) {
+    let cpu = Cpu::new(Some(threads));
+    let plan = cpu.plan(work);
+    (cpu, plan)
+}
+
+fn source(work: &Move) -> Vec<u8> {
+    (0..work.src_bytes()).map(|byte| (byte % 101) as u8).collect()
+}
+
+/// Says yes so often, then no once, and then yes again, which nobody should hear.
+struct Asked {
+    yes: usize,
+    asks: AtomicUsize,
+}
+
+impl Asked {
+    fn new(yes: usize) -> Asked {
+        Asked { yes, asks: AtomicUsize::new(0) }
+    }
+
+    fn go_on(&self) -> bool {
+        self.asks.fetch_add(1, Ordering::Relaxed) != self.yes
+    }
+
+    fn asks(&self) -> usize {
+        self.asks.load(Ordering::Relaxed)
+    }
+}
+
+/// Some megabytes each, in tiles of all sorts, and packed elements.
+fn works() -> Vec<Move> {
+    let u4 = Packing::new(4, BitOrder::ALL[0]).unwrap();
+    let lengths: Vec<u64> = (0..20_011).map(|lane| lane * 7 % 65).collect();
+    vec![
+        work(Flip::new(&[0]), &[1_100_003], 4),
+        work(Roll::new(&[5, 7], &[0, 1]), &[901, 1003], 4),
+        work(Transpose::new(&[]), &[2031, 1621], 1),
+        work(ReverseSubsequences::new(0, lengths), &[64, 20_011], 4),
+        work(Transpose::new(&[]), &[2031, 2621], Width::SubByte(u4)),
+        work(Roll::new(&[12_345], &[0]), &[5_000_001], Width::SubByte(u4)),
+    ]
+}
+
+#[test]
+fn a_run_stops_at_the_first_no() {
+    for work in works() {
+        let (cpu, plan) = plan(&work, 1);
+        let src = source(&work);
+        let mut whole = vec![UNTOUCHED; work.dst_bytes()];
+        let asked = Asked::new(usize::MAX);
+        cpu.run_while(&plan, &src, &mut whole, &|| asked.go_on()).unwrap();
+        let asks = asked.asks();
+        assert!(asks >= 8, "{asks} asks of {plan}");
+        let mut earlier = 0;
+        for yes in [0, 2, asks - 1] {
+            let asked = Asked::new(yes);
+            let mut dst = vec![UNTOUCHED; work.dst_bytes()];
+            let outcome = cpu.run_while(&plan, &src, &mut dst, &|| asked.go_on());
+            assert_eq!(outcome, Err(Error::Stopped));
+            assert_eq!(asked.asks(), yes + 1);
+            // All that was begun has ended, and nothing more was.
+            let written = dst.iter().zip(&whole).filter(|(byte, moved)| byte == moved).count();
+            assert!(written < dst.len() && written >= earlier + yes, "{yes}: {written} bytes");
+            earlier = written;
+        }
+        let mut dst = vec![UNTOUCHED; work.dst_bytes()];
+        cpu.run_while(&plan, &src, &mut dst, &|| true).unwrap();
+        assert!(dst == whole);
+    }
+}
+
+#[test]
+fn the_parts_before_a_no_are_whole_and_those_after_it_untouched() {
+    let work = work(Flip::new(&[0]), &[1_100_003], 4);
+    let (cpu, plan) = plan(&work, 1);
+    let src = source(&work);
+    let [step] = plan.steps() else { panic!("a reversal is one step") };
+    let units = |parts: usize| plan.parts()[..parts].iter().map(|part| part.end - part.first);
+    let bytes = units(2).sum::<usize>() * step.row_block * step.col_block * step.width;
+    let asked = Asked::new(2);
+    let mut dst = vec![UNTOUCHED; work.dst_bytes()];
+    let outcome = cpu.run_while(&plan, &src, &mut dst, &|| asked.go_on());
+    assert_eq!(outcome, Err(Error::Stopped));
+    let written: Vec<bool> = dst.iter().map(|byte| *byte != UNTOUCHED).collect();
+    assert_eq!(written.iter().filter(|written| **written).count(), bytes);
+    assert!(written[..bytes].iter().all(|written| *written), "the front of the destination");
+}
+
+#[test]
+fn runs_on_several_threads_stop_and_the_threads_work_on() {
+    for work in works() {
+        let (cpu, plan) = plan(&work, 3);
+        let src = source(&work);
+        let mut whole = vec![UNTOUCHED; work.dst_bytes()];
+        cpu.run(&plan, &src, &mut whole).unwrap();
+        for yes in [0, 2, 5] {
+            for _ in 0..10 {
+                let asks = AtomicUsize::new(0);
+                let go_on = || asks.fetch_add(1, Ordering::Relaxed) < yes;
+                let mut dst = vec![UNTOUCHED; work.dst_bytes()];
+                let outcome = cpu.run_while(&plan, &src, &mut dst, &go_on);
+                assert_eq!(outcome, Err(Error::Stopped));
+                assert!(dst != whole);
+                // Each thread hears no at most once.
+                assert!(asks.into_inner() <= yes + 3);
+            }
+            let mut dst = vec![UNTOUCHED; work.dst_bytes()];
+            cpu.run(&plan, &src, &mut dst).unwrap();
+            assert!(dst == whole);
+        }
+    }
+}
+
+#[test]
+fn packed_rows_that_are_half_of_a_tensor_are_stopped_within() {
+    let u4 = Packing::new(4, BitOrder::ALL[0]).unwrap();
+    let row = 1_000_003;
+    // Rows of neighbours, and rows that are moved element by element.
+    for (axis, sizes) in [(1, [2, row]), (0, [row, 2])] {
+        let reverse = ReverseSubsequences::new(axis, vec![row as u64 - 1, row as u64 / 2]);
+        let work = work(reverse, &sizes, Width::SubByte(u4));
+        let (cpu, plan) = plan(&work, 1);
+        let src = source(&work);
+        let asked = Asked::new(10);
+        let outcome = cpu.run_while(&plan, &src, &mut vec![0; work.dst_bytes()], &|| asked.go_on());
+        assert_eq!(outcome, Err(Error::Stopped), "{plan}");
+        assert_eq!(asked.asks(), 11);
+    }
+}
+
+#[test]
+fn no_part_of_a_large_move_takes_long() {
+    const GIB: usize = 1 << 30;
+    let cpu = Cpu::new(Some(1));
+    let works = [
+        work(Flip::new(&[0]), &[4 * GIB], 4),
+        work(Roll::new(&[12_345], &[0]), &[16 * GIB], 1),
+        work(Transpose::new(&[]), &[1 << 17, 1 << 17], 1),
+        work(Transpose::new(&[]), &[3, 5 * GIB], 1),
+        work(Transpose::new(&[]), &[5 * GIB, 3], 1),
+        work(Transpose::new(&[]), &[1 << 14, 1 << 14], 64),
+        work(Transpose::new(&[]), &[128, 1 << 20], 64),
+        work(Transpose::new(&[2, 1, 0]), &[1 << 11, 1 << 11, 1 << 11], 2),
+        work(Transpose::new(&[1, 0, 2]), &[1 << 11, 1 << 11, 1 << 11], 2),
+        work(Transpose::new(&[]), &[2, 2], 4 * GIB),
+        work(ReverseSubsequences::new(1, vec![GIB as u64; 16]), &[16, GIB], 1),
+        work(ReverseSubsequences::new(0, vec![9; 16]), &[GIB, 16], 1),
+    ];
+    for work in works {
+        let plan = cpu.plan(&work);
+        for part in plan.parts() {
+            let step = &plan.steps()[part.step];
+            let bytes = (part.end - part.first) * step.row_block * step.col_block * step.width;
+            // The slowest kernels move a gigabyte in a second.
+            assert!(bytes <= 32 << 20, "a part of {bytes} bytes in\n{plan}");
+        }
+    }
+}
+
+#[test]
+fn a_panic_of_who_is_asked_reaches_the_caller() {
+    for threads in [1, 3] {
+        let work = work(Transpose::new(&[]), &[2031, 1621], 1);
+        let (cpu, plan) = plan(&work, threads);
+        let src = source(&work);
+        let mut dst = vec![UNTOUCHED; work.dst_bytes()];
+        let panics = catch_unwind(AssertUnwindSafe(|| {
+            cpu.run_while(&plan, &src, &mut dst, &|| panic!("a question that panics for the test"))
+        }));
+        assert!(panics.is_err());
+        cpu.run(&plan, &src, &mut dst).unwrap();
+        assert!(!dst.contains(&UNTOUCHED));
+    }
+}

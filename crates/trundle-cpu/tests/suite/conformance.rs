@@ -1,0 +1,105 @@
+//! The CPU backend against the naive oracle: every kernel of every instruction set that this
+//! machine has, with results through the caches and past them, on one thread and on several.
+
+use trundle_core::{Backend, Layout, Move};
+use trundle_cpu::tuning::{Level, LinesTogether, Packed, Tuning};
+use trundle_cpu::{CATALOGUE, Cpu, Kernel, Machine, Planner, Simd};
+use trundle_testing::{MOST_BOXES, everything, suite};
+
+use crate::common::streaming;
+
+/// A CPU of one instruction set, which streams results of more than so many bytes.
+fn cpu(simd: Simd, threads: usize, streaming_bytes: usize) -> Cpu {
+    cpu_with(simd, threads, streaming(streaming_bytes))
+}
+
+fn cpu_with(simd: Simd, threads: usize, tuning: Tuning) -> Cpu {
+    let machine = Machine { simd, threads, tuning, ..Machine::detect().clone() };
+    Cpu::with_planner(Planner::new(machine))
+}
+
+/// The suite for each set of the machine: all of it where `TRUNDLE_TESTS` is `all`, as it is in CI;
+/// else it is dealt out to the sets, since all takes minutes.
+fn conformance_of_each_set(cpu: impl Fn(Simd) -> Cpu) {
+    let sets: Vec<Simd> = Simd::available().collect();
+    // The widest first: it is what runs here else.
+    for (number, simd) in sets.iter().enumerate().rev() {
+        let (share, shares) = if everything() { (0, 1) } else { (number, sets.len()) };
+        suite::share_of_conformance(&cpu(*simd), share, shares);
+    }
+}
+
+#[test]
+fn results_through_the_caches_are_those_of_the_oracle() {
+    conformance_of_each_set(|simd| cpu(simd, 1, 1 << 30));
+}
+
+#[test]
+fn results_past_the_caches_are_those_of_the_oracle() {
+    conformance_of_each_set(|simd| cpu(simd, 3, 0));
+}
+
+/// Two records that differ in everything from the first of those that are built in.
+#[test]
+fn results_are_the_same_with_any_tuning_record() {
+    let one = Tuning {
+        streaming_bytes: 0,
+        run_level: Level::L2,
+        rolled_level: Level::L2,
+        run_ahead: 100,
+        run_pages: 4,
+        reversed_level: Level::L2,
+        reversed_ahead: 640,
+        transpose_level: Level::L2,
+        columns_ahead: 1,
+        column_bytes_ahead: 0,
+        lines_together: LinesTogether::Two,
+        tile_bytes: 100,
+        tile_rows: 16,
+        tile_columns: 64,
+        short_row_bytes: 0,
+        narrow_short_row_bytes: 0,
+        packed: Packed::Never,
+    };
+    let other = Tuning {
+        run_pages: 3,
+        columns_ahead: 4096,
+        tile_bytes: 2 << 10,
+        tile_rows: 512,
+        tile_columns: 256,
+        short_row_bytes: 512,
+        narrow_short_row_bytes: 512,
+        packed: Packed::All,
+        ..one
+    };
+    for (number, tuning) in [one, other].into_iter().enumerate() {
+        let shares = if everything() { 2 } else { 8 };
+        suite::share_of_conformance(&cpu_with(Simd::detect(), 3, tuning), number, shares);
+    }
+}
+
+#[test]
+fn the_suite_reaches_every_kernel() {
+    let mut reached = Vec::new();
+    for simd in Simd::available() {
+        let cpu = cpu(simd, 1, 0);
+        for case in suite::sweeps() {
+            let passes = case.passes().unwrap();
+            let map = passes.last().unwrap();
+            let between = Layout::row_major(map.in_shape(), case.width).unwrap();
+            let src = if passes.len() == 1 { &case.src } else { &between };
+            let work = Move::new(map, case.width, src, &case.dst, MOST_BOXES).unwrap();
+            for step in cpu.plan(&work).steps() {
+                reached.push(step.kernel.name);
+                reached.extend(step.ragged.iter().map(|ragged| ragged.second.name));
+            }
+        }
+    }
+    let is_here = |kernel: &&Kernel| kernel.simd <= Machine::detect().simd;
+    // Those of two moves in one, and of moves within one buffer, have suites of their own.
+    let of_others = ["filled-", "exchanged-", "squares-", "climbed-"];
+    let is_of_one = |kernel: &&Kernel| !of_others.iter().any(|of| kernel.name.starts_with(of));
+    for kernel in CATALOGUE.iter().filter(is_here).filter(is_of_one) {
+        assert!(reached.contains(&kernel.name), "no case reaches {}", kernel.name);
+    }
+}

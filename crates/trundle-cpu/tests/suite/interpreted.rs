@@ -1,0 +1,122 @@
+//! Few and small moves through every portable kernel, for an interpreter: under Miri the whole
+//! suite would take days.
+
+use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
+use trundle_core::{Backend, BitOrder, IndexMap, Layout, Move, Op, Packing, Shape};
+use trundle_cpu::{Cpu, Machine, Planner, Simd};
+use trundle_testing::MOST_BOXES;
+
+use crate::common::streaming;
+
+/// Runs `ops` between buffers that end where the last element does, the destination's elements
+/// from `offset_bytes` on. With caches of no size, the result is streamed.
+fn check(ops: &[Op], sizes: &[usize], width: usize, streaming_bytes: usize, offset_bytes: usize) {
+    let map = ops.iter().fold(IndexMap::identity(&Shape::new(sizes).unwrap()), |map, op| {
+        map.then(&op.index_map(map.out_shape()).unwrap()).unwrap()
+    });
+    let src = Layout::row_major(map.in_shape(), width).unwrap();
+    let dst = Layout::row_major(map.out_shape(), width).unwrap();
+    let dst = Layout::strided(map.out_shape(), offset_bytes, dst.strides_bytes()).unwrap();
+    let work = Move::new(&map, width, &src, &dst, MOST_BOXES).unwrap();
+
+    let machine = Machine {
+        simd: Simd::Portable,
+        tuning: streaming(streaming_bytes),
+        ..Machine::detect().clone()
+    };
+    let cpu = Cpu::with_planner(Planner::new(machine));
+    let src: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte * 7 + byte / 251) as u8).collect();
+    let (mut got, mut expected) = (vec![0; work.dst_bytes()], vec![0; work.dst_bytes()]);
+    let plan = cpu.plan(&work);
+    cpu.run(&plan, &src, &mut got).unwrap();
+    let width = work.width();
+    work.for_each_pair(|from, to| {
+        expected[to..to + width].copy_from_slice(&src[from..from + width]);
+    });
+    assert_eq!(got, expected, "{plan}");
+}
+
+fn check_all(streaming_bytes: usize, offset_bytes: usize) {
+    let check = |ops: &[Op], sizes: &[usize], width| {
+        check(ops, sizes, width, streaming_bytes, offset_bytes);
+    };
+    let transpose = || Op::from(Transpose::new(&[]));
+    let flip = |axis| Op::from(Flip::new(&[axis]));
+    let reverse = |axis| {
+        Op::from(ReverseSubsequences::new(axis, (0..4u64).map(|row| 3 * row).collect::<Vec<_>>()))
+    };
+    for width in [1, 2, 4, 8, 16, 3] {
+        // A line of elements, and one more.
+        let line = 64 / width;
+        check(&[transpose()], &[line, 3], width);
+        check(&[transpose()], &[line + 1, 16 / width + 1], width);
+        check(&[transpose()], &[3, line + 1], width);
+        check(&[transpose(), flip(0)], &[line, 5], width);
+        check(&[transpose(), flip(2)], &[2, 2, 3, 2, 2, 2], width);
+        check(&[transpose(), flip(1)], &[line + 1, 5], width);
+        check(&[flip(0)], &[line + 3], width);
+        check(&[Op::from(Roll::new(&[1, 2], &[0, 1]))], &[3, line + 1], width);
+        check(&[reverse(1)], &[4, 9], width);
+        check(&[reverse(0)], &[9, 4], width);
+        check(&[reverse(1), transpose()], &[4, 9], width);
+        check(&[reverse(0), transpose(), flip(1)], &[9, 4], width);
+    }
+    check(&[], &[300], 1);
+}
+
+/// Runs `ops` on elements that share bytes, the destination's from number `first` on.
+fn check_packed(ops: &[Op], sizes: &[usize], packing: Packing, first: usize) {
+    let map = ops.iter().fold(IndexMap::identity(&Shape::new(sizes).unwrap()), |map, op| {
+        map.then(&op.index_map(map.out_shape()).unwrap()).unwrap()
+    });
+    let src = Layout::row_major(map.in_shape(), 1).unwrap();
+    let dst = Layout::row_major(map.out_shape(), 1).unwrap();
+    let dst = Layout::strided(map.out_shape(), first, dst.strides_bytes()).unwrap();
+    let work = Move::new(&map, packing, &src, &dst, MOST_BOXES).unwrap();
+    let machine = Machine { simd: Simd::Portable, ..Machine::detect().clone() };
+    let cpu = Cpu::with_planner(Planner::new(machine));
+    let src: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte * 7 + byte / 251) as u8).collect();
+    let (mut got, mut expected) = (vec![0; work.dst_bytes()], vec![0; work.dst_bytes()]);
+    let plan = cpu.plan(&work);
+    cpu.run(&plan, &src, &mut got).unwrap();
+    map.out_shape().for_each_index(|index| {
+        let from = index_in(map.in_shape(), &map.source_of(index));
+        packing.set(&mut expected, dst.offset_of(index), packing.get(&src, from));
+    });
+    assert_eq!(got, expected, "{plan}");
+}
+
+fn index_in(shape: &Shape, index: &[usize]) -> usize {
+    index.iter().zip(shape.iter()).fold(0, |at, (i, size)| at * size + i)
+}
+
+#[test]
+fn packed_elements() {
+    for (bits, order) in [(1, BitOrder::HighFirst), (3, BitOrder::Split), (4, BitOrder::LowFirst)] {
+        let packing = Packing::new(bits, order).unwrap();
+        for first in [0, 5] {
+            let check = |ops: &[Op], sizes: &[usize]| check_packed(ops, sizes, packing, first);
+            let lengths: Vec<u64> = (0..18).collect();
+            check(&[Transpose::new(&[]).into()], &[5, 19]);
+            check(&[Roll::new(&[3], &[0]).into()], &[37]);
+            check(&[Flip::new(&[1]).into()], &[3, 11]);
+            check(&[ReverseSubsequences::new(0, lengths.clone()).into()], &[7, 18]);
+            check(&[ReverseSubsequences::new(1, lengths).into()], &[18, 7]);
+        }
+    }
+}
+
+#[test]
+fn results_through_the_caches_are_exact() {
+    check_all(1 << 30, 3);
+}
+
+#[test]
+fn results_past_the_caches_are_exact() {
+    check_all(0, 16);
+}
+
+#[test]
+fn results_that_begin_with_a_line_are_exact() {
+    check_all(0, 0);
+}

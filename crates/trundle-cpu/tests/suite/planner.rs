@@ -1,0 +1,216 @@
+//! What the planner decides.
+
+use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
+use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
+use trundle_cpu::{Cpu, Machine, Place, Planner, Rolled, Simd, Step, Store};
+use trundle_testing::MOST_BOXES;
+
+use crate::common::streaming;
+
+#[test]
+fn results_beyond_what_the_tuning_record_says_are_streamed() {
+    let planner = Planner::new(Machine { tuning: streaming(1000), ..Machine::detect().clone() });
+    for (bytes, store) in [(1000, Store::Ordinary), (1001, Store::Streaming)] {
+        let shape = Shape::new([bytes]).unwrap();
+        let layout = Layout::row_major(&shape, 1).unwrap();
+        let work = Move::new(&IndexMap::identity(&shape), 1, &layout, &layout, MOST_BOXES).unwrap();
+        assert_eq!(planner.plan(&work).steps()[0].store, store, "{bytes} bytes");
+    }
+}
+
+#[test]
+fn kernels_without_streaming_stores_are_given_ordinary_ones() {
+    let simd = Simd::Portable;
+    let planner =
+        Planner::new(Machine { tuning: streaming(1000), simd, ..Machine::detect().clone() });
+    let map = Op::from(Transpose::new(&[1, 0])).index_map(&Shape::new([50, 60]).unwrap()).unwrap();
+    for (width, kernel, store) in
+        [(4, "transposed-portable", Store::Streaming), (12, "strided-portable", Store::Ordinary)]
+    {
+        let src = Layout::row_major(map.in_shape(), width).unwrap();
+        let dst = Layout::row_major(map.out_shape(), width).unwrap();
+        let plan = planner.plan(&Move::new(&map, width, &src, &dst, MOST_BOXES).unwrap());
+        let step = &plan.steps()[0];
+        assert_eq!((step.kernel.name, step.store), (kernel, store));
+    }
+}
+
+/// The steps for an operator on packed f32 of this shape.
+fn steps(op: impl Into<Op>, sizes: &[usize]) -> Vec<Step> {
+    steps_of(&op.into().index_map(&Shape::new(sizes).unwrap()).unwrap())
+}
+
+/// The steps for a map between packed f32.
+fn steps_of(map: &IndexMap) -> Vec<Step> {
+    let planner = Planner::new(Machine { simd: Simd::Portable, ..Machine::detect().clone() });
+    let src = Layout::row_major(map.in_shape(), 4).unwrap();
+    let dst = Layout::row_major(map.out_shape(), 4).unwrap();
+    planner.plan(&Move::new(map, 4, &src, &dst, MOST_BOXES).unwrap()).steps().to_vec()
+}
+
+/// The kernel of a single step, and the lengths of its outer loops, rows and columns.
+fn shape_of(steps: &[Step]) -> (&'static str, Vec<usize>, usize, usize) {
+    let [step] = steps else { panic!("{} steps", steps.len()) };
+    let outer = step.outer.iter().map(|each| each.len).collect();
+    (step.kernel.name, outer, step.rows.len, step.cols.len)
+}
+
+#[test]
+fn each_pattern_gets_its_kernel_rows_and_columns() {
+    let transpose = |order: &[i64], sizes: &[usize]| shape_of(&steps(Transpose::new(order), sizes));
+    // Runs of 400 bytes: those that are near in the destination are the rows, or, past the caches, those
+    // that are near in the source.
+    assert_eq!(transpose(&[1, 0, 2], &[20, 30, 100]), ("runs-portable", vec![30], 20, 400));
+    assert_eq!(transpose(&[1, 0, 2], &[900, 300, 100]), ("runs-portable", vec![900], 300, 400));
+    assert_eq!(transpose(&[0, 2, 1], &[5, 20, 30]), ("transposed-portable", vec![5], 30, 20));
+    assert_eq!(transpose(&[1, 0, 2], &[20, 30, 1]), ("transposed-portable", vec![], 30, 20));
+    // Elements of 12 bytes stay together.
+    assert_eq!(transpose(&[1, 0, 2], &[20, 30, 3]), ("strided-portable", vec![], 30, 20));
+    let flipped = shape_of(&steps(Flip::new(&[1]), &[20, 30]));
+    assert_eq!(flipped, ("reversed-portable", vec![], 20, 30));
+    // The two runs of a rolled row are one row.
+    let rolled = steps(Roll::new(&[1], &[1]), &[20, 30]);
+    assert_eq!(shape_of(&rolled), ("rolled-portable", vec![], 20, 120));
+    assert_eq!(rolled[0].rolled, Some(Rolled::Cols(4)));
+    // Rows that are cut into units are not.
+    let rolled = steps(Roll::new(&[1], &[1]), &[20, 300_000]);
+    assert_eq!(rolled.len(), 2);
+}
+
+#[test]
+fn many_short_axes_get_tables() {
+    let invert = |sizes: &[usize]| steps(Transpose::new(&[]), sizes);
+    let [step] = &invert(&[2; 12])[..] else { panic!("one step") };
+    assert_eq!((step.kernel.name, step.units()), ("gathered-portable", 1));
+    assert_eq!(step.cols.len, 1 << 12);
+    // A tile of two loops is large enough.
+    assert_eq!(shape_of(&invert(&[3, 20, 30])).0, "transposed-portable");
+    // Loops that no table holds are around the tiles.
+    let [step] = &invert(&[2, 2, 20_011, 3, 3])[..] else { panic!("one step") };
+    assert_eq!((step.kernel.name, step.rows.len, step.cols.len), ("gathered-portable", 20_011, 36));
+    let elements = step.units() * step.row_block * step.col_block;
+    assert!(elements >= 36 * 20_011 && step.units() < 1000, "{step}");
+
+    // Registers take bits of loops of two and more, whichever way they go.
+    for simd in Simd::available().filter(|simd| *simd != Simd::Portable) {
+        let planner = Planner::new(Machine { simd, ..Machine::detect().clone() });
+        for sizes in [&[2; 12][..], &[2, 4, 1024, 2, 2], &[2, 1 << 15, 2]] {
+            let shape = Shape::new(sizes).unwrap();
+            let flip = Flip::new(&[0]).index_map(&shape).unwrap();
+            let map = flip.then(&Transpose::new(&[]).index_map(&shape).unwrap()).unwrap();
+            let src = Layout::row_major(map.in_shape(), 4).unwrap();
+            let dst = Layout::row_major(map.out_shape(), 4).unwrap();
+            let plan = planner.plan(&Move::new(&map, 4, &src, &dst, MOST_BOXES).unwrap());
+            let name = plan.steps()[0].kernel.name;
+            assert!(name.starts_with("bit-permuted"), "{sizes:?}: {plan}");
+        }
+    }
+}
+
+#[test]
+fn reversed_rows_of_a_transpose_rise_through_the_source() {
+    let flip = Flip::new(&[1]).index_map(&Shape::new([20, 30]).unwrap()).unwrap();
+    let transpose = Transpose::new(&[1, 0]).index_map(flip.out_shape()).unwrap();
+    let steps = steps_of(&flip.then(&transpose).unwrap());
+    assert_eq!(shape_of(&steps), ("transposed-portable", vec![], 30, 20));
+    let Step { rows, src_offset, dst_offset, .. } = &steps[0];
+    assert_eq!((rows.src_stride, rows.dst_stride), (4, -80));
+    // The first element of the source is the first of the last row.
+    assert_eq!((*src_offset, *dst_offset), (0, 29 * 80));
+}
+
+#[test]
+fn ragged_loops_are_the_rows_the_columns_or_lanes() {
+    let placed = |steps: &[Step]| {
+        let ragged = steps[0].ragged.as_ref().unwrap();
+        (ragged.place, steps[0].kernel.name, ragged.second.name)
+    };
+    let lengths: Vec<i128> = vec![3, 0, 10, 7];
+    let sequence =
+        |sizes: &[usize]| placed(&steps(ReverseSequence::new(1, 0, &lengths[..]), sizes));
+    assert_eq!(sequence(&[4, 10, 16]), (Place::Rows, "runs-portable", "runs-portable"));
+    assert_eq!(sequence(&[4, 100]), (Place::Cols, "reversed-portable", "runs-portable"));
+    let lanes = |sizes: &[usize; 3]| {
+        let lengths: Vec<u64> = (0..(sizes[0] * sizes[2]) as u64).map(|lane| lane % 11).collect();
+        steps(ReverseSubsequences::new(1, lengths), sizes)
+    };
+    let wide = placed(&lanes(&[2, 10, 20]));
+    assert_eq!(wide, (Place::Lanes, "packed-lanes-portable", "packed-lanes-portable"));
+    // Rows of less than a line: a unit goes on through slabs.
+    let narrow = lanes(&[2, 10, 6]);
+    assert_eq!(placed(&narrow), (Place::Lanes, "sub-line-portable", "sub-line-portable"));
+    assert_eq!(narrow[0].units(), 1);
+}
+
+#[test]
+fn every_unit_is_in_one_task() {
+    let transpose = Transpose::new(&[1, 0]);
+    let moves: [(Op, &[usize]); 5] = [
+        (Roll::new(&[3, 5], &[0, 1]).into(), &[601, 1013]),
+        (transpose.clone().into(), &[1999, 257]),
+        (transpose.into(), &[40, 30_011]),
+        (Flip::new(&[0]).into(), &[70_001, 9]),
+        (ReverseSequence::new(1, 0, [7000, 1, 3333]).into(), &[3, 7000, 33]),
+    ];
+    for (op, sizes) in moves {
+        for threads in 1..=7 {
+            let map = op.index_map(&Shape::new(sizes).unwrap()).unwrap();
+            let planner = Planner::new(Machine { threads, ..Machine::detect().clone() });
+            let src = Layout::row_major(map.in_shape(), 4).unwrap();
+            let dst = Layout::row_major(map.out_shape(), 4).unwrap();
+            let plan = planner.plan(&Move::new(&map, 4, &src, &dst, MOST_BOXES).unwrap());
+            let mut taken: Vec<Vec<u32>> =
+                plan.steps().iter().map(|step| vec![0; step.units()]).collect();
+            for task in plan.tasks() {
+                for part in &plan.parts()[task.clone()] {
+                    taken[part.step][part.first..part.end].iter_mut().for_each(|unit| *unit += 1);
+                }
+            }
+            assert!(taken.iter().flatten().all(|unit| *unit == 1), "{threads} threads, {plan}");
+        }
+    }
+}
+
+/// Destinations whose lines have gaps, on all of which a streaming store would not be aligned.
+#[test]
+fn many_short_axes_to_lines_with_gaps_are_right() {
+    let map = Op::from(Transpose::new(&[])).index_map(&Shape::new([2; 9]).unwrap()).unwrap();
+    for (width, nearest) in [(8, [1, 2, 5]), (8, [1, 2, 6]), (8, [1, 2, 4]), (16, [1, 3, 8])] {
+        let outer = (0..6).map(|axis| 16 << axis);
+        let mut strides: Vec<isize> = nearest.into_iter().chain(outer).collect();
+        strides.reverse();
+        strides.iter_mut().for_each(|stride| *stride *= width);
+        let width = width.cast_unsigned();
+        let src = Layout::row_major(map.in_shape(), width).unwrap();
+        let dst = Layout::strided(map.out_shape(), 0, &strides).unwrap();
+        let work = Move::new(&map, width, &src, &dst, MOST_BOXES).unwrap();
+        let read: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte % 251) as u8).collect();
+        for simd in Simd::available() {
+            let machine = Machine { simd, tuning: streaming(0), ..Machine::detect().clone() };
+            let cpu = Cpu::with_planner(Planner::new(machine));
+            let plan = cpu.plan(&work);
+            let mut room = vec![0xee; work.dst_bytes() + 128];
+            let first = room.as_ptr().align_offset(64);
+            let written = &mut room[first..first + work.dst_bytes()];
+            let mut expected = written.to_vec();
+            work.for_each_pair(|from, to| {
+                expected[to..to + width].copy_from_slice(&read[from..from + width]);
+            });
+            cpu.run(&plan, &read, written).unwrap();
+            assert!(*written == expected[..], "{simd}, {nearest:?}: {plan}");
+        }
+    }
+}
+
+/// A few loops of primes are no reason for a tile of all of them.
+#[test]
+fn tiles_of_many_short_axes_are_small() {
+    let sizes = [7, 7, 89, 89, 7, 7];
+    let map = Op::from(Flip::new(&[4])).index_map(&Shape::new(sizes).unwrap()).unwrap();
+    let map = map.then(&Op::from(Transpose::new(&[])).index_map(map.out_shape()).unwrap()).unwrap();
+    let src = Layout::row_major(map.in_shape(), 1).unwrap();
+    let dst = Layout::row_major(map.out_shape(), 1).unwrap();
+    let work = Move::new(&map, 1, &src, &dst, MOST_BOXES).unwrap();
+    let plan = Planner::new(Machine { threads: 2, ..Machine::detect().clone() }).plan(&work);
+    assert!(plan.tasks().len() > 2 && plan.parts().len() > 8, "{plan}");
+}

@@ -1,0 +1,34 @@
+//! Rows of one element, of all lengths and alignments, against the pairs of their moves.
+
+use std::collections::BTreeSet;
+
+use trundle_core::{IndexMap, Layout, Move, Shape};
+use trundle_testing::choices::Choices;
+
+use crate::common::{check_all_reached, check_as_its_pairs};
+
+/// An element in rows that begin anywhere, apart from each other.
+fn any(choices: &mut Choices) -> (Move, String) {
+    let width = 1 + choices.below(16);
+    let most = if choices.below(8) == 0 { 300_000 } else { 1500 };
+    let run = 129 + choices.below(most);
+    let (outer, rows, cols) = (1 + choices.below(3), 1 + choices.below(9), run.div_ceil(width));
+    let shape = Shape::new([outer, rows, cols]).unwrap();
+    let (at, gap) = (width * choices.below(70), width * choices.below(2) * choices.below(70));
+    let row = cols * width + gap;
+    let strides = [rows * row, row, width].map(usize::cast_signed);
+    let dst = Layout::strided(&shape, at, &strides).unwrap();
+    let src = Layout::row_major(&Shape::default(), width).unwrap();
+    let work = Move::new(&IndexMap::broadcast(&shape), width, &src, &dst, 1000).unwrap();
+    (work, format!("{outer} x {rows} rows of {cols} x {width} bytes, {gap} apart, from {at} on"))
+}
+
+#[test]
+fn rows_of_one_element_are_those_of_their_pairs() {
+    let mut reached = BTreeSet::new();
+    for seed in 0..600 {
+        let (work, named) = any(&mut Choices::of(seed));
+        check_as_its_pairs(&work, &named, &mut reached);
+    }
+    check_all_reached("repeated-", &reached);
+}

@@ -1,0 +1,64 @@
+//! `TRUNDLE_SIMD`, which forces an instruction set: it is read once in a process, so each name has a
+//! process of its own.
+
+use std::process::Command;
+
+use trundle_core::ops::Transpose;
+use trundle_core::{Backend, Layout, Move, Op, Shape};
+use trundle_cpu::{Cpu, Machine, Simd};
+use trundle_testing::MOST_BOXES;
+
+/// What a process is told to print, if it is one that a test has started.
+const ASKED: &str = "TRUNDLE_TESTS_TELL_OF_SIMD";
+
+/// Prints the set and the sets of the kernels of a plan, for the tests below.
+#[test]
+fn tells_of_its_set() {
+    if std::env::var_os(ASKED).is_none() {
+        return;
+    }
+    let shape = Shape::new([200, 300]).unwrap();
+    let map = Op::from(Transpose::new(&[1, 0])).index_map(&shape).unwrap();
+    let src = Layout::row_major(map.in_shape(), 4).unwrap();
+    let dst = Layout::row_major(map.out_shape(), 4).unwrap();
+    let plan = Cpu::default().plan(&Move::new(&map, 4, &src, &dst, MOST_BOXES).unwrap());
+    let most = plan.steps().iter().map(|step| step.kernel.simd).max().unwrap();
+    println!("\nforced: {} {most}", Machine::detect().simd);
+}
+
+/// The set, that of the widest kernel of a plan, and what is said on stderr.
+fn told(variable: &str) -> (String, String) {
+    let run = Command::new(std::env::current_exe().unwrap())
+        .args(["simd::tells_of_its_set", "--exact", "--nocapture"])
+        .env(ASKED, "1")
+        .env("TRUNDLE_SIMD", variable)
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{run:?}");
+    let text = String::from_utf8(run.stdout).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("forced: ")).unwrap();
+    (line.to_owned(), String::from_utf8(run.stderr).unwrap())
+}
+
+#[test]
+fn every_set_of_the_machine_can_be_forced() {
+    for simd in Simd::available() {
+        // No transpose is written for VBMI: its kernels are those of AVX-512.
+        let kernel = if simd == Simd::Avx512Vbmi { Simd::Avx512 } else { simd };
+        let (forced, said) = told(simd.name());
+        assert_eq!(forced, format!("{simd} {kernel}"));
+        assert!(!said.contains("TRUNDLE_SIMD"), "{said}");
+    }
+}
+
+#[test]
+fn a_set_that_cannot_be_had_is_said_and_not_used() {
+    let widest = Simd::available().last().unwrap();
+    let other = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
+    for wrong in [other, "sse9"] {
+        let (used, said) = told(wrong);
+        assert!(used.starts_with(widest.name()), "{used}");
+        assert!(said.contains("trundle: TRUNDLE_SIMD: "), "{said}");
+        assert!(said.contains(&format!("; {widest} is used")), "{said}");
+    }
+}

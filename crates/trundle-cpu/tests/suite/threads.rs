@@ -1,0 +1,136 @@
+//! Large moves on several threads, again and again, and by several callers at once.
+
+use trundle_core::ops::{Flip, ReverseSequence, Roll, Transpose};
+use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
+use trundle_cpu::{Cpu, Machine, Plan, Planner};
+use trundle_testing::{MOST_BOXES, everything};
+
+use crate::common::streaming;
+
+/// Moves of three to five megabytes with edges that fall in the middle of tiles and lines: the
+/// operator, the shape and the width of an element.
+fn moves() -> Vec<Move> {
+    let lengths = |count: i128, most: i128| -> Vec<i128> {
+        (0..count).map(|number| number * 7919 % (most + 1)).collect()
+    };
+    let cases: [(Op, &[usize], usize); 10] = [
+        (Op::from(Flip::new(&[0])), &[1_100_003], 4),
+        (Op::from(Flip::new(&[0])), &[290_001], 12),
+        (Op::from(Roll::new(&[123_457], &[0])), &[3_500_017], 1),
+        (Op::from(Roll::new(&[5, 7], &[0, 1])), &[901, 1003], 4),
+        (Op::from(Transpose::new(&[])), &[2031, 1621], 1),
+        (Op::from(Transpose::new(&[])), &[960, 832], 4),
+        (Op::from(Transpose::new(&[0, 2, 1])), &[3, 513, 257], 8),
+        (Op::from(Transpose::new(&[2, 1, 0])), &[175, 3, 2049], 3),
+        (Op::from(ReverseSequence::new(1, 0, lengths(101, 4001))), &[101, 4001], 8),
+        (Op::from(ReverseSequence::new(0, 1, lengths(1501, 530))), &[530, 1501], 4),
+    ];
+    let bound = |(op, shape, width): (Op, &[usize], usize)| {
+        let map = op.index_map(&Shape::new(shape).unwrap()).unwrap();
+        let src = Layout::row_major(map.in_shape(), width).unwrap();
+        let dst = Layout::row_major(map.out_shape(), width).unwrap();
+        Move::new(&map, width, &src, &dst, MOST_BOXES).unwrap()
+    };
+    cases.into_iter().map(bound).collect()
+}
+
+fn source(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|byte| (byte * 31 + byte / 251 + byte / 65_537) as u8).collect()
+}
+
+/// What the move says, element by element.
+fn expected(work: &Move, src: &[u8]) -> Vec<u8> {
+    let (mut dst, width) = (vec![0; work.dst_bytes()], work.width());
+    work.for_each_pair(|from, to| dst[to..to + width].copy_from_slice(&src[from..from + width]));
+    dst
+}
+
+/// A plan on up to `threads` threads; with caches of no size, its results are streamed.
+fn plan(work: &Move, threads: usize, streaming_bytes: usize) -> Plan {
+    let machine =
+        Machine { threads, tuning: streaming(streaming_bytes), ..Machine::detect().clone() };
+    Planner::new(machine).plan(work)
+}
+
+#[test]
+fn every_run_on_any_number_of_threads_is_exact() {
+    let runs = if everything() { 5 } else { 2 };
+    for work in moves() {
+        let src = source(work.src_bytes());
+        let expected = expected(&work, &src);
+        for threads in [1, 2, 3, 7] {
+            for streaming_bytes in [0, 1 << 30] {
+                let plan = plan(&work, threads, streaming_bytes);
+                assert_eq!(plan.threads(), threads.min(work.moved_bytes() / (1 << 20)));
+                let mut dst = vec![0; work.dst_bytes()];
+                for run in 0..runs {
+                    dst.fill(0xa5);
+                    Cpu::default().run(&plan, &src, &mut dst).unwrap();
+                    assert!(dst == expected, "run {run} of\n{plan}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_unit_is_in_one_task() {
+    // Of many sizes, so that last tasks of all lengths are among them.
+    let sizes = (0..200).map(|more| Shape::new([90 + more, 1024]).unwrap());
+    let transposes = sizes.map(|shape| {
+        let map = Op::from(Transpose::new(&[])).index_map(&shape).unwrap();
+        let layout = |shape| Layout::row_major(shape, 4).unwrap();
+        Move::new(&map, 4, &layout(&shape), &layout(map.out_shape()), MOST_BOXES).unwrap()
+    });
+    for work in moves().into_iter().chain(transposes) {
+        for threads in [1, 2, 3, 7] {
+            let plan = plan(&work, threads, 0);
+            let parts = plan.tasks().iter().flat_map(|task| &plan.parts()[task.clone()]);
+            let mut tasks: Vec<_> = parts.copied().collect();
+            tasks.sort_by_key(|task| (task.step, task.first));
+            let mut tasks = tasks.into_iter().peekable();
+            for (number, step) in plan.steps().iter().enumerate() {
+                let mut begun = 0;
+                while let Some(task) = tasks.next_if(|task| task.step == number) {
+                    assert!(task.first == begun && task.end > begun, "{task:?} of\n{plan}");
+                    begun = task.end;
+                }
+                assert_eq!(begun, step.units(), "step {number} of\n{plan}");
+            }
+            assert_eq!(tasks.next(), None);
+        }
+    }
+}
+
+#[test]
+fn callers_of_one_plan_do_not_disturb_each_other() {
+    let work = &moves()[5];
+    let runs = if everything() { 20 } else { 5 };
+    let (plan, src) = (plan(work, 3, 0), source(work.src_bytes()));
+    let expected = expected(work, &src);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut dst = vec![0; work.dst_bytes()];
+                for _ in 0..runs {
+                    dst.fill(0xa5);
+                    Cpu::default().run(&plan, &src, &mut dst).unwrap();
+                    assert!(dst == expected);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn any_number_of_threads_can_be_asked_for() {
+    let shape = Shape::new([usize::MAX / 4 + 1]).unwrap();
+    let map = IndexMap::identity(&shape);
+    let layout = Layout::row_major(&shape, 1).unwrap();
+    let work = Move::new(&map, 1, &layout, &layout, MOST_BOXES).unwrap();
+    for (asked, most) in [(0, 1), (1, 1), (usize::MAX, 1024)] {
+        let plan = plan(&work, asked, 0);
+        assert_eq!(plan.threads(), most);
+        assert!(plan.parts().len() <= (1 << 14) + 1);
+    }
+}

@@ -1,0 +1,359 @@
+//! What goes wrong while elements are moved: it is found, said, and nothing is left.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::support::{hint, moved, read_tensor, write_tensors};
+use tempfile::TempDir;
+use trundle::{Chain, DType, Shape};
+use trundle_disk::{
+    Error, Job, Observer, Outcome, PlanOptions, Problem, RunOptions, Source, Storage, Wanted,
+};
+use trundle_formats::{Format, Order, StoredDType, TensorFile};
+
+/// A disk for which short runs are no loss, and one pass is the best.
+const ONE_PASS: Storage = Storage { request_seconds: 1e-12, ..Storage::SSD };
+
+/// One where they are.
+const TWO_PASSES: Storage = Storage::HDD;
+
+/// Does something to the folder when a phase begins for the `turn`th time.
+struct Meddler<'a> {
+    folder: &'a Path,
+    phase: &'a str,
+    turn: AtomicUsize,
+    meddle: &'a (dyn Fn(&Path) + Sync),
+}
+
+impl Observer for Meddler<'_> {
+    fn phase(&self, name: &str, _: u64) {
+        if name == self.phase && self.turn.fetch_sub(1, Ordering::Relaxed) == 1 {
+            (self.meddle)(self.folder);
+        }
+    }
+
+    fn advance(&self, _: u64) {}
+}
+
+/// A folder with a file of a tensor, and what is done to it.
+struct Sandbox {
+    folder: TempDir,
+    element: StoredDType,
+    shape: Shape,
+    chain: Chain,
+    from: PathBuf,
+    to: PathBuf,
+    data: Vec<u8>,
+}
+
+impl Sandbox {
+    fn new(dtype: DType, sizes: &[usize], chain: &str, ending: &str) -> Sandbox {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (
+            folder.path().join(format!("in.{ending}")),
+            folder.path().join(format!("out.{ending}")),
+        );
+        let data = write_tensors(&from, dtype, sizes, Order::RowMajor, 1);
+        let chain = chain.parse().unwrap_or_else(|error| panic!("{error}"));
+        let (element, shape) = (StoredDType::new(dtype), Shape::new(sizes).unwrap());
+        Sandbox { folder, element, shape, chain, from, to, data }
+    }
+
+    /// Two passes over f32 of 300 x 500, in some tiles.
+    fn two_passes() -> Sandbox {
+        Sandbox::new(DType::F32, &[300, 500], "flip(1) | a b -> b a", "npy")
+    }
+
+    fn run(
+        &self,
+        storage: Storage,
+        options: RunOptions,
+        observer: &dyn Observer,
+    ) -> Result<Outcome, Error> {
+        let hint = hint(&self.from, &self.element, &self.shape);
+        let mut file = TensorFile::open_as(&self.from, &hint).unwrap();
+        let planning = PlanOptions {
+            max_bytes: 200_000,
+            held_bytes: 0,
+            storage: Some(storage),
+            threads: Some(2),
+            row_major: false,
+            chunks: None,
+            shards: None,
+            codecs: None,
+            metadata_only: false,
+        };
+        let wanted = [Wanted { index: 0, chain: Some(&self.chain), others: &[] }];
+        let job =
+            Job::new(&[&file], &wanted, Format::of(&self.to).unwrap(), &[], &planning).unwrap();
+        let passes = if storage == TWO_PASSES { 2 } else { 1 };
+        assert_eq!(job.tensors()[0].tiles().len(), passes, "{:?}", job.tensors()[0].tiles());
+        job.run(&mut [Source { file: &mut file, path: &self.from }], &self.to, options, observer)
+    }
+
+    /// The movement, with `meddle` when a phase begins.
+    fn meddled(
+        &self,
+        storage: Storage,
+        verify: bool,
+        (phase, turn): (&str, usize),
+        meddle: &(dyn Fn(&Path) + Sync),
+    ) -> Result<Outcome, Error> {
+        let observer =
+            Meddler { folder: self.folder.path(), phase, turn: AtomicUsize::new(turn), meddle };
+        let done = self.run(storage, RunOptions { verify, ..RunOptions::default() }, &observer);
+        let left = observer.turn.load(Ordering::Relaxed);
+        assert!(left == 0 || left > turn, "{phase} never began: {done:?}");
+        done
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn input(&self) -> String {
+        self.from.file_name().unwrap().to_str().unwrap().to_owned()
+    }
+
+    fn check(&self) {
+        let out_shape = self.chain.out_shape(&self.shape).unwrap();
+        let found = read_tensor(&self.to, &hint(&self.to, &self.element, &out_shape), 0);
+        assert!(found == moved(&self.chain, &self.element, &self.shape, &self.data));
+    }
+}
+
+fn file(folder: &Path, ending: &str) -> File {
+    let mut entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let path = entries.find(|path| path.to_str().unwrap().ends_with(ending)).unwrap();
+    File::options().read(true).write(true).open(path).unwrap()
+}
+
+fn exchanged(file: &File, one: u64, other: u64, width: usize) {
+    let (mut first, mut second) = (vec![0; width], vec![0; width]);
+    file.read_exact_at(&mut first, one).unwrap();
+    file.read_exact_at(&mut second, other).unwrap();
+    assert_ne!(first, second);
+    file.write_all_at(&second, one).unwrap();
+    file.write_all_at(&first, other).unwrap();
+}
+
+#[test]
+fn what_is_written_wrongly_is_found() {
+    type Corruption = (&'static str, fn(&File));
+    let corruptions: [Corruption; 6] = [
+        ("a flipped bit", |file| {
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, 77_777).unwrap();
+            file.write_all_at(&[byte[0] ^ 16], 77_777).unwrap();
+        }),
+        ("the first byte", |file| {
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, 128).unwrap();
+            file.write_all_at(&[!byte[0]], 128).unwrap();
+        }),
+        ("the last byte", |file| {
+            let end = file.metadata().unwrap().len() - 1;
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, end).unwrap();
+            file.write_all_at(&[!byte[0]], end).unwrap();
+        }),
+        ("two neighbours exchanged", |file| exchanged(file, 128, 132, 4)),
+        ("two far ones exchanged", |file| exchanged(file, 4_128, 500_000, 4)),
+        ("a run that is missing", |file| file.write_all_at(&[0; 2000], 100_000).unwrap()),
+    ];
+    for storage in [ONE_PASS, TWO_PASSES] {
+        for (name, corrupt) in corruptions {
+            let sandbox = Sandbox::two_passes();
+            let turn = if storage == TWO_PASSES { 2 } else { 1 };
+            let done = sandbox.meddled(storage, true, ("verifying", turn), &|folder| {
+                corrupt(&file(folder, "part"));
+            });
+            let error = done.expect_err(name);
+            assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
+            assert_eq!(sandbox.names(), ["in.npy"], "{name}");
+        }
+    }
+    // What lies between two passes, too.
+    for (name, corrupt) in corruptions {
+        let sandbox = Sandbox::two_passes();
+        let meddle = |folder: &Path| corrupt(&file(folder, "pass0"));
+        let error = sandbox.meddled(TWO_PASSES, true, ("verifying", 1), &meddle).expect_err(name);
+        assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
+        assert_eq!(sandbox.names(), ["in.npy"], "{name}");
+    }
+    // And nothing that is right is taken for wrong.
+    for storage in [ONE_PASS, TWO_PASSES] {
+        let sandbox = Sandbox::two_passes();
+        assert!(sandbox.meddled(storage, true, ("verifying", 1), &|_| ()).unwrap().verified);
+        sandbox.check();
+        assert_eq!(sandbox.names(), ["in.npy", "out.npy"]);
+    }
+}
+
+#[test]
+fn a_packed_element_that_is_wrong_is_found() {
+    let sandbox = Sandbox::new(DType::U3, &[300, 501], "flip(1)", "bin");
+    for bit in 0..8 {
+        let meddle = |folder: &Path| {
+            let (part, mut byte) = (file(folder, "part"), [0]);
+            part.read_exact_at(&mut byte, 30_001).unwrap();
+            part.write_all_at(&[byte[0] ^ (1 << bit)], 30_001).unwrap();
+        };
+        let error = sandbox.meddled(ONE_PASS, true, ("verifying", 1), &meddle).unwrap_err();
+        assert!(matches!(*error.problem, Problem::Different(_)), "{error}");
+        assert_eq!(sandbox.names(), [sandbox.input()]);
+    }
+}
+
+#[test]
+fn a_source_that_changes_meanwhile_is_found() {
+    type Change = (&'static str, &'static str, fn(&Path));
+    let changes: [Change; 4] = [
+        ("shorter", "it is shorter now", |folder| file(folder, "in.npy").set_len(5000).unwrap()),
+        ("a byte shorter", "", |folder| {
+            let file = file(folder, "in.npy");
+            file.set_len(file.metadata().unwrap().len() - 1).unwrap();
+        }),
+        ("longer", "its size or its modification time has changed", |folder| {
+            let file = file(folder, "in.npy");
+            file.set_len(file.metadata().unwrap().len() + 1).unwrap();
+        }),
+        ("rewritten", "its size or its modification time has changed", |folder| {
+            let file = file(folder, "in.npy");
+            // A clock that counts in milliseconds would not see a change so soon.
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            file.write_all_at(b"other", 5000).unwrap();
+        }),
+    ];
+    for (storage, phase) in
+        [(ONE_PASS, "moving"), (TWO_PASSES, "pass 1 of 2"), (TWO_PASSES, "pass 2 of 2")]
+    {
+        for (name, said, change) in changes {
+            let sandbox = Sandbox::two_passes();
+            let error = sandbox.meddled(storage, false, (phase, 1), &change).expect_err(name);
+            let text = error.to_string();
+            assert!(text.contains("in.npy: changed while it was read: "), "{name}: {text}");
+            assert!(text.contains(said) || phase == "pass 2 of 2", "{name}: {text}");
+            assert_eq!(sandbox.names(), ["in.npy"], "{name}");
+        }
+    }
+}
+
+/// Counts the bytes of each phase, and stops the run at so many bytes of the phase of a name.
+#[derive(Default)]
+struct Counter<'a> {
+    /// The name, the bytes and the bytes done of each phase.
+    phases: Mutex<Vec<(String, u64, u64)>>,
+    stops: Option<(&'a str, u64)>,
+}
+
+impl Counter<'_> {
+    fn phases(&self) -> Vec<(String, u64, u64)> {
+        self.phases.lock().unwrap().clone()
+    }
+}
+
+impl Observer for Counter<'_> {
+    fn phase(&self, name: &str, bytes: u64) {
+        self.phases.lock().unwrap().push((name.to_owned(), bytes, 0));
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.phases.lock().unwrap().last_mut().unwrap().2 += bytes;
+    }
+
+    fn is_stopped(&self) -> bool {
+        let phases = self.phases();
+        let reached = |(name, bytes)| phases.iter().any(|at| at.0 == name && at.2 >= bytes);
+        self.stops.is_some_and(reached)
+    }
+}
+
+#[test]
+fn the_progress_of_a_phase_ends_at_all_of_its_bytes_and_a_run_is_stopped_in_any_phase() {
+    for storage in [ONE_PASS, TWO_PASSES] {
+        for verify in [false, true] {
+            let sandbox = Sandbox::two_passes();
+            let options = RunOptions { verify, ..RunOptions::default() };
+            let counter = Counter::default();
+            sandbox.run(storage, options, &counter).unwrap();
+            for (name, bytes, done) in counter.phases() {
+                assert_eq!((bytes, done), (600_000, 600_000), "{name}");
+                let stops = Some((&name[..], bytes / 2));
+                let stopped = Counter { stops, ..Counter::default() };
+                let options = RunOptions { overwrite: true, ..options };
+                let error = sandbox.run(storage, options, &stopped).unwrap_err();
+                assert!(matches!(*error.problem, Problem::Stopped), "{name}: {error}");
+                assert_eq!(stopped.phases().pop().unwrap().0, name);
+            }
+            assert_eq!(sandbox.names(), ["in.npy", "out.npy"]);
+        }
+    }
+}
+
+#[test]
+fn what_lies_between_passes_is_no_source() {
+    let sandbox = Sandbox::two_passes();
+    let meddle = |folder: &Path| file(folder, "pass0").set_len(100).unwrap();
+    let error = sandbox.meddled(TWO_PASSES, false, ("pass 2 of 2", 1), &meddle).unwrap_err();
+    assert!(error.to_string().starts_with("cannot read a temporary file: "), "{error}");
+    assert_eq!(sandbox.names(), ["in.npy"]);
+}
+
+#[test]
+fn an_output_that_appears_meanwhile_stays() {
+    for (storage, phase) in [(ONE_PASS, "moving"), (TWO_PASSES, "pass 2 of 2")] {
+        let sandbox = Sandbox::two_passes();
+        let meddle = |folder: &Path| fs::write(folder.join("out.npy"), "mine").unwrap();
+        let error = sandbox.meddled(storage, false, (phase, 1), &meddle).unwrap_err();
+        assert!(error.to_string().contains("out.npy: already exists"), "{error}");
+        assert_eq!(fs::read(&sandbox.to).unwrap(), b"mine");
+        // The result is there under the name that was told.
+        let names = sandbox.names();
+        let [kept, "in.npy", "out.npy"] = [&names[0][..], &names[1], &names[2]] else {
+            panic!("{names:?}")
+        };
+        assert!(error.to_string().ends_with(kept), "{error}");
+        fs::rename(sandbox.folder.path().join(kept), &sandbox.to).unwrap();
+        sandbox.check();
+    }
+}
+
+#[test]
+fn two_at_once_do_not_write_the_same_output() {
+    let sandbox = Sandbox::two_passes();
+    let meddle = |_: &Path| {
+        let error =
+            sandbox.run(ONE_PASS, RunOptions::default(), &crate::support::Nobody).unwrap_err();
+        assert!(error.to_string().contains("another process"), "{error}");
+    };
+    sandbox.meddled(ONE_PASS, false, ("moving", 1), &meddle).unwrap();
+    sandbox.check();
+    assert_eq!(sandbox.names(), ["in.npy", "out.npy"]);
+}
+
+#[test]
+fn another_plan_for_the_same_output_is_refused_at_its_start() {
+    for resume in [false, true] {
+        let sandbox = Sandbox::two_passes();
+        let other = Sandbox { chain: "flip(0)".parse().unwrap(), ..Sandbox::two_passes() };
+        let other = Sandbox { from: sandbox.from.clone(), to: sandbox.to.clone(), ..other };
+        let meddle = |_: &Path| {
+            let before = sandbox.names();
+            let options = RunOptions { resume, overwrite: true, ..RunOptions::default() };
+            let error = other.run(ONE_PASS, options, &crate::support::Nobody).unwrap_err();
+            assert!(error.to_string().ends_with("another process"), "{error}");
+            assert_eq!(sandbox.names(), before);
+        };
+        sandbox.meddled(TWO_PASSES, true, ("pass 2 of 2", 1), &meddle).unwrap();
+        sandbox.check();
+        assert_eq!(sandbox.names(), ["in.npy", "out.npy"]);
+    }
+}

@@ -1,0 +1,154 @@
+//! Movements between files against the oracle, with little memory and with much.
+
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::any;
+use proptest::{prop_assert, prop_assert_eq};
+use trundle::{BitOrder, Chain, DType, Op, Shape, Width};
+use trundle_disk::{Job, Observer, PlanOptions, RunOptions, Source, Storage, Wanted};
+use trundle_formats::{Described, Format, Order, StoredDType, TensorFile, TensorHint, crc32};
+use trundle_testing::cases::chains;
+use trundle_testing::choices::Choices;
+use trundle_testing::shapings::shaping_chains;
+use trundle_testing::{Naive, Outcome, PlainOp, holds, indices};
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn phase(&self, _: &str, _: u64) {}
+    fn advance(&self, _: u64) {}
+}
+
+/// A tensor's elements, each as its bytes or its code.
+fn elements(bytes: &[u8], width: Width, count: usize) -> Vec<Vec<u8>> {
+    match width {
+        Width::Bytes(unit) => bytes.chunks(unit.max(1)).map(<[u8]>::to_vec).collect(),
+        Width::SubByte(packing) => (0..count).map(|i| vec![packing.get(bytes, i)]).collect(),
+    }
+}
+
+/// The number in a file of the element at `index`.
+fn number(shape: &[usize], order: Order, index: &[usize]) -> usize {
+    let step = |number: usize, (i, size): (&usize, &usize)| number * size + i;
+    match order {
+        Order::RowMajor => index.iter().zip(shape).fold(0, step),
+        Order::ColumnMajor => index.iter().zip(shape).rev().fold(0, step),
+    }
+}
+
+fn write_file(path: &Path, element: &StoredDType, shape: &[usize], order: Order, data: &[u8]) {
+    let shape = Shape::new(shape).unwrap();
+    let described = Described::new("x", element, &shape, order);
+    let skeleton = Format::of(path).unwrap().skeleton(&[described], &[]).unwrap();
+    let mut bytes = vec![0; skeleton.bytes() as usize];
+    let checksums = if skeleton.needs_crc32() { vec![crc32(data)] } else { Vec::new() };
+    for span in skeleton.spans(&checksums).unwrap() {
+        bytes[span.offset as usize..][..span.bytes.len()].copy_from_slice(&span.bytes);
+    }
+    bytes[skeleton.data_offsets()[0] as usize..][..data.len()].copy_from_slice(data);
+    fs::write(path, bytes).unwrap();
+}
+
+/// Moves random elements of a random type by `ops`, and compares each with `naive`'s.
+fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
+    let mut choices = Choices::of(seed);
+    let packed = [DType::U1, DType::U3, DType::I4, DType::U6].map(StoredDType::new);
+    let mut types: Vec<StoredDType> =
+        [DType::U8, DType::F16, DType::F32, DType::F64, DType::Complex128]
+            .into_iter()
+            .chain([3, 5, 12].map(DType::Bytes))
+            .map(StoredDType::new)
+            .collect();
+    types.extend(packed);
+    types.push(StoredDType::new(DType::U6).with_bit_order(BitOrder::LowFirst).unwrap());
+    let element = types.swap_remove(choices.below(types.len()));
+    let is_packed = element.width().packing().is_some();
+    let endings: &[&str] = if is_packed { &["bin"] } else { &["npy", "bin", "npz"] };
+    let folder = tempfile::tempdir().unwrap();
+    let from = folder.path().join(format!("in.{}", endings[choices.below(endings.len())]));
+    let to = folder.path().join(format!("out.{}", endings[choices.below(endings.len())]));
+    let order = match from.extension().unwrap() == "bin" || choices.below(2) == 0 {
+        true => Order::RowMajor,
+        false => Order::ColumnMajor,
+    };
+    let count: usize = shape.iter().product();
+    let data: Vec<u8> = (0..element.width().bytes(count * element.width().units()))
+        .map(|_| choices.below(256) as u8)
+        .collect();
+    write_file(&from, &element, shape, order, &data);
+
+    let hint = |shape: &[usize], path: &Path| match path.extension().unwrap() == "bin" {
+        true => TensorHint::of(&element, &Shape::new(shape).unwrap()),
+        false => TensorHint::default(),
+    };
+    let mut file = TensorFile::open_as(&from, &hint(shape, &from)).unwrap();
+    let chain = ops.into_iter().fold(Chain::new(), Chain::then);
+    let options = PlanOptions {
+        max_bytes: [2, 6, 20, 70, 300, 2000, 20 << 20][choices.below(7)] * 2 * 16,
+        held_bytes: 0,
+        storage: Some([Storage::SSD, Storage::HDD, Storage::NETWORK][choices.below(3)]),
+        threads: Some(1 + choices.below(2)),
+        row_major: choices.below(2) == 0,
+        chunks: None,
+        shards: None,
+        codecs: None,
+        metadata_only: false,
+    };
+    let wanted = [Wanted { index: 0, chain: Some(&chain), others: &[] }];
+    let format = Format::of(&to).unwrap();
+    let job = match Job::new(&[&file], &wanted, format, &[], &options) {
+        Ok(job) => job,
+        Err(error) => {
+            // Rows whose lengths differ need budget for a row.
+            let text = error.to_string();
+            prop_assert!(
+                text.contains("of memory are needed") && options.max_bytes < 1 << 20,
+                "{}",
+                text
+            );
+            return Ok(());
+        }
+    };
+    let plan = format!("{job:?}");
+    let options = RunOptions { overwrite: false, verify: choices.below(2) == 0, resume: false };
+    let outcome = job.run(&mut [Source { file: &mut file, path: &from }], &to, options, &Nobody);
+    prop_assert!(outcome.is_ok(), "{}\n{}", outcome.unwrap_err(), plan);
+
+    let mut moved = TensorFile::open_as(&to, &hint(naive.shape(), &to)).unwrap();
+    let header = moved.headers()[0].clone();
+    prop_assert_eq!(header.shape.sizes(), naive.shape());
+    let out =
+        elements(&moved.load(0, &mut |_| ()).unwrap(), element.width(), header.shape.elements());
+    let source = elements(&data, element.width(), count);
+    for index in indices(naive.shape()) {
+        let label = naive.at(&index);
+        let from = Shape::new(shape).unwrap().unravel(label);
+        prop_assert_eq!(
+            &out[number(naive.shape(), header.order, &index)],
+            &source[number(shape, order, &from)],
+            "at {:?} of {}",
+            index,
+            plan
+        );
+    }
+    let names: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    prop_assert_eq!(names.len(), 2, "{:?}", names);
+    Ok(())
+}
+
+#[test]
+fn chains_move_every_element_of_a_file() {
+    holds(1500, &(chains(400, 4), any::<u64>()), |(chain, seed)| {
+        let ops = chain.ops.iter().map(PlainOp::op).collect();
+        check(&chain.shape, ops, &chain.naive(), seed)
+    });
+}
+
+#[test]
+fn chains_that_split_merge_and_cut_axes_move_every_element_of_a_file() {
+    holds(1500, &(shaping_chains(400, 5), any::<u64>()), |(chain, seed)| {
+        check(&chain.shape, chain.ops, &chain.naive, seed)
+    });
+}

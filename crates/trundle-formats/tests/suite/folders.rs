@@ -1,0 +1,139 @@
+//! Outputs that are folders.
+#![cfg(all(feature = "zarr", unix))]
+
+use std::fs;
+use std::path::Path;
+
+use trundle_core::{DType, Shape};
+use trundle_formats::{
+    Begin, Described, Error, FileSkeleton, Format, LeftoverState, Order, Output, Problem,
+    StoredDType, TensorFile, leftovers,
+};
+
+const TAG: &str = "y.zarr-0123456789abcdef";
+
+fn zarr() -> &'static Format {
+    Format::named("zarr").unwrap()
+}
+
+/// A store of 6 bytes in chunks of 4.
+fn skeleton() -> FileSkeleton {
+    let (element, shape) = (StoredDType::new(DType::U8), Shape::new([6]).unwrap());
+    let described = Described::new("y", &element, &shape, Order::RowMajor);
+    zarr().skeleton(&[Described { chunk: Some(&[4]), ..described }], &[]).unwrap()
+}
+
+fn begun(place: &Path, overwrite: bool) -> Result<Output, Error> {
+    Output::create_as(zarr(), place, overwrite, TAG, Begin::Anew)
+}
+
+/// An output to which all is written.
+fn written(place: &Path, overwrite: bool, bytes: &[u8; 6]) -> Output {
+    let output = begun(place, overwrite).unwrap();
+    let blob = output.blob(&skeleton()).unwrap();
+    // In parts that are none of the chunks.
+    blob.write_all_at(&bytes[3..], 3).unwrap();
+    assert!(blob.sync().is_err(), "a chunk waits for its other part");
+    blob.write_all_at(&bytes[..3], 0).unwrap();
+    blob.sync().unwrap();
+    let mut back = [0; 6];
+    blob.read_exact_at(&mut back, 0).unwrap();
+    assert_eq!(&back, bytes);
+    output
+}
+
+fn read(place: &Path) -> Vec<u8> {
+    TensorFile::open(place).unwrap().load(0, &mut |_| ()).unwrap()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_folder_appears_when_it_is_whole_and_takes_the_place_of_its_like() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("y.zarr");
+    let output = written(&place, false, b"abcdef");
+    assert_eq!(names(folder.path()), [format!(".trundle-{TAG}.part")]);
+    output.finish().unwrap();
+    assert_eq!((names(folder.path()), read(&place)), (vec!["y.zarr".to_owned()], b"abcdef".into()));
+    assert!(matches!(begun(&place, false).unwrap_err().problem, Problem::Exists));
+    written(&place, true, b"ghijkl").finish().unwrap();
+    assert_eq!((names(folder.path()), read(&place)), (vec!["y.zarr".to_owned()], b"ghijkl".into()));
+    // What is not finished leaves nothing.
+    drop(written(&place, true, b"mnopqr"));
+    assert_eq!((names(folder.path()), read(&place)), (vec!["y.zarr".to_owned()], b"ghijkl".into()));
+}
+
+#[test]
+fn what_comes_to_the_place_meanwhile_is_not_lost() {
+    for overwrite in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("y.zarr");
+        let output = written(&place, overwrite, b"abcdef");
+        fs::create_dir(&place).unwrap();
+        fs::write(place.join("thesis.txt"), "precious").unwrap();
+        let Problem::Kept { why, place: kept } = output.finish().unwrap_err().problem else {
+            panic!("it is kept")
+        };
+        match overwrite {
+            true => assert!(matches!(*why, Problem::OtherFolder), "{why:?}"),
+            false => assert!(matches!(*why, Problem::Exists), "{why:?}"),
+        }
+        assert_eq!(fs::read(place.join("thesis.txt")).unwrap(), b"precious");
+        assert_eq!(read(&kept), b"abcdef");
+        let left = leftovers(folder.path(), None).unwrap();
+        assert_eq!((left.len(), left[0].state), (1, LeftoverState::Finished));
+    }
+}
+
+#[test]
+fn what_an_earlier_run_left_is_replaced_and_what_one_has_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("y.zarr");
+    let left = folder.path().join(format!(".trundle-{TAG}.part"));
+    fs::create_dir_all(left.join("c/0")).unwrap();
+    fs::write(left.join("c/0/1"), "of a run that was killed").unwrap();
+    let found = leftovers(folder.path(), None).unwrap();
+    assert_eq!((found[0].state, found[0].bytes()), (LeftoverState::Interrupted, 24));
+    let output = written(&place, false, b"abcdef");
+    assert!(!left.join("c/0/1").exists());
+    assert_eq!(leftovers(folder.path(), None).unwrap()[0].state, LeftoverState::InUse);
+    assert!(matches!(begun(&place, false).unwrap_err().problem, Problem::Busy));
+    output.finish().unwrap();
+    assert_eq!(read(&place), b"abcdef");
+}
+
+#[test]
+fn places_that_no_folder_can_have_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    for overwrite in [false, true] {
+        let problem = begun(&other, overwrite).unwrap_err().problem;
+        match overwrite {
+            true => assert!(matches!(problem, Problem::OtherFolder), "{problem:?}"),
+            false => assert!(matches!(problem, Problem::Exists), "{problem:?}"),
+        }
+    }
+    let within = folder.path().join("none/y.zarr");
+    assert!(matches!(begun(&within, false).unwrap_err().problem, Problem::NoFolder(_)));
+    for path in ["-", "/dev/null", ".", "/"] {
+        let problem = begun(Path::new(path), true).unwrap_err().problem;
+        assert!(matches!(problem, Problem::Unsupported(_)), "{path}: {problem:?}");
+    }
+    // A slash at the end changes nothing, and a link leads to what it names.
+    written(&folder.path().join("y.zarr"), false, b"abcdef").finish().unwrap();
+    let link = folder.path().join("link.zarr");
+    std::os::unix::fs::symlink("y.zarr", &link).unwrap();
+    written(&folder.path().join("link.zarr/"), true, b"ghijkl").finish().unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(read(&folder.path().join("y.zarr")), b"ghijkl");
+    assert_eq!(names(folder.path()), ["link.zarr", "other", "y.zarr"]);
+}

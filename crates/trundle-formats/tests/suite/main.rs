@@ -1,0 +1,17 @@
+//! Reading and writing of each file format, malformed files among them.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod archive;
+mod folders;
+mod gguf;
+mod leftover;
+mod nifti;
+mod npy;
+mod npz;
+mod nrrd;
+mod output;
+mod pt;
+mod raw;
+mod safetensors;
+mod skeleton;
+mod temporary_file;

@@ -1,0 +1,546 @@
+//! .npy: what is read, what is refused and why, and that what is written is what numpy writes.
+
+use std::fs;
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use trundle_core::{DType, Shape};
+use trundle_formats::{
+    Error, ExitClass, FORMATS, Format, Header, NamedTensor, Order, Problem, StoredDType,
+    TensorFile, TensorHint,
+};
+
+fn npy() -> &'static Format {
+    FORMATS.iter().find(|format| format.name() == "npy").unwrap()
+}
+
+fn data(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(path)
+}
+
+/// A file of version 1.0 with this header.
+fn file(header: &str, data: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(header.len()).unwrap().to_le_bytes();
+    [b"\x93NUMPY\x01\x00", &length[..], header.as_bytes(), data].concat()
+}
+
+fn described(descr: &str, shape: &str) -> Vec<u8> {
+    file(&format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n"), &[])
+}
+
+fn read(bytes: &[u8]) -> Result<(Header, Vec<u8>), Error> {
+    let mut file = TensorFile::from_reader(
+        npy(),
+        &TensorHint::default(),
+        "stdin",
+        Cursor::new(bytes.to_vec()),
+    )?;
+    let data = file.load(0, &mut |_| ())?;
+    Ok((file.headers()[0].clone(), data))
+}
+
+fn refusal(bytes: &[u8]) -> String {
+    let error = read(bytes).unwrap_err();
+    assert_eq!(error.exit_class(), ExitClass::Refused);
+    error.to_string()
+}
+
+fn written(element: &StoredDType, shape: &Shape, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let tensor = NamedTensor { name: "x", element, shape, bytes };
+    npy().write_to(&mut out, &[tensor], &[], &mut |_| ()).unwrap();
+    out
+}
+
+/// The elements of a tensor in row-major order, each with its least significant byte first.
+fn row_major_little_endian(header: &Header, data: &[u8]) -> Vec<u8> {
+    let width = header.element.dtype().width();
+    let layout = header.layout().unwrap();
+    let mut elements = Vec::new();
+    header.shape.for_each_index(|index| {
+        let steps = index.iter().zip(layout.strides_bytes());
+        let start: usize = steps.map(|(index, stride)| index * stride.unsigned_abs()).sum();
+        let mut element = data[start..start + width].to_vec();
+        if header.element.descr().starts_with("'>") {
+            element.reverse();
+        }
+        elements.extend(element);
+    });
+    elements
+}
+
+fn from_hex(hex: &str) -> Vec<u8> {
+    let digits = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+    (0..hex.len()).step_by(2).map(digits).collect()
+}
+
+#[test]
+fn the_conformance_files_are_read() {
+    let ramp: String = (0..24).map(|value| format!("{value:02x}000000")).collect();
+    let cases = [
+        ("le_f2", &[2, 3][..], "f16", "'<f2'", "8835933a493536bd3e3b2437"),
+        (
+            "le_f8",
+            &[2, 3],
+            "f64",
+            "'<f8'",
+            "b4af55290891e7bf5b5f69b13bdac4bf97c02ef60adbdebf8b2c5388bf29e33f47b41fc17456a43f1ced38859cb7d2bf",
+        ),
+        ("le_i2", &[2, 3], "i16", "'<i2'", "06001c00310030000b006200"),
+        (
+            "le_i8",
+            &[2, 3],
+            "i64",
+            "'<i8'",
+            "5c000000000000001b000000000000004800000000000000100000000000000020000000000000006000000000000000",
+        ),
+        ("le_u2", &[2, 3], "u16", "'<u2'", "2d004d0024003d004d005b00"),
+        (
+            "le_u8",
+            &[2, 3],
+            "u64",
+            "'<u8'",
+            "240000000000000006000000000000002d0000000000000040000000000000004d000000000000005500000000000000",
+        ),
+        (
+            "be_f8",
+            &[2, 3],
+            "f64",
+            "'>f8'",
+            "0000000000000000000000000000f03f0000000000000040000000000000084000000000000010400000000000001440",
+        ),
+        ("be_i4", &[2, 3], "i32", "'>i4'", "000000000100000002000000030000000400000005000000"),
+        ("bool", &[1, 3], "boolean", "'|b1'", "010001"),
+        ("zero_dim", &[2, 0, 3], "f32", "'<f4'", ""),
+        ("fortran", &[2, 3, 4], "i32", "'<i4'", &ramp),
+        (
+            "unicode",
+            &[2, 2],
+            "U3",
+            "'<U3'",
+            "610000000000000000000000620000006300000064000000e90000000000000000000000000000000000000000000000",
+        ),
+        ("v3", &[6], "f32", "'<f4'", "000000000000803f0000004000004040000080400000a040"),
+        ("bytes_S3", &[2], "S3", "'|S3'", "616263640000"),
+        // Moved as opaque elements of 8 bytes.
+        (
+            "structured",
+            &[2],
+            "V8",
+            "[('a', '<i4'), ('b', '<f4')]",
+            "00000000000000000000000000000000",
+        ),
+        // The 4 bytes after the data are ignored, as numpy.load ignores them.
+        (
+            "trailing_bytes",
+            &[6],
+            "f32",
+            "'<f4'",
+            "000000000000803f0000004000004040000080400000a040",
+        ),
+    ];
+    for (name, shape, element, descr, hex) in cases {
+        let path = data(&format!("conformance/{name}.npy"));
+        let mut file = TensorFile::open(&path).unwrap();
+        let bytes = file.load(0, &mut |_| ()).unwrap();
+        let header = &file.headers()[0];
+        assert_eq!(header.name, name);
+        assert_eq!(header.shape.sizes(), shape, "{name}");
+        assert_eq!(header.element.name(), element, "{name}");
+        assert_eq!(header.element.descr(), descr, "{name}");
+        assert_eq!(header.data_offset, Some(128), "{name}");
+        assert_eq!(header.data_bytes, bytes.len(), "{name}");
+        assert_eq!(header.order == Order::ColumnMajor, name == "fortran");
+        assert_eq!(row_major_little_endian(header, &bytes), from_hex(hex), "{name}");
+        // A stream of the same bytes is the same tensor, but its reader does not know what follows the data.
+        let (streamed, streamed_bytes) = read(&fs::read(&path).unwrap()).unwrap();
+        let annotations = header.annotations.clone();
+        assert_eq!(Header { name: name.into(), annotations, ..streamed }, *header);
+        assert_eq!(streamed_bytes, bytes);
+    }
+}
+
+#[test]
+fn the_malformed_conformance_files_are_refused() {
+    for (name, message) in [
+        ("truncated_header", "truncated: the header should have 118 bytes, but has 30"),
+        ("negative_dim", "malformed header: 'shape' has the negative size -1"),
+    ] {
+        let path = data(&format!("conformance/{name}.npy"));
+        let error = TensorFile::open(&path).unwrap_err();
+        assert_eq!(error.to_string(), format!("{}: {message}", path.display()));
+        assert_eq!(error.exit_class(), ExitClass::Refused);
+    }
+}
+
+#[test]
+fn what_numpy_wrote_is_written_the_same_byte_for_byte() {
+    let mut count = 0;
+    for entry in fs::read_dir(data("numpy")).unwrap() {
+        let path = entry.unwrap().path();
+        let original = fs::read(&path).unwrap();
+        let (header, bytes) = read(&original).unwrap();
+        let again = written(&header.element, &header.shape, &bytes);
+        assert_eq!(again.escape_ascii().to_string(), original.escape_ascii().to_string());
+        count += 1;
+    }
+    assert_eq!(count, 17);
+}
+
+#[test]
+fn types_and_shapes_of_numpys_files_are_as_numpy_says() {
+    for (name, shape, element) in [
+        ("rank_0", &[][..], "f64"),
+        ("one_axis", &[3], "u16"),
+        ("zero_inner", &[7, 0, 123_456_789], "complex64"),
+        ("twelve_axes", &[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2], "u8"),
+        ("empty_bytes", &[2, 3], "S0"),
+        ("void", &[2], "V3"),
+        ("dates", &[2], "datetime64[ns]"),
+        ("spans", &[2], "timedelta64[25s]"),
+        ("extended", &[1], "float128"),
+        ("nested", &[2], "V19"),
+        ("aligned", &[2], "V24"),
+        ("titles", &[], "V4"),
+        ("no_fields", &[2], "V0"),
+    ] {
+        let file = TensorFile::open(&data(&format!("numpy/{name}.npy"))).unwrap();
+        let header = &file.headers()[0];
+        assert_eq!(header.shape.sizes(), shape, "{name}");
+        assert_eq!(header.element.name(), element, "{name}");
+    }
+}
+
+#[test]
+fn headers_of_python_2_are_read() {
+    let header = "{'descr': [(u'a', '<f4', (1L,))], 'fortran_order': False, 'shape': (2L, 0L)}";
+    let (header, _) = read(&file(header, &[])).unwrap();
+    assert_eq!(header.shape.sizes(), [2, 0]);
+    assert_eq!(header.element.descr(), "[('a', '<f4', (1,))]");
+}
+
+#[test]
+fn headers_that_break_the_rules_are_refused_with_what_was_found() {
+    let order = |text: &str| file(&format!("{{'descr': '<f4', 'fortran_order': {text}}}"), &[]);
+    for (bytes, message) in [
+        (vec![], "truncated: the beginning should have 8 bytes, but has 0"),
+        (
+            b"\x93NUMPY\x01\x00v".to_vec(),
+            "truncated: the header's length should have 2 bytes, but has 1",
+        ),
+        (
+            b"PK\x03\x04....".to_vec(),
+            r#"not an .npy file: it begins with "PK\x03\x04..", expected "\x93NUMPY""#,
+        ),
+        (
+            b"\x93NUMPY\x01\x01\0\0".to_vec(),
+            "version 1.1 of .npy is unknown: expected 1.0, 2.0 or 3.0",
+        ),
+        (
+            b"\x93NUMPY\x04\x00\0\0".to_vec(),
+            "version 4.0 of .npy is unknown: expected 1.0, 2.0 or 3.0",
+        ),
+        (
+            b"\x93NUMPY\x02\x00\xff\xff\xff\xff".to_vec(),
+            "the header has 4294967295 bytes, over 1048576",
+        ),
+        (
+            b"\x93NUMPY\x03\x00\x02\x00\x00\x00'\xff".to_vec(),
+            "malformed header: not UTF-8: invalid utf-8 sequence of 1 bytes from index 1",
+        ),
+        (file("[1]", &[]), "malformed header: expected a dict, found [1]"),
+        (
+            file("{'descr' '<f4'}", &[]),
+            "malformed header: expected ':', found '\\'' at character 9",
+        ),
+        (order("False"), "malformed header: 'shape' is missing"),
+        (order("0, 'shape': ()"), "malformed header: 'fortran_order' must be True or False, got 0"),
+        (order("True, 'fortran_order': True"), "malformed header: 'fortran_order' occurs twice"),
+        (
+            order("True, 'x': 1"),
+            "malformed header: unknown key 'x', expected 'descr', 'fortran_order' and 'shape'",
+        ),
+        (
+            order("True, 2: 1"),
+            "malformed header: unknown key 2, expected 'descr', 'fortran_order' and 'shape'",
+        ),
+        (described("'<f4'", "[2]"), "malformed header: 'shape' must be a tuple"),
+        (described("'<f4'", "(2)"), "malformed header: 'shape' must be a tuple"),
+        (
+            described("'<f4'", "(2, None)"),
+            "malformed header: 'shape' must hold integers only, got None",
+        ),
+        (described("'<f4'", "(2, -3)"), "malformed header: 'shape' has the negative size -3"),
+        (
+            described("'<f4'", "(99999999999999999999,)"),
+            "malformed header: 99999999999999999999 is not within the range of i64 at character 71",
+        ),
+        (
+            described("'<f4'", "(4294967296, 4294967296)"),
+            "shape [4294967296, 4294967296] is too large to be addressed",
+        ),
+        (
+            described("'<f4'", "(4611686018427387904,)"),
+            "shape [4611686018427387904] of 4-byte elements is too large to be addressed",
+        ),
+        (
+            described("'<f3'", "()"),
+            "malformed header: expected a type string as '<f4', '|S3' or '<M8[ns]' in 'descr', found '<f3'",
+        ),
+        (
+            described("'|O'", "()"),
+            "elements of type object are stored as a Python pickle, which cannot be read without running code",
+        ),
+        (described("'<f4'", "(2,)"), "truncated: the data should have 8 bytes, but has 0"),
+    ] {
+        assert_eq!(refusal(&bytes), format!("stdin: {message}"));
+    }
+}
+
+#[test]
+fn bytes_behind_the_data_are_named() {
+    let array = described("'|u1'", "(0,)");
+    for (bytes, unread) in [(array.clone(), &[][..]), (array.repeat(2), &["bytes behind the data"])]
+    {
+        let file = TensorFile::from_bytes(npy(), &TensorHint::default(), "x", bytes).unwrap();
+        assert_eq!(file.headers()[0].annotations.unread, unread);
+    }
+}
+
+#[test]
+fn every_beginning_of_a_file_is_refused() {
+    for name in ["conformance/be_f8.npy", "numpy/utf_8.npy", "numpy/rank_0.npy"] {
+        let whole = fs::read(data(name)).unwrap();
+        assert!(read(&whole).is_ok());
+        for length in 0..whole.len() {
+            let message = refusal(&whole[..length]);
+            assert!(message.starts_with("stdin: truncated: "), "{message}");
+        }
+    }
+}
+
+#[test]
+fn a_shape_larger_than_the_file_is_refused_before_any_data_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("liar.npy");
+    fs::write(&path, described("'<f8'", "(1099511627776,)")).unwrap();
+    let message = TensorFile::open(&path).unwrap_err().to_string();
+    let expected = "truncated: the data should have 8796093022208 bytes, but has 0";
+    assert!(message.ends_with(expected), "{message}");
+}
+
+#[test]
+fn a_stream_is_not_believed_about_its_size() {
+    // A reservation of what is claimed would be refused as too much memory instead.
+    let mut bytes = described("'|u1'", "(4611686018427387904,)");
+    bytes.extend(vec![7; 3_000_000]);
+    let error = read(&bytes).unwrap_err();
+    assert!(matches!(error.problem, Problem::Truncated { got: 3_000_000, .. }), "{error}");
+}
+
+/// Gives one byte at a time, then an error.
+struct Failing(Cursor<Vec<u8>>);
+
+impl Read for Failing {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self.0.read(&mut buffer[..1])? {
+            0 => Err(std::io::Error::other("the line is cut")),
+            read => Ok(read),
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_fails_is_no_malformed_file() {
+    let bytes = described("'<f4'", "(2,)");
+    for length in [3, 20, bytes.len()] {
+        let reader = Failing(Cursor::new(bytes[..length].to_vec()));
+        let error = TensorFile::from_reader(npy(), &TensorHint::default(), "pipe", reader)
+            .and_then(|mut file| file.load(0, &mut |_| ()))
+            .unwrap_err();
+        assert_eq!(error.to_string(), "pipe: cannot read: the line is cut");
+        assert_eq!(error.exit_class(), ExitClass::Failed);
+    }
+}
+
+#[test]
+fn a_file_can_be_loaded_again_and_a_stream_cannot() {
+    let path = data("conformance/be_i4.npy");
+    let mut file = TensorFile::open(&path).unwrap();
+    let first = file.load(0, &mut |_| ()).unwrap();
+    assert_eq!(file.load(0, &mut |_| ()).unwrap(), first);
+
+    let reader = Cursor::new(fs::read(&path).unwrap());
+    let mut stream =
+        TensorFile::from_reader(npy(), &TensorHint::default(), "stdin", reader).unwrap();
+    assert_eq!(stream.load(0, &mut |_| ()).unwrap(), first);
+    let error = stream.load(0, &mut |_| ()).unwrap_err();
+    assert_eq!(error.to_string(), "stdin: cannot read: a stream at byte 152 cannot go to byte 128");
+}
+
+#[test]
+fn files_that_are_not_there_or_are_folders_or_of_no_format_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let problem = |name: &str| TensorFile::open(&folder.path().join(name)).unwrap_err();
+    assert_eq!(problem("none.npy").exit_class(), ExitClass::Failed);
+    fs::create_dir(folder.path().join("folder.npy")).unwrap();
+    assert!(matches!(problem("folder.npy").problem, Problem::Folder));
+    for (name, ending) in [("x.foo", ".foo"), ("x", ""), (".npy", "")] {
+        assert_eq!(problem(name).exit_class(), ExitClass::Failed, "it is missing");
+        fs::write(folder.path().join(name), b"some text").unwrap();
+        let error = problem(name);
+        assert_eq!(error.exit_class(), ExitClass::Usage);
+        let known: Vec<String> =
+            FORMATS.iter().flat_map(Format::endings).map(|ending| format!(".{ending}")).collect();
+        assert!(known.len() >= 5 && known[..3] == [".npy", ".npz", ".safetensors"]);
+        let known = known.join(" ");
+        let expected =
+            format!("unknown ending \"{ending}\": expected one of {known}, or - for a stream");
+        assert_eq!(error.problem.to_string(), expected);
+    }
+    fs::write(
+        folder.path().join("x.NPY"),
+        written(&StoredDType::new(DType::U8), &Shape::default(), &[3]),
+    )
+    .unwrap();
+    assert!(TensorFile::open(&folder.path().join("x.NPY")).is_ok());
+}
+
+#[test]
+fn the_first_version_that_can_hold_a_header_is_written() {
+    let version = |name: &str, fields: usize| {
+        let fields: Vec<String> =
+            (0..fields).map(|index| format!("('{name}{index:05}', '|u1')")).collect();
+        let descr = format!("[{}]", fields.join(", "));
+        let header = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': (0,)}}");
+        let length = u32::try_from(header.len()).unwrap().to_le_bytes();
+        let bytes = [b"\x93NUMPY\x03\x00", &length[..], header.as_bytes()].concat();
+        let (original, _) = read(&bytes).unwrap();
+        let written = written(&original.element, &original.shape, &[]);
+        let (again, _) = read(&written).unwrap();
+        assert_eq!(again.data_offset, Some(written.len() as u64));
+        assert_eq!(written.len() % 64, 0);
+        assert_eq!(Header { data_offset: original.data_offset, ..again }, original);
+        written[6]
+    };
+    assert_eq!(version("é", 10), 1);
+    assert_eq!(version("é", 4000), 2);
+    assert_eq!(version("π", 10), 3);
+    assert_eq!(version("π", 4000), 3);
+    // Each field of this name takes 18 bytes: 65,535 is passed between these two.
+    assert_eq!(version("", 3636), 1);
+    assert_eq!(version("", 3637), 2);
+}
+
+#[test]
+fn a_header_that_could_not_be_read_back_is_not_written() {
+    // Written as \x01, each of these takes four times its bytes.
+    let name = "\u{1}".repeat(300_000);
+    let header = format!("{{'descr': [('{name}', '<f4')], 'fortran_order': False, 'shape': (0,)}}");
+    let length = u32::try_from(header.len()).unwrap().to_le_bytes();
+    let bytes = [b"\x93NUMPY\x02\x00", &length[..], header.as_bytes()].concat();
+    let (header, _) = read(&bytes).unwrap();
+    let tensor =
+        NamedTensor { name: "x", element: &header.element, shape: &header.shape, bytes: &[] };
+    let mut out = Vec::new();
+    let problem = npy().write_to(&mut out, &[tensor], &[], &mut |_| ()).unwrap_err();
+    assert_eq!(problem.to_string(), "the header would have 1200118 bytes, over 1048576");
+    assert!(out.is_empty());
+}
+
+#[test]
+fn tensors_that_do_not_fit_the_file_or_their_shape_are_not_written() {
+    let (element, shape) = (StoredDType::new(DType::F32), Shape::new([2]).unwrap());
+    let tensor = |bytes| NamedTensor { name: "x", element: &element, shape: &shape, bytes };
+    for (tensors, message) in [
+        (vec![], "a file of format npy holds one tensor, got none"),
+        (vec![tensor(&[0; 8]); 2], "a file of format npy holds one tensor, got 2: x, x"),
+        (vec![tensor(&[0; 7])], "tensor \"x\" needs 8 bytes, got 7"),
+    ] {
+        let mut out = Vec::new();
+        let problem = npy().write_to(&mut out, &tensors, &[], &mut |_| ()).unwrap_err();
+        assert_eq!(problem.to_string(), message);
+        assert!(out.is_empty());
+    }
+}
+
+#[test]
+fn progress_counts_up_to_all_bytes() {
+    let bytes = vec![1; 20_000_000];
+    let (element, shape) = (StoredDType::new(DType::U8), Shape::new([bytes.len()]).unwrap());
+    let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &bytes };
+    let (mut out, mut told) = (Vec::new(), Vec::new());
+    npy().write_to(&mut out, &[tensor], &[], &mut |so_far| told.push(so_far)).unwrap();
+    assert!(told.len() > 1 && told.is_sorted(), "{told:?}");
+    assert_eq!(told.last(), Some(&20_000_000));
+
+    let mut file =
+        TensorFile::from_reader(npy(), &TensorHint::default(), "stdin", Cursor::new(out)).unwrap();
+    told.clear();
+    assert_eq!(file.load(0, &mut |so_far| told.push(so_far)).unwrap(), bytes);
+    assert!(told.len() > 1 && told.is_sorted(), "{told:?}");
+    assert_eq!(told.last(), Some(&20_000_000));
+}
+
+/// Descriptions that numpy writes, of at most two levels.
+fn any_descr() -> impl Strategy<Value = String> {
+    let scalar = prop_oneof![
+        prop::sample::select(vec!["|b1", "|i1", "|u1"]).prop_map(|text| format!("'{text}'")),
+        ("[<>]", prop::sample::select(vec!["i2", "u4", "f2", "f4", "f8", "c8", "c16", "f16"]))
+            .prop_map(|(order, text)| format!("'{order}{text}'")),
+        ("[<>][mM]", prop::sample::select(vec!["", "[D]", "[25s]", "[as]"]))
+            .prop_map(|(start, unit)| format!("'{start}8{unit}'")),
+        (0usize..5, "[SV]").prop_map(|(size, kind)| format!("'|{kind}{size}'")),
+        (0usize..5, "[<>]").prop_map(|(size, order)| format!("'{order}U{size}'")),
+    ];
+    let shape = prop_oneof![Just(""), Just(", (2,)"), Just(", (3, 0)"), Just(", (1, 2)")];
+    let name = prop_oneof!["'[a-z]{0,3}'", "'[éπ😀]{1,3}'", r"'\\x0[0-8]\\\\'"];
+    let fields = prop::collection::vec((name, scalar.clone(), shape), 0..4).prop_map(|fields| {
+        let fields: Vec<String> = fields
+            .iter()
+            .map(|(name, scalar, shape)| format!("({name}, {scalar}{shape})"))
+            .collect();
+        format!("[{}]", fields.join(", "))
+    });
+    prop_oneof![3 => scalar, 1 => fields]
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(
+        descr in any_descr(),
+        sizes in prop::collection::vec(0usize..4, 0..5),
+        seed in any::<u8>(),
+    ) {
+        let zero = file_of_any_text(&descr);
+        let (Header { element, .. }, _) = read(&zero).unwrap();
+        prop_assert_eq!(element.descr(), &descr);
+        let shape = Shape::new(sizes).unwrap();
+        let count = shape.bytes(element.dtype().width()).unwrap();
+        let bytes: Vec<u8> =
+            (0..count).map(|index| (index as u8).wrapping_mul(31).wrapping_add(seed)).collect();
+
+        let written = written(&element, &shape, &bytes);
+        let (header, read) = read(&written).unwrap();
+        prop_assert_eq!(header.element, element);
+        prop_assert_eq!(header.shape, shape);
+        prop_assert_eq!(header.order, Order::RowMajor);
+        prop_assert_eq!(header.data_offset.map(|at| at % 64), Some(0));
+        prop_assert_eq!(read, bytes);
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+        let _ = read(&bytes);
+        let _ = read(&[b"\x93NUMPY\x01\x00", &bytes[..]].concat());
+        let _ = read(&file(&String::from_utf8_lossy(&bytes), &[]));
+    }
+}
+
+/// An empty tensor of this type, in a file of version 3.0.
+fn file_of_any_text(descr: &str) -> Vec<u8> {
+    let header = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': (0,)}}");
+    let length = u32::try_from(header.len()).unwrap().to_le_bytes();
+    [b"\x93NUMPY\x03\x00", &length[..], header.as_bytes()].concat()
+}

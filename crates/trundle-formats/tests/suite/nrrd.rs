@@ -1,0 +1,237 @@
+//! Files of NRRD, made by hand from its specification: those to read, and those to refuse.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use trundle_core::{DType, Shape};
+use trundle_formats::{Error, ExitClass, Format, Order, StoredDType, TensorFile, TensorHint};
+
+fn nrrd() -> &'static Format {
+    Format::of(Path::new("x.nrrd")).unwrap()
+}
+
+fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
+    TensorFile::from_bytes(nrrd(), &TensorHint::default(), "x", bytes)
+}
+
+fn refusal(bytes: Vec<u8>) -> String {
+    let error = open(bytes).unwrap_err();
+    assert_eq!(error.exit_class(), ExitClass::Refused, "{error}");
+    error.problem.to_string()
+}
+
+/// A file of these lines and so many consecutive bytes.
+fn file(lines: &[&str], data_bytes: usize) -> Vec<u8> {
+    let mut bytes = format!("NRRD0004\n{}\n\n", lines.join("\n")).into_bytes();
+    bytes.extend((0..data_bytes).map(|n| n as u8));
+    bytes
+}
+
+/// What is needed of a tensor of bytes of shape [3, 2], whose fastest axis comes first here.
+const LINES: [&str; 4] = ["type: uchar", "dimension: 2", "sizes: 2 3", "encoding: raw"];
+
+/// The lines with others.
+fn with<'a>(others: &[&'a str]) -> Vec<&'a str> {
+    [&LINES[..], others].concat()
+}
+
+/// The lines without that of a field, and with another one.
+fn instead<'a>(field: &str, other: &'a str) -> Vec<&'a str> {
+    let kept = LINES.into_iter().filter(|line| !line.starts_with(field));
+    kept.chain([other].into_iter().filter(|other| !other.is_empty())).collect()
+}
+
+#[test]
+fn sizes_are_reversed_and_what_follows_is_ignored() {
+    let bytes = file(&LINES, 9);
+    let mut file = open(bytes.clone()).unwrap();
+    let [x] = file.headers() else { panic!("one tensor") };
+    assert_eq!((&x.name[..], x.element.name(), &x.shape[..]), ("x", "u8", &[3, 2][..]));
+    assert_eq!((x.order, x.data_bytes), (Order::RowMajor, 6));
+    assert_eq!(x.data_offset, Some(bytes.len() as u64 - 9));
+    assert_eq!(file.load(0, &mut |_| ()).unwrap(), [0, 1, 2, 3, 4, 5]);
+    let reader = Cursor::new(bytes);
+    let hint = TensorHint::default();
+    let mut streamed = TensorFile::from_reader(nrrd(), &hint, "pipe", reader).unwrap();
+    assert_eq!(streamed.load(0, &mut |_| ()).unwrap(), [0, 1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn every_type_is_read_by_each_of_its_names() {
+    for (names, name, width) in [
+        ("signed char,int8,int8_t", "i8", 1),
+        ("uchar,unsigned char,uint8,uint8_t,UCHAR", "u8", 1),
+        ("short,short int,signed short,signed short int,int16,int16_t", "i16", 2),
+        ("ushort,unsigned short,unsigned short int,uint16,uint16_t", "u16", 2),
+        ("int,signed int,int32,int32_t", "i32", 4),
+        ("uint,unsigned int,uint32,uint32_t", "u32", 4),
+        ("longlong,long long,long long int,signed long long,int64,int64_t", "i64", 8),
+        ("ulonglong,unsigned long long,unsigned long long int,uint64,uint64_t", "u64", 8),
+        ("float,Float", "f32", 4),
+        ("double", "f64", 8),
+    ] {
+        for stated in names.split(',') {
+            for (endian, sign) in [("little", '<'), ("big", '>'), ("BIG", '>')] {
+                let (stated, endian) = (format!("type: {stated}"), format!("endian: {endian}"));
+                let mut lines = instead("type", &stated);
+                lines.push(&endian);
+                let opened = open(file(&lines, 6 * width)).unwrap();
+                let x = &opened.headers()[0];
+                assert_eq!((x.element.name(), x.data_bytes), (name, 6 * width), "{stated}");
+                let sign = if width == 1 { '|' } else { sign };
+                assert_eq!(x.element.descr().chars().nth(1), Some(sign), "{stated}");
+            }
+        }
+    }
+    let lines = instead("type", "type: block\nblock size: 5");
+    let opened = open(file(&lines, 30)).unwrap();
+    assert_eq!((opened.headers()[0].element.name(), opened.headers()[0].data_bytes), ("V5", 30));
+}
+
+#[test]
+fn names_of_fields_and_words_are_in_any_letters_and_lines_end_as_in_windows() {
+    let text = "NRRD0001\r\n# a: comment\r\nTYPE: UChar\r\nDimension: 1\r\nsizes:   3 \r\n\
+                EnCoding: RAW\r\nByteSkip: 2\r\nlineskip: 0\r\nNUMBER: 3\r\n\r\nabcdef";
+    let mut file = open(text.as_bytes().to_vec()).unwrap();
+    assert_eq!(file.load(0, &mut |_| ()).unwrap(), b"cde");
+}
+
+#[test]
+fn pairs_are_kept_and_fields_of_the_space_are_left_out() {
+    let lines = with(&[
+        "a key:=a value: with a colon",
+        r"escaped:=one\ntwo\\three\t",
+        "content: x:=y",
+        "space: left-posterior-superior",
+        "space directions: (1,0) (0,1)",
+        "spacings: 1 2.5",
+        "kinds: domain domain",
+        "größe:=3",
+    ]);
+    let file = open(file(&lines, 6)).unwrap();
+    let pairs: Vec<(&str, &str)> = file.metadata().iter().map(|(k, v)| (&k[..], &v[..])).collect();
+    let escaped = ("escaped", "one\ntwo\\three\\t");
+    assert_eq!(pairs, [("a key", "a value: with a colon"), escaped, ("größe", "3")]);
+    let mut latin = b"NRRD0004\nk:=\xe9\n".to_vec();
+    latin.extend_from_slice(format!("{}\n\n012345", LINES.join("\n")).as_bytes());
+    assert_eq!(open(latin).unwrap().metadata()[0].1, "é");
+}
+
+#[test]
+fn what_is_not_raw_and_attached_is_refused() {
+    for encoding in ["gzip", "gz", "bzip2", "bz2", "ascii", "txt", "hex"] {
+        let line = format!("encoding: {encoding}");
+        let said = refusal(file(&instead("encoding", &line), 6));
+        assert_eq!(said, format!("the encoding is \"{encoding}\": only raw is read"));
+    }
+    for line in ["data file: x.raw", "datafile: LIST", "Data File: x%03d.raw 1 9 1"] {
+        let said = refusal(file(&with(&[line]), 6));
+        assert_eq!(said, "the data is in another file: only attached data is read");
+    }
+    assert_eq!(
+        refusal(file(&with(&["line skip: 2"]), 6)),
+        "\"line skip\" is 2: only 0 is supported"
+    );
+    assert_eq!(
+        refusal(file(&with(&["byte skip: -1"]), 6)),
+        "\"byte skip\" is -1: data that ends the file is not supported"
+    );
+    for version in ["0", "6", "01", "x", ""] {
+        let said = refusal(format!("NRRD000{version}\n\n").into_bytes());
+        assert_eq!(said, format!("version \"{version}\" of NRRD is unknown: expected 1 to 5"));
+    }
+    let said = refusal(b"NRRD00.01\n\n".to_vec());
+    assert_eq!(said, "not an NRRD file: it begins with \"NRRD00.\", expected \"NRRD000\"");
+}
+
+#[test]
+fn what_is_missing_or_makes_no_sense_is_refused() {
+    let said = |lines: &[&str]| {
+        let said = refusal(file(lines, 6));
+        said.strip_prefix("malformed header: ").unwrap_or(&said).to_owned()
+    };
+    for field in ["type", "dimension", "sizes", "encoding"] {
+        assert_eq!(said(&instead(field, "")), format!("\"{field}\" is missing"));
+    }
+    for (field, line, expected) in [
+        ("type", "type: short", "\"endian\" is missing"),
+        ("type", "type: half", "unknown type \"half\""),
+        ("type", "type: block", "\"blocksize\" is missing"),
+        ("type", "type: block\nblock size: 0", "\"block size\" is 0, expected 1 or more"),
+        (
+            "type",
+            "type: int\nendian: middle",
+            "\"endian\" is \"middle\", expected \"little\" or \"big\"",
+        ),
+        ("dimension", "dimension: 0", "\"dimension\" is 0, expected 1 to 16"),
+        ("dimension", "dimension: 17", "\"dimension\" is 17, expected 1 to 16"),
+        ("dimension", "dimension: 3", "\"sizes\" has 2 numbers, but \"dimension\" is 3"),
+        ("type", "TYPE: uchar\ntype: uchar", "\"type\" occurs twice"),
+        ("type", "type: uchar\nk:=1\nk:=2", "\"k\" occurs twice"),
+        ("type", "type: uchar\nbyte skip: 0\nbyteskip: 0", "\"byteskip\" occurs twice"),
+        ("type", "type: uchar\nfurther: 1", "unknown field \"further\""),
+        ("type", "type: uchar\nfurther", "a line without a colon: \"further\""),
+    ] {
+        assert_eq!(said(&instead(field, line)), expected);
+    }
+    for size in ["0", "-1", "x", "18446744073709551616", "2.0"] {
+        let found = said(&instead("sizes", &format!("sizes: 2 {size}")));
+        let expected = format!("\"sizes\" has \"{size}\", expected numbers of 1 to {}", usize::MAX);
+        assert_eq!(found, expected);
+    }
+    let skip = said(&with(&["byte skip: -2"]));
+    assert_eq!(skip, "\"byte skip\" is \"-2\", expected a number of 0 to 18446744073709551615");
+}
+
+#[test]
+fn sizes_that_lie_are_refused_before_anything_is_read() {
+    let said = |line: &str, field| refusal(file(&instead(field, line), 6));
+    assert!(said("sizes: 9223372036854775807 9223372036854775807", "sizes").contains("too large"));
+    assert!(said("sizes: 1152921504606846976 1", "sizes").starts_with("truncated: the data"));
+    assert!(
+        said("sizes: 7 1", "sizes")
+            .starts_with("truncated: the data should have 7 bytes, but has 6")
+    );
+    assert!(said("type: block\nblock size: 18446744073709551615", "type").contains("too large"));
+    let skipped = |bytes: u64| refusal(file(&with(&[&format!("byte skip: {bytes}")]), 6));
+    assert!(skipped(1).starts_with("truncated: the data should have 6 bytes, but has 5"));
+    assert!(skipped(7).starts_with("the data begins at byte "));
+    assert!(skipped(u64::MAX).contains("too far to be addressed"));
+    let mut endless = b"NRRD0004\n#".to_vec();
+    endless.resize(1 << 21, b'x');
+    assert!(refusal(endless).ends_with("over 1048576 bytes"));
+}
+
+#[test]
+fn what_ends_early_is_refused_wherever_it_ends() {
+    let whole = file(&with(&["key:=value"]), 6);
+    for end in 0..whole.len() {
+        let said = refusal(whole[..end].to_vec());
+        assert!(said.starts_with("truncated: "), "{end}: {said}");
+    }
+}
+
+#[test]
+fn any_byte_may_be_another() {
+    let whole = file(&with(&["key:=value"]), 6);
+    for at in 0..whole.len() {
+        for byte in [0, b'\n', b':', b'9', 0x80, 0xff, whole[at] ^ 1] {
+            let mut changed = whole.clone();
+            changed[at] = byte;
+            let Ok(mut file) = open(changed) else { continue };
+            file.headers()[0].layout().unwrap();
+            file.load(0, &mut |_| ()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_file_of_another_ending_is_known_by_how_it_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("image.nhdr");
+    std::fs::write(&path, file(&LINES, 6)).unwrap();
+    let hint = TensorHint::of(&StoredDType::new(DType::U8), &Shape::new([3, 2]).unwrap());
+    for hint in [TensorHint::default(), hint] {
+        assert_eq!(TensorFile::open_as(&path, &hint).unwrap().format().name(), "nrrd");
+    }
+}

@@ -1,0 +1,352 @@
+//! Outputs appear whole or not at all, and never where they were not asked to.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use trundle_core::{DType, Shape};
+use trundle_formats::{
+    Error, ExitClass, FileSkeleton, NamedTensor, Output, Problem, StoredDType, TensorFile,
+    TensorHint, check_output, stage, write,
+};
+
+fn write_bytes(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), Error> {
+    let shape = Shape::new([bytes.len()]).unwrap();
+    let tensor =
+        NamedTensor { name: "x", element: &StoredDType::new(DType::U8), shape: &shape, bytes };
+    write(path, &[tensor], overwrite, &mut |_| ())
+}
+
+fn load(path: &Path) -> Vec<u8> {
+    TensorFile::open(path).unwrap().load(0, &mut |_| ()).unwrap()
+}
+
+/// The names in a folder, sorted.
+fn names(folder: &TempDir) -> Vec<String> {
+    let entries = fs::read_dir(folder.path()).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn an_output_that_exists_is_refused_before_and_after_the_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.npy");
+    fs::write(&path, "precious").unwrap();
+    for refused in [
+        check_output(&path, false),
+        Output::create(&path, false).map(drop),
+        write_bytes(&path, &[1], false),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(matches!(error.problem, Problem::Exists), "{error}");
+        assert_eq!(error.exit_class(), ExitClass::Usage);
+        assert!(error.to_string().starts_with(path.to_str().unwrap()));
+    }
+    assert_eq!(fs::read(&path).unwrap(), b"precious");
+    assert_eq!(names(&folder), ["out.npy"]);
+
+    assert!(check_output(&path, true).is_ok());
+    write_bytes(&path, &[1, 2], true).unwrap();
+    assert_eq!(load(&path), [1, 2]);
+    assert_eq!(names(&folder), ["out.npy"]);
+}
+
+#[test]
+fn what_is_staged_can_be_read_back_before_it_appears() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.npy");
+    write_bytes(&path, &[1], false).unwrap();
+    let shape = Shape::new([2]).unwrap();
+    let element = StoredDType::new(DType::U8);
+    let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &[7, 8] };
+    let staged =
+        |tensors: &[NamedTensor<'_>]| stage(&path, tensors, &[], true, &mut |_| ()).unwrap();
+
+    let output = staged(&[tensor]);
+    assert_eq!(
+        output.read_back(&TensorHint::default()).unwrap().load(0, &mut |_| ()).unwrap(),
+        [7, 8]
+    );
+    assert_eq!(load(&path), [1]);
+    drop(output);
+    assert_eq!((load(&path), names(&folder)), (vec![1], vec!["out.npy".to_owned()]));
+
+    staged(&[tensor]).finish().unwrap();
+    assert_eq!((load(&path), names(&folder)), (vec![7, 8], vec!["out.npy".to_owned()]));
+}
+
+#[test]
+fn a_file_that_appears_during_the_work_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.npy");
+    let mut output = Output::create(&path, false).unwrap();
+    output.write_all(b"ours").unwrap();
+    fs::write(&path, "theirs").unwrap();
+    let error = output.finish().unwrap_err();
+    assert_eq!(error.exit_class(), ExitClass::Usage);
+    assert_eq!(fs::read(kept(&error, "already exists")).unwrap(), b"ours");
+    assert_eq!(fs::read(&path).unwrap(), b"theirs");
+    assert_eq!(names(&folder).len(), 2);
+}
+
+/// Where a finished output is that could not have its name, for this reason.
+fn kept(error: &Error, reason: &str) -> PathBuf {
+    let Problem::Kept { why, place } = &error.problem else { panic!("{error}") };
+    assert!(why.to_string().starts_with(reason), "{error}");
+    let name = place.file_name().unwrap().to_str().unwrap();
+    assert!(name.starts_with(".trundle-out.npy-") && name.contains(".finished"), "{name}");
+    assert!(error.to_string().ends_with(&format!("kept as {}", place.display())), "{error}");
+    place.clone()
+}
+
+#[test]
+fn what_cannot_be_renamed_is_kept_each_under_a_name_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.npy");
+    let tag = "out.npy-0123456789abcdef";
+    let mut places = Vec::new();
+    for (overwrite, text) in [(true, "first"), (false, "second"), (true, "third")] {
+        let begin = trundle_formats::Begin::Anew;
+        let mut output = Output::create_tagged(&path, overwrite, tag, begin).unwrap();
+        output.write_all(text.as_bytes()).unwrap();
+        // Nothing can be renamed to where a folder is.
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("file"), "").unwrap();
+        let error = output.finish().unwrap_err();
+        let place = kept(&error, if overwrite { "is a folder" } else { "already exists" });
+        assert_eq!(fs::read(&place).unwrap(), text.as_bytes());
+        places.push(place);
+        fs::remove_dir_all(&path).unwrap();
+    }
+    places.dedup();
+    assert_eq!((places.len(), names(&folder).len()), (3, 3));
+    assert!(places.iter().all(|place| place.exists()));
+}
+
+#[test]
+fn nothing_is_at_the_place_until_the_output_is_finished() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.npy");
+    let mut output = Output::create(&path, false).unwrap();
+    output.write_all(b"half").unwrap();
+    assert!(!path.exists());
+    drop(output);
+    assert_eq!(names(&folder), [""; 0]);
+
+    let mut output = Output::create(&path, false).unwrap();
+    output.write_all(b"whole").unwrap();
+    output.finish().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"whole");
+    assert_eq!(names(&folder), ["out.npy"]);
+}
+
+#[test]
+fn what_cannot_be_written_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.npy");
+    let shape = Shape::new([2]).unwrap();
+    let element = StoredDType::new(DType::U8);
+    let short = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &[1] };
+    assert!(write(&path, &[short], false, &mut |_| ()).is_err());
+    assert_eq!(names(&folder), [""; 0]);
+}
+
+#[test]
+fn places_that_cannot_be_outputs_are_refused_early() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    fs::create_dir(place("folder.npy")).unwrap();
+    fs::write(place("file"), "").unwrap();
+    for (name, class, message) in [
+        ("folder.npy", ExitClass::Usage, "is a folder"),
+        ("none/out.npy", ExitClass::Failed, "the folder "),
+        ("file/out.npy", ExitClass::Failed, "cannot write: "),
+        (
+            "out.txt",
+            ExitClass::Usage,
+            "unknown ending \".txt\": expected one of .npy .npz .safetensors",
+        ),
+    ] {
+        for refused in [check_output(&place(name), true), write_bytes(&place(name), &[], true)] {
+            let error = refused.unwrap_err();
+            assert!(error.problem.to_string().starts_with(message), "{error}");
+            assert!(!error.to_string().contains(".nii"), "formats that are written: {error}");
+            assert_eq!(error.exit_class(), class, "{error}");
+        }
+    }
+    assert_eq!(names(&folder), ["file", "folder.npy"]);
+    assert!(check_output(&place("out.npy"), false).is_ok());
+    assert!(check_output(Path::new("-"), false).is_ok());
+    assert!(check_output(Path::new("out-in-this-folder.npy"), false).is_ok());
+}
+
+#[test]
+fn the_input_can_be_the_output() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npy");
+    write_bytes(&path, &[1, 2, 3], false).unwrap();
+    let mut input = TensorFile::open(&path).unwrap();
+    let mut reversed = input.load(0, &mut |_| ()).unwrap();
+    reversed.reverse();
+    write_bytes(&path, &reversed, true).unwrap();
+    assert_eq!(load(&path), [3, 2, 1]);
+    // What was opened before is still the old file.
+    assert_eq!(input.load(0, &mut |_| ()).unwrap(), [1, 2, 3]);
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn permissions_are_those_of_a_new_file_or_of_the_one_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let (usual, path) = (folder.path().join("usual"), folder.path().join("out.npy"));
+        fs::write(&usual, "").unwrap();
+        write_bytes(&path, &[1], false).unwrap();
+        assert_eq!(mode(&path), mode(&usual));
+
+        for kept in [0o640, 0o751, 0o444] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(kept)).unwrap();
+            write_bytes(&path, &[2], true).unwrap();
+            assert_eq!(mode(&path), kept);
+            tagged(&path, true).finish().unwrap();
+            assert_eq!(mode(&path), kept);
+        }
+        fs::remove_file(&path).unwrap();
+        tagged(&path, false).finish().unwrap();
+        assert_eq!(mode(&path), mode(&usual));
+    }
+
+    fn tagged(path: &Path, overwrite: bool) -> Output {
+        Output::create_tagged(path, overwrite, "1-2", trundle_formats::Begin::Anew).unwrap()
+    }
+
+    #[test]
+    fn what_lies_between_is_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let begin = trundle_formats::Begin::Anew;
+        let file =
+            trundle_formats::TemporaryFile::tagged(folder.path(), "1-2", "pass0", begin, None);
+        assert_eq!(mode(file.unwrap().path()), 0o600);
+    }
+
+    #[test]
+    fn a_symbolic_link_stays_and_its_target_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        fs::create_dir(place("far")).unwrap();
+        symlink("far/target.npy", place("second.npy")).unwrap();
+        symlink("second.npy", place("first.npy")).unwrap();
+
+        // At first it leads to nothing.
+        write_bytes(&place("first.npy"), &[1], false).unwrap();
+        assert_eq!(load(&place("far/target.npy")), [1]);
+        let refused = write_bytes(&place("first.npy"), &[2], false).unwrap_err();
+        assert!(matches!(refused.problem, Problem::Exists));
+        write_bytes(&place("first.npy"), &[2], true).unwrap();
+        assert_eq!(load(&place("far/target.npy")), [2]);
+        assert!(place("first.npy").is_symlink() && place("second.npy").is_symlink());
+        assert!(!place("far/target.npy").is_symlink());
+
+        symlink("loop.npy", place("loop.npy")).unwrap();
+        assert!(write_bytes(&place("loop.npy"), &[3], true).is_err());
+        assert_eq!(names(&folder), ["far", "first.npy", "loop.npy", "second.npy"]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_device_is_written_to_and_stays_a_device() {
+        let mut output = Output::create(Path::new("/dev/null"), false).unwrap();
+        output.write_all(b"gone").unwrap();
+        output.finish().unwrap();
+        let still = fs::metadata("/dev/null").unwrap().file_type();
+        assert!(still.is_char_device());
+
+        let mut full = Output::create(Path::new("/dev/full"), false).unwrap();
+        assert_eq!(full.write_all(b"x").unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    }
+}
+
+/// What is left of runs that end early.
+mod tagged {
+    use trundle_formats::Begin;
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_found_and_gone_on_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.bin");
+        let create = |begin| Output::create_tagged(&path, false, "1-2", begin);
+        assert!(create(Begin::Resumed).is_err(), "there is nothing yet");
+        let mut output = create(Begin::Anew).unwrap();
+        output.write_all(b"first ").unwrap();
+        assert!(output.blob(&FileSkeleton::default()).is_ok());
+        output.keep(true);
+        drop(output);
+        assert_eq!(names(&folder), [".trundle-1-2.part"]);
+        let mut output = create(Begin::Resumed).unwrap();
+        assert_eq!(output.blob(&FileSkeleton::default()).unwrap().bytes().unwrap(), 6);
+        assert!(!path.exists());
+        // Writing begins at the front: what has been written counts only with its places.
+        output.write_all(b"second").unwrap();
+        output.finish().unwrap();
+        assert_eq!(names(&folder), ["out.bin"]);
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+    }
+
+    #[test]
+    fn what_is_not_kept_goes_and_what_is_begun_anew_is_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.bin");
+        let create = || Output::create_tagged(&path, false, "1-2", Begin::Anew).unwrap();
+        let mut output = create();
+        output.write_all(b"much more than the next one").unwrap();
+        output.keep(true);
+        drop(output);
+        let mut output = create();
+        output.write_all(b"less").unwrap();
+        drop(output);
+        assert_eq!(names(&folder), [""; 0]);
+        let mut output = create();
+        output.keep(true);
+        output.keep(false);
+        drop(output);
+        assert_eq!(names(&folder), [""; 0]);
+    }
+
+    #[test]
+    fn one_process_has_it_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.bin");
+        let first = Output::create_tagged(&path, false, "1-2", Begin::Anew).unwrap();
+        let error = Output::create_tagged(&path, false, "1-2", Begin::Anew).unwrap_err();
+        assert!(error.to_string().ends_with("is being written by another process"), "{error}");
+        first.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"");
+        Output::create_tagged(&path, true, "1-2", Begin::Anew).unwrap().finish().unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_of_its_name_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let victim = folder.path().join("victim");
+        fs::write(&victim, "whole").unwrap();
+        std::os::unix::fs::symlink(&victim, folder.path().join(".trundle-1-2.part")).unwrap();
+        let path = folder.path().join("out.bin");
+        assert!(Output::create_tagged(&path, false, "1-2", Begin::Anew).is_err());
+        assert_eq!(fs::read(&victim).unwrap(), b"whole");
+    }
+}

@@ -1,0 +1,258 @@
+//! Raw bytes, and types that .npy lacks: read by a hint, written as bits.
+
+use std::fs;
+use std::io::Cursor;
+use std::path::Path;
+
+use trundle_core::{BitOrder, DType, Shape};
+use trundle_formats::{
+    Error, ExitClass, FORMATS, Format, NamedTensor, Problem, StoredDType, TensorFile, TensorHint,
+    write,
+};
+
+fn raw() -> &'static Format {
+    FORMATS.iter().find(|format| format.name() == "raw").unwrap()
+}
+
+fn shape(sizes: &[usize]) -> Shape {
+    Shape::new(sizes).unwrap()
+}
+
+fn described(dtype: DType, sizes: &[usize]) -> TensorHint {
+    TensorHint::of(&StoredDType::new(dtype), &shape(sizes))
+}
+
+/// Bytes that differ from their neighbours.
+fn counting(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|n| n as u8).collect()
+}
+
+/// The data in a file, read by a hint.
+fn read(path: &Path, hint: &TensorHint) -> Result<Vec<u8>, Error> {
+    TensorFile::open_as(path, hint)?.load(0, &mut |_| ())
+}
+
+/// The data in what comes out of a stream.
+fn stream(bytes: &[u8], hint: &TensorHint) -> Result<Vec<u8>, Error> {
+    let reader = Cursor::new(bytes.to_vec());
+    TensorFile::from_reader(raw(), hint, "pipe", reader)?.load(0, &mut |_| ())
+}
+
+/// Every type, every bit order of the packed ones.
+fn elements() -> Vec<StoredDType> {
+    let mut elements = Vec::new();
+    for &dtype in DType::NAMED.iter().chain(&[DType::Bytes(0), DType::Bytes(12)]) {
+        elements.push(StoredDType::new(dtype));
+        let orders = BitOrder::ALL.into_iter();
+        elements.extend(orders.filter_map(|o| StoredDType::new(dtype).with_bit_order(o).ok()));
+    }
+    elements
+}
+
+/// What is written as a tensor of these bytes, without a file.
+fn written(format: &Format, element: &StoredDType, shape: &Shape, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let tensor = NamedTensor { name: "x", element, shape, bytes };
+    format.write_to(&mut out, &[tensor], &[], &mut |_| ()).unwrap();
+    out
+}
+
+#[test]
+fn every_type_is_read_back_as_it_was_written() {
+    let elements = elements();
+    assert!(elements.len() > 40);
+    for element in &elements {
+        for sizes in [&[3, 5][..], &[2, 4, 3], &[1], &[], &[2, 0]] {
+            let shape = shape(sizes);
+            let bytes = counting(shape.bytes(element.width()).unwrap());
+            assert_eq!(written(raw(), element, &shape, &bytes), bytes, "nothing but the data");
+            // Not all types are among those of .safetensors, and of HDF5.
+            let formats =
+                FORMATS.iter().filter(|format| format.is_written() && !format.is_folder());
+            for format in
+                formats.filter(|format| !["safetensors", "hdf5", "netcdf"].contains(&format.name()))
+            {
+                let file = written(format, element, &shape, &bytes);
+                let hint = TensorHint::of(element, &shape);
+                let mut file = match format.holds_one() {
+                    true => TensorFile::from_reader(format, &hint, "x", Cursor::new(file)),
+                    false => TensorFile::from_bytes(format, &hint, "x", file),
+                }
+                .unwrap();
+                let header = &file.headers()[0];
+                assert_eq!((&header.element, &header.shape), (element, &shape));
+                assert_eq!(header.data_bytes, bytes.len());
+                header.layout().unwrap();
+                assert_eq!(file.load(0, &mut |_| ()).unwrap(), bytes, "{element:?} {sizes:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn in_npy_packed_elements_are_a_row_of_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npy");
+    for (dtype, bytes) in [(DType::I4, 8), (DType::U3, 6), (DType::U1, 2)] {
+        let (element, shape) = (StoredDType::new(dtype), shape(&[3, 5]));
+        let bytes = counting(bytes);
+        let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &bytes };
+        write(&path, &[tensor], true, &mut |_| ()).unwrap();
+        let file = TensorFile::open(&path).unwrap();
+        let header = &file.headers()[0];
+        assert_eq!((header.element.name(), header.shape.sizes()), ("u8", &[bytes.len()][..]));
+    }
+}
+
+#[test]
+fn a_file_is_the_data_and_no_more_unless_an_offset_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.bin");
+    fs::write(&path, counting(10)).unwrap();
+    let at = |offset, sizes: &[usize]| {
+        let hint = TensorHint { offset, ..described(DType::U16, sizes) };
+        read(&path, &hint)
+    };
+    assert_eq!(at(None, &[5]).unwrap(), counting(10));
+    assert_eq!(at(Some(0), &[2]).unwrap(), [0, 1, 2, 3]);
+    assert_eq!(at(Some(3), &[3]).unwrap(), [3, 4, 5, 6, 7, 8]);
+    assert_eq!(at(Some(10), &[0]).unwrap(), [0u8; 0]);
+    let refusal = |offset, sizes: &[usize]| {
+        let error = at(offset, sizes).unwrap_err();
+        assert_eq!(error.exit_class(), ExitClass::Refused);
+        error.problem.to_string()
+    };
+    assert_eq!(refusal(None, &[4]), "the tensor needs 8 bytes, but there are 10");
+    let truncated = "truncated: the data should have 12 bytes, but has";
+    assert_eq!(refusal(None, &[2, 3]), format!("{truncated} 10"));
+    assert_eq!(refusal(Some(0), &[2, 3]), format!("{truncated} 10"));
+    assert_eq!(refusal(Some(3), &[2, 3]), format!("{truncated} 7"));
+    for sizes in [&[1][..], &[0]] {
+        assert_eq!(
+            refusal(Some(11), sizes),
+            "the data begins at byte 11, but the file has 10 bytes"
+        );
+    }
+    assert!(refusal(Some(u64::MAX), &[1]).contains("18446744073709551615"));
+    assert!(refusal(Some(1), &[1 << 61]).starts_with("truncated"));
+    assert!(refusal(None, &[1 << 62]).ends_with("is too large to be addressed"));
+}
+
+#[test]
+fn a_stream_is_refused_for_the_same_reasons_when_it_is_loaded() {
+    let at = |offset, sizes: &[usize]| {
+        stream(&counting(10), &TensorHint { offset, ..described(DType::U16, sizes) })
+    };
+    assert_eq!(at(None, &[5]).unwrap(), counting(10));
+    assert_eq!(at(Some(3), &[3]).unwrap(), [3, 4, 5, 6, 7, 8]);
+    let problem = |offset, sizes: &[usize]| at(offset, sizes).unwrap_err().problem;
+    assert!(matches!(problem(None, &[4]), Problem::DataLeft { expected: 8, got: 9 }));
+    assert!(matches!(problem(None, &[6]), Problem::Truncated { expected: 12, got: 10, .. }));
+    assert!(matches!(problem(Some(3), &[4]), Problem::Truncated { expected: 8, got: 7, .. }));
+    assert!(matches!(problem(Some(11), &[0]), Problem::OffsetBeyond { offset: 11, length: 10 }));
+    // Nothing is reserved for what a hint claims.
+    assert!(matches!(problem(Some(0), &[1 << 61]), Problem::Truncated { got: 10, .. }));
+}
+
+#[test]
+fn raw_bytes_need_a_type_and_a_shape() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.raw");
+    fs::write(&path, counting(10)).unwrap();
+    let whole = described(DType::U8, &[10]);
+    for hint in [
+        TensorHint::default(),
+        TensorHint { element: None, ..whole.clone() },
+        TensorHint { shape: None, ..whole },
+    ] {
+        let error = read(&path, &hint).unwrap_err();
+        assert_eq!(error.exit_class(), ExitClass::Usage);
+        assert!(matches!(error.problem, Problem::HintMissing(_)), "{error}");
+    }
+    assert!(matches!(TensorFile::open(&path).unwrap_err().problem, Problem::HintMissing(_)));
+}
+
+/// An .npy file of consecutive bytes.
+fn npy(path: &Path, dtype: DType, sizes: &[usize]) {
+    let (element, shape) = (StoredDType::new(dtype), shape(sizes));
+    let bytes = counting(shape.bytes(dtype).unwrap());
+    let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &bytes };
+    write(path, &[tensor], true, &mut |_| ()).unwrap();
+}
+
+#[test]
+fn a_description_must_not_contradict_an_npy_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npy");
+    let refusal = |hint: &TensorHint| {
+        let error = TensorFile::open_as(&path, hint).unwrap_err();
+        (error.exit_class(), error.problem.to_string())
+    };
+    let no_shape = |dtype| TensorHint { shape: None, ..described(dtype, &[]) };
+    npy(&path, DType::U16, &[2, 3]);
+    TensorFile::open_as(&path, &no_shape(DType::BF16)).unwrap();
+    TensorFile::open_as(&path, &TensorHint { element: None, ..described(DType::U8, &[2, 3]) })
+        .unwrap();
+    assert_eq!(
+        refusal(&no_shape(DType::F16)),
+        (ExitClass::Refused, "holds elements of type u16 ('<u2'), not f16 ('<f2')".into())
+    );
+    assert_eq!(
+        refusal(&described(DType::BF16, &[3, 2])),
+        (ExitClass::Refused, "holds a tensor of shape [2, 3], not [3, 2]".into())
+    );
+    let (class, said) = refusal(&TensorHint { offset: Some(0), ..no_shape(DType::BF16) });
+    assert_eq!(class, ExitClass::Usage);
+    assert!(said.contains("offset"), "{said}");
+}
+
+#[test]
+fn packed_elements_in_npy_need_their_shape_and_all_their_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npy");
+    let refusal = |hint: &TensorHint| {
+        let error = TensorFile::open_as(&path, hint).unwrap_err();
+        (error.exit_class(), error.problem.to_string())
+    };
+    npy(&path, DType::U8, &[12]);
+    for sizes in [[4, 6], [23, 1]] {
+        assert_eq!(read(&path, &described(DType::I4, &sizes)).unwrap(), counting(12));
+    }
+    let (class, _) = refusal(&TensorHint { shape: None, ..described(DType::I4, &[]) });
+    assert_eq!(class, ExitClass::Usage);
+    for sizes in [&[22][..], &[25], &[], &[0]] {
+        let (class, said) = refusal(&described(DType::I4, sizes));
+        assert_eq!(class, ExitClass::Refused);
+        assert!(said.starts_with("holds bytes of shape [12], not the"), "{said}");
+    }
+    npy(&path, DType::U8, &[3, 4]);
+    let (class, said) = refusal(&described(DType::I4, &[4, 6]));
+    assert_eq!(class, ExitClass::Refused);
+    assert_eq!(said, "holds bytes of shape [3, 4], not the [12] that i4 [4, 6] is packed into");
+    npy(&path, DType::I8, &[12]);
+    assert!(refusal(&described(DType::I4, &[4, 6])).1.starts_with("holds elements of type i8"));
+}
+
+#[test]
+fn bytes_with_a_description_are_raw_unless_they_begin_as_numpys() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.dat");
+    let format =
+        |hint: &TensorHint| TensorFile::open_as(&path, hint).map(|file| file.format().name());
+    // Which begin as a .safetensors may: with a length and a brace.
+    fs::write(&path, [42u64, 123].map(u64::to_le_bytes).concat()).unwrap();
+    assert_eq!(format(&described(DType::U64, &[2])).unwrap(), "raw");
+    let offset = TensorHint { offset: Some(8), ..described(DType::U64, &[1]) };
+    assert_eq!(format(&offset).unwrap(), "raw");
+    let error = format(&TensorHint::default()).unwrap_err();
+    assert_eq!(error.problem.to_string(), "truncated: the header should have 42 bytes, but has 8");
+    fs::write(&path, [42u64, 124].map(u64::to_le_bytes).concat()).unwrap();
+    let error = format(&TensorHint::default()).unwrap_err();
+    assert!(matches!(error.problem, Problem::UnknownEnding { .. }), "{error}");
+    npy(&folder.path().join("x.npy"), DType::U16, &[2]);
+    fs::rename(folder.path().join("x.npy"), &path).unwrap();
+    assert_eq!(format(&described(DType::BF16, &[2])).unwrap(), "npy");
+    // Of fewer bytes than tell a format there is nothing to tell.
+    fs::write(&path, [7]).unwrap();
+    assert_eq!(format(&described(DType::U8, &[1])).unwrap(), "raw");
+}

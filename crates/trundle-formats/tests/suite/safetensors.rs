@@ -1,0 +1,389 @@
+//! Files of safetensors: those of its own package, those made by hand, and those to refuse.
+
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+use trundle_core::{BitOrder, DType, Shape};
+use trundle_formats::{
+    Described, Error, ExitClass, Format, Header, NamedTensor, Order, StoredDType, TensorFile,
+    TensorHint,
+};
+
+fn safetensors() -> &'static Format {
+    Format::of(Path::new("x.safetensors")).unwrap()
+}
+
+fn data(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(path)
+}
+
+fn shape(sizes: &[usize]) -> Shape {
+    Shape::new(sizes).unwrap()
+}
+
+/// A file of this header and so many consecutive bytes.
+fn file(header: &str, data_bytes: usize) -> Vec<u8> {
+    let length = (header.len() as u64).to_le_bytes();
+    let data: Vec<u8> = (0..data_bytes).map(|n| n as u8).collect();
+    [&length[..], header.as_bytes(), &data].concat()
+}
+
+fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
+    TensorFile::from_bytes(safetensors(), &TensorHint::default(), "x", bytes)
+}
+
+/// The names and the data of all tensors, read in both ways.
+fn read(file: &mut TensorFile) -> Result<Vec<(String, Vec<u8>)>, Error> {
+    let names: Vec<String> = file.headers().iter().map(|header| header.name.clone()).collect();
+    let mut tensors = Vec::new();
+    for (index, name) in names.into_iter().enumerate() {
+        tensors.push((name, file.load(index, &mut |_| ())?));
+        let mut copied = Vec::new();
+        file.copy_to(index, &mut copied, &mut |_| ())?;
+        assert_eq!(copied, tensors[index].1);
+    }
+    Ok(tensors)
+}
+
+fn refusal(bytes: Vec<u8>) -> String {
+    let error = open(bytes).unwrap_err();
+    assert_eq!(error.exit_class(), ExitClass::Refused, "{error}");
+    error.problem.to_string()
+}
+
+/// A tensor "x" as a header describes it.
+fn stating(dtype: &str, shape: &str, offsets: &str) -> String {
+    format!(r#"{{"x":{{"dtype":"{dtype}","shape":{shape},"data_offsets":{offsets}}}}}"#)
+}
+
+fn pairs(metadata: &[(&str, &str)]) -> Vec<(String, String)> {
+    metadata.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+}
+
+fn written(tensors: &[NamedTensor<'_>], metadata: &[(String, String)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    safetensors().write_to(&mut out, tensors, metadata, &mut |_| ()).unwrap();
+    out
+}
+
+fn named<'a>(header: &'a Header, bytes: &'a [u8]) -> NamedTensor<'a> {
+    NamedTensor { name: &header.name, element: &header.element, shape: &header.shape, bytes }
+}
+
+/// What is written of all that a file holds.
+fn copied(file: &mut TensorFile) -> Vec<u8> {
+    let data = read(file).unwrap();
+    let tensors = file.headers().iter().zip(&data);
+    let tensors: Vec<_> = tensors.map(|(header, (_, bytes))| named(header, bytes)).collect();
+    written(&tensors, file.metadata())
+}
+
+/// Every type that the format has, its bits, and our name for it.
+const DTYPES: [(&str, usize, &str); 22] = [
+    ("BOOL", 8, "boolean"),
+    ("F4", 4, "f4e2m1"),
+    ("F6_E2M3", 6, "f6e2m3"),
+    ("F6_E3M2", 6, "f6e3m2"),
+    ("U8", 8, "u8"),
+    ("I8", 8, "i8"),
+    ("F8_E5M2", 8, "f8e5m2"),
+    ("F8_E4M3", 8, "f8e4m3"),
+    ("F8_E8M0", 8, "f8e8m0"),
+    ("F8_E4M3FNUZ", 8, "f8e4m3fnuz"),
+    ("F8_E5M2FNUZ", 8, "f8e5m2fnuz"),
+    ("I16", 16, "i16"),
+    ("U16", 16, "u16"),
+    ("F16", 16, "f16"),
+    ("BF16", 16, "bf16"),
+    ("I32", 32, "i32"),
+    ("U32", 32, "u32"),
+    ("F32", 32, "f32"),
+    ("C64", 64, "complex64"),
+    ("F64", 64, "f64"),
+    ("I64", 64, "i64"),
+    ("U64", 64, "u64"),
+];
+
+#[test]
+fn every_type_is_read_and_written_as_it_was() {
+    for (dtype, bits, name) in DTYPES {
+        let bytes = 8 * bits / 8;
+        let bytes = file(&stating(dtype, "[2,4]", &format!("[0,{bytes}]")), bytes);
+        let mut opened = open(bytes.clone()).unwrap();
+        let [header] = opened.headers() else { panic!("one tensor") };
+        assert_eq!((&*header.name, header.element.name()), ("x", name));
+        assert_eq!((header.data_bytes, *header.shape == [2, 4]), (bits, true));
+        let again = copied(&mut opened);
+        // Spaces behind the header are all that differs.
+        let start = bytes.len() - bits;
+        let spaces = start.next_multiple_of(8) - start;
+        assert_eq!(again.len(), bytes.len() + spaces);
+        assert_eq!(&again[8..start], &bytes[8..start]);
+        assert!(again[start..start + spaces].iter().all(|byte| *byte == b' '));
+        assert_eq!(&again[start + spaces..], &bytes[start..]);
+        // The values of types without a name of ours are not those of their bits.
+        let element = &opened.headers()[0].element;
+        let has_value = !name.starts_with("f6e") && !name.ends_with("fnuz");
+        assert_eq!(element.value_at(&[1; 8], 0).is_some(), has_value, "{name}");
+        assert!(has_value || element.integer(&[1]).is_none());
+    }
+}
+
+#[test]
+fn every_type_keeps_its_bits_in_npy() {
+    for (dtype, bits, name) in DTYPES {
+        let bytes = file(&stating(dtype, "[2,4]", &format!("[0,{bits}]")), bits);
+        let mut opened = open(bytes).unwrap();
+        let header = opened.headers()[0].clone();
+        let data = opened.load(0, &mut |_| ()).unwrap();
+        let npy = Format::of(Path::new("x.npy")).unwrap();
+        let mut out = Vec::new();
+        npy.write_to(&mut out, &[named(&header, &data)], &[], &mut |_| ()).unwrap();
+        let hint = TensorHint::of(&header.element, &header.shape);
+        let mut again = TensorFile::from_bytes(npy, &hint, "x", out).unwrap();
+        let found = &again.headers()[0];
+        assert_eq!((&found.element, &found.shape), (&header.element, &header.shape), "{name}");
+        assert_eq!(again.load(0, &mut |_| ()).unwrap(), data);
+    }
+}
+
+#[test]
+fn six_bit_elements_are_one_stream_from_the_lowest_bit() {
+    let header = open(file(&stating("F6_E3M2", "[4]", "[0,3]"), 3)).unwrap().headers()[0].clone();
+    let packing = header.element.width().packing().unwrap();
+    assert_eq!((packing.bits(), packing.order()), (6, BitOrder::LowFirst));
+}
+
+#[test]
+fn files_of_the_package_are_read_and_written_as_they_were() {
+    let path = data("safetensors/package.safetensors");
+    let mut file = TensorFile::open(&path).unwrap();
+    let found: Vec<_> =
+        file.headers().iter().map(|h| (&*h.name, h.element.name(), h.shape.sizes())).collect();
+    assert_eq!(found, [("a", "i64", &[3][..]), ("ramp", "f32", &[2, 3]), ("b", "boolean", &[])]);
+    let mut metadata = file.metadata().to_vec();
+    metadata.sort();
+    assert_eq!(metadata, pairs(&[("made", "by \"safetensors\""), ("é", "\n")]));
+    assert_eq!(copied(&mut file), std::fs::read(&path).unwrap());
+    for name in ["f4_sub_byte", "scalar_and_zero"] {
+        let path = data(&format!("conformance/{name}.safetensors"));
+        read(&mut TensorFile::open(&path).unwrap()).unwrap();
+    }
+    for name in ["bad_json", "header_len_too_big", "offset_hole", "size_mismatch"] {
+        let path = data(&format!("conformance/{name}.safetensors"));
+        assert_eq!(TensorFile::open(&path).unwrap_err().exit_class(), ExitClass::Refused, "{name}");
+    }
+}
+
+#[test]
+fn the_order_of_the_data_and_of_the_metadata_is_kept() {
+    let header = r#"{"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]},
+        "__metadata__":{"z":"1","a":"2","m":""},
+        "none":{"shape":[0],"data_offsets":[1,1],"dtype":"F64"},
+        "a":{"dtype":"U8","shape":[1,1],"data_offsets":[0,1]}}  "#;
+    let mut opened = open(file(header, 3)).unwrap();
+    let expected = [("a", vec![0]), ("none", vec![]), ("b", vec![1, 2])];
+    let expected = expected.map(|(name, data)| (name.to_owned(), data));
+    assert_eq!(read(&mut opened).unwrap(), expected);
+    assert_eq!(opened.metadata(), pairs(&[("z", "1"), ("a", "2"), ("m", "")]));
+    let start = 8 + header.len() as u64;
+    let offsets: Vec<_> = opened.headers().iter().map(|header| header.data_offset).collect();
+    assert_eq!(offsets, [Some(start), Some(start + 1), Some(start + 1)]);
+    let again = copied(&mut opened);
+    let text = std::str::from_utf8(&again[8..again.len() - 3]).unwrap();
+    assert_eq!(
+        text.trim_end_matches(' '),
+        concat!(
+            r#"{"__metadata__":{"z":"1","a":"2","m":""},"#,
+            r#""a":{"dtype":"U8","shape":[1,1],"data_offsets":[0,1]},"#,
+            r#""none":{"dtype":"F64","shape":[0],"data_offsets":[1,1]},"#,
+            r#""b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}"#
+        )
+    );
+    assert_eq!(text.len() % 8, 0);
+    let mut reopened = open(again).unwrap();
+    assert_eq!(reopened.metadata(), opened.metadata());
+    assert_eq!(read(&mut reopened).unwrap(), expected);
+}
+
+#[test]
+fn a_file_may_hold_nothing() {
+    for header in ["{}", r#"{"__metadata__":{}}"#, r#"{"__metadata__":null}"#] {
+        let mut empty = open(file(header, 0)).unwrap();
+        assert!(empty.headers().is_empty() && empty.metadata().is_empty());
+        assert_eq!(copied(&mut empty), file("{}      ", 0));
+    }
+}
+
+#[test]
+fn malformed_headers_are_refused_with_what_was_found() {
+    let x = r#""x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}"#;
+    for (header, expected) in [
+        ("", "malformed header: it is empty".to_owned()),
+        (" {}", "malformed header: it begins with \" \", expected \"{\"".to_owned()),
+        ("[]", "malformed header: it begins with \"[\", expected \"{\"".to_owned()),
+        ("{", "malformed header: EOF while parsing an object at line 1 column 1".to_owned()),
+        ("{}x", "malformed header: trailing characters at line 1 column 3".to_owned()),
+        (&format!("{{{x},{x}}}"), "malformed header: \"x\" occurs twice".to_owned()),
+        (
+            r#"{"__metadata__":{},"__metadata__":{}}"#,
+            "malformed header: \"__metadata__\" occurs twice at line 1 column 37".to_owned(),
+        ),
+        (r#"{"__metadata__":{"a":"","a":""}}"#, "malformed header: \"a\" occurs twice".to_owned()),
+        (
+            r#"{"__metadata__":{"a":1}}"#,
+            "malformed header: invalid type: integer `1`, expected a string at line 1 column 22"
+                .to_owned(),
+        ),
+        (
+            &stating("U8", "[1]", "[0,1],\"more\":0"),
+            "malformed header: unknown field `more`, expected one of `dtype`, `shape`, \
+             `data_offsets` at line 1 column 58"
+                .to_owned(),
+        ),
+        (
+            r#"{"x":{"dtype":"U8","shape":[1]}}"#,
+            "malformed header: missing field `data_offsets` at line 1 column 31".to_owned(),
+        ),
+        (&stating("F5", "[1]", "[0,1]"), "\"x\" is of the unknown type \"F5\"".to_owned()),
+        (
+            &stating("F32", "[2,3]", "[0,23]"),
+            "malformed header: \"x\", F32 [2, 3], needs 24 bytes, but has those from 0 to 23"
+                .to_owned(),
+        ),
+        (
+            &stating("U8", "[1]", "[0,0]"),
+            "malformed header: \"x\", U8 [1], needs 1 byte, but has those from 0 to 0".to_owned(),
+        ),
+        (
+            &stating("F4", "[3]", "[0,2]"),
+            "malformed header: \"x\", F4 [3], has 12 bits, which is not a whole number of bytes"
+                .to_owned(),
+        ),
+        (
+            &stating("U8", "[1]", "[1,2]"),
+            "malformed header: the data of \"x\" begins at byte 1, but that before it ends at 0"
+                .to_owned(),
+        ),
+    ] {
+        assert_eq!(refusal(file(header, 1)), expected);
+    }
+    for header in [
+        stating("U8", "[-1]", "[0,1]"),
+        stating("U8", "[1.0]", "[0,1]"),
+        stating("U8", "[1]", "[0,1,2]"),
+        stating("U8", "[1]", "[1,0]"),
+        stating("U8", "[18446744073709551616]", "[0,1]"),
+        stating("U8", "[4294967296,4294967296,0]", "[0,1]"),
+        stating("F64", "[4611686018427387904]", "[0,1]"),
+        stating("U8", "[9223372036854775807]", "[0,9223372036854775807]"),
+    ] {
+        refusal(file(&header, 1));
+    }
+    let overlapping = r#"{"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},
+        "y":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}"#;
+    let expected =
+        "malformed header: the data of \"y\" begins at byte 1, but that before it ends at 2";
+    assert_eq!(refusal(file(overlapping, 3)), expected);
+}
+
+#[test]
+fn files_of_another_length_are_refused() {
+    let header = stating("U8", "[4]", "[0,4]");
+    let whole = file(&header, 4);
+    let expected = "truncated: the data should have 4 bytes, but has 3";
+    assert_eq!(refusal(whole[..whole.len() - 1].to_vec()), expected);
+    assert_eq!(refusal(file(&header, 5)), "the tensors need 4 bytes, but there are 5");
+    let expected = "truncated: the header's length should have 8 bytes, but has 7";
+    assert_eq!(refusal(whole[..7].to_vec()), expected);
+    assert!(refusal(whole[..20].to_vec()).starts_with("truncated: the header should have"));
+    let long = [&100_000_001u64.to_le_bytes()[..], b"{}"].concat();
+    assert_eq!(refusal(long), "the header has 100000001 bytes, over 100000000");
+    assert!(refusal([&u64::MAX.to_le_bytes()[..], b"{}"].concat()).ends_with("over 100000000"));
+}
+
+#[test]
+fn a_stream_is_read_from_front_to_back() {
+    let header = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},
+        "b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}"#;
+    let stream = |bytes| {
+        TensorFile::from_reader(safetensors(), &TensorHint::default(), "pipe", Cursor::new(bytes))
+            .unwrap()
+    };
+    let mut whole = stream(file(header, 3));
+    assert!(whole.blob().is_none());
+    assert_eq!(whole.load(0, &mut |_| ()).unwrap(), [0]);
+    let mut copied = Vec::new();
+    whole.copy_to(1, &mut copied, &mut |_| ()).unwrap();
+    assert_eq!(copied, [1, 2]);
+    assert!(whole.load(0, &mut |_| ()).is_err());
+    // One that is not needed is passed over.
+    assert_eq!(stream(file(header, 3)).load(1, &mut |_| ()).unwrap(), [1, 2]);
+    let short = stream(file(header, 2)).load(1, &mut |_| ()).unwrap_err();
+    assert!(short.to_string().contains("truncated"), "{short}");
+    let long = stream(file(header, 4)).load(1, &mut |_| ()).unwrap_err();
+    assert_eq!(long.problem.to_string(), "the tensors need 3 bytes, but there are 4");
+}
+
+#[test]
+fn a_description_holds_for_packed_tensors_too() {
+    let header = stating("F4", "[2,3]", "[0,3]");
+    let element = open(file(&header, 3)).unwrap().headers()[0].element.clone();
+    let read = |sizes: &[usize]| {
+        let hint = TensorHint::of(&element, &shape(sizes));
+        TensorFile::from_bytes(safetensors(), &hint, "x", file(&header, 3))
+    };
+    assert_eq!(read(&[2, 3]).unwrap().headers()[0].element, element);
+    assert!(read(&[3, 2]).is_err());
+}
+
+#[test]
+fn what_the_format_cannot_hold_is_not_framed() {
+    let six = shape(&[2, 3]);
+    let skeleton = |name, element: &StoredDType, order| {
+        let tensor = Described::new(name, element, &six, order);
+        safetensors().skeleton(&[tensor], &[]).map_err(|problem| problem.to_string())
+    };
+    let refusal = |element: &StoredDType| {
+        let said = skeleton("x", element, Order::RowMajor).unwrap_err();
+        said.strip_prefix("a file of format safetensors cannot hold tensor \"x\": ")
+            .unwrap()
+            .to_owned()
+    };
+    let new = StoredDType::new;
+    assert_eq!(refusal(&new(DType::Complex128)), "it has no type complex128");
+    assert_eq!(refusal(&new(DType::U4)), "it has no type u4");
+    assert_eq!(refusal(&new(DType::U6)), "it has no type u6");
+    assert_eq!(refusal(&new(DType::Bytes(4))), "it has no type V4");
+    assert_eq!(refusal(&StoredDType::of_strings(["ab"]).unwrap().0), "it has no type U2");
+    let high = new(DType::F4E2M1).with_bit_order(BitOrder::HighFirst).unwrap();
+    assert_eq!(refusal(&high), "it has F4 packed low first, not high first");
+    let big =
+        TensorFile::open(&data("conformance/be_i4.npy")).unwrap().headers()[0].element.clone();
+    assert_eq!(refusal(&big), "its numbers are little-endian, not as '>i4'");
+    assert!(skeleton("x", &new(DType::F32), Order::ColumnMajor).is_err());
+    assert!(skeleton("__metadata__", &new(DType::F32), Order::RowMajor).is_err());
+    skeleton("../x", &new(DType::F32), Order::RowMajor).unwrap();
+    let float = new(DType::F4E2M1);
+    let odd = shape(&[3]);
+    let tensor = Described::new("x", &float, &odd, Order::RowMajor);
+    let said = safetensors().skeleton(&[tensor], &[]).unwrap_err().to_string();
+    assert!(
+        said.ends_with("its shape [3] has 12 bits, which is not a whole number of bytes"),
+        "{said}"
+    );
+    let even = Described { shape: &six, ..tensor };
+    let said = safetensors().skeleton(&[even, even], &[]).unwrap_err().to_string();
+    assert!(said.ends_with("another tensor has the same name"), "{said}");
+    let twice = pairs(&[("a", ""), ("a", "")]);
+    let said = safetensors().skeleton(&[even], &twice).unwrap_err().to_string();
+    assert_eq!(said, "metadata \"a\" occurs twice");
+    let most = shape(&[usize::MAX / 2]);
+    let bytes = new(DType::U8);
+    let names = ["a", "b", "c"];
+    let huge = names.map(|name| Described { name, element: &bytes, shape: &most, ..even });
+    for huge in [&huge[..1], &huge] {
+        let said = safetensors().skeleton(huge, &[]).unwrap_err().to_string();
+        assert_eq!(said, "the file would have more than 9223372036854775807 bytes");
+    }
+}

@@ -1,0 +1,7 @@
+//! Plumbing for the other crates of this workspace. It is not part of the public interface and may change in any version.
+
+pub mod few;
+pub mod plan_cache;
+
+pub use trundle_core::fingerprint;
+pub use trundle_cpu::{Planner, give_freed_memory_back, prefer_large_pages};

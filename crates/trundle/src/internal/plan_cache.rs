@@ -1,0 +1,386 @@
+//! Plans of the latest calls, for when the same call comes again.
+//!
+//! Planning a small move takes longer than moving it. A call is known again by what it is given,
+//! before anything is made of that: building the move alone takes longer than the whole of a
+//! small run. The one-shot functions of this crate keep their plans so, and a front end with calls
+//! of its own can keep what it makes of them.
+//!
+//! A call is a value with a derived [`Hash`]: a struct of all that the plan is made from, and the
+//! plan a function of that struct alone. So no parameter can be forgotten: one that is not in the
+//! struct cannot be planned with. Derived implementations, as std asks of all, write different words
+//! for unequal values, none of which begin with those of the other. Calls are the same if
+//! all of these words are.
+//!
+//! ```
+//! use std::cell::RefCell;
+//! use std::rc::Rc;
+//!
+//! use trundle::ops::Transpose;
+//! use trundle::internal::plan_cache::{self, PlanCache};
+//! use trundle::{Chain, Plan, PlanError, Shape};
+//!
+//! /// A transpose of two contiguous axes.
+//! #[derive(Hash)]
+//! struct Turned {
+//!     sizes: [usize; 2],
+//!     width: usize,
+//! }
+//!
+//! impl Turned {
+//!     fn plan(&self) -> Result<Plan, PlanError> {
+//!         let chain = Chain::new().then(Transpose::new(&[1, 0]));
+//!         Plan::row_major(&chain, self.width, &Shape::new(self.sizes)?, None)
+//!     }
+//! }
+//!
+//! thread_local! {
+//!     static PLANS: RefCell<PlanCache<Rc<Plan>>> = const { RefCell::new(PlanCache::new()) };
+//! }
+//!
+//! fn planned(call: &Turned) -> Result<Rc<Plan>, PlanError> {
+//!     plan_cache::planned(&PLANS, call, || call.plan().map(Rc::new), |plan| plan.own_bytes())
+//! }
+//!
+//! let first = planned(&Turned { sizes: [2, 3], width: 4 })?;
+//! assert!(Rc::ptr_eq(&first, &planned(&Turned { sizes: [2, 3], width: 4 })?));
+//! assert!(!Rc::ptr_eq(&first, &planned(&Turned { sizes: [3, 2], width: 4 })?));
+//! assert!(!Rc::ptr_eq(&first, &planned(&Turned { sizes: [2, 3], width: 2 })?));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::cell::RefCell;
+use std::hash::{Hash, Hasher};
+use std::thread::LocalKey;
+
+/// How many plans a cache keeps: more than a program's hot loop has different calls (a guess), and
+/// few enough to look through one by one.
+pub const MOST_PLANS: usize = 64;
+
+/// The words of a call at most: calls with more are not kept. Enough for six axes of a source and of
+/// an output, and as many shifts.
+pub const MOST_WORDS: usize = 52;
+
+/// Plans that fill more bytes are not worth keeping: those of large moves, which take long beside
+/// their planning, and of rolls of many axes. A cache does not know what its plans fill: whoever
+/// puts them there does, as [`planned`] is told.
+pub const MOST_PLAN_BYTES: usize = 16 << 10;
+
+/// Odd numbers without a pattern: what each word counts in the hash.
+const WEIGHTS: [u64; MOST_WORDS] = {
+    let mut weights = [0; MOST_WORDS];
+    let mut state = 0u64;
+    let mut at = 0;
+    while at < MOST_WORDS {
+        // SplitMix64, by Sebastiano Vigna.
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        weights[at] = (mixed ^ (mixed >> 31)) | 1;
+        at += 1;
+    }
+    weights
+};
+
+/// What a call writes as it is hashed, as words: a number of 64 bits or less is one, bytes are one
+/// for each eight. Lists and byte strings of std write their lengths first. Texts do not, but end
+/// with a byte of 0xff, which no text has: so it is that by which a last word is filled up.
+struct Words {
+    words: [u64; MOST_WORDS],
+    /// How many there are, also of those that found no room.
+    len: usize,
+    /// The words by their weights: differs for most calls that differ. The products do not wait for
+    /// each other, as the steps of a usual hash do.
+    sum: u64,
+}
+
+impl Words {
+    /// None yet.
+    #[inline]
+    fn new() -> Words {
+        Words { words: [0; MOST_WORDS], len: 0, sum: 0 }
+    }
+
+    /// Whether all of them found room.
+    #[inline]
+    fn is_whole(&self) -> bool {
+        self.len <= MOST_WORDS
+    }
+
+    fn as_slice(&self) -> &[u64] {
+        &self.words[..self.len.min(MOST_WORDS)]
+    }
+
+    #[inline]
+    fn push(&mut self, word: u64) {
+        if let Some(place) = self.words.get_mut(self.len) {
+            *place = word;
+            self.sum = self.sum.wrapping_add(word.wrapping_mul(WEIGHTS[self.len]));
+        }
+        self.len += 1;
+    }
+}
+
+impl Hasher for Words {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.push(u64::from_le_bytes(*word)));
+        if !rest.is_empty() {
+            let mut word = [0xff; 8];
+            word[..rest.len()].copy_from_slice(rest);
+            self.push(u64::from_le_bytes(word));
+        }
+    }
+
+    #[inline]
+    fn write_u8(&mut self, number: u8) {
+        self.push(number.into());
+    }
+
+    #[inline]
+    fn write_u16(&mut self, number: u16) {
+        self.push(number.into());
+    }
+
+    #[inline]
+    fn write_u32(&mut self, number: u32) {
+        self.push(number.into());
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.push(number);
+    }
+
+    #[inline]
+    fn write_usize(&mut self, number: usize) {
+        self.push(number as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.sum
+    }
+}
+
+/// A plan, and the call that it is for.
+#[derive(Debug)]
+struct Kept<P> {
+    words: Box<[u64]>,
+    sum: u64,
+    /// When it was used last.
+    used: u64,
+    plan: P,
+}
+
+impl<P> Kept<P> {
+    fn is_of(&self, words: &Words) -> bool {
+        self.sum == words.sum && *self.words == *words.as_slice()
+    }
+}
+
+/// A bounded number of plans, at most [`MOST_PLANS`]; the one that has not been used for longest
+/// makes way for a new one. `P` is a plan that costs little to clone: an [`Rc`](std::rc::Rc) or an
+/// [`Arc`](std::sync::Arc) of one.
+#[derive(Debug)]
+pub struct PlanCache<P> {
+    plans: Vec<Kept<P>>,
+    /// Counts uses.
+    clock: u64,
+}
+
+impl<P: Clone> PlanCache<P> {
+    /// No plans yet, and no memory for them.
+    pub const fn new() -> PlanCache<P> {
+        PlanCache { plans: Vec::new(), clock: 0 }
+    }
+
+    /// The plan that was put here for the same call. It has been used now.
+    #[inline]
+    pub fn get(&mut self, call: &impl Hash) -> Option<P> {
+        let mut words = Words::new();
+        call.hash(&mut words);
+        if words.is_whole() { self.find(&words) } else { None }
+    }
+
+    fn find(&mut self, words: &Words) -> Option<P> {
+        let kept = self.plans.iter_mut().find(|kept| kept.is_of(words))?;
+        self.clock += 1;
+        kept.used = self.clock;
+        Some(kept.plan.clone())
+    }
+
+    /// Keeps a plan, in the place of another of the same call. A plan whose call has more than
+    /// [`MOST_WORDS`] words is dropped.
+    pub fn put(&mut self, call: &impl Hash, plan: P) {
+        let mut words = Words::new();
+        call.hash(&mut words);
+        if !words.is_whole() {
+            return;
+        }
+        self.clock += 1;
+        let kept = Kept { words: words.as_slice().into(), sum: words.sum, used: self.clock, plan };
+        let same = self.plans.iter().position(|kept| kept.is_of(&words));
+        let oldest = || (0..self.plans.len()).min_by_key(|at| self.plans[*at].used);
+        match same.or_else(|| if self.plans.len() < MOST_PLANS { None } else { oldest() }) {
+            Some(at) => self.plans[at] = kept,
+            None => self.plans.push(kept),
+        }
+    }
+}
+
+impl<P: Clone> Default for PlanCache<P> {
+    fn default() -> PlanCache<P> {
+        PlanCache::new()
+    }
+}
+
+/// The plan of a call: one that this thread's cache has, else what `plan` makes, which is kept if
+/// the bytes that it fills, as `own_bytes` says, are no more than [`MOST_PLAN_BYTES`]. Errors are not
+/// kept.
+///
+/// Each thread has a cache of its own, so that no call waits for another or shares a line with it.
+/// While the thread ends the cache may be gone: then nothing is kept.
+///
+/// # Errors
+/// Those of `plan`.
+#[inline]
+pub fn planned<P: Clone, E>(
+    cache: &'static LocalKey<RefCell<PlanCache<P>>>,
+    call: &impl Hash,
+    plan: impl FnOnce() -> Result<P, E>,
+    own_bytes: impl FnOnce(&P) -> usize,
+) -> Result<P, E> {
+    if let Ok(Some(kept)) = cache.try_with(|plans| plans.try_borrow_mut().ok()?.get(call)) {
+        return Ok(kept);
+    }
+    let planned = plan()?;
+    if own_bytes(&planned) <= MOST_PLAN_BYTES {
+        // A cache that is gone, or in use by a call that this one is made in, is not needed.
+        let _ = cache.try_with(|plans| {
+            plans.try_borrow_mut().map(|mut plans| plans.put(call, planned.clone()))
+        });
+    }
+    Ok(planned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The words that a call writes.
+    fn words(call: &impl Hash) -> Vec<u64> {
+        let mut words = Words::new();
+        call.hash(&mut words);
+        assert!(words.is_whole());
+        words.as_slice().to_vec()
+    }
+
+    #[test]
+    fn the_plan_that_was_not_used_for_longest_makes_way() {
+        let (mut cache, most) = (PlanCache::new(), MOST_PLANS as u64);
+        for number in 0..most {
+            cache.put(&number, number);
+        }
+        assert_eq!(cache.get(&0u64), Some(0));
+        cache.put(&most, most);
+        assert_eq!(cache.get(&0u64), Some(0));
+        assert_eq!(cache.get(&1u64), None);
+        assert_eq!(cache.get(&2u64), Some(2));
+        assert_eq!(cache.get(&most), Some(most));
+        assert_eq!(cache.plans.len(), MOST_PLANS);
+    }
+
+    #[test]
+    fn a_call_has_one_plan() {
+        let mut cache = PlanCache::new();
+        for plan in 0..3 {
+            cache.put(&[7, 7], plan);
+            assert_eq!(cache.get(&[7, 7]), Some(plan));
+        }
+        assert_eq!(cache.plans.len(), 1);
+    }
+
+    #[test]
+    fn calls_that_differ_find_plans_of_their_own() {
+        /// What a call may be given.
+        #[derive(Clone, Debug, PartialEq, Hash)]
+        enum Call {
+            Copy,
+            Small(u8, u16, u32, i128),
+            Lists { one: Vec<i64>, other: Option<Vec<i64>> },
+            Texts(String, String),
+            Bytes(Vec<u8>),
+            More(Vec<u8>, u8),
+        }
+
+        let mut calls = vec![Call::Copy];
+        for at in 0..4 {
+            let mut numbers = [0, 0, 0, 0];
+            numbers[at] = 1;
+            let [one, other, third, last] = numbers;
+            calls.push(Call::Small(one as u8, other as u16, third as u32, i128::from(last) << 64));
+        }
+        let lists: [&[i64]; 6] = [&[], &[0], &[1], &[0, 1], &[1, 0], &[0, 0]];
+        for one in lists {
+            calls.push(Call::Lists { one: one.to_vec(), other: None });
+            for other in lists {
+                calls.push(Call::Lists { one: one.to_vec(), other: Some(other.to_vec()) });
+            }
+        }
+        let mut texts = Vec::new();
+        for text in ["", "\0", "a", "a\0", "a\0\0\0\0\0\0", "a\0\0\0\0\0\0\0", "b", "aa"] {
+            texts.push(Call::Texts(text.to_owned(), String::new()));
+            texts.push(Call::Texts("a".to_owned(), text.to_owned()));
+        }
+        let mut bytes = Vec::new();
+        for len in 0..20 {
+            bytes.push(Call::Bytes(vec![0; len]));
+            bytes.push(Call::More(vec![0; len], 0));
+            bytes.push(Call::More(vec![0; len], len as u8 + 1));
+        }
+        for calls in [calls, texts, bytes] {
+            for call in &calls {
+                let mut cache = PlanCache::new();
+                cache.put(call, ());
+                for other in &calls {
+                    let found = cache.get(other).is_some();
+                    assert_eq!(found, call == other, "{call:?} and {other:?}");
+                    let (one, other) = (words(call), words(other));
+                    assert!(
+                        !one.starts_with(&other) || one == other,
+                        "{call:?}: {one:?} {other:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn calls_of_the_same_hash_find_plans_of_their_own() {
+        let zeros = (0u64, 0u64);
+        let others = (WEIGHTS[1], WEIGHTS[0].wrapping_neg());
+        let hash = |call: &(u64, u64)| {
+            let mut words = Words::new();
+            call.hash(&mut words);
+            words.finish()
+        };
+        assert_eq!(hash(&zeros), hash(&others));
+        let mut cache = PlanCache::new();
+        cache.put(&zeros, "zeros");
+        assert_eq!(cache.get(&others), None);
+        cache.put(&others, "others");
+        assert_eq!((cache.get(&zeros), cache.get(&others)), (Some("zeros"), Some("others")));
+    }
+
+    #[test]
+    fn long_calls_are_not_kept() {
+        // A list says how long it is.
+        let (mut cache, most) = (PlanCache::new(), MOST_WORDS - 1);
+        for (len, is_kept) in [(most, true), (most + 1, false), (most + 2, false)] {
+            let call = vec![1u64; len];
+            cache.put(&call, len);
+            assert_eq!(cache.get(&call), is_kept.then_some(len));
+        }
+        assert_eq!(cache.plans.len(), 1);
+    }
+}

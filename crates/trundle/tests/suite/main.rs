@@ -1,0 +1,14 @@
+//! The public functions, chains and plans, called as users call them.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod chains;
+mod chains_of_several;
+mod einops;
+mod functions;
+mod in_place;
+mod planned_programs;
+mod program_plans;
+mod repeated;
+mod runner;
+mod typed;
+mod types;

@@ -1,0 +1,217 @@
+//! Moves between several buffers in turn, on the CPU and on a backend whose buffers are no bytes of
+//! the host, and that knows which of them nobody has written.
+
+use std::borrow::{Borrow, BorrowMut};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use trundle::lowering::BufferId::{Input, Output, Temporary};
+use trundle::lowering::{Backend, BufferId, Device, Move, Moves, Runner, Step};
+use trundle::ops::{Flip, Transpose};
+use trundle::{Error, IndexMap, Layout, Op, Result, Shape};
+use trundle_testing::{Cells, Flush, MOST_BOXES, PairByPair, TestBuffer, Testable};
+
+/// A copy of so many bytes, from and to these places.
+fn copy(bytes: usize, from: usize, to: usize) -> Move {
+    let shape = Shape::new([bytes]).unwrap();
+    let at = |offset| Layout::strided(&shape, offset, &[1]).unwrap();
+    Move::new(&IndexMap::identity(&shape), 1, &at(from), &at(to), MOST_BOXES).unwrap()
+}
+
+/// An operator between packed tensors.
+fn work(op: impl Into<Op>, sizes: &[usize], width: usize) -> Move {
+    let map = op.into().index_map(&Shape::new(sizes).unwrap()).unwrap();
+    let packed = |shape: &Shape| Layout::row_major(shape, width).unwrap();
+    Move::new(&map, width, &packed(map.in_shape()), &packed(map.out_shape()), MOST_BOXES).unwrap()
+}
+
+fn step(source: BufferId, target: BufferId, work: &Move) -> Step<Moves<'_>> {
+    Step { source, target, work: Moves::One(work) }
+}
+
+fn runner<B: Backend>(backend: B, steps: &[(BufferId, BufferId, Move)]) -> Result<Runner<B>> {
+    let steps: Vec<Step<Moves<'_>>> =
+        steps.iter().map(|(source, target, work)| step(*source, *target, work)).collect();
+    Runner::new(backend, &steps, &[])
+}
+
+/// A join of two inputs that is read by two outputs, one of which is read on.
+fn joined() -> Vec<(BufferId, BufferId, Move)> {
+    vec![
+        (Input(0), Temporary(7), copy(3, 0, 0)),
+        (Input(1), Temporary(7), copy(2, 1, 3)),
+        (Temporary(7), Output(1), work(Flip::new(&[0]), &[5], 1)),
+        (Temporary(7), Temporary(2), copy(4, 1, 0)),
+        (Output(1), Temporary(0), copy(5, 0, 0)),
+        (Temporary(2), Output(0), copy(4, 0, 2)),
+        (Temporary(0), Output(0), copy(2, 3, 0)),
+        (Output(0), Output(2), work(Transpose::new(&[]), &[2, 3], 1)),
+    ]
+}
+
+fn hold<B: Testable>(backend: &B, bytes: &[u8]) -> <B::Buffer as TestBuffer<B>>::Held {
+    TestBuffer::holding(backend, bytes, Flush::End, &|| "a buffer of a runner".to_owned())
+}
+
+/// What a runner gives.
+fn run<B: Testable + Clone>(
+    backend: &B,
+    runner: &Runner<B>,
+    inputs: &[&[u8]],
+    outputs: [usize; 3],
+) -> Result<[Vec<u8>; 3]> {
+    let inputs: Vec<_> = inputs.iter().map(|input| hold(backend, input)).collect();
+    let inputs: Vec<&B::Buffer> = inputs.iter().map(Borrow::borrow).collect();
+    let mut held = outputs.map(|bytes| hold(backend, &vec![b'.'; bytes]));
+    let outcome = runner.run(&inputs, &mut held.each_mut().map(BorrowMut::borrow_mut));
+    let outputs = held.map(|output| output.borrow().bytes(backend).into_owned());
+    if outcome.is_err() {
+        assert!(outputs.iter().flatten().all(|byte| *byte == b'.'), "written, and refused");
+    }
+    outcome.map(|()| outputs)
+}
+
+fn moves_between_several_buffers<B: Testable + Clone>(backend: &B) {
+    let runner = runner(backend.clone(), &joined()).unwrap();
+    // The five joined bytes, and what is cut out of them; then what is read of output 1 lies where
+    // the five were.
+    assert_eq!(runner.temporary_bytes(), 5 + 4);
+    for [first, second] in [[b"abc", b"xyz"], [b"ABC", b"XYZ"]] {
+        let [zero, one, two] = run(backend, &runner, &[first, second], [6, 6, 6]).unwrap();
+        let [a, b, c, y, z] = [first[0], first[1], first[2], second[1], second[2]];
+        assert_eq!(one, [z, y, c, b, a, b'.']);
+        assert_eq!(zero, [b, a, b, c, y, z]);
+        assert_eq!(two, [b, c, a, y, b, z]);
+    }
+    let short = |argument, end, buffer| Error::OutOfBounds { argument, first: 0, end, buffer };
+    let refused = |inputs: &[&[u8]], outputs| run(backend, &runner, inputs, outputs).unwrap_err();
+    assert_eq!(refused(&[b"abc", b"xy"], [6, 5, 6]), short("data", 3, 2));
+    assert_eq!(refused(&[b"abc", b"xyz"], [6, 5, 5]), short("out", 6, 5));
+    assert_eq!(refused(&[b"abc"], [6, 5, 6]), short("data", 3, 0));
+}
+
+#[test]
+fn several_buffers_are_moved_between() {
+    moves_between_several_buffers(&Device::default());
+    moves_between_several_buffers(&PairByPair::<Cells>::default());
+}
+
+#[test]
+fn a_buffer_that_is_read_no_more_is_written_again() {
+    let (twelve, six) = (work(Transpose::new(&[]), &[3, 4], 1), copy(6, 2, 0));
+    let moves = [twelve.clone(), twelve.clone(), twelve, six, copy(6, 0, 0), copy(6, 0, 0)];
+    for count in 1..=moves.len() {
+        let runner = Runner::chain(Device::default(), &moves[..count]).unwrap();
+        assert_eq!(runner.temporary_bytes(), [0, 12, 24, 24, 24, 24][count - 1]);
+        let on_cells = Runner::chain(PairByPair::<Cells>::default(), &moves[..count]).unwrap();
+        let cells = PairByPair::<Cells>::default();
+        let src: Vec<u8> = (0..12).collect();
+        let (mut dst, mut dst_cells) = (vec![0; 12], hold(&cells, &[0; 12]));
+        runner.run(&[&src], &mut [&mut dst]).unwrap();
+        on_cells.run(&[&hold(&cells, &src)], &mut [&mut dst_cells]).unwrap();
+        assert_eq!(dst, *dst_cells.bytes(&cells));
+        assert!(dst.iter().any(|byte| *byte > 0));
+    }
+}
+
+#[test]
+#[should_panic(
+    expected = "a step reads 7 bytes of Temporary(0), of which those before it write 4 of 7"
+)]
+fn a_step_that_reads_gaps_is_refused() {
+    let gaps = Layout::strided(&Shape::new([4]).unwrap(), 0, &[2]).unwrap();
+    let packed = Layout::row_major(&Shape::new([4]).unwrap(), 1).unwrap();
+    let map = IndexMap::identity(packed.shape());
+    let gives = Move::new(&map, 1, &packed, &gaps, MOST_BOXES).unwrap();
+    Runner::chain(Device::default(), &[gives, copy(7, 0, 0)]).unwrap();
+}
+
+#[test]
+#[should_panic(
+    expected = "a step reads 64 bytes of Temporary(1), of which those before it write 4 of 4"
+)]
+fn a_step_that_reads_what_an_earlier_one_left_is_refused() {
+    Runner::chain(Device::default(), &[copy(64, 0, 0), copy(4, 0, 0), copy(64, 0, 0)]).unwrap();
+}
+
+#[test]
+#[should_panic(
+    expected = "a step reads 5 bytes of Temporary(0), of which those before it write 0 of 0"
+)]
+fn a_step_that_reads_what_is_written_later_is_refused() {
+    let late = [(Temporary(0), Output(0), copy(5, 0, 0)), (Input(0), Temporary(0), copy(5, 0, 0))];
+    let _ = runner(Device::default(), &late);
+}
+
+#[test]
+#[should_panic(expected = "a step writes Output(0), which was read before")]
+fn a_step_that_writes_what_it_reads_is_refused() {
+    let twice = [(Input(0), Output(0), copy(5, 0, 0)), (Output(0), Output(0), copy(5, 0, 0))];
+    let _ = runner(Device::default(), &twice);
+}
+
+#[test]
+#[should_panic(expected = "a step writes Input(0)")]
+fn a_step_that_writes_an_input_is_refused() {
+    let _ = runner(Device::default(), &[(Input(1), Input(0), copy(5, 0, 0))]);
+}
+
+#[test]
+#[should_panic(expected = "no step reads Temporary(3)")]
+fn a_step_that_writes_in_vain_is_refused() {
+    let _ = runner(Device::default(), &[(Input(0), Temporary(3), copy(5, 0, 0))]);
+}
+
+/// Three passes: both temporary buffers are used.
+fn transposes(width: usize) -> [Move; 3] {
+    [
+        work(Transpose::new(&[]), &[530, 1501], width),
+        work(Transpose::new(&[]), &[1501, 530], width),
+        work(Transpose::new(&[]), &[530, 1501], width),
+    ]
+}
+
+#[test]
+fn a_step_is_not_begun_when_the_one_before_it_was_stopped() {
+    for threads in [1, 3] {
+        let runner = Runner::chain(Device::new(Some(threads)), &transposes(4)).unwrap();
+        let src: Vec<u8> = (0..530 * 1501 * 4).map(|byte| (byte % 101) as u8).collect();
+        let parts: Vec<usize> =
+            runner.steps().iter().map(|step| step.work.one().unwrap().parts().len()).collect();
+        let mut whole = vec![0xa5; src.len()];
+        runner.run(&[&src], &mut [&mut whole]).unwrap();
+        for yes in [1, parts[0] + 1, parts[0] + parts[1] + 1] {
+            // No once, and then yes again, which nobody should hear.
+            let asks = AtomicUsize::new(0);
+            let go_on = || asks.fetch_add(1, Ordering::Relaxed) != yes;
+            let mut dst = vec![0xa5; src.len()];
+            let outcome = runner.run_while(&[&src], &mut [&mut dst], &go_on);
+            assert_eq!(outcome, Err(Error::Stopped));
+            let untouched = dst.iter().all(|byte| *byte == 0xa5);
+            assert_eq!(untouched, yes < parts[0] + parts[1], "after {yes} of {parts:?}");
+            runner.run(&[&src], &mut [&mut dst]).unwrap();
+            assert!(dst == whole);
+        }
+    }
+}
+
+#[test]
+fn callers_of_one_runner_do_not_disturb_each_other() {
+    let runner = Runner::chain(Device::new(Some(3)), &transposes(1)).unwrap();
+    let runner = &runner;
+    std::thread::scope(|scope| {
+        for caller in 0..4u8 {
+            scope.spawn(move || {
+                // A tensor of each caller's own: what another left must not come through.
+                let src: Vec<u8> =
+                    (0..530 * 1501).map(|at| (at % 61) as u8 ^ caller << 6).collect();
+                let mut dst = vec![0; src.len()];
+                for _ in 0..10 {
+                    dst.fill(u8::MAX);
+                    runner.run(&[&src], &mut [&mut dst]).unwrap();
+                    let place = |at: usize| src[at % 530 * 1501 + at / 530];
+                    assert!((0..src.len()).all(|at| dst[at] == place(at)));
+                }
+            });
+        }
+    });
+}
