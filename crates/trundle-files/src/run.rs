@@ -131,21 +131,23 @@ impl Decided {
         if let Some(left_out) = left_out::report(lost) {
             more["tensor_metadata_left_out"] = left_out;
         }
-        let codecs: BTreeSet<&str> = self.jobs.iter().flat_map(Job::codecs_not_kept).collect();
-        if !codecs.is_empty() {
-            warnings.push(not_kept(codecs.iter()));
-            more["codecs_not_kept"] = json!(codecs);
-        }
         let differ = match &self.decision {
             Decision::Join(joined) => joined.attributes_differ(),
             _ => Vec::new(),
         };
         if !differ.is_empty() {
+            more["attributes_differ"] = json!(differ);
+        }
+        let codecs: BTreeSet<&str> = self.jobs.iter().flat_map(Job::codecs_not_kept).collect();
+        if !codecs.is_empty() {
+            warnings.push(not_kept(codecs.iter()));
+            more["codecs_not_kept"] = json!(codecs);
+        }
+        if !differ.is_empty() {
             let names = listed(differ.iter());
             warnings.push(format!(
                 "attributes that are not the same in all files are those of the first: {names}"
             ));
-            more["attributes_differ"] = json!(differ);
         }
         (warnings.into_iter().map(|warning| format!("{output}: {warning}")).collect(), more)
     }
@@ -243,6 +245,8 @@ impl Outcome {
             "passes": self.passes,
             "seconds": seconds,
             "move_seconds": self.ran.move_seconds,
+            "bytes_read": self.more["bytes_read"],
+            "bytes_written": self.more["bytes_written"],
             "resumed": self.ran.resumed,
         });
         if self.ran.verified {
