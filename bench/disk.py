@@ -1,13 +1,13 @@
-"""Times movements between files beside a plain copy of the same file, in turn, from a cold cache.
+"""Times moves between files and a plain copy of the same file, alternately and with a cold cache.
 
     python3 bench/disk.py --bin target/release/trundle [--dir DIR] [--gib 8] [--rounds 3] [--numpy]
                           [--max-mem 512M] [--case WORD]... [--json FILE] [--both]
 
-Each round of a case copies the source (cp, then fsync) and moves it (trundle, which syncs itself), each
-after the system's cache has been told to forget the source. Boxes of every result, picked at random,
-are compared with numpy's (--verify compares every element, at the cost of reading the result back). --numpy also times numpy's own way, a loop over tiles between two memmaps,
-under the same limit of memory. --both also times the way that was not chosen: one pass or two.
-Needs numpy, and room for four times the file on the disk of DIR.
+Each round of a case copies the source (cp, then fsync) and moves it (trundle syncs by itself). The source is
+evicted from the system's cache before each. Random boxes of every result are compared with numpy's (--verify
+compares every element, which reads the result back). --numpy also times numpy under the same memory limit.
+--both also times the strategy that was not chosen: one pass or two.
+Needs numpy, and disk space in DIR for four times the file.
 """
 
 import argparse
@@ -26,9 +26,9 @@ GIB = 1 << 30
 
 
 def shapes(bytes_):
-    """The cases for about so many bytes: name, type, shape, arguments of trundle, and what numpy does."""
+    """Returns the cases for about `bytes_` bytes: name, type, shape, arguments of trundle, and numpy's function."""
     def scaled(width, *sizes):
-        # The first axis takes what the others leave.
+        # The first axis gets the rest of the size.
         return (max(1, round(bytes_ / width / math.prod(sizes))), *sizes)
 
     side = math.isqrt(bytes_ // 4) // 1024 * 1024
@@ -57,7 +57,7 @@ def shapes(bytes_):
 
 
 def make(path, dtype, shape):
-    """A file of numbers that all differ from their neighbours, written in parts."""
+    """Writes a file in which adjacent numbers differ, part by part."""
     array = np.lib.format.open_memmap(path, "w+", dtype, shape)
     flat = array.reshape(-1).view("u1")
     step = 64 << 20
@@ -72,7 +72,7 @@ def make(path, dtype, shape):
 
 
 def forget(path):
-    """Writes a file to the disk, and its pages out of the system's cache."""
+    """Flushes a file to disk and evicts it from the system's cache."""
     fd = os.open(path, os.O_RDONLY)
     os.fsync(fd)
     os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -114,14 +114,14 @@ def moved(args, source, to, command, extra=()):
 
 
 def io_of_children():
-    """Bytes that ended children have read from the disk and written to it."""
+    """Returns the bytes that finished child processes read from disk and wrote to it."""
     import resource
     use = resource.getrusage(resource.RUSAGE_CHILDREN)
     return use.ru_inblock * 512, use.ru_oublock * 512
 
 
 def same(source, to, numpy_way):
-    """Whether trundle's output is numpy's, in boxes picked at random."""
+    """Whether trundle's output equals numpy's in random boxes."""
     a, b = np.load(source, mmap_mode="r"), np.load(to, mmap_mode="r")
     if isinstance(numpy_way(a[:1]), np.ndarray) and numpy_way.__code__.co_names == ("roll",):
         rows, columns = 1000, -3
@@ -141,7 +141,7 @@ def same(source, to, numpy_way):
 
 
 def numpy_tiles(source, to, numpy_way, limit):
-    """numpy's way: square tiles from one memmap to another, as large as the memory allows."""
+    """Moves with numpy: square tiles between two memmaps, as large as the memory limit allows."""
     remove(to)
     forget(source)
     start = time.perf_counter()
@@ -196,7 +196,7 @@ def main():
                 if number == 0 and not same(source, to, numpy_way):
                     sys.exit(f"{name}: WRONG ELEMENTS")
                 if args.both:
-                    # A disk on which requests cost much takes two passes, one on which they are free one.
+                    # Two passes are chosen for disks with slow requests, one pass for fast ones.
                     other = "ssd" if moves[-1]["passes"] > 1 else "hdd"
                     others.append(moved(args, source, to, command, ("--storage", other)))
             ratios = [move["wall"] / copy for move, copy in zip(moves, copies)]

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Which element types other libraries move, bit for bit: the table of docs/types.md, but for trundle.
+"""Which element types other libraries move bit for bit: the table of docs/types.md, without trundle.
 
     python3 bench/element_types.py
 
-Asks numpy, PyTorch, OpenVINO, ONNX Runtime and TensorFlow, those that can be imported, to transpose,
-to roll and to reverse sequences of a small tensor of random bits of every type, each try in a process
-of its own, and prints "yes", "no" (has no such operator, or refuses the type), "wrong" (other bits)
-or "crash". ml_dtypes gives numpy its bf16 and f8 types.
+Runs numpy, PyTorch, OpenVINO, ONNX Runtime and TensorFlow (those that can be imported) on a small tensor of random
+bits of every type: transpose, roll and reverse sequence. Each try runs in its own process. Prints "yes", "no" (no such
+operator, or the type is refused), "wrong" (other bits) or "crash". ml_dtypes gives numpy its bf16 and f8 types.
 """
 
 import ctypes
@@ -22,7 +21,7 @@ SHAPE = (5, 7)
 ORDER, SHIFT, AXIS = (1, 0), 3, 1
 LENGTHS = np.array([7, 3, 1, 2, 6], np.int64)
 
-# Bits, and numpy's type of these bits if it has one.
+# Bits per element, and numpy's type if there is one.
 TYPES = {
     "boolean": (8, np.bool_),
     "u8": (8, np.uint8), "u16": (16, np.uint16), "u32": (32, np.uint32), "u64": (64, np.uint64),
@@ -40,18 +39,18 @@ TYPES = {
 
 
 class No(Exception):
-    """There is no such operator, or not for this type."""
+    """The library lacks the operator, or lacks it for this type."""
 
 
 def codes(name):
-    """The bits of the elements as bytes, (5, 7, bytes of an element)."""
+    """Returns the bits of the elements as bytes of shape (5, 7, bytes per element)."""
     bits = TYPES[name][0]
     random = np.random.default_rng(7).integers(0, 256, (*SHAPE, max(bits // 8, 1)), np.uint8)
     return random & 1 if name == "boolean" else random & ((1 << min(bits, 8)) - 1)
 
 
 def moved(operator, x):
-    """What should come out."""
+    """Returns the expected result."""
     if operator == "transpose":
         return x.transpose(*ORDER, *range(2, x.ndim))
     if operator == "roll":
@@ -63,7 +62,7 @@ def moved(operator, x):
 
 
 def place(bits, element, bit):
-    """The byte and the bit of it, as OpenVINO 2026.4 packs: 1 bit from the top, 3 and 6 split."""
+    """Returns an element's byte and bit as OpenVINO 2026.4 packs them: 1 bit from the top, 3 and 6 bits split."""
     if bits in (3, 6):
         group = 24 // bits
         start, i, low = element // group * 3, element % group, bits // 3 * 2
@@ -205,7 +204,7 @@ class OnnxRuntime:
         value = session.run_with_ort_values(["y"], {})[0]
         if name == "string":
             return value.numpy()
-        # numpy has no name for some of the types.
+        # numpy lacks names for some types.
         count = len(raw) if bits < 8 else codes(name).size
         return np.frombuffer(ctypes.string_at(value.data_ptr(), count), np.uint8)
 
@@ -250,7 +249,7 @@ def verdict(library, operator, name):
     bits = TYPES[name][0]
     got = np.ascontiguousarray(got).reshape(-1).view(np.uint8)
     if bits < 8:
-        # What lies behind the last element is nobody's.
+        # Bits after the last element are unspecified.
         expected = pack(bits, expected)
         behind = pack(bits, np.full(35, 255, np.uint8))
         got = got[: len(expected)] & behind
@@ -258,7 +257,7 @@ def verdict(library, operator, name):
 
 
 def tried(library, operator, name):
-    """The verdict of a process of its own."""
+    """Returns the verdict of a try in its own process."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

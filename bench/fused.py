@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Models of torchvision with random weights, as PyTorch's two exporters write them, fused and as they are, in ONNX Runtime:
-whether both give the same bits, how long the whole takes, and how long the nodes that move.
+"""Runs models of torchvision with random weights in ONNX Runtime, fused and not, as PyTorch's two exporters write them.
+Reports whether both give the same bits, the total time, and the time of the nodes that move.
 
     pip install torch torchvision onnx onnxscript onnxruntime trundle
     bench/fused.py [swin_t ...]
 
-Both models take turns of some runs each, as the threads of one keep a core busy for a while after it has ended. The nodes'
-times are those of ONNX Runtime's profile.
+The two models alternate, several runs each, because the threads of a session keep cores busy for a while after a run.
+Node times are from ONNX Runtime's profile.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from torch.nn import functional
 
 import trundle
 
-# What only moves, or says shapes for what does.
+# Nodes that only move, or compute shapes for such nodes.
 MOVING = set(
     "Move Cast Concat ConstantOfShape DepthToSpace Expand Flatten Gather GatherND Identity Pad Reshape Resize Shape Slice"
     " SpaceToDepth Split Squeeze Tile Transpose Unsqueeze".split()
@@ -37,7 +37,7 @@ MOVING = set(
 
 
 class Block(nn.Module):
-    """A block of YOLO: a half is computed with, and all steps are put beside each other."""
+    """A block of YOLO: one half is processed, and all steps are concatenated."""
 
     def __init__(self, ins, outs, steps=2):
         super().__init__()
@@ -54,7 +54,7 @@ class Block(nn.Module):
 
 
 class Neck(nn.Module):
-    """Focus, three levels, their way up again, and heads put together, as in YOLO."""
+    """Focus, three levels, upsampling and concatenated heads, as in YOLO."""
 
     def __init__(self):
         super().__init__()
@@ -112,7 +112,7 @@ def session(path, threads, folder=None):
 
 
 def moving(path, feed, threads, folder, runs=5):
-    """The milliseconds that nodes which move take in a run."""
+    """Returns the milliseconds per run spent in nodes that move."""
     profiled = session(path, threads, folder)
     for _ in range(runs + 2):
         profiled.run(None, feed)

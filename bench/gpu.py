@@ -1,35 +1,33 @@
 #!/usr/bin/env python3
-"""The Python package on a GPU, beside the GPU's own copy and what else moves tensors there.
+"""Times the Python package on a GPU against the GPU's own copy and other libraries.
 
     python3 bench/gpu.py [--rounds N] [--bytes N] [--device cuda:0|cpu] [--only WORDS] [--json FILE]
 
-Prints two tables in Markdown. In the first are moves of large tensors, of 256 MiB each if `--bytes`
-says nothing else, and for each of them what a copy from device to device of as many bytes does in a
-second, bytes read and written; the fractions of that which trundle and the others come to; and the
-bar, and whether it is met. In the second are small moves: the time until a call returns, while the
-GPU is still busy with those before. Last comes a line for each bar: that it is met, or the worst
-case. A case that reads and writes less than four times the GPU's second cache is called small.
+Prints two tables in Markdown. The first is for large tensors, 256 MiB each unless `--bytes` is given. It has for each
+move the speed of a device-to-device copy of the same size (bytes read and written per second), the fractions of it that
+trundle and the others reach, and the bar and whether it is met. The second is for small tensors: the time until a call
+returns while the GPU is still busy with earlier calls. The last lines say for each bar that it is met, or name the
+worst case. A case that reads and writes less than four times the GPU's L2 cache is called small.
 
-Every result is held against PyTorch's, bit for bit, before anything is timed; that of the others
-is no time to compare with if it differs, and one of trundle's ends the program with status 1, after
-all has been run. The copy and all others come in turn, round by round, each in a loop of
-`y = f(x)`: one call that does not count, then as many as take some hundredths of a second, between
-two events of CUDA. What is printed is the median over the rounds of what was seen in each.
+Before anything is timed, every result is compared with PyTorch's, bit for bit. Libraries that differ are not timed; if
+trundle differs, the program exits with status 1 after all cases have run. The copy and the libraries alternate within
+each round. Each runs a loop of `y = f(x)`: one untimed call, then calls for some hundredths of a second between two
+CUDA events. The tables show the median over the rounds.
 
-It needs torch and trundle. These take part if they can be imported, or loaded:
+Needs torch and trundle. These take part if they can be imported or loaded:
 
-| | package of pip | what is timed |
+| | pip package | what is timed |
 |---|---|---|
-| PyTorch | torch | as one writes it, one operator after another |
-| CuPy | cupy | the same in CuPy; and what trundle is given where strides are negative |
-| cuTENSOR | cutensor | `cutensorPermute`, of transposes |
-| compiled | triton | `torch.compile` of what is written in PyTorch: chains, and lengths |
+| PyTorch | torch | ordinary code, one operator after another |
+| CuPy | cupy | the same in CuPy; also creates trundle's inputs with negative strides |
+| cuTENSOR | cutensor | `cutensorPermute`, for transposes |
+| compiled | triton | `torch.compile` of the PyTorch code: chains, and lengths |
 
-With `--device cpu` all of it is tried on small tensors of the CPU, by its clock: numpy is in CuPy's
-place, nothing is compiled, and the bars say nothing.
+`--device cpu` tries everything on small CPU tensors with the CPU's clock. numpy then replaces CuPy, nothing is
+compiled, and the bars mean nothing.
 
-`--only` selects cases whose `suite/name type sizes` holds one of the words; those of the second
-table begin with "small/".
+`--only` selects cases whose `suite/name type sizes` contains one of the words; those of the second table begin with
+"small/".
 """
 
 import argparse
@@ -48,13 +46,13 @@ from libraries import gpu
 from libraries.chain import Unsupported, parse
 from libraries.tables import heading, row
 
-# A turn takes about so long, or one call.
+# Target time of a turn, which has at least one call.
 TURN_SECONDS = {"cuda": 20e-3, "cpu": 1e-3}
 
 # Bytes of a large tensor.
 BYTES = {"cuda": 256 << 20, "cpu": 1 << 20}
 
-# Of small moves: so many calls are begun before the GPU is waited for, less than its queue has room for.
+# Small moves: calls enqueued per wait (fewer than the GPU's queue holds), and turns.
 SMALL_CALLS, SMALL_TURNS = 100, 20
 
 TYPES = {
@@ -69,7 +67,7 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Bar:
-    """What some number of a case has to be at least, or at most."""
+    """A bar: the least or greatest allowed value of a quantity."""
 
     name: str
     limit: float
@@ -96,14 +94,14 @@ BARS = [RUNS, TRANSPOSES, SMALL_ELEMENTS, LENGTHS, CUTENSOR, CHAINS, LAUNCHES]
 class Case:
     name: str
     dtype: str
-    # In the place of None, what makes a tensor of as many bytes as are wanted; of several, the same.
+    # None is replaced so that the tensor has the wanted size; several Nones get equal sizes.
     sizes: tuple
-    # As trundle writes it, with {0} for half the size of axis 0. Nothing is a copy.
+    # In trundle's language, with {0} for half the size of axis 0. An empty chain is a copy.
     chain: str
-    # How `x` lies: "contiguous"; "misaligned", one element behind; "cropped", within more of it;
-    # or "view", where trundle is given the strides of a view that CuPy makes by these operators.
+    # Layout of `x`: "contiguous"; "misaligned" by one element; "cropped" from a larger tensor; or "view", where
+    # trundle gets the strides of a view that CuPy makes with these operators.
     given: str = "contiguous"
-    # Whether PyTorch takes several passes, and trundle one.
+    # Whether PyTorch needs several passes.
     is_chain: bool = False
 
 
@@ -131,7 +129,7 @@ def swin(dtype, side, window, channels, shift=-3):
 
 
 def inner_axis(chain):
-    """Rows of no power of two, of each width, whose innermost axis moves."""
+    """Cases with row lengths that are not powers of two, in which the innermost axis moves."""
     rows = {"u8": 4001, "f16": 2001, "f32": 1001, "f64": 513, "complex128": 257}
     return [case("inner axis, odd rows", dtype, (None, row), chain) for dtype, row in rows.items()]
 
@@ -312,7 +310,7 @@ def as_text(sizes):
 
 
 def fitted(sizes, elements):
-    """Sizes of about so many elements."""
+    """Returns sizes of about `count` elements."""
     free = sizes.count(None)
     if not free:
         return sizes
@@ -322,7 +320,7 @@ def fitted(sizes, elements):
 
 
 def numbers(count, dtype, device):
-    """Scattered numbers, none of them NaN."""
+    """Returns pseudo-random numbers without NaN."""
     if dtype == torch.uint8:
         return torch.randint(0, 256, (count,), dtype=dtype, device=device)
     if dtype.is_complex:
@@ -348,7 +346,7 @@ def as_tensor(result):
 
 
 def is_same(result, right):
-    """Whether it is the same tensor, to the last bit."""
+    """Whether two tensors are equal bit for bit."""
     result = as_tensor(result)
     return (
         result.shape == right.shape
@@ -359,19 +357,19 @@ def is_same(result, right):
 
 
 def spoil(right):
-    """Writes other bits to memory that the next result of this size is likely to be given."""
+    """Overwrites memory that the next result of this size is likely to use."""
     torch.bitwise_not(right.view(-1).view(torch.uint8))
 
 
 class Clock:
-    """Seconds of calls: between two events on a GPU, else by the system's clock."""
+    """Times calls between two CUDA events, or with the system's clock on the CPU."""
 
     def __init__(self, device):
         self.device = device
         self.turn_seconds = TURN_SECONDS[device.type]
 
     def seconds(self, call, times):
-        """Of one of so many calls."""
+        """Returns the seconds per call of `times` calls."""
         call()
         if self.device.type != "cuda":
             start = time.perf_counter()
@@ -387,11 +385,11 @@ class Clock:
         return start.elapsed_time(end) / 1e3 / times
 
     def times(self, call):
-        """How many calls a turn has."""
+        """Returns the number of calls per turn."""
         return max(1, math.ceil(self.turn_seconds / max(self.seconds(call, 2), 1e-7)))
 
     def until_return(self, call):
-        """Seconds until a small call returns."""
+        """Returns the seconds until a small call returns."""
         seconds = []
         for _ in range(SMALL_TURNS):
             call()
@@ -405,7 +403,7 @@ class Clock:
 
 
 def prepared(libraries, case, operators, x):
-    """A function for each that has the operators, and for others why they are left out."""
+    """Returns a function per library that has the operators, and the reasons for the others."""
     right = libraries["PyTorch"].prepare(operators, x)()
     calls, failed = {}, {}
     for name, library in libraries.items():
@@ -426,20 +424,20 @@ def prepared(libraries, case, operators, x):
 
 
 def wait(device):
-    """Where an access out of bounds is found, after which the process can do nothing on its GPU."""
+    """Waits for the GPU. An earlier out-of-bounds access fails here, and the GPU is then unusable in this process."""
     if device.type == "cuda":
         torch.cuda.synchronize()
 
 
 def copy_of(bytes, device):
-    """The device's own copy of so many bytes: PyTorch's, of bytes as they are, is cudaMemcpyAsync."""
+    """Returns the device's own copy: PyTorch's copy of bytes, which is cudaMemcpyAsync."""
     source = torch.ones(bytes, dtype=torch.uint8, device=device)
     out = torch.empty_like(source)
     return lambda: out.copy_(source)
 
 
 def in_turn(calls, rounds, seconds):
-    """For each call its seconds in each round."""
+    """Returns the seconds of each call in each round."""
     seen = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
@@ -452,7 +450,7 @@ def median_of_ratios(above, below):
 
 
 def cache_bytes(device):
-    """Of the second cache of a GPU."""
+    """Returns the size of the GPU's L2 cache."""
     if device.type != "cuda":
         return 0
     return getattr(torch.cuda.get_device_properties(device), "L2_cache_size", 0)
@@ -507,7 +505,7 @@ class Large:
         return record, values
 
     def values(self, bar, case, turns):
-        """What is held against bars; None of what trundle has not done."""
+        """Returns the values compared with the bars; None if trundle did not run."""
         values = {}
         if bar:
             values[bar] = lambda own: median_of_ratios(turns["copy"], own)
@@ -576,7 +574,7 @@ class Small:
 
 
 def present(wanted, device):
-    """Those of the wanted that are there, by name."""
+    """Returns the wanted libraries that are available, by name."""
     found = {}
     for library in wanted:
         try:
@@ -588,7 +586,7 @@ def present(wanted, device):
 
 
 def summary(seen):
-    """A line for each bar: whether all its cases meet it, and the worst."""
+    """Prints a line per bar: whether all its cases meet it, and the worst case."""
     print()
     lines = []
     for bar in BARS:
@@ -620,7 +618,7 @@ class Arguments(argparse.Namespace):
 
 
 def described(device, libraries):
-    """The machine and what takes part."""
+    """Describes the machine and the versions of the libraries."""
     named = ("trundle", "torch", "cupy", "triton", "numpy")
     used = {name: sys.modules[name].__version__ for name in named if sys.modules.get(name)}
     if "cuTENSOR" in libraries:
@@ -649,7 +647,7 @@ def main():
         device = torch.device("cuda", device.index or 0)
         torch.cuda.set_device(device)
     else:
-        # Threads that wait for work take time from the others here.
+        # Idle threads that spin would slow down the others.
         torch.set_num_threads(1)
     args.bytes = args.bytes or BYTES[device.type]
     large, small = Large(args, device), Small(args, device)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Nodes of trundle in ONNX Runtime beside its own: what a call costs, and large tensors.
+"""Compares trundle's nodes in ONNX Runtime with the built-in ones: the cost of a call, and large tensors.
 
-With one thread the processor's time is taken, with more the least time of several rounds. Needs onnx and onnxruntime.
+With one thread, CPU time is measured; with several, the least time of several rounds. Needs onnx and onnxruntime.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def session(nodes, sizes, threads, constants=(), between=()):
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
     if between:
-        # Transposes one after another stay as many as they are.
+        # Without optimization, consecutive transposes are not merged.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.register_custom_ops_library(trundle.onnx_library())
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
@@ -43,7 +43,7 @@ def session(nodes, sizes, threads, constants=(), between=()):
 
 
 def seconds(sessions, x, threads):
-    """The time of a run of each session, taken in turn, from and to memory that is there."""
+    """Returns the run times of each session, alternating, with preallocated inputs and outputs."""
     bound = []
     for one in sessions:
         (y,) = one.run(None, {"x": x})
@@ -65,7 +65,7 @@ def seconds(sessions, x, threads):
 
 
 def turned(kind, count):
-    """So many transposes, one after another, and what stands between them."""
+    """Returns a model of `count` consecutive transposes."""
     names = ["x", *(f"t{number}" for number in range(1, count)), "y"]
     model = inner([helper.make_node("Transpose", ["a"], ["b"], perm=[1, 0])], ["a"], ["b"])
     node = {

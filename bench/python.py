@@ -1,22 +1,19 @@
 #!/usr/bin/env python3
-"""The Python package beside numpy, PyTorch, OpenVINO and ONNX Runtime, as one writes it in Python.
+"""Times the Python package against numpy, PyTorch, OpenVINO and ONNX Runtime, as used from Python.
 
     python3 bench/python.py [--rounds N] [--threads N] [--json FILE] [WORDS...]
 
-Prints three tables in Markdown: large arrays, what new memory costs, and small arrays. It takes
-some minutes. WORDS select: "memory" and "small" those tables, and others the rows of the first
-whose `large/name type sizes` holds one of them.
+Prints three tables in Markdown: large arrays, the cost of new memory, and small arrays. It takes a few minutes. The
+words "memory" and "small" select the second and third table. Other WORDS select rows of the first table whose
+`large/name type sizes` contains one of them.
 
-Every call gives a new array, made of `x` and compared with numpy's, bit for bit, before it is
-timed. It is timed in a loop of `y = f(x)`: a result is freed when the next one is there, and that
-counts. The libraries come in turn, round by round: a pause in which the threads of the one before
-go to sleep, two calls that do not count, and then some that do. What is printed is the median over
-the rounds, and for others the median of how many times as long as trundle they took in the same
-round.
+Every call returns a new array made of `x`, which is compared with numpy's bit for bit before timing. Calls are timed in
+a loop of `y = f(x)`, so freeing the previous result counts. The libraries alternate within each round: a pause until
+the previous library's threads sleep, two untimed calls, then the timed ones. The tables show the median over the
+rounds; for other libraries, the median ratio to trundle's time in the same round.
 
-PyTorch, OpenVINO and ONNX Runtime are run if they can be imported. Where an operator has several
-spellings, each library has its fastest. OpenVINO's results are copies of what its model keeps, as
-it gives them unless asked not to.
+PyTorch, OpenVINO and ONNX Runtime take part if they can be imported. If an operator can be written in several ways,
+each library uses its fastest. OpenVINO's results are copies of the model's outputs, which is its default.
 """
 
 import argparse
@@ -46,23 +43,23 @@ try:
 except ImportError:
     einops = None
 
-# After a call, threads of ONNX Runtime look for work for a third of it.
+# ONNX Runtime's threads look for work for a third of this after a call.
 PAUSE_SECONDS = 0.1
 
-# By then, memory that was freed is back at the host of a virtual machine, if it goes there at all.
+# By then, a virtual machine has returned freed memory to its host, if it does at all.
 LONG_PAUSE_SECONDS = 4
 
-# Calls that do not count: in a loop of `y = f(x)` two results are there in turn, and the system may
-# be slow to hand out the memory of the first two.
+# Untimed calls. A loop of `y = f(x)` alternates between two results, and the system may be slow to provide
+# the memory of the first two.
 UNTIMED = 2
 
-# A turn of a library ends after so many calls, or after so many seconds if its calls are long.
+# A turn ends after this many calls, or this many seconds for long calls.
 MOST_CALLS, MOST_SECONDS = 5, 0.3
 
-# So many blocks of memory the package keeps at most; who keeps all results soon has them all.
+# The package caches at most this many memory blocks; callers that keep all results exhaust them.
 MOST_KEPT = 4
 
-# Of a small array.
+# Calls on small arrays per turn.
 SMALL_CALLS = 20000
 
 LENGTHS = lengths(256, 512)
@@ -71,14 +68,14 @@ LENGTHS_OF_LANES = lengths(256 * 512, 512).reshape(256, 1, 512)
 
 @functools.cache
 def index_of_lanes():
-    """Where elements come from if each lane is reversed up to its length: made beforehand."""
+    """Returns the source indices of a reversal with a length per lane, precomputed."""
     position = np.arange(512).reshape(1, 512, 1)
     is_reversed = position < LENGTHS_OF_LANES
     return np.where(is_reversed, LENGTHS_OF_LANES - 1 - position, position)
 
 
 def reversed_by_slices(y, x, flip):
-    """What one writes where there is no such operator: a loop over the batch."""
+    """Reverses by a loop over the batch, for libraries without such an operator."""
     for row, length in enumerate(LENGTHS):
         y[row, :length] = flip(x[row, :length])
         y[row, length:] = x[row, length:]
@@ -90,11 +87,11 @@ class Case:
     name: str
     sizes: tuple[int, ...]
     dtype: str
-    # Each from `x` to the result; `how` is what every call of the package takes.
+    # Functions from `x` to the result; `how` has arguments common to all calls of the package.
     trundle: Callable
     numpy: Callable
     torch: Callable
-    # Operators of a model as `rivals` has them, or None.
+    # Operators of a model as in `rivals`, or None.
     model: list | None
 
     def label(self):
@@ -187,7 +184,7 @@ LARGE = [
     ),
 ]  # fmt: skip
 
-# On small arrays: what one writes without the package, and with it.
+# Small arrays: the code without and with the package.
 SMALL = [
     ("np.roll(x, 1, axis=0)", "trundle.roll(x, 1, axis=0)"),
     ("np.roll(x, (1, -5), axis=(0, 1))", "trundle.roll(x, (1, -5), axis=(0, 1))"),
@@ -245,7 +242,7 @@ CALLS = {
 
 
 def numbers(sizes, dtype):
-    """Scattered numbers, none of them NaN."""
+    """Returns pseudo-random numbers without NaN."""
     scattered = np.random.default_rng(0)
     dtype = np.dtype(rivals.NUMPY_TYPES[dtype])
     if dtype.kind == "f":
@@ -254,7 +251,7 @@ def numbers(sizes, dtype):
 
 
 def is_same(result, right):
-    """Whether it is the same array, to the last bit."""
+    """Whether two arrays are equal bit for bit."""
     result = np.asarray(result)
     bits = f"u{right.itemsize}"
     return (
@@ -265,7 +262,7 @@ def is_same(result, right):
 
 
 def calls_of(found, case, x, threads):
-    """A function for each that has the operator, and the names of those that do it wrong."""
+    """Returns a function per library that has the operator, and the names of those with wrong results."""
     right = np.ascontiguousarray(case.numpy(x))
     out = np.empty_like(right)
     calls = {
@@ -287,20 +284,20 @@ def calls_of(found, case, x, threads):
 
 @dataclass(frozen=True)
 class Turn:
-    """The typical call of some in a row."""
+    """The typical call of several in a row."""
 
     seconds: float
     page_faults: float
 
 
 def turn(call):
-    """Some calls in a loop of `y = f(x)`."""
+    """Times calls in a loop of `y = f(x)`."""
     time.sleep(PAUSE_SECONDS)
     return timed(call, UNTIMED, collections.deque(maxlen=1))
 
 
 def turn_that_keeps(call):
-    """Some calls whose results stay, in memory that is new."""
+    """Times calls whose results are all kept, in new memory."""
     time.sleep(LONG_PAUSE_SECONDS)
     return timed(call, MOST_KEPT, [])
 
@@ -336,7 +333,7 @@ def as_record(turns):
 
 
 def large(args):
-    """The first table."""
+    """Prints the first table."""
     found = rivals.libraries(args.threads)
     others = ["trundle, `out=y`", *(library.name for library in found)]
     heading(["`y = f(x)`", "type", "sizes", "trundle", "GB/s", *others])
@@ -366,16 +363,16 @@ def large_row(args, case, found, others):
     return {"case": case.label(), "wrong": sorted(wrong), "turns": as_record(turns)}
 
 
-# Where results of the second table lie.
+# Destinations in the second table.
 PLACES = ("in an array that is there", "new, `y = f(x)`", "new, all results kept")
 
 
 def memory(args):
-    """The second table."""
+    """Prints the second table."""
     x = numbers((8192, 8192), "f32")
     y = np.ones_like(x)
     transpose = functools.partial(trundle.transpose, x, threads=args.threads)
-    # For each: what writes to an array that is there, and what gives a new one.
+    # For each: a function that writes to an existing array, and one that returns a new array.
     ways = {
         "`y.fill(1)`, `np.ones_like(x)`": (lambda: y.fill(1), lambda: np.ones_like(x)),
         "`np.copyto(y, x)`, `x.copy()`": (lambda: np.copyto(y, x), x.copy),
@@ -398,7 +395,7 @@ def time_and_faults(turn):
 
 
 def small(args):
-    """The third table."""
+    """Prints the third table."""
     x = numbers((8, 8), "f32")
     names = {
         "np": np,
@@ -462,7 +459,7 @@ def main():
 
 
 def versions():
-    """Of Python and of the packages that took part."""
+    """Returns the versions of Python and of the packages."""
     named = ("trundle", "numpy", "torch", "openvino", "onnxruntime", "einops")
     used = {name: sys.modules[name].__version__ for name in named if sys.modules.get(name)}
     return {"python": platform.python_version(), **used}

@@ -1,20 +1,18 @@
 #!/usr/bin/env python3
-"""Other libraries on the bench's cases, each in turn with a copy.
+"""Runs other libraries on the bench's cases, alternating with a copy.
 
     cargo build --release -p trundle-bench
     python3 bench/rivals.py [--rounds N] [--threads N] [--libraries NAMES] [WORDS...]
 
-WORDS select cases as they do for trundle-bench ("/" all); without them, a handful is run. Each
-round runs trundle-bench, which times trundle and the copy of the same bytes, and then each library,
-so that all see the machine in about the same state: a pause in which the threads of the one before
-go to sleep, a call that does not count, and some that do. What is printed is the median over rounds
-of the copy's time by the library's, and which libraries are ahead of trundle: how many times as
-long as trundle they take. The times of each library are summed up at the end. Results are compared
-with numpy's first.
+WORDS select cases as for trundle-bench ("/" selects all); the default is a handful. Each round runs trundle-bench,
+which times trundle and the copy of the same bytes, and then each library, so that all see a similar machine state. A
+library's turn is a pause until the previous library's threads sleep, an untimed call, and timed calls. The output is
+the copy's time divided by the library's, as the median over rounds, and which libraries are faster than trundle: the
+ratio of their time to trundle's. A summary per library follows. Results are first compared with numpy's.
 
-Those libraries are run that are there and have the operators; `--libraries` names some of them.
+All libraries that are installed and have the operators take part; `--libraries` selects some.
 
-| library | packages of pip | of Debian | what is timed |
+| library | pip packages | Debian packages | what is timed |
 |---|---|---|---|
 | numpy | numpy | | one thread |
 | PyTorch | torch | | |
@@ -23,16 +21,15 @@ Those libraries are run that are there and have the operators; `--libraries` nam
 | XLA | jax | | the chain, compiled |
 | oneDNN | onednn-cpu-gomp | | a reorder for each transpose |
 | MKL | mkl | | `mkl_?omatcopy`, `mkl_?omatcopy_batch_strided` |
-| FFTW | | libfftw3-single3, libfftw3-double3 | a transform of no axis, the best of its plans |
+| FFTW | | libfftw3-single3, libfftw3-double3 | a transform without axes, the best of its plans |
 | OpenCV | opencv-python-headless | | `transpose`, `transposeND`, `flip`, `split`, `merge` |
 | IPP | ipp | | `ippiTranspose`, `ippiMirror`, `ippiCopy` to planes and back |
-| libyuv | | libyuv0 | `TransposePlane`, `MirrorPlane`, `SplitRGBPlane` and its like |
+| libyuv | | libyuv0 | `TransposePlane`, `MirrorPlane`, `SplitRGBPlane` and similar |
 
-Each writes to an array that is there, if it can; what it allocates is its own affair and counts,
-as it does for its users. IPP and libyuv get threads from here, each with a band of a matrix or with
-some of many matrices or pictures; so does OpenCV for many, beside its own threads. XLA and oneDNN
-take all cores that the process may use, which are restricted to `--threads`. numpy has its arrays
-on large pages, and so has the bench, unless NUMPY_MADVISE_HUGEPAGE=0 is in the environment.
+Libraries write to an existing array if they can; memory they allocate counts, as it does for their users. IPP and
+libyuv run on threads of this script, each with a band of a matrix or a share of the matrices or images. OpenCV does so
+for batches, in addition to its own threads. XLA and oneDNN use all cores available to the process, which `--threads`
+restricts. numpy's and the bench's arrays are on large pages unless NUMPY_MADVISE_HUGEPAGE=0 is set.
 """
 
 import argparse
@@ -80,7 +77,7 @@ HANDFUL = [
     "time-major/transpose, reverse, transpose f32 256x512x512",
 ]
 
-# Types of the bench that numpy has, and others as several numbers on an axis of their own.
+# numpy's types for the bench's types; others are several numbers on an extra axis.
 NUMPY_TYPES = {
     "u8": np.uint8,
     "u16": np.uint16,
@@ -91,17 +88,16 @@ NUMPY_TYPES = {
 }
 SEVERAL = {"bytes3": ("u8", 3), "bytes5": ("u8", 5), "bytes6": ("u16", 3), "bytes12": ("f32", 3)}
 
-# Threads of OpenMP wait for work for a fifth of a second after a call, and take time from others.
+# OpenMP threads spin for a fifth of a second after a call and would slow down the next library.
 PAUSE_SECONDS = 0.3
 
-# A turn of a library ends after so many calls, or after so many seconds if its calls are long: one
-# that takes longer is the only one. What is short is repeated until it takes much longer than to
-# look at a clock.
+# A turn ends after this many calls or seconds; a call that takes longer is the only one. Short calls are
+# repeated to take much longer than reading the clock.
 MOST_CALLS, MOST_SECONDS, LEAST_SECONDS = 3, 0.5, 1e-3
 
 
 def bench(arguments):
-    """The cases of a run of trundle-bench."""
+    """Runs trundle-bench and returns its cases."""
     if os.environ.get("NUMPY_MADVISE_HUGEPAGE", "1") != "0":
         arguments = ["--large-pages", *arguments]
     with tempfile.TemporaryDirectory() as folder:
@@ -113,7 +109,7 @@ def bench(arguments):
 
 
 def libraries(threads, wanted=(Numpy, Torch, OpenVINO, OnnxRuntime)):
-    """Those of the wanted that are there."""
+    """Returns the wanted libraries that are available."""
     found = []
     for library in wanted:
         try:
@@ -129,7 +125,7 @@ def as_numpy(result, dtype):
 
 
 def prepared(found, operators, x):
-    """A function for each library that can run the case, compared with numpy's result."""
+    """Returns a function for each library that can run the case and agrees with numpy."""
     runs, right = {}, None
     for library in found:
         try:
@@ -143,7 +139,7 @@ def prepared(found, operators, x):
         if right is None:
             right = result.copy()
         elif not np.array_equal(result, right):
-            # Which is no time to compare with.
+            # Wrong results are not timed.
             print(f"  {library.name}: gives another result than {found[0].name}", file=sys.stderr)
             continue
         runs[library.name] = run
@@ -151,18 +147,18 @@ def prepared(found, operators, x):
 
 
 def is_common(operator):
-    """Whether others have it: a length in every lane, nobody has."""
+    """Whether other libraries have the operator; none has reversals with a length per lane."""
     name, _, named = operator
     return name != "reverse" or "batch_axis" in named
 
 
 def numbers(sizes, dtype):
-    """Elements that differ; numbers, since no library need keep the payloads of NaN."""
+    """Returns distinct elements. They are ordinary numbers, since libraries need not preserve NaN payloads."""
     return np.arange(np.prod(sizes), dtype=np.int64).astype(dtype).reshape(sizes)
 
 
 def as_arrays_have_it(case):
-    """The operators of a case and an array for it, or None if others have no such thing."""
+    """Returns the operators of a case and an array for it, or None if other libraries lack them."""
     operators, sizes, dtype = parse(case["chain"]), case["sizes"], case["dtype"]
     if dtype in SEVERAL and all(name == "transpose" for name, _, _ in operators):
         dtype, several = SEVERAL[dtype]
@@ -178,7 +174,7 @@ def as_arrays_have_it(case):
 
 
 def turn(run):
-    """The seconds of a typical call."""
+    """Returns the seconds of a typical call."""
     time.sleep(PAUSE_SECONDS)
     first = timed(run, 1)
     if first > MOST_SECONDS:
@@ -198,7 +194,7 @@ def timed(run, times):
 
 
 def summary(found, ratios):
-    """How long each took beside trundle, over all cases."""
+    """Prints how long each library took relative to trundle, over all cases."""
     heading(["library", "cases", "times as long as trundle, geometric mean", "ahead in"])
     for library in found:
         of_cases = ratios[library.name]
@@ -210,7 +206,7 @@ def summary(found, ratios):
 
 
 def restrict(threads):
-    """Leaves the process so many cores: some libraries take all that there are."""
+    """Restricts the process to this many cores, because some libraries use all of them."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 

@@ -1,17 +1,15 @@
 #!/usr/bin/env python3
-"""Small moves of the Python package beside `numpy.copyto` of the same view, on one thread.
+"""Compares small moves of the Python package with `numpy.copyto` of the same view, on one thread.
 
     python3 bench/small_moves.py [--cases N] [--seed S] [--widths BYTES...] [--worst N]
 
-Each case is a view of a random array: 20 kB to 4 MB, 2 to 4 axes, of which some have 2 to 7 steps,
-elements of 1, 2, 3, 4, 8 or 16 bytes, axes in a random order, some of them reversed. `trundle.copyto`
-with `threads=1` and `numpy.copyto` copy it in turn into the same array, which is in the caches if it
-fits there; results are compared bit for bit. What counts is the least time of each, and what is printed
-how many times as fast trundle is: below 1, numpy is faster.
+Each case is a view of a random array: 20 kB to 4 MB, 2 to 4 axes (some of size 2 to 7), elements of 1, 2, 3, 4, 8 or 16
+bytes, axes in random order, some reversed. `trundle.copyto` with `threads=1` and `numpy.copyto` alternately copy it to
+the same array, which is cached if it fits; results are compared bit for bit. The output is the ratio of the least
+times: how many times faster trundle is. Below 1, numpy is faster.
 
-Prints for each class of cases (what becomes of the source's innermost axis, and the width) how many there
-are, the part of them below 0.9, the median and the least; then the worst cases, as Python that makes the
-view of `x`.
+Prints for each class of cases (the fate of the source's innermost axis, and the width) the number of cases, the share
+below 0.9, the median and the least ratio; then the worst cases as Python code that makes the view of `x`.
 """
 
 import argparse
@@ -29,10 +27,10 @@ LEAST_BYTES, MOST_BYTES = 20_000, 4_000_000
 
 WIDTHS = [1, 2, 3, 4, 8, 16]
 
-# A turn is as many calls as take this long, so that the clock's own time is nothing beside it.
+# A turn repeats calls for this long, so that reading the clock is negligible.
 TURN_SECONDS = 100e-6
 
-# Turns of each. A case that is behind gets more of them: it may be the machine that was busy.
+# Turns of each library. Slow cases get more, because the machine may have been busy.
 TURNS, MORE_TURNS = 5, 15
 
 BEHIND, FAR_BEHIND = 0.9, 0.6
@@ -40,7 +38,7 @@ BEHIND, FAR_BEHIND = 0.9, 0.6
 
 @dataclass
 class Case:
-    """A view of an array of `shape`: its axes in this order, of which those in `reversed` are reversed."""
+    """A view of an array of `shape` with its axes in the order `order`, some of them reversed."""
 
     width: int
     shape: tuple[int, ...]
@@ -57,7 +55,7 @@ class Case:
         return x.transpose(self.order)[tuple(slice(None, None, -1 if each else 1) for each in self.reversed)]
 
     def kind(self) -> str:
-        """What becomes of the source's innermost axis, and how long it is."""
+        """Describes what happens to the source's innermost axis, and its length."""
         long = self.shape[-1]
         size = str(long) if long < 4 else "4 to 7" if long < 8 else "8 or more"
         kept = self.order[-1] == len(self.shape) - 1
@@ -72,7 +70,7 @@ def random_case(rng: random.Random, widths: list[int]) -> Case:
     for axes_left in range(rank, 1, -1):
         each = elements ** (1 / axes_left)
         size = rng.randint(2, 7) if rng.random() < 0.4 else round(math.exp(rng.gauss(math.log(each), 0.5)))
-        # Sizes that are multiples of something are more common than others.
+        # Multiples of small powers of two are more common.
         if size > 8 and rng.random() < 0.4:
             size -= size % rng.choice([8, 16, 32])
         shape.append(max(size, 1))
@@ -95,10 +93,10 @@ def seconds(call, calls: int) -> float:
 
 
 def speed(case: Case) -> float:
-    """How many times as fast as numpy trundle is, after a look at what it moves."""
+    """Checks the result and returns how many times faster than numpy trundle is."""
     count = math.prod(case.shape) * case.width
     x = np.random.default_rng(0).integers(0, 256, count, np.uint8).view(f"V{case.width}").reshape(case.shape)
-    # Arithmetic types are what numpy is fast at; of 3 bytes there is none.
+    # numpy is fastest with arithmetic types; there is none of 3 bytes.
     types = {1: np.uint8, 2: np.uint16, 4: np.float32, 8: np.float64, 16: np.complex128}
     if case.width in types:
         x = x.view(types[case.width])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times moves of Zarr stores beside dask.array, Cubed and rechunker, where they can do the same, in turn.
+"""Times moves of Zarr stores against dask.array, Cubed and rechunker, alternating, for moves they support.
 
     python3 -m venv dask && dask/bin/pip install "dask[array]" zarr==3.1.6
     python3 -m venv cubed && cubed/bin/pip install cubed zarr==3.1.6
@@ -7,16 +7,16 @@
     cargo build --release -p trundle-cli
     python3 bench/zarr_rivals.py --dask dask/bin/python --rechunker rechunker/bin/python [--gib 2] [--rounds 5]
 
-A store of f4 [n, 16, 1024, 1024] in chunks of [1, 16, 256, 256] is made once for each codec, by zarr of the
-first environment; that of rechunker is of Zarr's version 2. Two moves:
+A store of f4 [n, 16, 1024, 1024] in chunks of [1, 16, 256, 256] is made once per codec, by zarr of the first
+environment; rechunker's store has Zarr version 2. Two moves:
 
-  turn     rolled by 100 along the last axis, and NCHW becomes NHWC, in chunks of [1, 256, 256, 16]
-  rechunk  to chunks of [n, 16, 64, 64]
+  turn     rolls by 100 along the last axis and turns NCHW into NHWC, in chunks of [1, 256, 256, 16]
+  rechunk  changes the chunks to [n, 16, 64, 64]
 
-Each round runs all in turn, each in a process of its own and with `--threads`, until what it wrote is on the disk.
-What is printed is the median of the seconds and the most memory that a process had (`ru_maxrss`). Boxes of each
-result are compared with the source. trundle, Cubed and rechunker have `--max-mem`; dask has none that it keeps to. The
-floor is what it takes to decode and encode each chunk as it is, by zarr-python on as many threads.
+Each round runs all programs, each in its own process and with `--threads`, until the output is on disk. Prints the
+median seconds and the peak memory of a process (`ru_maxrss`). Boxes of each result are compared with the source.
+trundle, Cubed and rechunker are limited by `--max-mem`; dask has no such limit. The floor is the time to decode and
+encode each chunk unchanged, with zarr-python on as many threads.
 """
 
 import argparse
@@ -126,7 +126,7 @@ for _ in range(20):
 
 
 def timed(command, environment):
-    """The seconds of a process until the disk has what it wrote, and the most MiB that it had."""
+    """Returns the seconds until a process has ended and its output is on disk, and its peak memory in MiB."""
     os.sync()
     begin = time.perf_counter()
     child = subprocess.Popen(command, env=environment)
@@ -139,7 +139,7 @@ def timed(command, environment):
 
 
 def commands(arguments, codec, move, sources, out, count):
-    """What each program is called with."""
+    """Returns the command of each program."""
     threads = str(arguments.threads)
     memory = arguments.max_mem
     moves = {
@@ -176,7 +176,7 @@ def main():
     arguments = parser.parse_args()
     arguments.dir.mkdir(parents=True, exist_ok=True)
     count = max(1, round(arguments.gib * 16))
-    # NumPy's own threads are none of dask's.
+    # numpy's own threads are not controlled by dask.
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMCODECS_NUM_THREADS": "1"}
     record = []
     for codec in arguments.codec or ["none", "zstd:3"]:

@@ -1,12 +1,12 @@
-//! Times moves within a tensor's own memory beside the fastest copy of as many bytes to another one:
-//! `in_place [threads [large [only]]]`, where `large` asks for large pages (`small` does not), and `only` is a part of the names of the cases.
+//! Times in-place moves next to the fastest copy of the same size. Usage: `in_place [threads [large|small [only]]]`.
+//! `large` requests large pages; `only` selects cases by a part of their name.
 #![allow(clippy::print_stdout, reason = "it is for who reads it")]
 
 use trundle::lowering::{Device, Move};
 use trundle::{Chain, DType, Layout, Result, Shape};
 use trundle_bench::{Beside, Settings, beside_copies};
 
-/// An element type, sizes, and a chain whose result has the places of the tensor.
+/// Element type, sizes, and a chain that keeps the tensor's positions.
 type Case = (DType, &'static [usize], &'static str);
 
 const CASES: [Case; 24] = [
@@ -69,7 +69,7 @@ fn time((dtype, sizes, text): &Case, threads: usize, is_large: bool) -> Result<(
     Ok(())
 }
 
-/// A length for each position of the axis that is not reversed.
+/// Lengths for a reversal, one per position of the longest axis.
 fn lengths(sizes: &[usize]) -> String {
     let lanes = sizes.iter().max().copied().unwrap_or(1);
     let lengths: Vec<String> = (0..lanes).map(|lane| (lane * 37 % 129).to_string()).collect();

@@ -1,10 +1,11 @@
-//! Times paddings beside the fastest copy of as many bytes: `pads [threads [large]]`, where `large` asks for large pages.
+//! Times paddings next to the fastest copy of the same size. Usage: `pads [threads [large]]`; `large` requests large
+//! pages.
 #![allow(clippy::print_stdout, reason = "it is for who reads it")]
 
 use trundle::{DType, ProgramPlan, Result, Shape, programs};
 use trundle_bench::{Beside, Settings, beside_copies};
 
-/// A tensor, and so many elements of a constant on both sides of each axis.
+/// A tensor, and the padding on both sides of each axis.
 struct Case {
     dtype: DType,
     sizes: [usize; 4],

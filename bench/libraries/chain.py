@@ -1,4 +1,4 @@
-"""Chains as the bench's record writes them, and what the transposes in them come to."""
+"""Parses chains from the bench's records and simplifies their transposes."""
 
 import ast
 import math
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# Of what is called a picture: more are planes of something else.
+# Most channels of an image.
 MOST_CHANNELS = 7
 
 
 class Unsupported(Exception):
-    """A library has no such operator, or not for such elements."""
+    """The library lacks the operator, or lacks it for these elements."""
 
 
 def parse(chain):
-    """The operators of a chain as the record writes it: pairs of a name and arguments."""
+    """Returns the operators of a chain in a record, as triples of name, arguments and keyword arguments."""
     operators = []
     for stage in chain.split(" | "):
         name, arguments = re.fullmatch(r"(\w+)\((.*)\)", stage).groups()
-        # Lengths are cut off there, or a name; the bench makes them by a rule.
+        # Records abbreviate lengths; the bench generates them by a rule.
         arguments = re.sub(r"lengths=(\[.*\]|lengths)", "lengths=None", arguments)
         call = ast.parse(f"f({arguments})", mode="eval").body
         operators.append(
@@ -34,7 +34,7 @@ def parse(chain):
 
 
 def lengths(count, size):
-    """The lengths of the bench: a fixed scatter over 0..=size."""
+    """Returns the bench's lengths: pseudo-random numbers in 0..=size."""
     scatter = np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return (scatter % np.uint64(size + 1)).astype(np.int64)
 
@@ -55,7 +55,7 @@ def run_shape(operators, shape):
 
 
 def merged(order, shape):
-    """A transpose with fewer axes: those of size 1 dropped, those that stay together made one."""
+    """Simplifies a transpose: drops axes of size 1 and merges axes that stay together."""
     order = order or range(len(shape))[::-1]
     runs = []
     kept = [axis for axis, size in enumerate(shape) if size != 1]
@@ -71,7 +71,7 @@ def merged(order, shape):
 
 @dataclass(frozen=True)
 class Matrices:
-    """A transpose that is one of matrices, one after another, of elements of `width` bytes."""
+    """A transpose that is a batch of matrix transposes, with elements of `width` bytes."""
 
     count: int
     rows: int
@@ -83,7 +83,7 @@ class Matrices:
         order, sizes = merged(order, x.shape)
         width = x.itemsize
         if order and order[-1] == len(order) - 1:
-            # Axes that stay innermost are an element.
+            # Axes that stay innermost belong to the element.
             width *= sizes[-1]
             order, sizes = order[:-1], sizes[:-1]
         if order == (1, 0):
@@ -95,18 +95,18 @@ class Matrices:
 
 @dataclass(frozen=True)
 class Planes:
-    """Pictures whose channels become planes (`split`), or planes that become channels."""
+    """Images whose channels become planes (`split`), or planes that become channels."""
 
     count: int
     pixels: int
     channels: int
     split: bool
-    # Whether the channels come in the opposite order.
+    # Whether the order of the channels is reversed.
     is_reversed: bool
 
     @classmethod
     def of(cls, operators, x):
-        """None if the operators are something else."""
+        """Returns None for other operators."""
         names = [name for name, _, _ in operators]
         is_reversed = names == ["flip", "transpose"] and operators[0][2]["axes"] == [x.ndim - 1]
         if names != ["transpose"] and not is_reversed:

@@ -1,10 +1,10 @@
-"""Libraries with operators of their own for most of a chain: numpy, and those that run models."""
+"""Libraries that have operators for most of a chain: numpy, and frameworks that run models."""
 
 import numpy as np
 
 from .chain import Unsupported, broadcast_shift, lengths, run_shape
 
-# Bounds of slices: before the first element, and after the last.
+# Slice bounds: before the first element, and after the last.
 FIRST, LAST = -(2**63), 2**63 - 1
 
 
@@ -19,7 +19,7 @@ class Numpy:
             y = x
             for name, arguments, named in operators:
                 y = self.step(y, name, arguments, named)
-            # Views, and results in the order of one, have not been moved yet.
+            # Views, and results in a view's order, have not been moved yet.
             if np.may_share_memory(x, y) or not y.flags.c_contiguous:
                 np.copyto(self.out, y)
                 return self.out
@@ -113,7 +113,7 @@ class OpenVINO:
         return run
 
     def compiled(self, operators, x):
-        """A model of the operators for arrays like `x`."""
+        """Returns a model of the operators for arrays like `x`."""
         ops = self.ops
         data = ops.parameter(x.shape, dtype=x.dtype)
         y, shape = data, x.shape
@@ -151,11 +151,11 @@ class OnnxRuntime:
         self.onnx, self.runtime, self.threads = onnx, onnxruntime, threads
 
     def list(self, name, entries):
-        """A constant that is a list of integers."""
+        """Returns a constant list of integers."""
         return self.onnx.numpy_helper.from_array(np.array(entries, np.int64), name)
 
     def slice(self, source, result, bounds, constants):
-        """A slice from starts to ends, along axes, at steps."""
+        """Returns a Slice node with starts, ends, axes and steps."""
         names = [f"{result}{which}" for which in ("starts", "ends", "axes", "steps")]
         constants.extend(map(self.list, names, bounds))
         return self.onnx.helper.make_node("Slice", [source, *names], [result])
@@ -175,7 +175,7 @@ class OnnxRuntime:
         return run
 
     def session(self, operators, x):
-        """A session for a model of the operators; its input is x0."""
+        """Returns a session for a model of the operators, with input x0."""
         helper = self.onnx.helper
         nodes, constants, shape = [], [], x.shape
         for number, (name, arguments, named) in enumerate(operators):
@@ -192,7 +192,7 @@ class OnnxRuntime:
                 bounds = ([-1] * len(axes), [FIRST] * len(axes), axes, [-1] * len(axes))
                 nodes.append(self.slice(inputs[0], outputs[0], bounds, constants))
             elif name == "roll":
-                # As exporters write it: two slices and a concatenation an axis.
+                # As exporters write it: two slices and a concatenation per axis.
                 shift = broadcast_shift(named["shift"], named["axes"])
                 source = inputs[0]
                 for axis, by in zip(named["axes"], shift):
@@ -230,7 +230,7 @@ class OnnxRuntime:
 
 
 class Xla:
-    """By jax: the chain compiled as one function."""
+    """XLA through jax: the chain compiled as one function."""
 
     name = "XLA"
 

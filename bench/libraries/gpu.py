@@ -1,7 +1,7 @@
-"""What moves PyTorch's tensors where they are: on a GPU of NVIDIA's, or on the CPU to try it.
+"""Libraries that move PyTorch's tensors in place, on an NVIDIA GPU, or on the CPU for trial runs.
 
-Each is a class as the others here, but it is made with a device of PyTorch's, and `prepare` takes
-one of its tensors. Results are tensors, or arrays of CuPy (numpy on the CPU).
+Each is a class like the others here, but its constructor takes a PyTorch device, and `prepare` takes a tensor.
+Results are tensors or CuPy arrays (numpy on the CPU).
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from .shared import load, load_with_needed
 
 
 def lengths_of(named, shape):
-    """The lengths of a reversal: one for each batch, or for each lane."""
+    """Returns the lengths of a reversal, one per batch or per lane."""
     size = shape[named["axis"]]
     if "batch_axis" in named:
         return lengths(shape[named["batch_axis"]], size)
@@ -26,7 +26,7 @@ def lengths_of(named, shape):
 
 
 class Trundle:
-    """The function of an operator, and a chain of several."""
+    """The package's functions: one operator, or a chain."""
 
     name = "trundle"
 
@@ -69,7 +69,7 @@ class Trundle:
 
 
 class TrundleTorch(Trundle):
-    """The operators of PyTorch."""
+    """The operators in trundle.torch."""
 
     name = "trundle.torch"
 
@@ -85,7 +85,7 @@ class TrundleTorch(Trundle):
 
 
 class Torch(frameworks.Torch):
-    """As one writes it: an operator after another, a reversal by the indices that it reads at."""
+    """Ordinary PyTorch code: one operator after another; reversals gather by indices."""
 
     def __init__(self, device):
         import torch
@@ -97,7 +97,7 @@ class Torch(frameworks.Torch):
         return lambda: move(x)
 
     def move(self, operators, x):
-        """The operators as a function of a tensor like `x`."""
+        """Returns the operators as a function of a tensor like `x`."""
         torch, shape, steps = self.torch, x.shape, []
         for operator in operators:
             name, arguments, named = operator
@@ -111,13 +111,13 @@ class Torch(frameworks.Torch):
             y = x
             for step, arguments in steps:
                 y = step(y, *arguments)
-            # What is contiguous already was moved, unless nothing was.
+            # A contiguous result has been moved already, unless there were no steps.
             return y.contiguous() if steps else y.clone(memory_format=torch.contiguous_format)
 
         return move
 
     def indices(self, named, shape):
-        """Where elements come from, and those of the batches if they stand beside them."""
+        """Returns the source indices of a reversal, and the batch indices if it has a batch axis."""
         axis, batch_axis = named["axis"], named.get("batch_axis")
         sizes = [1] * len(shape)
         sizes[axis] = shape[axis]
@@ -142,7 +142,7 @@ class Torch(frameworks.Torch):
 
 
 class Compiled(Torch):
-    """By `torch.compile`: kernels of Triton on a GPU. On the CPU it is traced, and not compiled."""
+    """`torch.compile`: Triton kernels on a GPU. On the CPU the code is traced but not compiled."""
 
     name = "compiled"
 
@@ -153,7 +153,7 @@ class Compiled(Torch):
         self.backend = "inductor" if device.type == "cuda" else "eager"
 
     def prepare(self, operators, x):
-        # Functions of the cases before would count as other versions of this one.
+        # Otherwise earlier cases would count as recompilations of this function.
         self.torch.compiler.reset()
         move = self.move(operators, x)
         move = self.torch.compile(move, fullgraph=True, dynamic=False, backend=self.backend)
@@ -172,12 +172,12 @@ class Arrays:
         self.name = "CuPy" if device.type == "cuda" else "numpy"
 
     def view(self, operators, x):
-        """An array of what is moved, of which nothing need have been moved yet."""
+        """Returns the result as an array, which may be a view."""
         y = self.arrays.from_dlpack(x)
         for name, arguments, named in operators:
             if name == "reverse":
                 raise Unsupported
-            # numpy's functions are those of CuPy for its arrays.
+            # numpy's functions dispatch to CuPy for its arrays.
             y = frameworks.Numpy.step(y, name, tuple(arguments), named)
         return y
 
@@ -187,7 +187,7 @@ class Arrays:
 
 
 class TrundleOnViews(Trundle):
-    """The strides of a view, negative ones too, which PyTorch has not."""
+    """Makes strided views, including negative strides, which PyTorch lacks."""
 
     def __init__(self, device):
         super().__init__(device)
@@ -199,11 +199,11 @@ class TrundleOnViews(Trundle):
 
 
 class CuTensor:
-    """`cutensorPermute`, of version 2, for transposes of what it computes with."""
+    """`cutensorPermute` of version 2, for transposes of types it computes with."""
 
     name = "cuTENSOR"
 
-    # By the name of a type: its `cudaDataType_t`, the precision, and a one of the type of factors.
+    # By type name: `cudaDataType_t`, the precision, and a one in the type of factors.
     TYPES = {
         "float16": (2, "32F", (c_float * 1)(1)),
         "bfloat16": (14, "32F", (c_float * 1)(1)),
@@ -241,14 +241,14 @@ class CuTensor:
             raise RuntimeError(f"{name}: {self.library.cutensorGetErrorString(status).decode()}")
 
     def made(self, name, *arguments):
-        """A new object, which a function writes behind the handle."""
+        """Creates an object through a function with an output parameter after the handle."""
         made = c_void_p()
         handle = (self.handle,) if name != "cutensorCreate" else ()
         self.called(name, *handle, byref(made), *arguments)
         return made
 
     def described(self, tensor, axes, kind):
-        """A tensor by its axes, the fastest first."""
+        """Describes a tensor by its axes, fastest first."""
         sizes = (c_int64 * len(axes))(*(tensor.shape[axis] for axis in axes))
         strides = (c_int64 * len(axes))(*(tensor.stride(axis) for axis in axes))
         address = tensor.data_ptr() | self.MOST_ALIGNED
@@ -291,7 +291,7 @@ class CuTensor:
 
 
 def viewed(operators, x):
-    """A view whose elements are those of the result in their order, if strides can say it."""
+    """Returns a view with the result's elements in order, or None if strides cannot express it."""
     y = x
     for at, (name, arguments, _) in enumerate(operators):
         if name == "transpose":

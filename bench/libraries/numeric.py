@@ -1,4 +1,4 @@
-"""What libraries of linear algebra, of Fourier transforms and of neural networks move in C."""
+"""C libraries for linear algebra, Fourier transforms and neural networks."""
 
 import ctypes
 from ctypes import POINTER, byref, c_char, c_double, c_float, c_int, c_int64, c_size_t, c_void_p
@@ -10,7 +10,7 @@ from .shared import Stepwise, function, load
 
 
 def strides(sizes):
-    """Those of an array in C order, in elements."""
+    """Returns the strides of a C-order array in elements."""
     return [int(np.prod(sizes[axis + 1 :])) for axis in range(len(sizes))]
 
 
@@ -28,11 +28,11 @@ class ComplexDouble(ctypes.Structure):
 
 
 class Mkl(Stepwise):
-    """`mkl_?omatcopy`, and `mkl_?omatcopy_batch_strided` for more than one matrix."""
+    """`mkl_?omatcopy`, and `mkl_?omatcopy_batch_strided` for several matrices."""
 
     name = "MKL"
 
-    # The letter, and one as a number.
+    # The function letter, and the factor 1.
     TYPES = {
         "float32": ("S", c_float(1)),
         "float64": ("D", c_double(1)),
@@ -72,11 +72,11 @@ class Dimension(ctypes.Structure):
 
 
 class Fftw(Stepwise):
-    """Transforms of no axis, which are copies: the guru interface takes any strides."""
+    """Transforms without axes, which are copies; the guru interface takes any strides."""
 
     name = "FFTW"
 
-    # The end of the library's name, the letter of its functions, and the transform.
+    # The suffix of the library's name, the letter of its functions, and the transform.
     TYPES = {
         "float32": ("3f", "f", "r2r"),
         "float64": ("3", "", "r2r"),
@@ -84,7 +84,7 @@ class Fftw(Stepwise):
         "complex128": ("3", "", "dft"),
     }
 
-    # `FFTW_MEASURE`: candidates are timed, for so many seconds at most.
+    # `FFTW_MEASURE` times candidates, for at most this many seconds.
     MEASURE, SECONDS = 0, 2
 
     def __init__(self, threads):
@@ -110,14 +110,14 @@ class Fftw(Stepwise):
         )
         pointer = POINTER(Dimension)
         types = [c_int, pointer, c_int, pointer, c_void_p, c_void_p]
-        # Of reals a list of kinds, of complex numbers a sign.
+        # Real transforms take a list of kinds, complex ones a sign.
         types += [c_void_p if transform == "r2r" else c_int, ctypes.c_uint]
         library, data = self.libraries[end], (x.ctypes.data, out.ctypes.data)
         make = function(library, f"fftw{letter}_plan_guru64_{transform}", *types, result=c_void_p)
         before = x.copy()
         kind = None if transform == "r2r" else -1
         plan = make(0, None, len(order), dimensions, *data, kind, self.MEASURE)
-        # What was timed has written to both.
+        # Measuring overwrites both arrays.
         x[...] = before
         if plan is None:
             raise Unsupported
@@ -132,12 +132,12 @@ class Argument(ctypes.Structure):
 
 
 class OneDnn(Stepwise):
-    """A reorder: both sides are the result's axes, each with its strides."""
+    """A reorder between two descriptions of the result's axes with different strides."""
 
     name = "oneDNN"
 
-    # `dnnl_data_type_t`. Of two bytes bf16, whose bits stay as they are where the innermost axis
-    # moves; elsewhere NaN and subnormal numbers come out as others.
+    # `dnnl_data_type_t`. Two-byte elements are passed as bf16, whose bits are kept only if the innermost
+    # axis moves; otherwise NaN and subnormal numbers change.
     TYPES = {"uint8": 6, "uint16": 2, "float32": 3}
     CPU, IN_ORDER, FROM, TO, MOST_AXES = 1, 1, 1, 17, 12
 
@@ -150,14 +150,14 @@ class OneDnn(Stepwise):
         self.stream = self.made("dnnl_stream_create", self.engine, c_int(self.IN_ORDER))
 
     def made(self, name, *arguments):
-        """A new object, which a function writes to its first argument."""
+        """Creates an object through a function whose first parameter is the output."""
         handle = c_void_p()
         if status := getattr(self.library, name)(byref(handle), *arguments):
             raise RuntimeError(f"{name}: status {status}")
         return handle
 
     def memory(self, x, sizes, steps):
-        """A description of the memory of an array, and an object for it."""
+        """Returns the memory description of an array, and a memory object."""
         dimensions = (c_int64 * len(sizes))(*sizes), (c_int64 * len(sizes))(*steps)
         kind = c_int(self.TYPES[x.dtype.name])
         make = "dnnl_memory_desc_create_with_strides"

@@ -1,4 +1,4 @@
-"""What libraries for pictures move: matrices, and the channels of pictures."""
+"""Image libraries: transposes of matrices, and channels of images."""
 
 import ctypes
 from ctypes import c_int, c_void_p
@@ -9,12 +9,12 @@ import numpy as np
 from .chain import Matrices, Planes, Unsupported, merged, run_shape
 from .shared import Stepwise, Workers, function, load
 
-# Of a matrix of a batch: less than this, and what is timed is Python's call.
+# For smaller matrices in a batch, Python's call overhead would dominate.
 LEAST_BYTES = 4096
 
 
 class Pictures(Stepwise):
-    """Functions for one matrix or picture at a time, which `Workers` call."""
+    """Functions for one matrix or image each, which `Workers` call."""
 
     def __init__(self, threads):
         super().__init__(threads)
@@ -45,27 +45,27 @@ class Pictures(Stepwise):
         raise Unsupported
 
     def channels(self, planes, x, out):
-        """The calls that split pictures or merge planes, None if there is no such function."""
+        """Returns the calls that split images or merge planes, or None if there is no such function."""
         raise NotImplementedError
 
     def transposes(self, matrices, x, out):
-        """The calls that transpose matrices."""
+        """Returns the calls that transpose matrices."""
         raise NotImplementedError
 
     def flips(self, axes, x, out):
-        """The calls that reverse the rows of a matrix (0,), the columns (1,), or both."""
+        """Returns the calls that reverse the rows (0,) or columns (1,) of a matrix, or both."""
         raise NotImplementedError
 
 
 class OpenCV(Pictures):
-    """`transpose` of matrices, `transposeND` of the rest, `flip`, `split` and `merge`."""
+    """`transpose` for matrices, `transposeND` for the rest, `flip`, `split` and `merge`."""
 
     name = "OpenCV"
 
     TYPES = ("uint8", "uint16", "float32", "float64")
-    # Bytes of an element that `transpose` takes, and how many numbers it can be.
+    # Limits of `transpose`: bytes per element, and numbers per element.
     MOST_BYTES, MOST_NUMBERS = 32, 4
-    # Of `transposeND`, since version 5.
+    # Limit of `transposeND`, available since version 5.
     MOST_AXES = 10
     FLIPS = {(0,): 0, (1,): 1, (0, 1): -1}
 
@@ -117,7 +117,7 @@ class OpenCV(Pictures):
 
 
 def addresses(planes, x, out):
-    """For each picture its address, and those of its planes in the order of its channels."""
+    """Yields the address of each image, and the addresses of its planes in channel order."""
     pictures, flat = (x, out) if planes.split else (out, x)
     size = planes.pixels * x.itemsize
     for picture in range(planes.count):
@@ -127,9 +127,9 @@ def addresses(planes, x, out):
 
 
 def bands(matrices, x, out, threads):
-    """For each call the address in the source, that in the result, and how many rows.
+    """Yields for each call the source and destination address, and the number of rows.
 
-    There are matrices for all threads, or each is cut into as many bands of rows.
+    If there are fewer matrices than threads, each matrix is cut into bands of rows.
     """
     count, rows, width = matrices.count, matrices.rows, matrices.width
     band = rows if count >= threads else -(-rows // threads)
@@ -152,7 +152,7 @@ class Ipp(Pictures):
 
     name = "IPP"
 
-    # By the bytes of an element: as what it is transposed.
+    # Types used for transposes, by bytes per element.
     ELEMENTS = {
         1: "8u_C1", 2: "16u_C1", 3: "8u_C3", 4: "32f_C1", 6: "16u_C3", 8: "32fc_C1",
         12: "32f_C3", 16: "32f_C4",
@@ -164,7 +164,7 @@ class Ipp(Pictures):
     def __init__(self, threads):
         super().__init__(threads)
         function(load("ippcore"), "ippInit")()
-        # The library for this processor: the one that takes it finds nothing in packages of pip.
+        # Load the library for this processor directly; the dispatcher fails in pip packages.
         has_avx512 = "avx512bw" in Path("/proc/cpuinfo").read_text()
         self.library = load("ippik0" if has_avx512 else "ippil9")
 
@@ -206,12 +206,12 @@ class Ipp(Pictures):
 
 
 class Libyuv(Pictures):
-    """`TransposePlane`, `MirrorPlane`, and pixels of two to four bytes split and merged."""
+    """`TransposePlane`, `MirrorPlane`, and splitting and merging of pixels of two to four bytes."""
 
     name = "libyuv"
 
     TRANSPOSES = {"uint8": "TransposePlane", "uint16": "TransposePlane_16"}
-    # Names of pixels, and which channel each plane of the arguments is.
+    # Pixel names, and the channel of each plane argument.
     PIXELS = {2: ("UV", (0, 1)), 3: ("RGB", (0, 1, 2)), 4: ("ARGB", (2, 1, 0, 3))}
 
     def __init__(self, threads):
@@ -219,7 +219,7 @@ class Libyuv(Pictures):
         self.library = load("yuv")
 
     def function(self, name, planes):
-        """A function for so many planes or pictures, with the sizes after them."""
+        """Returns a function for this many planes or images, followed by the sizes."""
         return function(self.library, name, *[c_void_p, c_int] * planes, c_int, c_int)
 
     def channels(self, planes, x, out):

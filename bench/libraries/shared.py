@@ -1,4 +1,4 @@
-"""Libraries in C, called on arrays of numpy."""
+"""C libraries called on numpy arrays."""
 
 import ctypes
 import ctypes.util
@@ -13,7 +13,7 @@ from .chain import run_shape
 
 
 def load(name):
-    """A library by its name: one that a package of pip brought, or one of the system."""
+    """Loads a library by name, from a pip package or the system."""
     if of_pip := sorted(Path(sys.prefix, "lib").glob(f"lib{name}.so*")):
         return load_with_needed(of_pip[0])
     if of_system := ctypes.util.find_library(name):
@@ -22,7 +22,7 @@ def load(name):
 
 
 def load_with_needed(path):
-    """A library after those that it needs from beside it, where the system does not look."""
+    """Loads a library after its dependencies in the same folder, which the system does not search."""
     while True:
         try:
             return ctypes.CDLL(str(path), ctypes.RTLD_GLOBAL)
@@ -34,20 +34,20 @@ def load_with_needed(path):
 
 
 def function(library, name, *arguments, result=ctypes.c_int):
-    """A function of a library, with the types of its arguments and of its result."""
+    """Returns a library function with its argument and result types set."""
     found = getattr(library, name)
     found.argtypes, found.restype = arguments, result
     return found
 
 
 class Stepwise:
-    """A library without chains: an operator after the other, each to an array of its own."""
+    """A library without chains: one operator after another, each into its own array."""
 
     def __init__(self, threads):
         self.threads = threads
 
     def prepare(self, operators, x):
-        # Of arrays the calls may know no more than the addresses.
+        # Keeps the arrays alive, since calls may hold only their addresses.
         calls, arrays = [], [x]
         for name, arguments, named in operators:
             shape = run_shape([(name, arguments, named)], arrays[-1].shape)
@@ -65,18 +65,18 @@ class Stepwise:
         return run
 
     def step(self, name, arguments, named, x, out):
-        """A function that writes the result of one operator to `out`."""
+        """Returns a function that writes the result of one operator to `out`."""
         raise NotImplementedError
 
 
 class Workers:
-    """Threads for a library that has none: each takes its share of the calls."""
+    """Threads for a single-threaded library; each does a share of the calls."""
 
     def __init__(self, threads):
         self.threads, self.pool = threads, ThreadPoolExecutor(threads)
 
     def run(self, calls):
-        """A function that makes all calls: pairs of a function and its arguments."""
+        """Returns a function that makes all calls, which are pairs of a function and its arguments."""
         share = -(-len(calls) // self.threads)
         shares = [calls[at : at + share] for at in range(0, len(calls), share)]
         if len(shares) == 1:

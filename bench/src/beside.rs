@@ -1,4 +1,4 @@
-//! One movement timed in turn with copies of as many bytes, for the examples.
+//! Times one movement alternately with copies of the same size, for the examples.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -9,23 +9,23 @@ use trundle::{Chain, Plan, Result, Shape};
 use crate::Settings;
 use crate::measure::median;
 
-/// What a movement took.
+/// The time of a movement.
 #[derive(Clone, Copy, Debug)]
 pub struct Beside {
-    /// The time of the fastest copy as a fraction of its own, the median of the rounds.
+    /// Time of the fastest copy divided by the movement's time, median over rounds.
     pub fraction: f64,
-    /// Its own time in milliseconds, the median.
+    /// The movement's median time in milliseconds.
     pub millis: f64,
 }
 
-/// Times `run`, which is given two buffers of so many bytes, in turn with the library's copy of one to the other and with the
-/// system's, which is of one thread and counts where one thread is asked for.
+/// Times `run` on two buffers of `bytes` bytes, alternating with the library's copy between them and with the
+/// system's copy. The system's copy has one thread and counts only if one thread is requested.
 ///
 /// # Errors
 /// Those of `run`, and [`ShapeError::TooLarge`](trundle::ShapeError::TooLarge).
 ///
 /// # Panics
-/// If a copy cannot be planned.
+/// Panics if a copy cannot be planned.
 pub fn beside_copies(
     bytes: usize,
     settings: Settings,

@@ -1,62 +1,62 @@
-//! What is timed: movements of tensors, in suites.
+//! Cases (movements of tensors) and suites of them.
 
 use trundle::{Chain, DType, Op, Result, Tensor, TensorView, TensorViewMut, Width};
 
-/// Cases of one kind, and what this project promises for them.
+/// Cases of one kind, and the speed promised for them.
 #[derive(Debug)]
 pub struct Suite {
-    /// What people ask for it by.
+    /// Name for selecting the suite.
     pub name: &'static str,
-    /// What its cases have in common.
+    /// What the cases have in common.
     pub about: &'static str,
-    /// What is promised for all of them together.
+    /// Promised speed of the suite.
     pub bars: Bars,
-    /// What is timed.
+    /// The cases.
     pub cases: Vec<Case>,
 }
 
-/// The least that is promised: fractions of the speed of what cases are held against.
+/// Least promised speeds, as fractions of the speed of the reference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Bars {
-    /// For the geometric mean of a suite.
+    /// Least geometric mean of the suite.
     pub mean: Option<f64>,
-    /// For its slowest case.
+    /// Least fraction of its slowest case.
     pub least: Option<f64>,
 }
 
 /// One movement of one tensor.
 #[derive(Debug)]
 pub struct Case {
-    /// What people would call it.
+    /// Name of the case.
     pub name: String,
-    /// The type of the elements.
+    /// Element type.
     pub dtype: DType,
-    /// The sizes of the tensor, the outermost first.
+    /// Sizes of the tensor, outermost first.
     pub sizes: Vec<usize>,
     /// The operators.
     pub chain: Chain,
-    /// How they are called.
+    /// How the operators are called.
     pub call: Call,
-    /// What the speed is a fraction of.
+    /// The reference that the speed is a fraction of.
     pub against: Against,
-    /// The most nanoseconds that this project promises, if it promises a time.
+    /// Promised time in nanoseconds, if there is one.
     pub most_ns: Option<f64>,
-    /// Whether it stands for its suite in a short run.
+    /// Whether the case is part of a short run.
     pub is_short: bool,
 }
 
 /// How a movement is called.
 #[derive(Clone, Copy, Debug)]
 pub enum Call {
-    /// Planned before, and only run.
+    /// Planned in advance; only the run is timed.
     Planned,
-    /// At once, into a tensor that is there.
+    /// One call into an existing tensor.
     Into(fn(&TensorView<'_>, &mut TensorViewMut<'_>) -> Result<()>),
-    /// At once, into a new tensor.
+    /// One call that returns a new tensor.
     New(fn(&TensorView<'_>) -> Result<Tensor>),
 }
 
-/// What a movement is held against.
+/// The reference of a movement.
 #[derive(Clone, Debug)]
 pub enum Against {
     /// The fastest copy of the same bytes.
@@ -66,7 +66,7 @@ pub enum Against {
 }
 
 impl Case {
-    /// A planned movement of a tensor of these sizes by `ops`, held against a copy.
+    /// A planned movement by `ops`, compared with a copy.
     pub(crate) fn new(
         name: impl Into<String>,
         dtype: DType,
@@ -85,32 +85,31 @@ impl Case {
         }
     }
 
-    /// The same, held against other operators on the same tensor.
+    /// Compares the case with other operators on the same tensor instead.
     #[must_use]
     pub(crate) fn against(self, ops: impl IntoIterator<Item = Op>) -> Case {
         let chain = ops.into_iter().fold(Chain::new(), Chain::then);
         Case { against: Against::Chain(chain), ..self }
     }
 
-    /// The same, in a short run too.
+    /// Adds the case to short runs.
     #[must_use]
     pub(crate) fn short(self) -> Case {
         Case { is_short: true, ..self }
     }
 
-    /// The bytes of the tensor.
+    /// Returns the size of the tensor in bytes.
     pub fn bytes(&self) -> usize {
         let elements = self.sizes.iter().product::<usize>();
         Width::from(self.dtype).bytes(elements * self.dtype.width())
     }
 
-    /// The sizes as people write them: `64x56x56x288`.
+    /// Returns the sizes as text, such as `64x56x56x288`.
     pub fn shape(&self) -> String {
         shape_text(&self.sizes)
     }
 }
 
-/// Sizes as people write them.
 pub(crate) fn shape_text(sizes: &[usize]) -> String {
     let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
     sizes.join("x")

@@ -1,4 +1,4 @@
-//! What everything is measured against: the fastest parallel copy of the same bytes.
+//! The reference for all speeds: the fastest parallel copy of the same bytes.
 
 use std::time::Instant;
 
@@ -7,22 +7,20 @@ use trundle::lowering::{CpuPlan, Move};
 use trundle::tuning::{Level, Tuning};
 use trundle::{IndexMap, Layout, Machine, PlanError, Result, Shape};
 
-/// What a thread of the system's copy has to do at least: starting it costs as much as copying
-/// about a tenth of this.
+/// Least bytes per thread of the system's copy. Starting a thread costs as much as copying about a tenth of this.
 const LEAST_SHARE_BYTES: usize = 4 << 20;
 
-/// How often each of our copies runs before the fastest is taken.
+/// Trials of each of our copies when choosing the fastest.
 const TRIALS: usize = 3;
 
-/// What can be copied on several threads.
 pub(crate) trait Element: std::marker::Copy + Send + Sync {}
 
 impl<T: std::marker::Copy + Send + Sync> Element for T {}
 
-/// A copy of `bytes` bytes, in two ways.
+/// A copy of `bytes` bytes by the library and by the system.
 #[derive(Debug)]
 pub(crate) struct Copy {
-    /// Ours, each with another loop, until the fastest is known.
+    /// The library's copy with different loops; one plan after the choice.
     plans: Vec<CpuPlan>,
     threads: usize,
 }
@@ -40,7 +38,7 @@ impl Copy {
         Ok(Copy { plans, threads })
     }
 
-    /// Takes the fastest of ours, by runs in turn.
+    /// Keeps the fastest of our plans, measured alternately.
     pub(crate) fn choose<T: Element>(&mut self, src: &[T], dst: &mut [T]) -> Result<()> {
         let mut least = vec![f64::MAX; self.plans.len()];
         for _ in 0..TRIALS {
@@ -56,12 +54,12 @@ impl Copy {
         Ok(())
     }
 
-    /// The library's own: what does not fit in the caches is written past them.
+    /// Runs the library's copy, which uses streaming stores above the cache size.
     pub(crate) fn ours<T: Element>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
         self.plans[0].run_slice_into(src, dst)
     }
 
-    /// The system's `memcpy`, an equal share on each thread.
+    /// Runs the system's `memcpy` with an equal share per thread.
     pub(crate) fn system<T: Element>(&self, src: &[T], dst: &mut [T]) {
         if self.threads == 1 {
             return dst.copy_from_slice(src);
@@ -75,8 +73,8 @@ impl Copy {
     }
 }
 
-/// Loops that are the fastest on one machine or another: as this machine is tuned; line by line,
-/// prefetched near and far, into either cache; and four pages in turn.
+/// Loops that are fastest on some machine: the tuned one; line by line with near and far prefetching to either cache;
+/// and four pages in turn.
 fn loops(tuned: Tuning) -> [Tuning; 6] {
     let line_by_line =
         |run_level, run_ahead| Tuning { run_level, run_ahead, run_pages: 1, ..tuned };

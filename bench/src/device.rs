@@ -1,4 +1,4 @@
-//! Cases on a device, between buffers in its own memory.
+//! Times cases on a device, between buffers in its memory.
 
 use std::time::{Duration, Instant};
 
@@ -11,22 +11,22 @@ use crate::machine::MachineRecord;
 use crate::measure::repetitions;
 use crate::record::{CaseRecord, Record, SuiteRecord};
 
-/// The device that a record was made on.
+/// The device of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceRecord {
-    /// What it is asked for by: `wgpu`, `cuda`.
+    /// Backend name: `wgpu` or `cuda`.
     pub by: String,
-    /// What it is called.
+    /// Device name.
     pub name: String,
-    /// Whether the CPU only emulates it: times say nothing of a GPU then.
+    /// Whether the CPU emulates it; times then say nothing about a GPU.
     pub emulated: bool,
 }
 
-/// Times every case of `suites` on a device, where `measure` verifies one and times it [in turn with a copy](in_turn). What is
-/// promised for CPUs is not promised there.
+/// Times every case of `suites` on a device. `measure` verifies a case and times it [alternately with a
+/// copy](in_turn). The bars for CPUs do not apply.
 ///
 /// # Errors
-/// Those of `measure`.
+/// Errors of `measure`.
 pub fn run_on<E>(
     device: DeviceRecord,
     suites: &[Suite],
@@ -48,10 +48,10 @@ pub fn run_on<E>(
     })
 }
 
-/// Times a case in turn with a copy. Both `movement` and `copy` are told how often to do it, and return when that is done.
+/// Times a case alternately with a copy. `movement` and `copy` get a repetition count and return when done.
 ///
 /// # Errors
-/// [`Error::Run`] with what one of them says.
+/// [`Error::Run`] if `movement` or `copy` fails.
 pub fn in_turn(
     case: &Case,
     rounds: usize,
@@ -65,7 +65,7 @@ pub fn in_turn(
     Ok(CaseRecord::of(case, &movement, &[&copy], kernels))
 }
 
-/// Seconds of the movement and of the copy, in each round.
+/// Returns the seconds of the movement and of the copy in each round.
 fn times_in_turn(
     rounds: usize,
     movement: &mut dyn FnMut(usize) -> Result<()>,

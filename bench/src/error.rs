@@ -1,8 +1,8 @@
-//! Why a bench ended early.
+//! Errors of a bench run.
 
 use trundle::PlanError;
 
-/// Why there is no result.
+/// The reason why a run failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -11,7 +11,7 @@ pub enum Error {
     Plan {
         /// The case.
         case: String,
-        /// What is wrong with it.
+        /// The error.
         source: Box<PlanError>,
     },
     /// A case cannot be run.
@@ -19,38 +19,38 @@ pub enum Error {
     Run {
         /// The case.
         case: String,
-        /// What is wrong with it.
+        /// The error.
         source: trundle::Error,
     },
-    /// An element is not where the operators say that it belongs.
+    /// An output element has the wrong value.
     #[error("{case}: element {element} of the output is wrong")]
     Wrong {
         /// The case.
         case: String,
-        /// The number of the element in row-major order.
+        /// Row-major position of the element.
         element: usize,
     },
-    /// There is no memory for the tensors.
+    /// The tensors do not fit in memory.
     #[error("cannot reserve {bytes} bytes: not enough memory")]
     Memory {
-        /// The bytes of one of the two buffers.
+        /// Size of one of the two buffers.
         bytes: usize,
     },
-    /// No case was asked for that there is.
+    /// No case matches the requested words.
     #[error("no case matches \"{words}\": --list shows them")]
     NoCase {
-        /// What was asked for.
+        /// The requested words.
         words: String,
     },
-    /// Another library fails.
+    /// Another library failed.
     #[error("{name}: {message}")]
     Rival {
         /// The library.
         name: &'static str,
-        /// What it says.
+        /// Its message.
         message: String,
     },
-    /// A text is no record of a run.
+    /// A text is not a bench record.
     #[error("no record of a run: {0}")]
     Record(#[from] serde_json::Error),
 }

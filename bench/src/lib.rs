@@ -1,6 +1,5 @@
-//! Times movements in turn with a copy of the same bytes, after verifying each against the plain
-//! reading of its index maps. Fractions of copy are what counts: bytes per second say more about
-//! the machine and its neighbours.
+//! Times movements alternately with a copy of the same bytes, after verifying each against its index maps. Results
+//! are fractions of the copy's speed, because bytes per second depend more on the machine and its load.
 #![forbid(unsafe_code)]
 
 mod beside;
@@ -30,27 +29,26 @@ pub use table::{head, suite_head};
 
 use measure::Buffers;
 
-/// How to measure.
+/// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// How many threads may take part, in copies too.
+    /// Most threads, also for copies.
     pub threads: usize,
-    /// How many times each case is timed in turn with a copy.
+    /// How many times each case is timed alternately with a copy.
     pub rounds: usize,
-    /// Whether the tensors are on large pages (2 MiB on x86-64), where the system gives them.
+    /// Whether to request large pages (2 MiB on x86-64) for the tensors.
     pub large_pages: bool,
 }
 
 impl Settings {
-    /// So many rounds, on `threads` threads or else on as many as the library would use.
+    /// Makes settings with `threads` threads (default: the library's) and `rounds` rounds.
     pub fn new(threads: Option<usize>, rounds: usize) -> Settings {
         let threads = threads.unwrap_or_else(|| trundle::Machine::detect().threads);
         Settings { threads, rounds, large_pages: false }
     }
 }
 
-/// The bytes of memory that [`run`] takes for the tensors of `suites`: two buffers, which all cases
-/// share.
+/// Returns the bytes that [`run`] allocates for the tensors of `suites`: two buffers shared by all cases.
 pub fn needed_bytes(suites: &[Suite]) -> usize {
     2 * most_bytes(suites)
 }
@@ -59,11 +57,11 @@ fn most_bytes(suites: &[Suite]) -> usize {
     suites.iter().flat_map(|suite| &suite.cases).map(Case::bytes).max().unwrap_or(0)
 }
 
-/// Verifies and times every case of `suites`, and tells `watch` of each that is done.
+/// Verifies and times every case of `suites`, and passes each finished case to `watch`.
 ///
 /// # Errors
-/// [`Error::Wrong`] if an element is not where it belongs, [`Error::Memory`] if there is no room
-/// for [`needed_bytes`]; else for a case that is none.
+/// [`Error::Wrong`] if an output element is wrong. [`Error::Memory`] if [`needed_bytes`] cannot be allocated.
+/// [`Error::Plan`] or [`Error::Run`] if a case is invalid.
 pub fn run(
     suites: &[Suite],
     settings: Settings,

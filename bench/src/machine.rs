@@ -1,26 +1,26 @@
-//! The machine that a record was made on.
+//! The machine of a record.
 
 use serde::{Deserialize, Serialize};
 use trundle::{Machine, tuning};
 
-/// What somebody needs to know to compare numbers.
+/// Properties of a machine that matter when comparing results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MachineRecord {
-    /// The processor's name for itself, where Linux tells it.
+    /// Processor name, if Linux reports it.
     pub cpu: Option<String>,
-    /// How many cores the process may use.
+    /// Cores available to the process.
     pub cores: usize,
-    /// The tuning record that kernels and the planner take numbers from, and where it is from.
+    /// The tuning record in use, and its origin.
     #[serde(default)]
     pub tuning: String,
-    /// The widest instruction set that kernels use.
+    /// Widest instruction set that kernels use.
     pub instructions: String,
-    /// The sizes of a core's first- and second-level cache and of the last-level cache, in KiB.
+    /// Sizes in KiB of a core's first- and second-level cache and of the last-level cache.
     pub caches_kib: [usize; 3],
 }
 
 impl MachineRecord {
-    /// This machine.
+    /// Describes this machine.
     pub fn detect() -> MachineRecord {
         let (machine, used) = (Machine::detect(), tuning::used());
         MachineRecord {
@@ -55,7 +55,7 @@ fn cpu_name() -> Option<String> {
         line.split_once(':').map(|(_, value)| value.trim().to_owned())
     };
     let name = value("model name")?;
-    // Virtual machines often hide the model; its family and number still tell the generation.
+    // Virtual machines often hide the model name; family and number still identify the generation.
     match (value("cpu family"), value("model\t")) {
         (Some(family), Some(model)) => Some(format!("{name} (family {family}, model {model})")),
         _ => Some(name),

@@ -1,4 +1,4 @@
-//! The bench as a program of its own; `trundle bench` runs the same cases.
+//! The bench as a separate program; `trundle bench` runs the same cases.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
@@ -10,41 +10,41 @@ use std::process::ExitCode;
 use clap::Parser;
 use trundle_bench::{MachineRecord, Record, Selection, Settings, head, list, suite_head};
 
-/// Times movements in turn with the fastest parallel copy of the same bytes, after verifying each.
+/// Time movements alternately with the fastest parallel copy of the same bytes, after verifying each
 #[derive(Debug, Parser)]
 #[command(name = "trundle-bench", max_term_width = 100)]
 struct Args {
-    /// Only cases whose `suite/name type sizes` holds one of these words
+    /// Only cases whose `suite/name type sizes` contains one of these words
     #[arg(value_name = "WORDS")]
     words: Vec<String>,
     /// Only a few cases of each suite
     #[arg(long, conflicts_with = "words")]
     short: bool,
-    /// Only print which cases there are
+    /// Only list the cases
     #[arg(long)]
     list: bool,
-    /// How many threads to use; without it, as many as cores
+    /// Number of threads (default: the number of cores)
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
     /// How many times each case is timed
     #[arg(long, value_name = "N", default_value = "7")]
     rounds: NonZeroUsize,
-    /// Put the tensors on large pages, as numpy's and trundle's own results are
+    /// Put the tensors on large pages, like results of numpy and trundle
     #[arg(long)]
     large_pages: bool,
-    /// Where the record goes
+    /// Write the record to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Where the plot goes
+    /// Write the plot to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Measure nothing: show this record
+    /// Show this record instead of measuring
     #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "short", "threads", "rounds", "large_pages"])]
     from: Option<PathBuf>,
     /// Print tables for docs/speed.md
     #[arg(long)]
     markdown: bool,
-    /// Exit with 1 if something is below its bar
+    /// Exit with 1 if a result is below its bar
     #[arg(long)]
     check: bool,
 }
@@ -60,7 +60,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// True unless something that was to be checked is below its bar.
+/// Returns false if a checked result is below its bar.
 fn run(args: &Args) -> Result<bool, Box<dyn Error>> {
     let record = match &args.from {
         Some(file) => Record::from_json(&std::fs::read_to_string(file)?)?,
@@ -88,7 +88,7 @@ fn run(args: &Args) -> Result<bool, Box<dyn Error>> {
     Ok(!args.check || record.keeps_promises())
 }
 
-/// Measures, and prints each case as it is done.
+/// Measures and prints each case when it is done.
 fn measure(args: &Args, suites: &[trundle_bench::Suite]) -> Result<Record, trundle_bench::Error> {
     let settings = Settings {
         large_pages: args.large_pages,

@@ -1,4 +1,4 @@
-//! One case: prepared, verified, and timed in turn with a copy.
+//! Prepares, verifies and times one case, alternately with a copy.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use crate::copy::Copy;
 use crate::error::Error;
 use crate::record::{CaseRecord, rounded, rounded_time};
 
-/// What is short is repeated until it takes this long: much more than it takes to look at a clock.
+/// Short runs are repeated to take at least this long, much longer than reading the clock.
 const LEAST_TIME: Duration = Duration::from_millis(1);
 
-/// The tensors that all cases share, so that no case pays for pages that it is the first to touch.
+/// Tensors shared by all cases, so that no case pays for first touching pages.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     src: Vec<u8>,
@@ -22,9 +22,8 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Two buffers of `bytes` bytes. They begin where a large allocation does, which is 16 bytes
-    /// after a line on Linux, as the arrays of most people do. Large pages are asked for, if at all, before
-    /// anything is written.
+    /// Allocates two buffers of `bytes` bytes. They begin where a large allocation does (on Linux 16 bytes after a
+    /// cache line), like most users' arrays. Large pages are requested before anything is written.
     pub(crate) fn new(bytes: usize, large_pages: bool) -> Result<Buffers, Error> {
         let buffer = || -> Result<Vec<u8>, Error> {
             let mut buffer = Vec::new();
@@ -41,7 +40,7 @@ impl Buffers {
     }
 }
 
-/// Appends bytes, up to `bytes` of them, that a misplaced element would not match.
+/// Fills `buffer` up to `bytes` bytes with values that reveal misplaced elements.
 fn scatter(buffer: &mut Vec<u8>, bytes: usize) {
     let mut state = 0x2545_F491_4F6C_DD1Du64;
     while buffer.len() < bytes {
@@ -53,7 +52,7 @@ fn scatter(buffer: &mut Vec<u8>, bytes: usize) {
     }
 }
 
-/// How a case is run.
+/// A prepared case.
 struct Subject<'a> {
     case: &'a Case,
     shape: Shape,
@@ -67,7 +66,7 @@ impl<'a> Subject<'a> {
         Ok(Subject { case, shape, plan })
     }
 
-    /// Moves once, so that the result is in `dst`.
+    /// Moves once, leaving the result in `dst`.
     fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
         match self.case.call {
             Call::New(call) => {
@@ -79,7 +78,6 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// The time of `times` runs.
     fn time(&self, times: usize, src: &[u8], dst: &mut [u8]) -> Result<Duration> {
         let dtype = self.case.dtype;
         match self.case.call {
@@ -97,7 +95,6 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The time of `times` calls.
 pub(crate) fn timed(times: usize, mut work: impl FnMut() -> Result<()>) -> Result<Duration> {
     let start = Instant::now();
     for _ in 0..times {
@@ -106,7 +103,7 @@ pub(crate) fn timed(times: usize, mut work: impl FnMut() -> Result<()>) -> Resul
     Ok(start.elapsed())
 }
 
-/// How often to repeat what `time` times to make a time that is worth reading.
+/// Returns how many repetitions `time` needs for a measurable time.
 pub(crate) fn repetitions(mut time: impl FnMut(usize) -> Result<Duration>) -> Result<usize> {
     let mut times = 1;
     loop {
@@ -119,7 +116,6 @@ pub(crate) fn repetitions(mut time: impl FnMut(usize) -> Result<Duration>) -> Re
     }
 }
 
-/// Prepares, verifies and times a case.
 pub(crate) fn measure(
     case: &Case,
     buffers: &mut Buffers,
@@ -138,7 +134,7 @@ pub(crate) fn measure(
     let (src, dst) = (&buffers.src[..bytes], &mut buffers.dst[..bytes]);
     copy.choose(src, dst).map_err(run_error)?;
 
-    // What the last case left might be right by chance.
+    // The previous case's result might be correct by chance.
     dst.fill(0);
     subject.run(src, dst).map_err(run_error)?;
     verify(case, &subject.shape, src, dst)?;
@@ -154,7 +150,7 @@ pub(crate) fn measure(
 }
 
 impl CaseRecord {
-    /// What a movement took in each round, held against the better of the copies of the same rounds.
+    /// Makes the record of a movement, compared with the better copy, from times per round.
     pub(crate) fn of(
         case: &Case,
         movement: &[f64],
@@ -180,8 +176,8 @@ impl CaseRecord {
     }
 }
 
-/// Seconds of the movement, our fastest copy, the system's copy and the rival, if there is one,
-/// in each round.
+/// Returns the seconds per round of the movement, the library's fastest copy, the system's copy and the rival, if
+/// there is one.
 fn time_in_turn(
     subject: &Subject<'_>,
     rival: Option<&Subject<'_>>,
@@ -210,18 +206,18 @@ fn time_in_turn(
     Ok(all)
 }
 
-/// The speed that `times` tell as a fraction of that of `others`, taken in the same rounds.
+/// Returns the speed of `times` as a fraction of that of `others`, as the median over rounds.
 pub(crate) fn fraction(times: &[f64], others: &[f64]) -> f64 {
     rounded(median(times.iter().zip(others).map(|(time, other)| other / time).collect()))
 }
 
-/// The median; 0 of nothing.
+/// Returns the median, or 0 for no values.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// The names of a plan's kernels, each once.
+/// Returns the names of a plan's kernels without duplicates.
 fn kernels(plan: &Plan) -> String {
     let steps = plan.cpu_plans().flat_map(trundle::lowering::CpuPlan::steps);
     let mut names: Vec<&str> = steps
@@ -235,8 +231,8 @@ fn kernels(plan: &Plan) -> String {
     names.join(" ")
 }
 
-/// Compares elements with their origins, which follow the operators one by one: every element of the
-/// first and the last rows, and a scatter of the others.
+/// Verifies output elements against the operators, applied one by one: all elements near both ends, and a sample of
+/// the others.
 fn verify(case: &Case, shape: &Shape, src: &[u8], dst: &[u8]) -> Result<(), Error> {
     const NEAR_ENDS: usize = 20_000;
     const SCATTER: usize = 997;
@@ -277,7 +273,7 @@ mod tests {
     fn a_case_is_timed_beside_a_copy_and_beside_other_operators() {
         let record = measured(&case(Call::Planned).against([Flip::new(&[1]).into()])).unwrap();
         assert_eq!((record.bytes, record.chain.as_str()), (3000, "transpose(1, 0)"));
-        // Fractions of so short a call may come to nothing beside whatever else the machine does.
+        // Other load can dominate the fractions of such a short call.
         assert!(record.copy_seconds > 0.0 && record.of_single.is_some());
         assert!(record.seconds > 0.0 && record.seconds < 1e-3, "the time of one run");
         assert!(record.kernels.contains("transposed"));

@@ -1,10 +1,9 @@
-//! A record as a picture: one strip for each suite, with a dot for each case.
+//! Draws a record: one strip per suite, one dot per case.
 
 use std::fmt::{Display, Write as _};
 
 use crate::record::{CaseRecord, Record, SuiteRecord};
 
-/// Sizes in pixels.
 const WIDTH: f64 = 860.0;
 const TOP: f64 = 78.0;
 const STRIP: f64 = 56.0;
@@ -13,10 +12,10 @@ const LEFT: f64 = 190.0;
 const RIGHT: f64 = 120.0;
 const RADIUS: f64 = 3.5;
 
-/// Where the axis ends: copies themselves scatter about 1.
+/// End of the axis; copies scatter around 1.
 const MOST: f64 = 1.1;
 
-/// Colours that are told apart on white and on black, for readers of either.
+/// Colors that are distinguishable on light and dark backgrounds.
 const STYLE: &str = "\
 text { font: 12px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif; fill: #1f2328; }
 .title { font-size: 15px; font-weight: 600; }
@@ -40,7 +39,7 @@ text { font: 12px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-s
 ";
 
 impl Record {
-    /// The suites that are held against something else than a time, as an SVG picture.
+    /// Returns an SVG picture of the suites that have fractions rather than times.
     pub fn svg(&self) -> String {
         let suites: Vec<_> = self.suites.iter().filter(|suite| !suite.is_timed()).collect();
         let end = TOP + STRIP * suites.len() as f64;
@@ -62,7 +61,7 @@ impl Record {
 }
 
 impl Record {
-    /// What moved, in a line.
+    /// Describes the machine or device in one line.
     fn place(&self) -> String {
         match (&self.device, self.threads) {
             (Some(device), _) => format!("{}: {}", device.by, device.name),
@@ -73,12 +72,10 @@ impl Record {
     }
 }
 
-/// Where a fraction stands, from left to right.
 fn place(fraction: f64) -> f64 {
     LEFT + fraction.clamp(0.0, MOST) / MOST * (WIDTH - LEFT - RIGHT)
 }
 
-/// The lines that fractions are read by.
 fn grid(svg: &mut String, end: f64) {
     for fifths in 0..=5 {
         let fraction = f64::from(fifths) / 5.0;
@@ -93,7 +90,7 @@ fn grid(svg: &mut String, end: f64) {
     }
 }
 
-/// A suite: its name, its bars, its cases, its mean.
+/// Draws a suite: name, bars, cases and mean.
 fn strip(svg: &mut String, top: f64, suite: &SuiteRecord) {
     let middle = top + STRIP / 2.0;
     text(svg, (16.0, middle - 3.0), "suite", &suite.name);
@@ -126,9 +123,9 @@ fn strip(svg: &mut String, top: f64, suite: &SuiteRecord) {
     text(svg, (x, middle + 12.0), "soft", &format!("{:.2} least", suite.least));
 }
 
-/// Where each case's dot goes: beside its fraction, and above or below those that are there.
+/// Places the dots of the cases so that they overlap little.
 fn dots(cases: &[CaseRecord]) -> Vec<(&CaseRecord, (f64, f64))> {
-    /// From the middle of the strip outwards.
+    /// Offsets from the middle of the strip outwards.
     const ROWS: [f64; 5] = [0.0, -1.0, 1.0, -2.0, 2.0];
     let mut sorted: Vec<&CaseRecord> = cases.iter().collect();
     sorted.sort_by(|left, right| left.fraction().total_cmp(&right.fraction()));
@@ -136,7 +133,7 @@ fn dots(cases: &[CaseRecord]) -> Vec<(&CaseRecord, (f64, f64))> {
     let placed = sorted.into_iter().map(|case| {
         let x = place(case.fraction());
         let free = last.iter().position(|last| x - last >= 2.0 * RADIUS);
-        // Where no row has room, the one whose last dot is farthest is covered least.
+        // If no row is free, the row with the farthest last dot overlaps least.
         let farthest = || last.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
         let row = free.or_else(|| farthest().map(|(row, _)| row)).unwrap_or(0);
         last[row] = x;
@@ -161,7 +158,6 @@ fn text(svg: &mut String, (x, y): (f64, f64), class: &str, content: &str) {
     let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\">{content}</text>");
 }
 
-/// A line from a place down to `end`.
 fn line(svg: &mut String, (x, y): (f64, f64), end: f64, class: &str) {
     let _ = writeln!(
         svg,

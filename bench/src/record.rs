@@ -1,4 +1,4 @@
-//! What was measured, as it is kept.
+//! Stored results.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,90 +7,90 @@ use crate::device::DeviceRecord;
 use crate::error::Error;
 use crate::machine::MachineRecord;
 
-/// A run of the bench.
+/// The results of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Where it ran.
+    /// The machine.
     pub machine: MachineRecord,
-    /// The device that moved, where it was not the CPU.
+    /// The device, if the run was not on the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceRecord>,
-    /// On how many threads, the copy too, where the CPU moved.
+    /// Number of threads, for movements and copies on the CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
-    /// How many times each case was timed in turn with a copy.
+    /// How many times each case was timed alternately with a copy.
     pub rounds: usize,
     /// Whether the tensors were on large pages.
     #[serde(default)]
     pub large_pages: bool,
-    /// What was timed.
+    /// The suites.
     pub suites: Vec<SuiteRecord>,
 }
 
-/// A suite of a run.
+/// The results of a suite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SuiteRecord {
-    /// What people ask for it by.
+    /// Name of the suite.
     pub name: String,
-    /// What its cases have in common.
+    /// What the cases have in common.
     pub about: String,
-    /// What is promised.
+    /// Promised speed.
     pub bars: Bars,
-    /// The geometric mean of the cases' fractions.
+    /// Geometric mean of the cases' fractions.
     pub mean: f64,
-    /// The least of them.
+    /// Smallest fraction.
     pub least: f64,
-    /// The cases that were timed.
+    /// The cases.
     pub cases: Vec<CaseRecord>,
 }
 
-/// A case of a run.
+/// The results of a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CaseRecord {
-    /// What people would call it.
+    /// Name of the case.
     pub name: String,
-    /// The type of the elements.
+    /// Element type.
     pub dtype: String,
-    /// The sizes of the tensor, the outermost first.
+    /// Sizes of the tensor, outermost first.
     pub sizes: Vec<usize>,
-    /// The operators, in the language of chains.
+    /// The operators, as a chain text.
     pub chain: String,
-    /// The bytes that are written (and as many are read).
+    /// Bytes written, which is also the number read.
     pub bytes: usize,
-    /// The speed as a fraction of the copy's: the median over rounds of the times' ratio, both of
-    /// the same round, held against the better of two copies.
+    /// Speed as a fraction of the better of two copies: the median over rounds of the ratio of times in the same
+    /// round.
     pub of_copy: f64,
-    /// The speed as a fraction of that of other operators on the same tensor, in the same way.
+    /// Speed as a fraction of other operators on the same tensor, measured in the same way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_single: Option<f64>,
-    /// The median time of a run.
+    /// Median time of a run in seconds.
     pub seconds: f64,
-    /// The median time of the copy.
+    /// Median time of the copy in seconds.
     pub copy_seconds: f64,
-    /// The most nanoseconds that are promised.
+    /// Promised time in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most_ns: Option<f64>,
     /// The kernels of the plan.
     pub kernels: String,
-    /// What else was timed in turn on the same case.
+    /// Other libraries on the same case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<RivalRecord>,
 }
 
-/// Another library on a case.
+/// The result of another library on a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RivalRecord {
     /// The library.
     pub name: String,
-    /// Its speed as a fraction of the copy's, as that of the case.
+    /// Speed as a fraction of the copy's, as for the case.
     pub of_copy: f64,
 }
 
 impl Record {
-    /// The record as a file holds it: one line for each case, so that changes to it read well.
+    /// Returns the record as JSON with one line per case, so that diffs are readable.
     ///
     /// # Errors
-    /// [`Error::Record`] never, for what [`run`](crate::run) gave.
+    /// [`Error::Record`], which does not occur for a record from [`run`](crate::run).
     pub fn to_json(&self) -> Result<String, Error> {
         let mut suites = Vec::with_capacity(self.suites.len());
         for suite in &self.suites {
@@ -103,22 +103,22 @@ impl Record {
         Ok(in_place_of_none(&head, &suites.join(",\n")) + "\n")
     }
 
-    /// The record that [`Record::to_json`] wrote.
+    /// Reads a record written by [`Record::to_json`].
     ///
     /// # Errors
-    /// [`Error::Record`] if `text` is none.
+    /// [`Error::Record`] if `text` is not a record.
     pub fn from_json(text: &str) -> Result<Record, Error> {
         Ok(serde_json::from_str(text)?)
     }
 
-    /// Whether nothing is below its bar.
+    /// Whether every suite reaches its bars.
     pub fn keeps_promises(&self) -> bool {
         self.suites.iter().all(SuiteRecord::keeps_promises)
     }
 }
 
 impl SuiteRecord {
-    /// The record of a suite's cases, of which there is one at least.
+    /// Makes the record of a suite with at least one case.
     pub(crate) fn new(name: &str, about: &str, bars: Bars, cases: Vec<CaseRecord>) -> SuiteRecord {
         let fractions = || cases.iter().map(CaseRecord::fraction);
         let logs: f64 = fractions().map(f64::ln).sum();
@@ -132,7 +132,7 @@ impl SuiteRecord {
         }
     }
 
-    /// Whether nothing is below its bar.
+    /// Whether the suite reaches its bars.
     pub fn keeps_promises(&self) -> bool {
         let at_least = |value: f64, bar: Option<f64>| bar.is_none_or(|bar| value >= bar);
         at_least(self.mean, self.bars.mean)
@@ -142,47 +142,47 @@ impl SuiteRecord {
 }
 
 impl CaseRecord {
-    /// What the case is measured by: the fraction of what it is held against.
+    /// Returns the fraction that counts: of the reference operators, or else of the copy.
     pub fn fraction(&self) -> f64 {
         self.of_single.unwrap_or(self.of_copy)
     }
 
-    /// Whether the time is within what is promised, if a time is.
+    /// Whether the time is within the promised time, if there is one.
     pub fn is_in_time(&self) -> bool {
         self.most_ns.is_none_or(|most| self.seconds * 1e9 <= most)
     }
 
-    /// Bytes read and written, in 10^9 a second.
+    /// Returns the speed in 10^9 bytes read and written per second.
     pub fn gigabytes_per_second(&self) -> f64 {
         2.0 * self.bytes as f64 / self.seconds / 1e9
     }
 
-    /// The same of the copy.
+    /// Returns the copy's speed in 10^9 bytes read and written per second.
     pub fn copy_gigabytes_per_second(&self) -> f64 {
         2.0 * self.bytes as f64 / self.copy_seconds / 1e9
     }
 
-    /// The sizes as people write them: `64x56x56x288`.
+    /// Returns the sizes as text, such as `64x56x56x288`.
     pub fn shape(&self) -> String {
         shape_text(&self.sizes)
     }
 }
 
-/// An object whose last field is an empty list, with these lines in the list.
+/// Inserts lines into the empty list that ends a JSON object.
 fn in_place_of_none(object: &str, lines: &str) -> String {
     let open = object.strip_suffix("]}").unwrap_or(object);
     format!("{open}\n{lines}\n]}}")
 }
 
-/// A fraction to three places: more are noise.
+/// Rounds a fraction to three places; more are noise.
 pub(crate) fn rounded(fraction: f64) -> f64 {
     (fraction * 1e3).round() / 1e3
 }
 
-/// A time to four digits, in seconds.
+/// Rounds a time in seconds to four digits.
 pub(crate) fn rounded_time(seconds: f64) -> f64 {
     let unit = 10f64.powi(seconds.max(1e-12).log10().floor() as i32 - 3);
-    // Divided, since powers of ten below 1 are inexact and would show.
+    // Divide by powers of ten above 1, which are exact.
     (seconds / unit).round() / (1.0 / unit).round()
 }
 

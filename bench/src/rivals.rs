@@ -1,7 +1,7 @@
-//! Other crates that transpose, on the same cases.
+//! Other transpose crates on the same cases.
 //!
-//! They take typed slices, so each case is made once more as such; both crates get what they ask for
-//! in the way that their documentation shows, and strided-perm a pool of as many threads.
+//! They need typed slices, so each case is repeated with those. All crates are called as their documentation shows;
+//! strided-perm gets a pool with the same number of threads.
 
 use std::fmt::Display;
 use std::hint::black_box;
@@ -16,17 +16,17 @@ use crate::error::Error;
 use crate::measure::{fraction, timed};
 use crate::record::RivalRecord;
 
-/// Elements that rivals have a type for.
+/// Element types that the rivals support.
 trait Typed: crate::copy::Element + PartialEq + 'static {
     fn numbered(number: usize) -> Self;
 
-    /// HPTT's transpose of this type, if it has one.
+    /// HPTT's transpose for this type, if it has one.
     #[cfg(feature = "hptt")]
     const HPTT: Option<HpttCall<Self>> = None;
 }
 
-/// HPTT's call for a type: the order, a factor, the source and its sizes, a factor of what is there, the
-/// destination, the threads, and which axis is the innermost.
+/// HPTT's function for a type: order, factor alpha, source, source sizes, factor beta of the destination,
+/// destination, threads, and which axis is innermost.
 #[cfg(feature = "hptt")]
 type HpttCall<T> = fn(
     &[usize],
@@ -54,14 +54,13 @@ macro_rules! typed {
 
 typed!(u8, u16, f32 by transpose_f32, f64 by transpose_f64,);
 
-/// A crate that can transpose a case.
 trait Rival<T> {
     fn name(&self) -> &'static str;
 
     fn transpose(&self, src: &[T], dst: &mut [T]) -> Result<(), Error>;
 }
 
-/// Every rival on a case, if it is a planned transpose of a type that they have.
+/// Times every rival on a case, if it is a planned transpose of a supported type.
 pub(crate) fn measure(
     case: &Case,
     threads: usize,
@@ -140,7 +139,7 @@ fn measure_typed<T: Typed>(
     Ok(records)
 }
 
-/// The order of a transpose: the source axis that each axis of the output reads.
+/// Returns the order of a transpose: the source axis of each output axis.
 fn order(plan: &Plan) -> Vec<usize> {
     let map = &plan.passes()[0].map;
     let out_shape = map.out_shape();
@@ -205,7 +204,7 @@ impl<T: Typed> Rival<T> for Square<'_> {
     }
 }
 
-/// HPTT, by the crate of this name: it plans each call by its own estimate, which takes microseconds.
+/// HPTT through the crate of this name. It plans each call by an estimate that takes microseconds.
 #[cfg(feature = "hptt")]
 struct Hptt<'a> {
     sizes: &'a [usize],

@@ -1,21 +1,21 @@
-//! Which cases are wanted.
+//! Selection of cases.
 
 use crate::case::{Case, Suite};
 use crate::error::Error;
 
-/// Which cases are wanted.
+/// The selected cases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selection {
     /// Every case.
     All,
-    /// A few of each suite, which stand for it.
+    /// A few representative cases of each suite.
     Short,
-    /// Those whose `suite/name type sizes` holds one of these words.
+    /// Cases whose `suite/name type sizes` contains one of these words.
     Words(Vec<String>),
 }
 
 impl Selection {
-    /// Of words that may be none; then all, or those of a short run.
+    /// Selects by words, or without words all cases or a short run.
     pub fn new(words: &[String], is_short: bool) -> Selection {
         match (words.is_empty(), is_short) {
             (false, _) => Selection::Words(words.to_vec()),
@@ -24,10 +24,10 @@ impl Selection {
         }
     }
 
-    /// The suites with the cases that are wanted, without those that have none.
+    /// Returns the suites with their selected cases, without empty suites.
     ///
     /// # Errors
-    /// [`Error::NoCase`] if none is.
+    /// [`Error::NoCase`] if no case is selected.
     pub fn of(&self, suites: Vec<Suite>) -> Result<Vec<Suite>, Error> {
         let wanted: Vec<Suite> = suites
             .into_iter()
@@ -55,12 +55,12 @@ impl Selection {
     }
 }
 
-/// What words are looked for in.
+/// Returns the text that words are searched in.
 fn label(suite: &str, case: &Case) -> String {
     format!("{suite}/{} {} {}", case.name, case.dtype, case.shape())
 }
 
-/// The cases by what words are looked for in, one a line.
+/// Lists the labels of the cases, one per line.
 pub fn list(suites: &[Suite]) -> String {
     let mut text = String::new();
     for suite in suites {

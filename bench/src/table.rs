@@ -1,4 +1,4 @@
-//! Results as text for people.
+//! Formats results as text.
 
 use std::fmt::Write as _;
 
@@ -7,13 +7,13 @@ use crate::device::DeviceRecord;
 use crate::machine::MachineRecord;
 use crate::record::{CaseRecord, Record, SuiteRecord};
 
-/// What to think of numbers that are below their aims.
+/// Explains results below the aims.
 const IF_BELOW: &str = "\n\
     The aims are for a machine that does nothing else: other programs, and neighbours of a virtual\n\
     machine, make every number worse. Run it again when the machine is idle, with more --rounds.\n";
 
 impl Record {
-    /// Every suite with its cases, then the suites together.
+    /// Returns a table of the suites with their cases, and a summary.
     pub fn table(&self) -> String {
         let Record { machine, device, rounds, large_pages, .. } = self;
         let mut text = match (device, self.threads) {
@@ -32,8 +32,7 @@ impl Record {
         text + &self.summary()
     }
 
-    /// The means of the suites, beside what is aimed at; and what it may come from, where that is
-    /// not reached.
+    /// Returns the suites' means next to the aims, with possible reasons if an aim is missed.
     pub fn summary(&self) -> String {
         let mut text = format!(
             "\n{:<18} {:>5} {:>9} {:>5} {:>9} {:>5}\n",
@@ -48,7 +47,7 @@ impl Record {
         text
     }
 
-    /// The suites, and what small calls take, as tables for docs/speed.md.
+    /// Returns the tables for docs/speed.md: the suites, and the times of small calls.
     pub fn markdown(&self) -> String {
         let (timed, compared): (Vec<_>, Vec<_>) =
             self.suites.iter().partition(|suite| suite.is_timed());
@@ -84,12 +83,12 @@ impl Record {
 }
 
 impl SuiteRecord {
-    /// Whether its cases are held against single operators.
+    /// Whether the cases are compared with single operators.
     pub(crate) fn is_of_single(&self) -> bool {
         self.cases.iter().any(|case| case.of_single.is_some())
     }
 
-    /// Whether times are promised for its cases.
+    /// Whether times are promised for the cases.
     pub(crate) fn is_timed(&self) -> bool {
         self.cases.iter().any(|case| case.most_ns.is_some())
     }
@@ -115,7 +114,7 @@ impl SuiteRecord {
 }
 
 impl CaseRecord {
-    /// The case as a line of a table under [`suite_head`], and one for each rival.
+    /// Returns the case as a row under [`suite_head`], and a row for each rival.
     pub fn row(&self, with_kernels: bool) -> String {
         let mut row = format!(
             "  {:<34} {:>9} {:<17} {:>8.2} {:>6.1} {:>6.1} {:>8}",
@@ -143,7 +142,7 @@ impl CaseRecord {
     }
 }
 
-/// What a run says first: where it runs, and what its numbers mean.
+/// Returns the header of a run: machine, settings, and the meaning of the columns.
 pub fn head(machine: &MachineRecord, settings: &Settings) -> String {
     let Settings { threads, rounds, large_pages } = *settings;
     let pages = if large_pages { ", tensors on large pages" } else { "" };
@@ -160,7 +159,7 @@ pub fn head(machine: &MachineRecord, settings: &Settings) -> String {
     )
 }
 
-/// The same of a device.
+/// Returns the header of a run on a device.
 fn head_of_device(device: &DeviceRecord, rounds: usize) -> String {
     let DeviceRecord { by, name, emulated } = device;
     let emulated = match emulated {
@@ -175,7 +174,7 @@ fn head_of_device(device: &DeviceRecord, rounds: usize) -> String {
     )
 }
 
-/// A suite's title and the heads of its columns.
+/// Returns a suite's title and column heads.
 pub fn suite_head(name: &str, about: &str) -> String {
     format!(
         "\n{name}: {about}\n  {:<34} {:>9} {:<17} {:>8} {:>6} {:>6} {:>8}\n",
@@ -183,7 +182,6 @@ pub fn suite_head(name: &str, about: &str) -> String {
     )
 }
 
-/// A time in the unit that fits it.
 fn readable_time(seconds: f64) -> String {
     match seconds {
         ..1e-6 => format!("{:.0} ns", seconds * 1e9),

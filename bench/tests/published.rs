@@ -1,4 +1,4 @@
-//! The tables and the picture of docs/speed.md are those of the record.
+//! The tables and the picture of docs/speed.md match the stored record.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Chains of operators in one pass, each beside one operator with the same access pattern.
+//! Chains of operators in one pass, compared with a single operator of the same access pattern.
 
 use trundle::DType;
 

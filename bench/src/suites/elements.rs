@@ -1,11 +1,10 @@
-//! Transposes of elements of other sizes than those of TTC, and of sizes of axes that it lacks.
+//! Transposes of element and axis sizes that TTC lacks.
 
 use trundle::DType;
 
 use super::transpose;
 use crate::case::{Bars, Case, Suite};
 
-/// Elements of 1, 2 and 8 bytes.
 pub(super) fn small() -> Suite {
     let mut cases = Vec::new();
     for (dtype, wide, odd) in [
@@ -58,7 +57,7 @@ pub(super) fn small() -> Suite {
     }
 }
 
-/// 4-byte elements in sizes that TTC lacks, and widths that are no power of two or wider than 8.
+/// 4-byte elements with sizes that TTC lacks, and element widths that are not a power of two or exceed 8.
 pub(super) fn other() -> Suite {
     let f32 = |name, sizes: &[usize], order: &[i64]| {
         Case::new(name, DType::F32, sizes, [transpose(order)])

@@ -5,7 +5,7 @@ use trundle::{DType, Shape};
 
 use crate::case::{Bars, Case, Suite};
 
-/// Indices that differ from place to place: a fixed scatter over the axis.
+/// Pseudo-random indices over the axis.
 fn scattered(sizes: &[usize], size: usize) -> Indices {
     let count: usize = sizes.iter().product();
     let at = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % size as u64;

@@ -1,4 +1,4 @@
-//! Reverse subsequences where the lengths differ between neighbours in memory.
+//! Reverse subsequences with different lengths for adjacent elements in memory.
 
 use trundle::DType;
 use trundle::ops::ReverseSubsequences;

@@ -1,4 +1,4 @@
-//! Many axes of two, as those of qubits and of a fast Fourier transform's last step, and of three.
+//! Many axes of size two, as for qubits or the last step of a fast Fourier transform, and of size three.
 
 use trundle::DType;
 
@@ -31,7 +31,7 @@ pub(super) fn suite() -> Suite {
     }
 }
 
-/// An order of axes without a pattern.
+/// An axis order without a pattern.
 fn scattered(rank: usize) -> Vec<i64> {
     let key = |axis: &i64| axis.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
     let mut order: Vec<i64> = (0..rank.cast_signed() as i64).collect();
@@ -39,7 +39,7 @@ fn scattered(rank: usize) -> Vec<i64> {
     order
 }
 
-/// The second axis and the last change places.
+/// The order that exchanges the second and the last axis.
 fn exchanged(rank: usize) -> Vec<i64> {
     let mut order: Vec<i64> = (0..rank.cast_signed() as i64).collect();
     order.swap(1, rank - 1);

@@ -1,7 +1,7 @@
-//! Every suite: one file each.
+//! All suites, one per file.
 //!
-//! Tensors are of 100 to 256 MiB, which no cache holds, but for those of small moves, and of
-//! windows, which have the sizes that models have.
+//! Tensors have 100 to 256 MiB, more than any cache. The exceptions are small moves, and windows, which have the
+//! sizes of real models.
 
 mod chains;
 mod elements;
@@ -21,7 +21,7 @@ use trundle::ops::{Flip, ReverseSequence, Roll, Transpose};
 
 use crate::case::Suite;
 
-/// Every suite there is.
+/// Returns all suites.
 pub fn all() -> Vec<Suite> {
     vec![
         ttc::suite(),
@@ -53,15 +53,13 @@ fn flip(axes: &[i64]) -> Op {
     Flip::new(axes).into()
 }
 
-/// A reverse sequence along an axis, with `batches` lengths of at most `size` across
-/// another.
+/// A reverse sequence along one axis, with `batches` lengths of at most `size` along another.
 fn reverse_sequence(along: usize, across: usize, batches: usize, size: usize) -> Op {
     let lengths: Vec<i128> = lengths(batches, size).into_iter().map(i128::from).collect();
     let axis = |axis: usize| axis.cast_signed() as i64;
     ReverseSequence::new(axis(along), axis(across), lengths).into()
 }
 
-/// Lengths that differ from row to row: a fixed scatter over `0..=size`.
 fn lengths(count: usize, size: usize) -> Vec<u64> {
     (0..count as u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % (size as u64 + 1)).collect()
 }

@@ -1,11 +1,10 @@
-//! Inner axes of a few channels: pictures.
+//! Images: innermost axes of a few channels.
 
 use trundle::DType;
 
 use super::transpose;
 use crate::case::{Bars, Case, Suite};
 
-/// About how many bytes each tensor has.
 const BYTES: usize = 120 << 20;
 
 pub(super) fn suite() -> Suite {
@@ -14,7 +13,7 @@ pub(super) fn suite() -> Suite {
         for channels in [3, 2, 4, 5, 7] {
             cases.extend(both_ways(dtype, [640, 640], channels, channels == 3));
         }
-        // A side that is no multiple of anything.
+        // Sides that are not multiples of a tile.
         cases.extend(both_ways(dtype, [427, 641], 3, false));
     }
     Suite {
@@ -25,7 +24,7 @@ pub(super) fn suite() -> Suite {
     }
 }
 
-/// A batch of pictures, channels to the front and back to the end.
+/// A batch of images with channels moved to the front, and back to the end.
 fn both_ways(dtype: DType, [h, w]: [usize; 2], channels: usize, is_short: bool) -> [Case; 2] {
     let batch = BYTES / (h * w * channels * dtype.width());
     let there = [transpose(&[0, 3, 1, 2])];

@@ -1,4 +1,4 @@
-//! Reverse sequence: a length for each batch.
+//! Reverse sequence with one length per batch.
 
 use trundle::DType;
 

@@ -1,14 +1,14 @@
-//! Tensors that fit in caches, where what a call costs is what counts.
+//! Tensors that fit in caches, for which the cost of a call matters.
 
 use trundle::DType;
 
 use super::{flip, roll, transpose};
 use crate::case::{Bars, Call, Case, Suite};
 
-/// What a planned run of 1 KiB may take.
+/// Promised nanoseconds of a planned run of 1 KiB.
 const PLANNED_NS: f64 = 100.0;
 
-/// What a call that plans by itself may take, for 1 KiB.
+/// Promised nanoseconds of a call that plans and moves 1 KiB.
 const AT_ONCE_NS: f64 = 150.0;
 
 pub(super) fn suite() -> Suite {

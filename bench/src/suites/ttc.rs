@@ -1,16 +1,16 @@
-//! The transposes of a benchmark for tensor transposes.
+//! The transposes of the TTC benchmark.
 //!
-//! Source: P. Springer, A. Sankaran, P. Bientinesi, "TTC: A Tensor Transposition Compiler for
-//! Multiple Architectures" (2016) and "TTC: A high-performance Compiler for Tensor Transpositions"
-//! (2017): 57 transposes of two to six axes that cannot be simplified, of about 200 MiB of f32
-//! each. There the first index runs fastest; here sizes and orders are row-major.
+//! Source: P. Springer, A. Sankaran, P. Bientinesi, "TTC: A Tensor Transposition Compiler for Multiple Architectures"
+//! (2016) and "TTC: A high-performance Compiler for Tensor Transpositions" (2017): 57 transposes of two to six axes
+//! that cannot be simplified, about 200 MiB of f32 each. In the source, the first index is the fastest; here sizes
+//! and orders are row-major.
 
 use trundle::DType;
 
 use super::transpose;
 use crate::case::{Bars, Case, Suite};
 
-/// Every how manieth case stands for the suite in a short run: one of each rank or two.
+/// Every ninth case is in a short run: one or two of each rank.
 const SHORT_STEP: usize = 9;
 
 pub(super) fn suite() -> Suite {
@@ -28,7 +28,6 @@ pub(super) fn suite() -> Suite {
     }
 }
 
-/// Sizes and orders.
 const CASES: [(&[usize], &[i64]); 57] = [
     (&[7264, 7264], &[1, 0]),
     (&[1216, 43408], &[1, 0]),

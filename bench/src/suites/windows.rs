@@ -1,4 +1,4 @@
-//! What models chain around their layers: windows, patches, planes, and time-major sequences.
+//! Chains around the layers of models: windows, patches, planes, and time-major sequences.
 
 use trundle::{DType, Op};
 

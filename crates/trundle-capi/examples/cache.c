@@ -1,6 +1,5 @@
-/* A cache of four rows, as one that a network keeps for each token: new rows are put in their slots, all rows
- * are put behind those of a prompt, and the result is split into two heads, each by a plan that can be run again
- * and again.
+/* A cache of four rows, as a network keeps one for its tokens. Three plans run on it: a scatter writes new rows
+ * into their slots, a concatenation appends all rows to those of a prompt, and a split makes two heads.
  *
  *     cc cache.c $(pkg-config --cflags --libs trundle) -o cache && ./cache
  */
@@ -49,8 +48,7 @@ int main(void)
     const trundle_tensor_desc slots_desc = {TRUNDLE_DTYPE_I64, 2, slot_sizes, NULL};
     const trundle_tensor_desc head_desc = {TRUNDLE_DTYPE_I16, 2, head_sizes, NULL};
 
-    /* Planned once, for any rows that lie so: new ones in the last slot and the second one, all behind those
-     * of the prompt, and each head by itself. */
+    /* The plans fit any data of these descriptions. The scatter writes to the last slot and the second one. */
     const int64_t slots[NEW][1] = {{-1}, {1}};
     const trundle_tensor_desc parts[] = {prompt_desc, cache_desc}, halves[] = {head_desc, head_desc};
     trundle_plan *put, *join, *split;
@@ -66,7 +64,7 @@ int main(void)
     print(&all[0][0], ALL, CHANNELS);
     print(&heads[1][0][0], ALL, HEAD);
 
-    /* What does not fit is refused, and says why. */
+    /* Wrong shapes are an error with a message. */
     const int64_t wrong[NEW][1] = {{0}, {SLOTS}};
     if (trundle_scatter_nd(&cache_desc, cache, &slots_desc, wrong, &new_desc, new_rows, &cache_desc,
                            updated) == TRUNDLE_OK) {

@@ -1,6 +1,5 @@
-/* Any stages in one pass: a picture cut into patches, each a row, with blue before green before red
- * put the other way round. The program asks for the sizes of the result, plans once, says what the
- * plan does, and runs it on the calling thread alone.
+/* A chain in one pass: cuts a BGR image into patches, one row each, in RGB order. The program gets
+ * the output sizes, makes a plan, prints its description, and runs it on the calling thread alone.
  *
  *     cc chain.c $(pkg-config --cflags --libs trundle) -o chain && ./chain
  */
@@ -23,7 +22,7 @@ static void check(trundle_status status)
     }
 }
 
-/* The first line of what a plan says of itself. */
+/* Prints the first line of a plan's description. */
 static void print_first_line(const trundle_plan *plan)
 {
     size_t needed;
@@ -72,7 +71,7 @@ int main(void)
     }
     free(patches);
 
-    /* A mistake is shown where it is. */
+    /* The message shows the position of a mistake. */
     if (trundle_chain_plan("flip(axes=[2]) | tanspose(2, 0, 1)", &from, &to, &plan) == TRUNDLE_OK) {
         return 1;
     }

@@ -1,5 +1,5 @@
-/* A model that only moves elements, as an exporter wrote it: what it takes and gives, planned once for a batch of
- * images, and run for one batch after another.
+/* A model that only moves elements, as written by an exporter. The program prints its inputs and outputs, plans it
+ * once for a batch of images, and runs the plan on several batches.
  *
  *     cc model.c $(pkg-config --cflags --libs trundle) -o model && ./model docs/examples/patches.onnx
  */
@@ -19,7 +19,7 @@ static void check(trundle_status status)
     }
 }
 
-/* The first line of what a model or a plan says of itself. */
+/* Prints the first line of a description. */
 static void print_first_line(char *words)
 {
     size_t end = 0;
@@ -47,7 +47,7 @@ static void print_input(const trundle_model *model, size_t input)
     printf("\n");
 }
 
-/* Says what an output is, and how many elements it has. */
+/* Prints the type and sizes of an output, and returns its number of elements. */
 static size_t print_output(const trundle_model *model, const trundle_plan *plan, size_t output)
 {
     trundle_dtype dtype;
@@ -78,7 +78,7 @@ int main(int count, char **arguments)
         print_input(model, input);
     }
 
-    /* For these sizes it is one pass over memory, and no elements have to be known for that. */
+    /* For these sizes the model is one pass over memory; planning needs no data. */
     const uint64_t sizes[] = {BATCH, 224, 224, 3};
     const trundle_tensor_desc image = {TRUNDLE_DTYPE_F32, 4, sizes, NULL};
     const void *const unknown[] = {NULL};
@@ -95,7 +95,7 @@ int main(int count, char **arguments)
         elements = print_output(model, plan, output);
     }
 
-    /* Batch after batch, without allocating. */
+    /* Runs allocate no memory. */
     float *images = malloc(elements * sizeof(float)), *patches = malloc(elements * sizeof(float));
     for (int batch = 0; batch < 2; batch++) {
         for (size_t at = 0; at < elements; at++) {
@@ -108,7 +108,7 @@ int main(int count, char **arguments)
         printf("%g %g\n", (double)patches[48], (double)images[(size_t)224 * 3]);
     }
 
-    /* What does not fit is refused, and says why. */
+    /* Wrong sizes are an error with a message. */
     const uint64_t small_sizes[] = {BATCH, 224, 3};
     const trundle_tensor_desc small = {TRUNDLE_DTYPE_F32, 3, small_sizes, NULL};
     if (trundle_model_plan(model, &small, NULL, 1, &plan) == TRUNDLE_OK) {

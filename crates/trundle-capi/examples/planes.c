@@ -1,5 +1,5 @@
-/* A picture with blue before green before red, pixel by pixel, into a red, a green and a blue
- * plane: the axes in another order and one of them backward, in one pass.
+/* Converts an interleaved BGR image to planes in RGB order: a transpose with one axis reversed, in
+ * one pass.
  *
  *     cc planes.c $(pkg-config --cflags --libs trundle) -o planes && ./planes
  */
@@ -25,7 +25,7 @@ int main(void)
     const trundle_tensor_desc from = {TRUNDLE_DTYPE_U8, 3, picture_sizes, picture_strides};
     const trundle_tensor_desc to = {TRUNDLE_DTYPE_U8, 3, planes_sizes, NULL};
 
-    /* Channels are read backward: the one at index 0 is red, the last in memory. */
+    /* A negative stride reads the channels in reverse: index 0 is red, the last in memory. */
     if (trundle_transpose(&from, &bgr[0][0][2], order, 3, &to, planes) != TRUNDLE_OK) {
         fprintf(stderr, "%s\n", trundle_last_error());
         return 1;
@@ -39,7 +39,7 @@ int main(void)
         printf("\n");
     }
 
-    /* What does not fit is refused, and says why. */
+    /* Wrong sizes are an error with a message. */
     const int64_t wrong[] = {2, 0, 3};
     if (trundle_transpose(&from, &bgr[0][0][2], wrong, 3, &to, planes) == TRUNDLE_OK) {
         return 1;

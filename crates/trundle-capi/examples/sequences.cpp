@@ -1,5 +1,5 @@
-// Batches of sequences of different lengths, reversed: planned once and run often, and in
-// DirectML's form, checked against a feature level.
+// Reverses sequences of different lengths in batches: with a plan that runs many times, and with
+// DirectML's structs, checked against a feature level.
 //
 //     c++ sequences.cpp $(pkg-config --cflags --libs trundle) -o sequences && ./sequences
 #include <cstdint>

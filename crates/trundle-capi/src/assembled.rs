@@ -1,4 +1,4 @@
-//! What is made of several tensors, or of one and a constant: planned, and run on their memory.
+//! Planned programs with several inputs, or with one input and a constant.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -10,7 +10,7 @@ use super::descriptor::Descriptor;
 use super::error::{Failure, Result};
 use super::memory::Memory;
 
-/// A program decided for the tensors that it reads and the one that it writes.
+/// A program planned for its inputs and its output.
 pub(crate) struct Assembled {
     inputs: Vec<Descriptor>,
     out: Descriptor,
@@ -18,7 +18,7 @@ pub(crate) struct Assembled {
 }
 
 impl Assembled {
-    /// The plan of a program of these inputs, with all that its runs need beside them.
+    /// Plans `program` for these inputs and this output, and allocates what its runs need.
     pub(crate) fn new(
         program: &Program,
         inputs: Vec<Descriptor>,
@@ -29,7 +29,7 @@ impl Assembled {
         Ok(Assembled { inputs, out, plan })
     }
 
-    /// The plan of an output without elements, for which nothing of the data is read.
+    /// Plans an output without elements, which reads nothing.
     pub(crate) fn of_nothing(data: Descriptor, out: Descriptor) -> Result<Assembled> {
         let mut program = Program::new();
         let width = out.width();
@@ -39,21 +39,21 @@ impl Assembled {
         Ok(Assembled { inputs: vec![data], out, plan })
     }
 
-    /// How many tensors it reads.
+    /// Returns the number of inputs.
     pub(crate) fn inputs(&self) -> usize {
         self.inputs.len()
     }
 
-    /// What it writes.
+    /// Returns the output's description.
     pub(crate) fn output(&self) -> &Descriptor {
         &self.out
     }
 
-    /// Runs it on as many inputs as it has and an output that lie as was described, once it is known that the output
-    /// is apart from them and from `others`, which the call reads too.
+    /// Checks that the output overlaps neither an input nor `others`, which the call also reads, and runs the plan.
     ///
     /// # Safety
-    /// What the tensors cover is the caller's. Nobody else writes to it meanwhile, or reads the output's.
+    /// The memory that the tensors cover belongs to the caller. During the call no one else writes to it or reads
+    /// the output.
     pub(crate) unsafe fn run(
         &self,
         data: &[*const c_void],
@@ -73,16 +73,16 @@ impl Assembled {
                         .memory(data.cast())
                         .map_err(|failure| self.of_input(number, failure))?;
                     out.check_apart(&memory)?;
-                    // SAFETY: the contract is the same, and the output is apart from it.
+                    // SAFETY: the caller owns this memory, and the output does not overlap it.
                     *bytes = unsafe { memory.read() };
                 }
-                // SAFETY: the same: no byte of the output is one of the inputs.
+                // SAFETY: the caller owns this memory; no byte of the output is part of an input.
                 Ok(unsafe { self.plan.run(read, out.write()) }?)
             },
         )
     }
 
-    /// A refusal of one of the inputs, by its number where there are several.
+    /// Adds the input's index to an error if there are several inputs.
     fn of_input(&self, number: usize, failure: Failure) -> Failure {
         if self.inputs.len() > 1 { failure.of_input(number) } else { failure }
     }
@@ -94,7 +94,7 @@ impl fmt::Display for Assembled {
     }
 }
 
-/// What a program knows of a tensor.
+/// Returns what a program needs to know of a tensor.
 pub(crate) fn described(own: &Descriptor) -> (&Shape, Width) {
     (own.layout().shape(), own.width())
 }

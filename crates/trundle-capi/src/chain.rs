@@ -1,4 +1,4 @@
-//! Chains: any operators in a row, as text.
+//! Chains: sequences of operators, as text.
 
 use std::ffi::{CStr, c_char};
 
@@ -17,15 +17,18 @@ use super::plan::{made, trundle_plan};
 use super::status::{TRUNDLE_ERROR_CHAIN, status_of, trundle_status};
 use super::told::tell_sizes;
 
-/// Plans any stages in a row, such as "flip(axes=[2]) | h w c -> c h w": all that docs/chains.md
-/// says, but that lengths are lists and no files. It takes one pass over memory where one is enough.
-/// The plan is written to `plan`, and is the caller's to free. A chain that names other tensors, as
-/// "concat(_, b)" does, is refused: see trundle_chain_plan_inputs().
+/// Plans a chain such as "flip(axes=[2]) | h w c -> c h w". Everything in docs/chains.md is supported, except that
+/// lengths must be given as lists, not as files. The plan moves the elements in a single pass where that is
+/// possible.
 ///
-/// `chain` is UTF-8, and is not needed any more when this returns. `out` has the type of `data`, and
-/// the sizes that trundle_chain_out_sizes() says. What is wrong with the chain, or does not fit the
-/// sizes, the message shows in several lines: the part of the chain, carets below it, and often what
-/// to write instead.
+/// - `chain`: a C string in UTF-8, which may be freed after the call.
+/// - `data_desc`: the input. A chain with more inputs, such as "concat(_, b)", needs trundle_chain_plan_inputs().
+/// - `out_desc`: the output, with the type of the input and the sizes from trundle_chain_out_sizes().
+/// - `plan`: receives the plan, which the caller frees.
+///
+/// Returns TRUNDLE_ERROR_CHAIN if the text is invalid, or the status of the stage that does not fit, such as
+/// TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_AXIS or TRUNDLE_ERROR_NUMBER. The message has several lines: the part of the
+/// chain, carets below it, and often a correction.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_chain_plan(
     chain: *const c_char,
@@ -33,7 +36,7 @@ pub unsafe extern "C" fn trundle_chain_plan(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
             let chain = read(chain)?;
@@ -48,12 +51,17 @@ pub unsafe extern "C" fn trundle_chain_plan(
     }
 }
 
-/// Plans a chain of several tensors, such as "concat(_, b, axis=0) | flip(0)": trundle_chain_plan() with
-/// `count` tensors, whose names are `names` and which are described by `input_descs`, one after another.
-/// "_" is the name of the one without a name. The plan is run by trundle_plan_run_inputs(), which is
-/// given them in the same order.
+/// Plans a chain with several inputs, such as "concat(_, b, axis=0) | flip(0)". Run the plan with
+/// trundle_plan_run_inputs(), with the inputs in the same order.
 ///
-/// Every tensor that the chain takes is one of them, and each of them is taken. They have one type.
+/// - `chain`: as in trundle_chain_plan().
+/// - `names`: `count` C strings, the names of the inputs; "_" is the input without a name. The chain must use every
+///   input, and may use no others.
+/// - `input_descs`: `count` descriptions, one after another, of tensors of the same type.
+/// - `out_desc`: the output, with the type of the inputs and the sizes from trundle_chain_out_sizes_inputs().
+/// - `plan`: receives the plan, which the caller frees.
+///
+/// Returns TRUNDLE_ERROR_CHAIN if the names do not match the chain; otherwise the errors of trundle_chain_plan().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_chain_plan_inputs(
     chain: *const c_char,
@@ -63,7 +71,7 @@ pub unsafe extern "C" fn trundle_chain_plan_inputs(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
             let chain = read(chain)?;
@@ -77,8 +85,8 @@ pub unsafe extern "C" fn trundle_chain_plan_inputs(
     }
 }
 
-/// Says the sizes of what a chain of several tensors makes, which are given as to
-/// trundle_chain_plan_inputs(): see trundle_chain_out_sizes().
+/// Computes the output sizes of a chain with several inputs. The inputs are given as to
+/// trundle_chain_plan_inputs(), the buffer as to trundle_chain_out_sizes().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_chain_out_sizes_inputs(
     chain: *const c_char,
@@ -89,7 +97,7 @@ pub unsafe extern "C" fn trundle_chain_out_sizes_inputs(
     capacity: u32,
     rank: *mut u32,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says, and are checked before they are written to.
+    // SAFETY: pointer arguments are valid as trundle.h requires, and are checked before they are written to.
     guarded(|| unsafe {
         check_pointer("rank", rank)?;
         let chain = read(chain)?;
@@ -100,9 +108,15 @@ pub unsafe extern "C" fn trundle_chain_out_sizes_inputs(
     })
 }
 
-/// Says the sizes of what a chain makes of `data`: how many there are is written to `rank`, and they
-/// to `sizes`, which has room for `capacity` of them. With a capacity of 0 only the rank is asked
-/// for, and `sizes` may be NULL; with one that is too small otherwise nothing is written.
+/// Computes the output sizes of a chain.
+///
+/// - `chain`, `data_desc`: as in trundle_chain_plan().
+/// - `sizes`, `capacity`: a buffer for `capacity` sizes, outermost first. With a capacity of 0 only the rank is
+///   written, and `sizes` may be NULL.
+/// - `rank`: receives the number of sizes.
+///
+/// Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small; otherwise the errors of
+/// trundle_chain_plan().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_chain_out_sizes(
     chain: *const c_char,
@@ -111,7 +125,7 @@ pub unsafe extern "C" fn trundle_chain_out_sizes(
     capacity: u32,
     rank: *mut u32,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says, and are checked before they are written to.
+    // SAFETY: pointer arguments are valid as trundle.h requires, and are checked before they are written to.
     guarded(|| unsafe {
         check_pointer("rank", rank)?;
         let chain = read(chain)?;
@@ -121,23 +135,23 @@ pub unsafe extern "C" fn trundle_chain_out_sizes(
     })
 }
 
-/// Tensors with their names.
+/// Named input tensors.
 struct Inputs<'a> {
     names: Vec<&'a str>,
     given: Vec<Descriptor>,
 }
 
 impl<'a> Inputs<'a> {
-    /// Those that a caller has, all of one type.
+    /// Reads the caller's inputs, which must have the same type.
     ///
     /// # Safety
-    /// Pointers that are not null lead to so many strings and descriptors.
+    /// Pointers that are not null lead to `count` strings and `count` descriptions.
     unsafe fn read(
         names: *const *const c_char,
         descs: *const trundle_tensor_desc,
         count: usize,
     ) -> Result<Inputs<'a>> {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees `count` strings and descriptions.
         unsafe {
             let names = list("names", names, count)?;
             let names = names.iter().map(|name| text("names", *name)).collect::<Result<_>>()?;
@@ -146,10 +160,10 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// For each input of a chain which of them it is.
+    /// Returns the position in `self` of each input of the chain.
     ///
     /// # Errors
-    /// If one is missing, one too much, or two have one name.
+    /// If an input is missing or unused, or two inputs have the same name.
     fn order(&self, chain: &Chain) -> Result<Vec<usize>> {
         let refused = |message| Failure::new(TRUNDLE_ERROR_CHAIN, message);
         let taken = chain.inputs();
@@ -177,7 +191,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The plan of a chain of them.
+    /// Plans a chain of these inputs.
     fn planned(self, chain: &Chain, out: Descriptor) -> Result<trundle_plan> {
         let order = self.order(chain)?;
         let mut program = Program::new();
@@ -193,7 +207,7 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// Checks that a chain takes one tensor without a name, and no others.
+/// Checks that the input without a name is the chain's only one.
 fn check_one(chain: &Chain) -> Result<()> {
     match chain.inputs().into_iter().find(|input| **input != Operand::Previous) {
         None => Ok(()),
@@ -204,14 +218,14 @@ fn check_one(chain: &Chain) -> Result<()> {
     }
 }
 
-/// A stage that does not fit: shown in the chain.
+/// Shows the stage that does not fit in the chain.
 impl From<ChainError> for Failure {
     fn from(error: ChainError) -> Failure {
         Failure::new(status_of(&error.source), error.to_string())
     }
 }
 
-/// What a chain was refused for: of an operator that does not fit, the message shows the place.
+/// Returns the error of a plan. If an operator does not fit, the message shows its position in the chain.
 pub(crate) fn planning_failed(error: PlanError) -> Failure {
     match error {
         PlanError::Chain(error) => Failure::from(error),
@@ -219,24 +233,24 @@ pub(crate) fn planning_failed(error: PlanError) -> Failure {
     }
 }
 
-/// The chain that a caller's text says.
+/// Parses the caller's chain.
 ///
 /// # Safety
 /// A pointer that is not null leads to a C string.
 pub(crate) unsafe fn read(chain: *const c_char) -> Result<Chain> {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees a C string.
     let text = unsafe { text("chain", chain)? };
     text.parse()
         .map_err(|error: NotationError| Failure::new(TRUNDLE_ERROR_CHAIN, error.to_string()))
 }
 
-/// A caller's text, which outlives the call.
+/// Returns the caller's text, which must outlive `'a`.
 ///
 /// # Safety
 /// A pointer that is not null leads to a C string.
 unsafe fn text<'a>(argument: &'static str, text: *const c_char) -> Result<&'a str> {
     check_pointer(argument, text)?;
-    // SAFETY: it is no null pointer, so the caller has a C string there.
+    // SAFETY: the pointer is not null, so the caller has a C string there.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().map_err(|error| {
         let (bytes, good) = (text.count_bytes(), error.valid_up_to());

@@ -1,4 +1,4 @@
-//! Tensors as callers describe them.
+//! Descriptions of tensors.
 
 use std::fmt::Display;
 
@@ -9,10 +9,10 @@ use super::error::{Failure, Result};
 use super::memory::{Memory, Reach, entries, value};
 use super::status::TRUNDLE_ERROR_RANK;
 
-/// What a tensor is: its element type, its sizes, and where its elements lie.
+/// A tensor's element type, sizes and strides.
 ///
-/// The data that goes with it points at the element at index 0 of every axis; negative strides
-/// reach before it.
+/// The data pointer that goes with it is the address of the element at index 0 of every axis. Negative strides
+/// reach memory before that address.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct trundle_tensor_desc {
@@ -20,15 +20,15 @@ pub struct trundle_tensor_desc {
     pub dtype: trundle_dtype,
     /// The number of axes; 0 for a single element.
     pub rank: u32,
-    /// The size of each axis, the outermost first: `rank` entries. A size may be 0.
+    /// The size of each axis, outermost first: `rank` entries. A size may be 0.
     pub sizes: *const u64,
-    /// The distance between neighbours along each axis, in elements: `rank` entries, which may be
-    /// negative, and 0 to read the same elements again. NULL: packed, row-major.
+    /// The distance between neighbours along each axis, in elements: `rank` entries. A stride may be negative, or 0
+    /// to repeat the same elements. NULL means packed and row-major.
     pub strides_elems: *const i64,
 }
 
-/// A description as the caller's memory has it, followed but not checked: of two that are equal in all
-/// of it [`Descriptor::read`] makes the same.
+/// The contents of a description, not yet checked. [`Descriptor::read`] gives equal results for equal contents, so
+/// this serves as a cache key.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Described<'a> {
     dtype: trundle_dtype,
@@ -37,16 +37,16 @@ pub(crate) struct Described<'a> {
 }
 
 impl Described<'_> {
-    /// What `desc` says; `None` if it is one that [`Descriptor::read`] refuses to follow.
+    /// Reads `desc`; `None` if [`Descriptor::read`] would fail before following its pointers.
     ///
     /// # Safety
     /// As [`Descriptor::read`].
     #[inline(always)]
     pub(crate) unsafe fn read(desc: *const trundle_tensor_desc) -> Option<Self> {
-        // SAFETY: the contract is the same, and the rank is the caller's word.
+        // SAFETY: the caller guarantees a valid description, whose lists have `rank` entries.
         unsafe {
             let desc = value("", desc).ok()?;
-            // Nothing is followed of one that was never set.
+            // An unknown type marks an uninitialized description, whose pointers are not followed.
             element("", desc.dtype).ok()?;
             let rank = checked_rank("", desc.rank).ok()?;
             let sizes = entries("", desc.sizes, rank).ok()?;
@@ -59,52 +59,51 @@ impl Described<'_> {
     }
 }
 
-/// A higher rank is refused: no tensor that has elements has more than 62 axes of more than one,
-/// so this leaves room for four times as many. Higher ones come from memory that was never set,
-/// and the sizes that they promise are not there.
+/// The highest rank accepted. A tensor with elements has at most 62 axes with more than one element, so this leaves
+/// ample room. A higher rank is uninitialized memory, and its lists of sizes do not exist.
 const MOST_AXES: u32 = 256;
 
-/// A tensor's description, checked.
+/// A checked description of a tensor.
 #[derive(Clone, Debug)]
 pub(crate) struct Descriptor {
     argument: &'static str,
     dtype: DType,
     width: Width,
-    /// In a buffer that begins where `reach` does.
+    /// The layout in a buffer that begins at the start of `reach`.
     layout: Layout,
     reach: Reach,
-    /// What its address is a multiple of.
+    /// Required alignment of the data pointer in bytes.
     alignment: usize,
 }
 
 impl Descriptor {
-    /// What `desc` says of `argument`.
+    /// Reads and checks the description of `argument`.
     ///
     /// # Safety
-    /// A pointer that is not null and aligned leads to a description, and those in there lead to
-    /// `rank` entries.
+    /// A pointer that is aligned and not null points to a description, whose own pointers lead to `rank` entries.
     pub(crate) unsafe fn read(
         argument: &'static str,
         desc: *const trundle_tensor_desc,
     ) -> Result<Descriptor> {
         let name = format_args!("{argument}_desc");
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees a description at an aligned pointer that is not null.
         let desc = unsafe { value(name, desc)? };
         let element = element(name, desc.dtype)?;
         let rank = checked_rank(name, desc.rank)?;
-        // SAFETY: the rank is the caller's word.
+        // SAFETY: the caller guarantees `rank` entries.
         let sizes = unsafe { entries(format_args!("{name}->sizes"), desc.sizes, rank)? };
         let shape = shape_of(sizes)?;
         if desc.strides_elems.is_null() {
             return Descriptor::new(argument, element, &shape, None);
         }
-        // SAFETY: the same.
+        // SAFETY: the caller guarantees `rank` entries.
         let strides =
             unsafe { entries(format_args!("{name}->strides_elems"), desc.strides_elems, rank)? };
         Descriptor::new(argument, element, &shape, Some(strides))
     }
 
-    /// A tensor of `shape` with these strides, in elements, or packed and row-major.
+    /// Makes the description of a tensor of `shape` with these strides in elements; without strides it is packed
+    /// and row-major.
     pub(crate) fn new(
         argument: &'static str,
         (dtype, width): (DType, Width),
@@ -124,51 +123,51 @@ impl Descriptor {
         self.dtype
     }
 
-    /// What a move must know of the elements.
+    /// Returns the width and packing of the elements.
     pub(crate) fn width(&self) -> Width {
         self.width
     }
 
-    /// What C calls the elements.
+    /// Returns the type's number in C.
     pub(crate) fn number(&self) -> Option<trundle_dtype> {
         number_of_element(self.dtype, self.width)
     }
 
-    /// Where the elements lie in [`Descriptor::memory`].
+    /// Returns the layout of the elements in [`Descriptor::memory`].
     pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Whether it is whole bytes that follow each other, row-major.
+    /// Returns whether the tensor is packed, row-major and made of whole bytes.
     pub(crate) fn is_row_major(&self) -> bool {
         let contiguous = Layout::row_major(self.layout.shape(), self.width.units());
         self.width.packing().is_none() && contiguous.is_ok_and(|layout| layout == self.layout)
     }
 
-    /// Whether the elements follow each other, row-major; also where they are less than a byte.
+    /// Returns whether the tensor is packed and row-major, also if its elements are smaller than a byte.
     pub(crate) fn is_dense(&self) -> bool {
         let Ok(dense) = Layout::row_major(self.layout.shape(), self.width.units()) else {
             return false;
         };
         let strides = dense.strides_bytes().iter().zip(self.layout.strides_bytes());
-        // Along axes of one element, and in a tensor without any, nobody goes.
+        // Strides of axes of one element, and of tensors without elements, do not matter.
         let has_none = self.layout.shape().elements() == 0;
         let mut strides = strides.zip(self.layout.shape().iter());
         has_none || strides.all(|((dense, own), size)| *size < 2 || dense == own)
     }
 
-    /// All the memory of the tensor whose element at index 0 of every axis is at `data`.
+    /// Returns all the memory of the tensor whose element at index 0 of every axis is at `data`.
     #[inline]
     pub(crate) fn memory(&self, data: *const u8) -> Result<Memory> {
         Memory::new(self.argument, data.cast_mut(), self.reach, self.alignment)
     }
 
-    /// The tensor in its memory, to read.
+    /// Returns the tensor in its memory for reading.
     ///
     /// # Safety
     /// As [`Memory::read`].
     pub(crate) unsafe fn view<'a>(&self, memory: &Memory) -> Result<TensorView<'a>> {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees what [`Memory::read`] requires.
         let bytes = unsafe { memory.read() };
         let layout = self.layout.clone();
         Ok(match self.width.packing() {
@@ -177,12 +176,12 @@ impl Descriptor {
         }?)
     }
 
-    /// The tensor in its memory, to write.
+    /// Returns the tensor in its memory for writing.
     ///
     /// # Safety
     /// As [`Memory::write`].
     pub(crate) unsafe fn view_mut<'a>(&self, memory: &Memory) -> Result<TensorViewMut<'a>> {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees what [`Memory::write`] requires.
         let bytes = unsafe { memory.write() };
         let layout = self.layout.clone();
         Ok(match self.width.packing() {
@@ -192,7 +191,7 @@ impl Descriptor {
     }
 }
 
-/// A rank that sizes can be read for.
+/// Checks a rank before its sizes are read.
 #[inline]
 pub(crate) fn checked_rank(argument: impl Display, rank: u32) -> Result<usize> {
     if rank > MOST_AXES {
@@ -207,20 +206,20 @@ fn bad_rank(argument: &dyn Display, rank: u32) -> Failure {
     Failure::new(TRUNDLE_ERROR_RANK, message)
 }
 
-/// The sizes of a shape, as C has them.
+/// Returns the sizes of a shape as C's numbers.
 pub(crate) fn sizes_of(shape: &Shape) -> impl ExactSizeIterator<Item = u64> {
     shape.iter().map(|size| *size as u64)
 }
 
-/// The shape of these sizes.
+/// Makes a shape of these sizes.
 pub(crate) fn shape_of<T: Copy + TryInto<usize>>(sizes: &[T]) -> Result<Shape> {
-    // No shape has a size that large, and its message says so.
+    // A size that does not fit becomes `usize::MAX`, which `Shape::new` rejects with a message.
     let sizes: Vec<usize> =
         sizes.iter().map(|size| (*size).try_into().unwrap_or(usize::MAX)).collect();
     Ok(Shape::new(sizes)?)
 }
 
-/// A layout with the first element at 0. Strides of axes that nobody goes along may be anything.
+/// Makes a layout with the first element at 0. Strides of axes with at most one element are ignored.
 fn strided(shape: &Shape, width: usize, strides_elems: &[i64]) -> Result<Layout> {
     let too_large = || {
         Error::too_large(format!(
@@ -238,11 +237,11 @@ fn strided(shape: &Shape, width: usize, strides_elems: &[i64]) -> Result<Layout>
     Ok(Layout::strided(shape, 0, &strides.ok_or_else(too_large)?)?)
 }
 
-/// What a tensor covers whose `layout` has the element at index 0 of every axis at offset 0, and where
-/// that element is in these bytes, as a layout counts: in bytes, or in elements if they are packed.
+/// Returns the reach of a tensor whose `layout` has the element at index 0 of every axis at offset 0, and the
+/// offset of that element in the reach: in bytes, or in elements if they are packed.
 fn reach_of(width: Width, layout: &Layout) -> Result<(Reach, usize)> {
     let units = layout.span(width.units())?;
-    // Packed elements before the first are in groups that are over where the first begins one.
+    // Packed elements before the first one fill whole groups, because the first one begins a group.
     let (group, group_bytes) =
         width.packing().map_or((1, 1), |packing| (packing.group(), packing.group_bytes()));
     let groups = units.start.unsigned_abs().div_ceil(group);
@@ -255,7 +254,7 @@ fn reach_of(width: Width, layout: &Layout) -> Result<(Reach, usize)> {
     Ok((Reach { before, bytes }, groups * group))
 }
 
-/// What addresses of these elements are multiples of, as C has its types.
+/// Returns the alignment of elements of this type in C, in bytes.
 fn alignment(dtype: DType) -> usize {
     match dtype {
         DType::Bytes(_) => 1,

@@ -1,4 +1,4 @@
-//! The form that DirectML gives to reverse subsequences.
+//! DirectML's form of reverse_subsequences.
 #![allow(non_snake_case, reason = "these are DirectML's names")]
 
 use std::ffi::c_void;
@@ -14,34 +14,33 @@ use super::status::{
     TRUNDLE_ERROR_BUFFER_SIZE, TRUNDLE_ERROR_FEATURE_LEVEL, status_of, trundle_status,
 };
 
-/// One of TRUNDLE_FEATURE_LEVEL_*, or any other value of DirectML's DML_FEATURE_LEVEL: each has what
-/// the nearest one below it has.
+/// One of TRUNDLE_FEATURE_LEVEL_*, or any other DML_FEATURE_LEVEL, which counts as the nearest level below it.
 pub type trundle_feature_level = u32;
 
-/// No feature level: whatever the operator itself allows, for every type and rank.
+/// No feature level: every type and rank that the operator supports.
 pub const TRUNDLE_FEATURE_LEVEL_NONE: trundle_feature_level = 0;
 /// DML_FEATURE_LEVEL_2_1: rank 4; f32 f16 i32 i16 i8 u32 u16 u8; lengths of u32.
 pub const TRUNDLE_FEATURE_LEVEL_2_1: trundle_feature_level = 0x2100;
-/// DML_FEATURE_LEVEL_3_0: rank 5 too.
+/// DML_FEATURE_LEVEL_3_0: also rank 5.
 pub const TRUNDLE_FEATURE_LEVEL_3_0: trundle_feature_level = 0x3000;
 /// DML_FEATURE_LEVEL_4_0: ranks 1 to 8.
 pub const TRUNDLE_FEATURE_LEVEL_4_0: trundle_feature_level = 0x4000;
-/// DML_FEATURE_LEVEL_5_0: f64 i64 u64 too, and lengths of u64.
+/// DML_FEATURE_LEVEL_5_0: also f64 i64 u64, and lengths of u64.
 pub const TRUNDLE_FEATURE_LEVEL_5_0: trundle_feature_level = 0x5000;
 
-/// A tensor in a buffer, from its first byte on: DirectML's DML_BUFFER_TENSOR_DESC.
+/// A tensor at the start of a buffer: DirectML's DML_BUFFER_TENSOR_DESC.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct TRUNDLE_BUFFER_TENSOR_DESC {
-    /// One of TRUNDLE_DTYPE_*, to which one of TRUNDLE_BIT_ORDER_* may be added; a value of
-    /// DML_TENSOR_DATA_TYPE is the same number.
+    /// One of TRUNDLE_DTYPE_*, optionally plus one of TRUNDLE_BIT_ORDER_*. The numbers of DML_TENSOR_DATA_TYPE are
+    /// the same.
     pub DataType: trundle_dtype,
     /// The number of axes.
     pub DimensionCount: u32,
-    /// The size of each axis, the outermost first: `DimensionCount` entries.
+    /// The size of each axis, outermost first: `DimensionCount` entries.
     pub Sizes: *const u32,
-    /// The distance between neighbours along each axis, in elements: `DimensionCount` entries; 0
-    /// gives the same elements all along it. NULL: packed, row-major.
+    /// The distance between neighbours along each axis, in elements: `DimensionCount` entries. 0 repeats the same
+    /// elements. NULL means packed and row-major.
     pub Strides: *const u32,
     /// The size of the buffer in bytes.
     pub TotalTensorSizeInBytes: u64,
@@ -51,22 +50,26 @@ pub struct TRUNDLE_BUFFER_TENSOR_DESC {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
-    /// The elements to move.
+    /// The elements to reverse.
     pub InputTensor: *const TRUNDLE_BUFFER_TENSOR_DESC,
     /// The lengths: u32 or u64, with the sizes of the input, but 1 on `Axis`.
     pub SequenceLengthsTensor: *const TRUNDLE_BUFFER_TENSOR_DESC,
-    /// The result: of the sizes and the type of the input, also in the order of bits.
+    /// The result, with the sizes, the type and the bit order of the input.
     pub OutputTensor: *const TRUNDLE_BUFFER_TENSOR_DESC,
     /// The axis to reverse along, below the rank of the input.
     pub Axis: u32,
 }
 
-/// Reverses, for each position outside `Axis`, the first `length` elements along it, and copies the
-/// rest. A length over the size of the axis counts as the size.
+/// Reverses, for each position outside `Axis`, the first `length` elements along it, and copies the rest. A length
+/// above the size of the axis counts as the size.
 ///
-/// With a feature level, it is refused unless DirectML has it there: see
-/// trundle_directml_check_reverse_subsequences(). The pointers are those to the first bytes of the
-/// buffers. Only what the tensors cover of them is touched.
+/// - `desc`: the operator's tensors and its axis.
+/// - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*. The call fails if DirectML does not support it at this level;
+///   see trundle_directml_check_reverse_subsequences().
+/// - `input`, `lengths`, `output`: the first bytes of the buffers. The call accesses only bytes that the tensors
+///   cover.
+///
+/// Returns the errors of trundle_directml_check_reverse_subsequences().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_directml_reverse_subsequences(
     desc: *const TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
@@ -75,7 +78,7 @@ pub unsafe extern "C" fn trundle_directml_reverse_subsequences(
     lengths: *const c_void,
     output: *mut c_void,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; the output is apart from the rest.
+    // SAFETY: pointer arguments are valid as trundle.h requires; the output overlaps no other memory.
     guarded(|| unsafe {
         let operator = read_operator(desc)?;
         check(&operator, feature_level)?;
@@ -89,25 +92,33 @@ pub unsafe extern "C" fn trundle_directml_reverse_subsequences(
     })
 }
 
-/// Checks a description without moving anything: what the operator itself asks, and with a feature
-/// level also the ranks and the types of DirectML's tables for it, that no size is 0, that there
-/// are at most 2^32 - 1 elements, and that every TotalTensorSizeInBytes is as large as
-/// trundle_directml_minimum_buffer_bytes() says.
+/// Checks a description without moving elements. With a feature level, it also checks that DirectML's tables for
+/// that level have the ranks and types, that no size is 0, that there are at most 2^32 - 1 elements, and that every
+/// TotalTensorSizeInBytes is at least the size from trundle_directml_minimum_buffer_bytes().
+///
+/// - `desc`: the operator's tensors and its axis.
+/// - `feature_level`: one of TRUNDLE_FEATURE_LEVEL_*.
+///
+/// Returns TRUNDLE_ERROR_FEATURE_LEVEL, TRUNDLE_ERROR_BUFFER_SIZE, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
+/// TRUNDLE_ERROR_DTYPE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_directml_check_reverse_subsequences(
     desc: *const TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
     feature_level: trundle_feature_level,
 ) -> trundle_status {
     guarded(|| {
-        // SAFETY: pointers lead to what the header says.
+        // SAFETY: pointer arguments are valid as trundle.h requires.
         let operator = unsafe { read_operator(desc)? };
         check(&operator, feature_level)
     })
 }
 
-/// The least size of a buffer for a tensor, whatever its TotalTensorSizeInBytes: DirectML's
-/// DMLCalcBufferTensorSize, (dot(Sizes - 1, Strides) + 1) elements in bytes, rounded up to a multiple
-/// of 4, but computed in 64 bits throughout. It is written to `bytes`.
+/// Computes the smallest buffer for a tensor, whatever its TotalTensorSizeInBytes: (dot(Sizes - 1, Strides) + 1)
+/// elements in bytes, rounded up to a multiple of 4. Same as DirectML's DMLCalcBufferTensorSize, but in 64 bits
+/// throughout.
+///
+/// - `desc`: the tensor.
+/// - `bytes`: receives the size in bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_directml_minimum_buffer_bytes(
     desc: *const TRUNDLE_BUFFER_TENSOR_DESC,
@@ -115,7 +126,7 @@ pub unsafe extern "C" fn trundle_directml_minimum_buffer_bytes(
 ) -> trundle_status {
     guarded(|| {
         check_pointer("bytes", bytes)?;
-        // SAFETY: pointers lead to what the header says.
+        // SAFETY: pointer arguments are valid as trundle.h requires.
         unsafe { bytes.write(read_tensor("desc", desc)?.minimum_buffer_bytes()?) };
         Ok(())
     })
@@ -132,14 +143,14 @@ impl From<Error> for Failure {
     }
 }
 
-/// What `desc` says.
+/// Reads the description of an operator.
 ///
 /// # Safety
-/// As [`read_tensor`], for the description and those of its tensors.
+/// As [`read_tensor`], for the description and its tensors.
 unsafe fn read_operator<'a>(
     desc: *const TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
 ) -> Result<ReverseSubsequencesOperatorDesc<'a>> {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees valid descriptions.
     unsafe {
         let desc = value("desc", desc)?;
         Ok(ReverseSubsequencesOperatorDesc {
@@ -154,21 +165,21 @@ unsafe fn read_operator<'a>(
     }
 }
 
-/// What `desc` says of `argument`.
+/// Reads the description of `argument`.
 ///
 /// # Safety
-/// A pointer that is not null and aligned leads to a description, and those in there lead to
-/// `DimensionCount` entries, which nobody writes to during `'a`.
+/// A pointer that is aligned and not null points to a description, whose own pointers lead to `DimensionCount`
+/// entries, which no one writes to during `'a`.
 unsafe fn read_tensor<'a>(
     argument: &str,
     desc: *const TRUNDLE_BUFFER_TENSOR_DESC,
 ) -> Result<BufferTensorDesc<'a>> {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees a description at an aligned pointer that is not null.
     let desc = unsafe { value(argument, desc)? };
     let (data_type, width) = element(argument, desc.DataType)?;
     let bit_order = width.packing().map(Packing::order);
     let rank = checked_rank(argument, desc.DimensionCount)?;
-    // SAFETY: the rank is the caller's word.
+    // SAFETY: the caller guarantees `DimensionCount` entries.
     let list =
         |member, first| unsafe { entries(format_args!("{argument}->{member}"), first, rank) };
     let sizes = list("Sizes", desc.Sizes)?;
@@ -177,7 +188,7 @@ unsafe fn read_tensor<'a>(
     Ok(BufferTensorDesc { data_type, bit_order, sizes, strides, total_tensor_size_in_bytes })
 }
 
-/// Checks an operator, against the table of a feature level if there is one.
+/// Checks an operator, also against a feature level if there is one.
 fn check(
     operator: &ReverseSubsequencesOperatorDesc<'_>,
     feature_level: trundle_feature_level,
@@ -197,7 +208,7 @@ fn check(
     Ok(operator.check(Some(level))?)
 }
 
-/// All that a tensor covers of the buffer at `buffer`.
+/// Returns the memory that a tensor covers in `buffer`.
 fn memory(
     argument: &'static str,
     tensor: &BufferTensorDesc<'_>,
@@ -210,7 +221,7 @@ fn memory(
     Descriptor::new(argument, element, &shape, strides.as_deref())?.memory(buffer.cast())
 }
 
-/// Checks that no list of a description lies in the output.
+/// Checks that no list of the descriptions overlaps the output.
 fn check_lists_apart(
     operator: &ReverseSubsequencesOperatorDesc<'_>,
     output: &Memory,

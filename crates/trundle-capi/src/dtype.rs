@@ -10,11 +10,11 @@ use super::error::{Failure, Result, guarded};
 use super::memory;
 use super::status::{TRUNDLE_ERROR_UNKNOWN_DTYPE, trundle_status};
 
-/// An element type: one of TRUNDLE_DTYPE_*, or TRUNDLE_DTYPE_BYTES + n. The numbers stay the same
-/// in later versions. Those from 1 to 13 are those of DirectML's DML_TENSOR_DATA_TYPE; 0 is none.
+/// An element type: one of TRUNDLE_DTYPE_*, or TRUNDLE_DTYPE_BYTES + n. Later versions keep these numbers. 1 to 13
+/// are the numbers of DirectML's DML_TENSOR_DATA_TYPE. 0 is not a type.
 ///
-/// Elements of less than a byte are packed as OpenVINO 2026.4 does, unless one of
-/// TRUNDLE_BIT_ORDER_* is added to the number of their type.
+/// Types smaller than a byte are packed as in OpenVINO 2026.4, unless one of TRUNDLE_BIT_ORDER_* is added to the
+/// number of the type.
 pub type trundle_dtype = i32;
 
 /// IEEE 754 binary32.
@@ -39,11 +39,10 @@ pub const TRUNDLE_DTYPE_F64: trundle_dtype = 9;
 pub const TRUNDLE_DTYPE_U64: trundle_dtype = 10;
 /// Signed 64-bit integer.
 pub const TRUNDLE_DTYPE_I64: trundle_dtype = 11;
-/// Unsigned 4-bit integer; of two in a byte the low bits are the first. Elements of this and the
-/// other types of less than a byte fill the tensor without padding at the ends of rows; in memory
-/// the data points at a byte, whose first element is that at index 0 of every axis.
+/// Unsigned 4-bit integer; two in a byte, low bits first. Types smaller than a byte are packed without padding at
+/// the ends of rows. The data pointer is the address of a byte whose first element is at index 0 of every axis.
 pub const TRUNDLE_DTYPE_U4: trundle_dtype = 12;
-/// Signed 4-bit integer; of two in a byte the low bits are the first.
+/// Signed 4-bit integer; two in a byte, low bits first.
 pub const TRUNDLE_DTYPE_I4: trundle_dtype = 13;
 /// One byte, 0 or 1.
 pub const TRUNDLE_DTYPE_BOOLEAN: trundle_dtype = 16;
@@ -59,33 +58,33 @@ pub const TRUNDLE_DTYPE_F8E8M0: trundle_dtype = 20;
 pub const TRUNDLE_DTYPE_COMPLEX64: trundle_dtype = 21;
 /// Two binary64: real, imaginary.
 pub const TRUNDLE_DTYPE_COMPLEX128: trundle_dtype = 22;
-/// Unsigned 1-bit integer; of eight in a byte the highest bit is the first.
+/// Unsigned 1-bit integer; eight in a byte, highest bit first.
 pub const TRUNDLE_DTYPE_U1: trundle_dtype = 24;
-/// Unsigned 2-bit integer; of four in a byte the lowest bits are the first.
+/// Unsigned 2-bit integer; four in a byte, low bits first.
 pub const TRUNDLE_DTYPE_U2: trundle_dtype = 25;
-/// Signed 2-bit integer; of four in a byte the lowest bits are the first.
+/// Signed 2-bit integer; four in a byte, low bits first.
 pub const TRUNDLE_DTYPE_I2: trundle_dtype = 26;
-/// Unsigned 3-bit integer; eight in three bytes, the low 2 bits of all before the upper bits, as
-/// OpenVINO 2026.4 has it. The data points at the first of three bytes.
+/// Unsigned 3-bit integer; eight in three bytes. The low 2 bits of all eight come before the upper bits, as in
+/// OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
 pub const TRUNDLE_DTYPE_U3: trundle_dtype = 27;
-/// Unsigned 6-bit integer; four in three bytes, the low 4 bits of all before the upper bits, as
-/// OpenVINO 2026.4 has it. The data points at the first of three bytes.
+/// Unsigned 6-bit integer; four in three bytes. The low 4 bits of all four come before the upper bits, as in
+/// OpenVINO 2026.4. The data pointer is the address of the first of three bytes.
 pub const TRUNDLE_DTYPE_U6: trundle_dtype = 28;
 /// 4-bit index into the quantiles of a normal distribution; packed as TRUNDLE_DTYPE_U4.
 pub const TRUNDLE_DTYPE_NF4: trundle_dtype = 29;
 /// 4-bit float, 2 exponent bits and 1 mantissa bit; packed as TRUNDLE_DTYPE_U4.
 pub const TRUNDLE_DTYPE_F4E2M1: trundle_dtype = 30;
-/// Added to a type of less than a byte: one stream of bits, from the lowest of each byte up.
+/// Added to a type smaller than a byte: one stream of bits, from the lowest bit of each byte up.
 pub const TRUNDLE_BIT_ORDER_LOW_FIRST: trundle_dtype = 0x1000;
-/// Added to a type of 1, 2 or 4 bits: from the highest bits of each byte down.
+/// Added to a type of 1, 2 or 4 bits: elements fill each byte from the highest bits down.
 pub const TRUNDLE_BIT_ORDER_HIGH_FIRST: trundle_dtype = 0x2000;
-/// Added to a type of 3 or 6 bits: as u3 and u6 are without it.
+/// Added to a type of 3 or 6 bits: low and upper bits apart, the default of u3 and u6.
 pub const TRUNDLE_BIT_ORDER_SPLIT: trundle_dtype = 0x3000;
-/// Opaque elements, such as structs: TRUNDLE_DTYPE_BYTES + n is the type of elements of n bytes,
-/// which may lie at any address.
+/// Opaque elements, such as structs. TRUNDLE_DTYPE_BYTES + n is the type of elements of n bytes, which need no
+/// alignment.
 pub const TRUNDLE_DTYPE_BYTES: trundle_dtype = 0x0100_0000;
 
-/// The number and the name of each named type: one row a type.
+/// Number and name of each named type.
 const NUMBERED: &[(trundle_dtype, &CStr, DType)] = &[
     (TRUNDLE_DTYPE_F32, c"f32", DType::F32),
     (TRUNDLE_DTYPE_F16, c"f16", DType::F16),
@@ -116,17 +115,17 @@ const NUMBERED: &[(trundle_dtype, &CStr, DType)] = &[
     (TRUNDLE_DTYPE_F4E2M1, c"f4e2m1", DType::F4E2M1),
 ];
 
-/// The orders that can be added to a packed type.
+/// The bit orders that can be added to a packed type.
 const ORDERS: [(trundle_dtype, BitOrder); 3] = [
     (TRUNDLE_BIT_ORDER_LOW_FIRST, BitOrder::LowFirst),
     (TRUNDLE_BIT_ORDER_HIGH_FIRST, BitOrder::HighFirst),
     (TRUNDLE_BIT_ORDER_SPLIT, BitOrder::Split),
 ];
 
-/// The bits of a number that say an order.
+/// The bits of a type number that hold the bit order.
 const ORDER_MASK: trundle_dtype = 0xf000;
 
-/// The element type that a caller's number says, and how its elements are packed if they are.
+/// Returns the element type for a caller's number, and the width or packing of its elements.
 pub(crate) fn element(argument: impl Display, number: trundle_dtype) -> Result<(DType, Width)> {
     let order = ORDERS.iter().find(|(added, _)| *added == number & ORDER_MASK);
     let Some((added, order)) = order.filter(|_| number < TRUNDLE_DTYPE_BYTES) else {
@@ -137,7 +136,7 @@ pub(crate) fn element(argument: impl Display, number: trundle_dtype) -> Result<(
     Ok((dtype, dtype.sub_byte(*order)?))
 }
 
-/// The element type that a caller's number says, without an order.
+/// Returns the element type for a caller's number without a bit order.
 pub(crate) fn element_type(argument: impl Display, number: trundle_dtype) -> Result<DType> {
     if number >= TRUNDLE_DTYPE_BYTES {
         return Ok(DType::Bytes((number - TRUNDLE_DTYPE_BYTES).unsigned_abs() as usize));
@@ -149,7 +148,7 @@ pub(crate) fn element_type(argument: impl Display, number: trundle_dtype) -> Res
     })
 }
 
-/// The number of an element type; `None` if C has none for it.
+/// Returns the number of an element type; `None` if C has no number for it.
 fn number_of(dtype: DType) -> Option<trundle_dtype> {
     if let DType::Bytes(bytes) = dtype {
         return TRUNDLE_DTYPE_BYTES.checked_add(bytes.try_into().ok()?);
@@ -157,7 +156,7 @@ fn number_of(dtype: DType) -> Option<trundle_dtype> {
     NUMBERED.iter().find(|(.., known)| *known == dtype).map(|(number, ..)| *number)
 }
 
-/// The number of elements of a type that are packed so; `None` if C has none for them.
+/// Returns the number of an element type with this packing; `None` if C has no number for it.
 pub(crate) fn number_of_element(dtype: DType, width: Width) -> Option<trundle_dtype> {
     let number = number_of(dtype)?;
     match width.packing() {
@@ -169,8 +168,11 @@ pub(crate) fn number_of_element(dtype: DType, width: Width) -> Option<trundle_dt
     }
 }
 
-/// The element type of a name: "f32", "boolean", "bf16", "complex64", "bytes12". It is written to
-/// `out`.
+/// Finds an element type by name and writes its number to `out`.
+///
+/// - `name`: a C string such as "f32", "boolean", "bf16", "complex64" or "bytes12".
+///
+/// Returns TRUNDLE_ERROR_UNKNOWN_DTYPE if no type has this name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_dtype_from_name(
     name: *const c_char,
@@ -179,20 +181,20 @@ pub unsafe extern "C" fn trundle_dtype_from_name(
     guarded(|| {
         memory::check_pointer("name", name)?;
         memory::check_pointer("out", out)?;
-        // SAFETY: it is no null pointer, so the caller has a C string there.
+        // SAFETY: the pointer is not null, so the caller has a C string there.
         let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
         let number = number_of(DType::from_name(&name)?).ok_or_else(|| {
             let message = format!("element type {name} has no number in C");
             Failure::new(TRUNDLE_ERROR_UNKNOWN_DTYPE, message)
         })?;
-        // SAFETY: it is aligned and no null pointer, so the caller has a number there.
+        // SAFETY: the pointer is aligned and not null, so the caller has a number there.
         unsafe { out.write(number) };
         Ok(())
     })
 }
 
-/// The name of an element type, without the order of its bits; "bytes" for all of
-/// TRUNDLE_DTYPE_BYTES + n, and NULL for a number that is no type. It is valid for ever.
+/// Returns the name of an element type, without its bit order; "bytes" for TRUNDLE_DTYPE_BYTES + n, NULL if `dtype`
+/// is not an element type. The string is static.
 #[unsafe(no_mangle)]
 pub extern "C" fn trundle_dtype_name(dtype: trundle_dtype) -> *const c_char {
     if dtype >= TRUNDLE_DTYPE_BYTES {
@@ -238,7 +240,7 @@ mod tests {
                 let Ok((dtype, width)) = element("data", number + added) else { continue };
                 let told = number_of_element(dtype, width).unwrap();
                 assert_eq!(element("data", told).unwrap(), (dtype, width));
-                // The order that a type has anyway is not told.
+                // The default order of a type is not part of its number.
                 assert!(told == *number || (added > 0 && told == number + added));
             }
         }
@@ -265,7 +267,7 @@ mod tests {
             assert!(trundle_dtype_name(number).is_null());
         }
         assert_eq!(trundle_dtype_name(high), trundle_dtype_name(TRUNDLE_DTYPE_I4));
-        // Sizes of opaque elements have these bits too.
+        // Numbers of opaque types use the bits of the order for their size.
         let (dtype, _) = element("data", TRUNDLE_DTYPE_BYTES + 0x1000).unwrap();
         assert_eq!(dtype, DType::Bytes(0x1000));
     }

@@ -1,4 +1,4 @@
-//! Why a call was refused, kept as the thread's last message.
+//! Errors: a status for the caller, and a message that is kept for the thread.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -16,22 +16,22 @@ thread_local! {
     static LAST_MESSAGE: RefCell<CString> = RefCell::default();
 }
 
-/// The message of this thread's latest call that failed; "" if none did. It names the argument and
-/// gives the numbers. It is valid until another call fails in this thread, or the thread ends.
+/// Returns the message of the latest failed call in this thread; "" if no call has failed. The message names the
+/// argument and its values. The string stays valid until the next failure in this thread, or until the thread ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn trundle_last_error() -> *const c_char {
-    // There is none any more while the thread ends.
+    // Thread-local data is gone while the thread ends.
     LAST_MESSAGE.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
 }
 
-/// A refusal.
+/// An error: a status and a message.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: trundle_status,
     pub(crate) message: String,
 }
 
-/// The result of all that can be refused.
+/// The result of a function that can fail.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
@@ -39,12 +39,12 @@ impl Failure {
         Failure { status, message: message.into() }
     }
 
-    /// The same, of one of several inputs.
+    /// Prefixes the message with the input's index.
     pub(crate) fn of_input(self, number: usize) -> Failure {
         self.of("inputs", number)
     }
 
-    /// The same, of one of several outputs.
+    /// Prefixes the message with the output's index.
     pub(crate) fn of_output(self, number: usize) -> Failure {
         self.of("outputs", number)
     }
@@ -62,13 +62,13 @@ impl Failure {
         Failure::new(TRUNDLE_ERROR_INTERNAL, format!("a fault of the library: {said}"))
     }
 
-    /// Makes this the thread's last message.
+    /// Stores the message as the thread's latest one.
     fn keep(self) {
         let mut bytes = self.message.into_bytes();
         bytes.retain(|byte| *byte != 0);
         bytes.push(0);
         let message = CStr::from_bytes_until_nul(&bytes).unwrap_or(c"").to_owned();
-        // While the thread ends, nobody can ask for it any more.
+        // While the thread ends, the message can no longer be read.
         let _ = LAST_MESSAGE.try_with(|last| last.replace(message));
     }
 }
@@ -95,7 +95,7 @@ impl From<trundle_models::Error> for Failure {
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Failure {
         match error {
-            // Of a single operator there is no question which one it is; chains show the place.
+            // A single operator needs no position; chains show it (see `chain::planning_failed`).
             PlanError::Chain(error) => Failure::from(*error.source),
             PlanError::Layout(error) => Failure::from(error),
             error => Failure::new(TRUNDLE_ERROR_INTERNAL, error.to_string()),
@@ -103,9 +103,10 @@ impl From<PlanError> for Failure {
     }
 }
 
-/// Runs a call, with as many threads as the caller's has said: its refusal, or its panic, becomes the status and the thread's last message.
+/// Runs a call with the calling thread's thread count. An error or a panic becomes the status and the thread's
+/// latest message.
 pub(crate) fn guarded(call: impl FnOnce() -> Result<()>) -> trundle_status {
-    // Nothing outlives the call that a panic could leave half done, but for what it writes.
+    // A panic can leave only the output half written; no other state outlives the call.
     let outcome = catch_unwind(AssertUnwindSafe(|| threads::within(call)))
         .unwrap_or_else(|panic| Err(Failure::of_panic(&*panic)));
     match outcome {
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     fn last_message() -> String {
-        // SAFETY: the pointer is that of a C string, and valid until the next failure.
+        // SAFETY: the pointer is a C string that stays valid until the next failure.
         unsafe { CStr::from_ptr(trundle_last_error()) }.to_str().unwrap().to_owned()
     }
 

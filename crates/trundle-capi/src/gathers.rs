@@ -1,4 +1,4 @@
-//! Elements at indices that are a tensor of their own.
+//! Gathers: elements at indices given as a tensor.
 
 use std::ffi::c_void;
 
@@ -15,13 +15,18 @@ use super::pair::{Pair, check_shape};
 use super::plan::{made, trundle_plan};
 use super::status::trundle_status;
 
-/// Takes the elements at indices of `axis`: the axes of the indices come in its place. Gather of
-/// ONNX and OpenVINO, numpy's take.
+/// Gathers slices at indices along one axis; the axes of the indices replace that axis. Same as Gather of ONNX and
+/// OpenVINO, and numpy's take.
 ///
-/// `indices` is a tensor of i32 or i64 of any sizes. Those from -size to -1 count from the end of the
-/// axis; others below 0, and those from its size on, are refused. A negative `axis` counts from
-/// the end. `out` has the type of `data` and its sizes, with those of the indices in the place of
-/// the axis. For an `out` without elements no index is read.
+/// - `data_desc`, `data`: the input.
+/// - `indices_desc`, `indices`: a tensor of i32 or i64, of any sizes. Indices from -size to -1 count from the end
+///   of the axis.
+/// - `axis`: the axis to index. A negative axis counts from the end.
+/// - `out_desc`, `out`: the output, with the type of the input. Its sizes are those of the input, with the sizes of
+///   the indices in place of `axis`.
+///
+/// Returns TRUNDLE_ERROR_INDEX if an index is out of range, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
+/// TRUNDLE_ERROR_DTYPE. If the output has no elements, the indices are not read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_gather(
     data_desc: *const trundle_tensor_desc,
@@ -32,14 +37,14 @@ pub unsafe extern "C" fn trundle_gather(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         Gather::read(Kind::Axis(axis), data_desc, indices_desc, out_desc)?.run(data, indices, out)
     })
 }
 
-/// Plans trundle_gather() at these indices, which are read now and not again. The plan is written to
-/// `plan`, and is the caller's to free.
+/// Plans trundle_gather() at the given indices and writes the plan to `plan`. The indices are read only during this
+/// call. The caller frees the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_gather_plan(
     data_desc: *const trundle_tensor_desc,
@@ -49,7 +54,7 @@ pub unsafe extern "C" fn trundle_gather_plan(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
             Gather::read(Kind::Axis(axis), data_desc, indices_desc, out_desc)?.plan(indices)
@@ -57,13 +62,17 @@ pub unsafe extern "C" fn trundle_gather_plan(
     }
 }
 
-/// Takes, for each position of the indices, the element of its row along `axis`, at the index that stands
-/// there: out[i][j][k] = data[i][indices[i][j][k]][k] along the middle one of three axes.
-/// GatherElements of ONNX and OpenVINO, numpy's take_along_axis.
+/// Gathers one element for each index: out[i][j][k] = data[i][indices[i][j][k]][k] along the middle one of three
+/// axes. Same as GatherElements of ONNX and OpenVINO, and numpy's take_along_axis.
 ///
-/// `indices` is a tensor of i32 or i64 of as many axes as `data`, and along the others than `axis` of its
-/// size, or of fewer: then they are for the first positions. Indices and a negative `axis` are as in
-/// trundle_gather(). `out` has the type of `data` and the sizes of the indices.
+/// - `data_desc`, `data`: the input.
+/// - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis` its
+///   size is at most the input's; a smaller size reads only the first positions. Indices are as in
+///   trundle_gather().
+/// - `axis`: the axis to index. A negative axis counts from the end.
+/// - `out_desc`, `out`: the output, with the type of the input and the sizes of the indices.
+///
+/// Returns the errors of trundle_gather().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_gather_elements(
     data_desc: *const trundle_tensor_desc,
@@ -74,15 +83,15 @@ pub unsafe extern "C" fn trundle_gather_elements(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         Gather::read(Kind::Elements(axis), data_desc, indices_desc, out_desc)?
             .run(data, indices, out)
     })
 }
 
-/// Plans trundle_gather_elements() at these indices, which are read now and not again. The plan is
-/// written to `plan`, and is the caller's to free.
+/// Plans trundle_gather_elements() at the given indices and writes the plan to `plan`. The indices are read only during
+/// this call. The caller frees the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_gather_elements_plan(
     data_desc: *const trundle_tensor_desc,
@@ -92,7 +101,7 @@ pub unsafe extern "C" fn trundle_gather_elements_plan(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
             Gather::read(Kind::Elements(axis), data_desc, indices_desc, out_desc)?.plan(indices)
@@ -100,14 +109,19 @@ pub unsafe extern "C" fn trundle_gather_elements_plan(
     }
 }
 
-/// Takes the elements, or slices, at indices of several axes together: the last axis of `indices` has one for
-/// each of these. GatherND of ONNX and OpenVINO.
+/// Gathers elements or slices at indices of several axes. Each row of the last axis of `indices` is one position,
+/// with one index for each indexed axis. Same as GatherND of ONNX and OpenVINO.
 ///
-/// The first `batch_axes` axes of `data` and of the indices are the same, and each element of `out` is of its
-/// own batch; the axes after them are those that are indexed. `indices` is a tensor of i32 or i64; what they
-/// are is as in trundle_gather(). `out` has the type of `data`, and the sizes of the indices without their last
-/// axis, followed by those of the axes of `data` that are not indexed. For an `out` without elements no index
-/// is read.
+/// - `data_desc`, `data`: the input. Its axes are `batch_axes` batch axes, then the indexed axes, then the axes of
+///   the slices.
+/// - `indices_desc`, `indices`: a tensor of i32 or i64, with at least one axis more than `batch_axes`. Its first
+///   `batch_axes` sizes are the input's. Indices are as in trundle_gather().
+/// - `batch_axes`: the number of leading axes that the input and the indices share. Each element of the output
+///   comes from its own batch.
+/// - `out_desc`, `out`: the output, with the type of the input. Its sizes are those of the indices without the last
+///   axis, followed by the sizes of the slices.
+///
+/// Returns the errors of trundle_gather(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the indices.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_gather_nd(
     data_desc: *const trundle_tensor_desc,
@@ -118,15 +132,15 @@ pub unsafe extern "C" fn trundle_gather_nd(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         Gather::read(Kind::Nd(batch_axes), data_desc, indices_desc, out_desc)?
             .run(data, indices, out)
     })
 }
 
-/// Plans trundle_gather_nd() at these indices, which are read now and not again. The plan is
-/// written to `plan`, and is the caller's to free.
+/// Plans trundle_gather_nd() at the given indices and writes the plan to `plan`. The indices are read only during this
+/// call. The caller frees the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_gather_nd_plan(
     data_desc: *const trundle_tensor_desc,
@@ -136,7 +150,7 @@ pub unsafe extern "C" fn trundle_gather_nd_plan(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
             Gather::read(Kind::Nd(batch_axes), data_desc, indices_desc, out_desc)?.plan(indices)
@@ -144,19 +158,19 @@ pub unsafe extern "C" fn trundle_gather_nd_plan(
     }
 }
 
-/// What the indices of a gather mean.
+/// The meaning of the indices of a gather.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Positions of an axis, in whose place the axes of the indices come.
+    /// Positions along this axis, which the axes of the indices replace.
     Axis(i64),
-    /// One for each element of the output, along an axis.
+    /// One index along this axis for each element of the output.
     Elements(i64),
-    /// Several together for each slice of the output, behind so many batch axes.
+    /// One index for each indexed axis, behind this number of batch axes.
     Nd(u32),
 }
 
 impl Kind {
-    /// The shape of what is gathered.
+    /// Returns the shape of the output.
     fn out_shape(self, shape: &Shape, indices: &Shape) -> Result<Shape> {
         Ok(match self {
             Kind::Axis(axis) => {
@@ -169,7 +183,7 @@ impl Kind {
     }
 }
 
-/// The tensors of a gather, which fit each other.
+/// The tensors of a gather, with matching types and shapes.
 struct Gather {
     kind: Kind,
     pair: Pair,
@@ -185,7 +199,7 @@ impl Gather {
         indices: *const trundle_tensor_desc,
         out: *const trundle_tensor_desc,
     ) -> Result<Gather> {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees valid descriptions.
         let (pair, indices) =
             unsafe { (Pair::read(data, out)?, Descriptor::read("indices", indices)?) };
         check_indices(&indices)?;
@@ -194,20 +208,21 @@ impl Gather {
         Ok(Gather { kind, pair, indices })
     }
 
-    /// The plan for the indices at this address.
+    /// Plans the gather for the indices at this address.
     ///
     /// # Safety
-    /// An address that is not null and aligned leads to the indices.
+    /// An address that is aligned and not null points to the indices.
     unsafe fn plan(self, indices: *const c_void) -> Result<trundle_plan> {
         let memory = self.indices.memory(indices.cast())?;
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees that the indices are at this address.
         unsafe { self.planned(&memory) }
     }
 
-    /// Writes the elements at the indices, once it is known that the output is apart from all that is read.
+    /// Checks that the output overlaps no input, and writes the gathered elements.
     ///
     /// # Safety
-    /// What the tensors cover is the caller's. Nobody else writes to it meanwhile, or reads the output's.
+    /// The memory that the tensors cover belongs to the caller. During the call no one else writes to it or reads
+    /// the output.
     unsafe fn run(
         self,
         data: *const c_void,
@@ -216,7 +231,7 @@ impl Gather {
     ) -> Result<()> {
         let others = [self.indices.memory(indices.cast())?];
         self.pair.memory(data, out, &others)?;
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller owns the memory of all tensors.
         unsafe { self.planned(&others[0])?.run(&[data], &[out], &others) }
     }
 
@@ -226,7 +241,7 @@ impl Gather {
         if self.pair.out.layout().shape().elements() == 0 {
             return Ok(Assembled::of_nothing(self.pair.data, self.pair.out)?.into());
         }
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees what [`Memory::read`] requires.
         let indices = unsafe { read_indices(&self.indices, indices)? };
         let (shape, width) = described(&self.pair.data);
         let map = match self.kind {

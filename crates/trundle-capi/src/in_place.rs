@@ -1,4 +1,4 @@
-//! Operators within the memory of a tensor.
+//! Operators that work in the memory of their tensor.
 
 use std::ffi::{c_char, c_void};
 
@@ -11,9 +11,16 @@ use super::memory::{Memory, entries, list};
 use super::pair::Pair;
 use super::status::trundle_status;
 
-/// trundle_roll() within the memory of `data`: elements take each other's places, with a sixteenth of the tensor, or 1 MiB if
-/// that is more, of memory beside it at most. What cannot be done so is done through a copy: of types whose elements share
-/// bytes, and of some chains. If the call is stopped in the middle, as the process is, the tensor is torn.
+/// Runs trundle_roll() in the memory of `data`. The result has the same description as the input.
+///
+/// The call swaps elements with extra memory of at most a sixteenth of the tensor, or 1 MiB if that is more. Types
+/// whose elements share bytes, and some chains, are copied instead, with as much extra memory as the tensor. If the
+/// process ends during the call, the content of the tensor is undefined.
+///
+/// - `data_desc`, `data`: the tensor.
+/// - `shift`, `shift_len`, `axes`, `axes_len`: as in trundle_roll().
+///
+/// Returns the errors of trundle_roll(), or TRUNDLE_ERROR_OVERLAP if a list lies in the tensor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_roll_in_place(
     data_desc: *const trundle_tensor_desc,
@@ -23,7 +30,7 @@ pub unsafe extern "C" fn trundle_roll_in_place(
     axes: *const i64,
     axes_len: usize,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let (shift, axes) = (list("shift", shift, shift_len)?, list("axes", axes, axes_len)?);
         let lists = [Memory::of("shift", shift), Memory::of("axes", axes)];
@@ -31,7 +38,7 @@ pub unsafe extern "C" fn trundle_roll_in_place(
     })
 }
 
-/// trundle_flip() within the memory of `data`, as trundle_roll_in_place() has it.
+/// Runs trundle_flip() in the memory of `data`; see trundle_roll_in_place(). Errors are as in trundle_flip().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_flip_in_place(
     data_desc: *const trundle_tensor_desc,
@@ -39,7 +46,7 @@ pub unsafe extern "C" fn trundle_flip_in_place(
     axes: *const i64,
     axes_len: usize,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let axes = list("axes", axes, axes_len)?;
         let lists = [Memory::of("axes", axes)];
@@ -47,8 +54,11 @@ pub unsafe extern "C" fn trundle_flip_in_place(
     })
 }
 
-/// trundle_transpose() within the memory of `data`, as trundle_roll_in_place() has it. If the sizes of the tensor change, it has to be
-/// packed and row-major, and so is the result in the same memory. That takes several times as long as to other memory.
+/// Runs trundle_transpose() in the memory of `data`; see trundle_roll_in_place(). Errors are as in
+/// trundle_transpose().
+///
+/// If the sizes change, the tensor must be packed and row-major, and the result is packed and row-major too. A
+/// transpose in place takes several times as long as one into other memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_transpose_in_place(
     data_desc: *const trundle_tensor_desc,
@@ -56,7 +66,7 @@ pub unsafe extern "C" fn trundle_transpose_in_place(
     order: *const i64,
     order_len: usize,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let order = list("order", order, order_len)?;
         let lists = [Memory::of("order", order)];
@@ -64,7 +74,8 @@ pub unsafe extern "C" fn trundle_transpose_in_place(
     })
 }
 
-/// trundle_reverse_subsequences() within the memory of `data`, as trundle_roll_in_place() has it.
+/// Runs trundle_reverse_subsequences() in the memory of `data`; see trundle_roll_in_place(). Errors are as in
+/// trundle_reverse_subsequences().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_reverse_subsequences_in_place(
     data_desc: *const trundle_tensor_desc,
@@ -73,7 +84,7 @@ pub unsafe extern "C" fn trundle_reverse_subsequences_in_place(
     lengths: *const c_void,
     axis: u32,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let pair = Pair::read(data_desc, data_desc)?;
         let lengths_desc = Descriptor::read("lengths", lengths_desc)?;
@@ -85,7 +96,8 @@ pub unsafe extern "C" fn trundle_reverse_subsequences_in_place(
     })
 }
 
-/// trundle_reverse_sequence() within the memory of `data`, as trundle_roll_in_place() has it.
+/// Runs trundle_reverse_sequence() in the memory of `data`; see trundle_roll_in_place(). Errors are as in
+/// trundle_reverse_sequence().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_reverse_sequence_in_place(
     data_desc: *const trundle_tensor_desc,
@@ -95,7 +107,7 @@ pub unsafe extern "C" fn trundle_reverse_sequence_in_place(
     axis: i64,
     batch_axis: i64,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         Pair::read(data_desc, data_desc)?.check_batches(lengths_len, batch_axis)?;
         let lengths = entries("lengths", lengths, lengths_len)?;
@@ -104,32 +116,36 @@ pub unsafe extern "C" fn trundle_reverse_sequence_in_place(
     })
 }
 
-/// A chain of operators of one tensor within the memory of `data`, as trundle_roll_in_place() has it; `chain` is as in
-/// trundle_chain_plan(). If the sizes of the tensor change, it has to be packed and row-major, and so is the result
-/// in the same memory. A result of more or fewer elements is refused.
+/// Runs a chain with one input in the memory of `data`; see trundle_roll_in_place().
+///
+/// - `chain`: as in trundle_chain_plan(). The result must have as many elements as the tensor.
+/// - `data_desc`, `data`: the tensor. If the chain changes the sizes, the tensor must be packed and row-major, and
+///   the result is packed and row-major too.
+///
+/// Returns the errors of trundle_chain_plan().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_chain_in_place(
     chain: *const c_char,
     data_desc: *const trundle_tensor_desc,
     data: *mut c_void,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let chain = read(chain)?;
         chain.move_in_place(&mut view(data_desc, data, &[])?).map_err(planning_failed)
     })
 }
 
-/// A tensor in its memory, once it is known that it is apart from all that is read.
+/// Returns a tensor in its memory, after checking that it does not overlap `others`.
 ///
 /// # Safety
-/// As [`Descriptor::read`]; the memory is the caller's, and during `'a` nobody else reads it or writes to it.
+/// As [`Descriptor::read`]. The memory belongs to the caller, and during `'a` no one else reads it or writes to it.
 unsafe fn view<'a>(
     data_desc: *const trundle_tensor_desc,
     data: *mut c_void,
     others: &[Memory],
 ) -> Result<TensorViewMut<'a>> {
-    // SAFETY: by the caller.
+    // SAFETY: the caller guarantees a valid description and exclusive access to the memory.
     unsafe {
         let desc = Descriptor::read("data", data_desc)?;
         let memory = desc.memory(data.cast())?;

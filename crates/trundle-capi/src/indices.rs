@@ -1,4 +1,4 @@
-//! Indices that a caller has, as a tensor.
+//! Indices that a caller passes as a tensor.
 
 use trundle::ops::Indices;
 use trundle::{DType, DTypeError, Error};
@@ -7,7 +7,7 @@ use super::descriptor::Descriptor;
 use super::error::Result;
 use super::memory::Memory;
 
-/// Checks that indices are of a type that they may have.
+/// Checks that indices are of i32 or i64.
 pub(crate) fn check_indices(indices: &Descriptor) -> Result<()> {
     let types = [DType::I32, DType::I64];
     if types.contains(&indices.dtype()) {
@@ -17,12 +17,12 @@ pub(crate) fn check_indices(indices: &Descriptor) -> Result<()> {
     Err(DTypeError::DTypeMismatch { argument: "indices", expected, got }.into())
 }
 
-/// The indices in this memory, of i32 or i64.
+/// Reads indices of i32 or i64.
 ///
 /// # Safety
 /// As [`Memory::read`].
 pub(crate) unsafe fn read_indices(desc: &Descriptor, memory: &Memory) -> Result<Indices> {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees what [`Memory::read`] requires.
     let bytes = unsafe { memory.read() };
     let (layout, shape) = (desc.layout(), desc.layout().shape());
     let mut values = Vec::new();

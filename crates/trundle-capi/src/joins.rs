@@ -1,4 +1,4 @@
-//! What makes one tensor of several, or of one and a constant around it: the calls and their plans.
+//! Concatenation and padding: the calls and their plans.
 
 use std::ffi::c_void;
 
@@ -15,37 +15,38 @@ use super::pair::{Pair, check_shape, check_types};
 use super::plan::{made, trundle_plan};
 use super::status::trundle_status;
 
-/// One of several tensors that a call reads.
+/// One of several input tensors.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct trundle_input {
-    /// What it is.
+    /// The input's description.
     pub desc: *const trundle_tensor_desc,
-    /// Its element at index 0 of every axis.
+    /// The address of the element at index 0 of every axis.
     pub data: *const c_void,
 }
 
-/// Which elements trundle_pad() puts around a tensor: one of TRUNDLE_PAD_*, shown here for abcd by
-/// three on each side.
+/// The elements that trundle_pad() adds: one of TRUNDLE_PAD_*. The examples pad "abcd" by three on each side.
 pub type trundle_pad_mode = i32;
 
-/// A value: vvv abcd vvv.
+/// A constant value: vvv abcd vvv.
 pub const TRUNDLE_PAD_CONSTANT: trundle_pad_mode = 0;
-/// The outermost: aaa abcd ddd.
+/// The outermost element: aaa abcd ddd.
 pub const TRUNDLE_PAD_EDGE: trundle_pad_mode = 1;
-/// Those within, mirrored without the outermost: dcb abcd cba.
+/// Mirrored, without the outermost element: dcb abcd cba.
 pub const TRUNDLE_PAD_REFLECT: trundle_pad_mode = 2;
-/// The same with the outermost: cba abcd dcb.
+/// Mirrored, with the outermost element: cba abcd dcb.
 pub const TRUNDLE_PAD_SYMMETRIC: trundle_pad_mode = 3;
-/// Those of the other end: bcd abcd abc.
+/// Elements from the opposite end: bcd abcd abc.
 pub const TRUNDLE_PAD_WRAP: trundle_pad_mode = 4;
 
-/// Puts `count` tensors one after another along `axis`, on which alone their sizes may differ.
-/// OpenVINO's Concat-1, numpy's concatenate.
+/// Concatenates tensors along one axis. Same as OpenVINO's Concat-1 and numpy's concatenate.
 ///
-/// The inputs are of one type and may have any strides; one memory may be several of them. A
-/// negative axis counts from the end. `out` has their type and their sizes, on `axis` the sum of
-/// theirs.
+/// - `inputs`, `count`: the inputs, with any strides. They have the same type and the same sizes except on `axis`.
+///   Several inputs may share memory.
+/// - `axis`: the axis to concatenate along. A negative axis counts from the end.
+/// - `out_desc`, `out`: the output, with the type of the inputs. Its size on `axis` is the sum of theirs.
+///
+/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER without inputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_concatenate(
     inputs: *const trundle_input,
@@ -54,7 +55,7 @@ pub unsafe extern "C" fn trundle_concatenate(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let inputs = list("inputs", inputs, count)?;
         let plan = concatenation(inputs.iter().map(|input| input.desc), axis, out_desc)?;
@@ -63,8 +64,8 @@ pub unsafe extern "C" fn trundle_concatenate(
     })
 }
 
-/// Plans trundle_concatenate() of `count` tensors, which are described one after another. The plan is
-/// written to `plan`, and is the caller's to free; it is run by trundle_plan_run_inputs().
+/// Plans trundle_concatenate() of `count` inputs, whose descriptions are stored one after another. Writes the plan
+/// to `plan`; the caller runs it with trundle_plan_run_inputs() and frees it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_concatenate_plan(
     input_descs: *const trundle_tensor_desc,
@@ -73,7 +74,7 @@ pub unsafe extern "C" fn trundle_concatenate_plan(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
             let descs = list("input_descs", input_descs, count)?;
@@ -82,13 +83,18 @@ pub unsafe extern "C" fn trundle_concatenate_plan(
     }
 }
 
-/// Puts elements before and behind the tensor along its axes. numpy's pad; in
-/// TRUNDLE_PAD_CONSTANT OpenVINO's Pad-12 too.
+/// Pads a tensor. Same as numpy's pad and, with TRUNDLE_PAD_CONSTANT, OpenVINO's Pad-12.
 ///
-/// `widths` says how many: before and behind along the first axis, along the second, and so on
-/// (`widths_len` is twice the rank); two numbers or one are for all axes. None is negative. `mode` is
-/// one of TRUNDLE_PAD_*; `value` is an element of the type of `data` that TRUNDLE_PAD_CONSTANT puts
-/// there, and is not read by the others. `out` has the type of `data` and its sizes with the widths.
+/// - `data_desc`, `data`: the input.
+/// - `widths`, `widths_len`: numbers of elements, none of them negative: before and after the first axis, before
+///   and after the second axis, and so on (twice the rank); or one pair for all axes; or one number for both ends
+///   of all axes.
+/// - `mode`: one of TRUNDLE_PAD_*.
+/// - `value`: one element of the input's type for TRUNDLE_PAD_CONSTANT. The other modes do not read it.
+/// - `out_desc`, `out`: the output, with the type of the input and its sizes plus the widths.
+///
+/// Returns TRUNDLE_ERROR_NUMBER if a width is negative or the mode is unknown, TRUNDLE_ERROR_SHAPE or
+/// TRUNDLE_ERROR_DTYPE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_pad(
     data_desc: *const trundle_tensor_desc,
@@ -100,7 +106,7 @@ pub unsafe extern "C" fn trundle_pad(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let pair = Pair::read(data_desc, out_desc)?;
         let widths = list("widths", widths, widths_len)?;
@@ -108,13 +114,13 @@ pub unsafe extern "C" fn trundle_pad(
         if mode == TRUNDLE_PAD_CONSTANT {
             others.push(one_element("value", &pair.data, value)?);
         }
-        // An output that is not apart is refused before it is written, so the value may be read here.
+        // Reading the value before the overlap check is safe: nothing has been written yet.
         padding(pair, widths, mode, value)?.run(&[data], &[out], &others)
     })
 }
 
-/// Plans trundle_pad() by these widths and with this value, which are read now and not again. The
-/// plan is written to `plan`, and is the caller's to free.
+/// Plans trundle_pad() and writes the plan to `plan`. The widths and the value are read only during this call. The
+/// caller frees the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_pad_plan(
     data_desc: *const trundle_tensor_desc,
@@ -125,7 +131,7 @@ pub unsafe extern "C" fn trundle_pad_plan(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
             let pair = Pair::read(data_desc, out_desc)?;
@@ -134,16 +140,16 @@ pub unsafe extern "C" fn trundle_pad_plan(
     }
 }
 
-/// The plan of tensors that follow each other.
+/// Plans a concatenation.
 ///
 /// # Safety
-/// As [`Descriptor::read`], for each.
+/// As [`Descriptor::read`], for each description.
 pub(crate) unsafe fn concatenation(
     descs: impl Iterator<Item = *const trundle_tensor_desc>,
     axis: i64,
     out_desc: *const trundle_tensor_desc,
 ) -> Result<trundle_plan> {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees valid descriptions.
     let (given, out) = unsafe { (read_parts(descs)?, Descriptor::read("out", out_desc)?) };
     let parts: Vec<_> = given.iter().map(described).collect();
     let program = programs::concatenated(&parts, axis)?;
@@ -153,16 +159,16 @@ pub(crate) unsafe fn concatenation(
     Ok(Assembled::new(&program, given, out)?.into())
 }
 
-/// Tensors that are all of one type.
+/// Reads descriptions of tensors, which must have the same type.
 ///
 /// # Safety
-/// As [`Descriptor::read`], for each.
+/// As [`Descriptor::read`], for each description.
 pub(crate) unsafe fn read_parts(
     descs: impl Iterator<Item = *const trundle_tensor_desc>,
 ) -> Result<Vec<Descriptor>> {
     let mut given: Vec<Descriptor> = Vec::new();
     for (number, desc) in descs.enumerate() {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees valid descriptions.
         let read = unsafe { Descriptor::read("data", desc) }.and_then(|own| {
             check_types("data", given.first().unwrap_or(&own), &own)?;
             Ok(own)
@@ -172,10 +178,10 @@ pub(crate) unsafe fn read_parts(
     Ok(given)
 }
 
-/// The plan of a tensor with elements around it. The value is read where the mode is that of one.
+/// Plans a padding. The value is read only for a constant padding.
 ///
 /// # Safety
-/// A value that is not null and aligned leads to an element of the data's type.
+/// A value pointer that is aligned and not null points to an element of the input's type.
 pub(crate) unsafe fn padding(
     pair: Pair,
     widths: &[i64],
@@ -201,18 +207,18 @@ pub(crate) unsafe fn padding(
     let widths = pairs(widths, shape.rank())?;
     check_shape("out", &padded(shape, &widths)?, &pair.out)?;
     let value = one_element("value", &pair.data, value)?;
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees one element at this address.
     let program = programs::padded(shape, width, &widths, unsafe { value.read() })?;
     Ok(Assembled::new(&program, vec![pair.data], pair.out)?.into())
 }
 
-/// The memory of one element of the type that a tensor has.
+/// Returns the memory of one element with the type of `like`.
 fn one_element(argument: &'static str, like: &Descriptor, at: *const c_void) -> Result<Memory> {
     let element = (like.dtype(), like.width());
     Descriptor::new(argument, element, &Shape::default(), None)?.memory(at.cast())
 }
 
-/// The widths before and behind each axis.
+/// Returns the widths before and after each axis.
 fn pairs(widths: &[i64], rank: usize) -> Result<Vec<[usize; 2]>> {
     let width = |number: &i64| {
         let (argument, number, expected) = ("width", *number, "a number that is not negative");
@@ -231,7 +237,7 @@ fn pairs(widths: &[i64], rank: usize) -> Result<Vec<[usize; 2]>> {
     }
 }
 
-/// A shape with so much before and behind each axis.
+/// Returns the padded shape.
 fn padded(shape: &Shape, widths: &[[usize; 2]]) -> Result<Shape> {
     let too_large = || Error::too_large(format!("shape {shape} with widths {widths:?}"));
     let size = |(size, [before, behind]): (&usize, &[usize; 2])| {

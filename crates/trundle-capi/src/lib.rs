@@ -1,12 +1,11 @@
-//! libtrundle: the operators of trundle as C functions. `include/trundle.h` is its documentation.
+//! libtrundle: the operators of trundle as C functions, documented in `include/trundle.h`.
 //!
-//! A call goes through three stages. What it is given is read and checked ([`descriptor`],
-//! [`memory`]); the checked parts become views or a plan; the crate `trundle` moves them. Whatever is
-//! refused on the way, panics too, becomes a status and a message ([`error`]). A call that came before
-//! finds its plan again, and of the first stage only what depends on addresses is left ([`one_shot`]).
+//! Every call first reads and checks its arguments ([`descriptor`], [`memory`]), then turns them into views or a
+//! plan, then moves the elements with the crate `trundle`. Errors and panics become a status and a message
+//! ([`error`]). A repeated call reuses its plan and only checks the addresses again ([`one_shot`]).
 //!
-//! The modules name each other by `super::`, so that the fuzz target can take this file as one of
-//! its own modules: a C library cannot be linked to as a crate.
+//! Modules refer to each other by `super::`, so that the fuzz target can include this file as one of its own
+//! modules: a C library cannot be linked as a crate.
 #![allow(unsafe_code)]
 #![allow(non_camel_case_types, reason = "these are C's names")]
 #![allow(clippy::doc_markdown, reason = "comments become those of the header")]

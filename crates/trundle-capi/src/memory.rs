@@ -1,7 +1,7 @@
-//! What a caller's pointers lead to: checked before it is touched.
+//! Checks of the caller's pointers before they are dereferenced.
 //!
-//! A description says which bytes a tensor covers. What no memory has, what is misaligned, and an output
-//! that overlaps anything that is read is refused; the rest becomes a slice of exactly those bytes.
+//! A description determines which bytes a tensor covers. A tensor beyond the address space, a misaligned pointer,
+//! or an output that overlaps an input is an error. Otherwise the tensor becomes a slice of exactly those bytes.
 
 use std::fmt::Display;
 
@@ -11,25 +11,24 @@ use super::status::{
     TRUNDLE_ERROR_OVERLAP, TRUNDLE_ERROR_RANK, TRUNDLE_ERROR_TOO_LARGE,
 };
 
-/// Lists of axes and shifts may name an axis as often as they like, so no rank bounds them. A
-/// longer one is a number that was never set: an honest list has about as many entries as the
-/// tensor has axes.
+/// Limit on the length of lists of axes and shifts, which no rank bounds because an axis may repeat. A longer list
+/// is an uninitialized number: real lists have about as many entries as the tensor has axes.
 const MOST_ENTRIES: usize = 1 << 16;
 
-/// More bytes than a process can have: the widest virtual addresses are of 57 bits (x86-64 with
-/// five levels of pages). A tensor that reaches further is described wrongly.
+/// More bytes than a process can address: the widest virtual addresses have 57 bits (x86-64 with five-level
+/// paging). The description of a larger tensor is wrong.
 const MOST_BYTES: usize = if usize::BITS == 64 { 1 << 57 } else { isize::MAX.unsigned_abs() };
 
-/// Checks that something can be read or written at `pointer`.
+/// Checks that `pointer` is aligned and not null.
 #[inline]
 pub(crate) fn check_pointer<T>(argument: impl Display, pointer: *const T) -> Result<()> {
     check_address(argument, pointer.addr(), align_of::<T>())
 }
 
-/// Checks an address against a power of two.
+/// Checks that an address is not null and a multiple of `alignment`, a power of two.
 #[inline]
 fn check_address(argument: impl Display, address: usize, alignment: usize) -> Result<()> {
-    // No division, which would take as long as the other checks of a call.
+    // A mask, because a division would take as long as all other checks of a call.
     if address != 0 && address & (alignment - 1) == 0 {
         return Ok(());
     }
@@ -46,22 +45,21 @@ fn bad_address(argument: &dyn Display, address: usize, alignment: usize) -> Fail
     Failure::new(TRUNDLE_ERROR_MISALIGNED, message)
 }
 
-/// The value at `pointer`.
+/// Reads the value at `pointer`.
 ///
 /// # Safety
-/// A pointer that is not null and aligned leads to a value.
+/// A pointer that is aligned and not null points to a value.
 #[inline]
 pub(crate) unsafe fn value<T: Copy>(argument: impl Display, pointer: *const T) -> Result<T> {
     check_pointer(argument, pointer)?;
-    // SAFETY: the pointer is aligned and not null; the rest is the caller's word.
+    // SAFETY: the pointer is aligned and not null, so the caller has a value there.
     Ok(unsafe { pointer.read() })
 }
 
-/// The list of `len` entries that begins at `first`, which may be null if there are none.
+/// Returns the list of `len` entries at `first`, which may be null if `len` is 0.
 ///
 /// # Safety
-/// A pointer that is not null and aligned leads to that many entries, which nobody writes to
-/// during `'a`.
+/// A pointer that is aligned and not null points to `len` entries, which no one writes to during `'a`.
 #[inline(always)]
 pub(crate) unsafe fn entries<'a, T>(
     argument: impl Display + Copy,
@@ -73,12 +71,12 @@ pub(crate) unsafe fn entries<'a, T>(
     }
     check_pointer(argument, first)?;
     check_span(argument, first.addr(), len.saturating_mul(size_of::<T>()))?;
-    // SAFETY: the pointer is aligned and not null, the entries fit into addresses; the rest is the
-    // caller's word.
+    // SAFETY: the pointer is aligned and not null, so the caller has `len` entries there; they fit the address
+    // space.
     Ok(unsafe { std::slice::from_raw_parts(first, len) })
 }
 
-/// Checks that `needed` values can be written to memory that has room for `capacity` of them.
+/// Checks that a buffer with room for `capacity` values can hold `needed` of them.
 pub(crate) fn check_room<T>(
     argument: &'static str,
     first: *mut T,
@@ -96,7 +94,7 @@ pub(crate) fn check_room<T>(
     Ok(())
 }
 
-/// [`entries`] of parameters such as axes and shifts, and of inputs.
+/// Returns [`entries`] of parameters such as axes and shifts, at most `MOST_ENTRIES` of them.
 ///
 /// # Safety
 /// As [`entries`].
@@ -110,11 +108,11 @@ pub(crate) unsafe fn list<'a, T>(
         let message = format!("{argument} has {len} entries, of {MOST_ENTRIES} at most");
         return Err(Failure::new(TRUNDLE_ERROR_RANK, message));
     }
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees what [`entries`] requires.
     unsafe { entries(argument, first, len) }
 }
 
-/// Checks that `bytes` from `first` on can be addressed.
+/// Checks that `bytes` bytes from `first` on are addressable.
 #[inline]
 fn check_span(argument: impl Display, first: usize, bytes: usize) -> Result<()> {
     if bytes <= MOST_BYTES && first.checked_add(bytes).is_some() {
@@ -135,24 +133,24 @@ fn before_memory(argument: &str, address: usize) -> Failure {
     Failure::new(TRUNDLE_ERROR_TOO_LARGE, message)
 }
 
-/// Checks that no byte is of two of these, each with a number, and puts them in the order of their addresses. The
-/// number of one that overlaps another goes with the refusal.
+/// Checks that these memories do not overlap, and sorts them by address. An error carries the number of one that
+/// overlaps another.
 pub(crate) fn check_all_apart(all: &mut [(usize, Memory)]) -> Result<(), (usize, Failure)> {
-    // Those without bytes are the first.
+    // Empty memories sort first.
     all.sort_unstable_by_key(|(number, memory)| (memory.bytes > 0, memory.ends(), *number));
-    // Neighbours are enough: the first pair that overlaps is one of neighbours.
+    // Sorted by address, the first two that overlap are neighbours.
     all.windows(2).try_for_each(|pair| {
         let [(_, one), (number, other)] = pair else { return Ok(()) };
         other.check_apart(one).map_err(|failure| (*number, failure))
     })
 }
 
-/// The bytes that a tensor covers.
+/// The bytes that a tensor covers, relative to its element at index 0 of every axis.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
-    /// Those before the element at index 0 of every axis.
+    /// Bytes before that element.
     pub(crate) before: usize,
-    /// All of them, of which there are `isize::MAX` at most.
+    /// All bytes, at most `isize::MAX`.
     pub(crate) bytes: usize,
 }
 
@@ -165,8 +163,8 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// So many bytes, those `before` the pointer among them, which must be a multiple of `alignment`, a
-    /// power of two. If there are none the pointer may be anything.
+    /// Returns the memory that `reach` covers around `pointer`, which must be a multiple of `alignment`, a power of
+    /// two. Any pointer is valid if `reach` has no bytes.
     #[inline]
     pub(crate) fn new(
         argument: &'static str,
@@ -187,19 +185,19 @@ impl Memory {
         Ok(Memory { argument, first, bytes })
     }
 
-    /// The memory of a list.
+    /// Returns the memory of a list.
     pub(crate) fn of<T>(argument: &'static str, list: &[T]) -> Memory {
         Memory { argument, first: list.as_ptr().cast_mut().cast(), bytes: size_of_val(list) }
     }
 
-    /// The memory of a list that [`list`] does not refuse.
+    /// Returns the memory of a list that [`list`] accepts.
     #[inline]
     pub(crate) fn of_list(argument: &'static str, first: *const i64, len: usize) -> Memory {
         let bytes = len.saturating_mul(size_of::<i64>());
         Memory { argument, first: first.cast_mut().cast(), bytes }
     }
 
-    /// Checks that no byte of this is one of `other`.
+    /// Checks that this memory and `other` share no byte.
     #[inline]
     pub(crate) fn check_apart(&self, other: &Memory) -> Result<()> {
         let ((begin, end), (other_begin, other_end)) = (self.ends(), other.ends());
@@ -224,30 +222,30 @@ impl Memory {
         (self.first.addr(), self.first.addr() + self.bytes)
     }
 
-    /// The bytes, to read.
+    /// Returns the bytes for reading.
     ///
     /// # Safety
-    /// They are the caller's, and nobody writes to them during `'a`.
+    /// The bytes belong to the caller, and no one writes to them during `'a`.
     #[inline]
     pub(crate) unsafe fn read<'a>(&self) -> &'a [u8] {
         if self.bytes == 0 {
             return &[];
         }
-        // SAFETY: the pointer is not null and the bytes fit into addresses, see `new`; the rest is
-        // the caller's word. Bytes that C has not set hold something too, and are only moved.
+        // SAFETY: `new` checked that the pointer is not null and the bytes are addressable; the caller guarantees
+        // the rest. Bytes that C has not initialized are only moved.
         unsafe { std::slice::from_raw_parts(self.first, self.bytes) }
     }
 
-    /// The bytes, to write.
+    /// Returns the bytes for writing.
     ///
     /// # Safety
-    /// They are the caller's, and nobody else reads or writes them during `'a`.
+    /// The bytes belong to the caller, and no one else reads or writes them during `'a`.
     #[inline]
     pub(crate) unsafe fn write<'a>(&self) -> &'a mut [u8] {
         if self.bytes == 0 {
             return &mut [];
         }
-        // SAFETY: as in `read`.
+        // SAFETY: as in `read`; the caller guarantees exclusive access.
         unsafe { std::slice::from_raw_parts_mut(self.first, self.bytes) }
     }
 }

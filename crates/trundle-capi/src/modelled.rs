@@ -1,4 +1,4 @@
-//! What a model makes of its inputs: planned, and run on their memory.
+//! Planned models.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::error::{Failure, Result};
 use super::memory::{Memory, check_all_apart};
 use super::status::{TRUNDLE_ERROR_DTYPE, TRUNDLE_ERROR_TOO_LARGE};
 
-/// A model decided for the tensors that it reads and those that it writes, all of them packed and row-major.
+/// A model planned for its inputs and outputs, all of them packed and row-major.
 pub(crate) struct Modelled {
     inputs: Vec<Descriptor>,
     outputs: Vec<Descriptor>,
@@ -19,7 +19,7 @@ pub(crate) struct Modelled {
 }
 
 impl Modelled {
-    /// The plan of a model for these inputs, with all that its runs need beside them.
+    /// Plans a model for these inputs, and allocates what its runs need.
     pub(crate) fn new(inputs: Vec<Descriptor>, resolved: ResolvedModel) -> Result<Modelled> {
         let outputs = (0..resolved.outputs().len()).map(|number| written(&resolved, number));
         let outputs = outputs.collect::<Result<_>>()?;
@@ -27,26 +27,27 @@ impl Modelled {
         Ok(Modelled { inputs, outputs, planned: planned.map_err(|error| no_room(&error))? })
     }
 
-    /// How many tensors it reads.
+    /// Returns the number of inputs.
     pub(crate) fn inputs(&self) -> usize {
         self.inputs.len()
     }
 
-    /// How many it writes.
+    /// Returns the number of outputs.
     pub(crate) fn outputs(&self) -> usize {
         self.outputs.len()
     }
 
-    /// One that it writes.
+    /// Returns the description of an output.
     pub(crate) fn output(&self, number: usize) -> Option<&Descriptor> {
         self.outputs.get(number)
     }
 
-    /// Runs it on as many tensors as it has, which lie as was described, once it is known that the outputs are apart
-    /// from the inputs, from `others`, which the call reads too, and from each other.
+    /// Checks that the outputs overlap neither the inputs, nor `others`, which the call also reads, nor each other,
+    /// and runs the plan.
     ///
     /// # Safety
-    /// What the tensors cover is the caller's. Nobody else writes to it meanwhile, or reads the outputs'.
+    /// The memory that the tensors cover belongs to the caller. During the call no one else writes to it or reads
+    /// the outputs.
     pub(crate) unsafe fn run(
         &self,
         data: &[*const c_void],
@@ -72,24 +73,24 @@ impl Modelled {
                     *memory = apart.map_err(|failure| failure.of_output(number))?;
                 }
                 check_apart(written)?;
-                // SAFETY: the contract is the same, and the outputs are apart from the inputs and from each other.
+                // SAFETY: the caller owns the memory, and the outputs overlap neither the inputs nor each other.
                 unsafe { self.moved(read, written) }
             })
         })
     }
 
-    /// Moves what is read to what is written.
+    /// Moves elements from `read` to `written`.
     ///
     /// # Safety
-    /// The memory is the caller's, the outputs are apart from all others, and nobody else writes to it meanwhile, or
-    /// reads the outputs'.
+    /// The memory belongs to the caller, and the outputs overlap no other memory of the call. During the call no
+    /// one else writes to it or reads the outputs.
     unsafe fn moved(&self, read: &[Memory], written: &[Memory]) -> Result<()> {
         with_list(
             read.len(),
             || &[][..],
             |sources| {
                 for (source, memory) in sources.iter_mut().zip(read) {
-                    // SAFETY: the contract is the same.
+                    // SAFETY: the caller owns this memory, and no output overlaps it.
                     *source = unsafe { memory.read() };
                 }
                 with_list(
@@ -97,7 +98,7 @@ impl Modelled {
                     || &mut [][..],
                     |targets| {
                         for (target, memory) in targets.iter_mut().zip(written) {
-                            // SAFETY: the contract is the same.
+                            // SAFETY: the caller owns this memory, and nothing else overlaps it.
                             *target = unsafe { memory.write() };
                         }
                         self.planned.run_into(sources, targets).map_err(|error| no_room(&error))
@@ -108,7 +109,7 @@ impl Modelled {
     }
 }
 
-/// Checks that no byte is of two outputs.
+/// Checks that the outputs do not overlap each other.
 fn check_apart(written: &[Memory]) -> Result<()> {
     let nothing = || (0, Memory::of::<u8>("nothing", &[]));
     with_list(written.len(), nothing, |numbered| {
@@ -119,7 +120,7 @@ fn check_apart(written: &[Memory]) -> Result<()> {
     })
 }
 
-/// What an output is.
+/// Returns the description of an output.
 fn written(resolved: &ResolvedModel, number: usize) -> Result<Descriptor> {
     let id = resolved.outputs()[number];
     match resolved.element(id) {
@@ -130,7 +131,7 @@ fn written(resolved: &ResolvedModel, number: usize) -> Result<Descriptor> {
     }
 }
 
-/// A refusal of an input or output of texts.
+/// Returns the error for an input or output of strings.
 pub(crate) fn texts(what: &dyn fmt::Display) -> Failure {
     Failure::new(
         TRUNDLE_ERROR_DTYPE,
@@ -138,7 +139,7 @@ pub(crate) fn texts(what: &dyn fmt::Display) -> Failure {
     )
 }
 
-/// All else is checked before: what may still be missing is memory.
+/// All other errors are found earlier; a run can only lack memory.
 fn no_room(error: &trundle_models::Error) -> Failure {
     Failure::new(TRUNDLE_ERROR_TOO_LARGE, error.to_string())
 }

@@ -1,4 +1,4 @@
-//! Models of operators that only move elements: opened, asked what they take, and planned.
+//! Models of operators that only move elements: opened, inspected and planned.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::PathBuf;
@@ -19,39 +19,41 @@ use super::status::{
 };
 use super::told::{tell_sizes, tell_words};
 
-/// A model made of operators that only move elements. It never changes: several threads may ask it, and
-/// plan for it, at once.
+/// A model of operators that only move elements. It is immutable: several threads may use it at once.
 pub struct trundle_model {
     model: Model,
-    /// The names that C is given.
+    /// The names as C strings.
     inputs: Vec<CString>,
     outputs: Vec<CString>,
 }
 
-/// Where links at the files beside a model may lead: one of TRUNDLE_LINKS_*.
+/// Where symbolic links to the files of a model may lead: one of TRUNDLE_LINKS_*.
 pub type trundle_links = i32;
 
-/// To places within the model's folder: a model is not trusted, nor is the archive that it came in.
+/// Only into the folder of the model, for models from untrusted sources.
 pub const TRUNDLE_LINKS_WITHIN: trundle_links = 0;
-/// Anywhere, as in the cache of Hugging Face, whose files are links to a store of files.
+/// Anywhere, as in the cache of Hugging Face, whose files are links into a shared store.
 pub const TRUNDLE_LINKS_ANYWHERE: trundle_links = 1;
 
-/// The rank of an input that may have any rank.
+/// The rank of an input that accepts any rank.
 pub const TRUNDLE_RANK_ANY: u32 = 0xffff_ffff;
 
-/// Opens a model: ONNX at a `path` that ends with .onnx, OpenVINO IR at one with .xml, with the files of its
-/// weights in the same folder. The model is written to `model`, and is the caller's to free; its files are not
-/// needed any more when this returns. `links` is one of TRUNDLE_LINKS_*.
+/// Opens a model, whose weight files must be in the same folder. docs/models.md lists the supported operators. The
+/// files are not used after the call.
 ///
-/// What models may hold, docs/models.md says. One that computes is refused with TRUNDLE_ERROR_UNSUPPORTED, and
-/// the message names and counts all operators that do.
+/// - `path`: a C string that ends with .onnx for ONNX, or .xml for OpenVINO IR.
+/// - `links`: one of TRUNDLE_LINKS_*.
+/// - `model`: receives the model, which the caller frees with trundle_model_free().
+///
+/// Returns TRUNDLE_ERROR_FILE, TRUNDLE_ERROR_MODEL, TRUNDLE_ERROR_NUMBER for unknown `links`, or
+/// TRUNDLE_ERROR_UNSUPPORTED if the model computes; the message then counts the operators that compute, by name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_open(
     path: *const c_char,
     links: trundle_links,
     model: *mut *mut trundle_model,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says, and are checked before they are followed.
+    // SAFETY: pointer arguments are valid as trundle.h requires, and are checked before they are dereferenced.
     guarded(|| unsafe {
         check_pointer("path", path)?;
         check_pointer("model", model)?;
@@ -61,8 +63,8 @@ pub unsafe extern "C" fn trundle_model_open(
     })
 }
 
-/// Says in words what a model is: its inputs with their types and sizes, its operators, its outputs. The words are
-/// told as those of trundle_plan_describe().
+/// Describes a model for people: inputs with types and sizes, operators, outputs. The buffer is as in
+/// trundle_plan_describe().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_describe(
     model: *const trundle_model,
@@ -70,55 +72,62 @@ pub unsafe extern "C" fn trundle_model_describe(
     capacity: usize,
     needed: *mut usize,
 ) -> trundle_status {
-    // SAFETY: the caller has this model from trundle_model_open(); pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires; `model` comes from trundle_model_open().
     guarded(|| unsafe {
         check_pointer("model", model)?;
         tell_words(&(*model).model, buffer, capacity, needed)
     })
 }
 
-/// How many inputs a model takes; 0 for NULL.
+/// Returns the number of inputs of a model; 0 for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_input_count(model: *const trundle_model) -> usize {
-    // SAFETY: the caller has this model from trundle_model_open().
+    // SAFETY: `model` is null or comes from trundle_model_open().
     unsafe { model.as_ref() }.map_or(0, |model| model.inputs.len())
 }
 
-/// How many outputs a model gives; 0 for NULL.
+/// Returns the number of outputs of a model; 0 for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_output_count(model: *const trundle_model) -> usize {
-    // SAFETY: the same.
+    // SAFETY: `model` is null or comes from trundle_model_open().
     unsafe { model.as_ref() }.map_or(0, |model| model.outputs.len())
 }
 
-/// The name of input number `input` of a model, from 0 on, in UTF-8; NULL if there is none. It is valid until the
-/// model is freed.
+/// Returns the name of input `input`, from 0, in UTF-8; NULL if there is no such input. The string is valid until
+/// the model is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_input_name(
     model: *const trundle_model,
     input: usize,
 ) -> *const c_char {
-    // SAFETY: the same.
+    // SAFETY: `model` is null or comes from trundle_model_open().
     let name = unsafe { model.as_ref() }.and_then(|model| model.inputs.get(input));
     name.map_or(null(), |name| name.as_ptr())
 }
 
-/// The name of output number `output` of a model, as trundle_model_input_name() has it. What it is, a plan knows:
-/// see trundle_plan_output().
+/// Returns the name of output `output`, from 0, in UTF-8; NULL if there is no such output. The string is valid
+/// until the model is freed. For the type and the sizes of an output see trundle_plan_output().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_output_name(
     model: *const trundle_model,
     output: usize,
 ) -> *const c_char {
-    // SAFETY: the same.
+    // SAFETY: `model` is null or comes from trundle_model_open().
     let name = unsafe { model.as_ref() }.and_then(|model| model.outputs.get(output));
     name.map_or(null(), |name| name.as_ptr())
 }
 
-/// Says what input number `input` of a model must be, from 0 on: its element type is written to `dtype`, which may
-/// be NULL, and its sizes to `sizes`, as trundle_chain_out_sizes() has it. A size that may be any, or one of
-/// several, is -1: trundle_model_describe() says more of it. Where the rank may be any, TRUNDLE_RANK_ANY is
-/// written to `rank`, and no size. An input of texts is refused with TRUNDLE_ERROR_DTYPE.
+/// Gets the element type and the sizes that a model requires of an input.
+///
+/// - `model`: the model.
+/// - `input`: the index of the input, from 0.
+/// - `dtype`: receives the element type; may be NULL.
+/// - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes(). A size that is not fixed is -1;
+///   trundle_model_describe() shows its limits. If the input accepts any rank, TRUNDLE_RANK_ANY is written to
+///   `rank` and nothing to `sizes`.
+///
+/// Returns TRUNDLE_ERROR_NUMBER if there is no such input, TRUNDLE_ERROR_DTYPE if it holds strings, or
+/// TRUNDLE_ERROR_BUFFER_SIZE if `sizes` is too small.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_input(
     model: *const trundle_model,
@@ -128,8 +137,8 @@ pub unsafe extern "C" fn trundle_model_input(
     capacity: u32,
     rank: *mut u32,
 ) -> trundle_status {
-    // SAFETY: the caller has this model from trundle_model_open(); pointers lead to what the header says, and are
-    // checked before they are written to.
+    // SAFETY: pointer arguments are valid as trundle.h requires, and are checked before they are written to;
+    // `model` comes from trundle_model_open().
     guarded(|| unsafe {
         check_pointer("model", model)?;
         check_pointer("rank", rank)?;
@@ -151,9 +160,14 @@ pub unsafe extern "C" fn trundle_model_input(
     })
 }
 
-/// Says of which inputs the elements decide what a model moves where, as an order of axes, a size or an index does:
-/// for each of the `count` inputs 1 is written to `decides`, or 0. The inputs are given as to
-/// trundle_model_plan(), with the data of all that may decide.
+/// Finds the inputs whose elements control the moves of a model, such as an order of axes, a size or an index.
+///
+/// - `model`: the model.
+/// - `input_descs`, `data`, `count`: as in trundle_model_plan(), with the data of every input that might control
+///   moves.
+/// - `decides`: receives `count` entries: 1 for an input that controls moves, 0 for any other.
+///
+/// Returns the errors of trundle_model_plan().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_deciding_inputs(
     model: *const trundle_model,
@@ -162,8 +176,8 @@ pub unsafe extern "C" fn trundle_model_deciding_inputs(
     count: usize,
     decides: *mut u8,
 ) -> trundle_status {
-    // SAFETY: the caller has this model from trundle_model_open(); pointers lead to what the header says, and are
-    // checked before they are written to.
+    // SAFETY: pointer arguments are valid as trundle.h requires, and are checked before they are written to;
+    // `model` comes from trundle_model_open().
     guarded(|| unsafe {
         check_pointer("model", model)?;
         let (model, inputs) = (&(*model).model, (*model).described(input_descs, count)?);
@@ -177,14 +191,19 @@ pub unsafe extern "C" fn trundle_model_deciding_inputs(
     })
 }
 
-/// Plans a model for `count` inputs, as many as it takes and in its order, which are described one after another
-/// and lie packed, row-major. The plan is written to `plan`, and is the caller's to free; trundle_plan_output()
-/// says what its outputs are, and trundle_plan_run_all() runs it on the same inputs, in the same order. The model
-/// may be freed before it.
+/// Plans a model for inputs of fixed sizes. trundle_plan_output() gets the types and sizes of the outputs;
+/// trundle_plan_run_all() runs the plan with the inputs in the same order.
 ///
-/// `data` has the data of those inputs whose elements decide what is moved where, and NULL for all others; it may be
-/// NULL where none does. They are read now and not again, but must be there when the plan is run. One that is
-/// missing is named in the message: see trundle_model_deciding_inputs().
+/// - `model`: the model, which may be freed before the plan.
+/// - `input_descs`, `count`: descriptions of all inputs of the model, in its order, stored one after another. They
+///   are packed and row-major.
+/// - `data`: `count` pointers: the data of the inputs whose elements control the moves, NULL for the others; see
+///   trundle_model_deciding_inputs(). The elements are read only during this call, but a run of the plan needs
+///   valid pointers for these inputs too. May be NULL if no input controls moves.
+/// - `plan`: receives the plan, which the caller frees.
+///
+/// Returns TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE if the inputs do not fit the model, or TRUNDLE_ERROR_MODEL if
+/// the operators do not fit the inputs or data is missing; the message then names the input.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_plan(
     model: *const trundle_model,
@@ -193,12 +212,12 @@ pub unsafe extern "C" fn trundle_model_plan(
     count: usize,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: the caller has this model from trundle_model_open(); pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires; `model` comes from trundle_model_open().
     unsafe {
         made(plan, || {
             check_pointer("model", model)?;
             let (model, inputs) = (&(*model).model, (*model).described(input_descs, count)?);
-            // Most models say with shapes alone what they move. Of others, what is read is copied.
+            // For most models shapes are enough. For the others the data that is read is copied.
             let shapes_alone = model.resolve(&given(&inputs, &vec![None; count]));
             let resolved = match shapes_alone {
                 Ok(resolved) => resolved,
@@ -209,12 +228,12 @@ pub unsafe extern "C" fn trundle_model_plan(
     }
 }
 
-/// Frees a model, which no call may be using. NULL is no model, and nothing is done. Its plans stay.
+/// Frees a model that no call is using. NULL is ignored. Plans of the model stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_model_free(model: *mut trundle_model) {
     guarded(|| {
         if !model.is_null() {
-            // SAFETY: the caller has this model from trundle_model_open(), and nobody uses it.
+            // SAFETY: `model` comes from trundle_model_open(), and no call uses it any more.
             drop(unsafe { Box::from_raw(model) });
         }
         Ok(())
@@ -236,7 +255,7 @@ impl trundle_model {
         })
     }
 
-    /// What a caller says that the inputs are, held against their types in the model.
+    /// Reads the descriptions of all inputs and checks them against the model.
     ///
     /// # Safety
     /// A pointer that is not null leads to `count` descriptions.
@@ -250,22 +269,22 @@ impl trundle_model {
             let message = format!("the model takes {} inputs, got {count}", inputs.len());
             return Err(Failure::new(TRUNDLE_ERROR_SHAPE, message));
         }
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees `count` descriptions.
         let descs = unsafe { list("input_descs", descs, count)? };
         let described = |(number, (input, desc)): (usize, (&Input, &trundle_tensor_desc))| {
-            // SAFETY: the same.
+            // SAFETY: `desc` is one of these descriptions.
             unsafe { described(input, desc) }.map_err(|failure| failure.of_input(number))
         };
         inputs.iter().zip(descs).enumerate().map(described).collect()
     }
 }
 
-/// What a caller says that an input is.
+/// Reads the description of an input and checks it against the model.
 ///
 /// # Safety
 /// As [`Descriptor::read`].
 unsafe fn described(input: &Input, desc: *const trundle_tensor_desc) -> Result<Descriptor> {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees a valid description.
     let own = unsafe { Descriptor::read("data", desc)? };
     let ElementType::Fixed(dtype) = input.element else {
         return Err(texts(&format_args!("{:?}", input.name)));
@@ -285,15 +304,16 @@ unsafe fn described(input: &Input, desc: *const trundle_tensor_desc) -> Result<D
     Err(Failure::new(TRUNDLE_ERROR_SHAPE, message))
 }
 
-/// The elements of those inputs whose data is there, copied.
+/// Copies the elements of the inputs whose data is given.
 ///
 /// # Safety
-/// A pointer that is not null leads to as many pointers, and each of these that is not null to what is described.
+/// A pointer that is not null leads to one pointer for each input, and each of those that is not null to a tensor
+/// of that description.
 unsafe fn elements(inputs: &[Descriptor], data: *const *const c_void) -> Result<Vec<Option<Data>>> {
     let none = vec![null(); inputs.len()];
     let pointers = match data.is_null() {
         true => &none[..],
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees one pointer for each input.
         false => unsafe { list("data", data, inputs.len())? },
     };
     let copied = |(number, (own, data)): (usize, (&Descriptor, &*const c_void))| {
@@ -302,13 +322,13 @@ unsafe fn elements(inputs: &[Descriptor], data: *const *const c_void) -> Result<
             return Ok(None);
         }
         let memory = own.memory(data.cast()).map_err(|failure| failure.of_input(number))?;
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees a tensor of this description.
         Ok(Some(Data::Bytes(unsafe { memory.read() }.to_vec().into())))
     };
     inputs.iter().zip(pointers).enumerate().map(copied).collect()
 }
 
-/// What a model is told of its inputs.
+/// Returns the inputs in the form that the model takes.
 fn given<'a>(inputs: &[Descriptor], data: &'a [Option<Data>]) -> Vec<Given<'a>> {
     let given = |(own, data): (&Descriptor, &'a Option<Data>)| Given {
         shape: own.layout().shape().clone(),
@@ -317,7 +337,7 @@ fn given<'a>(inputs: &[Descriptor], data: &'a [Option<Data>]) -> Vec<Given<'a>> 
     inputs.iter().zip(data).map(given).collect()
 }
 
-/// The number of the element type of an input.
+/// Returns the number of the element type of an input.
 fn number_of(input: &Input) -> Result<trundle_dtype> {
     let number = match input.element {
         ElementType::Fixed(dtype) => number_of_element(dtype, dtype.into()),
@@ -326,14 +346,14 @@ fn number_of(input: &Input) -> Result<trundle_dtype> {
     number.ok_or_else(|| texts(&format_args!("input {:?}", input.name)))
 }
 
-/// A size as a number, if it is one.
+/// Returns a size as a number; -1 if it is not fixed.
 fn size_of_dimension(dimension: &Dimension) -> i64 {
     let size = match dimension {
         Dimension::Fixed(size) => *size,
         Dimension::Between { least, most: Some(most) } if least == most => *least,
         Dimension::Between { .. } | Dimension::Named(_) => return -1,
     };
-    // No tensor has so many that C's number does not hold them.
+    // No tensor has a size that an i64 cannot hold.
     size.try_into().unwrap_or(i64::MAX)
 }
 
@@ -348,7 +368,7 @@ fn links_of(links: trundle_links) -> Result<Links> {
     }
 }
 
-/// The path that a caller's text says: on Unix any bytes are one.
+/// Returns the caller's path. On Unix a path may be any bytes.
 #[cfg(unix)]
 fn path_of(text: &CStr) -> Result<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
@@ -361,7 +381,7 @@ fn path_of(text: &CStr) -> Result<PathBuf> {
     text.to_str().map(PathBuf::from).map_err(refused)
 }
 
-/// A name as C has it: what would end it there is shown.
+/// Returns a name as a C string, with NUL bytes escaped.
 fn c_string(name: &str) -> CString {
     CString::new(name.replace('\0', "\\0")).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! What operators make of one tensor: planned, and run on its memory.
+//! Planned operators and chains with one input.
 
 use std::ffi::c_void;
 
@@ -8,7 +8,7 @@ use super::error::Result;
 use super::memory::Memory;
 use super::pair::Pair;
 
-/// An operator or a chain decided for two tensors.
+/// An operator or a chain, planned for an input and an output.
 pub(crate) struct Moved {
     pub(crate) pair: Pair,
     pub(crate) plan: Plan,
@@ -25,12 +25,11 @@ impl Moved {
         Ok(Moved { pair, plan })
     }
 
-    /// Runs it on tensors that lie as was described, once it is known that they and `others`, which
-    /// the call reads too, are as they must be.
+    /// Checks the memory of the tensors and of `others`, which the call also reads, and runs the plan.
     ///
     /// # Safety
-    /// What the tensors cover is the caller's. Nobody else writes to it meanwhile, or reads the
-    /// output's.
+    /// The memory that the tensors cover belongs to the caller. During the call no one else writes to it or reads
+    /// the output.
     pub(crate) unsafe fn run(
         &self,
         data: *const c_void,
@@ -38,7 +37,7 @@ impl Moved {
         others: &[Memory],
     ) -> Result<()> {
         let (data, out) = self.pair.memory(data, out, others)?;
-        // SAFETY: the output is apart from the data; the rest is the caller's word.
+        // SAFETY: the output does not overlap the data, and the caller owns the memory.
         Ok(unsafe { self.plan.run(data.read(), out.write()) }?)
     }
 }

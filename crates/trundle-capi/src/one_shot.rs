@@ -1,7 +1,7 @@
-//! One call of an operator without lengths: planned as [`moved`](super::moved) has it, or found again.
+//! Calls of operators that take only lists: planned as in [`moved`](super::moved), or served from a cache.
 //!
-//! A call is known again by what its pointers lead to, before anything is made of it. What is different in
-//! each call is where the elements are, and that is checked in each.
+//! The cache key is the contents of all arguments except the data addresses, read before anything is computed. The
+//! addresses are checked in every call.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
@@ -21,38 +21,38 @@ thread_local! {
     static PLANS: RefCell<PlanCache<Rc<Moved>>> = const { RefCell::new(PlanCache::new()) };
 }
 
-/// A parameter: its name, its first entry, and how many there are.
+/// A list parameter: its name, its first entry and its length.
 type List = (&'static str, *const i64, usize);
 
-/// All that a call is given but where the elements are.
+/// The cache key: all arguments of a call except the data addresses.
 #[derive(Hash)]
 struct Call<'a, const N: usize> {
     declared: &'static Declaration,
     lists: [&'a [i64]; N],
     data: Described<'a>,
     out: Described<'a>,
-    /// How many may take part.
+    /// The most threads that may take part.
     threads: usize,
 }
 
-/// The entries of all parameters.
+/// Reads the entries of all lists.
 ///
 /// # Safety
-/// As [`list`], for each.
+/// As [`list`], for each list.
 unsafe fn entries<'a, const N: usize>(lists: [List; N]) -> Result<[&'a [i64]; N]> {
     let mut read = [&[][..]; N];
     for (entries, (argument, first, len)) in read.iter_mut().zip(lists) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees the entries of each list.
         *entries = unsafe { list(argument, first, len)? };
     }
     Ok(read)
 }
 
-/// Moves the elements as an operator without lengths says, whose parameters are `lists`.
+/// Runs an operator whose only parameters are `lists`.
 ///
 /// # Safety
-/// Pointers that are not null and aligned lead to what the header says. Nobody else writes to it
-/// meanwhile, or reads what the output covers.
+/// Pointers that are aligned and not null are valid as trundle.h requires. During the call no one else writes to
+/// the tensors or reads the output.
 pub(crate) unsafe fn moved<const N: usize>(
     declared: &'static Declaration,
     (data_desc, data): (*const trundle_tensor_desc, *const c_void),
@@ -60,7 +60,7 @@ pub(crate) unsafe fn moved<const N: usize>(
     (out_desc, out): (*const trundle_tensor_desc, *mut c_void),
 ) -> trundle_status {
     let others = lists.map(|(argument, first, len)| Memory::of_list(argument, first, len));
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees valid descriptions and lists.
     let plan = || unsafe {
         let pair = Pair::read(data_desc, out_desc)?;
         let lists = entries(lists)?;
@@ -70,14 +70,14 @@ pub(crate) unsafe fn moved<const N: usize>(
             None => unreachable!("{} has lengths", declared.name),
         }
     };
-    // SAFETY: the same.
+    // SAFETY: the caller also owns the memory of the tensors.
     guarded(|| unsafe {
         let plan = match (Described::read(data_desc), entries(lists), Described::read(out_desc)) {
             (Some(data), Ok(lists), Some(out)) => {
                 let call = Call { declared, lists, data, out, threads: trundle::threads() };
                 planned(&PLANS, &call, plan, |made| made.plan.own_bytes())?
             }
-            // What is wrong with it is said in the order of the arguments.
+            // This reports the error of the first invalid argument.
             _ => plan()?,
         };
         plan.run(data, out, &others)

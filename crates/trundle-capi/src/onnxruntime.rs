@@ -1,16 +1,16 @@
-//! The operators of ONNX Runtime, by the function that it looks for in a library of operators.
+//! The entry point for ONNX Runtime's libraries of custom operators.
 
 use trundle_onnxruntime::{OrtApiBase, OrtSessionOptions, OrtStatusPtr, register};
 
-/// What `RegisterCustomOpsLibrary` of ONNX Runtime calls. It is no function of the header: nobody else calls it.
+/// Registers the operators. ONNX Runtime's `RegisterCustomOpsLibrary` calls this function; it is not in the header.
 ///
 /// # Safety
-/// ONNX Runtime calls it.
+/// Only ONNX Runtime may call it, with its own options and API.
 #[unsafe(no_mangle)]
 unsafe extern "system" fn RegisterCustomOps(
     options: *mut OrtSessionOptions,
     base: *const OrtApiBase,
 ) -> OrtStatusPtr {
-    // SAFETY: the contract is the same.
+    // SAFETY: ONNX Runtime passes valid pointers.
     unsafe { register(options, base) }
 }

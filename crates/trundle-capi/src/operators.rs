@@ -1,4 +1,4 @@
-//! The operators of one tensor, and their plans.
+//! Operators with one input tensor, and their plans.
 
 use std::ffi::c_void;
 
@@ -14,12 +14,15 @@ use super::pair::Pair;
 use super::plan::{made, trundle_plan};
 use super::status::trundle_status;
 
-/// Shifts elements along axes, in at one end what goes out at the other:
-/// out[(i + shift) mod size] = data[i]. OpenVINO's Roll-7.
+/// Rolls elements along axes: out[(i + shift) mod size] = data[i]. Same as OpenVINO's Roll-7.
 ///
-/// `shift` has one entry for each entry of `axes`, or one for all of them (`shift_len` 1). Axes may
-/// be negative, counting from the end, and may repeat: their shifts add. `out` has the sizes and the
-/// type of `data`.
+/// - `data_desc`, `data`: the input.
+/// - `shift`, `shift_len`: shifts in elements, one for each entry of `axes`, or one for all of them.
+/// - `axes`, `axes_len`: axes to roll. Negative axes count from the end. If an axis repeats, its shifts add up.
+/// - `out_desc`, `out`: the output, with the sizes and the type of the input.
+///
+/// Returns TRUNDLE_ERROR_AXIS, or TRUNDLE_ERROR_SHAPE if sizes or list lengths do not match, or
+/// TRUNDLE_ERROR_DTYPE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_roll(
     data_desc: *const trundle_tensor_desc,
@@ -32,11 +35,11 @@ pub unsafe extern "C" fn trundle_roll(
     out: *mut c_void,
 ) -> trundle_status {
     let lists = [("shift", shift, shift_len), ("axes", axes, axes_len)];
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     unsafe { moved(Roll::DECLARATION, (data_desc, data), lists, (out_desc, out)) }
 }
 
-/// Plans trundle_roll(). The plan is written to `plan`, and is the caller's to free.
+/// Plans trundle_roll() and writes the plan to `plan`. The caller frees the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_roll_plan(
     data_desc: *const trundle_tensor_desc,
@@ -47,7 +50,7 @@ pub unsafe extern "C" fn trundle_roll_plan(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         planned(data_desc, out_desc, plan, |_| {
             let shift = list("shift", shift, shift_len)?;
@@ -56,10 +59,13 @@ pub unsafe extern "C" fn trundle_roll_plan(
     }
 }
 
-/// Puts the axes in another order: out.sizes[i] = data.sizes[order[i]]. OpenVINO's Transpose-1.
+/// Transposes axes: out.sizes[i] = data.sizes[order[i]]. Same as OpenVINO's Transpose-1.
 ///
-/// `order` holds each axis once, and none of them negative; an empty one (`order_len` 0) inverts
-/// the axes. `out` has the transposed sizes and the type of `data`.
+/// - `data_desc`, `data`: the input.
+/// - `order`, `order_len`: each axis once, none of them negative. An empty list reverses the order of the axes.
+/// - `out_desc`, `out`: the output, with the transposed sizes and the type of the input.
+///
+/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_transpose(
     data_desc: *const trundle_tensor_desc,
@@ -70,11 +76,11 @@ pub unsafe extern "C" fn trundle_transpose(
     out: *mut c_void,
 ) -> trundle_status {
     let lists = [("order", order, order_len)];
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     unsafe { moved(Transpose::DECLARATION, (data_desc, data), lists, (out_desc, out)) }
 }
 
-/// Plans trundle_transpose(). The plan is written to `plan`, and is the caller's to free.
+/// Plans trundle_transpose() and writes the plan to `plan`. The caller frees the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_transpose_plan(
     data_desc: *const trundle_tensor_desc,
@@ -83,14 +89,19 @@ pub unsafe extern "C" fn trundle_transpose_plan(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         planned(data_desc, out_desc, plan, |_| Ok(Transpose::new(list("order", order, order_len)?)))
     }
 }
 
-/// Puts the elements in the opposite order along `axes`. Negative axes count from the end. `out` has
-/// the sizes and the type of `data`.
+/// Reverses the elements along axes.
+///
+/// - `data_desc`, `data`: the input.
+/// - `axes`, `axes_len`: axes to reverse. Negative axes count from the end.
+/// - `out_desc`, `out`: the output, with the sizes and the type of the input.
+///
+/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_flip(
     data_desc: *const trundle_tensor_desc,
@@ -101,11 +112,11 @@ pub unsafe extern "C" fn trundle_flip(
     out: *mut c_void,
 ) -> trundle_status {
     let lists = [("axes", axes, axes_len)];
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     unsafe { moved(Flip::DECLARATION, (data_desc, data), lists, (out_desc, out)) }
 }
 
-/// Plans trundle_flip(). The plan is written to `plan`, and is the caller's to free.
+/// Plans trundle_flip() and writes the plan to `plan`. The caller frees the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_flip_plan(
     data_desc: *const trundle_tensor_desc,
@@ -114,16 +125,21 @@ pub unsafe extern "C" fn trundle_flip_plan(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe { planned(data_desc, out_desc, plan, |_| Ok(Flip::new(list("axes", axes, axes_len)?))) }
 }
 
-/// Reverses, for each position outside `axis`, the first `length` elements along it, and copies the
-/// rest. DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC; for its form see
-/// trundle_directml_reverse_subsequences().
+/// Reverses, for each position outside `axis`, the first `length` elements along `axis`, and copies the rest. Same
+/// as DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC; trundle_directml_reverse_subsequences() takes DirectML's
+/// own structs.
 ///
-/// `lengths` is a tensor of u32 or u64 with the sizes of `data`, but 1 on `axis`. A length over the
-/// size of the axis counts as the size. `out` has the sizes and the type of `data`.
+/// - `data_desc`, `data`: the input.
+/// - `lengths_desc`, `lengths`: a tensor of u32 or u64 with the sizes of the input, but 1 on `axis`. A length above
+///   the size of the axis counts as the size.
+/// - `axis`: the axis to reverse along, below the rank.
+/// - `out_desc`, `out`: the output, with the sizes and the type of the input.
+///
+/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or TRUNDLE_ERROR_DTYPE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_reverse_subsequences(
     data_desc: *const trundle_tensor_desc,
@@ -134,7 +150,7 @@ pub unsafe extern "C" fn trundle_reverse_subsequences(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let pair = Pair::read(data_desc, out_desc)?;
         let lengths_desc = Descriptor::read("lengths", lengths_desc)?;
@@ -146,8 +162,8 @@ pub unsafe extern "C" fn trundle_reverse_subsequences(
     })
 }
 
-/// Plans trundle_reverse_subsequences() for these lengths, which are read now and not again. The
-/// plan is written to `plan`, and is the caller's to free.
+/// Plans trundle_reverse_subsequences() for the given lengths and writes the plan to `plan`. The lengths are read only
+/// during this call. The caller frees the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_reverse_subsequences_plan(
     data_desc: *const trundle_tensor_desc,
@@ -157,7 +173,7 @@ pub unsafe extern "C" fn trundle_reverse_subsequences_plan(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         planned(data_desc, out_desc, plan, |pair| {
             let lengths_desc = Descriptor::read("lengths", lengths_desc)?;
@@ -168,11 +184,16 @@ pub unsafe extern "C" fn trundle_reverse_subsequences_plan(
     }
 }
 
-/// Reverses the first `lengths[b]` elements along `axis` at each index b of `batch_axis`, and copies
-/// the rest. ReverseSequence of ONNX, TensorFlow and OpenVINO.
+/// Reverses the first `lengths[b]` elements along `axis` at each index b of `batch_axis`, and copies the rest. Same
+/// as ReverseSequence of ONNX, TensorFlow and OpenVINO.
 ///
-/// There is one length for each index of `batch_axis`; one below 0 or over the size of `axis` is
-/// refused. Negative axes count from the end. `out` has the sizes and the type of `data`.
+/// - `data_desc`, `data`: the input.
+/// - `lengths`, `lengths_len`: one length for each index of `batch_axis`, from 0 to the size of `axis`.
+/// - `axis`, `batch_axis`: two different axes. Negative axes count from the end.
+/// - `out_desc`, `out`: the output, with the sizes and the type of the input.
+///
+/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_LENGTH if a length is out
+/// of range.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_reverse_sequence(
     data_desc: *const trundle_tensor_desc,
@@ -184,7 +205,7 @@ pub unsafe extern "C" fn trundle_reverse_sequence(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let pair = Pair::read(data_desc, out_desc)?;
         pair.check_batches(lengths_len, batch_axis)?;
@@ -194,8 +215,8 @@ pub unsafe extern "C" fn trundle_reverse_sequence(
     })
 }
 
-/// Plans trundle_reverse_sequence() for these lengths, which are read now and not again. The plan is
-/// written to `plan`, and is the caller's to free.
+/// Plans trundle_reverse_sequence() for the given lengths and writes the plan to `plan`. The lengths are read only
+/// during this call. The caller frees the plan.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_reverse_sequence_plan(
     data_desc: *const trundle_tensor_desc,
@@ -206,7 +227,7 @@ pub unsafe extern "C" fn trundle_reverse_sequence_plan(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         planned(data_desc, out_desc, plan, |pair| {
             pair.check_batches(lengths_len, batch_axis)?;
@@ -217,17 +238,17 @@ pub unsafe extern "C" fn trundle_reverse_sequence_plan(
     }
 }
 
-/// Plans the operator that `op` reads, and writes the plan to `plan`.
+/// Plans the operator that `op` returns, and writes the plan to `plan`.
 ///
 /// # Safety
-/// As [`Pair::read`], and a `plan` that is not null and aligned leads to a pointer.
+/// As [`Pair::read`]; a `plan` that is aligned and not null points to a pointer.
 unsafe fn planned<O: Into<Op>>(
     data_desc: *const trundle_tensor_desc,
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
     op: impl FnOnce(&Pair) -> Result<O>,
 ) -> trundle_status {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees what [`Pair::read`] and [`made`] require.
     unsafe {
         made(plan, || {
             let pair = Pair::read(data_desc, out_desc)?;

@@ -1,4 +1,4 @@
-//! The two tensors that every operator has: what it reads, and what it writes.
+//! The input and the output of an operator.
 
 use std::ffi::c_void;
 
@@ -11,7 +11,7 @@ use super::error::{Failure, Result};
 use super::memory::Memory;
 use super::status::TRUNDLE_ERROR_SHAPE;
 
-/// Both descriptions.
+/// The checked descriptions of an input and an output of the same type.
 pub(crate) struct Pair {
     pub(crate) data: Descriptor,
     pub(crate) out: Descriptor,
@@ -24,14 +24,14 @@ impl Pair {
         data: *const trundle_tensor_desc,
         out: *const trundle_tensor_desc,
     ) -> Result<Pair> {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees valid descriptions.
         let (data, out) =
             unsafe { (Descriptor::read("data", data)?, Descriptor::read("out", out)?) };
         check_types("out", &data, &out)?;
         Ok(Pair { data, out })
     }
 
-    /// Checks the descriptions of reverse subsequences, before a length is read.
+    /// Checks the axis of reverse_subsequences and the description of its lengths, before a length is read.
     pub(crate) fn check_lengths(&self, lengths: &Descriptor, axis: u32) -> Result<()> {
         let shape = self.data.layout().shape();
         let rank = shape.rank();
@@ -51,7 +51,7 @@ impl Pair {
         check_shape("out", shape, &self.out)
     }
 
-    /// Checks the description of a reverse sequence, before a length is read.
+    /// Checks the batch axis of reverse_sequence and the number of lengths, before a length is read.
     pub(crate) fn check_batches(&self, lengths: usize, batch_axis: i64) -> Result<()> {
         let shape = self.data.layout().shape();
         let batches = shape[normalize_axis("batch axis", batch_axis, shape.rank())?];
@@ -62,7 +62,7 @@ impl Pair {
         check_shape("out", shape, &self.out)
     }
 
-    /// Where both lie, once it is known that the output is apart from all that is read.
+    /// Returns the memory of both, after checking that the output overlaps neither the input nor `others`.
     #[inline]
     pub(crate) fn memory(
         &self,
@@ -76,10 +76,10 @@ impl Pair {
         Ok((data, out))
     }
 
-    /// Both in their memory.
+    /// Returns both tensors in their memory.
     ///
     /// # Safety
-    /// The memory is the caller's, and during `'a` nobody else writes to it or reads the output's.
+    /// The memory belongs to the caller. During `'a` no one else writes to it or reads the output.
     pub(crate) unsafe fn views<'a>(
         &self,
         data: *const c_void,
@@ -87,12 +87,12 @@ impl Pair {
         others: &[Memory],
     ) -> Result<(TensorView<'a>, TensorViewMut<'a>)> {
         let (data, out) = self.memory(data, out, others)?;
-        // SAFETY: the output's bytes are in no other slice of this call.
+        // SAFETY: the caller owns the memory, and no other slice of this call contains bytes of the output.
         unsafe { Ok((self.data.view(&data)?, self.out.view_mut(&out)?)) }
     }
 }
 
-/// Checks that the elements of `argument` are of the type that the data has, and packed so.
+/// Checks that `argument` has the element type and the packing of `data`.
 pub(crate) fn check_types(
     argument: &'static str,
     data: &Descriptor,

@@ -1,4 +1,4 @@
-//! The parts of a tensor: planned, and run on their memory.
+//! Planned splits: the parts of a tensor.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -13,14 +13,14 @@ use super::memory::{Memory, check_all_apart};
 use super::moved::Moved;
 use super::pair::{Pair, check_shape};
 
-/// What is moved to each of several outputs, which are parts of one tensor.
+/// A planned move for each output, all of them parts of one tensor.
 pub(crate) struct Parts {
     data: Descriptor,
     parts: Vec<Moved>,
 }
 
 impl Parts {
-    /// The plan of parts that follow each other along an axis, for outputs of the type of the data.
+    /// Plans a split into consecutive parts along an axis. The outputs have the type of the data.
     pub(crate) fn new(data: Descriptor, outs: Vec<Descriptor>, axis: i64) -> Result<Parts> {
         let shape = data.layout().shape();
         let front = normalize_axis("axis", axis, shape.rank())?;
@@ -41,21 +41,22 @@ impl Parts {
         Ok(Parts { data, parts })
     }
 
-    /// How many tensors it writes.
+    /// Returns the number of outputs.
     pub(crate) fn outputs(&self) -> usize {
         self.parts.len()
     }
 
-    /// One of them.
+    /// Returns the description of an output.
     pub(crate) fn output(&self, number: usize) -> Option<&Descriptor> {
         self.parts.get(number).map(|part| &part.pair.out)
     }
 
-    /// Runs it on a tensor and as many outputs as it has, which lie as was described, once it is known that these are
-    /// apart from it, from `others`, which the call reads too, and from each other.
+    /// Checks that the outputs overlap neither the input, nor `others`, which the call also reads, nor each other,
+    /// and runs the plan.
     ///
     /// # Safety
-    /// What the tensors cover is the caller's. Nobody else writes to it meanwhile, or reads the outputs'.
+    /// The memory that the tensors cover belongs to the caller. During the call no one else writes to it or reads
+    /// the outputs.
     pub(crate) unsafe fn run(
         &self,
         data: *const c_void,
@@ -81,7 +82,7 @@ impl Parts {
                 }
                 check_all_apart(written).map_err(|(number, failure)| failure.of_output(number))?;
                 written.iter().try_for_each(|(number, memory)| {
-                    // SAFETY: the outputs are apart from the data; the rest is the caller's word.
+                    // SAFETY: the outputs do not overlap the data, and the caller owns the memory.
                     Ok(unsafe { self.parts[*number].plan.run(data.read(), memory.write()) }?)
                 })
             },

@@ -1,4 +1,4 @@
-//! Planned calls: everything is decided once, and run often.
+//! Planned calls: planned once, run many times.
 
 use std::ffi::{c_char, c_void};
 use std::fmt;
@@ -15,11 +15,11 @@ use super::scattered::Scattered;
 use super::status::{TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_SHAPE, trundle_status};
 use super::told::{tell_sizes, tell_words};
 
-/// A call, or a model, that is decided down to its loops, for tensors that lie as was described: see
-/// trundle_plan_run(), trundle_plan_run_inputs(), trundle_plan_run_outputs() and trundle_plan_run_all().
+/// A planned call or model, for tensors with fixed descriptions. Run it with trundle_plan_run(),
+/// trundle_plan_run_inputs(), trundle_plan_run_outputs() or trundle_plan_run_all().
 pub struct trundle_plan(Way);
 
-/// How it is done.
+/// The kind of plan.
 enum Way {
     Moved(Moved),
     Assembled(Assembled),
@@ -59,7 +59,7 @@ impl From<Modelled> for trundle_plan {
 }
 
 impl trundle_plan {
-    /// How many tensors it reads.
+    /// Returns the number of inputs.
     fn inputs(&self) -> usize {
         match &self.0 {
             Way::Moved(_) | Way::Parts(_) => 1,
@@ -69,7 +69,7 @@ impl trundle_plan {
         }
     }
 
-    /// How many it writes.
+    /// Returns the number of outputs.
     fn outputs(&self) -> usize {
         match &self.0 {
             Way::Moved(_) | Way::Assembled(_) | Way::Scattered(_) => 1,
@@ -78,7 +78,7 @@ impl trundle_plan {
         }
     }
 
-    /// One that it writes.
+    /// Returns the description of an output.
     fn output(&self, number: usize) -> Option<&Descriptor> {
         let only = |output| (number == 0).then_some(output);
         match &self.0 {
@@ -90,12 +90,11 @@ impl trundle_plan {
         }
     }
 
-    /// Runs it on tensors that lie as was described, once it is known that they and `others`, which
-    /// the call reads too, are as they must be.
+    /// Checks the memory of the tensors and of `others`, which the call also reads, and runs the plan.
     ///
     /// # Safety
-    /// What the tensors cover is the caller's. Nobody else writes to it meanwhile, or reads the
-    /// outputs'.
+    /// The memory that the tensors cover belongs to the caller. During the call no one else writes to it or reads
+    /// the outputs.
     pub(crate) unsafe fn run(
         &self,
         data: &[*const c_void],
@@ -104,7 +103,7 @@ impl trundle_plan {
     ) -> Result<()> {
         check_count("input", self.inputs(), data.len())?;
         check_count("output", self.outputs(), outs.len())?;
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller owns the memory of all tensors.
         unsafe {
             match (&self.0, data, outs) {
                 (Way::Moved(moved), [data], [out]) => moved.run(*data, *out, others),
@@ -122,7 +121,7 @@ impl trundle_plan {
 
 #[cfg(test)]
 impl trundle_plan {
-    /// The plan of operators of one tensor.
+    /// Returns the plan of a chain with one input.
     pub(crate) fn of_chain(&self) -> &trundle::Plan {
         match &self.0 {
             Way::Moved(moved) => &moved.plan,
@@ -143,13 +142,17 @@ impl fmt::Display for trundle_plan {
     }
 }
 
-/// Does what was planned, from `data` to `out`, which lie in memory as was described. Several threads
-/// may run one plan at once. A plan of several inputs or outputs is refused: see trundle_plan_run_inputs(),
-/// trundle_plan_run_outputs() and trundle_plan_run_all().
+/// Runs a plan with one input and one output. Several threads may run the same plan at once.
 ///
-/// It allocates no memory, with two exceptions. What lies between several passes over memory is
-/// allocated with the plan; a run beside another one allocates its own. And what falls into too many
-/// pieces is planned piece by piece in each run, of which trundle_plan_describe() says "in tiles".
+/// - `plan`: the plan. Plans with more inputs or outputs need trundle_plan_run_inputs(), trundle_plan_run_outputs()
+///   or trundle_plan_run_all().
+/// - `data`, `out`: the tensors, laid out as described when the plan was made.
+///
+/// Returns TRUNDLE_ERROR_SHAPE if the plan has more inputs or outputs, or TRUNDLE_ERROR_OVERLAP.
+///
+/// A run allocates no memory, with two exceptions. Buffers between passes are allocated with the plan, but a run
+/// concurrent with another one allocates its own. A move that splits into too many pieces is planned piece by piece
+/// in each run; trundle_plan_describe() then says "in tiles".
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run(
     plan: *const trundle_plan,
@@ -158,15 +161,20 @@ pub unsafe extern "C" fn trundle_plan_run(
 ) -> trundle_status {
     guarded(|| {
         check_pointer("plan", plan)?;
-        // SAFETY: the caller has this plan from a function that makes plans. What its tensors cover is
-        // the caller's.
+        // SAFETY: `plan` comes from a planning function, and the caller owns the memory of its tensors.
         unsafe { (*plan).run(&[data], &[out], &[]) }
     })
 }
 
-/// Does what was planned, from `count` inputs to `out`, which lie in memory as was described: from as
-/// many, and in the order, as the plan was made for. All else is as trundle_plan_run() has it; of more
-/// than 64 inputs it allocates a list. One memory may be several inputs.
+/// Runs a plan with several inputs and one output.
+///
+/// - `plan`: the plan.
+/// - `inputs`, `count`: the data of all inputs, in the order of the plan, laid out as described when the plan was
+///   made. Inputs may share memory.
+/// - `out`: the output, laid out as described when the plan was made.
+///
+/// Returns the errors of trundle_plan_run(). It allocates as trundle_plan_run() does, and a list if there are more
+/// than 64 inputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run_inputs(
     plan: *const trundle_plan,
@@ -174,7 +182,7 @@ pub unsafe extern "C" fn trundle_plan_run_inputs(
     count: usize,
     out: *mut c_void,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; the plan is as above.
+    // SAFETY: pointer arguments are valid as trundle.h requires; `plan` comes from a planning function.
     guarded(|| unsafe {
         check_pointer("plan", plan)?;
         let inputs = list("inputs", inputs, count)?;
@@ -182,9 +190,15 @@ pub unsafe extern "C" fn trundle_plan_run_inputs(
     })
 }
 
-/// Does what was planned, from `data` to `count` outputs, which lie in memory as was described: to as many,
-/// and in the order, as the plan was made for. The memory of each output must be apart from that of the
-/// others too. All else is as trundle_plan_run() has it; of more than 64 outputs it allocates a list.
+/// Runs a plan with one input and several outputs.
+///
+/// - `plan`: the plan.
+/// - `data`: the input, laid out as described when the plan was made.
+/// - `outputs`, `count`: the memory of all outputs, in the order of the plan, laid out as described when the plan
+///   was made. Outputs must not overlap each other.
+///
+/// Returns the errors of trundle_plan_run(). It allocates as trundle_plan_run() does, and a list if there are more
+/// than 64 outputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run_outputs(
     plan: *const trundle_plan,
@@ -192,7 +206,7 @@ pub unsafe extern "C" fn trundle_plan_run_outputs(
     outputs: *const *mut c_void,
     count: usize,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; the plan is as above.
+    // SAFETY: pointer arguments are valid as trundle.h requires; `plan` comes from a planning function.
     guarded(|| unsafe {
         check_pointer("plan", plan)?;
         let outputs = list("outputs", outputs, count)?;
@@ -200,11 +214,14 @@ pub unsafe extern "C" fn trundle_plan_run_outputs(
     })
 }
 
-/// Does what was planned, from `input_count` inputs to `output_count` outputs, which lie in memory as was
-/// described: from and to as many, and in the order, as the plan was made for; plans of one input or output
-/// too. The memory of each output must be apart from that of the others too, and of all inputs. All else is
-/// as trundle_plan_run() has it; of more than 64 inputs or outputs it allocates lists, and the constants
-/// that a model moves count as inputs. One memory may be several inputs.
+/// Runs any plan.
+///
+/// - `plan`: the plan.
+/// - `inputs`, `input_count`: as in trundle_plan_run_inputs().
+/// - `outputs`, `output_count`: as in trundle_plan_run_outputs(). No output may overlap an input.
+///
+/// Returns the errors of trundle_plan_run(). It allocates as trundle_plan_run() does, and lists if there are more
+/// than 64 inputs or outputs; the constants that a model moves count as inputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run_all(
     plan: *const trundle_plan,
@@ -213,7 +230,7 @@ pub unsafe extern "C" fn trundle_plan_run_all(
     outputs: *const *mut c_void,
     output_count: usize,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; the plan is as above.
+    // SAFETY: pointer arguments are valid as trundle.h requires; `plan` comes from a planning function.
     guarded(|| unsafe {
         check_pointer("plan", plan)?;
         let inputs = list("inputs", inputs, input_count)?;
@@ -223,9 +240,14 @@ pub unsafe extern "C" fn trundle_plan_run_all(
     })
 }
 
-/// Says what output number `output` of a plan is, from 0 on: its element type is written to `dtype`, which
-/// may be NULL, and its sizes to `sizes`, as trundle_chain_out_sizes() has it. Those of a model are packed,
-/// row-major.
+/// Gets the element type and the sizes of an output. Outputs of a model are packed and row-major.
+///
+/// - `plan`: the plan.
+/// - `output`: the index of the output, from 0.
+/// - `dtype`: receives the element type; may be NULL.
+/// - `sizes`, `capacity`, `rank`: as in trundle_chain_out_sizes().
+///
+/// Returns TRUNDLE_ERROR_NUMBER if there is no such output, or TRUNDLE_ERROR_BUFFER_SIZE if `sizes` is too small.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_output(
     plan: *const trundle_plan,
@@ -235,8 +257,8 @@ pub unsafe extern "C" fn trundle_plan_output(
     capacity: u32,
     rank: *mut u32,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says, and are checked before they are written to; the plan
-    // is as above.
+    // SAFETY: pointer arguments are valid as trundle.h requires, and are checked before they are written to; `plan`
+    // comes from a planning function.
     guarded(|| unsafe {
         check_pointer("plan", plan)?;
         check_pointer("rank", rank)?;
@@ -256,13 +278,15 @@ pub unsafe extern "C" fn trundle_plan_output(
     })
 }
 
-/// Says in words how a plan does it: its passes over memory, and of each the operators, where every
-/// element comes from, and the loops, kernels and threads. The words are for people, UTF-8 in several
-/// lines, and others in other versions.
+/// Describes a plan for people: its passes over memory and, for each pass, the operators, the source of every
+/// element, the loops, kernels and threads. The text has several lines and may change with any version.
 ///
-/// They are written to `buffer`, which has room for `capacity` bytes, with a NUL behind them; and how
-/// many bytes that takes, the NUL too, to `needed`, which may be NULL. With a capacity of 0 only that
-/// is asked for, and `buffer` may be NULL; with one that is too small otherwise nothing is written.
+/// - `plan`: the plan.
+/// - `buffer`, `capacity`: a buffer of `capacity` bytes for the text in UTF-8 and a NUL. With a capacity of 0 only
+///   `needed` is written, and `buffer` may be NULL.
+/// - `needed`: receives the size of the text in bytes, including the NUL; may be NULL.
+///
+/// Returns TRUNDLE_ERROR_BUFFER_SIZE, and writes nothing, if the buffer is too small.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_describe(
     plan: *const trundle_plan,
@@ -270,19 +294,19 @@ pub unsafe extern "C" fn trundle_plan_describe(
     capacity: usize,
     needed: *mut usize,
 ) -> trundle_status {
-    // SAFETY: the caller has this plan from a function that makes plans; pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires; `plan` comes from a planning function.
     guarded(|| unsafe {
         check_pointer("plan", plan)?;
         tell_words(&*plan, buffer, capacity, needed)
     })
 }
 
-/// Frees a plan, which no thread may be running. NULL is no plan, and nothing is done.
+/// Frees a plan that no thread is running. NULL is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_free(plan: *mut trundle_plan) {
     guarded(|| {
         if !plan.is_null() {
-            // SAFETY: the caller has this plan from a function that makes plans, and nobody uses it.
+            // SAFETY: `plan` comes from a planning function, and no thread uses it any more.
             drop(unsafe { Box::from_raw(plan) });
         }
         Ok(())
@@ -299,10 +323,10 @@ fn check_count(what: &str, planned: usize, given: usize) -> Result<()> {
     Err(Failure::new(TRUNDLE_ERROR_SHAPE, message))
 }
 
-/// Writes what `make` makes to `plan`.
+/// Writes the plan that `make` returns to `plan`.
 ///
 /// # Safety
-/// A `plan` that is not null and aligned leads to a pointer.
+/// A `plan` that is aligned and not null points to a pointer.
 pub(crate) unsafe fn made(
     plan: *mut *mut trundle_plan,
     make: impl FnOnce() -> Result<trundle_plan>,
@@ -310,7 +334,7 @@ pub(crate) unsafe fn made(
     guarded(|| {
         check_pointer("plan", plan)?;
         let made = Box::new(make()?);
-        // SAFETY: it is aligned and no null pointer, so the caller has a pointer there.
+        // SAFETY: the pointer is aligned and not null, so the caller has a pointer there.
         unsafe { plan.write(Box::into_raw(made)) };
         Ok(())
     })

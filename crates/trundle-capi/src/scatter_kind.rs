@@ -1,4 +1,4 @@
-//! What the indices of a scatter mean.
+//! The two kinds of scatters.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use super::descriptor::Descriptor;
 use super::error::Result;
 use super::pair::check_shape;
 
-/// What the indices of a scatter mean.
+/// The meaning of the indices of a scatter.
 #[derive(Clone, Copy)]
 pub(crate) enum ScatterKind {
-    /// One for each update, along an axis.
+    /// One index for each update, along an axis.
     Elements { axis: i64 },
-    /// Several together for each slice of the updates.
+    /// One index for each indexed axis, for each slice of the updates.
     Nd,
 }
 
@@ -36,7 +36,7 @@ impl ScatterKind {
         check_shape("updates", &expected, updates)
     }
 
-    /// For each update the place of the data that it is put to.
+    /// Returns the position in the output of each update.
     pub(crate) fn places(self, shape: &Shape, indices: Indices) -> Result<IndexMap> {
         Ok(match self {
             ScatterKind::Elements { axis } => GatherElements::new(axis, indices).index_map(shape),
@@ -44,15 +44,15 @@ impl ScatterKind {
         }?)
     }
 
-    /// The same as indices of one axis of row-major tensors, once they are known to be in range; `None` where they are no
-    /// such, or for nothing.
+    /// Returns the scatter as one along a single axis of row-major tensors, for indices that are known to be in
+    /// range; `None` if it has no such form or no elements.
     pub(crate) fn along(
         self,
         shape: &Shape,
         indices: &Indices,
         width: usize,
     ) -> Option<(Along, Arc<[i64]>)> {
-        // Beside an axis without elements, sizes may multiply beyond all numbers.
+        // In a tensor without elements, products of the other sizes may overflow.
         if indices.values().is_empty() || shape.elements() == 0 || width == 0 {
             return None;
         }
@@ -82,7 +82,7 @@ fn product(sizes: &[usize]) -> usize {
     sizes.iter().product()
 }
 
-/// For each of `count` groups of indices the number of its slice, among those of axes of these sizes.
+/// Returns, for each of `count` groups of indices, its row-major position among axes of these sizes.
 fn numbers_of(indices: &[i64], sizes: &[usize], count: usize) -> Arc<[i64]> {
     let sizes: Vec<i64> = sizes.iter().map(|size| size.cast_signed() as i64).collect();
     let number = |group: usize| {

@@ -1,4 +1,4 @@
-//! A tensor with elements of another in some places: planned, and run on their memory.
+//! Planned scatters.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -12,20 +12,20 @@ use super::memory::Memory;
 use super::moved::Moved;
 use super::pair::Pair;
 
-/// A scatter decided for three tensors: the data is copied, and the updates are put over it.
+/// A planned scatter: a copy of the data, then the updates.
 pub(crate) struct Scattered {
     copy: Moved,
     updates: Descriptor,
     put: Put,
-    /// How many may put.
+    /// The most threads that may write updates.
     threads: usize,
 }
 
-/// How the updates are put.
+/// How the updates are written.
 pub(crate) enum Put {
-    /// To row-major tensors, at indices along an axis, which are in range.
+    /// At indices along one axis of row-major tensors; the indices are in range.
     Along { along: Along, indices: Arc<[i64]> },
-    /// Between any layouts, at these places.
+    /// At positions of any layouts.
     Places(ScatterPlan),
 }
 
@@ -35,16 +35,16 @@ impl Scattered {
         Ok(Scattered { copy, updates, put, threads: trundle::threads() })
     }
 
-    /// What it writes.
+    /// Returns the output's description.
     pub(crate) fn output(&self) -> &Descriptor {
         &self.copy.pair.out
     }
 
-    /// Runs it on tensors that lie as was described, once it is known that the output is apart from them and from
-    /// `others`, which the call reads too.
+    /// Checks that the output overlaps neither an input nor `others`, which the call also reads, and runs the plan.
     ///
     /// # Safety
-    /// What the tensors cover is the caller's. Nobody else writes to it meanwhile, or reads the output's.
+    /// The memory that the tensors cover belongs to the caller. During the call no one else writes to it or reads
+    /// the output.
     pub(crate) unsafe fn run(
         &self,
         [data, updates]: [*const c_void; 2],
@@ -56,8 +56,8 @@ impl Scattered {
         let updates = self.updates.memory(updates.cast()).map_err(|failure| failure.of_input(1))?;
         let out = written.memory(out.cast())?;
         others.iter().chain([&data, &updates]).try_for_each(|other| out.check_apart(other))?;
-        // SAFETY: the output is apart from both; the rest is the caller's word. The copy is over when the updates are
-        // put.
+        // SAFETY: the output overlaps no input, and the caller owns the memory. The copy ends before the updates
+        // begin.
         unsafe {
             self.copy.plan.run(data.read(), out.write())?;
             self.put(updates.read(), out.write())

@@ -1,4 +1,4 @@
-//! Elements put at indices: a tensor with those of another in some places.
+//! Scatters: a copy of a tensor, with updates at indices.
 
 use std::ffi::c_void;
 
@@ -15,16 +15,20 @@ use super::scatter_kind::ScatterKind;
 use super::scattered::{Put, Scattered};
 use super::status::trundle_status;
 
-/// Writes the elements of `data`, and over them, for each position of the indices, the element of `updates`: to
-/// its row along `axis`, at the index that stands there. Along the middle one of three axes
-/// out[i][indices[i][j][k]][k] = updates[i][j][k]. ScatterElements of ONNX and OpenVINO without a reduction;
-/// numpy's put_along_axis, but to another tensor.
+/// Copies the input, then writes each element of `updates` at its index along `axis`: along the middle one of three
+/// axes, out[i][indices[i][j][k]][k] = updates[i][j][k]. Same as ScatterElements of ONNX and OpenVINO without a
+/// reduction; like numpy's put_along_axis, but into another tensor.
 ///
-/// `indices` is a tensor of i32 or i64 of as many axes as `data`, and along the others than `axis` of its
-/// size, or of fewer: then they are for the first positions. Those from -size to -1 count from the end of the
-/// axis; others below 0, and those from its size on, are refused. Of several for one place the last counts,
-/// in row-major order of the indices. A negative `axis` counts from the end. `updates` has the type of `data`
-/// and the sizes of the indices; `out` has the type and the sizes of `data`.
+/// - `data_desc`, `data`: the input.
+/// - `indices_desc`, `indices`: a tensor of i32 or i64 with the rank of the input. On axes other than `axis` its
+///   size is at most the input's; a smaller size writes only to the first positions. Indices from -size to -1 count
+///   from the end of the axis. If indices repeat, the last one in row-major order wins.
+/// - `updates_desc`, `updates`: the updates, with the type of the input and the sizes of the indices.
+/// - `axis`: the axis to index. A negative axis counts from the end.
+/// - `out_desc`, `out`: the output, with the type and the sizes of the input.
+///
+/// Returns TRUNDLE_ERROR_INDEX if an index is out of range, TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE or
+/// TRUNDLE_ERROR_DTYPE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_scatter_elements(
     data_desc: *const trundle_tensor_desc,
@@ -37,7 +41,7 @@ pub unsafe extern "C" fn trundle_scatter_elements(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let kind = ScatterKind::Elements { axis };
         let scatter = Scatter::read(kind, data_desc, indices_desc, updates_desc, out_desc)?;
@@ -45,9 +49,9 @@ pub unsafe extern "C" fn trundle_scatter_elements(
     })
 }
 
-/// Plans trundle_scatter_elements() at these indices, which are read now and not again. The plan is written to
-/// `plan`, and is the caller's to free; trundle_plan_run_inputs() runs it on the data and the updates, in this
-/// order.
+/// Plans trundle_scatter_elements() at the given indices and writes the plan to `plan`. The indices are read only
+/// during this call. The caller runs the plan with trundle_plan_run_inputs(), on the data and the updates in this
+/// order, and frees it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_scatter_elements_plan(
     data_desc: *const trundle_tensor_desc,
@@ -58,7 +62,7 @@ pub unsafe extern "C" fn trundle_scatter_elements_plan(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
             let kind = ScatterKind::Elements { axis };
@@ -67,14 +71,19 @@ pub unsafe extern "C" fn trundle_scatter_elements_plan(
     }
 }
 
-/// Writes the elements of `data`, and over them the elements, or slices, of `updates`, at indices of several axes
-/// together: the last axis of `indices` has one for each of the first axes of `data`. ScatterND of ONNX and
-/// OpenVINO without a reduction.
+/// Copies the input, then writes the elements or slices of `updates` at indices of several axes. Each row of the
+/// last axis of `indices` is one position, with one index for each of the first axes of `data`. Same as ScatterND
+/// of ONNX and OpenVINO without a reduction.
 ///
-/// `indices` is a tensor of i32 or i64; what they are, and which of several for one place counts, is as in
-/// trundle_scatter_elements(). `updates` has the type of `data`, and the sizes of the indices without their
-/// last axis, followed by those of the axes of `data` that are not indexed; where that is one element without
-/// axes, it may have any number of axes of one. `out` has the type and the sizes of `data`.
+/// - `data_desc`, `data`: the input.
+/// - `indices_desc`, `indices`: a tensor of i32 or i64. Indices are as in trundle_scatter_elements().
+/// - `updates_desc`, `updates`: the updates, with the type of the input. Their sizes are those of the indices
+///   without the last axis, followed by the sizes of the other axes of the input. A single update may have any
+///   number of axes of size 1.
+/// - `out_desc`, `out`: the output, with the type and the sizes of the input.
+///
+/// Returns the errors of trundle_scatter_elements(), or TRUNDLE_ERROR_NUMBER if the input has too few axes for the
+/// indices.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_scatter_nd(
     data_desc: *const trundle_tensor_desc,
@@ -86,7 +95,7 @@ pub unsafe extern "C" fn trundle_scatter_nd(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let kind = ScatterKind::Nd;
         let scatter = Scatter::read(kind, data_desc, indices_desc, updates_desc, out_desc)?;
@@ -94,9 +103,9 @@ pub unsafe extern "C" fn trundle_scatter_nd(
     })
 }
 
-/// Plans trundle_scatter_nd() at these indices, which are read now and not again. The plan is written to
-/// `plan`, and is the caller's to free; trundle_plan_run_inputs() runs it on the data and the updates, in this
-/// order.
+/// Plans trundle_scatter_nd() at the given indices and writes the plan to `plan`. The indices are read only during this
+/// call. The caller runs the plan with trundle_plan_run_inputs(), on the data and the updates in this order, and
+/// frees it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_scatter_nd_plan(
     data_desc: *const trundle_tensor_desc,
@@ -106,7 +115,7 @@ pub unsafe extern "C" fn trundle_scatter_nd_plan(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
             let kind = ScatterKind::Nd;
@@ -115,7 +124,7 @@ pub unsafe extern "C" fn trundle_scatter_nd_plan(
     }
 }
 
-/// The tensors of a scatter, which fit each other.
+/// The tensors of a scatter, with matching types and shapes.
 struct Scatter {
     kind: ScatterKind,
     pair: Pair,
@@ -133,7 +142,7 @@ impl Scatter {
         updates: *const trundle_tensor_desc,
         out: *const trundle_tensor_desc,
     ) -> Result<Scatter> {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees valid descriptions.
         unsafe {
             let pair = Pair::read(data, out)?;
             let indices = Descriptor::read("indices", indices)?;
@@ -147,21 +156,21 @@ impl Scatter {
         }
     }
 
-    /// The plan for the indices at this address.
+    /// Plans the scatter for the indices at this address.
     ///
     /// # Safety
-    /// An address that is not null and aligned leads to the indices.
+    /// An address that is aligned and not null points to the indices.
     unsafe fn plan(self, indices: *const c_void) -> Result<trundle_plan> {
         let memory = self.indices.memory(indices.cast())?;
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees that the indices are at this address.
         unsafe { self.planned(&memory) }
     }
 
-    /// Writes the data with the updates where the indices lead, once it is known that the output is apart from all that is
-    /// read.
+    /// Checks that the output overlaps no input, and writes the input and the updates.
     ///
     /// # Safety
-    /// What the tensors cover is the caller's. Nobody else writes to it meanwhile, or reads the output's.
+    /// The memory that the tensors cover belongs to the caller. During the call no one else writes to it or reads
+    /// the output.
     unsafe fn run(
         self,
         [data, indices, updates]: [*const c_void; 3],
@@ -169,7 +178,7 @@ impl Scatter {
     ) -> Result<()> {
         let others = [self.indices.memory(indices.cast())?, self.updates.memory(updates.cast())?];
         self.pair.memory(data, out, &others)?;
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller owns the memory of all tensors.
         unsafe { self.planned(&others[0])?.run(&[data, updates], &[out], &others[..1]) }
     }
 
@@ -177,7 +186,7 @@ impl Scatter {
     /// As [`Memory::read`].
     unsafe fn planned(self, indices: &Memory) -> Result<trundle_plan> {
         let Scatter { kind, pair, indices: desc, updates } = self;
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees what [`Memory::read`] requires.
         let indices = unsafe { read_indices(&desc, indices)? };
         let (shape, width) = described(&pair.data);
         let places = kind.places(shape, indices.clone())?;
@@ -200,7 +209,7 @@ impl Scatter {
     }
 }
 
-/// The layout of the updates of these places: of a single place without axes, as without axes.
+/// Returns the layout of the updates; of a single update, the layout without axes.
 fn counted(updates: &Layout, places: &Shape) -> Result<Layout> {
     Ok(match places.rank() {
         0 => Layout::strided(places, updates.offset_bytes(), &[])?,

@@ -1,4 +1,4 @@
-//! What makes several tensors of one: the call and its plan.
+//! Splits: the call and its plan.
 
 use std::ffi::c_void;
 
@@ -10,22 +10,25 @@ use super::parts::Parts;
 use super::plan::{made, trundle_plan};
 use super::status::trundle_status;
 
-/// One of several tensors that a call writes.
+/// One of several output tensors.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct trundle_output {
-    /// What it is.
+    /// The output's description.
     pub desc: *const trundle_tensor_desc,
-    /// Where its element at index 0 of every axis is written.
+    /// Receives the element at index 0 of every axis.
     pub data: *mut c_void,
 }
 
-/// Writes a tensor in `count` parts, which follow each other along `axis`: what trundle_concatenate() makes
-/// the tensor of. OpenVINO's Split-1 and VariadicSplit-1, numpy's split.
+/// Splits a tensor into consecutive parts along one axis, the inverse of trundle_concatenate(). Same as OpenVINO's
+/// Split-1 and VariadicSplit-1, and numpy's split.
 ///
-/// Each output says the size of its part on `axis`; together they fill the axis of `data`. Their other
-/// sizes and their type are those of `data`, their strides any. A negative axis counts from the end. The
-/// memory of each output must be apart from that of the others too.
+/// - `data_desc`, `data`: the input.
+/// - `outputs`, `count`: the parts, with the type of the input, its sizes except on `axis`, and any strides. Their
+///   sizes on `axis` add up to the input's. Outputs must not overlap each other.
+/// - `axis`: the axis to split. A negative axis counts from the end.
+///
+/// Returns TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_DTYPE, or TRUNDLE_ERROR_NUMBER without outputs.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_split(
     data_desc: *const trundle_tensor_desc,
@@ -34,7 +37,7 @@ pub unsafe extern "C" fn trundle_split(
     count: usize,
     axis: i64,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    // SAFETY: pointer arguments are valid as trundle.h requires; overlapping outputs are rejected.
     guarded(|| unsafe {
         let read = Descriptor::read("data", data_desc)?;
         let outputs = list("outputs", outputs, count)?;
@@ -44,8 +47,8 @@ pub unsafe extern "C" fn trundle_split(
     })
 }
 
-/// Plans trundle_split() into `count` parts, which are described one after another. The plan is written to
-/// `plan`, and is the caller's to free; it is run by trundle_plan_run_outputs().
+/// Plans trundle_split() into `count` parts, whose descriptions are stored one after another. Writes the plan to
+/// `plan`; the caller runs it with trundle_plan_run_outputs() and frees it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_split_plan(
     data_desc: *const trundle_tensor_desc,
@@ -54,7 +57,7 @@ pub unsafe extern "C" fn trundle_split_plan(
     axis: i64,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    // SAFETY: pointers lead to what the header says.
+    // SAFETY: pointer arguments are valid as trundle.h requires.
     unsafe {
         made(plan, || {
             let read = Descriptor::read("data", data_desc)?;
@@ -64,17 +67,17 @@ pub unsafe extern "C" fn trundle_split_plan(
     }
 }
 
-/// The plan of parts that follow each other.
+/// Plans a split into consecutive parts.
 ///
 /// # Safety
-/// As [`Descriptor::read`], for each.
+/// As [`Descriptor::read`], for each description.
 unsafe fn splitting(
     data: Descriptor,
     descs: impl Iterator<Item = *const trundle_tensor_desc>,
     axis: i64,
 ) -> Result<trundle_plan> {
     let part = |(number, desc)| {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees valid descriptions.
         let read = unsafe { Descriptor::read("out", desc) };
         let fits = read.and_then(|own| check_types("out", &data, &own).map(|()| own));
         fits.map_err(|failure| failure.of_output(number))

@@ -1,45 +1,45 @@
-//! What a call returns: a number for each kind of refusal.
+//! Status codes, one for each kind of error.
 
 use trundle::{DTypeError, Error, LayoutError, OpError, ShapeError};
 use trundle_models::Error as ModelError;
 
-/// TRUNDLE_OK, or one of TRUNDLE_ERROR_*. Other numbers may be added.
+/// TRUNDLE_OK, or one of TRUNDLE_ERROR_*. Later versions may add numbers.
 pub type trundle_status = i32;
 
-/// The call did what it was asked to.
+/// The call succeeded.
 pub const TRUNDLE_OK: trundle_status = 0;
-/// A pointer is NULL where something must be read or written.
+/// A required pointer is NULL.
 pub const TRUNDLE_ERROR_NULL_POINTER: trundle_status = 1;
-/// A pointer is not aligned as C wants its type.
+/// A pointer is not aligned for its C type.
 pub const TRUNDLE_ERROR_MISALIGNED: trundle_status = 2;
-/// A rank is higher, or a list longer, than any that is meant.
+/// A rank is above 256, or a list has more than 65536 entries.
 pub const TRUNDLE_ERROR_RANK: trundle_status = 3;
-/// Sizes multiply, or strides reach, beyond what can be addressed.
+/// A product of sizes, or the reach of strides, exceeds the address space.
 pub const TRUNDLE_ERROR_TOO_LARGE: trundle_status = 4;
 /// No element type has this number or name.
 pub const TRUNDLE_ERROR_UNKNOWN_DTYPE: trundle_status = 5;
-/// A tensor has not the element type that is needed.
+/// A tensor has the wrong element type.
 pub const TRUNDLE_ERROR_DTYPE: trundle_status = 6;
-/// Shapes, or the lengths of lists, do not fit each other.
+/// Shapes or list lengths do not match.
 pub const TRUNDLE_ERROR_SHAPE: trundle_status = 7;
-/// An axis is out of range, or named twice.
+/// An axis is out of range or repeated.
 pub const TRUNDLE_ERROR_AXIS: trundle_status = 8;
-/// A length of a sequence is out of range, in an operator that does not clamp it.
+/// A sequence length is out of range, in an operator that does not clamp lengths.
 pub const TRUNDLE_ERROR_LENGTH: trundle_status = 9;
-/// The memory of an output overlaps something that is read, or another output.
+/// The memory of an output overlaps an input, a list, or another output.
 pub const TRUNDLE_ERROR_OVERLAP: trundle_status = 10;
 /// Elements of the output overlap each other.
 pub const TRUNDLE_ERROR_SELF_OVERLAP: trundle_status = 11;
-/// A buffer is smaller than its tensor.
+/// A buffer is too small.
 pub const TRUNDLE_ERROR_BUFFER_SIZE: trundle_status = 12;
-/// A DirectML feature level does not have what is asked for.
+/// The DirectML feature level does not support this call.
 pub const TRUNDLE_ERROR_FEATURE_LEVEL: trundle_status = 13;
-/// The library has a fault. What it was writing may be incomplete.
+/// A bug in the library. The output may be incomplete.
 pub const TRUNDLE_ERROR_INTERNAL: trundle_status = 14;
 
-/// A text is no chain.
+/// The text of a chain is invalid.
 pub const TRUNDLE_ERROR_CHAIN: trundle_status = 15;
-/// A number of a chain's stage is out of range, such as a step of 0.
+/// A parameter is out of range, such as a step of 0.
 pub const TRUNDLE_ERROR_NUMBER: trundle_status = 16;
 
 /// An index of a gather or a scatter is out of range.
@@ -47,12 +47,12 @@ pub const TRUNDLE_ERROR_INDEX: trundle_status = 17;
 
 /// A file cannot be read.
 pub const TRUNDLE_ERROR_FILE: trundle_status = 18;
-/// A file is no model, or its operators do not fit each other or the inputs.
+/// A model file is malformed, or its operators do not fit each other or the inputs.
 pub const TRUNDLE_ERROR_MODEL: trundle_status = 19;
-/// A model has operators that compute, or that are not supported.
+/// A model has operators that compute or that are not supported.
 pub const TRUNDLE_ERROR_UNSUPPORTED: trundle_status = 20;
 
-/// The number for what a refusal of the crate `trundle` is about.
+/// Returns the status for an error of the crate `trundle`.
 pub(crate) fn status_of(error: &Error) -> trundle_status {
     match error {
         Error::Shape(
@@ -76,7 +76,7 @@ pub(crate) fn status_of(error: &Error) -> trundle_status {
     }
 }
 
-/// The number for what a refusal of the crate `trundle-models` is about.
+/// Returns the status for an error of the crate `trundle-models`.
 pub(crate) fn status_of_model(error: &ModelError) -> trundle_status {
     match error {
         ModelError::Io { .. } => TRUNDLE_ERROR_FILE,
@@ -85,7 +85,7 @@ pub(crate) fn status_of_model(error: &ModelError) -> trundle_status {
         }
         ModelError::Unsupported(_) => TRUNDLE_ERROR_UNSUPPORTED,
         ModelError::Input(_) => TRUNDLE_ERROR_SHAPE,
-        // What is left is about runs that are stopped, which no C function has.
+        // The remaining errors concern stopped runs, which C functions do not have.
         _ => TRUNDLE_ERROR_INTERNAL,
     }
 }

@@ -1,27 +1,29 @@
-//! How many threads the calls of a thread use.
+//! The thread count of each calling thread.
 
 use std::cell::Cell;
 use std::panic::catch_unwind;
 
 thread_local! {
-    /// As the thread has said; 0 if it has not.
+    /// The thread's own setting; 0 if it has none.
     static MOST: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Says how many threads may take part in each call of this thread from now on, itself among them: 1
-/// for this thread alone; 0, as in the beginning, for as many as the environment variable
-/// TRUNDLE_NUM_THREADS says, else as there are cores. Other threads say it for themselves.
+/// Sets how many threads each later call of this thread may use, this thread included. Other threads keep their own
+/// setting.
 ///
-/// A plan is for at most as many threads as the one that makes it says, and is run by no more than
-/// the one that runs it says: made for 4, it is run by 2 where that says 2, and by 4 where that says
-/// 8. Small tensors are moved by one thread, whatever is said.
+/// - `threads`: 1 for this thread alone; 0, the default, for the number in the environment variable
+///   TRUNDLE_NUM_THREADS, or the number of cores if it is not set.
+///
+/// A plan runs on no more threads than the setting when it was made, and no more than the setting of the thread
+/// that runs it: a plan made for 4 threads runs on 2 if the setting is then 2, and on 4 if it is 8. Small tensors
+/// are always moved by one thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn trundle_set_num_threads(threads: usize) {
     MOST.set(threads);
 }
 
-/// How many threads may take part in a call of this thread now: what trundle_set_num_threads() says,
-/// else TRUNDLE_NUM_THREADS, else the number of cores that the process may use.
+/// Returns how many threads a call of this thread may use: the number set by trundle_set_num_threads(), or that in
+/// TRUNDLE_NUM_THREADS, or the number of cores available to the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn trundle_num_threads() -> usize {
     match MOST.get() {
@@ -30,7 +32,7 @@ pub extern "C" fn trundle_num_threads() -> usize {
     }
 }
 
-/// Runs a call with as many threads as its thread has said.
+/// Runs a call with the calling thread's setting.
 #[inline]
 pub(crate) fn within<R>(call: impl FnOnce() -> R) -> R {
     match MOST.get() {

@@ -1,4 +1,4 @@
-//! What a caller asks for and has room for: words and sizes.
+//! Writes texts and sizes to buffers of the caller.
 
 use std::ffi::c_char;
 use std::fmt::Display;
@@ -6,8 +6,8 @@ use std::fmt::Display;
 use super::error::Result;
 use super::memory::{check_pointer, check_room};
 
-/// Writes words to `buffer` with a NUL behind them, and how many bytes that takes to `needed`, which may be null. With a
-/// capacity of 0 only that is asked for.
+/// Writes `words` and a NUL to `buffer`, and the number of bytes including the NUL to `needed`, which may be null.
+/// With a capacity of 0 only `needed` is written.
 ///
 /// # Safety
 /// `needed` can be written to if it is aligned and not null, and so can `capacity` bytes of `buffer`.
@@ -24,25 +24,24 @@ pub(crate) unsafe fn tell_words(
     let bytes = words.len() + 1;
     if capacity > 0 {
         check_room("buffer", buffer, capacity, bytes)?;
-        // SAFETY: it is no null pointer and there is room, so the caller has these bytes there;
-        // the words are memory of our own.
+        // SAFETY: the pointer is not null and `check_room` found room for `bytes`; `words` is memory of this
+        // function.
         unsafe {
             buffer.copy_from_nonoverlapping(words.as_ptr().cast(), words.len());
             buffer.add(words.len()).write(0);
         }
     }
     if !needed.is_null() {
-        // SAFETY: it is aligned and no null pointer, so the caller has a number there.
+        // SAFETY: the pointer is aligned and not null, so the caller has a number there.
         unsafe { needed.write(bytes) };
     }
     Ok(())
 }
 
-/// Writes sizes where a caller has room for so many, and how many there are to `rank`. With a capacity of 0 only that
-/// is asked for.
+/// Writes sizes to `sizes` and their count to `rank`. With a capacity of 0 only `rank` is written.
 ///
 /// # Safety
-/// `rank` can be written to, and `capacity` numbers of `sizes` if it is aligned and not null.
+/// `rank` can be written to, and so can `capacity` numbers of `sizes` if it is aligned and not null.
 pub(crate) unsafe fn tell_sizes<T>(
     known: impl ExactSizeIterator<Item = T>,
     sizes: *mut T,
@@ -53,11 +52,11 @@ pub(crate) unsafe fn tell_sizes<T>(
     if capacity > 0 {
         check_room("sizes", sizes, capacity as usize, count)?;
         for (at, size) in known.enumerate() {
-            // SAFETY: there is room for as many as there are.
+            // SAFETY: `check_room` found room for `count` sizes.
             unsafe { sizes.add(at).write(size) };
         }
     }
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller guarantees that `rank` can be written to.
     unsafe { rank.write(count.try_into().unwrap_or(u32::MAX)) };
     Ok(())
 }

@@ -8,8 +8,7 @@ const VERSION: &CStr =
         Err(_) => c"",
     };
 
-/// The version of the library that is running, such as "0.1.0"; that of the header is
-/// TRUNDLE_VERSION.
+/// Returns the version of the running library, such as "0.1.0". The header's version is TRUNDLE_VERSION.
 #[unsafe(no_mangle)]
 pub extern "C" fn trundle_version() -> *const c_char {
     VERSION.as_ptr()

@@ -1,5 +1,5 @@
-//! The examples in C and C++, and those of the documents, compiled with all warnings as errors, linked
-//! to the shared library and to the static one, and run.
+//! Compiles the C and C++ examples, and those of the documents, with warnings as errors, links them to the shared
+//! and to the static library, and runs them.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a static library of Rust is linked with on Linux, and `install` writes to trundle.pc.
+/// System libraries that a static Rust library needs on Linux; `install` writes them to trundle.pc.
 const STATIC_LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
 
 const PLANES: &str = "  3  6  9 13 16 19\n  2  5  8 12 15 18\n  1  4  7 11 14 17\n\
@@ -29,7 +29,7 @@ const SEQUENCES: &str = "2 1 3 4 8 7 6 5 11 10 9 12 \n2 1 3 4 8 7 6 5 11 10 9 12
 const DOCUMENT: &str = "1 4\n2 5\n3 6\n";
 const MODELS: &str = "1\n";
 
-/// A compiler and the standard that it is held to.
+/// A compiler and its language standard.
 struct Compiler {
     program: &'static str,
     standard: &'static str,
@@ -46,7 +46,7 @@ fn root() -> PathBuf {
     package().join("../..")
 }
 
-/// Runs to the end, and gives what was printed.
+/// Runs a command that must succeed, and returns its output.
 fn output(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -54,7 +54,7 @@ fn output(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The folder with both libraries, built as these tests were: cargo builds none for a test.
+/// Builds both libraries in the profile of the tests, which cargo does not do for a test, and returns their folder.
 fn libraries() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.ancestors().nth(2).unwrap();
@@ -73,7 +73,7 @@ fn libraries() -> PathBuf {
 }
 
 impl Compiler {
-    /// Whether the machine has it. Where it has not, that is said even while a test passes.
+    /// Returns whether the compiler is installed; prints a line if not, even if the test passes.
     fn is_there(&self) -> bool {
         let there = Command::new(self.program).arg("--version").output().is_ok();
         if !there {
@@ -95,7 +95,7 @@ impl Compiler {
         command
     }
 
-    /// Compiles, links both ways and runs where models are; both must print `expected`.
+    /// Compiles an example, links it both ways and runs it in the folder of the models; both must print `expected`.
     fn try_example(&self, source: &Path, expected: &str) {
         let (libraries, folder) = (libraries(), tempfile::tempdir().unwrap());
         let program = folder.path().join("example");
@@ -143,7 +143,7 @@ fn the_cpp_example_works() {
     }
 }
 
-/// Tries the program in C that a document of the repository has.
+/// Tests the first C program in a document.
 fn try_document(path: &str, expected: &str) {
     let document = std::fs::read_to_string(root().join(path)).unwrap();
     let (_, block) = document.split_once("\n```c\n").unwrap();

@@ -1,9 +1,9 @@
-//! trundle.h is what cbindgen makes of the sources.
+//! Checks that trundle.h is the output of cbindgen for the sources.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::path::Path;
 
-/// The version of the package, which the preprocessor can ask for.
+/// Returns macros with the version of the package.
 fn version_macros() -> String {
     format!(
         r#"
@@ -22,7 +22,7 @@ fn version_macros() -> String {
     )
 }
 
-/// The modules with items for C, in the order in which the header has them.
+/// The modules with items for C, in the order of the header.
 const MODULES: [&str; 16] = [
     "status",
     "dtype",

@@ -1,73 +1,43 @@
 //! The program `trundle`: arguments, files, messages. The Python package uses this library for its own `trundle`
-//! program and for the functions of `trundle.zarr`.
+//! program.
 #![forbid(unsafe_code)]
 
 mod args;
-mod axes;
 mod commands;
-mod coordinates;
 mod device;
-mod failure;
-mod forecast;
+mod foreign;
 mod help;
-mod input;
-mod job;
-mod left_out;
-mod memory;
+mod model_forecast;
 mod model_input;
 mod model_job;
-mod moves;
-mod numbered_name;
 mod numbers;
-mod operation;
 mod operator;
 mod panics;
 mod progress;
-mod rule;
 mod say;
-mod selection;
 mod signals;
-mod tasks;
-
-pub mod functions;
 
 use std::ffi::OsString;
-use std::sync::OnceLock;
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use trundle_files::failure::Failure;
 use trundle_formats::{Shown, is_steering};
 
 use crate::args::{Cli, Command};
-use crate::failure::Failure;
 pub use crate::panics::report_panics;
-
-/// The arguments of this process. The first is the program's name.
-static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
-
-/// The arguments of this process, as text.
-///
-/// # Errors
-/// Usage error for an argument that is not valid UTF-8: a plan of tasks stores them as text.
-fn arguments() -> Result<Vec<String>, Failure> {
-    let arguments = ARGUMENTS.get().into_iter().flatten().cloned().map(OsString::into_string);
-    arguments.collect::<Result<Vec<String>, _>>().map_err(|argument| {
-        let argument = argument.to_string_lossy().into_owned();
-        Failure::usage(format!("{argument:?} is no text, which a plan of tasks is"))
-    })
-}
 
 /// Runs the program and returns its exit code. The first argument is the program's name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments = ARGUMENTS.get_or_init(|| arguments.into_iter().collect());
-    let cli = match Cli::try_parse_from(arguments) {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match Cli::try_parse_from(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return refuse(error, arguments),
+        Err(error) => return refuse(error, &arguments),
     };
     signals::clean_up_when_stopped();
     // --max-mem does not count memory that codecs have freed, so the allocator must not keep it.
     trundle::internal::give_freed_memory_back();
-    memory::count_program();
+    trundle_files::memory::count_program();
     match numbers::check_environment().and_then(|()| dispatch(cli.command)) {
         Ok(()) => 0,
         Err(failure) if failure.is_unread() => {
@@ -76,7 +46,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         }
         Err(failure) if failure.is_said() => failure.code(),
         Err(failure) => {
-            say::say(&format!("error: {failure}"));
+            say::say_failure(&failure);
             failure.code()
         }
     }
@@ -131,19 +101,7 @@ fn refuse(mut error: clap::Error, arguments: &[OsString]) -> u8 {
 
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Operator(command) => job::run(&command.operation()?, &command.rest),
-        Command::Apply { operation, moving } => job::run(&operation.operation()?, &moving),
-        Command::Convert { operation, moving } => job::run(&operation.operation()?, &moving),
-        Command::Concat { asked, writing, means } => {
-            commands::join::run(&asked.join(), &writing, &means)
-        }
-        Command::Stack { asked, writing, means } => {
-            commands::join::run(&asked.join(), &writing, &means)
-        }
-        Command::Split { asked, writing, means } => commands::split::run(&asked, &writing, &means),
-        Command::Relayout { asked, writing, means } => {
-            commands::relayout::run(&asked, &writing, &means)
-        }
+        Command::Moving(command) => commands::work::run(command),
         Command::Plan { operation: Some(operation), .. } => commands::plan::run(operation),
         Command::Plan { model: Some(model), verbose, .. } => commands::run::plan(&model, verbose),
         Command::Plan { .. } => Err(Failure::usage(

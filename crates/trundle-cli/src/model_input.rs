@@ -5,13 +5,12 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use trundle::{Shape, TensorView};
+use trundle_files::failure::Failure;
+use trundle_files::memory;
+use trundle_files::names::{listed, shown_path};
+use trundle_files::numbers::Bytes;
 use trundle_formats::{Header, Order, Shown, StoredDType, TensorFile, TensorHint};
 use trundle_models::{Data, ElementType, Input};
-
-use crate::failure::Failure;
-use crate::memory;
-use crate::numbers::Bytes;
-use crate::selection::{listed, shown_path};
 
 /// `NAME=FILE`.
 #[derive(Clone, Debug)]

@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 
-use trundle_disk::{Assembled, Finished, Input, Job, Outcome, RunOptions, Source, TensorJob};
+use trundle_disk::{Assembled, Input, Job, Outcome, RunOptions, Source, TensorJob};
+use trundle_files::decide::plan_options;
+use trundle_files::failure::Failure;
+use trundle_files::request::Resources;
+use trundle_files::run::run_jobs;
 use trundle_formats::{Annotations, Format, StoredDType, TensorFile};
 use trundle_models::{Data, ElementType, ResolvedModel, TensorId};
 
 use crate::args::RunArgs;
-use crate::failure::Failure;
-use crate::job::plan_options;
 use crate::model_input::ModelInput;
 use crate::progress::Progress;
 
@@ -45,8 +47,8 @@ pub(crate) fn run(
     run: &RunArgs,
     progress: &Progress,
 ) -> Result<FileOutcome, Failure> {
-    let options =
-        plan_options(held_bytes(model, inputs), run.max_mem, run.storage, run.model.threads)?;
+    let resources = Resources::new(run.model.threads, run.max_mem, run.storage);
+    let options = plan_options(held_bytes(model, inputs), &resources)?;
     let given = program_inputs(model, inputs);
     let unread = inputs.iter().filter(|input| input.data.is_none());
     let files: Vec<&TensorFile> = unread.filter_map(|input| input.file.as_ref()).collect();
@@ -69,19 +71,14 @@ pub(crate) fn run(
     };
     // All are decided before anything is written.
     let jobs = outputs.iter().map(job).collect::<Result<Vec<Job>, Failure>>()?;
-    let mut passes = 0;
+    let passes = jobs.iter().flat_map(Job::tensors).map(TensorJob::passes).sum();
     let mut sources: Vec<Source<'_>> = Vec::new();
     for ModelInput { file, path, .. } in inputs.iter_mut().filter(|input| input.data.is_none()) {
         sources.extend(file.as_mut().map(|file| Source { file, path }));
     }
-    let mut prepared: Vec<Finished> = Vec::with_capacity(jobs.len());
-    for (job, output) in jobs.into_iter().zip(outputs) {
-        passes += job.tensors().iter().map(TensorJob::passes).sum::<usize>();
-        let options = RunOptions { overwrite: run.force, verify: run.verify, resume: run.resume };
-        let done = job.prepare(&mut sources, &output.path, options, progress);
-        prepared.push(done.map_err(|error| progress.failure(error))?);
-    }
-    let done = Finished::finish(prepared, progress).map_err(|error| progress.failure(error))?;
+    let jobs = jobs.into_iter().zip(outputs).map(|(job, output)| (job, output.path.clone()));
+    let options = RunOptions { overwrite: run.force, verify: run.verify, resume: run.resume };
+    let done = run_jobs(jobs.collect(), &mut sources, options, progress)?;
     let Outcome { move_seconds, resumed, .. } = done;
     Ok(FileOutcome { passes, move_seconds, resumed })
 }

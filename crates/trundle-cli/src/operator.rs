@@ -5,15 +5,13 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgGroup, ArgMatches, Args, Command, FromArgMatches, Subcommand, value_parser};
-use trundle::Chain;
-use trundle::notation::{Given, dim_words};
+use trundle::notation::dim_words;
 use trundle::ops::{Declaration, Kind, Parameter};
+use trundle_files::request::{Argument, Operators, Request, Work};
 
-use crate::args::{DescriptionArgs, MoveArgs, PlannedArgs};
-use crate::failure::Failure;
-use crate::help::{OPERATORS, PLAN};
+use crate::args::{DescriptionArgs, Rest};
+use crate::help::OPERATORS;
 use crate::numbers::Numbers;
-use crate::operation::{Operation, with_numbers};
 
 /// One operator with its arguments, the file that it is applied to, and what else the command takes.
 #[derive(Debug)]
@@ -22,47 +20,18 @@ pub(crate) struct OperatorCommand<Rest> {
     input: PathBuf,
     described: DescriptionArgs,
     /// For each parameter what it is given, but for lengths and indices.
-    given: Vec<Given>,
+    arguments: Vec<Argument>,
     numbers: String,
-    pub rest: Rest,
-}
-
-/// What a command takes beside an operator and a file.
-pub(crate) trait Rest: Args {
-    /// The end of the command's help, where `own` are the examples of the operator.
-    fn examples(own: &'static str) -> &'static str;
-}
-
-impl Rest for MoveArgs {
-    fn examples(own: &'static str) -> &'static str {
-        own
-    }
-}
-
-impl Rest for PlannedArgs {
-    fn examples(_: &'static str) -> &'static str {
-        PLAN
-    }
+    rest: Rest,
 }
 
 impl<R> OperatorCommand<R> {
-    /// What these arguments ask for.
-    ///
-    /// # Errors
-    /// If what they say of the file does not go together, or lengths or indices cannot be read or are of no use.
-    pub(crate) fn operation(&self) -> Result<Operation, Failure> {
-        let input = self.described.of(&self.input)?;
-        let integers = |given: &Given| match given {
-            Given::Integers(integers) => Some(integers.clone()),
-            Given::Names(_) => None,
-        };
-        let Some(integers) = self.given.iter().map(integers).collect::<Option<Vec<_>>>() else {
-            return Operation::call(input, self.declared, self.given.clone(), &self.numbers);
-        };
-        match self.declared.op(&integers) {
-            Some(op) => Ok(Operation::new(input, Chain::new().then(op))),
-            None => with_numbers(input, &self.numbers, self.declared, &integers),
-        }
+    /// What these arguments ask for, and the others.
+    pub(crate) fn request(self) -> (Request, R) {
+        let OperatorCommand { declared, input, described, arguments, numbers, rest } = self;
+        let operator = declared.name.to_owned();
+        let work = Work::chain(Operators::Call { operator, arguments, numbers });
+        (described.request(vec![input], work), rest)
     }
 }
 
@@ -104,9 +73,9 @@ impl<R: Rest> FromArgMatches for OperatorCommand<R> {
         let of_parameter = |parameter: &Parameter| {
             let word = dim_words(parameter).first();
             if let Some(Names(names)) = word.and_then(|word| given.get_one(word)) {
-                return Given::Names(names.clone());
+                return Argument::Names(names.clone());
             }
-            Given::Integers(match parameter.kind {
+            Argument::Integers(match parameter.kind {
                 Kind::Numbers => Vec::new(),
                 kind if kind.is_single() => {
                     given.get_one(parameter.name).copied().into_iter().collect()
@@ -122,7 +91,7 @@ impl<R: Rest> FromArgMatches for OperatorCommand<R> {
             declared,
             input: given.get_one("input").cloned().unwrap_or_default(),
             described: DescriptionArgs::from_arg_matches(given)?,
-            given: declared.parameters.iter().map(of_parameter).collect(),
+            arguments: declared.parameters.iter().map(of_parameter).collect(),
             numbers: numbers.unwrap_or_default(),
             rest: R::from_arg_matches(given)?,
         })

@@ -1,16 +1,14 @@
 //! A bar on stderr, for work that takes long enough to wonder; or lines for programs.
 
 use std::fmt::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde_json::json;
 use trundle_disk::Observer;
+use trundle_files::numbers::readable;
 
-use crate::failure::Failure;
-use crate::numbers::readable;
 use crate::say::{json_line, say};
 
 /// Work shorter than this shows no bar: it would only flicker.
@@ -24,8 +22,6 @@ pub(crate) struct Progress {
     bar: ProgressBar,
     start: Instant,
     shown: Shown,
-    /// Whether a later run could go on with what is there.
-    resumable: AtomicBool,
 }
 
 enum Shown {
@@ -75,7 +71,7 @@ impl Progress {
                     }),
             );
         }
-        Progress { bar, start: Instant::now(), shown, resumable: AtomicBool::new(false) }
+        Progress { bar, start: Instant::now(), shown }
     }
 
     /// Begins a phase of so much.
@@ -128,15 +124,6 @@ impl Progress {
         })
     }
 
-    /// Why a run ended early, with how to go on where what was done is kept.
-    pub(crate) fn failure(&self, error: trundle_disk::Error) -> Failure {
-        let failure = Failure::from(error);
-        match self.resumable.load(Ordering::Relaxed) {
-            true => failure.with_option("--resume", "continues it"),
-            false => failure,
-        }
-    }
-
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
@@ -156,10 +143,6 @@ impl Observer for Progress {
     fn advance(&self, bytes: u64) {
         self.bar.inc(bytes);
         self.show();
-    }
-
-    fn resumable(&self, is: bool) {
-        self.resumable.store(is, Ordering::Relaxed);
     }
 }
 

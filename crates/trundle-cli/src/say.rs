@@ -2,13 +2,39 @@
 
 use std::io::{ErrorKind, Write, stderr, stdout};
 
+use trundle_files::failure::{Failure, Hint, Setting};
 use trundle_formats::{Shown, is_steering};
-
-use crate::failure::Failure;
 
 /// A message for people. That nobody can read it is no failure.
 pub(crate) fn say(message: &str) {
     let _ = writeln!(stderr().lock(), "{}", shown_lines(message));
+}
+
+/// Says why a command fails, and what the user can do, in the words of the command line.
+pub(crate) fn say_failure(failure: &Failure) {
+    let mut text = format!("error: {failure}");
+    for Hint { setting, text: what } in failure.hints() {
+        let option = setting.map(|setting| format!("{} ", option(setting))).unwrap_or_default();
+        text.push_str(&format!("\nhint: {option}{what}"));
+    }
+    say(&text);
+}
+
+/// The option of the command line that a setting is.
+fn option(setting: Setting) -> &'static str {
+    match setting {
+        Setting::Dims => "--dims",
+        Setting::DType => "--dtype",
+        Setting::FollowLinks => "--follow-links",
+        Setting::Force => "--force",
+        Setting::From => "--from FORMAT",
+        Setting::Offset => "--offset 0",
+        Setting::Only => "--only",
+        Setting::Resume => "--resume",
+        Setting::Tensor => "--tensor NAME",
+        Setting::To => "--to FORMAT",
+        Setting::Wait => "--wait",
+    }
 }
 
 /// The same lines without what steers a terminal. Names are [shown](Shown) before they become part of

@@ -1,9 +1,9 @@
-//! Elements at indices along an axis, where the indices are data of a call: they are read where they are, and no plan
-//! is made of them.
+//! Takes and puts elements at indices along an axis, where the indices are data of the call. They are used directly,
+//! without making a plan.
 //!
-//! A planned gather holds its indices, checked, as a table. To make that table costs as much as to move single elements,
-//! so that a call which comes once does without. The law is that of `Take` and `TakeAlongAxis`, which
-//! `crates/trundle-cpu/tests/suite/along.rs` holds it to.
+//! A planned gather stores its checked indices as a table. Building that table costs as much as moving single
+//! elements, so one-time calls skip it. The semantics match `Take` and `TakeAlongAxis`;
+//! `crates/trundle-cpu/tests/suite/along.rs` checks that.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,33 +18,33 @@ use trundle_kernels::{
 use crate::buffers::Buffers;
 use crate::threads::{TASKS_PER_THREAD, for_each_task};
 
-/// A row-major tensor about one of its axes: `outer` times `size` times `inner` elements of `width` bytes, of which
-/// `count` are taken along the axis, or put there.
+/// A row-major tensor seen along one axis: `outer` x `size` x `inner` elements of `width` bytes. `count` elements are
+/// taken or put along the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Along {
-    /// How many positions the axes before it have.
+    /// Number of positions of the axes before this one.
     pub outer: usize,
-    /// Its size.
+    /// Size of the axis.
     pub size: usize,
-    /// The indices along it.
+    /// Number of indices along the axis.
     pub count: usize,
-    /// How many positions the axes behind it have.
+    /// Number of positions of the axes after this one.
     pub inner: usize,
-    /// The size of an element in bytes.
+    /// Size of an element in bytes.
     pub width: usize,
 }
 
-/// What a task comes to at least, in bytes that are written.
 const LEAST_TASK_BYTES: usize = 256 << 10;
 
 impl Along {
-    /// The bytes of the tensor, and of what is taken; `None` if they cannot be counted.
+    /// Returns the bytes of the tensor and of the taken part; `None` on overflow.
     fn bytes(&self) -> Option<(usize, usize)> {
         let rows = self.outer.checked_mul(self.inner)?.checked_mul(self.width)?;
         Some((rows.checked_mul(self.size)?, rows.checked_mul(self.count)?))
     }
 
-    /// The elements at `indices`, the same for every position of the other axes. Those below 0 count from the end.
+    /// Copies the elements at `indices` along the axis to `out`. All positions of the other axes share the indices.
+    /// Negative indices count from the end.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) for buffers or indices of another size, [`OpError::IndexOutOfRange`]: `out` is written in
@@ -53,10 +53,10 @@ impl Along {
         self.take_in_mode(IndexMode::Raise, data, indices, out, threads)
     }
 
-    /// [`Along::take`], where an index out of range is what `mode` says.
+    /// [`Along::take`] with `mode` for indices out of range.
     ///
     /// # Errors
-    /// As [`Along::take`]; of an axis that has indices only for those that the mode refuses.
+    /// As [`Along::take`]. If the axis is not empty, only indices that `mode` refuses are errors.
     pub fn take_in_mode(
         &self,
         mode: IndexMode,
@@ -80,14 +80,15 @@ impl Along {
                 let src = ends.src.wrapping_add(outer * self.size * row);
                 let dst = ends.dst.wrapping_add(at * row);
                 let own = &indices[first..last];
-                // SAFETY: each index is made one of the axis, and positions are those of the output.
+                // SAFETY: `place` clamps each index to the axis, and positions are within the output.
                 unsafe { copy_many(src, own, how, row, dst, is_within) };
                 at += own.len();
             }
         })
     }
 
-    /// For each position the element of its row at an index of its own: `indices` are of the shape of `out`.
+    /// Copies for each position the element of its row at that position's own index. `indices` has the shape of
+    /// `out`.
     ///
     /// # Errors
     /// As [`Along::take`].
@@ -113,7 +114,7 @@ impl Along {
                     let src = ends.src.wrapping_add(row * size * width);
                     let dst = ends.dst.wrapping_add(row * count * width);
                     let own = &indices[row * count..][..count];
-                    // SAFETY: as above.
+                    // SAFETY: as in `take_in_mode`.
                     unsafe {
                         if count < SHORT {
                             copy_rows(src, own, how, width, dst, is_within);
@@ -124,7 +125,7 @@ impl Along {
                 }
             });
         }
-        // Of a long axis some columns are gone through at a time, of which the caches hold more.
+        // A long axis is processed in groups of columns, so that the caches hold more of it.
         let most = if self.is_far() { inner.min(LEAST_COLUMNS) } else { inner };
         let parts = inner.div_ceil(most.max(1));
         let ahead = Ahead { elements: None, ..Ahead::of(self, parts) };
@@ -138,18 +139,18 @@ impl Along {
                 let at = (outer * count + row) * inner + first;
                 let dst = ends.dst.wrapping_add(at * width);
                 let own = &indices[at..][..most.min(inner - first)];
-                // SAFETY: as above; along a row each element is of its own column.
+                // SAFETY: as in `take_in_mode`; each element of a row belongs to its own column.
                 unsafe { copy_elements(src, own, how, (inner, width), dst, is_within) };
                 (part, row) = if row + 1 == count { (part + 1, 0) } else { (part, row + 1) };
             }
         })
     }
 
-    /// Puts `updates` into `out`, each into its row at an index of its own: `indices` are of the shape of `updates`. Of
-    /// several for one place the last counts.
+    /// Writes each element of `updates` to its row of `out` at the element's own index. `indices` has the shape of
+    /// `updates`. If several elements go to one position, the last wins.
     ///
     /// # Errors
-    /// As [`Along::take`], but nothing is written then.
+    /// As [`Along::take`], but `out` is unchanged then.
     pub fn put_along(
         &self,
         out: &mut [u8],
@@ -162,7 +163,7 @@ impl Along {
         self.check_range(indices, threads)?;
         let ends = Buffers { src: updates.as_ptr(), dst: out.as_mut_ptr() };
         let Along { outer, size, count, inner, width } = *self;
-        // Each task has some positions of the other axes, so that what is put to one place is put in order.
+        // A task owns some positions of the other axes, so writes to one position happen in order.
         let columns = inner.min(LEAST_COLUMNS);
         let (parts, each) = (inner.div_ceil(columns.max(1)), columns);
         let bytes = count * columns * width;
@@ -174,10 +175,10 @@ impl Along {
                 let columns = part * each..((part + 1) * each).min(inner);
                 let dst = ends.dst.wrapping_add(outer * size * inner * width);
                 if inner == 1 {
-                    // Rows of one element each are gone through at once.
+                    // Rows of one element each are processed together.
                     let own = &indices[outer * count..][..count];
                     let src = ends.src.wrapping_add(outer * count * width);
-                    // SAFETY: each index is made one of the axis; no other task has this row.
+                    // SAFETY: `place` clamps each index to the axis, and no other task writes this row.
                     unsafe {
                         if count < SHORT {
                             put_row(src, own, how, width, dst, is_within);
@@ -192,14 +193,14 @@ impl Along {
                     let own = &indices[first..][..columns.len()];
                     let src = ends.src.wrapping_add(first * width);
                     let dst = dst.wrapping_add(columns.start * width);
-                    // SAFETY: as above, of these columns.
+                    // SAFETY: as above, for these columns.
                     unsafe { put_elements(src, own, how, (inner, width), dst, is_within) };
                 }
             }
         })
     }
 
-    /// Whether an index leads further than the caches reach.
+    /// Whether the axis is too large for the caches.
     fn is_far(&self) -> bool {
         self.size.saturating_mul(self.inner).saturating_mul(self.width) > FAR_BYTES
     }
@@ -218,7 +219,7 @@ impl Along {
         if self.size == 0 { self.check_each(indices) } else { Ok(()) }
     }
 
-    /// Checks on some threads that every index is one of the axis.
+    /// Checks in parallel that every index is in range.
     ///
     /// # Errors
     /// [`OpError::IndexOutOfRange`] with the number of the first that is not.
@@ -229,7 +230,7 @@ impl Along {
         if are_within { Ok(()) } else { self.check_each(indices) }
     }
 
-    /// The same one by one, to say which is not.
+    /// Finds the first index out of range.
     fn check_each(&self, indices: &[i64]) -> Result<()> {
         let limit = self.size.cast_signed() as i64;
         let is_outside = |index: &i64| *index < -limit || *index >= limit;
@@ -244,7 +245,7 @@ impl Along {
         }
     }
 
-    /// Calls `work` with stretches of `0..positions`, each of which writes `bytes`, on some threads.
+    /// Calls `work` in parallel with ranges of `0..positions`; each position writes `bytes`.
     fn each(
         &self,
         positions: usize,
@@ -264,8 +265,8 @@ impl Along {
     }
 }
 
-/// Calls `work` with stretches of `0..positions`, each position of which is `bytes`, on some threads; whether none
-/// has cleared its flag.
+/// Calls `work` in parallel with ranges of `0..positions`, each position of `bytes`. Returns whether no call cleared
+/// its flag.
 fn for_each_stretch(
     positions: usize,
     bytes: usize,
@@ -287,11 +288,11 @@ fn for_each_stretch(
     are_set.into_inner()
 }
 
-/// Whether all are of an axis of so many; may be false of one longer than half of what an index can say. There is no
-/// branch for each, so that the memory is what is waited for, and nothing but what vectors of every machine can do.
+/// Whether all indices are in range. May return false for an axis longer than `i64::MAX / 2`. Branchless and limited
+/// to basic vector operations, so that memory is the bottleneck.
 fn are_within(indices: &[i64], size: i64) -> bool {
     let last = size.wrapping_mul(2).wrapping_sub(1);
-    // The sign is that of an index outside.
+    // The sign bit is set for an index out of range.
     let outside = |index: i64| {
         let from_first = index.wrapping_add(size);
         from_first | last.wrapping_sub(from_first)
@@ -305,22 +306,20 @@ fn are_within(indices: &[i64], size: i64) -> bool {
     left.iter().fold(found, |all, index| all | outside(*index)) >= 0
 }
 
-/// Rows of fewer elements are gone through in line, as a call costs more than they do. For others the loop is a
-/// function of its own, which has all registers.
+/// Rows with fewer elements are processed inline, because a call would cost more than the copy. Longer rows use a
+/// separate function, in which the loop has all registers.
 const SHORT: usize = 128;
 
-/// How many indices are checked at once.
+/// Indices checked per step.
 const LANES: usize = 8;
 
-/// Columns that are gone through at a time at least, if there are so many: some lines of them, but of few enough that
-/// the caches hold more of the axis.
+/// Least columns per group: several cache lines each, but few enough that the caches hold more of the axis.
 const LEAST_COLUMNS: usize = 256;
 
-/// The size of an axis, which is not 0.
+/// The size of a nonempty axis.
 #[derive(Clone, Copy)]
 struct Limit {
     size: i64,
-    /// What an index out of range is.
     mode: IndexMode,
 }
 
@@ -329,12 +328,12 @@ impl Limit {
         Limit { size: along.size.cast_signed() as i64, mode: IndexMode::Raise }
     }
 
-    /// The place of an index along the axis; whether it was one is added to `is_within`. It is one of the axis in
-    /// any case: indices may be written to by others while they are read.
+    /// Returns the position of an index and clears `is_within` if it was out of range. The result is always within
+    /// the axis, because other threads may change the indices meanwhile.
     #[inline(always)]
     fn place(self, index: i64, is_within: &mut bool) -> usize {
         let (place, size) = (index.cast_unsigned(), self.size.cast_unsigned());
-        // Most count from the front: a branch that is foretold costs less than to choose.
+        // Most indices are not negative; a predicted branch is cheaper than a select.
         if place < size {
             return place as usize;
         }
@@ -347,8 +346,8 @@ impl Limit {
         place
     }
 
-    /// The place of an index that is out of range, by the mode, and whether there is one. It is a function of its own,
-    /// so that loops have the registers that it takes.
+    /// Returns the position of an index out of range by the mode, and whether the mode accepts it. Kept out of line
+    /// to free registers in the loops.
     #[cold]
     #[inline(never)]
     fn nearest(self, index: i64) -> (usize, bool) {
@@ -360,36 +359,34 @@ impl Limit {
     }
 }
 
-/// What is prefetched with each stretch of [`AT_ONCE`] elements.
+/// What is prefetched per group of [`AT_ONCE`] elements.
 #[derive(Clone, Copy)]
 struct Ahead {
-    /// How many bytes behind its indices those are that will be read.
+    /// Distance in bytes to the indices that are prefetched.
     indices: usize,
-    /// The same of its elements, where they are read one after another.
+    /// The same for elements that are read sequentially.
     elements: Option<usize>,
-    /// What indices lead to.
     places: Places,
 }
 
-/// What is prefetched of that to which indices lead.
 #[derive(Clone, Copy)]
 enum Places {
-    /// Nothing: it is in the caches.
+    /// Not at all: they are in the caches.
     Near,
-    /// Each some elements ahead: it is longer than the caches reach.
+    /// One by one, some elements ahead: the axis exceeds the caches.
     Far,
-    /// A row so many bytes behind this one, `step` bytes with each stretch: each of its lines will be wanted, in an
-    /// order in which the hardware finds none of them.
+    /// Sequentially, from `bytes` after the current row, `step` bytes per group. Every line of the row will be read,
+    /// but in an order that hardware prefetchers do not detect.
     Next { bytes: usize, step: usize },
 }
 
 impl Ahead {
-    /// What comes next along the axis, where the positions behind it are gone through in so many parts.
+    /// Chooses the prefetching along the axis, if the positions after it are split into `parts`.
     fn of(along: &Along, parts: usize) -> Ahead {
         let Along { inner, width, .. } = *along;
         let (indices, elements) = match parts {
             0 | 1 => (FOLLOWING_AHEAD_BYTES, FOLLOWING_AHEAD_BYTES),
-            // Those of the same part of the next position.
+            // The same part of the next position.
             _ => (inner.saturating_mul(size_of::<i64>()), inner.saturating_mul(width)),
         };
         Ahead { indices, elements: Some(elements), places: Places::of(along) }
@@ -410,31 +407,31 @@ impl Places {
     }
 }
 
-/// How far ahead short rows are prefetched at least, and what is read one after another.
+/// Least prefetch distance for short rows, and the distance for sequential reads.
 const ROWS_AHEAD_BYTES: usize = 8 << 10;
 const FOLLOWING_AHEAD_BYTES: usize = 4 << 10;
 
-/// How many stretches of [`AT_ONCE`] elements ahead those to come are prefetched.
+/// Prefetch distance in groups of [`AT_ONCE`] elements.
 const AHEAD: usize = ELEMENTS_AHEAD / AT_ONCE;
 
-/// Copies an element of `$width` bytes for each index, from element `$from` of `$src` to element `$to` of `$dst`, which
-/// follow from the number of the index and from its place; widths that are `$known` have a loop of their own, and those
-/// that are `$narrow` one of some elements at a time.
+/// Copies an element of `$width` bytes per index, from element `$from` of `$src` to element `$to` of `$dst`. Both are
+/// expressions of the index's number `$at` and its position `$place`. `$known` widths get their own loop; `$narrow`
+/// widths process several elements at a time.
 macro_rules! copy_each {
     (
         $width:expr, [$($narrow:literal)*] [$($known:literal)*],
         ($indices:expr, $limit:expr, $is_within:expr), ($ahead:expr, $row:expr),
         |$at:ident, $place:ident| ($src:ident at $from:expr, $dst:ident at $to:expr)
     ) => {{
-        // Of its own, since the compiler cannot know that what is written is not the flag.
+        // A local flag, because the compiler must assume that writes to `$dst` change `$is_within`.
         let mut is_within = *$is_within;
-        /// Those behind the first `$done`, one by one.
+        /// Copies the elements after the first `$done` one by one.
         macro_rules! rest {
             ($indices_left:expr, $done:expr, $bytes:expr) => {
                 for ($at, index) in ($done..).zip($indices_left) {
                     let $place = $limit.place(*index, &mut is_within);
                     let (from, to) = ($src.wrapping_add($from * $bytes), $dst.wrapping_add($to * $bytes));
-                    // SAFETY: by the caller, who vouches for every place of the axis.
+                    // SAFETY: the caller guarantees that every position of the axis is valid.
                     unsafe { std::ptr::copy_nonoverlapping(from, to, $bytes) };
                 }
             };
@@ -455,7 +452,7 @@ macro_rules! copy_each {
                         && let Some(later) = stretches.get(number + AHEAD)
                     {
                         for (k, index) in later.iter().enumerate() {
-                            // What is wrong with it is found when its turn comes.
+                            // Invalid indices are detected when they are used.
                             let ($at, $place) =
                                 (first + AHEAD * AT_ONCE + k, $limit.place(*index, &mut true));
                             prefetch($src.wrapping_add($from * $narrow));
@@ -466,12 +463,12 @@ macro_rules! copy_each {
                     for (place, index) in places.iter_mut().zip(stretch) {
                         *place = $limit.place(*index, &mut is_within);
                     }
-                    // All are read before one is written, so that none waits for the others.
+                    // All reads come before the writes, so that cache misses overlap.
                     let mut elements = [[0; $narrow]; AT_ONCE];
                     for (k, element) in elements.iter_mut().enumerate() {
                         let ($at, $place) = (first + k, places[k]);
                         let (from, _) = ($src.wrapping_add($from * $narrow), ($at, $place));
-                        // SAFETY: by the caller, who vouches for every place of the axis.
+                        // SAFETY: the caller guarantees that every position of the axis is valid.
                         *element = unsafe { from.cast::<[u8; $narrow]>().read_unaligned() };
                     }
                     for (k, element) in elements.into_iter().enumerate() {
@@ -490,10 +487,10 @@ macro_rules! copy_each {
     }};
 }
 
-/// Copies rows of so many bytes.
+/// Copies one row of `row` bytes per index.
 ///
 /// # Safety
-/// `src` is valid for reads of all rows of the axis, and `dst` for writes of one for each index.
+/// `src` must be valid for reads of the whole axis, and `dst` for writes of one row per index.
 #[inline(always)]
 unsafe fn copy_rows(
     src: *const u8,
@@ -509,10 +506,10 @@ unsafe fn copy_rows(
     );
 }
 
-/// Copies elements, each from its own column: element i of a row is `i` elements on.
+/// Copies elements, each from its own column: element i of a row lies `i` elements further on.
 ///
 /// # Safety
-/// As [`copy_rows`], where rows of the axis are `inner` elements apart.
+/// As [`copy_rows`], with rows of the axis `inner` elements apart.
 #[inline(always)]
 unsafe fn copy_elements(
     src: *const u8,
@@ -528,10 +525,10 @@ unsafe fn copy_elements(
     );
 }
 
-/// The other way: element i of `src` is put at its index, into its own column.
+/// The inverse: writes element i of `src` at its index, in its own column.
 ///
 /// # Safety
-/// `src` is valid for reads of one element for each index, and `dst` for writes of the axis in these columns.
+/// `src` must be valid for reads of one element per index, and `dst` for writes of the axis in these columns.
 #[inline(always)]
 unsafe fn put_elements(
     src: *const u8,
@@ -547,7 +544,7 @@ unsafe fn put_elements(
     );
 }
 
-/// The same of a row whose elements are neighbours.
+/// The inverse for rows of one element each.
 ///
 /// # Safety
 /// As [`put_elements`].
@@ -566,7 +563,7 @@ unsafe fn put_row(
     );
 }
 
-/// [`put_row`] as a function of its own.
+/// [`put_row`], not inlined.
 ///
 /// # Safety
 /// As [`put_row`].
@@ -579,11 +576,11 @@ unsafe fn put_many(
     dst: *mut u8,
     is_within: &mut bool,
 ) {
-    // SAFETY: the contract is the same.
+    // SAFETY: this function has the contract of `put_row`.
     unsafe { put_row(src, indices, how, width, dst, is_within) };
 }
 
-/// [`copy_rows`] as a function of its own.
+/// [`copy_rows`], not inlined.
 ///
 /// # Safety
 /// As [`copy_rows`].
@@ -596,6 +593,6 @@ unsafe fn copy_many(
     dst: *mut u8,
     is_within: &mut bool,
 ) {
-    // SAFETY: the contract is the same.
+    // SAFETY: this function has the contract of `copy_rows`.
     unsafe { copy_rows(src, indices, how, row, dst, is_within) };
 }

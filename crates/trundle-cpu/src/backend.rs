@@ -1,4 +1,4 @@
-//! The CPU as a backend.
+//! Implements [`Backend`] for the CPU.
 
 use std::fmt;
 
@@ -9,33 +9,32 @@ use crate::cancellation::Cancellation;
 use crate::large_pages::prefer_large_pages;
 use crate::{FilledPlan, InPlacePlan, Machine, Plan, Planner};
 
-/// Moves elements with this machine's CPU.
+/// Runs moves on the CPU.
 #[derive(Clone, Debug)]
 pub struct Cpu {
     planner: Planner,
 }
 
 impl Cpu {
-    /// As the machine is, with at most `threads` threads; `None` for [as many as calls have
-    /// here](crate::threads).
+    /// Uses the detected machine with at most `threads` threads. `None` means the [default number](crate::threads).
     pub fn new(threads: Option<usize>) -> Cpu {
         let machine = Machine::detect().clone();
         let threads = threads.unwrap_or_else(crate::threads).max(1);
         Cpu { planner: Planner::new(Machine { threads, ..machine }) }
     }
 
-    /// With plans that `planner` makes: for other caches, threads or instructions.
+    /// Uses `planner`, for example to plan for other caches, thread counts or instruction sets.
     pub fn with_planner(planner: Planner) -> Cpu {
         Cpu { planner }
     }
 
-    /// Decides how `work` is done where its source and its destination are the same buffer, with at most `most_scratch`
-    /// bytes beside it. `None` if it cannot be.
+    /// Plans `work` for one buffer as source and destination, with at most `most_scratch` bytes of scratch memory.
+    /// Returns `None` if that is not possible.
     pub fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<InPlacePlan> {
         self.planner.plan_in_place(work, most_scratch)
     }
 
-    /// [`Backend::plan_pass`] for runs on slices of any type: rows and an element around them are one plan.
+    /// [`Backend::plan_pass`] for slices of any type: a move and the fill around it become one plan.
     pub fn plan_slices<T: Copy + 'static>(
         &self,
         parts: &[&Move],
@@ -49,11 +48,11 @@ impl Cpu {
     }
 }
 
-/// Rows, and an element around them, which are two sources.
+/// A move of rows and the fill around it, which are two sources.
 #[derive(Debug)]
 struct Filled {
     plan: FilledPlan,
-    /// Which source the element is.
+    /// The source that holds the fill element.
     fill: usize,
 }
 
@@ -100,7 +99,7 @@ impl Backend for Cpu {
     fn buffer(&self, bytes: usize) -> Result<Box<[u8]>> {
         let too_large = |_| Error::too_large(format!("a buffer of {bytes} bytes"));
         Vec::<u8>::new().try_reserve_exact(bytes).map_err(too_large)?;
-        // Memory that the system gives zeroed, so that nothing is written twice.
+        // Memory zeroed by the system, so that nothing is written twice.
         let mut buffer: Vec<u8> = vec![0; bytes];
         prefer_large_pages(&mut buffer);
         Ok(buffer.into_boxed_slice())
@@ -118,7 +117,7 @@ impl Backend for Cpu {
 
     #[inline]
     fn run(&self, plan: &Plan, src: &[u8], dst: &mut [u8]) -> Result<()> {
-        // SAFETY: a shared and a unique reference to initialised bytes, which cannot overlap.
+        // SAFETY: a shared and a unique reference to initialized bytes cannot overlap.
         unsafe { plan.run_raw(src, dst, &Cancellation::never()) }
     }
 

@@ -1,15 +1,15 @@
-//! A run's end before all is done, if its caller wants it.
+//! Lets the caller stop a run early.
 //!
-//! The caller is asked before each part, of some 64 KiB or one unit, on the thread that takes it: a task of a run on
-//! one thread is all of the work, so tasks would be too large. A run that asks nobody is the same code.
+//! The callback is called before each part of about 64 KiB (or one unit), on the worker thread. Tasks would be too
+//! coarse: on one thread a task is the whole work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use trundle_core::{Error, Result};
 
-/// Asks whether a run shall go on, on whichever thread, until the answer is no once.
+/// Calls a callback from any thread until it returns false once.
 pub(crate) struct Cancellation<'a> {
-    /// `None` for runs that nobody stops: small ones take so little time that a call would be seen.
+    /// `None` if the run cannot be stopped. Small runs use it, for which the call would be noticeable.
     go_on: Option<&'a (dyn Fn() -> bool + Sync)>,
     stopped: AtomicBool,
 }
@@ -24,11 +24,11 @@ impl<'a> Cancellation<'a> {
         Cancellation { go_on: Some(go_on), ..Cancellation::never() }
     }
 
-    /// Whether nothing more shall be begun.
+    /// Whether no further part may begin.
     #[inline]
     pub(crate) fn is_requested(&self) -> bool {
         let Some(go_on) = self.go_on else { return false };
-        // No is the last answer: who says no once is not asked again.
+        // After false, the callback is not called again.
         let stopped = self.stopped.load(Ordering::Relaxed) || !go_on();
         if stopped {
             self.stopped.store(true, Ordering::Relaxed);
@@ -36,7 +36,7 @@ impl<'a> Cancellation<'a> {
         stopped
     }
 
-    /// Whether a run that has ended came to its end.
+    /// Returns [`Error::Stopped`] if the run was stopped.
     #[inline]
     pub(crate) fn outcome(&self) -> Result<()> {
         if self.stopped.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }

@@ -1,9 +1,9 @@
-//! Values that are made when they are first needed, and never freed.
+//! Values created on first use and never freed.
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A place for a value that all threads share. It takes no lock, as a `OnceLock` does: a process that is
-/// forked while a lock is held has nobody to give it back.
+/// A shared, lazily created value. Unlike `OnceLock` it takes no lock: in a forked child, a lock held by another
+/// thread would never be released.
 pub(crate) struct ForkSafe<T>(AtomicPtr<T>);
 
 impl<T: Sync + 'static> ForkSafe<T> {
@@ -11,17 +11,15 @@ impl<T: Sync + 'static> ForkSafe<T> {
         ForkSafe(AtomicPtr::new(std::ptr::null_mut()))
     }
 
-    /// The value, if `is_right`; else what `make` makes is put in its place. Several threads may make
-    /// one at once, of which one is kept.
-    ///
-    /// What `make` makes must be right.
+    /// Returns the stored value if `is_right` accepts it; otherwise stores and returns the result of `make`, which
+    /// must satisfy `is_right`. If several threads create a value at the same time, one is kept.
     pub(crate) fn get(
         &self,
         is_right: impl Fn(&T) -> bool,
         make: impl FnOnce() -> T,
     ) -> &'static T {
         let there = |pointer: *mut T| {
-            // SAFETY: what has been put here came from a box, is never freed, and is Sync.
+            // SAFETY: the pointer came from a box that is never freed, and T is Sync.
             unsafe { pointer.as_ref() }.filter(|value| is_right(value))
         };
         let before = self.0.load(Ordering::Acquire);
@@ -31,7 +29,7 @@ impl<T: Sync + 'static> ForkSafe<T> {
         let made: &'static T = Box::leak(Box::new(make()));
         let pointer = std::ptr::from_ref(made).cast_mut();
         let swapped = self.0.compare_exchange(before, pointer, Ordering::AcqRel, Ordering::Acquire);
-        // What was made too late is leaked: that is rare, and somebody else has made one since.
+        // A value that lost the race is leaked, which is rare; the winner's is used.
         swapped.err().and_then(there).unwrap_or(made)
     }
 }
@@ -63,7 +61,7 @@ mod tests {
     #[test]
     fn threads_at_once_share_one_value() {
         static PLACE: ForkSafe<usize> = ForkSafe::empty();
-        // Each makes one, before any is there.
+        // All threads create a value before one is stored.
         let all_make = Barrier::new(8);
         let get = &|number: usize| {
             *PLACE.get(

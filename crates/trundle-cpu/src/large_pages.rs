@@ -1,12 +1,11 @@
 //! Large pages for large buffers.
 
-/// Smaller buffers hold no large page.
+/// Smaller buffers cannot hold a large page.
 const LEAST_BYTES: usize = 2 << 20;
 
-/// Asks the system to put a new buffer of 2 MiB or more, that nobody has written yet, on large pages
-/// (2 MiB on x86-64): the first write then takes one page fault in place of 512, and columns of a
-/// transpose, each on a page of its own, need fewer entries of the address cache. It is advice: where the
-/// system has no such pages, or gives none, nothing changes.
+/// Asks the system to use large pages (2 MiB on x86-64) for a new, unwritten buffer of 2 MiB or more. The first write
+/// then causes one page fault instead of 512, and transposes, whose columns lie on different pages, need fewer TLB
+/// entries. This is only advice; it does nothing on systems without large pages.
 pub fn prefer_large_pages<T>(buffer: &mut [T]) {
     if size_of_val(buffer) >= LEAST_BYTES {
         advise(buffer.as_mut_ptr().cast(), size_of_val(buffer));
@@ -23,12 +22,12 @@ fn advise(start: *mut u8, bytes: usize) {
 
     /// `MADV_HUGEPAGE`: see madvise(2).
     const HUGE_PAGE: c_int = 14;
-    /// No page of Linux is larger: advice is for whole pages.
+    /// The largest base page of Linux. Advice must cover whole pages.
     const LARGEST_PAGE: usize = 64 << 10;
 
     let before = start.addr().wrapping_neg() % LARGEST_PAGE;
     let length = (bytes - before) / LARGEST_PAGE * LARGEST_PAGE;
-    // SAFETY: the range is within the caller's buffer. The advice changes nothing that a program sees.
+    // SAFETY: the range is within the caller's buffer, and the advice has no visible effect on its contents.
     unsafe { madvise(start.wrapping_add(before).cast(), length, HUGE_PAGE) };
 }
 

@@ -1,7 +1,5 @@
-//! How elements move on a CPU: a [`Move`](trundle_core::Move) becomes a [`Plan`], data that says
-//! which kernel moves which tiles on which thread, and the plan is run.
-//!
-//! The kernels themselves are in `trundle-kernels`.
+//! The CPU backend. It turns a [`Move`](trundle_core::Move) into a [`Plan`], data that says which kernel moves which
+//! tiles on which thread, and runs the plan. The kernels are in `trundle-kernels`.
 #![allow(unsafe_code)]
 
 mod along;

@@ -1,4 +1,4 @@
-//! What the planner knows of the machine.
+//! Describes the machine for the planner.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -9,37 +9,37 @@ use crate::Simd;
 use crate::fork_safe::ForkSafe;
 use crate::tuning;
 
-/// Cores, caches and instruction sets.
+/// Threads, caches and instruction set of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// How many threads a move may use.
+    /// Most threads of a move.
     pub threads: usize,
-    /// The first-level data cache of a core, in bytes.
+    /// First-level data cache per core, in bytes.
     pub l1_bytes: usize,
-    /// The second-level cache of a core, in bytes.
+    /// Second-level cache per core, in bytes.
     pub l2_bytes: usize,
-    /// The last-level cache, shared by cores, in bytes.
+    /// Shared last-level cache, in bytes.
     pub l3_bytes: usize,
-    /// The widest instruction set that kernels may use.
+    /// Widest instruction set that kernels may use.
     pub simd: Simd,
-    /// What is best on it: see [`tuning::used`].
+    /// Tuned limits, see [`tuning::used`].
     pub tuning: Tuning,
 }
 
 impl Machine {
-    /// This machine, looked at once. The threads are those of `TRUNDLE_NUM_THREADS`, else as many
-    /// as cores that the process may use. The instruction set is that of `TRUNDLE_SIMD`, else the
-    /// widest; where [`Machine::forced_simd`] refuses the variable, stderr says so once.
+    /// Returns this machine, detected once. The thread count is `TRUNDLE_NUM_THREADS`, or else the number of cores
+    /// available to the process. The instruction set is `TRUNDLE_SIMD`, or else the widest available. If
+    /// [`Machine::forced_simd`] refuses the variable, a warning is printed to stderr once.
     pub fn detect() -> &'static Machine {
         static MACHINE: ForkSafe<Machine> = ForkSafe::empty();
         MACHINE.get(|_| true, Machine::look)
     }
 
-    /// The instruction set that the environment asks for with `TRUNDLE_SIMD`: `portable`, `neon`,
-    /// `avx2`, `avx512` or `avx512vbmi`. None is as good as an empty one.
+    /// Returns the instruction set requested by `TRUNDLE_SIMD`: `portable`, `neon`, `avx2`, `avx512` or `avx512vbmi`.
+    /// An empty value counts as unset.
     ///
     /// # Errors
-    /// If there is no such set, or this machine lacks it.
+    /// Fails if the name is unknown or this machine lacks the instruction set.
     pub fn forced_simd() -> Result<Option<Simd>, String> {
         match std::env::var_os("TRUNDLE_SIMD") {
             Some(name) => simd_of(&name.to_string_lossy()),
@@ -47,7 +47,7 @@ impl Machine {
         }
     }
 
-    /// How many cores the process may use.
+    /// Returns the number of cores available to the process.
     pub fn cores() -> usize {
         std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
     }
@@ -65,7 +65,7 @@ impl Machine {
 }
 
 impl Machine {
-    /// The best kernel of these roles that the machine can run.
+    /// Returns the best kernel for `roles` that the machine can run.
     pub(crate) fn kernel_of(&self, roles: Roles) -> Option<&'static Kernel> {
         CATALOGUE.iter().find(|kernel| kernel.roles == roles && kernel.simd <= self.simd)
     }
@@ -86,7 +86,7 @@ impl fmt::Display for Machine {
     }
 }
 
-/// The set that the environment asks for, else the widest that the machine has.
+/// Returns the requested instruction set, or else the widest available.
 fn forced_or_widest_simd() -> Simd {
     let widest = Simd::detect();
     match Machine::forced_simd() {
@@ -98,13 +98,13 @@ fn forced_or_widest_simd() -> Simd {
     }
 }
 
-/// Says on stderr that something that was asked for has no effect.
+/// Warns on stderr that a setting has no effect.
 #[expect(clippy::print_stderr, reason = "who sets a variable must see that it has no effect")]
 pub(crate) fn warn(problem: &str) {
     eprintln!("trundle: {problem}");
 }
 
-/// The set of a name, if this machine has it.
+/// Parses an instruction set that this machine must have.
 fn simd_of(name: &str) -> Result<Option<Simd>, String> {
     let name = name.trim();
     if name.is_empty() {
@@ -123,12 +123,12 @@ fn threads_from_environment() -> Option<usize> {
     std::env::var("TRUNDLE_NUM_THREADS").ok()?.trim().parse().ok().filter(|threads| *threads > 0)
 }
 
-/// The last-level cache, in bytes.
+/// Returns the size of the last-level cache in bytes.
 pub(crate) fn l3_bytes() -> usize {
     cache_bytes("3", "Unified").unwrap_or(8 << 20)
 }
 
-/// The size of the first core's cache of a level and type, where Linux tells it.
+/// Returns the size of the first core's cache of a level and type, if Linux reports it.
 fn cache_bytes(level: &str, kind: &str) -> Option<usize> {
     let caches = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     caches.flatten().find_map(|cache| {

@@ -1,7 +1,6 @@
-//! Values that own something: they are moved, never copied and never dropped.
+//! Runs plans on values with ownership, which are moved, never copied or dropped.
 //!
-//! They are moved as bytes. A plan is tried out on numbers first, which shows that it gives every
-//! element once, whatever it was made from.
+//! Values are moved as bytes. A trial run on numbers first proves that the plan moves every element exactly once.
 
 use std::ptr::slice_from_raw_parts_mut;
 
@@ -12,9 +11,8 @@ use crate::cancellation::Cancellation;
 use crate::slices::raw;
 
 impl Plan {
-    /// Moves all values to their new places in `moved`; what was there before is dropped. None of
-    /// the values is cloned or dropped. Nothing of T's own code runs on them, so a value may be
-    /// anything: a `String`, a `Box`, a lock.
+    /// Moves all values to their new positions in `moved` and drops its previous contents. No value is cloned or
+    /// dropped and no code of `T` runs, so `T` can be any type, such as `String`, `Box` or a lock.
     ///
     /// # Errors
     /// As [`Plan::check_owned`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if the memory has no room for the values
@@ -28,9 +26,9 @@ impl Plan {
         }
         let bytes = size_of_val(values.as_slice());
         moved.try_reserve_exact(values.len()).map_err(|_| too_large(bytes))?;
-        // SAFETY: the vector has reserved as many bytes as the values have. Until the run is over,
-        // also if it panics, `values` owns all values and `moved` none. Then `moved` holds each
-        // once, since the plan is a bijection of whole elements.
+        // SAFETY: the vector has capacity for the bytes of the values. During the run, also if it panics, `values`
+        // owns all values and `moved` none. Afterwards `moved` holds each once, because the plan is a bijection of
+        // whole elements.
         unsafe {
             let dst = slice_from_raw_parts_mut(moved.as_mut_ptr().cast(), bytes);
             self.run_raw(raw(values), dst, &Cancellation::never())?;
@@ -40,9 +38,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Checks that the plan moves so many values of T, and gives every one of them once. The first
-    /// time, that is tried out on numbers of the same size, which takes about as long as to move
-    /// the values.
+    /// Checks that the plan moves `len` values of `T`, each exactly once. The first call does a trial run on numbers
+    /// of the same size, which takes about as long as moving the values.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) for another number of values, [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if elements
@@ -66,13 +63,13 @@ impl Plan {
         Ok(())
     }
 
-    /// Checks that every one of so many elements is given once, by moving their numbers.
+    /// Checks that every element is moved exactly once, by moving element numbers.
     fn check_bijection(&self, elements: usize, width: usize) -> Result<()> {
         let bytes = elements * width;
         let mut labels = zeroes(bytes, bytes)?;
         let mut moved = zeroes(bytes, bytes)?;
         let mut numbers: Vec<usize> = zeroes(elements, elements * size_of::<usize>())?;
-        // Narrow elements hold a digit of their number at a time.
+        // Narrow elements hold one digit of their number per trial.
         let digit_bytes = width.min(size_of::<usize>());
         for digit in 0..size_of::<usize>().div_ceil(digit_bytes) {
             let (from, to) = (digit * digit_bytes, (digit + 1) * digit_bytes);
@@ -98,7 +95,7 @@ impl Plan {
     }
 }
 
-/// So many values of 0, for `bytes` bytes.
+/// Allocates `len` zeros, or reports `bytes` as too large.
 fn zeroes<T: Default + Clone>(len: usize, bytes: usize) -> Result<Vec<T>> {
     let mut zeroes = Vec::new();
     zeroes.try_reserve_exact(len).map_err(|_| too_large(bytes))?;

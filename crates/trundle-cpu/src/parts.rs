@@ -1,4 +1,4 @@
-//! The units of a plan in the order in which they are done, and what a thread takes at a time.
+//! Orders the units of a plan and divides them into tasks.
 
 use std::ops::Range;
 
@@ -7,38 +7,36 @@ use crate::threads::TASKS_PER_THREAD;
 /// Units `first..end` of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The index of the step.
+    /// Index of the step.
     pub step: usize,
-    /// The first unit.
+    /// First unit.
     pub first: usize,
-    /// The unit after the last.
+    /// Unit after the last.
     pub end: usize,
 }
 
-/// One step of a plan: the work on one block of a move, cut into units.
+/// One step of a plan: one block of a move, cut into units.
 pub(crate) trait Units {
-    /// The number of units.
     fn units(&self) -> usize;
 
-    /// About how many bytes a unit has, not counting that units at an edge are smaller. Sub-byte elements count one each.
+    /// Returns the approximate size of a unit in bytes; units at edges are smaller. Sub-byte elements count as one
+    /// byte.
     fn unit_bytes(&self) -> usize;
 
-    /// Where a unit is written, in bytes or sub-byte elements from the start of the destination.
+    /// Returns where a unit is written, in bytes or sub-byte elements from the start of the destination.
     fn dst_of(&self, unit: usize) -> isize;
 }
 
-/// What a task comes to at least.
 const LEAST_TASK_BYTES: usize = 64 << 10;
 
-/// What a part of a task comes to at most. Blocks that meet within rows, as those of a roll do, read
-/// and write neighbouring lines: their parts follow each other while those are in the caches.
+/// Most bytes per part. Blocks that meet within rows, as in a roll, access adjacent cache lines; their parts should
+/// follow each other while those lines are cached.
 const MOST_PART_BYTES: usize = 64 << 10;
 
-/// About how many parts a plan lists at most, however large the move: more gain nothing.
+/// Approximate limit on the number of parts of a plan; more would not help.
 const MOST_PARTS: usize = 1 << 14;
 
-/// The units of all steps in the order in which they are done: from the front of the destination to
-/// its end, whichever step they belong to.
+/// Returns the units of all steps ordered by destination address.
 pub(crate) fn parts<S: Units>(steps: &[S], moved_bytes: usize) -> Vec<Part> {
     let most = MOST_PART_BYTES.max(moved_bytes / MOST_PARTS);
     let mut parts: Vec<Part> = Vec::new();
@@ -58,7 +56,7 @@ pub(crate) fn parts<S: Units>(steps: &[S], moved_bytes: usize) -> Vec<Part> {
     parts
 }
 
-/// What each thread takes at a time: neighbouring parts, about as many bytes in each task.
+/// Divides the parts into tasks of about equal size; each is a range of consecutive parts.
 pub(crate) fn tasks<S: Units>(
     parts: &[Part],
     steps: &[S],

@@ -1,4 +1,4 @@
-//! What will be done, as data: it prints, compares, and runs without allocating.
+//! The plan of a move as data. It can be printed and compared, and runs without allocating.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,34 +15,33 @@ use crate::text::write_size;
 use crate::threads::{for_each_task, threads_for};
 use crate::tiles::{self, Step};
 
-/// A movement decided down to kernels, tiles and tasks.
+/// A move decided down to kernels, tiles and tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The least sizes of the buffers, in bytes.
+    /// Least sizes of the buffers in bytes.
     pub(crate) src_bytes: usize,
     pub(crate) dst_bytes: usize,
     pub(crate) moved_bytes: usize,
-    /// The bytes that stay together at multiples of their number; 0 if nothing is moved.
+    /// Greatest common divisor of all offsets and sizes in bytes; 0 if nothing is moved.
     pub(crate) grain_bytes: usize,
     pub(crate) threads: usize,
     pub(crate) work: Work,
-    /// The units of all steps, in the order in which they are done.
+    /// The units of all steps, in execution order.
     pub(crate) parts: Vec<Part>,
-    /// What a thread takes at a time, in the order in which threads take it: ranges of `parts`.
+    /// Ranges of `parts`, in the order in which threads take them.
     pub(crate) tasks: Vec<Range<usize>>,
     pub(crate) is_bijection: Checked,
 }
 
-/// How the blocks of a move are done: a step each, which is cut into units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// Tiles of elements of whole bytes, in the order of the destination.
+    /// Tiles of elements of whole bytes, in destination order.
     Tiles(Vec<Step>),
-    /// Tiles of elements that share bytes, which are unpacked, moved and packed.
+    /// Boxes of sub-byte elements, which are unpacked, moved and packed.
     SubByte(SubByteSteps),
 }
 
-/// Whether a check has shown that a plan gives every element once. Plans that do the same are equal, checked or not.
+/// Whether a check has proved the plan a bijection. Ignored when plans are compared.
 #[derive(Debug, Default)]
 pub(crate) struct Checked(AtomicBool);
 
@@ -71,7 +70,6 @@ impl PartialEq for Checked {
 impl Eq for Checked {}
 
 impl Plan {
-    /// The plan of a move.
     pub(crate) fn of(work: &Move, machine: &Machine) -> Plan {
         let moved_bytes = work.moved_bytes();
         let (threads, parts, tasks, steps) = match work.packing() {
@@ -105,18 +103,18 @@ impl Plan {
         }
     }
 
-    /// Runs the plan, unless `cancellation` is requested, which is checked before each part.
+    /// Runs the plan. `cancellation` is checked before each part.
     ///
     /// # Safety
-    /// `src` is valid for reads of `src_bytes` bytes and `dst` for writes of `dst_bytes`, nobody else writes to either
-    /// meanwhile, and they do not overlap. If elements share bytes ([`Plan::shares_bytes`]), all of these bytes are
-    /// initialised.
+    /// `src` must be valid for reads of `src_bytes` bytes and `dst` for writes of `dst_bytes` bytes. They must not
+    /// overlap, and nothing else may write to them during the run. If elements share bytes ([`Plan::shares_bytes`]),
+    /// all of these bytes must be initialized.
     pub(crate) unsafe fn run(&self, src: *const u8, dst: *mut u8, cancellation: &Cancellation<'_>) {
         let buffers = Buffers { src, dst };
         for_each_task(self.threads, self.tasks.len(), &|task| {
             let (buffers, parts) = (&buffers, &self.parts[self.tasks[task].clone()]);
-            // SAFETY: the move that the plan was made from stays within the buffers. By the caller, bytes that elements
-            // share are initialised.
+            // SAFETY: the move stays within the buffers, which are valid by the contract of this function. Bytes that
+            // elements share are initialized.
             unsafe {
                 match &self.work {
                     Work::Tiles(steps) => tiles::run(steps, parts, *buffers, 0, cancellation),
@@ -129,7 +127,7 @@ impl Plan {
         });
     }
 
-    /// The steps, in the order of the destination; none if elements share bytes.
+    /// Returns the steps in destination order; empty if elements share bytes.
     pub fn steps(&self) -> &[Step] {
         match &self.work {
             Work::Tiles(steps) => steps,
@@ -137,23 +135,22 @@ impl Plan {
         }
     }
 
-    /// Whether elements share bytes: the move then needs buffers that are initialised.
+    /// Whether elements share bytes. Such plans need initialized buffers.
     pub(crate) fn shares_bytes(&self) -> bool {
         matches!(self.work, Work::SubByte(_))
     }
 
-    /// The units of all steps, in the order in which they are done.
+    /// Returns the units of all steps, in execution order.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// What a thread takes at a time, in the order in which threads take it: ranges of
-    /// [`Plan::parts`].
+    /// Returns the tasks, as ranges of [`Plan::parts`], in the order in which threads take them.
     pub fn tasks(&self) -> &[Range<usize>] {
         &self.tasks
     }
 
-    /// About how much memory the plan itself fills, in bytes.
+    /// Returns the approximate memory use of the plan in bytes.
     pub fn own_bytes(&self) -> usize {
         let work = match &self.work {
             Work::Tiles(steps) => tiles::own_bytes(steps),
@@ -162,12 +159,12 @@ impl Plan {
         work + size_of_val(&self.parts[..]) + size_of_val(&self.tasks[..])
     }
 
-    /// How many threads take part at most.
+    /// Returns the most threads that take part.
     pub fn threads(&self) -> usize {
         self.threads
     }
 
-    /// The number of bytes that are written (and as many are read).
+    /// Returns the number of bytes written, which is also the number read.
     pub fn moved_bytes(&self) -> usize {
         self.moved_bytes
     }

@@ -1,9 +1,9 @@
-//! Views of memory that is known by a pointer: what an engine or an array library has in its hands.
+//! Tensor views from raw pointers, for engines and array libraries.
 
 use trundle_core::{Layout, Result, Shape, ShapeError, TensorView, TensorViewMut};
 
-/// A view of elements of T by the pointer to the one at index 0 of every axis; strides count elements,
-/// and may be 0 or negative. For an empty shape the pointer may be anything.
+/// Makes a view of elements of T from the pointer to the element at index 0 of every axis. Strides count elements and
+/// may be zero or negative. For an empty shape, any pointer is allowed.
 ///
 /// ```
 /// use trundle_core::Shape;
@@ -23,8 +23,8 @@ use trundle_core::{Layout, Result, Shape, ShapeError, TensorView, TensorViewMut}
 /// beyond what can be addressed.
 ///
 /// # Safety
-/// From the first element that the view reaches to the last, also between its elements, memory is valid
-/// for reads and holds values of T, and nobody writes to it during `'a`. The pointer is aligned.
+/// The memory from the first to the last element of the view, including gaps, must be valid for reads and hold values
+/// of T. Nothing may write to it during `'a`. The pointer must be aligned.
 pub unsafe fn view_from_raw_parts<'a, T: 'static>(
     first: *const T,
     shape: &Shape,
@@ -33,20 +33,19 @@ pub unsafe fn view_from_raw_parts<'a, T: 'static>(
     let Some((before, len)) = reach::<T>(shape, strides_elems)? else {
         return TensorView::from_strided(&[], shape, 0, strides_elems);
     };
-    // SAFETY: the caller's word.
+    // SAFETY: the range is that of the view, which is valid by the contract of this function.
     let elements = unsafe { std::slice::from_raw_parts(first.sub(before), len) };
     TensorView::from_strided(elements, shape, before, strides_elems)
 }
 
-/// The same to write. Elements may be [`MaybeUninit`](std::mem::MaybeUninit).
+/// Makes a mutable view, as [`view_from_raw_parts`] does. Elements may be [`MaybeUninit`](std::mem::MaybeUninit).
 ///
 /// # Errors
 /// As [`view_from_raw_parts`], and [`LayoutError::OverlappingLayout`](trundle_core::LayoutError::OverlappingLayout) if two elements share a byte.
 ///
 /// # Safety
-/// From the first element that the view reaches to the last, also between its elements, memory is valid
-/// for reads and writes and holds values of T, and nobody else reads or writes it during `'a`. The pointer
-/// is aligned.
+/// The memory from the first to the last element of the view, including gaps, must be valid for reads and writes and
+/// hold values of T. Nothing else may access it during `'a`. The pointer must be aligned.
 pub unsafe fn view_mut_from_raw_parts<'a, T: 'static>(
     first: *mut T,
     shape: &Shape,
@@ -55,21 +54,21 @@ pub unsafe fn view_mut_from_raw_parts<'a, T: 'static>(
     let Some((before, len)) = reach::<T>(shape, strides_elems)? else {
         return TensorViewMut::from_strided(&mut [], shape, 0, strides_elems);
     };
-    // SAFETY: the caller's word.
+    // SAFETY: the range is that of the view, which is valid by the contract of this function.
     let elements = unsafe { std::slice::from_raw_parts_mut(first.sub(before), len) };
     TensorViewMut::from_strided(elements, shape, before, strides_elems)
 }
 
-/// How many elements a view reaches before the one at index 0 of every axis, and how many in all; none
-/// if it is empty.
+/// Returns how many elements the view reaches before the one at index 0, and how many in total; `None` if the view is
+/// empty.
 fn reach<T>(shape: &Shape, strides_elems: &[isize]) -> Result<Option<(usize, usize)>> {
     if shape.elements() == 0 {
         return Ok(None);
     }
-    // Of elements of one byte, so that bytes are elements.
+    // With a width of one byte, the span counts elements.
     let span = Layout::strided(shape, 0, strides_elems)?.span(1)?;
     let (before, len) = (span.start.unsigned_abs(), span.start.abs_diff(span.end));
-    // No slice is larger.
+    // Slices cannot be larger.
     if len.saturating_mul(size_of::<T>()) > isize::MAX.unsigned_abs() {
         let what = format!("shape {shape} with strides {strides_elems:?} in elements");
         return Err(ShapeError::TooLarge { what }.into());
@@ -96,7 +95,7 @@ mod tests {
             (&[2, 2], &[-9, -1], 19),
             (&[0, 2], &[1, 1], 3),
         ] {
-            // SAFETY: every element is one of `numbers`.
+            // SAFETY: every element of the view is in `numbers`.
             let view =
                 unsafe { view_from_raw_parts(&raw const numbers[at], &shape(sizes), strides) };
             let view = view.unwrap();
@@ -119,14 +118,14 @@ mod tests {
         let mut number = 0u64;
         let far = isize::MAX / 8;
         for (sizes, strides) in [(&[2][..], &[isize::MAX][..]), (&[2], &[far]), (&[3], &[-far])] {
-            // SAFETY: a pointer is never followed where the reach is refused.
+            // SAFETY: refused views do not use the pointer.
             let view = unsafe { view_from_raw_parts(&raw const number, &shape(sizes), strides) };
             assert!(matches!(view, Err(Error::Shape(ShapeError::TooLarge { .. }))), "{strides:?}");
         }
         // SAFETY: the only element is `number`.
         let twice = unsafe { view_mut_from_raw_parts(&raw mut number, &shape(&[2]), &[0]) };
         assert!(matches!(twice, Err(Error::Layout(LayoutError::OverlappingLayout { .. }))));
-        // SAFETY: an empty view reaches nothing.
+        // SAFETY: an empty view has no elements.
         let strides = unsafe { view_mut_from_raw_parts(&raw mut number, &shape(&[0]), &[]) };
         assert!(matches!(strides, Err(Error::Shape(ShapeError::SizesDiffer { .. }))));
     }

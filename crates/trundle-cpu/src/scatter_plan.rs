@@ -1,12 +1,12 @@
-//! Elements put over those of a tensor, at places that are decided once.
+//! Scatters elements into an existing tensor, at positions decided once.
 //!
-//! As a program, a scatter is a gather from two tensors, with a table of all elements of what it makes. Where the other
-//! tensor is there already, or has been copied, it is enough to know where the updates go: that is an entry for each of
-//! them, however large the tensor is, and whatever layouts both have.
+//! As a program, a scatter is a gather from two tensors, with a table entry for every element of the result. If the
+//! other tensor already exists or has been copied, only the updates need an entry each, whatever the tensor's size
+//! and the layouts.
 
 use trundle_core::{Error, IndexMap, Layout, Move, Result, check_buffer, check_shape};
 
-/// Where each element of a tensor, the updates, is put in another one, for layouts of both.
+/// Positions of the elements of a tensor of updates in another tensor, for given layouts of both.
 ///
 /// ```
 /// use trundle_core::ops::{GatherNd, Indices};
@@ -25,23 +25,23 @@ use trundle_core::{Error, IndexMap, Layout, Move, Result, check_buffer, check_sh
 /// ```
 #[derive(Clone, Debug)]
 pub struct ScatterPlan {
-    /// The bytes that stay together.
+    /// Bytes that stay together.
     piece: usize,
-    /// Where each piece begins in what is written, in row-major order of the updates.
+    /// Byte offset of each piece in the output, in row-major order of the updates.
     places: Vec<usize>,
-    /// Where the updates begin.
+    /// Byte offset of the updates.
     first: usize,
-    /// How many runs of them there are, and how far apart, from the outermost axis on.
+    /// Loops around the runs of updates, outermost first: count and stride.
     loops: Vec<(usize, isize)>,
-    /// The bytes of a run: of updates that follow each other.
+    /// Bytes of a contiguous run of updates.
     run: usize,
-    /// The least bytes of the updates, and of what is written.
+    /// Least sizes of the updates and the output in bytes.
     bytes: [usize; 2],
 }
 
 impl ScatterPlan {
-    /// The plan for elements of `width` bytes. `places` leads from each index of the updates to that of the element it
-    /// replaces: it is the map of the gather from the same indices.
+    /// Plans elements of `width` bytes. `places` maps each index of the updates to the index of the element it
+    /// replaces, like the map of a gather from the same indices.
     ///
     /// # Errors
     /// [`ShapeError::ShapeMismatch`](trundle_core::ShapeError::ShapeMismatch) for a layout of another shape than its side of the map, [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for one that
@@ -61,7 +61,7 @@ impl ScatterPlan {
         }
         out.check_writable(width)?;
         updates.check_within("updates", width, usize::MAX)?;
-        // What is gathered by the map from `out`, to updates that follow each other.
+        // The gather by this map from `out` to contiguous updates.
         let work = Move::new(places, width, out, &Layout::row_major(shape, width)?, usize::MAX)?;
         let mut plan = ScatterPlan {
             piece: width,
@@ -85,7 +85,7 @@ impl ScatterPlan {
         Ok(plan)
     }
 
-    /// Makes pieces of the elements that stay together on both sides.
+    /// Merges elements that stay together on both sides into pieces.
     fn put_together(&mut self, work: &Move) {
         let wider = work.width();
         let mut fits = self.run.is_multiple_of(wider);
@@ -97,7 +97,7 @@ impl ScatterPlan {
         }
     }
 
-    /// Where each piece is put, of so many bytes of updates.
+    /// Returns the output offset of each piece, for updates of `bytes` bytes.
     fn places_of(&self, work: &Move, bytes: usize) -> Result<Vec<usize>> {
         let (mut places, count) = (Vec::new(), bytes / self.piece);
         let too_large = |_| Error::too_large(format!("the places of {count} updates"));
@@ -111,18 +111,18 @@ impl ScatterPlan {
         Ok(places)
     }
 
-    /// How many elements are put at once where they stay together, and of how many bytes.
+    /// Returns the number of pieces and the bytes of each. A piece is one or more elements that stay together.
     pub fn pieces(&self) -> (usize, usize) {
         (self.places.len(), self.piece)
     }
 
-    /// About the bytes that the plan fills.
+    /// Returns the approximate memory use of the plan in bytes.
     pub fn own_bytes(&self) -> usize {
         size_of_val(&self.places[..])
     }
 
-    /// Puts `updates` to their places in `out`, and leaves all other bytes as they are. Of several for one place the last
-    /// counts, in row-major order.
+    /// Writes `updates` to their positions in `out` and leaves all other bytes unchanged. If several updates go to
+    /// one position, the last in row-major order wins.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for a buffer that is shorter than its layout; nothing is written then.
@@ -144,7 +144,7 @@ impl ScatterPlan {
         Ok(())
     }
 
-    /// Calls `visit` with each piece of the updates, and its place.
+    /// Calls `visit` with the output offset and the bytes of each piece.
     #[inline(always)]
     fn each_piece<'u>(&self, updates: &'u [u8], mut visit: impl FnMut(usize, &'u [u8])) {
         let mut places = self.places.iter();
@@ -158,7 +158,6 @@ impl ScatterPlan {
     }
 }
 
-/// Writes one piece of so many bytes.
 #[inline(always)]
 fn put<const BYTES: usize>(out: &mut [u8], place: usize, piece: &[u8]) {
     if let Some(piece) = piece.first_chunk::<BYTES>() {
@@ -166,7 +165,7 @@ fn put<const BYTES: usize>(out: &mut [u8], place: usize, piece: &[u8]) {
     }
 }
 
-/// Calls `visit` with the start of each run, in row-major order.
+/// Calls `visit` with the offset of each run, in row-major order.
 fn each_run(loops: &[(usize, isize)], start: usize, visit: &mut impl FnMut(usize)) {
     let Some(((count, stride), inner)) = loops.split_first() else { return visit(start) };
     let mut start = start;

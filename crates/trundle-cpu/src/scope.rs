@@ -1,7 +1,6 @@
-//! How many threads the moves of a caller may use, and whose: for all that a closure calls.
+//! Scoped thread settings: how many threads, and whose, the moves inside a closure use.
 //!
-//! So every function has both without a parameter for them, and a plan that is made once runs on
-//! whatever pool its caller has at that moment.
+//! No function needs a parameter for this, and a plan made once runs on the pool of the current caller.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -9,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::Machine;
 
-/// Threads of a caller's own: those of a pool or an engine, in place of ours.
+/// A thread pool of the caller, used instead of the built-in threads.
 ///
 /// ```
 /// use std::thread;
@@ -35,38 +34,36 @@ use crate::Machine;
 /// assert_eq!(trundle_cpu::with_pool(&Started(3), trundle_cpu::threads), 3);
 /// ```
 pub trait ThreadPool: Sync {
-    /// How many of its threads may take part in a move, the caller's among them if it works along.
+    /// Returns how many threads may take part in a move, including the caller if it takes part.
     fn threads(&self) -> usize;
 
-    /// Calls `work` so many times, on threads of its own and several at once as far as they are free,
-    /// and returns when all calls have. With rayon:
-    /// `self.0.scope(|scope| (0..times).for_each(|_| scope.spawn(|_| work())))`.
+    /// Calls `work` `times` times, on several threads at once if they are free, and returns after all calls have
+    /// ended. With rayon: `self.0.scope(|scope| (0..times).for_each(|_| scope.spawn(|_| work())))`.
     ///
-    /// Each call takes parts of a move until none is left, so a thread that comes late finds nothing
-    /// to do. What no call has taken, the caller does when this returns: calls that are too many or too
-    /// few cost time only.
+    /// Each call takes parts of a move until none are left, so late calls return at once. The caller does the parts
+    /// that no call has taken. A wrong number of calls therefore costs only time.
     fn run(&self, times: usize, work: &(dyn Fn() + Sync));
 }
 
-/// Calls `run`. All moves that it plans on this thread are for at most `threads` threads unless they say
-/// otherwise, and all that it runs are on no more, whatever they were planned for.
+/// Calls `run` with a limit of `threads` threads. Inside `run`, the limit is the default for moves planned on this
+/// thread, and the maximum for moves run on it, even if they were planned for more.
 pub fn with_threads<R>(threads: usize, run: impl FnOnce() -> R) -> R {
     within(Scope { threads: Some(threads.max(1)), ..SCOPE.get() }, run)
 }
 
-/// Calls `run`. All moves that it plans on this thread are for as many threads as `pool` has unless they
-/// say otherwise, and all that it runs are run by `pool`: none of our own threads is started or used.
+/// Calls `run` with all its moves on `pool`; the built-in threads are not used. Inside `run`, the pool's thread count is
+/// the default for moves planned on this thread.
 pub fn with_pool<R>(pool: &dyn ThreadPool, run: impl FnOnce() -> R) -> R {
     let threads = Some(pool.threads().max(1));
-    // SAFETY: only the lifetime is erased. The scope ends, also by a panic, before this borrow does.
+    // SAFETY: only the lifetime is erased. The scope ends before this borrow does, also on a panic.
     let pool: NonNull<dyn ThreadPool> = unsafe {
         std::mem::transmute::<NonNull<dyn ThreadPool + '_>, NonNull<dyn ThreadPool>>(pool.into())
     };
     within(Scope { threads, pool: Some(pool) }, run)
 }
 
-/// How many threads a move that is planned now on this thread may use, if nothing else is said:
-/// what [`with_threads`] or [`with_pool`] say, else what [`Machine::detect`] does.
+/// Returns the default number of threads for a move planned on this thread: from [`with_threads`] or [`with_pool`],
+/// or else from [`Machine::detect`].
 #[inline]
 pub fn threads() -> usize {
     SCOPE.get().threads.unwrap_or_else(|| Machine::detect().threads)
@@ -79,11 +76,11 @@ thread_local! {
 #[derive(Clone, Copy)]
 struct Scope {
     threads: Option<usize>,
-    /// It is there as long as the scope is this thread's.
+    /// Valid while the scope is active on this thread.
     pool: Option<NonNull<dyn ThreadPool>>,
 }
 
-/// Calls `run` within a scope, and goes back to the one around it, also if it panics.
+/// Calls `run` in a scope and restores the previous one, also on a panic.
 fn within<R>(scope: Scope, run: impl FnOnce() -> R) -> R {
     struct Around(Scope);
 
@@ -97,21 +94,21 @@ fn within<R>(scope: Scope, run: impl FnOnce() -> R) -> R {
     run()
 }
 
-/// The threads that a run planned for so many may use, and whose, if not ours.
+/// Returns the threads and the pool for a run that was planned for `planned` threads; no pool means the built-in
+/// threads.
 pub(crate) fn of_run<'a>(planned: usize) -> (usize, Option<&'a dyn ThreadPool>) {
     let Scope { threads, pool } = SCOPE.get();
-    // SAFETY: the scope is this thread's now, and does not end while a run that it calls goes on.
+    // SAFETY: the scope is active on this thread and outlives the runs inside it.
     let pool = pool.map(|pool| unsafe { pool.as_ref() });
     (threads.map_or(planned, |threads| planned.min(threads)), pool)
 }
 
-/// Runs `work(0)`, ..., `work(tasks - 1)`, each once, on up to so many threads of a pool.
+/// Runs `work(0)`, ..., `work(tasks - 1)` once each, on up to `threads` threads of a pool.
 ///
-/// Which task a call takes, and whether all are done, is not left to the pool: memory is safe whatever it
-/// does.
+/// Task assignment and completion do not depend on the pool, so a faulty pool cannot break memory safety.
 ///
 /// # Panics
-/// If a task does.
+/// Panics if a task panics.
 pub(crate) fn for_each_task_on(
     pool: &dyn ThreadPool,
     threads: usize,

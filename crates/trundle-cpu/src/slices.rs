@@ -1,4 +1,4 @@
-//! Plans run on slices of any type, and into memory that is not initialised yet.
+//! Runs plans on typed slices and into uninitialized memory.
 
 use std::any::TypeId;
 use std::mem::MaybeUninit;
@@ -10,8 +10,7 @@ use crate::Plan;
 use crate::cancellation::Cancellation;
 use crate::large_pages::prefer_large_pages;
 
-/// What elements of `T` can be written to: places of `T`, and memory for it that is not initialised
-/// yet.
+/// Element types that a `T` can be written to: `T` itself and `MaybeUninit<T>`.
 pub trait Destination<T>: of::Destination<T> {}
 
 impl<T, D: of::Destination<T>> Destination<T> for D {}
@@ -19,7 +18,7 @@ impl<T, D: of::Destination<T>> Destination<T> for D {}
 mod of {
     use std::mem::MaybeUninit;
 
-    /// Only these: what is written over them is a T.
+    /// Sealed: implementors are valid after a `T` is written over them.
     pub trait Destination<T>: 'static {}
 
     impl<T: Copy + 'static> Destination<T> for T {}
@@ -28,7 +27,7 @@ mod of {
 }
 
 impl Plan {
-    /// Moves the elements of `src` to `dst`, for a plan that moves whole elements of T.
+    /// Moves the elements of `src` to `dst`.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a slice is shorter than the planned layouts,
@@ -36,12 +35,12 @@ impl Plan {
     /// then.
     pub fn run_slice_into<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
         self.check_whole::<T>()?;
-        // SAFETY: whole elements of T are written, which are values of it; none share bytes.
+        // SAFETY: only whole elements of T are written, which are valid values; none share bytes.
         unsafe { self.run_over(src, dst) }
     }
 
-    /// The same into memory that is not initialised, for a destination without gaps: all of it that
-    /// the planned layout covers, which is returned, is initialised then.
+    /// [`Plan::run_slice_into`] for uninitialized memory. The destination layout must have no gaps. Returns the part
+    /// of `dst` that the layout covers, initialized.
     ///
     /// # Errors
     /// As [`Plan::run_slice_into`], and [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the destination has gaps.
@@ -55,7 +54,7 @@ impl Plan {
         unsafe { self.run_whole(src, dst) }
     }
 
-    /// The same into a new vector.
+    /// [`Plan::run_slice_uninit`] into a new vector.
     ///
     /// # Errors
     /// As [`Plan::run_slice_uninit`].
@@ -65,9 +64,8 @@ impl Plan {
         unsafe { self.run_to_new(src) }
     }
 
-    /// [`Plan::run_slice_into`] for buffers that are slices of elements, or of the bytes that hold
-    /// them, also where elements share bytes. Elements may be written to memory that is not
-    /// initialised: those that the planned layout covers are then.
+    /// [`Plan::run_slice_into`] for slices of elements or of bytes that hold elements, including sub-byte elements.
+    /// `dst` may be uninitialized; the elements that the layout covers are initialized afterwards.
     ///
     /// # Errors
     /// As [`Plan::run_slice_into`].
@@ -78,43 +76,43 @@ impl Plan {
         dst: &mut [D],
     ) -> Result<()> {
         self.check_buffer_of::<D>()?;
-        // SAFETY: a destination of T holds a T after one has been written over it. Whole elements of
-        // T are, or any bytes over bytes, which are initialised on both sides.
+        // SAFETY: a destination of T is valid after a T is written over it. The plan writes whole elements of T, or
+        // bytes over bytes, which are initialized on both sides.
         unsafe { self.run_over(src, dst) }
     }
 
-    /// The same into a new vector, for a destination without gaps: where elements share bytes, bits
-    /// behind the last element are 0.
+    /// [`Plan::run_buffer_into`] into a new vector, for a destination without gaps. Padding bits after the last
+    /// sub-byte element are 0.
     ///
     /// # Errors
     /// As [`Plan::run_slice_into`], and [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the destination has gaps.
     pub fn run_to_vec<T: Copy + 'static>(&self, src: &[T]) -> Result<Vec<T>> {
         self.check_buffer_of::<T>()?;
-        // SAFETY: elements of T stay whole, or T is u8, and all bytes of `src` are initialised.
+        // SAFETY: elements of T stay whole, or T is u8; all bytes of `src` are initialized.
         unsafe { self.run_to_new(src) }
     }
 
     /// Moves the elements of `src` over `dst`.
     ///
     /// # Safety
-    /// What is moved, whole elements of T or bytes, is a value of D, and where elements share bytes, T and
-    /// D are u8.
+    /// The moved unit, whole elements of T or bytes, must be a valid value of D. If elements share bytes, T and D
+    /// must be u8.
     #[inline]
     unsafe fn run_over<T: Copy, D>(&self, src: &[T], dst: &mut [D]) -> Result<()> {
-        // SAFETY: a shared and a unique reference cannot overlap. The rest by the caller.
+        // SAFETY: a shared and a unique reference cannot overlap. The types fit by the contract of this function.
         unsafe { self.run_raw(raw(src), raw_mut(dst), &Cancellation::never()) }
     }
 
-    /// Moves the elements of `src` to the front of `dst`, and returns that.
+    /// Moves the elements of `src` to the front of `dst` and returns that part.
     ///
     /// # Safety
-    /// They stay whole, and where elements share bytes, T is u8.
+    /// The plan must move whole elements of T. If elements share bytes, T must be u8.
     unsafe fn run_whole<'d, T: Copy>(
         &self,
         src: &[T],
         dst: &'d mut [MaybeUninit<T>],
     ) -> Result<&'d mut [T]> {
-        // Every byte of the destination is written: as many are as there are, each once.
+        // The moved bytes equal the destination's size, and each is written once, so all of it is written.
         check_sizes(
             ("the bytes of the destination", self.dst_bytes),
             ("the bytes that are moved", self.moved_bytes),
@@ -123,11 +121,11 @@ impl Plan {
         check_buffer("out", self.dst_bytes, size_of_val(dst))?;
         let dst = &mut dst[..elements];
         if self.shares_bytes() {
-            // Elements that share bytes are written beside what is there.
+            // Packing preserves the other bits of a byte, so they must be initialized.
             dst.fill(MaybeUninit::zeroed());
         }
-        // SAFETY: whole elements of T are written over memory for them, or where elements share bytes,
-        // bytes over zeros. All of this memory is: as many bytes of the move as it has.
+        // SAFETY: the plan writes whole elements of T over memory for them, or sub-byte elements over zeroed bytes.
+        // It covers all of this memory, as checked above.
         unsafe {
             self.run_over(src, dst)?;
             Ok(&mut *(&raw mut *dst as *mut [T]))
@@ -142,7 +140,7 @@ impl Plan {
         let elements = self.moved_bytes.checked_div(size_of::<T>()).unwrap_or(0);
         let mut moved: Vec<T> = Vec::with_capacity(elements);
         prefer_large_pages(moved.spare_capacity_mut());
-        // SAFETY: by the caller; so many elements, for which there is room, are initialised then.
+        // SAFETY: `run_whole` has the contract of this function, and returns the initialized elements.
         unsafe {
             let written = self.run_whole(src, moved.spare_capacity_mut())?.len();
             moved.set_len(written);
@@ -150,13 +148,13 @@ impl Plan {
         Ok(moved)
     }
 
-    /// Checks that a buffer of T can hold the elements: bytes can hold any.
+    /// Checks that a buffer of T can hold the elements; bytes can hold any.
     #[inline]
     fn check_buffer_of<T: 'static>(&self) -> Result<()> {
         if TypeId::of::<T>() == TypeId::of::<u8>() { Ok(()) } else { self.check_whole::<T>() }
     }
 
-    /// Checks that elements of T stay whole. Those that share bytes do not.
+    /// Checks that the plan moves whole elements of T. Sub-byte elements are refused.
     pub(crate) fn check_whole<T>(&self) -> Result<()> {
         if self.shares_bytes() {
             return Err(
@@ -166,11 +164,11 @@ impl Plan {
         check_whole::<T>(self.grain_bytes)
     }
 
-    /// Checks both buffers, and moves the elements, unless `cancellation` is requested.
+    /// Checks both buffers and moves the elements, unless `cancellation` is requested.
     ///
     /// # Safety
-    /// `src` is valid for reads and `dst` for writes, nobody else writes to either meanwhile, and
-    /// they do not overlap. Where elements share bytes, all bytes are initialised.
+    /// `src` must be valid for reads and `dst` for writes. They must not overlap, and nothing else may write to them
+    /// during the run. If elements share bytes, all bytes must be initialized.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds), and [`Error::Stopped`](trundle_core::Error::Stopped).
@@ -183,24 +181,24 @@ impl Plan {
     ) -> Result<()> {
         check_buffer("data", self.src_bytes, src.len())?;
         check_buffer("out", self.dst_bytes, dst.len())?;
-        // SAFETY: both are long enough; the rest by the caller.
+        // SAFETY: both lengths were checked; validity is the contract of this function.
         unsafe { self.run(src.cast(), dst.cast(), cancellation) };
         cancellation.outcome()
     }
 }
 
-/// The bytes of a slice, of which some may be padding, which is no value.
+/// Returns a slice as raw bytes, which may include padding.
 pub(crate) fn raw<T>(slice: &[T]) -> *const [u8] {
     slice_from_raw_parts(slice.as_ptr().cast(), size_of_val(slice))
 }
 
-/// The same of one that is written.
+/// Returns a mutable slice as raw bytes.
 pub(crate) fn raw_mut<T>(slice: &mut [T]) -> *mut [u8] {
     let bytes = size_of_val(slice);
     slice_from_raw_parts_mut(slice.as_mut_ptr().cast(), bytes)
 }
 
-/// Checks that what stays together at multiples of so many bytes are whole elements of T.
+/// Checks that pieces of `moved` bytes consist of whole elements of T.
 pub(crate) fn check_whole<T>(moved: usize) -> Result<()> {
     let got = size_of::<T>();
     if moved.checked_rem(got).unwrap_or(moved) > 0 {

@@ -1,8 +1,8 @@
-//! Words that plans print.
+//! Text helpers for printing plans.
 
 use std::fmt;
 
-/// How much is done, and by how many.
+/// Writes the size of a plan, its tasks and threads.
 pub(crate) fn write_size(
     f: &mut fmt::Formatter<'_>,
     bytes: usize,

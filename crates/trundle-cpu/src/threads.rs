@@ -1,4 +1,4 @@
-//! The threads that tasks run on: started once, asleep between moves, no allocation per move.
+//! The built-in thread pool. Threads start once and sleep between moves; a move does not allocate.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,33 +7,32 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use crate::fork_safe::ForkSafe;
 use crate::scope;
 
-/// The bytes that each thread must have to move. Waking a thread costs the caller 5 to 10 us, in which it could copy
-/// half a megabyte, and the lines have to come over from the caller's caches. Two threads are slower than one up to
-/// 1 MiB, about even at 2 MiB, and faster from 4 MiB on (measured; docs/kernels.md).
+/// Bytes of a move per thread. Waking a thread costs the caller 5 to 10 us, in which it could copy half a megabyte,
+/// and cache lines must be transferred from the caller's core. Two threads are slower than one up to 1 MiB, about
+/// even at 2 MiB and faster from 4 MiB on (measured; docs/kernels.md).
 const LEAST_THREAD_BYTES: usize = 1 << 20;
 
-/// A request for more threads than this is taken for a mistake: each would be started.
+/// Limit on threads, because every requested thread is started; larger requests are assumed to be mistakes.
 const MOST_THREADS: usize = 1024;
 
-/// The number of tasks for each thread, so that a slower thread can leave some of its part to others.
+/// Tasks per thread, so that faster threads can take over tasks of slower ones.
 pub(crate) const TASKS_PER_THREAD: usize = 8;
 
-/// The number of threads, at most `most`, that a move of `bytes` bytes is worth.
+/// Returns how many threads, at most `most`, are worthwhile for a move of `bytes` bytes.
 pub(crate) fn threads_for(bytes: usize, most: usize) -> usize {
     (bytes / LEAST_THREAD_BYTES).clamp(1, most.clamp(1, MOST_THREADS))
 }
 
-/// Runs `work(0)`, ..., `work(tasks - 1)`, each once, on up to `threads` threads, the caller's
-/// among them, or of the pool of the [scope](crate::scope). Tasks are handed out in order, to whichever
-/// thread is free.
+/// Runs `work(0)`, ..., `work(tasks - 1)` once each, on up to `threads` threads including the caller, or on the pool
+/// of the [scope](crate::scope). Free threads take the tasks in order.
 ///
-/// While another caller has the pool, the tasks run on the caller's thread alone: the cores are
-/// busy either way, and nothing waits.
+/// While another caller uses the built-in pool, the tasks run on the calling thread only: the cores are busy anyway,
+/// and this avoids waiting.
 ///
 /// # Panics
-/// If a task does, after all threads have stopped.
+/// Panics if a task panics, after all threads have stopped.
 pub(crate) fn for_each_task(threads: usize, tasks: usize, work: &(dyn Fn(usize) + Sync)) {
-    // Small moves are of one task, and need not know where they are.
+    // Small moves have one task and skip the scope lookup.
     if threads.min(tasks) > 1 {
         let (threads, pool) = scope::of_run(threads);
         if let Some(pool) = pool {
@@ -44,14 +43,14 @@ pub(crate) fn for_each_task(threads: usize, tasks: usize, work: &(dyn Fn(usize) 
     (0..tasks).for_each(work);
 }
 
-/// [`for_each_task`] on our own threads.
+/// [`for_each_task`] on the built-in threads.
 fn for_each_task_of_ours(threads: usize, tasks: usize, work: &(dyn Fn(usize) + Sync)) {
     let helpers = threads.min(tasks).saturating_sub(1);
     if helpers > 0 {
         let pool = pool();
         let turn = match pool.turn.try_lock() {
             Ok(turn) => Some(turn),
-            // An earlier task panicked: the pool is whole all the same.
+            // An earlier task panicked, but the pool is still consistent.
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         };
@@ -62,31 +61,30 @@ fn for_each_task_of_ours(threads: usize, tasks: usize, work: &(dyn Fn(usize) + S
     (0..tasks).for_each(work);
 }
 
-/// The pool of this process. In a process that was forked from one with a pool, there are no threads
-/// but the one that forked, and a lock that another held is held for ever: of that pool, only the
-/// number of its process is looked at.
+/// Returns the pool of this process. A forked child has none of the parent's threads, and a lock held at the fork is
+/// never released. Of an inherited pool only the process ID is read.
 fn pool() -> &'static Pool {
     static POOL: ForkSafe<Pool> = ForkSafe::empty();
     let process = process_number();
     POOL.get(|pool| pool.process == process, || Pool { process, ..Pool::default() })
 }
 
-/// What tells a process from the one that it was forked from.
+/// Returns an ID that distinguishes a forked child from its parent.
 fn process_number() -> u32 {
-    // Elsewhere nothing forks, and processes may have no numbers.
+    // Other systems do not fork, and may have no process IDs.
     if cfg!(unix) { std::process::id() } else { 0 }
 }
 
 #[derive(Default)]
 struct Pool {
-    /// The process that the threads are in.
+    /// ID of the process that owns the threads.
     process: u32,
-    /// Held by the caller whose job runs.
+    /// Held by the caller whose job is running.
     turn: Mutex<()>,
     state: Mutex<State>,
-    /// Signalled when seats are free.
+    /// Signaled when seats are free.
     wake: Condvar,
-    /// Signalled when the last helper has left the job.
+    /// Signaled when the last helper has left the job.
     left: Condvar,
 }
 
@@ -95,14 +93,14 @@ struct State {
     job: Option<Job>,
     /// How many more helpers may join the job.
     seats: usize,
-    /// Helpers that are in the job.
+    /// Helpers working on the job.
     joined: usize,
-    /// Threads that exist.
+    /// Threads started.
     workers: usize,
     panicked: bool,
 }
 
-/// A caller's tasks, on its stack.
+/// A caller's tasks; the pointers lead to its stack.
 #[derive(Clone, Copy)]
 struct Job {
     work: *const (dyn Fn(usize) + Sync),
@@ -110,17 +108,16 @@ struct Job {
     tasks: usize,
 }
 
-// SAFETY: what the pointers lead to is Sync, and the caller keeps it alive until no helper is in
-// the job: see `Pool::run`.
+// SAFETY: the pointees are Sync, and `Pool::run` keeps them alive until no helper works on the job.
 unsafe impl Send for Job {}
 
 impl Job {
-    /// Takes tasks until none is left.
+    /// Takes tasks until none are left.
     ///
     /// # Safety
-    /// The caller that made the job waits until this returns.
+    /// The caller that made the job must wait until this returns.
     unsafe fn run(self) {
-        // SAFETY: both outlive the job, by this function's contract.
+        // SAFETY: both outlive the job, by the contract of this function.
         let (work, next) = unsafe { (&*self.work, &*self.next) };
         loop {
             let task = next.fetch_add(1, Ordering::Relaxed);
@@ -137,16 +134,15 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs the tasks with so many helpers.
+    /// Runs the tasks with `helpers` helpers.
     ///
-    /// A task may come back as another process: it asks whether it shall go on, and who is asked may
-    /// fork, as a signal handler in Python does. In the child there are no helpers, and what they had
-    /// begun is half done. So there the caller does all of it again, alone.
+    /// A task may return in a forked child, because it calls `go_on`, which may fork (for example in a Python signal
+    /// handler). The child has no helpers, and their tasks are half done, so the caller repeats all tasks alone.
     fn run(&'static self, helpers: usize, tasks: usize, work: &(dyn Fn(usize) + Sync)) {
         let next = AtomicUsize::new(0);
         let process = process_number();
-        // SAFETY: only the lifetime is erased. `Leave` below waits for every helper before this
-        // frame ends, also when a task panics.
+        // SAFETY: only the lifetime is erased. `Leave` below waits for every helper before this frame ends, also if a
+        // task panics.
         let erased: *const (dyn Fn(usize) + Sync) = unsafe {
             std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(work)
         };
@@ -158,14 +154,14 @@ impl Pool {
             }
             state.job = Some(job);
             state.seats = helpers;
-            // A caller whose own task panicked has not asked after its helpers.
+            // The previous caller did not read this flag if its own task panicked.
             state.panicked = false;
         }
         for _ in 0..helpers {
             self.wake.notify_one();
         }
         let leave = Leave { pool: self, process };
-        // SAFETY: `job` is made from this frame, which `leave` keeps until all have left.
+        // SAFETY: `job` points to this frame, which `leave` keeps alive until all helpers have left.
         unsafe { job.run() };
         drop(leave);
         if process_number() != process {
@@ -174,7 +170,7 @@ impl Pool {
         assert!(!std::mem::take(&mut self.state().panicked), "a task of a move panicked");
     }
 
-    /// Starts a thread that helps with jobs for ever; false if the system refuses.
+    /// Starts a helper thread that never ends; returns false if the system refuses.
     fn start_worker(&'static self) -> bool {
         std::thread::Builder::new()
             .name("trundle".to_owned())
@@ -186,7 +182,7 @@ impl Pool {
             .is_ok()
     }
 
-    /// Waits for a free seat, and helps with its job.
+    /// Waits for a free seat and helps with the job.
     fn help(&self) {
         let mut state = self.state();
         let job = loop {
@@ -211,16 +207,16 @@ impl Pool {
     }
 }
 
-/// Ends a job: nobody joins any more, and everybody has left.
+/// Ends a job on drop: closes it to helpers and waits until all have left.
 struct Leave {
     pool: &'static Pool,
-    /// The process that the helpers are in.
+    /// ID of the process that owns the helpers.
     process: u32,
 }
 
 impl Drop for Leave {
     fn drop(&mut self) {
-        // In a child no helper is there to be waited for, nor to give the lock back if it had it.
+        // A forked child has no helpers to wait for, and one may have held the lock.
         if process_number() != self.process {
             return;
         }
@@ -276,8 +272,7 @@ mod tests {
 
     #[test]
     fn panics_on_every_thread_end_with_their_job() {
-        // A pool that no other test has. The tasks wait for each other, so that the caller's
-        // panics and a helper's too.
+        // A separate pool. Both tasks wait for each other, so that the caller and a helper both panic.
         let pool: &Pool = Box::leak(Box::default());
         let arrived = AtomicUsize::new(0);
         let panics = catch_unwind(|| {
@@ -297,7 +292,7 @@ mod tests {
     fn nobody_joins_a_job_that_has_ended() {
         let pool: &Pool = Box::leak(Box::default());
         for _ in 0..100 {
-            // The caller is often done before the helpers are awake: its frame is gone then.
+            // The caller often finishes before the helpers wake up; its frame is gone then.
             pool.run(3, 4, &|_| ());
             let state = pool.state();
             assert!(state.job.is_none() && state.seats == 0 && state.joined == 0);

@@ -1,10 +1,10 @@
-//! Large buffers that are freed go back to the system: in a process of its own, of which all is changed.
+//! Freed large buffers return to the system. A separate process, because the setting is global.
 #![cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use trundle_cpu::give_freed_memory_back;
 
-/// The process's memory, in KiB.
+/// Returns the resident memory of the process in KiB.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -17,7 +17,7 @@ fn large_buffers_are_given_back() {
     let before = resident();
     for _ in 0..3 {
         let buffers: Vec<Vec<u8>> = (0..16).map(|_| vec![1; 8 << 20]).collect();
-        // What is freed before others that are still there is given back too.
+        // Buffers freed before a live one are returned too.
         let kept = buffers.into_iter().next_back().unwrap();
         let now = resident();
         assert!(now < before + (32 << 10), "{now} KiB, {before} before, with {}", kept.len());

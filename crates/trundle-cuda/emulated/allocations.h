@@ -1,4 +1,4 @@
-// The memory of emulated devices: the host's, which kernels reach only where it is known here.
+// Memory of the emulated devices. It is host memory, and kernels may access only ranges recorded here.
 #pragma once
 
 #include <cstring>
@@ -12,9 +12,9 @@ struct Allocation {
     u64 begin;
     u64 bytes;
     int device;
-    // Whether the stream that it was asked for on has come to it.
+    // Whether the stream that allocated it has reached the allocation.
     bool is_there;
-    // Whether somebody has asked to give it back, which is done once.
+    // Whether the memory was freed; freeing twice is an error.
     bool is_dropped;
 
     u64 end() const { return begin + bytes; }
@@ -22,11 +22,11 @@ struct Allocation {
 
 class Allocations {
   public:
-    // Of memory of up to so many bytes it is seen if somebody takes what was never written for zeros. More is not touched,
-    // so that it takes no pages.
+    // Allocations up to this size are filled with garbage, so that reading uninitialized memory is noticed. Larger
+    // ones are not touched, so they use no pages.
     static constexpr u64 MOST_TOUCHED = 1 << 26;
 
-    // Gives where it begins, or 0.
+    // Returns the address, or 0.
     u64 add(u64 bytes, int device, bool is_there) {
         void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED)
@@ -43,7 +43,7 @@ class Allocations {
         return found == known.end() ? nullptr : &found->second;
     }
 
-    // What holds so many bytes of a device.
+    // Returns the allocation that contains the range.
     const Allocation* holding(u64 at, u64 bytes, int device) const {
         auto found = known.upper_bound(at);
         if (found == known.begin())
@@ -53,14 +53,14 @@ class Allocations {
         return is_within && before.is_there && before.device == device ? &before : nullptr;
     }
 
-    // Nobody gets these addresses again: who still has one meets no memory, and not that of somebody else.
+    // The address range stays reserved, so stale addresses never reach a newer allocation.
     void remove(const Allocation& allocation) {
         mmap(reinterpret_cast<void*>(allocation.begin), allocation.bytes, PROT_NONE,
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         known.erase(allocation.begin);
     }
 
-    // The bytes of a device that somebody has.
+    // Returns the bytes allocated on a device.
     u64 bytes_of(int device) const {
         u64 all = 0;
         for (const auto& each : known)
@@ -72,7 +72,7 @@ class Allocations {
     std::map<u64, Allocation> known;
 };
 
-// Sets bytes. Whole pages of zeros are given back, and take no memory.
+// Fills a range. Whole pages of zeros are remapped and use no memory.
 inline void set_bytes(u64 at, u8 value, u64 bytes) {
     constexpr u64 PAGE = 1 << 16;
     const u64 first = (at + PAGE - 1) / PAGE * PAGE;

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds the emulated driver, as what a program looks for where NVIDIA's is installed:
+# Builds the emulated driver under the file name of NVIDIA's driver library:
 #
 #     crates/trundle-cuda/emulated/build.sh FOLDER
 #     LD_LIBRARY_PATH=FOLDER target/debug/trundle bench --device cuda rolls
 #
-# driver.cpp says what it does, and by which variables it has more devices than one. CXX is the compiler, c++ unless it says so.
+# driver.cpp documents the driver and its environment variables. CXX selects the compiler (default: c++).
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,14 +1,15 @@
-// A driver of CUDA that has no device: the functions of NVIDIA's that the crate calls, and its kernels as functions of the
-// host. For tests only.
+// A CUDA driver without a device, for tests: the driver functions that the crate calls, and the kernels compiled for
+// the host.
 //
-// It is as unkind as the real one may be. What is begun on a stream is done when somebody waits for it and not before; memory
-// that was given back is no memory any more, and new memory is not zeros; a copy reads the host's memory when it is its turn.
-// What it does not do: kernels do not run at once, and are slow; PTX is not compiled, but asked for its entries; graphs have no
-// memory of their own; an error is told once and does not stay.
+// It behaves as badly as a real driver may: enqueued work runs only when a wait requires it, freed memory is
+// inaccessible, new memory is not zeroed, and a copy reads host memory when it runs.
 //
-// TRUNDLE_EMULATED_DEVICES        how many devices there are; 1 if it is not set
-// TRUNDLE_EMULATED_MEMORY         the bytes of each; 64 GiB
-// TRUNDLE_EMULATED_WITHOUT_POOLS  which of them have no pools of memory, as 1,3; none
+// Limits: kernels are slow and do not run concurrently; PTX is only searched for its entries; graphs have no memory
+// of their own; an error is reported once and is not sticky.
+//
+// TRUNDLE_EMULATED_DEVICES        number of devices (default: 1)
+// TRUNDLE_EMULATED_MEMORY         bytes per device (default: 64 GiB)
+// TRUNDLE_EMULATED_WITHOUT_POOLS  devices without memory pools, for example 1,3 (default: none)
 
 #include "../kernels/kernels.cu"
 
@@ -23,7 +24,7 @@
 
 using namespace emulated;
 
-// Those of NVIDIA's results that it gives.
+// The subset of NVIDIA's result codes used here.
 enum Result {
     SUCCESS = 0,
     INVALID_VALUE = 1,
@@ -59,7 +60,7 @@ struct Function {
 
 typedef std::vector<Work> Graph;
 
-// Everything there is. It is never destroyed: who ends a process may still give something back.
+// Global state. Never destroyed, because memory may be freed during process exit.
 struct Driver {
     std::mutex mutex;
     std::vector<Context*> devices;
@@ -77,12 +78,12 @@ static Driver& driver() {
 
 static thread_local std::vector<Context*> current;
 
-// Holds the driver for one call.
+// Locks the driver for one call.
 struct Call {
     std::lock_guard<std::mutex> guard{driver().mutex};
     Context* context = current.empty() ? nullptr : current.back();
 
-    // The stream of a handle, if it is one of the current context.
+    // Returns the stream of a handle if it belongs to the current context.
     Stream* stream(void* handle) const {
         if (!context)
             return nullptr;
@@ -112,7 +113,7 @@ static bool is_implicitly_captured(const Stream& stream) {
     return false;
 }
 
-// What cannot be captured ends a capture.
+// An operation that cannot be captured invalidates the capture.
 static Result check_no_capture(Stream& stream) {
     if (is_implicitly_captured(stream))
         return CAPTURE_IMPLICIT;
@@ -168,7 +169,7 @@ static std::string no_memory(const std::string& who, u64 at, u64 bytes) {
     return text.str();
 }
 
-// Runs a kernel between the memory that its parameters say.
+// Runs a kernel on the buffers in its parameters.
 static std::string run_kernel(const std::string& name, const Launch& launch, u64 blocks, const Stream* stream) {
     const Allocation* src = holding(launch.src, launch.src_bytes, stream);
     const Allocation* dst = holding(launch.dst, 1, stream);
@@ -354,7 +355,7 @@ int cuMemAllocAsync(u64* address, size_t bytes, void* handle) {
         return INVALID_VALUE;
     if (const Result refusal = check_no_capture(*stream))
         return refusal;
-    // What the stream gives back before it comes to this can be had.
+    // Memory freed earlier on the stream can be reused.
     if (bytes > driver().memory - driver().allocations.bytes_of(device))
         carry_out(*stream, driver().begun + 1);
     const bool has_room = bytes <= driver().memory - driver().allocations.bytes_of(device);
@@ -369,7 +370,7 @@ int cuMemAllocAsync(u64* address, size_t bytes, void* handle) {
     });
 }
 
-// It waits for nothing.
+// Does not wait.
 int cuMemFree_v2(u64 address) {
     const Call call;
     Allocation* allocation = driver().allocations.beginning_at(address);
@@ -451,7 +452,7 @@ int cuMemcpyDtoDAsync_v2(u64 to, u64 from, size_t bytes, void* handle) {
     });
 }
 
-// Those that wait are of the default stream.
+// Synchronous copies use the default stream.
 int cuMemcpyHtoD_v2(u64 to, const void* from, size_t bytes) {
     const int refusal = cuMemcpyHtoDAsync_v2(to, from, bytes, nullptr);
     const Call call;

@@ -1,4 +1,4 @@
-// Streams of emulated devices: what is begun on one is done when somebody waits for it, and not before.
+// Streams of the emulated devices. Enqueued work runs when a wait requires it, and not earlier.
 #pragma once
 
 #include <cstdio>
@@ -11,22 +11,22 @@ namespace emulated {
 
 struct Context;
 
-// Does something, and says what went wrong, if anything did.
+// A unit of work; returns the failure, or an empty string.
 typedef std::function<std::string()> Work;
 
 struct Begun {
-    // All that is begun anywhere is counted.
+    // Sequence number over all streams.
     u64 number;
     Work work;
 };
 
-// As the driver has them.
+// Values as in the driver's API.
 enum class Capture { NONE = 0, ACTIVE = 1, INVALIDATED = 2 };
 
 struct Stream {
     Context* context;
     bool is_default;
-    // Whether it and the default stream wait for each other.
+    // Whether it synchronizes with the default stream.
     bool is_blocking;
     std::deque<Begun> queue;
     Capture capture = Capture::NONE;
@@ -35,9 +35,9 @@ struct Stream {
 
 struct Context {
     int device;
-    // The first is the default one. Destroyed ones stay, so that no other one is taken for them.
+    // The first is the default stream. Destroyed streams stay listed, so that their handles are not reused.
     std::vector<Stream*> streams;
-    // Whether something went wrong, and nobody was told yet.
+    // Whether a failure has not been reported yet.
     bool has_failed = false;
 };
 
@@ -45,7 +45,7 @@ inline bool waits_for(const Stream& stream, const Stream& other) {
     return (stream.is_default && other.is_blocking) || (stream.is_blocking && other.is_default);
 }
 
-// Does what was begun on a stream before `end`, and what that waits for.
+// Runs the work enqueued on a stream before `end`, and the work it waits for.
 inline void carry_out(Stream& stream, u64 end) {
     while (!stream.queue.empty() && stream.queue.front().number < end) {
         const Begun begun = std::move(stream.queue.front());

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compiles the kernels to PTX, or checks that what is checked in is what they compile to.
+"""Compiles the kernels to PTX, or checks that the checked-in PTX is up to date.
 
     python3 -m venv .venv && .venv/bin/pip install nvidia-cuda-nvrtc-cu12==12.9.86 nvidia-cuda-nvcc-cu12==12.9.86
     .venv/bin/python crates/trundle-cuda/kernels/build.py           # writes kernels.ptx
-    .venv/bin/python crates/trundle-cuda/kernels/build.py --check   # compares them, and asks ptxas about registers
+    .venv/bin/python crates/trundle-cuda/kernels/build.py --check   # compares, and checks registers with ptxas
 
-No GPU and no driver is needed. Without the compiler it says so and ends with 77, which means skipped.
+Needs no GPU and no driver. Without the compiler it prints a note and exits with 77 (skipped).
 """
 
 import argparse
@@ -19,25 +19,25 @@ import tempfile
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 
-# Exactly this compiler: another one makes other PTX of the same text.
+# Other compiler versions generate different PTX from the same sources.
 PACKAGE = "nvidia-cuda-nvrtc-cu12"
 VERSION = "12.9.86"
 SKIPPED = 77
 
-# The PTX of a compute capability runs on all that have a greater one too. Turing is the least. That of 9.0 would be the same
-# text: no kernel has anything that is newer.
+# PTX for one compute capability also runs on all later ones. Turing is the oldest supported; compiling for 9.0 would give
+# the same text, because no kernel uses newer features.
 CAPABILITY = "75"
 
-# Those whose code ptxas is asked about: the least, and H100's.
+# Capabilities checked with ptxas: the oldest, and H100.
 CODE_OF = ["75", "90"]
 
-# A driver refuses PTX that is newer than itself, whatever is in it. The compiler names its own version; that of CUDA 11.8 is
-# the least that knows compute capability 9.0, and has all that the kernels use, which ptxas confirms.
+# Drivers refuse PTX with a version newer than their own, so the compiler's version is replaced by the PTX version of CUDA
+# 11.8. It is the oldest that knows compute capability 9.0, and ptxas confirms that it suffices for the kernels.
 PTX_VERSION = "7.8"
 
-# The most registers of a thread, by the beginning of a kernel's name. A multiprocessor has 65536 for blocks of 256 threads:
-# with 48 it holds five, with 64 four, with 80 three. What each kernel is compiled for stands in kernels.cu; a device with 1024
-# threads at most has no use for more than four.
+# Register limits per thread, by capability and kernel name prefix. A multiprocessor has 65536 registers for blocks of
+# 256 threads: five blocks fit with 48 registers per thread, four with 64, three with 80. kernels.cu has the launch bounds
+# of each kernel; a device with at most 1024 threads cannot use more than four blocks.
 REGISTERS = {
     ("75", "gather"): 80,
     ("75", "runs"): 80,
@@ -55,7 +55,7 @@ REGISTERS = {
 
 
 def package_folder(name):
-    """The folder of one of NVIDIA's wheels, which are parts of one package."""
+    """Returns the folder of one of NVIDIA's wheels, which share a namespace package."""
     nvidia = importlib.util.find_spec("nvidia")
     places = list(nvidia.submodule_search_locations) if nvidia else []
     for place in places:
@@ -74,7 +74,7 @@ def version_of(package):
 
 
 class Compiler:
-    """NVRTC, by its functions of C."""
+    """NVRTC, called through its C functions."""
 
     def __init__(self, library):
         self.library = ctypes.CDLL(str(library))
@@ -115,10 +115,10 @@ class Compiler:
 
 
 def tidied(ptx):
-    """The PTX without the numbers of one compiler's build, and with a version that older drivers know."""
+    """Removes the compiler's build numbers from the PTX and sets a version that older drivers accept."""
     body = ptx[ptx.index(".version") :]
     body = re.sub(r"^\.version .*$", f".version {PTX_VERSION}", body, count=1, flags=re.M)
-    # Which bytes of what is loaded are used: a hint, which older versions do not know.
+    # A hint about the used bytes of a load, unknown to older versions.
     body = re.sub(r'^\s*\.pragma "used_bytes_mask.*\n', "", body, flags=re.M)
     lines = (line.strip() for line in body.splitlines())
     return "// Made by build.py of kernels.cu. Do not edit.\n" + "\n".join(line for line in lines if line) + "\n"
@@ -129,7 +129,7 @@ def files():
 
 
 def check_registers(ptxas, path, capability):
-    """That no kernel has more registers than it may, or spills any."""
+    """Checks that no kernel exceeds its register limit or spills."""
     with tempfile.TemporaryDirectory() as folder:
         command = [ptxas, "--verbose", f"--gpu-name=sm_{capability}", "-o", f"{folder}/kernels.cubin", path]
         said = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-//! A device as a backend.
+//! Implements [`Backend`] for CUDA devices.
 
 use trundle_core::program::Budget;
 use trundle_core::{Backend, Error, Move, Result};
@@ -6,15 +6,14 @@ use trundle_core::{Backend, Error, Move, Result};
 use crate::launch::Ends;
 use crate::{Cuda, CudaBuffer, CudaPlan};
 
-/// The launches that are given to a device at once: a part of the work, before which a run may be stopped.
+/// Number of launches submitted between two checks of `go_on`.
 const LAUNCHES: usize = 64;
 
 impl Backend for Cuda {
     type Buffer = CudaBuffer;
     type Plan = CudaPlan;
 
-    /// Decides how `work` is done, and gives the device what its kernels read beside the source. If it has no memory for
-    /// that, runs of the plan say so.
+    /// Plans `work` and uploads the tables its kernels need. If the upload fails, runs of the plan return that error.
     fn plan(&self, work: &Move) -> CudaPlan {
         CudaPlan::new(self.stream, work)
     }
@@ -35,14 +34,19 @@ impl Backend for Cuda {
         buffer.device_bytes().bytes
     }
 
-    /// Begins the work on the stream, and waits for nothing: [`Cuda::wait`] and [`Cuda::read`] do. It is one launch for each
-    /// block, and no more.
+    /// Enqueues the work on the stream, one launch per block, and returns without waiting. Use [`Cuda::wait`] or
+    /// [`Cuda::read`] to wait.
     ///
-    /// A plan with tables ([`CudaPlan::has_tables`]) is run on the stream that it was made on, since its tables come and go in
-    /// the order of that, and others on any stream of their device; buffers are of the stream that they are run on. All else
-    /// is [`Error::DeviceFailed`] before anything is begun. So are a plan with tables, and buffers of its own, while the stream
-    /// is captured into a graph, since they may be gone when that is replayed. Other plans between borrowed buffers are
-    /// captured as any kernels are.
+    /// Buffers must belong to this stream. A plan with tables ([`CudaPlan::has_tables`]) runs only on the stream it
+    /// was made on, because its tables are allocated and freed in the order of that stream. Other plans run on any
+    /// stream of their device.
+    ///
+    /// While the stream is captured into a graph, plans with tables and buffers allocated here are refused, since
+    /// they may be freed before the graph is replayed. Plans without tables between borrowed buffers can be captured.
+    ///
+    /// # Errors
+    /// [`Error::DeviceFailed`] if one of these conditions is violated; nothing has been enqueued then.
+    /// [`Error::Stopped`] if `go_on` returned false; launches already enqueued are waited for.
     fn run_while(
         &self,
         plan: &CudaPlan,
@@ -56,13 +60,13 @@ impl Backend for Cuda {
         let ends = Ends { src, dst, numbers: plan.numbers()? };
         for some in plan.launches_between(&ends)?.chunks(LAUNCHES) {
             if !go_on() {
-                // What was begun ends.
+                // Launches already enqueued must finish before the caller reuses the buffers.
                 self.wait()?;
                 return Err(Error::Stopped);
             }
-            // SAFETY: both buffers have the bytes that are needed, and one is borrowed for this alone. Memory of their own, and
-            // the plan's tables, are given back in the order of this stream, and that of the caller is there until it has
-            // done this.
+            // SAFETY: `launches_between` checked both buffer sizes, and `dst` is borrowed exclusively. Owned buffers
+            // and the plan's tables are freed in stream order; borrowed memory outlives the work by the contract of
+            // `Cuda::borrowed`.
             unsafe { self.stream.launch(some, &ends)? };
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Memory of a device.
+//! Buffers in device memory.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use trundle_core::{Error, Result, check_buffer, check_sizes};
 use crate::stream::Stream;
 use crate::{Cuda, DeviceBytes};
 
-/// Bytes in a device's memory, for what is done on one stream: the caller's ([`Cuda::borrowed`]), or its own, which are given
-/// back with it, when the stream has done all that was begun before.
+/// A buffer in device memory, bound to one stream. The memory is either the caller's ([`Cuda::borrowed`]) or owned.
+/// Owned memory is freed on drop, in the order of the stream.
 pub struct CudaBuffer {
     stream: Stream,
     memory: DeviceBytes,
@@ -16,21 +16,19 @@ pub struct CudaBuffer {
 }
 
 impl CudaBuffer {
-    /// New memory of so many bytes, all of them 0.
     pub(crate) fn zeros(stream: Stream, bytes: usize) -> Result<CudaBuffer> {
         let buffer = CudaBuffer::allocated(stream, bytes)?;
         if bytes > 0 {
-            // SAFETY: they have just been allocated, and are given back in the order of the stream.
+            // SAFETY: the buffer was just allocated with this size and is freed in stream order.
             unsafe { stream.zero(buffer.memory.address, bytes)? };
         }
         Ok(buffer)
     }
 
-    /// New memory with these values.
     pub(crate) fn of<T: Copy>(stream: Stream, values: &[T]) -> Result<CudaBuffer> {
         let buffer = CudaBuffer::allocated(stream, size_of_val(values))?;
         if !values.is_empty() {
-            // SAFETY: it has just been allocated for them.
+            // SAFETY: the buffer was just allocated with the size of `values`.
             unsafe { stream.write(buffer.memory.address, values)? };
         }
         Ok(buffer)
@@ -41,26 +39,30 @@ impl CudaBuffer {
         Ok(CudaBuffer { stream, memory: DeviceBytes { address, bytes }, is_borrowed: false })
     }
 
-    /// Where it is, for whoever uses the device too: in the order of the stream.
+    /// Returns the address and size, for use by other code on the same stream.
     pub fn device_bytes(&self) -> DeviceBytes {
         self.memory
     }
 }
 
 impl Cuda {
-    /// The caller's memory as a buffer, which is never given back here.
+    /// Wraps memory of the caller as a buffer. Dropping the buffer does not free the memory.
     ///
     /// # Safety
-    /// Until the stream has done all that was begun with the buffer: the device can read so many bytes there, and nobody else
-    /// writes to them; where the buffer is written to, the device can write them, and nobody else reads them. Two buffers
-    /// that something is moved between do not overlap. Packed elements are written by atomic operations on whole words, of
-    /// which what is beside the memory stays as it is, but has to be there. A graph that the stream is captured into is replayed under the same
-    /// conditions.
+    /// Until the stream has finished all work that uses the buffer:
+    ///
+    /// - The device can read the whole range, and no other code writes to it.
+    /// - If the buffer is a destination, the device can write the whole range, and no other code reads it.
+    /// - The source and the destination of a move do not overlap.
+    /// - Packed elements are written with atomic operations on whole words. The rest of the first and last word keeps
+    ///   its value, but must be accessible.
+    ///
+    /// The same holds for each replay of a graph that the stream is captured into.
     pub unsafe fn borrowed(&self, memory: DeviceBytes) -> CudaBuffer {
         CudaBuffer { stream: self.stream, memory, is_borrowed: true }
     }
 
-    /// Copies all bytes of a buffer to another of as many: [`Cuda::wait`] waits for it.
+    /// Enqueues a copy of all bytes of `src` to `dst`, which has the same size. Use [`Cuda::wait`] to wait for it.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if it has more or less of them; nothing is begun then. [`Error::DeviceFailed`], also if one of
@@ -70,23 +72,23 @@ impl Cuda {
         self.check_buffers(&[src, dst])?;
         match src.memory.bytes {
             0 => Ok(()),
-            // SAFETY: so many are at both, one of which is borrowed for this alone. Memory of their own is given back in the
-            // order of the stream, and that of the caller is there until it has done this.
+            // SAFETY: both buffers have `bytes` bytes, and `dst` is borrowed exclusively. Owned buffers are freed in
+            // stream order; borrowed memory outlives the work by the contract of `Cuda::borrowed`.
             bytes => unsafe { self.stream.copy(src.memory.address, dst.memory.address, bytes) },
         }
     }
 
-    /// The bytes of a buffer, when all is done that was begun on the stream.
+    /// Waits for all work on the stream and returns the contents of a buffer.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`], also if the buffer is another stream's.
+    /// [`Error::DeviceFailed`] if the device fails or the buffer belongs to another stream.
     pub fn read(&self, buffer: &CudaBuffer) -> Result<Vec<u8>> {
         let mut bytes = vec![0; buffer.memory.bytes];
         self.read_into(buffer, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Copies the first bytes of a buffer to the host's memory, when all is done that was begun on the stream.
+    /// Waits for all work on the stream, then copies the first `bytes.len()` bytes of the buffer to the host.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`], also if the
@@ -96,12 +98,12 @@ impl Cuda {
         self.check_buffers(&[buffer])?;
         match bytes {
             [] => self.wait(),
-            // SAFETY: so many are there.
+            // SAFETY: the size was checked above.
             bytes => unsafe { self.stream.read(buffer.memory.address, bytes) },
         }
     }
 
-    /// Copies bytes of the host to the beginning of a buffer, when all is done that was begun on the stream.
+    /// Copies host bytes to the start of a buffer, in stream order.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`], also if the
@@ -111,12 +113,12 @@ impl Cuda {
         self.check_buffers(&[buffer])?;
         match bytes {
             [] => Ok(()),
-            // SAFETY: so many are there, and nobody else has them.
+            // SAFETY: the size was checked above, and `buffer` is borrowed exclusively.
             bytes => unsafe { self.stream.write(buffer.memory.address, bytes) },
         }
     }
 
-    /// Refuses buffers of other streams, and memory that would be gone when a graph is replayed.
+    /// Refuses buffers of other streams and, during graph capture, owned buffers, which may be freed before a replay.
     pub(crate) fn check_buffers(&self, buffers: &[&CudaBuffer]) -> Result<()> {
         if let Some(other) = buffers.iter().find(|buffer| !buffer.stream.is(self.stream)) {
             let message = format!("{other:?} is of another stream than {self:?}");
@@ -134,7 +136,8 @@ impl Cuda {
 impl Drop for CudaBuffer {
     fn drop(&mut self) {
         if !self.is_borrowed {
-            // SAFETY: it was allocated there, and is nobody else's: only what has been begun still uses it.
+            // SAFETY: the memory was allocated on this stream and is not shared; only work already enqueued still
+            // uses it.
             unsafe { self.stream.free(self.memory.address) };
         }
     }

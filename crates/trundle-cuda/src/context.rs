@@ -1,7 +1,7 @@
-//! The primary context of a device, with the kernels.
+//! The primary context of a device and the kernels loaded into it.
 //!
-//! It is the one that other libraries use too, so that their pointers and streams are its own. A thread's current context is as
-//! before when a function returns.
+//! CUDA's runtime and other libraries use the primary context too, so their pointers and streams are valid here.
+//! Every function restores the thread's current context before it returns.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
@@ -17,34 +17,33 @@ use crate::kernel::{Kernel, NAMES};
 use crate::ptx;
 use crate::staging::Staging;
 
-/// The primary context of a device, with the kernels.
+/// The primary context of a device and its loaded kernels.
 pub(crate) struct Context {
-    /// Which device it is: the first is 0.
+    /// Device index, from 0.
     pub(crate) ordinal: usize,
-    /// What the device is called.
     pub(crate) name: String,
-    /// Whether memory can be allocated and given back in the order of a stream.
+    /// Whether the device supports stream-ordered allocation.
     pub(crate) has_pools: bool,
     context: sys::CUcontext,
-    /// As [`NAMES`].
+    /// One function per entry of [`NAMES`].
     functions: Vec<sys::CUfunction>,
     dropped: Mutex<Vec<(sys::CUstream, u64)>>,
     pub(crate) staging: Staging,
 }
 
-// SAFETY: the driver's handles may be used by any thread, by several at once: its documentation says so of all functions that
-// are called with them.
+// SAFETY: the driver documents that all functions called with these handles may be called from any thread and
+// concurrently.
 unsafe impl Send for Context {}
-// SAFETY: as above.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Context {}
 
-/// The names that NVIDIA gives the driver's library: others that are tried, too, are of no account.
+/// NVIDIA's names of the driver library. cudarc tries more names; only these are reported.
 const LIBRARIES: &[&str] =
     if cfg!(windows) { &["nvcuda.dll"] } else { &["libcuda.so", "libcuda.so.1"] };
 
 impl Context {
-    /// That of a device. Each is opened once and stays until the process ends: streams and graphs of the caller's may have
-    /// launches of its kernels for longer than anybody here knows.
+    /// Returns the context of a device, opening it on first use. Contexts are never closed, because streams and
+    /// graphs of the caller may keep launches of the kernels alive.
     pub(crate) fn of_device(ordinal: usize) -> Result<&'static Context, NoDevice> {
         static OPENED: Mutex<BTreeMap<usize, &'static Context>> = Mutex::new(BTreeMap::new());
         let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +57,8 @@ impl Context {
 
     fn open(ordinal: usize) -> Result<Context, NoDevice> {
         let no_device = |found: String| NoDevice { ordinal, libraries: LIBRARIES, found };
-        // SAFETY: to load the driver is to run what the system has installed as such.
+        // SAFETY: loading the driver runs initialization code of the library that the system installed as the CUDA
+        // driver.
         if !unsafe { sys::is_culib_present() } {
             return Err(no_device("there is no such library".to_owned()));
         }
@@ -81,14 +81,14 @@ impl Context {
             ordinal,
             name,
             has_pools: has_pools(device).map_err(refused)?,
-            // SAFETY: the driver has given the device.
+            // SAFETY: `device` comes from the driver.
             context: unsafe { result::primary_ctx::retain(device) }.map_err(refused)?,
             functions: Vec::new(),
             dropped: Mutex::new(Vec::new()),
             staging: Staging::new(),
         };
         opened.load().map_err(|error| {
-            // SAFETY: it was retained once.
+            // SAFETY: the context was retained once above.
             let _ = unsafe { result::primary_ctx::release(device) };
             refused(error)
         })?;
@@ -97,20 +97,20 @@ impl Context {
 
     fn load(&mut self) -> Result<(), DriverError> {
         let _current = self.current()?;
-        // SAFETY: the text ends with a zero, and a context is current.
+        // SAFETY: the text ends with a zero byte, and a context is current.
         let module = unsafe { result::module::load_data(ptx::TEXT.as_ptr().cast::<c_void>())? };
         for name in NAMES {
             let name = CString::new(name).unwrap_or_default();
-            // SAFETY: the module has just been loaded.
+            // SAFETY: the module was just loaded.
             self.functions.push(unsafe { result::module::get_function(module, name)? });
         }
         Ok(())
     }
 
-    /// Makes the context the thread's current one, unless it is, for as long as what is given lives.
+    /// Makes this context current on the calling thread until the returned guard is dropped.
     pub(crate) fn current(&self) -> Result<Current, DriverError> {
         let mut current = null_mut();
-        // SAFETY: there is room for it.
+        // SAFETY: the pointer is to a local variable.
         unsafe { sys::cuCtxGetCurrent(&raw mut current) }.result()?;
         let is_pushed = current != self.context;
         if is_pushed {
@@ -124,13 +124,13 @@ impl Context {
         self.functions[kernel.number()]
     }
 
-    /// Memory that nobody has any more, by its stream, and that is not given back yet.
+    /// Freed memory, with its stream, that is not yet returned to the driver.
     pub(crate) fn dropped(&self) -> MutexGuard<'_, Vec<(sys::CUstream, u64)>> {
         self.dropped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A context that is the thread's current one.
+/// Guard that pops the context if [`Context::current`] pushed it.
 pub(crate) struct Current {
     is_pushed: bool,
 }
@@ -139,26 +139,26 @@ impl Drop for Current {
     fn drop(&mut self) {
         if self.is_pushed {
             let mut popped = null_mut();
-            // SAFETY: this thread has pushed it.
+            // SAFETY: this thread pushed the context in `Context::current`.
             let _ = unsafe { sys::cuCtxPopCurrent_v2(&raw mut popped) };
         }
     }
 }
 
-/// Ten times the compute capability.
+/// Returns ten times the compute capability.
 fn capability(device: sys::CUdevice) -> Result<u32, DriverError> {
     use sys::CUdevice_attribute as Attribute;
     let [major, minor] = [
         Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
         Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
     ]
-    // SAFETY: the driver has given the device.
+    // SAFETY: `device` comes from the driver.
     .map(|attribute| unsafe { result::device::get_attribute(device, attribute) });
     Ok(10 * major?.unsigned_abs() + minor?.unsigned_abs())
 }
 
 fn has_pools(device: sys::CUdevice) -> Result<bool, DriverError> {
     let pools = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
-    // SAFETY: the driver has given the device.
+    // SAFETY: `device` comes from the driver.
     Ok(unsafe { result::device::get_attribute(device, pools) }? != 0)
 }

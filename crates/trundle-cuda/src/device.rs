@@ -1,4 +1,4 @@
-//! A device, and what it is asked to do.
+//! The device handle, [`Cuda`].
 
 use std::ffi::c_void;
 use std::fmt;
@@ -9,53 +9,54 @@ use crate::NoDevice;
 use crate::context::Context;
 use crate::stream::Stream;
 
-/// Moves elements on a device, in the order of a stream: all that it is asked for is begun on this, and done in this order.
-/// Clones are of the same stream, and it can be used by several threads.
+/// Runs moves on a CUDA device. All work is enqueued on one stream and runs in order. Clones share the stream, and
+/// several threads may use it.
 #[derive(Clone)]
 pub struct Cuda {
     pub(crate) stream: Stream,
 }
 
 impl Cuda {
-    /// Opens a device by its number, from 0 on, on its default stream. The driver is loaded then, and not before. What a device
-    /// is opened for again is there already.
+    /// Opens device `ordinal` (from 0) on its default stream. The first call loads the driver; opening a device again
+    /// reuses its context.
     ///
     /// # Errors
-    /// [`NoDevice`], with what was looked for.
+    /// [`NoDevice`] if the driver or the device is missing or unsuitable.
     pub fn new(ordinal: usize) -> Result<Cuda, NoDevice> {
         Context::of_device(ordinal).map(|context| Cuda { stream: Stream::default_of(context) })
     }
 
-    /// The same device on a stream of the caller's, a `CUstream` or a `cudaStream_t`; null is the default stream.
+    /// Returns the same device on a stream of the caller, a `CUstream` or a `cudaStream_t`. Null means the default
+    /// stream.
     ///
     /// # Safety
-    /// The stream is of this device's primary context, which is that of CUDA's runtime. It lives as long as
-    /// what is returned, its clones, and all buffers and plans that they make. The default stream of each thread
-    /// (`CU_STREAM_PER_THREAD`) is another one in each, so that all of these stay in one thread then.
+    /// The stream must belong to this device's primary context, which is the context of CUDA's runtime. It must
+    /// outlive the returned value, its clones, and all their buffers and plans. `CU_STREAM_PER_THREAD` is a different
+    /// stream in each thread, so with it all of these must stay on one thread.
     pub unsafe fn on(&self, stream: *mut c_void) -> Cuda {
-        // SAFETY: the caller says so.
+        // SAFETY: the stream belongs to this context and lives long enough, by the contract of this function.
         Cuda { stream: unsafe { Stream::of(self.stream.context, stream) } }
     }
 
-    /// Which device it is: the first is 0.
+    /// Returns the device index, from 0.
     pub fn ordinal(&self) -> usize {
         self.stream.context.ordinal
     }
 
-    /// What the device is called.
+    /// Returns the device name.
     pub fn name(&self) -> &str {
         &self.stream.context.name
     }
 
-    /// Whether it is one of the driver that tests have in place of NVIDIA's: nothing that it takes says anything of a GPU.
+    /// Whether this is the emulated driver of the tests. Its timings say nothing about a GPU.
     pub fn is_emulated(&self) -> bool {
         self.name() == "emulated"
     }
 
-    /// Waits until all is done that was begun on the stream.
+    /// Waits for all work on the stream.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`](trundle_core::Error::DeviceFailed), also for what failed since anybody waited.
+    /// [`Error::DeviceFailed`](trundle_core::Error::DeviceFailed) if the device fails, or failed since the last wait.
     pub fn wait(&self) -> Result<()> {
         self.stream.wait()
     }

@@ -1,10 +1,11 @@
-//! Division by a number that all threads of a launch share.
+//! Division by a number that is constant within a launch.
 
-/// A divisor, as the struct of the same name in `kernels/launch.h`: of dividends below 2^31 a quotient is a product of 32
-/// bits and a shift, where `narrow` is not 0, else one of 64 bits, of dividends below 2^63.
+/// A divisor; mirrors the struct of the same name in `kernels/launch.h`. If `narrow` is not 0, dividends are below
+/// 2^31 and a quotient is a 32-bit multiply and a shift. Otherwise dividends are below 2^63 and the multiply has 64
+/// bits.
 ///
-/// With `l` the least number for which `2^l` is no less than `by`, both multipliers are `2^(p + l) / by`, rounded up, for a
-/// `p` of 31 or 63. So `by` multipliers are more than `2^(p + l)` by less than `by`, and of a dividend below `2^p` that does not
+/// Let `l` be the least number with `2^l >= by`. Both multipliers are `2^(p + l) / by`, rounded up, with `p` = 31 or
+/// 63. So `by * multiplier` exceeds `2^(p + l)` by less than `by`, and for a dividend below `2^p` this error does not
 /// reach the next quotient.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +17,7 @@ pub(crate) struct Divisor {
 }
 
 impl Divisor {
-    /// Of dividends below `end`.
+    /// Creates a divisor for dividends below `end`.
     pub(crate) fn new(by: u64, end: u64) -> Divisor {
         let by = by.max(1);
         let shift = by.next_power_of_two().trailing_zeros();
@@ -28,7 +29,7 @@ impl Divisor {
         Divisor { by, wide: multiplier(63) as u64, narrow, shift }
     }
 
-    /// The same with products of 64 bits.
+    /// Returns the divisor restricted to 64-bit multiplies.
     #[cfg(test)]
     pub(crate) fn widened(self) -> Divisor {
         Divisor { narrow: 0, ..self }
@@ -39,7 +40,7 @@ impl Divisor {
 mod tests {
     use super::*;
 
-    /// As `quotient` of `kernels/launch.h`.
+    /// Mirrors `quotient` of `kernels/launch.h`.
     fn quotient(divisor: Divisor, n: u64) -> u64 {
         match divisor.narrow {
             0 => ((u128::from(2 * n) * u128::from(divisor.wide)) >> (64 + divisor.shift)) as u64,

@@ -1,9 +1,9 @@
-//! What the driver says that has failed.
+//! Converts driver errors.
 
 use cudarc::driver::result::DriverError;
 use trundle_core::Error;
 
-/// What the driver says of an error.
+/// Returns the driver's description of an error.
 pub(crate) fn said(error: DriverError) -> String {
     match error.error_string() {
         Ok(text) => text.to_string_lossy().into_owned(),

@@ -1,21 +1,21 @@
-//! The kernels by name.
+//! The kernels and their names in the PTX.
 
 use trundle_core::Packing;
 
 /// A kernel of `kernels/kernels.cu`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kernel {
-    /// Each thread makes some stores, of elements that grains of so many bytes make up.
+    /// Each thread makes several stores, of elements composed of `grain`-byte accesses.
     Gather { grain: usize },
-    /// One store each, of packed elements.
+    /// Each thread makes one store of packed elements.
     GatherSubByte(Packing),
-    /// Vectors of what follows each other in the source, too, whose ends are made by grains of so many bytes.
+    /// Copies runs that are contiguous in the source with vector stores; run ends use `grain`-byte accesses.
     Runs { grain: usize },
-    /// Tiles of elements of so many units of so many bytes.
+    /// Transposes tiles of elements of `count` units of `unit` bytes.
     Tiles { unit: usize, count: usize },
 }
 
-/// All that there are, as [`Kernel::number`] counts them.
+/// Kernel names, indexed by [`Kernel::number`].
 pub(crate) const NAMES: [&str; 19] = [
     "gather_1",
     "gather_2",
@@ -39,7 +39,6 @@ pub(crate) const NAMES: [&str; 19] = [
 ];
 
 impl Kernel {
-    /// Which of the [`NAMES`] it has.
     pub(crate) fn number(self) -> usize {
         let by_size = |bytes: usize| bytes.trailing_zeros() as usize;
         match self {
@@ -51,7 +50,7 @@ impl Kernel {
         }
     }
 
-    /// What it is called.
+    /// Returns the kernel's name in the PTX.
     pub(crate) fn name(self) -> &'static str {
         NAMES[self.number()]
     }

@@ -1,4 +1,4 @@
-//! What a kernel is launched with.
+//! Chooses the kernel of a block and its launch parameters.
 
 use trundle_core::{Result, ShapeError, Source};
 use trundle_gpu::{GpuBlock, Pattern};
@@ -9,16 +9,16 @@ use crate::numbers::Sums;
 use crate::parameters::{MOST_LOOPS, Parameters, STORES};
 use crate::rows::{Rows, is_varied, kept};
 
-/// The groups of one store of packed elements.
+/// Groups per store of packed elements.
 const GROUPS: usize = 4;
 
-/// The bytes of one store of runs.
 const VECTOR: usize = 16;
 
-/// What is read in one piece is runs from so many bytes on: vectors that are not all of one are made word by word.
+/// Least length in bytes of contiguous source pieces for the runs kernel. It builds vectors that span two pieces word
+/// by word.
 const RUN_BYTES: usize = 64;
 
-/// A launch, of buffers that begin anywhere: what is added to a run is their addresses.
+/// A launch without buffer addresses; [`Launch::between`] adds them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Launch {
     pub(crate) kernel: Kernel,
@@ -26,16 +26,16 @@ pub(crate) struct Launch {
     pub(crate) parameters: Parameters,
 }
 
-/// What a run moves between: buffers, and the tables that its kernels read.
+/// The buffers of a run, and the tables its kernels read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends {
     pub(crate) src: DeviceBytes,
     pub(crate) dst: DeviceBytes,
-    /// The address of the tables.
+    /// Device address of the tables.
     pub(crate) numbers: u64,
 }
 
-/// How far buffers begin behind a multiple of 16 bytes, which decides what can be read and written at once.
+/// Buffer addresses modulo 16, which limit the access width.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Misaligned {
     pub(crate) src: usize,
@@ -43,12 +43,12 @@ pub(crate) struct Misaligned {
 }
 
 impl Misaligned {
-    /// Of buffers at these addresses.
+    /// Returns the misalignment of buffers at these addresses.
     pub(crate) fn of(src: u64, dst: u64) -> Misaligned {
         Misaligned { src: (src % 16) as usize, dst: (dst % 16) as usize }
     }
 
-    /// The greatest power of two, 16 at most, of which all is a multiple.
+    /// Returns the greatest power of two, at most 16, that divides `grain` and both misalignments.
     fn grain(self, grain: usize) -> usize {
         let all = grain | self.src | self.dst | 16;
         1 << all.trailing_zeros()
@@ -56,7 +56,7 @@ impl Misaligned {
 }
 
 impl Launch {
-    /// The launch of a block whose distances are all multiples of `grain` bytes.
+    /// Makes the launch of a block in which all distances are multiples of `grain` bytes.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`] if it is more than a launch can do.
@@ -77,7 +77,7 @@ impl Launch {
         if rows.kept.len() > MOST_LOOPS {
             return too_large(format!("a block of {} loops for one launch", rows.kept.len()));
         }
-        // Kernels count entries with 32 bits.
+        // Kernels index tables with 32 bits.
         if u32::try_from(sums.further).is_err() {
             return too_large(format!("tables of {} entries for one launch", sums.further));
         }
@@ -96,14 +96,14 @@ impl Launch {
             }
             _ => parameters.store(&rows, grain.max(4), begin + misaligned.dst, STORES),
         };
-        // A grid has 2^31 - 1 blocks at most.
+        // A grid has at most 2^31 - 1 blocks.
         match i32::try_from(blocks) {
             Ok(blocks) => Ok(Launch { kernel, blocks: blocks.cast_unsigned(), parameters }),
             Err(_) => too_large(format!("{blocks} blocks of threads for one launch")),
         }
     }
 
-    /// What every thread is given.
+    /// Returns the kernel parameters for these buffers.
     pub(crate) fn between(&self, ends: &Ends) -> Parameters {
         Parameters {
             src: ends.src.address,
@@ -115,7 +115,7 @@ impl Launch {
     }
 }
 
-/// The kernel for a block, where `grain` bytes can be read and written at once.
+/// Chooses the kernel of a block for `grain`-byte accesses.
 fn kernel(block: &GpuBlock, grain: usize) -> Kernel {
     if let Some(packing) = block.access.packing() {
         return Kernel::GatherSubByte(packing);
@@ -132,7 +132,7 @@ fn kernel(block: &GpuBlock, grain: usize) -> Kernel {
     }
 }
 
-/// Whether elements are long, or follow each other in the source as they do in the destination, or in the opposite order.
+/// Whether the block consists of long elements or of runs that are contiguous in the source, forward or reversed.
 fn is_of_runs(block: &GpuBlock) -> bool {
     if block.width >= RUN_BYTES {
         return true;

@@ -1,15 +1,15 @@
-//! No device can be used.
+//! The error returned when no device can be used.
 
 use std::fmt;
 
-/// Why no device can be used: what was looked for, and what there is.
+/// No usable CUDA device: the device requested and the reason for the failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoDevice {
-    /// Which device was asked for: the first is 0.
+    /// Requested device index, from 0.
     pub ordinal: usize,
-    /// The names by which NVIDIA's driver is looked for.
+    /// Library names under which the driver was searched.
     pub libraries: &'static [&'static str],
-    /// What there is in its place.
+    /// What was found instead.
     pub found: String,
 }
 

@@ -1,4 +1,4 @@
-//! Tables, and the sums that read them, as they are in a device's memory.
+//! Tables in device memory, and the index sums that read them.
 
 use std::sync::Arc;
 
@@ -6,33 +6,33 @@ use trundle_gpu::GpuBlock;
 
 use crate::rows::kept;
 
-/// Numbers of 64 bits, each table once.
+/// 64-bit values to upload. Each table is stored once.
 #[derive(Default)]
 pub(crate) struct Numbers {
     all: Vec<i64>,
     known: Vec<(Arc<[usize]>, u64)>,
 }
 
-/// Where a block reads among the numbers, where all loops are at step 0.
+/// Offsets of a block's tables among [`Numbers`], for all loops at step 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
-    /// The entry of the table of lengths by which a loop is cut.
+    /// Entry of the length table that cuts a loop.
     pub(crate) length_entry: u32,
-    /// That of the first table of indices.
+    /// Entry of the first index table.
     pub(crate) index_entry: u32,
-    /// Sums of the others, one behind another: an entry, what entries are multiplied by, and for each loop the distance in
-    /// entries between neighbours.
+    /// Position of the sums of further index tables, one after another. Each sum has an entry, a scale, and for each
+    /// loop the stride in entries.
     pub(crate) further: u64,
 }
 
 impl Numbers {
-    /// Appends what a block reads.
+    /// Appends the tables and sums of a block.
     pub(crate) fn sums(&mut self, block: &GpuBlock) -> Sums {
         let (indices, kept) = (&block.block.indices, kept(block));
         let cut = block.block.loops.iter().find_map(trundle_core::Loop::cut_by_table);
         let length_entry =
             cut.map_or(0, |(_, table)| self.table(&table.lengths) + table.offset as u64);
-        // The tables first, so that nothing is between the sums.
+        // Tables come first so that the sums are contiguous.
         let entries: Vec<u64> =
             indices.iter().map(|table| self.table(&table.indices) + table.offset as u64).collect();
         let further = self.all.len() as u64;
@@ -48,7 +48,7 @@ impl Numbers {
         self.all.extend(strides.map(|stride| stride as i64));
     }
 
-    /// Where a table begins.
+    /// Returns the position of a table and appends it on first use.
     fn table(&mut self, table: &Arc<[usize]>) -> u64 {
         if let Some((_, begin)) = self.known.iter().find(|(known, _)| Arc::ptr_eq(known, table)) {
             return *begin;

@@ -1,4 +1,4 @@
-//! The numbers that every thread of a launch is given.
+//! The parameters of a launch, shared by all its threads.
 
 use trundle_core::{BitOrder, Block, Packing};
 use trundle_gpu::{GpuBlock, LoopSource, WORKGROUP, src_begin, stores_of_row};
@@ -8,16 +8,16 @@ use crate::numbers::Sums;
 use crate::rows::{Rows, is_varied};
 use crate::tile_shape::TileShape;
 
-/// The most loops of a launch: blocks of more have thousands of millions of elements.
+/// Most loops per launch. A block with more would have more than 10^9 elements.
 pub(crate) const MOST_LOOPS: usize = 32;
 
-/// The stores of a thread of gather and runs.
+/// Stores per thread of the gather and runs kernels.
 pub(crate) const STORES: usize = 4;
 
-/// Which loop of none.
+/// Marks a missing loop index.
 const NONE: u32 = u32::MAX;
 
-/// A loop, as the struct of the same name in `kernels/launch.h`: what is negative wraps around.
+/// A loop; mirrors the struct in `kernels/launch.h`. Negative values are stored in two's complement.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LaunchLoop {
@@ -31,7 +31,7 @@ pub(crate) struct LaunchLoop {
     index_entries: u32,
 }
 
-/// What every thread of a launch is given, as the struct `Launch` in `kernels/launch.h`, which says what its numbers are.
+/// Parameters of a launch; mirrors the struct `Launch` in `kernels/launch.h`, which documents the fields.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parameters {
@@ -74,14 +74,14 @@ pub(crate) struct Parameters {
     pub(crate) each: [LaunchLoop; MOST_LOOPS],
 }
 
-// The same numbers stand in kernels/launch.h.
+// kernels/launch.h asserts the same sizes.
 const _: () = assert!(size_of::<Divisor>() == 24);
 const _: () = assert!(size_of::<LaunchLoop>() == 72);
 const _: () = assert!(size_of::<Parameters>() == 296 + 72 * MOST_LOOPS);
 const _: () = assert!(size_of::<Parameters>() <= 4096);
 
 impl Parameters {
-    /// Those of a block, but for what depends on how its stores are made.
+    /// Fills in the fields that do not depend on how the block is stored.
     pub(crate) fn of(block: &GpuBlock, rows: &Rows, sums: Sums) -> Parameters {
         let Block { dst_offset, loops, indices, .. } = &block.block;
         let mut parameters = Parameters {
@@ -121,7 +121,7 @@ impl Parameters {
         parameters
     }
 
-    /// The loops of tiles, of elements of `count` units of `unit` bytes; gives how many blocks of threads there are.
+    /// Sets the tile loops, for elements of `count` units of `unit` bytes. Returns the number of thread blocks.
     pub(crate) fn tile(
         &mut self,
         block: &GpuBlock,
@@ -145,7 +145,7 @@ impl Parameters {
         blocks
     }
 
-    /// How elements share bytes.
+    /// Sets the packing of sub-byte elements.
     pub(crate) fn pack(&mut self, packing: Packing) {
         self.bits = packing.bits() as u32;
         self.group = packing.group() as u32;
@@ -157,13 +157,13 @@ impl Parameters {
         };
     }
 
-    /// The stores of rows of which the first begins at `begin`, so many of each thread; gives how many blocks of threads there
-    /// are.
+    /// Sets the stores of rows, `each` per thread; the first row begins at `begin`. Returns the number of thread
+    /// blocks.
     pub(crate) fn store(&mut self, rows: &Rows, store: usize, begin: usize, each: usize) -> usize {
         let strides = self.each[..rows.outer].iter().map(|each| each.dst_stride as usize);
         let stores = stores_of_row(rows.row, store, begin, strides);
         let blocks = (rows.rows * stores).div_ceil(WORKGROUP * each);
-        // Threads of the last block that have no store divide their number, too.
+        // Threads of the last block without a store still divide their index.
         self.stores = Divisor::new(stores as u64, (blocks * WORKGROUP * each) as u64);
         blocks
     }
@@ -171,7 +171,7 @@ impl Parameters {
 
 #[cfg(test)]
 impl Parameters {
-    /// The same with the divisions of larger moves.
+    /// Returns the parameters with 64-bit divisions, as for larger moves.
     pub(crate) fn widened(mut self) -> Parameters {
         let of_all =
             [&mut self.stores, &mut self.width, &mut self.tiles_across, &mut self.tiles_along];
@@ -182,7 +182,7 @@ impl Parameters {
 }
 
 impl LaunchLoop {
-    /// Of so many steps, where the positions that are divided by them are below `end`.
+    /// Makes a loop of `steps` steps; positions divided by `steps` are below `end`.
     fn of(each: &trundle_core::Loop, steps: usize, end: usize) -> LaunchLoop {
         let source = LoopSource::of(each);
         LaunchLoop {
@@ -197,12 +197,12 @@ impl LaunchLoop {
     }
 }
 
-/// A distance, of which what is negative wraps around.
+/// Converts a distance to two's complement.
 fn wrapped(distance: isize) -> u64 {
     (distance as i64).cast_unsigned()
 }
 
-/// A distance in entries of a table, of which there are fewer than 2^32: what is negative wraps around.
+/// Converts a distance in table entries (fewer than 2^32) to two's complement.
 fn entries(distance: isize) -> u32 {
     distance as u32
 }

@@ -1,4 +1,4 @@
-//! How a move is done on a device.
+//! The plan of a move on a device.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,10 +11,10 @@ use crate::launch::{Ends, Launch, Misaligned};
 use crate::prepared::Prepared;
 use crate::stream::Stream;
 
-/// How a move is done on a device: it prints itself. What its kernels read beside the source is in the device's memory.
+/// The plan of a move on a device, with its tables in device memory. `Display` prints the launches.
 pub struct CudaPlan {
     prepared: Prepared,
-    /// None, where the kernels read nothing but the source, or why they cannot be had.
+    /// `Ok(None)` if the kernels read only the source; `Err` if the upload failed.
     tables: Result<Option<CudaBuffer>>,
     stream: Stream,
 }
@@ -29,27 +29,27 @@ impl CudaPlan {
         CudaPlan { prepared, tables, stream }
     }
 
-    /// How the move is done, whatever the device is.
+    /// Returns the device-independent part of the plan.
     pub fn gpu_move(&self) -> &GpuMove {
         &self.prepared.work
     }
 
-    /// Whether its kernels read anything beside the source: lengths, indices. Such a plan is of the stream that it was made
-    /// on, and others are of all streams of their device.
+    /// Whether the kernels read tables (lengths or indices) besides the source. A plan with tables belongs to the
+    /// stream it was made on; other plans run on any stream of their device.
     pub fn has_tables(&self) -> bool {
         !matches!(self.tables, Ok(None))
     }
 
-    /// What is launched, one after another, between buffers that begin at multiples of 16 bytes.
+    /// Returns a summary of each launch, in order, for buffers aligned to 16 bytes.
     ///
     /// # Errors
-    /// Why it cannot be, which runs say, too.
+    /// The error that runs of this plan return.
     pub fn launches(&self) -> Result<Vec<LaunchSummary>> {
         self.numbers()?;
         self.prepared.summaries()
     }
 
-    /// Refuses to be run on a stream that it is not of, or where a graph would need its tables.
+    /// Refuses other streams if the plan has tables, other devices, and graph capture of a plan with tables.
     pub(crate) fn check_stream(&self, stream: Stream) -> Result<()> {
         if !self.has_tables() {
             return match self.stream.is_of(stream.context) {
@@ -63,13 +63,13 @@ impl CudaPlan {
         stream.check_no_capture("the tables of a plan may be gone when that is replayed")
     }
 
-    /// All that is launched between the ends, none of which is too short.
+    /// Checks the buffer sizes and returns the launches.
     pub(crate) fn launches_between(&self, ends: &Ends) -> Result<Cow<'_, [Launch]>> {
         self.prepared.work.check(ends.src.bytes, ends.dst.bytes)?;
         self.prepared.launches(Misaligned::of(ends.src.address, ends.dst.address))
     }
 
-    /// Where its tables are, or 0.
+    /// Returns the address of the tables, or 0.
     pub(crate) fn numbers(&self) -> Result<u64> {
         let tables = self.tables.as_ref().map_err(Error::clone)?;
         Ok(tables.as_ref().map_or(0, |tables| tables.device_bytes().address))

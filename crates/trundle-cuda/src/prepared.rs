@@ -1,4 +1,4 @@
-//! What is decided about a move before its buffers are known.
+//! The part of a plan that needs neither buffers nor a device.
 
 use std::borrow::Cow;
 
@@ -8,18 +8,18 @@ use trundle_gpu::{GpuBlock, GpuMove, LaunchSummary};
 use crate::launch::{Launch, Misaligned};
 use crate::numbers::{Numbers, Sums};
 
-/// A move as its launches, whatever device they are for.
+/// A move prepared as launches, independent of the device.
 pub(crate) struct Prepared {
     pub(crate) work: GpuMove,
-    /// The bytes of which everything is a multiple.
+    /// Greatest common divisor of all offsets and sizes, in bytes.
     grain: usize,
     sums: Vec<Sums>,
-    /// The launches where both buffers begin at multiples of 16 bytes, as whole allocations do.
+    /// Launches for buffers aligned to 16 bytes, as whole allocations are.
     aligned: Result<Vec<Launch>>,
 }
 
 impl Prepared {
-    /// Prepares a move; gives what its kernels read beside the source, too.
+    /// Prepares a move; also returns the tables to upload.
     pub(crate) fn of(work: &Move) -> (Prepared, Numbers) {
         let (grain, work) = (work.grain_bytes(), GpuMove::of(work));
         let mut numbers = Numbers::default();
@@ -29,7 +29,7 @@ impl Prepared {
         (prepared, numbers)
     }
 
-    /// What is said of each launch, where both buffers begin at multiples of 16 bytes.
+    /// Summarizes the launches for buffers aligned to 16 bytes.
     ///
     /// # Errors
     /// As [`Prepared::launches`].
@@ -47,7 +47,7 @@ impl Prepared {
         Ok(blocks.map(summary).collect())
     }
 
-    /// The launches, one for each block. Those of whole allocations are there already.
+    /// Returns the launches, one per block. Those for aligned buffers are precomputed.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if one is more than a launch can do.

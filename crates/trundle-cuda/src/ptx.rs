@@ -1,7 +1,7 @@
-//! The kernels as a driver takes them.
+//! The PTX of the kernels.
 
-/// Ten times the least compute capability that a device may have.
+/// Minimum compute capability, times ten.
 pub(crate) const LEAST_CAPABILITY: u32 = 75;
 
-/// What `kernels/build.py` makes for this capability and all greater ones, with a zero at its end.
+/// Output of `kernels/build.py` for this capability and later ones, with a terminating zero.
 pub(crate) const TEXT: &str = concat!(include_str!("../kernels/kernels.ptx"), "\0");

@@ -1,4 +1,4 @@
-//! Memory of the host that a device copies from while nobody waits.
+//! Page-locked host memory for asynchronous uploads.
 
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,26 +6,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{self, CUevent_flags};
 
-/// Page-locked memory in pieces, which are kept: each is free again when a device has reached the piece's event.
+/// A pool of page-locked pieces. A piece is free again once the device has reached its event.
 pub(crate) struct Staging(Mutex<Vec<Piece>>);
 
-/// What is larger is not staged: whoever copies it waits.
+/// Largest staged copy. Larger copies are synchronous.
 const MOST_BYTES: usize = 1 << 20;
 
-/// No piece is smaller: a page of the system.
+/// Smallest piece: a system page.
 const LEAST_BYTES: usize = 4 << 10;
 
-/// Where so many copies are on their way, the next one waits.
+/// Most pieces in flight; further copies are synchronous.
 const MOST_PIECES: usize = 64;
 
-/// A piece that nobody else has.
+/// A piece of page-locked memory with one owner.
 pub(crate) struct Piece {
     memory: *mut c_void,
     bytes: usize,
     event: sys::CUevent,
 }
 
-// SAFETY: the memory and the event may be used by any thread, and only one has the piece.
+// SAFETY: any thread may use the memory and the event, and a piece has one owner.
 unsafe impl Send for Piece {}
 
 impl Staging {
@@ -37,7 +37,7 @@ impl Staging {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A piece for so many bytes, in the thread's current context; `None` if they are to be waited for.
+    /// Takes a piece for `bytes` bytes in the current context, or returns `None` if the copy must be synchronous.
     pub(crate) fn piece(&self, bytes: usize) -> Option<Piece> {
         if bytes > MOST_BYTES {
             return None;
@@ -49,14 +49,16 @@ impl Staging {
         }
         let is_full = pieces.len() >= MOST_PIECES;
         drop(pieces);
-        // Memory that cannot be locked is waited for, too.
+        // If memory cannot be locked, the copy is synchronous as well.
         (!is_full).then(|| Piece::new(bytes.next_power_of_two().max(LEAST_BYTES)).ok())?
     }
 
-    /// Copies values to the device by a piece, which is kept until that is done, and does not wait.
+    /// Copies values to the device through `piece` without waiting. The piece returns to the pool and is reused after
+    /// the copy.
     ///
     /// # Safety
-    /// `stream` is one of the thread's current context. So many bytes are at `address` in its order, and nobody else uses them.
+    /// `stream` must belong to the current context. `address` must have room for `values` in stream order, and no
+    /// other code may use that range.
     pub(crate) unsafe fn copy<T: Copy>(
         &self,
         piece: Piece,
@@ -66,17 +68,18 @@ impl Staging {
     ) -> Result<(), DriverError> {
         let bytes = size_of_val(values);
         assert!(bytes <= piece.bytes, "a piece of {} bytes has no room for {bytes}", piece.bytes);
-        // SAFETY: the piece has room for them, and no device reads it any more.
+        // SAFETY: the piece has room for the values, and its last copy has finished.
         let staged = unsafe {
             std::ptr::copy_nonoverlapping(values.as_ptr(), piece.memory.cast(), values.len());
             std::slice::from_raw_parts(piece.memory.cast::<u8>(), bytes)
         };
-        // SAFETY: the caller says so, and the piece stays as it is until the device has reached the event behind the copy.
+        // SAFETY: `address` is valid by the contract of this function; the piece is not reused before the device
+        // reaches the event recorded after the copy.
         let copied = unsafe {
             result::memcpy_htod_async(address, staged, stream)
                 .and_then(|()| result::event::record(piece.event, stream))
         };
-        // Where it failed, whether the device still reads the piece nobody knows: then it is nobody's.
+        // After a failure the device may still read the piece, so it is leaked.
         if copied.is_ok() {
             self.pieces().push(piece);
         }
@@ -91,14 +94,14 @@ impl Piece {
         match unsafe { result::malloc_host(bytes, 0) } {
             Ok(memory) => Ok(Piece { memory, bytes, event }),
             Err(error) => {
-                // SAFETY: nobody else has the event.
+                // SAFETY: the event was just created and has no other user.
                 let _ = unsafe { result::event::destroy(event) };
                 Err(error)
             }
         }
     }
 
-    /// Whether the device has reached the event; one that was never recorded it has.
+    /// Whether the device has reached the event. An event that was never recorded counts as reached.
     fn is_free(&self) -> bool {
         // SAFETY: the event lives as long as the piece.
         unsafe { result::event::query(self.event) }.is_ok()

@@ -1,5 +1,5 @@
-//! Tests on devices: the machine's where `TRUNDLE_CUDA=required` says that there are some, else emulated ones, which run the
-//! kernels' own text.
+//! Tests on devices: real ones if `TRUNDLE_CUDA=required` is set, otherwise emulated ones, which run the same kernel
+//! sources.
 
 mod capture;
 mod chains;

@@ -1,33 +1,33 @@
-//! How many steps a tile has in both directions.
+//! The shape of transpose tiles.
 
-/// The steps of a whole tile, powers of two: a thread of a workgroup has one place in a line of either direction.
+/// Size of a full tile. Both sides are powers of two, so each thread of a workgroup has a fixed position in a line of
+/// either direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TileShape {
     pub(crate) across: usize,
     pub(crate) along: usize,
 }
 
-/// The bytes of a tile, of which a multiprocessor has shared memory for several; those of 12 bytes have fewer.
+/// Bytes per tile, so that several tiles fit in a multiprocessor's shared memory. Elements of 12 bytes use less.
 const TILE_BYTES: usize = 16 << 10;
 
-/// The most units of a line of a tile, one for each thread: words of narrow elements.
+/// Most units per line of a tile, one for each thread; narrow elements count in words.
 const LONGEST_LINE: usize = trundle_gpu::WORKGROUP;
 
 impl TileShape {
-    /// Of elements of `count` units of `unit` bytes, for loops of so many steps. Where one is short, the tile is longer in the
-    /// other direction.
+    /// Chooses the tile for elements of `count` units of `unit` bytes and loops of these lengths. If one loop is
+    /// short, the tile is longer in the other direction.
     pub(crate) fn of(unit: usize, count: usize, across: usize, along: usize) -> TileShape {
         let width = unit * count;
         let elements = TILE_BYTES / width.next_power_of_two();
         let longest = 1 << (LONGEST_LINE * unit.max(4) / width).ilog2();
         let fitting = |steps: usize| steps.next_power_of_two().clamp(elements / longest, longest);
-        // Where both are long, what is written at once is no less than what is read.
+        // If both loops are long, the write side is at least as long as the read side.
         let square = 1 << (elements.ilog2() / 2);
         let across = fitting(across).min(square.max(elements / fitting(along)));
         TileShape { across, along: elements / across }
     }
 
-    /// Which power of two the steps across are.
     pub(crate) fn across_shift(self) -> u32 {
         self.across.ilog2()
     }

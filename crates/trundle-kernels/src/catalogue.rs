@@ -1,4 +1,4 @@
-//! The catalogue: what can move a tile, with which instructions, when, and why it is picked.
+//! The catalogue: every kernel with its instruction sets, the tiles it applies to, and the reason to pick it.
 
 use std::fmt;
 
@@ -20,85 +20,84 @@ pub enum Call {
     /// Moves a tile.
     ///
     /// # Safety
-    /// The machine has the kernel's instruction set, its `applies` holds for the tile, every
-    /// source element is valid for reads and every destination element for writes, and no source
-    /// byte is a destination byte. Only tiles of the kernel's `roles` jump.
+    /// The machine has the kernel's instruction set, and its `applies` holds for the tile. Every source element is
+    /// valid for reads and every destination element for writes, and sources and destinations do not overlap. Only
+    /// tiles of the kernel's `roles` jump.
     Tile(unsafe fn(&Tile)),
-    /// Moves tiles that are alike.
+    /// Moves a row of similar tiles.
     ///
     /// # Safety
-    /// As `Tile`, for each of them.
+    /// As `Tile`, for each tile.
     Tiles(unsafe fn(&Tiles)),
     /// Moves lanes.
     ///
     /// # Safety
-    /// As `Tile`, for the elements that the lengths select. Source rows that a lane reads, and rows
-    /// between them, are valid for reads in every lane of the tile: they are rows of one tensor.
+    /// As `Tile`, for the elements that the lengths select. The source rows that a lane reads, and the rows between
+    /// them, are valid for reads in every lane of the tile.
     LaneTile(unsafe fn(&LaneTile<'_>)),
     /// Moves tiles of many loops.
     ///
     /// # Safety
-    /// As `Tile`, for the elements that the tables lead to; they were made for the kernel's registers.
+    /// As `Tile`, for the elements at the offsets of the tables, which are made for the kernel's registers.
     GatherTile(unsafe fn(&GatherTile<'_>)),
-    /// Moves tiles of elements at indices.
+    /// Moves elements at indices.
     ///
     /// # Safety
-    /// As `Tile`, for the elements that the indices lead to.
+    /// As `Tile`, for the elements at the indices.
     IndexTile(unsafe fn(&IndexTile<'_>)),
-    /// Moves rows and fills in around them.
+    /// Moves rows and fills the gaps around them.
     ///
     /// # Safety
-    /// The machine has the kernel's instruction set, every row is valid for reads, and all bytes from the first that is
-    /// filled in to the last for writes; none of them is of the source. Rows rise in the destination, do not overlap there,
-    /// and are, as is what lies between them, whole elements.
+    /// The machine has the kernel's instruction set. Every row is valid for reads. All bytes from the first filled
+    /// one to the last are valid for writes, and none of them belongs to the source. In the destination rows ascend
+    /// and do not overlap. Rows and gaps are whole elements.
     FilledTile(unsafe fn(&FilledTile<'_>)),
     /// Exchanges rows.
     ///
     /// # Safety
-    /// The machine has the kernel's instruction set, every row is valid for reads and writes, and no two overlap.
+    /// The machine has the kernel's instruction set. Every row is valid for reads and writes, and no two overlap.
     ExchangeTile(unsafe fn(&ExchangeTile)),
-    /// Exchanges tiles of a square matrix, and transposes both.
+    /// Exchanges two tiles of a square matrix and transposes both.
     ///
     /// # Safety
-    /// The machine has the kernel's instruction set, both tiles are valid for reads and writes, and are one, with as many rows as columns,
-    /// or do not overlap.
+    /// The machine has the kernel's instruction set, and both tiles are valid for reads and writes. They do not
+    /// overlap, or are the same tile with as many rows as columns.
     SquareTile(unsafe fn(&SquareTile)),
-    /// Moves floors of runs, each to the one before.
+    /// Moves each run of a list to the place of the one before.
     ///
     /// # Safety
-    /// The machine has the kernel's instruction set. Every floor is valid for reads and writes, no two overlap, and what becomes of
-    /// the last one is valid for reads; ahead of the bytes that become it, in the
-    /// direction in which they are gone through, it may overlap floors: see [`FloorTile::last`].
+    /// The machine has the kernel's instruction set. Every floor is valid for reads and writes, and no two overlap.
+    /// The source of the last floor is valid for reads; it may overlap floors as described at [`FloorTile::last`].
     FloorTile(unsafe fn(&FloorTile<'_>)),
 }
 
-/// One way to move tiles: a row of the catalogue.
+/// A kernel: a row of the catalogue.
 pub struct Kernel {
-    /// Its name: what it does, and with which instructions.
+    /// Its name, with the instruction set.
     pub name: &'static str,
     /// The instruction set it needs.
     pub simd: Simd,
-    /// Which loops it wants.
+    /// The loops it takes as rows and columns.
     pub roles: Roles,
-    /// Which tiles of such loops it is right for, with vectors of so many bytes.
+    /// Whether it fits tiles of its roles, for vectors of this number of bytes.
     applies: fn(&Pattern, usize) -> bool,
-    /// How many rows and columns its tiles have, of any number that there are.
+    /// The number of rows and columns of its tiles.
     tile: fn(&Space) -> (usize, usize),
-    /// What it can write with: streaming stores and ordinary ones, or ordinary ones alone.
+    /// The best stores it can use: streaming, or only ordinary ones.
     stores: Store,
     /// Why it is picked.
     pub reason: &'static str,
-    /// What moves the tiles.
+    /// The function that moves the tiles.
     pub call: Call,
 }
 
 impl Kernel {
-    /// Whether it is right for tiles of its roles.
+    /// Returns whether it fits tiles of its roles.
     pub fn applies(&self, pattern: &Pattern) -> bool {
         (self.applies)(pattern, self.simd.vector_bytes())
     }
 
-    /// How many rows and columns its tiles have.
+    /// Returns the number of rows and columns of its tiles.
     pub fn tile(&self, space: &Space) -> (usize, usize) {
         // Ragged columns are cut anywhere, as runs are.
         let tile = if space.ragged_cols { rows::tile } else { self.tile };
@@ -106,7 +105,7 @@ impl Kernel {
         (rows.clamp(1, all_rows), cols.clamp(1, all_cols))
     }
 
-    /// What it writes with where `wanted` is asked for: that if it can, else ordinary stores.
+    /// Returns the stores to use if `wanted` is requested: ordinary ones if it cannot stream.
     pub fn store(&self, wanted: Store) -> Store {
         wanted.min(self.stores)
     }
@@ -126,11 +125,9 @@ impl fmt::Debug for Kernel {
     }
 }
 
-/// Makes [`CATALOGUE`] of one row a kernel: its name, its module, what it is called with, its roles,
-/// the stores it can do, the instruction sets that it is built for, the widest first, of x86-64, of
-/// aarch64 and of any machine, and why it is picked. The module says all else. Each instance has a
-/// module of its own: an incremental build compiles modules by themselves, so that after an edit
-/// only the instances that it changes are made anew.
+/// Makes [`CATALOGUE`], one row for each kernel: name, module, call, roles, stores, instruction sets of x86-64, of
+/// aarch64 and of any machine (widest first), and the reason to pick it. The rest is in the kernel's module. Each
+/// instance has its own module, so that an incremental build recompiles only the instances that an edit changes.
 macro_rules! catalogue {
     ($($name:literal: $folder:ident::$kernel:ident $row:tt
         [$($x86_64:ident)*] [$($aarch64:ident)*] [$($any:ident)*],
@@ -144,7 +141,7 @@ macro_rules! catalogue {
             $(pub(super) mod $any { instance!($any, $name, $folder::$kernel $row, $reason); })*
         })*
 
-        /// Every kernel. Of those that the machine can run and that apply, the first is taken.
+        /// All kernels. The planner takes the first one that the machine supports and that applies.
         pub static CATALOGUE: &[Kernel] = &[$(
             $(#[cfg(target_arch = "x86_64")] $kernel::$x86_64::KERNEL,)*
             $(#[cfg(target_arch = "aarch64")] $kernel::$aarch64::KERNEL,)*
@@ -176,10 +173,10 @@ macro_rules! instance {
         use crate::{$tile, simd::{$set, Token}};
 
         /// # Safety
-        /// As the call that takes the tile: see [`Call`](crate::Call).
+        /// As the variant of [`Call`](crate::Call) that takes the tile.
         $(#[target_feature(enable = $features)])?
         unsafe fn run(tile: &$tile) {
-            // SAFETY: the contract is the same.
+            // SAFETY: the caller upholds the variant's `# Safety`.
             unsafe { crate::$folder::$kernel::run(Token::<$set>::new(), tile) }
         }
 

@@ -1,33 +1,32 @@
 //! Loops that jump.
 
-/// Jumps of a tile's rows in the destination, or of its columns in the source: where two loops that
-/// are one on the other side go from one step of the outer to the next, and where a rolled loop
-/// goes on at the start of its axis.
+/// Jumps of a tile's rows in the destination, or of its columns in the source. They occur where two loops that are
+/// one on the other side meet, and where a rolled loop wraps to the start of its axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jumps {
-    /// The steps to the first jump.
+    /// The number of steps before the first jump.
     pub first: usize,
-    /// The jumps that follow, in turn.
+    /// The jumps after that, in alternation.
     pub following: [Jump; 2],
 }
 
-/// A jump, and what comes after it.
+/// A jump and the steps after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jump {
-    /// The bytes of the jump, beside those of the step.
+    /// The bytes of the jump, added to the stride.
     pub bytes: isize,
-    /// The steps to the next jump.
+    /// The number of steps to the next jump.
     pub steps: usize,
 }
 
 impl Jumps {
-    /// No jump.
+    /// No jumps.
     pub const NONE: Jumps =
         Jumps { first: usize::MAX, following: [Jump { bytes: 0, steps: usize::MAX }; 2] };
 
-    /// The jumps from step `start` on of a loop of `len` steps of `stride` bytes, whose start, if
-    /// it is `rolled`, comes after so many steps, and which goes on in an outer loop of steps of
-    /// `outer` bytes, if there is one.
+    /// Returns the jumps from step `start` of a loop of `len` steps of `stride` bytes. If `rolled` is given, the
+    /// loop wraps to its start after that number of steps. If `outer` is given, the loop continues in an outer loop
+    /// with steps of `outer` bytes.
     #[inline]
     pub fn of(
         len: usize,
@@ -37,7 +36,7 @@ impl Jumps {
         start: usize,
     ) -> Jumps {
         if rolled.is_none() && outer.is_none() {
-            // Small moves spare the division.
+            // Small moves avoid the division.
             return Jumps::NONE;
         }
         let (all, step) = (len.cast_signed() * stride, start % len);
@@ -54,7 +53,6 @@ impl Jumps {
         }
     }
 
-    /// Whether every jump is a multiple of so many bytes.
     pub(crate) fn is_multiple_of(&self, bytes: usize) -> bool {
         self.following.iter().all(|jump| jump.bytes.unsigned_abs().is_multiple_of(bytes))
     }
@@ -64,7 +62,7 @@ impl Jumps {
 mod tests {
     use super::*;
 
-    /// The offsets of steps from `start` on, as the jumps lead to them.
+    /// Returns the offsets of the steps from `begin` on, with all jumps.
     fn walked(all: Jumps, begin: isize, stride: isize, count: usize) -> Vec<isize> {
         let (mut offset, mut left, mut jumps) = (begin, all.first, all.following);
         let step = |_| {

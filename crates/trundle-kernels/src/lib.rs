@@ -1,10 +1,9 @@
-//! The kernels: what moves a tile of elements. Each is a file, in a folder with the parts that it
-//! is made of; the folder's `mod.rs` says which is which.
+//! The kernels, each of which moves one tile of elements. A kernel is a file, in a folder with its parts; the
+//! folder's `mod.rs` tells kernels from parts.
 //!
-//! A kernel knows widths and strides, and nothing of operators, types and tensors, nor of plans and
-//! threads: so this crate depends on none, and is compiled again only when a kernel changes. Each
-//! is a row of [`CATALOGUE`]; the planner of `trundle-cpu` takes the first that fits.
-//! docs/kernels.md tells of them.
+//! Kernels work on widths and strides. They know nothing of operators, types, tensors, plans or threads, so this
+//! crate has no dependencies and is only rebuilt when a kernel changes. Each kernel is a row of [`CATALOGUE`]; the
+//! planner of `trundle-cpu` takes the first one that fits. See docs/kernels.md.
 #![allow(unsafe_code)]
 
 mod catalogue;

@@ -1,76 +1,73 @@
-//! By what a kernel is picked, and cuts its tiles.
+//! The data by which the planner picks a kernel and cuts its tiles.
 
 use crate::tile::Store;
 use crate::tuning::Tuning;
 
-/// The strides of a tile, by which a kernel is picked.
+/// The strides and sizes of a tile.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
     /// The size of an element in bytes.
     pub width: usize,
-    /// The distances between rows, in the source and in the destination, in bytes.
+    /// The distances between rows in bytes, in the source and in the destination.
     pub row_strides: (isize, isize),
-    /// The distances between the elements of a row, in the source and in the destination.
+    /// The distances between the elements of a row in bytes, in the source and in the destination.
     pub col_strides: (isize, isize),
-    /// The number of rows and the number of columns, of all tiles together.
+    /// The number of rows and columns of all tiles together.
     pub lens: (usize, usize),
-    /// The same, counted on through the loops that continue them, as kernels do whose tiles may
-    /// jump.
+    /// `lens`, including the loops that continue rows and columns, for kernels whose tiles may jump.
     pub wrapped: (usize, usize),
-    /// The same, where a loop that would continue both is counted with the columns only; of roles of many loops.
+    /// `wrapped`, but a loop that would continue both counts only for the columns. For roles of many loops.
     pub tile: (usize, usize),
-    /// How many steps of two are one within the other without a gap, from the nearest neighbours on,
-    /// in the source and in the destination; of roles of many loops.
+    /// The number of loops of two steps that nest without gaps from the innermost on, in the source and in the
+    /// destination. For roles of many loops.
     pub bits: (usize, usize),
 }
 
-/// The tiles that a kernel is to move: it says how many rows and columns each has.
+/// The work for which a kernel chooses the size of its tiles.
 #[derive(Clone, Copy, Debug)]
 pub struct Space {
-    /// Their strides, and the numbers of rows and columns of all together.
+    /// The strides, and the rows and columns of all tiles together.
     pub pattern: Pattern,
-    /// Whether the rows are cut where a length says.
+    /// Whether lengths cut the rows.
     pub ragged_rows: bool,
-    /// Whether the columns are.
+    /// Whether lengths cut the columns.
     pub ragged_cols: bool,
     /// How the result is written.
     pub store: Store,
-    /// About how many bytes a task has.
+    /// The approximate number of bytes of a task.
     pub share: usize,
-    /// What is best on this machine.
+    /// The tuning record.
     pub tuning: Tuning,
 }
 
-/// Which loops of a block a kernel wants as its rows and its columns.
+/// The loops of a block that a kernel takes as rows and columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Roles {
-    /// The columns are the loop whose steps are the nearest in the destination, the rows that whose
-    /// steps are the nearest in the source.
+    /// The columns are the loop with the smallest destination stride, the rows the loop with the smallest source
+    /// stride.
     Plain,
-    /// The same, and both may jump: they go on through the loops that continue them, and either may
-    /// be rolled.
+    /// As `Plain`, but rows and columns may jump: they continue through outer loops, and either may be rolled.
     Jumping,
-    /// The columns are the bytes of a run that is rolled: they jump once, to the start of the
-    /// source's row.
+    /// The columns are the bytes of a rolled run: they jump once, to the start of the row in the source.
     Rolled,
-    /// The rows are a ragged loop, the columns its lanes: each is cut at a place of its own.
+    /// The rows are a ragged loop, the columns its lanes. Each lane has its own cut.
     Lanes,
-    /// The same, and the rows go on through the loop that repeats them without a gap.
+    /// As `Lanes`, but the rows continue through the loop that repeats them without a gap.
     Slabs,
-    /// Many loops, several of which are made the rows, and others the columns, by tables.
+    /// Many loops: tables combine several of them into the rows and others into the columns.
     Gathered,
-    /// The same, of loops of two.
+    /// As `Gathered`, for loops of two steps.
     Bits,
-    /// The columns are a loop whose elements are read where indices lead.
+    /// The columns are a loop whose elements are read at indices.
     Indexed,
-    /// The same, and what is read at each index is a run of bytes, which they write one behind the other.
+    /// As `Indexed`, but each index leads to a run of bytes, and the runs are contiguous in the destination.
     IndexedRuns,
-    /// The columns are the bytes of a run, and around the rows an element is filled in.
+    /// The columns are the bytes of a run; the gaps around the rows are filled with an element.
     Filled,
-    /// Rows of one tensor that take each other's places.
+    /// Rows of one tensor that are exchanged.
     Exchanged,
-    /// Tiles of one square matrix that become each other's transpose.
+    /// Tiles of one square matrix that are exchanged and transposed.
     Squares,
-    /// Runs of one tensor that take the place of the one before.
+    /// Runs of one tensor, each moved to the place of the one before.
     Floors,
 }

@@ -1,4 +1,4 @@
-//! What a kernel is given: rows of columns of elements, and where they lie on both sides.
+//! Arguments of kernels: rows and columns of elements, and their addresses on both sides.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use crate::jumps::Jumps;
 use crate::simd::{LINE, prefetch};
 use crate::tuning::Tuning;
 
-/// `len` steps at fixed distances on both sides.
+/// A loop of `len` steps with fixed strides on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AffineLoop {
     /// The number of steps.
@@ -23,14 +23,13 @@ impl fmt::Display for AffineLoop {
     }
 }
 
-/// How the result is written. Of two, the greater can do more: who can stream can also store.
+/// How the result is written. A kernel that can use the greater variant can use the lesser one too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Store {
-    /// Ordinary stores: the result is small enough to stay in the caches for whoever reads it next, or
-    /// its kernel has no others.
+    /// Ordinary stores: the result fits the caches and stays there for its reader, or the kernel cannot stream.
     Ordinary,
-    /// Streaming (non-temporal) stores: the result is larger than the caches, and a line that is
-    /// written whole need not be read first.
+    /// Streaming (non-temporal) stores: the result is larger than the caches, and lines that are written whole need
+    /// not be read first.
     Streaming,
 }
 
@@ -43,53 +42,51 @@ impl fmt::Display for Store {
     }
 }
 
-/// Rows shorter than this are not worth aligning for streamed stores: the two partial lines at the
-/// ends cost more (a guess).
+/// Shorter rows are not aligned for streaming stores: the two partial lines at the ends cost more (a guess).
 pub(crate) const LEAST_STREAMED_BYTES: usize = 4 * LINE;
 
-/// How far ahead the source is prefetched where its lines follow each other. The hardware
-/// prefetcher predicts those that rise too, but not as soon (docs/kernels.md).
+/// How far ahead the source is prefetched where its lines are contiguous. The hardware prefetcher also predicts
+/// ascending lines, but later (docs/kernels.md).
 pub(crate) const AHEAD_BYTES: usize = 4096;
 
-/// Where moving goes on after a row: it is prefetched while the row's end is moved, since the
-/// hardware prefetcher does not predict where a row begins.
+/// Where moving continues after a row. It is prefetched during the end of the row, because the hardware prefetcher
+/// does not predict the start of a row.
 #[derive(Clone, Copy)]
 pub struct Next {
     pub(crate) src: *const u8,
     dst: *mut u8,
-    /// From line to line of the source.
+    /// The distance between lines of the source.
     step: isize,
 }
 
 impl Next {
-    /// From the element at `src` on, whose neighbours are `stride` bytes apart, to `dst`.
+    /// Continues at the element at `src`, whose neighbours are `stride` bytes apart, and at `dst`.
     #[inline]
     pub fn at(src: *const u8, dst: *mut u8, stride: isize) -> Next {
         let line = LINE.cast_signed();
         Next { src, dst, step: if stride < 0 { -line } else { line } }
     }
 
-    /// Line `index` of the row, which need not be valid.
+    /// Returns the address of line `index` of the row, which need not be valid.
     #[inline(always)]
     pub(crate) fn line(&self, index: usize) -> *const u8 {
         self.src.wrapping_offset(index.cast_signed() * self.step)
     }
 
-    /// Where column `index` begins, of columns `stride` bytes apart. It need not be valid.
+    /// Returns the address of column `index`, for columns `stride` bytes apart. It need not be valid.
     #[inline(always)]
     pub(crate) fn column(&self, index: usize, stride: isize) -> *const u8 {
         self.src.wrapping_offset(index.cast_signed().wrapping_mul(stride))
     }
 
-    /// Prefetches the lines that this row and the one before, which ends at `end`, write in part.
+    /// Prefetches the lines that this row and the one before, which ends at `end`, write partially.
     #[inline(always)]
     pub(crate) fn prefetch_partial(&self, end: *mut u8) {
         prefetch_partial(end);
         prefetch_partial(self.dst);
     }
 
-    /// Prefetches the lines that the row lies in beyond its first `lines`: it begins and ends
-    /// within lines of the source.
+    /// Prefetches the last lines of the row, after the first `lines`: the row begins and ends within lines.
     #[inline(always)]
     pub(crate) fn prefetch_rest(&self, lines: usize) {
         prefetch(self.line(lines));
@@ -97,8 +94,8 @@ impl Next {
     }
 }
 
-/// Prefetches the line that `at` lies in, if a run that begins or ends there writes it in part: it
-/// is read before, for which the streamed lines behind it wait.
+/// Prefetches the line of `at` if a run that begins or ends there writes it partially. The line is read before the
+/// store, and the streaming stores after it would wait.
 #[inline(always)]
 pub(crate) fn prefetch_partial(at: *mut u8) {
     if !at.addr().is_multiple_of(LINE) {
@@ -109,9 +106,9 @@ pub(crate) fn prefetch_partial(at: *mut u8) {
 /// A tile to move: `rows.len` rows of `cols.len` elements of `width` bytes.
 #[derive(Clone, Copy)]
 pub struct Tile {
-    /// Where the first element of the first row is read.
+    /// The source of the first element.
     pub src: *const u8,
-    /// Where it is written.
+    /// The destination of the first element.
     pub dst: *mut u8,
     /// The size of an element in bytes.
     pub width: usize,
@@ -119,30 +116,30 @@ pub struct Tile {
     pub rows: AffineLoop,
     /// The loop over the elements of a row.
     pub cols: AffineLoop,
-    /// Where rows jump in the destination: for kernels that are picked for it, else nowhere.
+    /// Jumps of the rows in the destination, only for kernels whose roles allow them.
     pub row_jumps: Jumps,
-    /// Where columns jump in the source.
+    /// Jumps of the columns in the source.
     pub col_jumps: Jumps,
     /// How the result is written.
     pub store: Store,
-    /// Where moving goes on after the last row, if that is known.
+    /// Where moving continues after the last row, if known.
     pub next: Option<Next>,
-    /// What is best on this machine.
+    /// The tuning record.
     pub tuning: Tuning,
 }
 
-/// Tiles that are alike, a step of a loop apart.
+/// Similar tiles, at the steps of a loop.
 #[derive(Clone, Copy)]
 pub struct Tiles {
-    /// The first.
+    /// The first tile.
     pub tile: Tile,
-    /// From one to the next.
+    /// The loop over tiles.
     pub along: AffineLoop,
 }
 
 impl Tile {
-    /// Prefetches the first and the last line of the destination, which are written in part where
-    /// rows follow each other.
+    /// Prefetches the first and the last line of the destination, which are written partially where rows are
+    /// contiguous.
     #[inline]
     pub fn prefetch_ends(&self) {
         let last = |each: AffineLoop| (each.len.cast_signed() - 1).wrapping_mul(each.dst_stride);
@@ -151,7 +148,6 @@ impl Tile {
         prefetch_partial(last.wrapping_add(self.width));
     }
 
-    /// The same tile with rows that rise through the source.
     pub(crate) fn rising(&self) -> Tile {
         if self.rows.src_stride >= 0 {
             return *self;
@@ -169,7 +165,6 @@ impl Tile {
         }
     }
 
-    /// Where moving goes on after a row.
     #[inline(always)]
     pub(crate) fn next(&self, row: usize) -> Next {
         let after = |stride: isize| (row + 1).cast_signed().wrapping_mul(stride);
@@ -179,10 +174,10 @@ impl Tile {
         if row + 1 < self.rows.len { next } else { self.next.unwrap_or(next) }
     }
 
-    /// Where a row begins.
+    /// Returns the source and the destination of a row.
     ///
     /// # Safety
-    /// `row` is below `rows.len`, and the tile is valid as [`Call::Tile`] asks.
+    /// `row` is below `rows.len`, and the tile is valid as [`Call::Tile`] requires.
     #[inline(always)]
     pub(crate) unsafe fn row(&self, row: usize) -> (*const u8, *mut u8) {
         let row = row.cast_signed();

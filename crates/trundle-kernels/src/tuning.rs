@@ -1,9 +1,9 @@
-//! What is best on one machine and slower on the next, and no fact about either says why.
+//! Settings whose best values differ between machines for no reason that could be derived.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The cache that a prefetch brings a line into.
+/// The cache that a prefetch targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The first-level cache (T0 of x86-64, L1KEEP of aarch64).
@@ -21,20 +21,20 @@ impl fmt::Display for Level {
     }
 }
 
-/// How many neighbouring lines of each row of its destination a transpose writes together.
+/// How many neighbouring lines of each destination row a transpose writes together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinesTogether {
-    /// One.
+    /// One line.
     One,
-    /// Two where the lines of all rows begin at the same columns and columns are long, else one.
+    /// Two lines where the lines of all rows begin at the same columns and columns are long, otherwise one.
     Aligned,
-    /// Two.
+    /// Two lines.
     Two,
 }
 
 impl LinesTogether {
-    /// The number of lines, where the lines of all rows begin at the same columns if `aligned`, and columns
-    /// have so many bytes.
+    /// Returns the number of lines. `aligned` says whether the lines of all rows begin at the same columns,
+    /// `col_bytes` is the length of a column.
     pub(crate) fn of(self, aligned: bool, col_bytes: usize) -> usize {
         match self {
             LinesTogether::Two => 2,
@@ -54,20 +54,18 @@ impl fmt::Display for LinesTogether {
     }
 }
 
-/// Which elements are packed in a second-level cache before they are transposed, where their columns
-/// drive each other out of the caches or are short.
+/// Which elements a transpose packs in the second-level cache first, where their columns alias or are short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packed {
-    /// None.
+    /// No elements.
     Never,
-    /// Those of 1 and 2 bytes.
+    /// Elements of 1 and 2 bytes.
     Narrow,
-    /// All.
+    /// All elements.
     All,
 }
 
 impl Packed {
-    /// Whether elements of so many bytes are.
     pub(crate) fn has(self, width: usize) -> bool {
         match self {
             Packed::Never => false,
@@ -87,57 +85,55 @@ impl fmt::Display for Packed {
     }
 }
 
-/// The tuning record: the numbers that kernels and the planner take from the machine. It changes how fast
-/// results are made, and never what they are. As text it is `name=value` for each, with a space between.
+/// The tuning record: numbers for kernels and planner that depend on the machine. They change speed, never results.
+/// As text, the record is `name=value` pairs separated by spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Results of more bytes than this are written by streaming stores.
+    /// Larger results are written by streaming stores.
     pub streaming_bytes: usize,
-    /// Where runs of bytes are prefetched to.
+    /// The cache into which runs of bytes are prefetched.
     pub run_level: Level,
-    /// Where rows that are rolled are prefetched to.
+    /// The cache into which rolled rows are prefetched.
     pub rolled_level: Level,
-    /// How many bytes ahead both are.
+    /// The prefetch distance for both, in bytes.
     pub run_ahead: usize,
-    /// How many pages of a long run are copied in turn, line by line: 1 to 4.
+    /// The number of pages of a long run that are copied in turn, line by line: 1 to 4.
     pub run_pages: usize,
-    /// Where rows that are read backwards are prefetched to.
+    /// The cache into which reversed rows are prefetched.
     pub reversed_level: Level,
-    /// How many bytes ahead.
+    /// The prefetch distance for them, in bytes.
     pub reversed_ahead: usize,
-    /// Where the columns of transposes are prefetched to.
+    /// The cache into which the columns of transposes are prefetched.
     pub transpose_level: Level,
-    /// How many columns ahead.
+    /// The prefetch distance for them, in columns.
     pub columns_ahead: usize,
-    /// How many bytes ahead at least, where columns are short.
+    /// The least prefetch distance in bytes, for short columns.
     pub column_bytes_ahead: usize,
-    /// How many lines of a row are written together; of bytes there are always two.
+    /// How many lines of a row are written together; always two for elements of one byte.
     pub lines_together: LinesTogether,
-    /// How far a tile of a transpose reaches along the source's neighbours, in bytes.
+    /// The length of a transpose's tile along the source's neighbours, in bytes.
     pub tile_bytes: usize,
-    /// How many rows such a tile has at most.
+    /// The most rows of such a tile.
     pub tile_rows: usize,
-    /// How many columns it has at most, where tasks are large enough.
+    /// The most columns of such a tile, where tasks are large enough.
     pub tile_columns: usize,
-    /// Up to how many bytes rows that follow each other are put together in registers.
+    /// Contiguous rows of up to this many bytes are assembled in registers.
     pub short_row_bytes: usize,
-    /// The same for rows of elements of 1 and 2 bytes.
+    /// The same limit for rows of elements of 1 and 2 bytes.
     pub narrow_short_row_bytes: usize,
     /// Which elements are packed before they are transposed.
     pub packed: Packed,
 }
 
-/// The most pages that are copied in turn.
 pub(crate) const MOST_PAGES: usize = 4;
 
-/// A number of the record: its name, the numbers that it may be, and where it is.
+/// A number of the record: its name, its range and its field.
 struct Number {
     name: &'static str,
     range: std::ops::RangeInclusive<usize>,
     of: fn(&mut Tuning) -> &mut usize,
 }
 
-/// The numbers, in the order of their text.
 const NUMBERS: [Number; 11] = {
     const fn number(
         name: &'static str,
@@ -162,12 +158,12 @@ const NUMBERS: [Number; 11] = {
 };
 
 impl Tuning {
-    /// What is right on most machines that were measured (docs/kernels.md), where the last-level cache
-    /// has so many bytes.
+    /// Returns the best settings for most measured machines (docs/kernels.md), for this size of the last-level
+    /// cache.
     pub const fn of_cache(l3_bytes: usize) -> Tuning {
         let half = l3_bytes / 2;
         Tuning {
-            // A last-level cache of hundreds of megabytes is shared with strangers, and of no use for
+            // A last-level cache of hundreds of megabytes is shared with other processes, and does not help
             // results.
             streaming_bytes: if half < MOST_CACHED_BYTES { half } else { MOST_CACHED_BYTES },
             run_level: Level::L1,
@@ -189,10 +185,10 @@ impl Tuning {
         }
     }
 
-    /// This record, but for what `text` says: `name=value`, with a space between.
+    /// Returns this record with the changes in `text`: `name=value` pairs separated by spaces.
     ///
     /// # Errors
-    /// Where the text has another form, or a number is not possible.
+    /// If the text has another form, or a number is out of range.
     pub fn with(mut self, text: &str) -> Result<Tuning, String> {
         for word in text.split_whitespace() {
             let (name, value) =
@@ -202,12 +198,11 @@ impl Tuning {
         Ok(self)
     }
 
-    /// Up to how many bytes rows of elements of so many bytes are put together in registers.
+    /// Returns the limit on rows of elements of `width` bytes that are assembled in registers.
     pub(crate) fn short_row_bytes(&self, width: usize) -> usize {
         if width <= 2 { self.narrow_short_row_bytes } else { self.short_row_bytes }
     }
 
-    /// Sets what `name` names to what `value` says.
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "run_level" => self.run_level = one_of(name, value, [Level::L1, Level::L2])?,
@@ -238,7 +233,7 @@ impl Tuning {
     }
 }
 
-/// The one of `all` that prints as `value`.
+/// Returns the item of `all` that prints as `value`.
 fn one_of<T: fmt::Display + Copy, const N: usize>(
     name: &str,
     value: &str,
@@ -252,11 +247,11 @@ fn one_of<T: fmt::Display + Copy, const N: usize>(
     })
 }
 
-/// Columns of fewer bytes are written a line at a time (a guess: those of 512 bytes lost with two).
+/// Shorter columns are written one line at a time (a guess: columns of 512 bytes were slower with two).
 const LEAST_TOGETHER_BYTES: usize = 1024;
 
-/// More is streamed, however large the last-level cache is: sixteen second-level caches of the machines
-/// that were measured (docs/kernels.md).
+/// Larger results are always streamed, however large the last-level cache is: 16 second-level caches of the
+/// measured machines (docs/kernels.md).
 const MOST_CACHED_BYTES: usize = 16 << 20;
 
 impl fmt::Display for Tuning {
@@ -281,7 +276,7 @@ impl fmt::Display for Tuning {
 impl FromStr for Tuning {
     type Err = String;
 
-    /// The record of a text that has every name; of one that is there twice, the last counts.
+    /// Parses a text with every name; if a name repeats, the last value counts.
     fn from_str(text: &str) -> Result<Tuning, String> {
         let tuning = Tuning::of_cache(0).with(text)?;
         let names = tuning.to_string();

@@ -1,4 +1,4 @@
-//! The functions of an ONNX Runtime.
+//! The C functions of an ONNX Runtime.
 
 use std::ffi::{CStr, CString};
 use std::ptr::null_mut;
@@ -7,31 +7,30 @@ use ort_sys::{OrtApi, OrtApiBase, OrtErrorCode, OrtStatusPtr};
 
 use crate::failure::{Failure, Result};
 
-/// The version of the interface that is asked for: that of ONNX Runtime 1.17, the first in which custom operators say the
-/// shapes of their outputs.
+/// The API version requested: that of ONNX Runtime 1.17, the first with shape inference for custom operators.
 pub(crate) const VERSION: u32 = 17;
 
-/// The first version, which every ONNX Runtime has: its functions are the first ones of all later.
+/// Every ONNX Runtime provides version 1. Later versions only append functions.
 const FIRST_VERSION: u32 = 1;
 
-/// The functions of an ONNX Runtime, which stay as long as the process.
+/// The function table of an ONNX Runtime, valid until the process ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Api(*const OrtApi);
 
-// SAFETY: a table that nobody writes to, of functions that any thread may call.
+// SAFETY: the table is immutable, and its functions may be called from any thread.
 unsafe impl Send for Api {}
-// SAFETY: the same.
+// SAFETY: as for `Send`.
 unsafe impl Sync for Api {}
 
 impl Api {
-    /// The functions of the ONNX Runtime that has this base, else a status that says why not.
+    /// Returns the functions of our version, or a status with the reason if the runtime is too old.
     ///
     /// # Safety
-    /// The pointer is one that ONNX Runtime gives to libraries.
+    /// `base` must be the pointer that ONNX Runtime passes to a library of custom operators.
     pub(crate) unsafe fn of_base(
         base: *const OrtApiBase,
     ) -> std::result::Result<Api, OrtStatusPtr> {
-        // SAFETY: the contract is the same; both functions are there in every version.
+        // SAFETY: `base` is valid by the contract of this function, and every version has both functions.
         let (of_ours, of_first, version) = unsafe {
             let get = (*base).GetApi;
             (get(VERSION), get(FIRST_VERSION), (*base).GetVersionString)
@@ -39,46 +38,45 @@ impl Api {
         if !of_ours.is_null() {
             return Ok(Api(of_ours));
         }
-        // Then nothing can be said.
+        // Without version 1 there is no way to create a status.
         if of_first.is_null() {
             return Err(OrtStatusPtr(null_mut()));
         }
-        // SAFETY: a text that stays.
+        // SAFETY: the version is a static C string.
         let version = unsafe { CStr::from_ptr(version()) }.to_string_lossy();
         let problem = format!("trundle needs ONNX Runtime 1.{VERSION} or newer, this is {version}");
         Err(Api(of_first).status(&problem))
     }
 
-    /// The functions that a kernel or an operator is called with.
+    /// Wraps the function table passed to a kernel or an operator.
     ///
     /// # Safety
-    /// The pointer is one that ONNX Runtime gives to operators of our version.
+    /// `functions` must be a table that ONNX Runtime passes to operators of version [`VERSION`].
     pub(crate) unsafe fn of_pointer(functions: *const OrtApi) -> Api {
         Api(functions)
     }
 
-    /// The functions.
     pub(crate) fn functions(&self) -> &'static OrtApi {
-        // SAFETY: they stay as long as the process, and nobody writes to them.
+        // SAFETY: the table is immutable and valid until the process ends.
         unsafe { &*self.0 }
     }
 
-    /// A status that says what failed, which is the caller's.
+    /// Creates a status with an error message. The caller owns it.
     pub(crate) fn status(self, message: &str) -> OrtStatusPtr {
         let message = CString::new(message.replace('\0', "\\0")).unwrap_or_default();
-        // SAFETY: the function is one of the first version; it copies the text.
+        // SAFETY: version 1 has this function; it copies the text.
         unsafe { ((*self.0).CreateStatus)(OrtErrorCode::ORT_FAIL, message.as_ptr()) }
     }
 
-    /// What a status says, which is freed.
+    /// Frees a status.
     ///
     /// # Errors
-    /// Its message, if it has one.
+    /// The status's message if it is not null.
     pub(crate) fn check(self, status: OrtStatusPtr) -> Result<()> {
         if status.0.is_null() {
             return Ok(());
         }
-        // SAFETY: it is a status of this ONNX Runtime, which is ours and freed once, after its message is copied.
+        // SAFETY: the status is owned and freed once, after its message was copied.
         let message = unsafe {
             let message = CStr::from_ptr((self.functions().GetErrorMessage)(status.0));
             let message = message.to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! `Chain`: what a text of the chain language makes of a tensor.
+//! The operator `Chain`: applies a text of the chain language to a tensor.
 
 use std::ffi::CStr;
 
@@ -12,13 +12,11 @@ use crate::operator::{Operator, Port};
 use crate::plans::Plans;
 use crate::samples::inferred;
 
-/// The operator of a node.
 pub(crate) struct Chained {
     chain: Chain,
     plans: Plans,
 }
 
-/// Where the text stands.
 const ATTRIBUTE: &CStr = c"chain";
 
 impl Operator for Chained {
@@ -42,7 +40,7 @@ impl Operator for Chained {
     }
 }
 
-/// The chain of a text, which takes one tensor.
+/// Parses a chain, which must have one input.
 fn read(text: Vec<u8>) -> Result<Chain> {
     let text = String::from_utf8(text).map_err(|_| Failure("the chain is no UTF-8".to_owned()))?;
     let chain: Chain = text.parse().map_err(|error| Failure(format!("{error}")))?;

@@ -1,4 +1,4 @@
-//! What a kernel is called with.
+//! The context of a kernel call.
 
 use std::ptr::{null, null_mut};
 
@@ -10,7 +10,7 @@ use crate::api::Api;
 use crate::failure::{Failure, Result};
 use crate::tensor::{Input, Output};
 
-/// A call of a kernel: its inputs, and where its outputs go.
+/// A kernel call: gives access to its inputs and outputs.
 pub(crate) struct Context {
     api: Api,
     pointer: *mut OrtKernelContext,
@@ -18,7 +18,8 @@ pub(crate) struct Context {
 
 impl Context {
     /// # Safety
-    /// The pointer is what ONNX Runtime calls a kernel with, and this is used on the kernel's thread within that call.
+    /// `pointer` must be the context of a kernel call. The value may be used only on the kernel's thread and during
+    /// that call.
     pub(crate) unsafe fn new(api: Api, pointer: *mut OrtKernelContext) -> Context {
         Context { api, pointer }
     }
@@ -31,20 +32,18 @@ impl Context {
         self.pointer
     }
 
-    /// All inputs.
     pub(crate) fn inputs(&self) -> Result<Vec<Input<'_>>> {
         let mut count = 0;
-        // SAFETY: the context is that of this call.
+        // SAFETY: the context belongs to the current call.
         let counted =
             unsafe { (self.api.functions().KernelContext_GetInputCount)(self.pointer, &mut count) };
         self.api.check(counted)?;
         (0..count).map(|number| self.input(number)).collect()
     }
 
-    /// An input.
     fn input(&self, number: usize) -> Result<Input<'_>> {
         let mut value = null();
-        // SAFETY: the same.
+        // SAFETY: the context belongs to the current call.
         let got = unsafe {
             (self.api.functions().KernelContext_GetInput)(self.pointer, number, &mut value)
         };
@@ -52,12 +51,11 @@ impl Context {
         if value.is_null() {
             return Err(Failure("is left out".to_owned()).of("input", number));
         }
-        // SAFETY: the value is an input of this call, and stays as long as that.
+        // SAFETY: the value is an input of this call and lives until it ends.
         unsafe { Input::new(self.api, value) }.map_err(|failure| failure.of("input", number))
     }
 
-    /// An output of this type and shape, which is made now; `None` for one that nobody reads. `stated` is the type that the
-    /// graph says.
+    /// Creates an output of this type and shape; `None` if no node reads it. `stated` is its type in the graph.
     pub(crate) fn output(
         &self,
         number: usize,
@@ -68,7 +66,7 @@ impl Context {
         let sizes = sizes.collect::<std::result::Result<Vec<_>, _>>();
         let sizes = sizes.map_err(|_| Failure("is too large".to_owned()).of("output", number))?;
         let mut value = null_mut();
-        // SAFETY: the context is that of this call, and the sizes are as many as is said.
+        // SAFETY: the context belongs to the current call, and the length is that of `sizes`.
         let got = unsafe {
             let output = self.api.functions().KernelContext_GetOutput;
             output(self.pointer, number, sizes.as_ptr(), sizes.len(), &mut value)
@@ -78,14 +76,14 @@ impl Context {
             return Ok(None);
         }
         check(element, stated).map_err(|failure| failure.of("output", number))?;
-        // SAFETY: the value is an output of this call, which is written here alone, of the shape that was asked for and of
-        // the type that the graph says, which is this one.
+        // SAFETY: the value is an output of this call with the requested shape and the graph's type, which equals
+        // `element`. Only this `Output` writes it.
         let output = unsafe { Output::new(self.api, value, element, shape) };
         output.map(Some).map_err(|failure| failure.of("output", number))
     }
 }
 
-/// Refuses to write another type than the graph says.
+/// Refuses an output type that differs from the graph's.
 fn check(element: ElementType, stated: Option<ElementType>) -> Result<()> {
     match stated {
         Some(stated) if stated == element => Ok(()),

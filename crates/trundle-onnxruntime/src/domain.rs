@@ -1,4 +1,4 @@
-//! The operators as an ONNX Runtime holds them.
+//! Registers the operators with an ONNX Runtime.
 
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
@@ -14,19 +14,19 @@ use crate::operator::{Declared, custom_op};
 use crate::reverse_subsequences::ReverseSubsequences;
 use crate::roll::Roll;
 
-/// All operators, in an ONNX Runtime. It stays as long as the process: sessions have its operators without a word of when
-/// they have ended.
+/// The domain with all operators, in one ONNX Runtime. It is never freed, because nothing tells when the last session
+/// that uses it has ended.
 #[derive(Clone, Copy)]
 pub(crate) struct Domain(*mut OrtCustomOpDomain);
 
-// SAFETY: ONNX Runtime only reads it, once all operators are in it.
+// SAFETY: ONNX Runtime only reads the domain once all operators are added.
 unsafe impl Send for Domain {}
 
-/// Those that there are: one for each ONNX Runtime of the process, which is one as a rule.
+/// The domains made so far, one per ONNX Runtime in the process (normally one).
 static DOMAINS: Mutex<Vec<(Api, Domain)>> = Mutex::new(Vec::new());
 
 impl Domain {
-    /// The domain in this ONNX Runtime, which is made the first time.
+    /// Returns the domain for this ONNX Runtime, creating it on first use.
     pub(crate) fn of(api: Api) -> Result<Domain> {
         let mut made = DOMAINS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, domain)) = made.iter().find(|(of, _)| *of == api) {
@@ -39,7 +39,7 @@ impl Domain {
 
     fn new(api: Api) -> Result<Domain> {
         let mut domain = null_mut();
-        // SAFETY: the name stays.
+        // SAFETY: the name is static.
         api.check(unsafe { (api.functions().CreateCustomOpDomain)(DOMAIN.as_ptr(), &mut domain) })?;
         let ops = [
             custom_op::<Moved>(),
@@ -49,7 +49,8 @@ impl Domain {
         ];
         for op in ops {
             let declared: &'static Declared = Box::leak(Box::new(Declared { op, api }));
-            // SAFETY: the domain is ours, and the operator stays. The pointer is to all that is declared.
+            // SAFETY: the domain was created above, and the operator is leaked. The pointer is to the whole
+            // `Declared`.
             api.check(unsafe {
                 let op = std::ptr::from_ref(declared).cast::<OrtCustomOp>();
                 (api.functions().CustomOpDomain_Add)(domain, op)

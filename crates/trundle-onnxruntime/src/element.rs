@@ -1,14 +1,14 @@
-//! The element types of ONNX Runtime.
+//! ONNX Runtime's element types.
 
 use trundle::DType;
 use trundle_models::ElementType;
 
 use crate::failure::{Failure, Result};
 
-/// Texts.
+/// `ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING`.
 const STRING: i32 = 8;
 
-/// `ONNXTensorElementDataType`, but texts. The two FNUZ types are moved as opaque bytes.
+/// `ONNXTensorElementDataType` without strings. The two FNUZ types are moved as opaque bytes.
 const FIXED: [(i32, DType); 25] = [
     (1, DType::F32),
     (2, DType::U8),
@@ -37,10 +37,10 @@ const FIXED: [(i32, DType); 25] = [
     (26, DType::F8E8M0),
 ];
 
-/// The element type of this number, which may be one of a later version than ours.
+/// Returns the element type of an ONNX Runtime type number.
 ///
 /// # Errors
-/// If it is not known here.
+/// Fails for unknown numbers, such as types of later versions.
 pub(crate) fn element_of(number: i32) -> Result<ElementType> {
     if number == STRING {
         return Ok(ElementType::String);
@@ -50,7 +50,7 @@ pub(crate) fn element_of(number: i32) -> Result<ElementType> {
     known.map(|(_, dtype)| ElementType::Fixed(*dtype)).ok_or_else(unknown)
 }
 
-/// The number of this element type, if there is one and no other.
+/// Returns the type number of an element type, or `None` if it is not unique.
 pub(crate) fn number_of(element: ElementType) -> Option<i32> {
     let ElementType::Fixed(dtype) = element else { return Some(STRING) };
     let mut numbers = FIXED.iter().filter(|(_, known)| *known == dtype);

@@ -1,4 +1,4 @@
-//! Why a call failed, and what ONNX Runtime is told of it.
+//! Errors of a call, and their conversion to a status of ONNX Runtime.
 
 use std::any::Any;
 use std::ffi::CStr;
@@ -9,19 +9,18 @@ use ort_sys::OrtStatusPtr;
 
 use crate::api::Api;
 
-/// What went wrong.
 #[derive(Debug)]
 pub(crate) struct Failure(pub(crate) String);
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
 impl Failure {
-    /// The same, of this input or output.
+    /// Prefixes the message with an input or output.
     pub(crate) fn of(self, what: &str, number: usize) -> Failure {
         Failure(format!("{what} {number}: {}", self.0))
     }
 
-    /// The same, of an attribute of this name.
+    /// Prefixes the message with an attribute name.
     pub(crate) fn of_attribute(self, name: &CStr) -> Failure {
         Failure(format!("attribute {}: {}", name.to_string_lossy(), self.0))
     }
@@ -39,7 +38,7 @@ macro_rules! from {
 
 from!(trundle::Error, trundle::ShapeError, trundle::ChainError, trundle_models::Error);
 
-/// The status of `work` of an operator or node that has this label. A panic is a failure too, and does not leave it.
+/// Runs `work` and converts its error or panic to a status that begins with `label`.
 pub(crate) fn guarded(api: Api, label: &str, work: impl FnOnce() -> Result<()>) -> OrtStatusPtr {
     let problem = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return OrtStatusPtr(null_mut()),
@@ -49,7 +48,6 @@ pub(crate) fn guarded(api: Api, label: &str, work: impl FnOnce() -> Result<()>) 
     api.status(&format!("{label}: {problem}"))
 }
 
-/// What a panic says.
 fn said_by(panic: &(dyn Any + Send)) -> &str {
     match panic.downcast_ref::<String>() {
         Some(text) => text,

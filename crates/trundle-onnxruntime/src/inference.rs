@@ -1,4 +1,4 @@
-//! What is known of a node before it runs.
+//! Type and shape inference for a node.
 
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::{null, null_mut};
@@ -13,62 +13,61 @@ use crate::element::{element_of, number_of};
 use crate::failure::{Failure, Result};
 use crate::tensor::{dimensions, type_of};
 
-/// A node of which ONNX Runtime asks what its outputs will be.
+/// A node whose output types and shapes ONNX Runtime requests.
 pub(crate) struct Inference {
     api: Api,
     context: *const OrtShapeInferContext,
 }
 
-/// An input of a node.
+/// The known type and shape of an input.
 pub(crate) struct Known {
     pub(crate) element: ElementType,
     pub(crate) sizes: Vec<Size>,
 }
 
-/// The size of an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
     Fixed(usize),
-    /// One size, the same wherever the name stands.
+    /// A symbolic size; equal names mean equal sizes.
     Named(String),
 }
 
 impl Inference {
     /// # Safety
-    /// The pointer is what ONNX Runtime calls an operator with, and this is used within that call.
+    /// `context` must be the context of an inference call. The value may be used only during that call.
     pub(crate) unsafe fn new(api: Api, context: *const OrtShapeInferContext) -> Inference {
         Inference { api, context }
     }
 
-    /// What is known of all inputs.
+    /// Returns the types and shapes of all inputs.
     ///
     /// # Errors
     /// As [`Inference::input`].
     pub(crate) fn inputs(&self) -> Result<Vec<Known>> {
         let mut count = 0;
         let get = self.api.functions().ShapeInferContext_GetInputCount;
-        // SAFETY: the context is that of this call.
+        // SAFETY: the context belongs to the current call.
         self.api.check(unsafe { get(self.context, &mut count) })?;
         (0..count).map(|number| self.input(number)).collect()
     }
 
-    /// What is known of an input.
+    /// Returns the type and shape of an input.
     ///
     /// # Errors
-    /// If nothing is known of one of its sizes, or it has none: then it is shown without axes, as a scalar is.
+    /// Fails if an axis has neither a size nor a name. An input of unknown rank looks like a scalar.
     pub(crate) fn input(&self, number: usize) -> Result<Known> {
         let info = self.info(number)?;
-        // SAFETY: it is of this call.
+        // SAFETY: `info` belongs to the current call.
         let (element, sizes) =
             unsafe { (element_of(type_of(self.api, info)?)?, dimensions(self.api, info)?) };
         let mut names: Vec<*const c_char> = vec![null(); sizes.len()];
         let get = self.api.functions().GetSymbolicDimensions;
-        // SAFETY: it is of this call, and there is room for as many names.
+        // SAFETY: `info` belongs to the current call, and `names` has one slot per axis.
         self.api.check(unsafe { get(info, names.as_mut_ptr(), names.len()) })?;
         let size = |(size, name): (&i64, *const c_char)| match usize::try_from(*size) {
             Ok(size) => Ok(Size::Fixed(size)),
             Err(_) if name.is_null() => Err(unknown()),
-            // SAFETY: it is a text, of this call.
+            // SAFETY: `name` is a C string that belongs to the current call.
             Err(_) => match unsafe { CStr::from_ptr(name) }.to_str() {
                 Ok("") | Err(_) => Err(unknown()),
                 Ok(name) => Ok(Size::Named(name.to_owned())),
@@ -78,12 +77,12 @@ impl Inference {
         if sizes.is_empty() { Err(unknown()) } else { Ok(Known { element, sizes }) }
     }
 
-    /// The bytes of an attribute.
+    /// Returns the bytes of a string attribute.
     pub(crate) fn text(&self, name: &CStr) -> Result<Vec<u8>> {
         let functions = self.api.functions();
         let (mut attribute, mut size) = (null(), 0);
-        // SAFETY: the context is that of this call; there is room for as many bytes as is said. The first time that is
-        // refused, with the room that is needed.
+        // SAFETY: the context belongs to the current call. The first read has no room and returns the size needed;
+        // the second has room for that many bytes.
         unsafe {
             let get = functions.ShapeInferContext_GetAttribute;
             self.api.check(get(self.context, name.as_ptr(), &mut attribute))?;
@@ -92,8 +91,8 @@ impl Inference {
             let _ = self.api.check(read(attribute, kind, null_mut(), 0, &mut size));
             let mut text = vec![0u8; size];
             self.api.check(read(attribute, kind, text.as_mut_ptr().cast(), size, &mut size))?;
-            // Of 1.17 and some later the 0 behind the text is part of it. No chain ends with one, and of a model that does
-            // nothing is said.
+            // ONNX Runtime 1.17 and some later versions include the terminating zero. A chain cannot end with one,
+            // and for models inference returns nothing.
             while text.last() == Some(&0) {
                 text.pop();
             }
@@ -101,13 +100,12 @@ impl Inference {
         }
     }
 
-    /// Says that an output is what an input is.
+    /// Declares that an output has the type and shape of an input.
     pub(crate) fn same(&self, output: usize, input: usize) -> Result<()> {
         let known = self.input(input)?;
         self.output(output, known.element, &known.sizes)
     }
 
-    /// Says what an output is.
     pub(crate) fn output(&self, number: usize, element: ElementType, sizes: &[Size]) -> Result<()> {
         let element = number_of(element).ok_or_else(unknown)?;
         let (mut numbers, mut names) = (Vec::new(), Vec::new());
@@ -121,14 +119,14 @@ impl Inference {
         }
         let functions = self.api.functions();
         let mut info = null_mut();
-        // SAFETY: what is made is ours, and freed once. The number is one of the enumeration's.
+        // SAFETY: `info` is owned and freed once. `element` is a value of the enumeration.
         unsafe {
             self.api.check((functions.CreateTensorTypeAndShapeInfo)(&mut info))?;
             let element = std::mem::transmute::<i32, ONNXTensorElementDataType>(element);
             let typed = self.api.check((functions.SetTensorElementType)(info, element));
             let rank = sizes.len();
             let shaped = self.api.check((functions.SetDimensions)(info, numbers.as_ptr(), rank));
-            // 1.17 wants names of all sizes, also of those that have none.
+            // 1.17 requires a name for every size, empty for fixed ones.
             let mut names: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
             let named = (functions.SetSymbolicDimensions)(info, names.as_mut_ptr(), rank);
             let said = typed.and(shaped).and(self.api.check(named));
@@ -141,19 +139,19 @@ impl Inference {
     fn info(&self, number: usize) -> Result<*mut OrtTensorTypeAndShapeInfo> {
         let mut info = null_mut();
         let get = self.api.functions().ShapeInferContext_GetInputTypeShape;
-        // SAFETY: the context is that of this call, and so is what is told.
+        // SAFETY: the context and the returned info belong to the current call.
         self.api.check(unsafe { get(self.context, number, &mut info) })?;
         Ok(info)
     }
 
     fn set(&self, number: usize, info: *const OrtTensorTypeAndShapeInfo) -> Result<()> {
         let set = self.api.functions().ShapeInferContext_SetOutputTypeShape;
-        // SAFETY: the context is that of this call; what is known is copied.
+        // SAFETY: the context belongs to the current call, which copies `info`.
         self.api.check(unsafe { set(self.context, number, info) })
     }
 }
 
-/// What is not known is not said.
+/// The error for a type or size that is unknown before the node runs. Inference then declares nothing.
 pub(crate) fn unknown() -> Failure {
     Failure("not known before it runs".to_owned())
 }

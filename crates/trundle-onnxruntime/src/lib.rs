@@ -1,18 +1,17 @@
-//! Operators of trundle in ONNX Runtime: of the domain `trundle`, version 1, registered over its C functions.
+//! Custom operators for ONNX Runtime, in the domain `trundle`, version 1.
 //!
-//! A library exports a function of ONNX Runtime's name, `RegisterCustomOps`, that calls [`register`]. Nothing is linked: all
-//! functions come with the call.
+//! A library exports ONNX Runtime's entry point `RegisterCustomOps` and calls [`register`] in it. Nothing is linked:
+//! the entry point receives all functions of ONNX Runtime.
 //!
 //! | operator | inputs | attributes | output |
 //! |---|---|---|---|
-//! | `Move` | any number, of any types | `model`: the bytes of an ONNX model of movements, whose inputs need no types | as many as the model has |
-//! | `Roll` | `data`, `shift` and `axes` of int64 | | as Roll-7 of OpenVINO |
-//! | `ReverseSubsequences` | `data`, `lengths` of int64 | `axis` | as that of DirectML |
-//! | `Chain` | `data` | `chain`: a text of the chain language | what the chain makes |
+//! | `Move` | any number, of any types | `model`: an ONNX model of movements; its inputs need no types | the outputs of the model |
+//! | `Roll` | `data`, `shift` and `axes` of int64 | | as OpenVINO defines Roll-7 |
+//! | `ReverseSubsequences` | `data`, `lengths` of int64 | `axis` | as DirectML defines it |
+//! | `Chain` | `data` | `chain`: a text of the chain language | the result of the chain |
 //!
-//! A call goes through four modules. `context.rs` is what a kernel is called with, `tensor.rs` its inputs and outputs as
-//! slices; the operator finds a plan that it has made before or makes one; the plan runs on the threads of the session
-//! (`pool.rs`). Whatever fails on the way, panics too, becomes a status (`failure.rs`).
+//! In a call, `context.rs` wraps the call and `tensor.rs` its inputs and outputs as slices. The operator finds or
+//! makes a plan, which runs on the session's threads (`pool.rs`). Errors and panics become a status (`failure.rs`).
 #![allow(unsafe_code)]
 
 mod api;
@@ -43,22 +42,21 @@ use api::Api;
 use domain::Domain;
 use failure::guarded;
 
-/// The domain of the operators.
 const DOMAIN: &CStr = c"trundle";
 
-/// Adds the operators to the options of a session, as `RegisterCustomOps` of a library does.
+/// Adds the operators to session options. Call it from a library's `RegisterCustomOps`.
 ///
 /// # Safety
-/// The pointers are those that ONNX Runtime calls `RegisterCustomOps` with.
+/// The pointers must be those that ONNX Runtime passes to `RegisterCustomOps`.
 pub unsafe fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase) -> OrtStatusPtr {
-    // SAFETY: the contract is the same.
+    // SAFETY: `base` is valid by the contract of this function.
     let api = match unsafe { Api::of_base(base) } {
         Ok(api) => api,
         Err(status) => return status,
     };
     guarded(api, "trundle", || {
         let domain = Domain::of(api)?;
-        // SAFETY: the options are the caller's, and the domain is never freed.
+        // SAFETY: the caller owns the options, and the domain is never freed.
         api.check(unsafe { (api.functions().AddCustomOpDomain)(options, domain.pointer()) })
     })
 }

@@ -1,4 +1,4 @@
-//! `Move`: what a model of movements makes of tensors.
+//! The operator `Move`: applies a model of movement operators to tensors.
 
 use std::ffi::CStr;
 
@@ -14,15 +14,13 @@ use crate::operator::{Operator, Port};
 use crate::samples::inferred;
 use crate::tensor::{Input, Output};
 
-/// The operator of a node.
 pub(crate) struct Moved {
     model: Model,
     plans: PlanCache,
-    /// The types that the graph says the outputs are of.
+    /// Output types that the graph declares.
     stated: Vec<Option<ElementType>>,
 }
 
-/// Where the model stands.
 const ATTRIBUTE: &CStr = c"model";
 
 impl Operator for Moved {
@@ -75,7 +73,7 @@ impl Operator for Moved {
 }
 
 impl Moved {
-    /// Checks that the inputs are of the types for which the kernel was made.
+    /// Checks that the inputs have the types the kernel was made for.
     fn check(&self, inputs: &[Input<'_>]) -> Result<()> {
         let takes = self.model.inputs.len();
         if takes != inputs.len() {
@@ -90,7 +88,6 @@ impl Moved {
         Ok(())
     }
 
-    /// Where the outputs of a plan go.
     fn outputs<'a>(
         &self,
         context: &'a Context,
@@ -105,10 +102,10 @@ impl Moved {
     }
 }
 
-/// An output, or nothing where nobody reads it, with what it is in the plan.
+/// A tensor of the plan and its output, or `None` if no node reads it.
 type Written<'a> = (TensorId, Option<Output<'a>>);
 
-/// Moves bytes to the memory of the outputs.
+/// Moves bytes directly to the outputs.
 fn run(planned: &PlannedModel, inputs: &[Input<'_>], outputs: &mut [Written<'_>]) -> Result<()> {
     let unread = |(id, output): &Written<'_>| match output {
         Some(_) => Vec::new(),
@@ -126,7 +123,7 @@ fn run(planned: &PlannedModel, inputs: &[Input<'_>], outputs: &mut [Written<'_>]
     Ok(planned.run_into(&sources, &mut targets)?)
 }
 
-/// Moves elements of which some are texts, by way of memory of our own.
+/// Moves tensors of which some are strings, through temporary buffers.
 fn run_with_texts(
     planned: &PlannedModel,
     inputs: &[Input<'_>],

@@ -1,4 +1,4 @@
-//! A node of a graph, for which a kernel is made.
+//! The graph node a kernel is made for.
 
 use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
@@ -11,14 +11,13 @@ use crate::element::element_of;
 use crate::failure::{Failure, Result};
 use crate::tensor::type_of;
 
-/// A function that says how many inputs or outputs a node has.
+/// A function that counts the inputs or outputs of a node.
 type Count = unsafe extern "system" fn(*const OrtKernelInfo, *mut usize) -> OrtStatusPtr;
 
-/// A function that says of which type one is.
+/// A function that returns the type of an input or output.
 type TypeInfo =
     unsafe extern "system" fn(*const OrtKernelInfo, usize, *mut *mut OrtTypeInfo) -> OrtStatusPtr;
 
-/// A node of a graph.
 pub(crate) struct Node {
     api: Api,
     info: *const OrtKernelInfo,
@@ -26,15 +25,15 @@ pub(crate) struct Node {
 
 impl Node {
     /// # Safety
-    /// The pointer is what ONNX Runtime has a kernel made with, and this is used within that call.
+    /// `info` must be what ONNX Runtime passes to kernel creation. The value may be used only during that call.
     pub(crate) unsafe fn new(api: Api, info: *const OrtKernelInfo) -> Node {
         Node { api, info }
     }
 
-    /// What messages call it: its operator, and its name if it has one.
+    /// Returns the operator and node name for messages.
     pub(crate) fn label(&self, operator: &CStr) -> String {
         let name = self.told(|info, out, size| {
-            // SAFETY: there is room for as many bytes as `size` says.
+            // SAFETY: `out` has room for `size` bytes.
             unsafe { (self.api.functions().KernelInfo_GetNodeName)(info, out, size) }
         });
         let operator = operator.to_string_lossy();
@@ -44,35 +43,35 @@ impl Node {
         }
     }
 
-    /// The bytes of an attribute, which may be any.
+    /// Returns the bytes of a string attribute, which need not be UTF-8.
     ///
     /// # Errors
-    /// If there is none.
+    /// Fails if the attribute is missing.
     pub(crate) fn text(&self, name: &CStr) -> Result<Vec<u8>> {
         let told = self.told(|info, out, size| {
             let get = self.api.functions().KernelInfoGetAttribute_string;
-            // SAFETY: there is room for as many bytes as `size` says.
+            // SAFETY: `out` has room for `size` bytes.
             unsafe { get(info, name.as_ptr(), out, size) }
         });
         told.map_err(|failure| failure.of_attribute(name))
     }
 
-    /// The number that an attribute is.
+    /// Returns an integer attribute.
     ///
     /// # Errors
-    /// If there is none.
+    /// Fails if the attribute is missing.
     pub(crate) fn number(&self, name: &CStr) -> Result<i64> {
         let mut number = 0;
         let get = self.api.functions().KernelInfoGetAttribute_int64;
-        // SAFETY: the node is that of this call.
+        // SAFETY: the node info belongs to the current call.
         let got = self.api.check(unsafe { get(self.info, name.as_ptr(), &mut number) });
         got.map(|()| number).map_err(|failure| failure.of_attribute(name))
     }
 
-    /// The element types of its inputs.
+    /// Returns the element types of the inputs.
     ///
     /// # Errors
-    /// If one is left out, or of a type that is not known here.
+    /// Fails if an input is left out or has an unknown type.
     pub(crate) fn input_types(&self) -> Result<Vec<ElementType>> {
         let functions = self.api.functions();
         let count = self.count(functions.KernelInfo_GetInputCount)?;
@@ -83,8 +82,8 @@ impl Node {
         (0..count).map(of).collect()
     }
 
-    /// The element types that the graph says its outputs are of; `None` for one that nobody reads, or of a type that is not
-    /// known here.
+    /// Returns the element types that the graph declares for the outputs. An entry is `None` if no node reads the
+    /// output or its type is unknown.
     pub(crate) fn output_types(&self) -> Result<Vec<Option<ElementType>>> {
         let functions = self.api.functions();
         let count = self.count(functions.KernelInfo_GetOutputCount)?;
@@ -94,14 +93,14 @@ impl Node {
 
     fn count(&self, get: Count) -> Result<usize> {
         let mut count = 0;
-        // SAFETY: the node is that of this call.
+        // SAFETY: the node info belongs to the current call.
         self.api.check(unsafe { get(self.info, &mut count) })?;
         Ok(count)
     }
 
     fn element_type(&self, get: TypeInfo, number: usize) -> Result<ElementType> {
         let mut info = null_mut();
-        // SAFETY: the node is that of this call. What is told is ours, and freed once.
+        // SAFETY: the node info belongs to the current call. The type info is owned and freed once.
         unsafe {
             self.api.check(get(self.info, number, &mut info))?;
             let number = self.number_of_type(info);
@@ -110,13 +109,13 @@ impl Node {
         }
     }
 
-    /// The number of the element type of a tensor.
+    /// Returns the type number of a tensor.
     ///
     /// # Safety
-    /// The pointer leads to what ONNX Runtime says of a type.
+    /// `info` must be a valid type info.
     unsafe fn number_of_type(&self, info: *const OrtTypeInfo) -> Result<i32> {
         let mut tensor = null();
-        // SAFETY: the contract is the same; what is told is part of it.
+        // SAFETY: `info` is valid by the contract of this function, and the tensor info is part of it.
         unsafe {
             self.api.check((self.api.functions().CastTypeInfoToTensorInfo)(info, &mut tensor))?;
             match tensor.is_null() {
@@ -126,7 +125,7 @@ impl Node {
         }
     }
 
-    /// What a function tells that says how much room it needs where there is none. It ends with a 0, which is left out.
+    /// Calls a function that first returns the size needed, and then fills a buffer. Removes the terminating zero.
     fn told(
         &self,
         tell: impl Fn(*const OrtKernelInfo, *mut c_char, &mut usize) -> OrtStatusPtr,

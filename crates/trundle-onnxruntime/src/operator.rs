@@ -1,4 +1,4 @@
-//! What an operator is, and the C functions by which ONNX Runtime knows it.
+//! The operator trait, and the C callbacks through which ONNX Runtime uses it.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -16,26 +16,21 @@ use crate::inference::Inference;
 use crate::node::Node;
 use crate::pool::Pool;
 
-/// An operator, made for a node. Several threads may run it at once.
+/// An operator created for a node. Several threads may run it at the same time.
 pub(crate) trait Operator: Sized + Sync {
-    /// Its name.
     const NAME: &'static CStr;
-    /// What it reads.
     const INPUTS: &'static [Port];
-    /// What it writes.
     const OUTPUTS: &'static [Port];
 
-    /// That of a node.
     fn new(node: &Node) -> Result<Self>;
 
-    /// Makes its outputs.
     fn run(&self, context: &Context) -> Result<()>;
 
-    /// Says what is known of its outputs. Who knows nothing says nothing: it is no error.
+    /// Declares the known types and shapes of the outputs. Unknown ones are left out; that is not an error.
     fn infer(inference: &Inference) -> Result<()>;
 }
 
-/// An input or output of an operator.
+/// The kind of an input or output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Port {
     /// A tensor of any type.
@@ -46,7 +41,7 @@ pub(crate) enum Port {
     AnyNumber,
 }
 
-/// An operator of a node, as ONNX Runtime keeps it.
+/// An operator of a node, as ONNX Runtime stores it.
 struct Kernel<O> {
     api: Api,
     label: String,
@@ -71,11 +66,11 @@ impl Declared {
     }
 }
 
-/// What is not there.
-// SAFETY: a number, and pointers to functions that may be null.
+/// An operator table without callbacks.
+// SAFETY: the struct consists of a number and nullable function pointers.
 const NOTHING: OrtCustomOp = unsafe { MaybeUninit::zeroed().assume_init() };
 
-/// How ONNX Runtime knows an operator.
+/// Builds the table of callbacks of an operator.
 pub(crate) const fn custom_op<O: Operator>() -> OrtCustomOp {
     OrtCustomOp {
         version: VERSION,
@@ -120,17 +115,17 @@ impl Port {
     }
 }
 
-/// Makes the kernel of a node.
+/// Creates the kernel of a node.
 ///
 /// # Safety
-/// ONNX Runtime calls it for an operator of ours.
+/// ONNX Runtime calls it for an operator of this crate.
 unsafe extern "system" fn create<O: Operator>(
     _op: *const OrtCustomOp,
     api: *const OrtApi,
     info: *const OrtKernelInfo,
     kernel: *mut *mut c_void,
 ) -> OrtStatusPtr {
-    // SAFETY: the contract is the same.
+    // SAFETY: ONNX Runtime passes valid pointers.
     let (api, node) = unsafe {
         let api = Api::of_pointer(api);
         (api, Node::new(api, info))
@@ -138,7 +133,7 @@ unsafe extern "system" fn create<O: Operator>(
     let label = node.label(O::NAME);
     guarded(api, &label.clone(), || {
         let made = Box::new(Kernel { api, label, operator: O::new(&node)? });
-        // SAFETY: the same: there is room for the pointer, which comes back to `compute` and once to `destroy`.
+        // SAFETY: `kernel` has room for the pointer. ONNX Runtime passes it to `compute`, and once to `destroy`.
         unsafe { kernel.write(Box::into_raw(made).cast()) };
         Ok(())
     })
@@ -147,12 +142,12 @@ unsafe extern "system" fn create<O: Operator>(
 /// Runs a kernel.
 ///
 /// # Safety
-/// ONNX Runtime calls it with what [`create`] has made.
+/// `kernel` must come from [`create`], and `context` must belong to this call.
 unsafe extern "system" fn compute<O: Operator>(
     kernel: *mut c_void,
     context: *mut OrtKernelContext,
 ) -> OrtStatusPtr {
-    // SAFETY: the contract is the same. Several threads may have it, and none changes it.
+    // SAFETY: `kernel` comes from `create`. Threads share it without changing it.
     let (kernel, context) = unsafe {
         let kernel = &*kernel.cast::<Kernel<O>>();
         (kernel, Context::new(kernel.api, context))
@@ -165,23 +160,23 @@ unsafe extern "system" fn compute<O: Operator>(
 /// Frees a kernel.
 ///
 /// # Safety
-/// The same, the last time.
+/// `kernel` must come from [`create`] and not be used afterwards.
 unsafe extern "system" fn destroy<O: Operator>(kernel: *mut c_void) {
-    // SAFETY: the contract is the same.
+    // SAFETY: `kernel` comes from `create`, and this is its last use.
     drop(unsafe { Box::from_raw(kernel.cast::<Kernel<O>>()) });
 }
 
-/// Says what is known of the outputs of a node, and nothing where that fails.
+/// Declares the known output types and shapes of a node. Errors are ignored.
 ///
 /// # Safety
-/// ONNX Runtime calls it for an operator that was [`Declared`].
+/// `op` must be a [`Declared`] operator, and `context` must belong to this call.
 unsafe extern "system" fn infer<O: Operator>(
     op: *const OrtCustomOp,
     context: *mut OrtShapeInferContext,
 ) -> OrtStatusPtr {
-    // SAFETY: the contract is the same.
+    // SAFETY: `op` is a `Declared` by the contract of this function.
     let api = unsafe { Declared::api_of(op) };
-    // SAFETY: the same.
+    // SAFETY: `context` belongs to this call.
     let inference = unsafe { Inference::new(api, context) };
     let _ = api.check(guarded(api, "", || O::infer(&inference)));
     OrtStatusPtr(null_mut())
@@ -191,7 +186,7 @@ unsafe extern "system" fn name<O: Operator>(_op: *const OrtCustomOp) -> *const c
     O::NAME.as_ptr()
 }
 
-/// The processor's.
+/// Null means the CPU execution provider.
 unsafe extern "system" fn provider(_op: *const OrtCustomOp) -> *const c_char {
     null()
 }
@@ -236,7 +231,7 @@ unsafe extern "system" fn memory_type(_op: *const OrtCustomOp, _number: usize) -
     OrtMemType::OrtMemTypeDefault
 }
 
-/// A model may be of constants alone.
+/// A model may have no inputs, only constants.
 unsafe extern "system" fn least_inputs(_op: *const OrtCustomOp) -> c_int {
     0
 }

@@ -1,4 +1,4 @@
-//! Chains of one tensor, planned for the calls that came last.
+//! Plans of one-tensor chains, cached for the latest calls.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::failure::{Failure, Result};
 use crate::node::Node;
 use crate::tensor::Input;
 
-/// The plans of one node for the calls that came last.
+/// Cached plans of a node.
 pub(crate) struct Plans {
     latest: Latest<Key, Planned>,
-    /// The type that the graph says the output is of.
+    /// Output type that the graph declares.
     stated: Option<ElementType>,
 }
 
-/// What a plan is for.
+/// The inputs a plan depends on.
 struct Key {
     element: ElementType,
     shape: Shape,
-    /// What says how the data is moved: the shapes of the other inputs, and their elements.
+    /// Shapes and contents of the other inputs, which determine the move.
     others: Vec<(Shape, Vec<u8>)>,
 }
 
@@ -31,17 +31,17 @@ struct Planned {
     out: Shape,
 }
 
-/// What texts are moved as: their indices.
+/// Strings are moved as their indices.
 const INDEX: DType = DType::Bytes(size_of::<u64>());
 
 impl Plans {
-    /// None yet.
     pub(crate) fn new(node: &Node) -> Result<Plans> {
         let stated = node.output_types()?.first().copied().flatten();
         Ok(Plans { latest: Latest::default(), stated })
     }
 
-    /// Makes the output of a call whose first input is moved as a chain says, which is made of all others the first time.
+    /// Runs a call: moves the first input by the chain that `chain` makes from the other inputs. `chain` runs once
+    /// per plan.
     pub(crate) fn run(
         &self,
         context: &Context,
@@ -83,7 +83,6 @@ impl Plans {
         Ok(self.latest.keep(key, Planned { plan, out }))
     }
 
-    /// Makes the output of a call.
     fn run_planned(&self, context: &Context, planned: &Planned, data: &Input<'_>) -> Result<()> {
         let Planned { plan, out } = planned;
         let Some(mut output) = context.output(0, (data.element, out), self.stated)? else {

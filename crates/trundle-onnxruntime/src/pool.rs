@@ -1,4 +1,4 @@
-//! The threads of a session.
+//! Runs moves on the threads of a session.
 
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,41 +7,42 @@ use trundle::{Machine, ThreadPool};
 
 use crate::context::Context;
 
-/// The threads that a session runs operators on.
+/// The thread pool of a session.
 pub(crate) struct Pool<'a>(pub(crate) &'a Context);
 
-// SAFETY: only moves that this call makes use it, and they call `run` on its thread; `threads` reads nothing of it.
+// SAFETY: only moves started by this call use it, and they call `run` on the call's own thread. `threads` does not
+// read it.
 unsafe impl Sync for Pool<'_> {}
 
-/// What calls are to do.
+/// The closure passed through the C callback.
 struct Work<'a>(&'a (dyn Fn() + Sync));
 
 impl ThreadPool for Pool<'_> {
-    /// As many as the machine has: how many a session has is told to nobody.
+    /// Returns the machine's thread count, because ONNX Runtime does not reveal the session's.
     fn threads(&self) -> usize {
         Machine::detect().threads
     }
 
     fn run(&self, times: usize, work: &(dyn Fn() + Sync)) {
         let (api, work) = (self.0.api(), Work(work));
-        // SAFETY: the context is that of this call, and the function is given what it takes, which stays until all calls of
-        // it have ended: then this one does. Without batches it is called once for each number.
+        // SAFETY: the context belongs to the current call. `call` receives its `Work`, which outlives all calls:
+        // `ParallelFor` returns after the last. With 0 batches it calls once for each number.
         let ran = unsafe {
             let run = api.functions().KernelContext_ParallelFor;
             run(self.0.pointer(), call, times, 0, (&raw const work).cast_mut().cast())
         };
-        // What no call has done, the caller does.
+        // If `ParallelFor` fails, the caller of `run` does the remaining work.
         let _ = api.check(ran);
     }
 }
 
-/// Does the work once.
+/// Runs the work once.
 ///
 /// # Safety
-/// The pointer leads to [`Work`].
+/// `work` must point to a [`Work`].
 unsafe extern "C" fn call(work: *mut c_void, _number: usize) {
-    // SAFETY: the contract is the same.
+    // SAFETY: `work` points to a `Work` by the contract of this function.
     let Work(work) = unsafe { &*work.cast::<Work<'_>>() };
-    // A task that panics is not done, which the move's caller sees and panics for.
+    // Panics must not cross the C frame. The move notices the unfinished task and panics in its caller.
     let _ = catch_unwind(AssertUnwindSafe(work));
 }

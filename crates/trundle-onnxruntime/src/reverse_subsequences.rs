@@ -1,4 +1,4 @@
-//! `ReverseSubsequences`: the first elements of each row in the opposite order, as DirectML says.
+//! The operator `ReverseSubsequences`: reverses a prefix of each row, as DirectML defines it.
 
 use std::ffi::CStr;
 
@@ -12,7 +12,6 @@ use crate::operator::{Operator, Port};
 use crate::plans::Plans;
 use crate::tensor::Input;
 
-/// The operator of a node.
 pub(crate) struct ReverseSubsequences {
     axis: i64,
     plans: Plans,
@@ -40,7 +39,7 @@ impl Operator for ReverseSubsequences {
     }
 }
 
-/// The lengths, none of which may be below 0.
+/// Reads the lengths and refuses negative ones.
 fn lengths(input: &Input<'_>) -> Result<Vec<u64>> {
     let length = |length: i64| {
         let below = |_| Failure(format!("lengths must be 0 or more, got {length}"));

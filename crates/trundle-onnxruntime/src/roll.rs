@@ -1,4 +1,4 @@
-//! `Roll`: elements shifted along axes, as Roll-7 of OpenVINO says.
+//! The operator `Roll`: rotates elements along axes, as OpenVINO's Roll-7 defines it.
 
 use std::ffi::CStr;
 
@@ -11,7 +11,6 @@ use crate::node::Node;
 use crate::operator::{Operator, Port};
 use crate::plans::Plans;
 
-/// The operator of a node.
 pub(crate) struct Roll(Plans);
 
 impl Operator for Roll {

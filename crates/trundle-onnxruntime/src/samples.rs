@@ -1,31 +1,33 @@
-//! Shapes of outputs where inputs have sizes that are open, found out by trying sizes.
+//! Infers output shapes for symbolic input sizes by trying sample sizes.
 //!
-//! What an output is for every size cannot be known from a few. But a size that is the same for these, or the same multiple
-//! of an open one, is so wherever sizes are added, multiplied or divided, and not by chance: an open size is one of two
-//! primes that no model has, and 1, where a size that is not more than some number would show.
+//! Each symbolic size is replaced by two large primes that no model contains, and by 1. An output size that is
+//! constant in all samples, or the same multiple of one symbolic size, is constant or that multiple for every size,
+//! as long as sizes are combined by addition, multiplication and division. The sample 1 reveals sizes that are
+//! limited by a constant.
 
 use trundle::Shape;
 
 use crate::failure::Result;
 use crate::inference::{Known, Size, unknown};
 
-/// What open sizes are, each in its turn: two primes, and 1.
+/// Values of the symbolic sizes in each sample: two sets of primes, and 1.
 const SAMPLES: [[usize; MOST_NAMES]; 3] =
     [[10_007, 10_037, 10_061, 10_079], [20_011, 20_021, 20_029, 20_047], [1; MOST_NAMES]];
 
-/// How many open sizes there may be.
+/// Most symbolic sizes supported.
 const MOST_NAMES: usize = 4;
 
-/// An output.
+/// The inferred type and shape of an output.
 pub(crate) struct Inferred<E> {
     pub(crate) element: E,
     pub(crate) sizes: Vec<Size>,
 }
 
-/// What `outputs` are of these inputs, as far as they are the same whatever open sizes are, or a multiple of one.
+/// Infers the outputs from `outputs`, a function of fixed input shapes.
 ///
 /// # Errors
-/// If some are not, or there are too many open sizes; what `outputs` says.
+/// Fails if an output size is neither constant nor a multiple of a symbolic size, or if there are too many symbolic
+/// sizes. Errors of `outputs` are returned.
 pub(crate) fn inferred<E: PartialEq>(
     inputs: &[Known],
     outputs: impl Fn(&[Shape]) -> Result<Vec<(E, Shape)>>,
@@ -74,7 +76,7 @@ pub(crate) fn inferred<E: PartialEq>(
     first.into_iter().enumerate().map(of).collect()
 }
 
-/// What a size is that was so in each sample.
+/// Returns the symbolic or fixed size that matches the sizes of all samples.
 fn alike(sizes: &[usize], names: &[&str]) -> Option<Size> {
     if sizes.iter().all(|size| *size == sizes[0]) {
         return Some(Size::Fixed(sizes[0]));

@@ -1,4 +1,4 @@
-//! The tensors of a call, in the memory of ONNX Runtime.
+//! Tensors of a call, in ONNX Runtime's memory.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -17,7 +17,7 @@ use crate::texts;
 pub(crate) struct Input<'a> {
     pub(crate) element: ElementType,
     pub(crate) shape: Shape,
-    /// Its elements; nothing where they are texts.
+    /// The elements; empty for strings.
     pub(crate) bytes: &'a [u8],
     api: Api,
     value: *const OrtValue,
@@ -26,7 +26,7 @@ pub(crate) struct Input<'a> {
 /// An output of a call.
 pub(crate) struct Output<'a> {
     element: ElementType,
-    /// How many bytes it has; 0 where it is of texts.
+    /// Size in bytes; 0 for strings.
     bytes: usize,
     api: Api,
     value: *mut OrtValue,
@@ -35,9 +35,10 @@ pub(crate) struct Output<'a> {
 
 impl<'a> Input<'a> {
     /// # Safety
-    /// The value is an input of a call that lasts as long as this.
+    /// `value` must be an input of a call that outlives the returned value.
     pub(crate) unsafe fn new(api: Api, value: *const OrtValue) -> Result<Input<'a>> {
-        // SAFETY: the contract is the same. Nobody writes to inputs while a call of theirs goes on.
+        // SAFETY: `value` is a live input by the contract of this function, and nothing writes to inputs during a
+        // call.
         let (element, shape, bytes) = unsafe {
             let (element, shape) = described(api, value)?;
             let bytes = match bytes_of(element, &shape)? {
@@ -49,12 +50,12 @@ impl<'a> Input<'a> {
         Ok(Input { element, shape, bytes, api, value })
     }
 
-    /// What a plan is made for.
+    /// Returns the part of the input that a plan may depend on.
     pub(crate) fn lent(&self) -> Lent<'_> {
         Lent { sizes: self.shape.sizes(), bytes: self.bytes }
     }
 
-    /// Its elements as those of a model, copied.
+    /// Copies the elements to data of a model.
     pub(crate) fn data(&self) -> Result<Data> {
         match self.element {
             ElementType::Fixed(_) => Ok(Data::Bytes(self.bytes.to_vec().into())),
@@ -62,13 +63,12 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Its elements, which are texts.
     pub(crate) fn texts(&self) -> Result<Vec<String>> {
-        // SAFETY: it is an input of texts, of this call.
+        // SAFETY: the value is a string input of this call.
         unsafe { texts::read(self.api, self.value, self.shape.elements()) }
     }
 
-    /// Its elements, which must be of int64: a list, or one that stands for it.
+    /// Returns the int64 elements of a tensor with at most one axis.
     pub(crate) fn list(&self, what: &str) -> Result<Vec<i64>> {
         let rank = self.shape.rank();
         if rank > 1 {
@@ -77,7 +77,7 @@ impl<'a> Input<'a> {
         Ok(self.numbers())
     }
 
-    /// Its elements, which must be of int64.
+    /// Returns the int64 elements.
     pub(crate) fn numbers(&self) -> Vec<i64> {
         let (numbers, _) = self.bytes.as_chunks();
         numbers.iter().map(|bytes| i64::from_ne_bytes(*bytes)).collect()
@@ -86,7 +86,8 @@ impl<'a> Input<'a> {
 
 impl Output<'_> {
     /// # Safety
-    /// The value is an output of a call that lasts as long as this, of this type and shape, and nothing else is made of it.
+    /// `value` must be an output of this type and shape, of a call that outlives the returned value. Nothing else may
+    /// access it.
     pub(crate) unsafe fn new<'a>(
         api: Api,
         value: *mut OrtValue,
@@ -96,14 +97,14 @@ impl Output<'_> {
         Ok(Output { element, bytes: bytes_of(element, shape)?, api, value, call: PhantomData })
     }
 
-    /// Its memory; nothing where it is of texts. Bits beside packed elements are 0.
+    /// Returns the output's memory; empty for strings. Padding bits after packed elements are cleared.
     pub(crate) fn bytes(&mut self) -> Result<&mut [u8]> {
         if self.bytes == 0 {
             return Ok(&mut []);
         }
         let is_packed =
             matches!(self.element, ElementType::Fixed(dtype) if dtype.packing().is_some());
-        // SAFETY: it is an output of this call, of so many bytes, and only this is made of it.
+        // SAFETY: the output has `self.bytes` bytes, and only this value accesses it.
         unsafe {
             let start = memory(self.api, self.value)?;
             if is_packed {
@@ -113,20 +114,19 @@ impl Output<'_> {
         }
     }
 
-    /// Makes texts its elements.
     pub(crate) fn put(&mut self, given: &[&str]) -> Result<()> {
-        // SAFETY: it is an output of this call, of texts, which nobody else uses.
+        // SAFETY: the value is a string output of this call with no other user.
         unsafe { texts::write(self.api, self.value, given) }
     }
 }
 
-/// What a value is: the type of its elements, and its shape.
+/// Returns the element type and shape of a tensor.
 ///
 /// # Safety
-/// The value is a tensor of a call.
+/// `value` must be a tensor of the current call.
 unsafe fn described(api: Api, value: *const OrtValue) -> Result<(ElementType, Shape)> {
     let mut info = null_mut();
-    // SAFETY: the contract is the same. What is told is ours, and freed once.
+    // SAFETY: `value` is valid by the contract of this function. The info is owned and freed once.
     unsafe {
         api.check((api.functions().GetTensorTypeAndShape)(value, &mut info))?;
         let told = type_of(api, info).and_then(|element| Ok((element, dimensions(api, info)?)));
@@ -138,28 +138,29 @@ unsafe fn described(api: Api, value: *const OrtValue) -> Result<(ElementType, Sh
     }
 }
 
-/// The number of an element type.
+/// Returns the type number of a tensor.
 ///
 /// # Safety
-/// The pointer leads to what ONNX Runtime says of a tensor.
+/// `info` must be a valid tensor info.
 pub(crate) unsafe fn type_of(api: Api, info: *const OrtTensorTypeAndShapeInfo) -> Result<i32> {
     let mut number = 0;
-    // SAFETY: the contract is the same. The number may be none of the values that the enumeration has here.
+    // SAFETY: `info` is valid by the contract of this function. The number is read as an integer because the
+    // enumeration may not have it.
     let told = unsafe { (api.functions().GetTensorElementType)(info, (&raw mut number).cast()) };
     api.check(told)?;
     Ok(number)
 }
 
-/// The sizes, below 0 where they are not known.
+/// Returns the sizes of a tensor; unknown sizes are negative.
 ///
 /// # Safety
-/// The same.
+/// `info` must be a valid tensor info.
 pub(crate) unsafe fn dimensions(
     api: Api,
     info: *const OrtTensorTypeAndShapeInfo,
 ) -> Result<Vec<i64>> {
     let mut rank = 0;
-    // SAFETY: the contract is the same; there is room for what is told.
+    // SAFETY: `info` is valid by the contract of this function, and `sizes` has one slot per axis.
     unsafe {
         api.check((api.functions().GetDimensionsCount)(info, &mut rank))?;
         let mut sizes = vec![0; rank];
@@ -168,7 +169,7 @@ pub(crate) unsafe fn dimensions(
     }
 }
 
-/// How many bytes the elements of a tensor have; 0 for texts.
+/// Returns the size of a tensor in bytes; 0 for strings.
 fn bytes_of(element: ElementType, shape: &Shape) -> Result<usize> {
     match element {
         ElementType::Fixed(dtype) => Ok(shape.bytes(dtype)?),
@@ -176,13 +177,13 @@ fn bytes_of(element: ElementType, shape: &Shape) -> Result<usize> {
     }
 }
 
-/// Where the elements of a value are.
+/// Returns the address of a tensor's elements.
 ///
 /// # Safety
-/// The value is a tensor of a call, which has elements that are no texts.
+/// `value` must be a tensor of the current call, not of strings.
 unsafe fn memory(api: Api, value: *mut OrtValue) -> Result<*mut u8> {
     let mut start: *mut c_void = null_mut();
-    // SAFETY: the contract is the same.
+    // SAFETY: `value` is valid by the contract of this function.
     api.check(unsafe { (api.functions().GetTensorMutableData)(value, &mut start) })?;
     match start.is_null() {
         true => Err(Failure("has no memory".to_owned())),

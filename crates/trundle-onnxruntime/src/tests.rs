@@ -1,4 +1,4 @@
-//! What needs no ONNX Runtime: the operators themselves are tested from Python, in one.
+//! Tests that need no ONNX Runtime. Python tests run the operators in a real one.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::ffi::c_char;
@@ -14,13 +14,13 @@ use crate::element::{element_of, number_of};
 use crate::failure::{Failure, guarded};
 use crate::register;
 
-/// Functions of which only those of statuses do anything.
+/// A function table in which only the status functions work.
 static STUB: OrtApi = stub::api();
 
-/// What a status says.
+/// Returns the message of a status.
 fn message(status: OrtStatusPtr) -> String {
     assert!(!status.0.is_null());
-    // SAFETY: it is one of `STUB`.
+    // SAFETY: the status comes from `STUB`.
     unsafe { Error::consume_sys(status.0) }.message().to_owned()
 }
 
@@ -35,14 +35,14 @@ unsafe extern "system" fn version() -> *const c_char {
 #[test]
 fn an_older_runtime_is_told_which_it_must_be() {
     let base = OrtApiBase { GetApi: first_version_alone, GetVersionString: version };
-    // SAFETY: the base is whole; without functions of our version nothing is done to the options.
+    // SAFETY: `base` is complete, and `register` does not use the options if our version is missing.
     let status = unsafe { register(null_mut(), &raw const base) };
     assert_eq!(message(status), "trundle needs ONNX Runtime 1.17 or newer, this is 1.16.3");
 }
 
 #[test]
 fn failures_and_panics_become_statuses() {
-    // SAFETY: the functions stay.
+    // SAFETY: `STUB` is static.
     let api = unsafe { Api::of_pointer(from_ref(&STUB)) };
     assert!(guarded(api, "node", || Ok(())).0.is_null());
     let failed = guarded(api, "node", || Err(Failure("no\0where".to_owned())));

@@ -1,4 +1,4 @@
-//! The elements of tensors of texts.
+//! Reads and writes string tensors.
 
 use std::ptr::null_mut;
 
@@ -7,19 +7,19 @@ use ort_sys::OrtValue;
 use crate::api::Api;
 use crate::failure::{Failure, Result};
 
-/// The texts of a tensor that has so many.
+/// Reads the `count` strings of a tensor.
 ///
 /// # Safety
-/// The value is a tensor of texts, of a call.
+/// `value` must be a string tensor of the current call.
 pub(crate) unsafe fn read(api: Api, value: *const OrtValue, count: usize) -> Result<Vec<String>> {
     if count == 0 {
         return Ok(Vec::new());
     }
     let (mut bytes, mut starts) = (0, vec![0; count]);
-    // SAFETY: the contract is the same.
+    // SAFETY: `value` is valid by the contract of this function.
     api.check(unsafe { (api.functions().GetStringTensorDataLength)(value, &mut bytes) })?;
     let mut all = vec![0u8; bytes];
-    // SAFETY: the same; both have the room that is said.
+    // SAFETY: as above, and both buffers have the sizes passed.
     let read = unsafe {
         let read = api.functions().GetStringTensorContent;
         read(value, all.as_mut_ptr().cast(), bytes, starts.as_mut_ptr(), count)
@@ -33,14 +33,15 @@ pub(crate) unsafe fn read(api: Api, value: *const OrtValue, count: usize) -> Res
     starts.iter().zip(ends).enumerate().map(text).collect()
 }
 
-/// Makes these, which are as many as it has, the texts of a tensor.
+/// Writes the strings of a tensor. `texts` must have as many as the tensor.
 ///
 /// # Safety
-/// The value is a tensor of texts, of a call, which nobody else uses.
+/// `value` must be a string tensor of the current call with no other user.
 pub(crate) unsafe fn write(api: Api, value: *mut OrtValue, texts: &[&str]) -> Result<()> {
     for (place, text) in texts.iter().enumerate() {
         let mut room = null_mut();
-        // SAFETY: the contract is the same. There is room for as many bytes as are asked for, the text's.
+        // SAFETY: `value` is valid by the contract of this function, and the buffer has the requested size,
+        // `text.len()`.
         unsafe {
             let resized = api.functions().GetResizedStringTensorElementBuffer;
             api.check(resized(value, place, text.len(), &mut room))?;

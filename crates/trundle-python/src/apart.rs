@@ -1,4 +1,4 @@
-//! Memory for a tensor beside those of a call, for as long as the call takes.
+//! Scratch memory for a tensor during a call.
 
 use pyo3::prelude::*;
 
@@ -8,16 +8,15 @@ use crate::memory::{Extent, Memory, contiguous_bytes};
 use crate::place::Place;
 use crate::recycled::Block;
 
-/// A contiguous tensor that nobody else has.
 pub(crate) struct Apart {
     memory: Memory,
-    // What it lies in, one of both.
+    // One of these two owns the memory.
     _block: Option<Block>,
     _scratch: Option<GpuScratch>,
 }
 
 impl Apart {
-    /// One at a place.
+    /// Allocates a tensor at a place.
     ///
     /// # Errors
     /// MemoryError.

@@ -1,4 +1,4 @@
-//! numpy's arrays: where their elements lie, and new ones.
+//! numpy arrays: the memory of existing ones, and new ones.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -18,23 +18,23 @@ use crate::memory::{Extent, Memory, contiguous_bytes};
 use crate::place::Place;
 use crate::recycled;
 
-/// What of an array's class a result has.
+/// The class of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// The same, as numpy's function of this name has it.
+    /// The class of the argument, as in numpy's function of the same name.
     Kept,
-    /// None: it is a plain array.
+    /// Plain numpy.ndarray.
     Plain,
 }
 
-/// An array of numpy, or of a class derived from its.
+/// A numpy array, or an array of a subclass.
 #[derive(Debug)]
 pub(crate) struct Array<'py> {
     object: Bound<'py, PyAny>,
 }
 
 impl<'py> Array<'py> {
-    /// The object as an array, if it is one.
+    /// Returns the object as an array, if it is one.
     pub(crate) fn of(object: &Bound<'py, PyAny>) -> Option<Array<'py>> {
         let is_array = object.get_type_ptr() == array_type(object.py()) || {
             // SAFETY: the interpreter is attached, and both are type objects.
@@ -45,10 +45,10 @@ impl<'py> Array<'py> {
         is_array.then(|| Array { object: object.clone() })
     }
 
-    /// What `numpy.asarray` makes of anything else: a list, a number, what has `__array__`.
+    /// Converts an object by `numpy.asarray`.
     ///
     /// # Errors
-    /// What numpy raises.
+    /// The exceptions of numpy.
     pub(crate) fn made_of(object: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
         static AS_ARRAY: Lazy<Py<PyAny>> = Lazy::new();
         let py = object.py();
@@ -70,26 +70,26 @@ impl<'py> Array<'py> {
         self.fields().descr
     }
 
-    /// Whether this is what numpy makes of an object that it knows nothing of: an array of itself.
+    /// Whether numpy did not recognise an object and wrapped it in a 0-dimensional object array.
     pub(crate) fn is_one_object(&self) -> bool {
-        // SAFETY: the array's own type, of whichever version of numpy runs.
+        // SAFETY: the descriptor belongs to a live array, so its layout is that of the running numpy.
         let flags = unsafe { PyDataType_FLAGS(self.object.py(), self.descr()) };
         self.fields().nd == 0 && flags & NPY_ITEM_REFCOUNT != 0
     }
 
-    /// The type of the elements, as Python has it.
+    /// The dtype as a Python object.
     pub(crate) fn dtype(&self) -> Bound<'py, PyAny> {
-        // SAFETY: an array holds a reference to its type.
+        // SAFETY: an array holds a reference to its descriptor.
         unsafe { Bound::from_borrowed_ptr(self.object.py(), self.descr().cast()) }
     }
 
-    /// Where the elements lie.
+    /// Returns the memory of the elements.
     ///
     /// # Errors
     /// TypeError for elements that are references to objects, and for masked arrays.
     pub(crate) fn memory(&self, argument: &str) -> PyResult<Memory> {
         let (py, fields) = (self.object.py(), self.fields());
-        // SAFETY: the array's own type, of whichever version of numpy runs.
+        // SAFETY: the descriptor belongs to a live array, so its layout is that of the running numpy.
         let (flags, width) =
             unsafe { (PyDataType_FLAGS(py, fields.descr), PyDataType_ELSIZE(py, fields.descr)) };
         if flags & NPY_ITEM_REFCOUNT != 0 {
@@ -104,7 +104,7 @@ impl<'py> Array<'py> {
             self.refuse_masked(argument)?;
         }
         let rank = fields.nd.unsigned_abs() as usize;
-        // SAFETY: an array has as many sizes and strides as axes; without axes they may be null.
+        // SAFETY: an array has as many sizes and strides as axes; without axes the pointers may be null.
         let (sizes, strides) = unsafe {
             match rank {
                 0 => (&[][..], &[][..]),
@@ -134,8 +134,10 @@ impl<'py> Array<'py> {
         }
     }
 
+    /// Checks that the array is writable.
+    ///
     /// # Errors
-    /// ValueError for a read-only array, as numpy raises it.
+    /// ValueError for a read-only array, as in numpy.
     pub(crate) fn check_writable(&self, argument: &str) -> PyResult<()> {
         match self.fields().flags & NPY_ARRAY_WRITEABLE {
             0 => Err(PyValueError::new_err(format!("{argument} array is read-only"))),
@@ -143,11 +145,13 @@ impl<'py> Array<'py> {
         }
     }
 
+    /// Checks that `self` has the dtype of `other`.
+    ///
     /// # Errors
-    /// TypeError if elements of `self` are not of the type of `other`'s.
+    /// TypeError if the dtypes differ.
     pub(crate) fn check_dtype(&self, argument: &str, other: &Array<'_>) -> PyResult<()> {
         let (py, own, others) = (self.object.py(), self.descr(), other.descr());
-        // SAFETY: both are types of arrays that are alive.
+        // SAFETY: both descriptors belong to live arrays.
         let is_same = own == others
             || unsafe {
                 PY_ARRAY_API.PyArray_EquivTypes(py, own, others) != 0
@@ -163,9 +167,10 @@ impl<'py> Array<'py> {
         }
     }
 
+    /// Checks that the array has a dtype, which is given in any form that numpy accepts.
+    ///
     /// # Errors
-    /// TypeError if elements are not of a type that is given as numpy takes it; what numpy raises
-    /// for what is no type.
+    /// TypeError if the dtypes differ; the exceptions of numpy for an invalid dtype.
     pub(crate) fn check_dtype_is(&self, argument: &str, dtype: &Bound<'_, PyAny>) -> PyResult<()> {
         let own = self.dtype();
         let wanted = own.py().import("numpy")?.call_method1("dtype", (dtype,))?;
@@ -178,10 +183,10 @@ impl<'py> Array<'py> {
         }
     }
 
-    /// A new array of these sizes, contiguous, with elements of the same type, and its bytes.
+    /// Creates a contiguous array of these sizes with the same dtype; returns it and its bytes.
     ///
     /// # Errors
-    /// MemoryError, or what a derived class raises.
+    /// MemoryError, or exceptions of a subclass.
     pub(crate) fn new_like(
         &self,
         sizes: &[isize],
@@ -199,16 +204,15 @@ impl<'py> Array<'py> {
         Ok((array, Extent { start, bytes, place: Place::Cpu }))
     }
 
-    /// Checks that a new array has the bytes that it was made for: `__array_finalize__` of a
-    /// derived class may have given it others.
+    /// Checks that a new array has the requested size. `__array_finalize__` of a subclass may have changed it.
     ///
     /// # Errors
-    /// ValueError if it has.
+    /// ValueError if the size differs.
     fn check_made(&self, width: usize, bytes: usize) -> PyResult<()> {
         if width == 0 {
-            // numpy makes texts of 0 characters ones of 1: nothing is moved there.
+            // numpy widens strings of 0 characters to 1. No elements are moved in this case, so fill it here.
             let made = self.memory("the result")?.contiguous_bytes();
-            // SAFETY: the array is new, contiguous, and of so many bytes.
+            // SAFETY: the array is new and contiguous, and has `made` bytes.
             unsafe { self.fields().data.write_bytes(0, made) };
             return Ok(());
         }
@@ -230,8 +234,8 @@ impl<'py> Array<'py> {
             _ => (array_type(py), null_mut()),
         };
         let rank = c_int::try_from(sizes.len()).unwrap_or(c_int::MAX);
-        // SAFETY: the call takes a reference to the type, which is made for it, and copies the
-        // sizes. It gives a new reference, or none with an exception set.
+        // SAFETY: the call steals a reference to the descriptor, which is created above, and copies the sizes.
+        // It returns a new reference, or null with an exception set.
         let object = unsafe {
             let descr = self.descr();
             pyo3::ffi::Py_INCREF(descr.cast());
@@ -253,11 +257,11 @@ impl<'py> Array<'py> {
     }
 }
 
-/// Finds numpy's table of functions, which the crate `numpy` does behind a lock: see [`Lazy`]. It is called
-/// while trundle is imported, before any call could be in the middle of it when another thread forks.
+/// Loads numpy's table of functions. The crate `numpy` does this behind a lock, see [`Lazy`]; therefore it is
+/// called when trundle is imported, before another thread can fork during a call.
 ///
 /// # Errors
-/// What the import of numpy raises.
+/// The exceptions of the import of numpy.
 pub(crate) fn find_numpy(py: Python<'_>) -> PyResult<()> {
     py.import("numpy")?;
     array_type(py);
@@ -265,6 +269,6 @@ pub(crate) fn find_numpy(py: Python<'_>) -> PyResult<()> {
 }
 
 fn array_type(py: Python<'_>) -> *mut pyo3::ffi::PyTypeObject {
-    // SAFETY: numpy's table of types is there once numpy can be imported.
+    // SAFETY: numpy's table of types is available once numpy is imported.
     unsafe { get_type_object(py, NpyTypes::PyArray_Type) }
 }

@@ -1,4 +1,4 @@
-//! What is no array, made one: by numpy, or by the library of its parts.
+//! Converts objects that are not arrays, by numpy or by the library of their elements.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
@@ -8,12 +8,12 @@ use pyo3::types::{PyList, PyTuple, PyType};
 use crate::array::Array;
 use crate::dlpack;
 
-/// An array of numpy's or of another library with the elements of `object`: of a variable, its
-/// value; of a list of tensors, all of them stacked; of anything else, what `numpy.asarray` makes.
+/// Converts `object` to an array of numpy or of another library: a variable to its value, a list of tensors to
+/// a stacked tensor, anything else by `numpy.asarray`.
 ///
 /// # Errors
-/// TypeError for what is no array, and for one whose elements are not in memory; what numpy or the
-/// other library raises.
+/// TypeError for an object that does not convert, and for a lazy array; exceptions of numpy or of the other
+/// library.
 pub(crate) fn array_of<'py>(
     argument: &str,
     object: &Bound<'py, PyAny>,
@@ -35,7 +35,7 @@ pub(crate) fn array_of<'py>(
     Ok(array.into_object())
 }
 
-/// Of a variable of TensorFlow, which is no tensor but has one.
+/// The value of a TensorFlow variable, which is not a tensor itself.
 fn value_of_variable<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     if dlpack::package(&object.get_type()) != "tensorflow" {
         return Ok(None);
@@ -45,7 +45,7 @@ fn value_of_variable<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'
     Ok(value.filter(|value| !value.get_type().is(object.get_type())))
 }
 
-/// The first part of a list or tuple.
+/// The first item of a list or tuple.
 fn first_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     match object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
         true => object.try_iter()?.next().transpose(),
@@ -53,8 +53,7 @@ fn first_of<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny
     }
 }
 
-/// Of other libraries' arrays: numpy would read them one by one, and the result be of another kind
-/// than they are.
+/// Stacks a list of arrays of another library. numpy would convert them one by one, to a numpy array.
 fn stacked<'py>(
     object: &Bound<'py, PyAny>,
     first: &Bound<'py, PyAny>,
@@ -66,9 +65,10 @@ fn stacked<'py>(
     stack.map(|stack| stack.call1((object,))).transpose()
 }
 
+/// Refuses Dask collections and xarray arrays that contain them, because numpy would silently compute them.
+///
 /// # Errors
-/// TypeError for a collection of Dask, or an array of xarray's that is made of one: numpy would
-/// compute all of it without a word.
+/// TypeError for a lazy array.
 fn refuse_lazy(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     let graph = object.getattr_opt(intern!(object.py(), "__dask_graph__"))?;
     let is_lazy = match graph {
@@ -85,7 +85,7 @@ fn refuse_lazy(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     )))
 }
 
-/// Why an object is none.
+/// The error for an object that is not an array.
 fn no_array(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<PyErr> {
     let class = object.get_type().name()?;
     let hint = match object.hasattr("toarray")? {

@@ -1,4 +1,4 @@
-//! The way of a call that makes one array of several, or puts a constant around one.
+//! Runs calls that take several arrays, or an array and a constant.
 
 use pyo3::prelude::*;
 use trundle::{Error, Layout, Program, ProgramPlan, Result, TensorId};
@@ -12,7 +12,7 @@ use crate::plan_on::PlanOn;
 use crate::run::run_program;
 use crate::tensor::{Output, Tensor};
 
-/// What is made of which arrays.
+/// A program and its input arrays.
 pub(crate) struct Assembly<'a, 'py> {
     inputs: &'a [Tensor<'py>],
     program: Program,
@@ -20,10 +20,10 @@ pub(crate) struct Assembly<'a, 'py> {
 }
 
 impl<'a, 'py> Assembly<'a, 'py> {
-    /// What `make` makes of arrays, of which there is one at least.
+    /// Creates the program of `make` for one or more arrays.
     ///
     /// # Errors
-    /// What it refuses.
+    /// The errors of `make`.
     pub(crate) fn new<E: From<Error>>(
         inputs: &'a [Tensor<'py>],
         make: impl FnOnce(&mut Program, &[TensorId]) -> Result<TensorId, E>,
@@ -39,13 +39,12 @@ impl<'a, 'py> Assembly<'a, 'py> {
         Ok(Assembly { inputs, program: program.with_output(made)?, layouts })
     }
 
-    /// The sizes of what is made.
     fn sizes(&self) -> PerAxis<isize> {
         let output = self.program.tensor(self.program.outputs()[0]);
         output.shape.iter().map(|size| size.cast_signed()).collect()
     }
 
-    /// How it is made in a new array, of which any address does.
+    /// Plans the program to a new array, at any address.
     pub(crate) fn planned(
         &self,
         py: Python<'_>,
@@ -56,7 +55,7 @@ impl<'a, 'py> Assembly<'a, 'py> {
         Ok(PlannedAssembly { plan: self.plan(py, &made, threads)?, sizes })
     }
 
-    /// How it is made where an array has this layout.
+    /// Plans the program to an array with this layout.
     fn plan(
         &self,
         py: Python<'_>,
@@ -72,21 +71,20 @@ impl<'a, 'py> Assembly<'a, 'py> {
         plan.map(PlanOn::Cpu).map_err(|error| refused(py, &error))
     }
 
-    /// Makes it in memory that none of the arrays overlaps.
+    /// Runs a plan to memory that does not overlap the inputs.
     fn run(&self, py: Python<'_>, plan: &PlanOn<ProgramPlan>, to: Extent) -> PyResult<()> {
         run(py, plan, self.inputs, to)
     }
 }
 
-/// How something is made in a new array.
+/// A plan to a new array.
 pub(crate) struct PlannedAssembly {
     pub(crate) plan: PlanOn<ProgramPlan>,
-    /// The sizes of the array.
     pub(crate) sizes: PerAxis<isize>,
 }
 
 impl PlannedAssembly {
-    /// Makes it of arrays as those that it was planned for.
+    /// Runs the plan on arrays with the layouts that it was made for.
     pub(crate) fn run(&self, py: Python<'_>, inputs: &[Tensor<'_>], to: Extent) -> PyResult<()> {
         run(py, &self.plan, inputs, to)
     }
@@ -105,7 +103,7 @@ fn run(
     }
 }
 
-/// What is made: in `out`, or in a new array of the kind of the first.
+/// Runs an assembly to `out`, or to a new array of the kind of the first input.
 pub(crate) fn assembled<'py>(
     py: Python<'py>,
     assembly: &Assembly<'_, 'py>,
@@ -126,7 +124,7 @@ pub(crate) fn assembled<'py>(
         assembly.run(py, &plan, target.extent())?;
         return Ok(out.clone());
     }
-    // All is read before anything is written.
+    // `out` overlaps an input, so the result is made in scratch memory first.
     let apart = Apart::new(py, target.place, &sizes, width)?;
     let memory = apart.memory();
     assembly.run(py, &assembly.plan(py, memory, threads)?, memory.extent())?;

@@ -1,4 +1,4 @@
-//! Chains: written once, compiled for each kind of array that they meet, run often.
+//! The Python class `Chain`: parsed once, planned for each form of array, run often.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,28 +20,30 @@ use crate::moved::{Call, Planned, in_place, moved_by};
 use crate::numbers;
 use crate::tensor::{Elements, Output, Tensor};
 
-/// Steps to be done one after another; ``Chain(...)`` is ``chain(...)``.
+/// A sequence of operators; ``Chain(...)`` is ``chain(...)``.
 ///
-/// Call it with an array as often as you like, as ``chain(x, /, *, out=None, threads=None, **given)``: the plans for
-/// the arrays that it has met last are kept. A chain never changes. Chains of the same operators are equal. A chain has
-/// a hash, can be pickled, and may be used by several threads at once; ``str(chain)`` is its text. ``a | b`` is the
-/// chain that does what `a` does, then what `b` does; one of them may be a str.
+/// Call a chain with an array: ``chain(x, /, *, out=None, threads=None, **given)``. It keeps the plans for
+/// recent shapes, strides and dtypes. Chains are immutable, compare equal if their operators are equal, are
+/// hashable, can be pickled, and can be used by several threads at once. ``str(chain)`` is the text; ``a | b``
+/// applies `a`, then `b`, where one of the two may be a str.
 ///
 /// Parameters of a call
 /// --------------------
 /// x : array_like
-///     Of a shape that the first step takes. Any dtype, but no object dtype and no MaskedArray.
+///     Has a shape that the first operator accepts. Any dtype, except object dtypes and MaskedArray. Missing if
+///     the first operator does not take ``_``.
 /// out, threads
 ///     See `help(trundle)`.
 /// **given : array_like
-///     What the steps leave open, by its names: for ``reverse(axis=1, lengths=n)`` it is ``n``. With a batch axis one length
-///     for each of its indices; without, one for each position outside the axis, in the shape of what is reversed with
-///     1 on the axis, or as a list in row-major order. Also the arrays that ``concat``, ``stack``, ``put_along_axis``,
-///     ``scatter_nd`` and ``slice_scatter`` name, of the kind and dtype of `x`; where the first step takes no ``_``, there is no `x`.
+///     The values of names in the chain. Lengths and indices: for ``reverse(axis=1, lengths=n)`` it is ``n``.
+///     With a batch axis, there is one length for each of its indices; without, one for each position outside
+///     the axis, in the shape of the data with size 1 on the axis, or as a list in row-major order. Arrays: the
+///     operands of ``concat``, ``stack``, ``put_along_axis``, ``scatter_nd`` and ``slice_scatter``, of the kind
+///     and dtype of `x`.
 ///
-/// It returns an array of the kind and dtype of `x`; of a subclass of numpy.ndarray, the base class. It raises ValueError
-/// if a step does not fit the shape that it is given, or if `out` does not fit, and TypeError for a dtype that holds objects,
-/// and for lengths and arrays that are missing, or not of this chain, and lengths that are not integers.
+/// Returns an array of the kind and dtype of `x`; for a subclass of numpy.ndarray, the base class. Raises
+/// ValueError if an operator does not fit its input shape, or if `out` does not fit. Raises TypeError for a
+/// dtype that holds objects, for missing or unexpected keywords, and for lengths that are not integers.
 ///
 /// Examples
 /// --------
@@ -68,34 +70,34 @@ use crate::tensor::{Elements, Output, Tensor};
 pub(crate) struct Chain {
     open: OpenChain,
     text: String,
-    /// The arrays that it takes: `_`, the one without a name, and those with names.
+    /// The arrays that the chain takes: `_` for the unnamed one, and named ones.
     inputs: Vec<Operand>,
-    /// Whether it moves the elements of that one alone.
+    /// Whether the chain only moves the elements of the unnamed array.
     is_map: bool,
-    /// The chain, unless it leaves lengths open.
+    /// The chain, if it has no open lengths or indices.
     whole: Option<Steps>,
-    /// The last lengths that it was given, and the chain with them: those of a batch come again
-    /// for each of its arrays.
+    /// The lengths and indices of the last call, and the chain with them. Several arrays of a batch often have
+    /// the same lengths.
     last: Mutex<Option<(Vec<IntegerArray>, Arc<Steps>)>>,
 }
 
-/// The operators of a chain, and how they were done.
+/// The operators of a chain, and cached plans.
 #[derive(Default)]
 struct Steps {
     chain: trundle::Chain,
     plans: Mutex<Plans>,
-    /// Those of several arrays, or of one and a constant, to new arrays.
+    /// The plans for several arrays, or for an array and a constant, to new arrays.
     plans_of_several: Mutex<PlanCache<Arc<PlannedAssembly>>>,
 }
 
-/// How many bytes the plans of a chain hold between passes at most, unless one alone holds more.
+/// The most bytes that the plans of a chain keep between passes, unless one plan alone needs more.
 const MOST_SCRATCH_BYTES: usize = 256 << 20;
 
-/// The plans for the arrays that a chain has met last.
+/// The plans for recent arrays.
 #[derive(Default)]
 struct Plans {
     cache: PlanCache<Arc<Planned>>,
-    /// What they hold between passes, those that have made way among them.
+    /// The bytes that the plans keep between passes, including evicted plans.
     scratch_bytes: usize,
 }
 
@@ -121,21 +123,21 @@ impl std::hash::Hash for Chain {
         for slot in self.open.slots() {
             slot.hash(state);
         }
-        // Equal operators are written in the same way.
+        // Equal operators print equally.
         if let Some(whole) = &self.whole {
             whole.chain.to_string().hash(state);
         }
     }
 }
 
-/// Steps to be done one after another, in as few passes over memory as can be: read once, run often.
+/// Creates a chain of operators, which run in as few passes over memory as possible: parsed once, run often.
 ///
 /// Parameters
 /// ----------
 /// *stages : str
-///     Stages, each a pattern (``"h w c -> c h w"``) or a call (``"flip(axes=[2])"``); in a string, ``|`` stands between
-///     stages. Without stages, or with an empty one, the elements stay where they are. Lengths, indices, and the arrays of
-///     stages that take several, may be names that are given at the call.
+///     Stages, each a pattern (``"h w c -> c h w"``) or a call (``"flip(axes=[2])"``). A string may have
+///     several stages, separated by ``|``. An empty chain copies its input. Lengths, indices, and the arrays of
+///     stages with several operands may be names, whose values are given in the call.
 ///
 /// Returns
 /// -------
@@ -144,13 +146,13 @@ impl std::hash::Hash for Chain {
 /// Raises
 /// ------
 /// ValueError
-///     If a stage is none; the message shows where.
+///     If a stage is invalid; the message shows the place.
 /// TypeError
-///     If a stage is no str.
+///     If a stage is not a str.
 ///
 /// Notes
 /// -----
-/// The patterns are einops' ``rearrange``. The calls and their arguments stand in docs/chains.md.
+/// Patterns are those of einops' ``rearrange``. docs/chains.md lists the calls and their arguments.
 ///
 /// Examples
 /// --------
@@ -166,8 +168,8 @@ pub(crate) fn chain(stages: &Bound<'_, PyTuple>) -> PyResult<Chain> {
     Chain::new(stages)
 }
 
-/// The stages of a chain as they print, each with the names of what it leaves open: what ``trundle.torch`` reads, for
-/// shapes that are not known and for gradients.
+/// Returns the stages of a chain as text, each with the names of its open arguments. ``trundle.torch`` uses
+/// them for unknown shapes and for gradients.
 #[pyfunction]
 pub(crate) fn chain_stages(chain: &Bound<'_, Chain>) -> PyResult<Vec<(String, Vec<String>)>> {
     let open = &chain.get().open;
@@ -190,7 +192,7 @@ pub(crate) fn chain_stages(chain: &Bound<'_, Chain>) -> PyResult<Vec<(String, Ve
     Ok(stages.collect())
 }
 
-/// The text of stages that are given one by one.
+/// Joins the stages to one text.
 fn joined(stages: &Bound<'_, PyTuple>) -> PyResult<String> {
     let mut texts = Vec::with_capacity(stages.len());
     for stage in stages {
@@ -212,7 +214,7 @@ impl Chain {
         Chain::of_text(joined(stages)?)
     }
 
-    // CPython shows no text of this method: it stands at the class.
+    // Documented in the class, because CPython does not show a docstring of this method.
     #[pyo3(signature = (x=None, /, *, out=None, threads=None, **given))]
     fn __call__<'py>(
         &self,
@@ -232,18 +234,18 @@ impl Chain {
         moved_by(py, &x, out, threads, |src, dst| steps.get().planned(py, src, dst, threads))
     }
 
-    /// What would be done for `x`, at every stage; nothing is moved.
+    /// Returns the plan for a call with `x`, without moving anything.
     ///
     /// Parameters
     /// ----------
     /// x : array_like
-    ///     Its shape, strides and dtype count, not its elements. As for a call.
+    ///     As in a call. Only its shape, strides and dtype matter.
     /// out : array, optional
-    ///     Where a call would put the result. If that is `x` itself, the plan says how its elements change places.
+    ///     The destination of a call. If it is `x` itself, the plan is for a move in place.
     /// threads : int, optional
     ///     See `help(trundle)`.
     /// **given : array_like
-    ///     What the steps leave open, as for a call.
+    ///     The values of names in the chain, as in a call.
     ///
     /// Returns
     /// -------
@@ -330,7 +332,7 @@ impl Chain {
     }
 }
 
-/// The text of a chain or a stage, if an object is one.
+/// The text of a chain or a str; `None` for other objects.
 fn text_of(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     if let Ok(chain) = object.cast::<Chain>() {
         return Ok(Some(chain.get().text.clone()));
@@ -341,7 +343,7 @@ fn text_of(object: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
     }
 }
 
-/// Steps of a chain itself, or with the lengths of a call.
+/// The steps of the chain itself, or with the lengths of a call.
 enum OfCall<'a> {
     Whole(&'a Steps),
     Filled(Arc<Steps>),
@@ -356,7 +358,7 @@ impl OfCall<'_> {
     }
 }
 
-/// Keywords of a call that are no lengths.
+/// Keywords of a call that cannot be names in a chain.
 const KEYWORDS: [&str; 2] = ["out", "threads"];
 
 impl Chain {
@@ -390,11 +392,10 @@ impl Chain {
         Ok(Bound::new(py, Chain::of_text(texts.join(" | "))?)?.into_any())
     }
 
-    /// The steps with the lengths of a call in them.
+    /// Returns the steps with the lengths and indices of a call.
     ///
     /// # Errors
-    /// TypeError for lengths that are missing, that the chain does not have, or that are no
-    /// integers.
+    /// TypeError for missing or unexpected keywords, and for lengths that are not integers.
     fn steps(&self, py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> PyResult<OfCall<'_>> {
         self.check_names(given)?;
         if let Some(whole) = &self.whole {
@@ -421,10 +422,10 @@ impl Chain {
         Ok(OfCall::Filled(steps))
     }
 
-    /// The arrays of a call, all of the kind and dtype of the first.
+    /// Reads the arrays of a call, which must have the kind and dtype of the first.
     ///
     /// # Errors
-    /// TypeError for one that is missing, or of another kind or dtype.
+    /// TypeError for a missing array, or one of another kind or dtype.
     fn tensors<'py>(
         &self,
         x: Option<&Bound<'py, PyAny>>,
@@ -452,7 +453,7 @@ impl Chain {
         Ok(tensors)
     }
 
-    /// That the array without a name is missing.
+    /// The error for a missing unnamed array.
     fn missing_x(&self) -> PyErr {
         match self.open.slots() {
             [] => PyTypeError::new_err("the array is missing: call chain(x)"),
@@ -463,7 +464,7 @@ impl Chain {
         }
     }
 
-    /// The names of what a call is to give.
+    /// The names whose values a call must give.
     fn names(&self) -> Vec<&str> {
         let named = self.inputs.iter().filter_map(|input| match input {
             Operand::Named(name) => Some(&**name),
@@ -478,8 +479,10 @@ impl Chain {
         names
     }
 
+    /// Checks the keywords of a call.
+    ///
     /// # Errors
-    /// TypeError for a keyword that the chain does not leave open.
+    /// TypeError for a keyword that is not a name in the chain.
     fn check_names(&self, given: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         for (name, _) in given.into_iter().flatten() {
             let (name, names) = (name.to_string(), self.names());
@@ -516,13 +519,13 @@ fn missing(slot: &Slot) -> PyErr {
     ))
 }
 
-/// For a chain that leaves nothing open.
+/// For a chain without open arguments.
 fn filled_never(slot: &Slot) -> PyResult<trundle::Op> {
     Err(missing(slot))
 }
 
 impl Steps {
-    /// What the chain makes of several arrays, or of one and a constant: in `out`, or in a new array.
+    /// Applies the chain to several arrays, or to an array and a constant. Writes to `out` or to a new array.
     fn assembled<'py>(
         &self,
         py: Python<'py>,
@@ -540,7 +543,7 @@ impl Steps {
         output.finish(py)
     }
 
-    /// The plan to a new array: one that is kept, or a new one. No thread waits for another.
+    /// Returns a cached or a new plan to a new array, without waiting for locks.
     fn planned_of_several(
         &self,
         py: Python<'_>,
@@ -557,7 +560,7 @@ impl Steps {
             return Ok(kept);
         }
         let planned = Arc::new(self.assembly(py, inputs, elements)?.planned(py, threads)?);
-        // What holds much between passes is not kept.
+        // Plans that hold memory between passes are not cached.
         if planned.plan.scratch_bytes() == 0
             && let Ok(mut plans) = self.plans_of_several.try_lock()
         {
@@ -566,7 +569,7 @@ impl Steps {
         Ok(planned)
     }
 
-    /// What numbers of the chain are, if it has some.
+    /// The type of the constants of the chain, if there are any.
     fn elements(&self, py: Python<'_>, inputs: &[Tensor<'_>]) -> PyResult<Elements> {
         match self.chain.ops().iter().any(|op| matches!(op, Op::PadConstant(_))) {
             true => inputs[0].elements(py),
@@ -574,7 +577,7 @@ impl Steps {
         }
     }
 
-    /// What is made of several arrays, or of one and a constant.
+    /// The assembly of the chain for several arrays, or for an array and a constant.
     fn assembly<'a, 'py>(
         &self,
         py: Python<'py>,
@@ -588,7 +591,7 @@ impl Steps {
         Assembly::new(inputs, made).map_err(|error| not_planned(py, &error, true))
     }
 
-    /// The plan for two memories: one that is kept, or a new one. No thread waits for another.
+    /// Returns a cached or a new plan between two memories, without waiting for locks.
     fn planned(
         &self,
         py: Python<'_>,
@@ -596,7 +599,7 @@ impl Steps {
         dst: Option<&Memory>,
         threads: Option<usize>,
     ) -> PyResult<Arc<Planned>> {
-        // What is done is the chain, whose own plans these are.
+        // The cache belongs to the chain, so the chain is not part of the key.
         let call = Call { what: (), src: src.form(), dst: dst.map(Memory::form), threads };
         if let Ok(mut plans) = self.plans.try_lock()
             && let Some(kept) = plans.cache.get(&call)

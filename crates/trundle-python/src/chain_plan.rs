@@ -1,4 +1,4 @@
-//! What a chain would do, for people to read.
+//! The Python class `Plan`, which describes what a chain would do.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::assembled::PlannedAssembly;
 use crate::memory::PerAxis;
 use crate::moved::Planned;
 
-/// What a chain would do for an array, from the steps down to the kernels; ``print`` it. Made by `Chain.plan`.
+/// The plan of a chain for an array, from operators to kernels; ``print`` it. `Chain.plan` creates it.
 ///
 /// Examples
 /// --------
@@ -22,28 +22,28 @@ use crate::moved::Planned;
 #[pyclass(frozen, module = "trundle")]
 pub(crate) struct Plan {
     pub(crate) planned: OfPlan,
-    /// What is done about it where the result is to be in memory of `x`.
+    /// The handling of a result that overlaps `x`.
     pub(crate) overlap: Option<Overlap>,
 }
 
-/// What is done where the result overlaps what is read.
+/// The handling of a result that overlaps the input.
 pub(crate) enum Overlap {
-    /// The elements change places.
+    /// In place.
     InPlace(InPlacePlan),
-    /// So many bytes are copied before.
+    /// The input is copied first; its size in bytes.
     Copied(usize),
 }
 
-/// What is planned.
+/// The plan of a chain.
 pub(crate) enum OfPlan {
     Chain(Arc<Planned>),
-    /// What takes several arrays, or a constant.
+    /// For several arrays, or for an array and a constant.
     Program(Arc<PlannedAssembly>),
 }
 
 #[pymethods]
 impl Plan {
-    /// How often the elements are read and written: 1, unless steps do not go together.
+    /// The number of passes over memory: 1, unless operators do not compose.
     #[getter]
     fn passes(&self) -> usize {
         if let Some(Overlap::InPlace(plan)) = &self.overlap {
@@ -65,7 +65,7 @@ impl Plan {
         PyTuple::new(py, sizes.iter().copied().collect::<PerAxis<isize>>())
     }
 
-    /// The memory that is needed beside `x` and the result, in bytes: 0 for one pass.
+    /// The bytes of memory needed in addition to `x` and the result; 0 for one pass.
     #[getter]
     fn scratch_bytes(&self) -> usize {
         let copied = match &self.overlap {

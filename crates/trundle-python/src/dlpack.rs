@@ -1,8 +1,8 @@
 //! Arrays of other libraries, which share their memory through DLPack.
 //!
-//! They are read through `__dlpack__`, and not through the quicker table of C functions: that gives elements
-//! as they lie in memory, also where a library has put off what is to be done with them. Of PyTorch it
-//! is known what that may be (`torch.rs`). Results go back through the table where there is one.
+//! They are read through `__dlpack__` rather than the faster table of C functions, which returns raw memory
+//! even if the library has deferred operations on it. For PyTorch these operations are known (`torch.rs`).
+//! Results are returned through the table if there is one.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -23,18 +23,18 @@ use crate::place::{Gpu, Place, ordinal};
 use crate::recycled::Block;
 use crate::torch::Torch;
 
-/// How `__dlpack_device__` says it.
+/// The CPU in the encoding of `__dlpack_device__`.
 const CPU: (i32, i32) = (1, 0);
 
-/// The packages whose arrays never change, although what they share is not marked as read-only.
+/// Packages whose arrays are immutable, although DLPack does not mark them as read-only.
 const IMMUTABLE: [&str; 3] = ["jax", "jaxlib", "tensorflow"];
 
-/// Whether an object shares its elements so.
+/// Whether an object shares its memory through DLPack.
 pub(crate) fn is_foreign(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(Torch::of(object).is_some() || object.hasattr(intern!(object.py(), "__dlpack__"))?)
 }
 
-/// An array of another library, held while its elements are used.
+/// An array of another library, kept alive while its memory is used.
 pub(crate) struct Foreign<'py> {
     object: Bound<'py, PyAny>,
     imported: ImportedDlpack,
@@ -49,9 +49,11 @@ impl std::fmt::Debug for Foreign<'_> {
 }
 
 impl<'py> Foreign<'py> {
+    /// Imports an array.
+    ///
     /// # Errors
-    /// ValueError for an array that is neither on the CPU nor on a GPU where it is moved, TypeError for elements that are no
-    /// whole bytes, and what the other library raises.
+    /// ValueError for an array on an unsupported device, TypeError for elements that are not whole bytes, and
+    /// exceptions of the other library.
     pub(crate) fn import(
         argument: &str,
         object: &Bound<'py, PyAny>,
@@ -74,7 +76,7 @@ impl<'py> Foreign<'py> {
             .iter()
             .map(|stride| (*stride as isize).wrapping_mul(width.cast_signed()))
             .collect();
-        // SAFETY: the pointer is not followed here.
+        // SAFETY: the pointer is not dereferenced here.
         let first = unsafe { tensor.offset_bytes_ptr() }.map_err(invalid)?.cast_mut();
         let place = place(argument, object, tensor.device(), stream)?;
         let memory = Memory { first, sizes, strides, width, place };
@@ -89,8 +91,10 @@ impl<'py> Foreign<'py> {
         self.dtype
     }
 
+    /// Checks that `self` has the dtype of `other`.
+    ///
     /// # Errors
-    /// TypeError if elements of `self` are not of the type of `other`'s.
+    /// TypeError if the dtypes differ.
     pub(crate) fn check_dtype(&self, argument: &str, other: &Foreign<'_>) -> PyResult<()> {
         if self.dtype == other.dtype {
             return Ok(());
@@ -106,8 +110,10 @@ impl<'py> Foreign<'py> {
         )))
     }
 
+    /// Checks that the array has a dtype. Its own library compares them.
+    ///
     /// # Errors
-    /// TypeError if elements are not of a type, which its own library compares.
+    /// TypeError if the dtypes differ.
     pub(crate) fn check_dtype_is(&self, argument: &str, dtype: &Bound<'_, PyAny>) -> PyResult<()> {
         let own = self.object.getattr("dtype")?;
         match own.eq(dtype)? {
@@ -119,9 +125,10 @@ impl<'py> Foreign<'py> {
         }
     }
 
+    /// Checks that the array is writable.
+    ///
     /// # Errors
-    /// ValueError for an array that is read-only or never changes, or if what is shared is a copy
-    /// of it.
+    /// ValueError for an array that is read-only or immutable, or if the shared memory is a copy.
     pub(crate) fn check_writable(&self, argument: &str) -> PyResult<()> {
         let is_shared_to_read =
             self.imported.flags().intersects(DlpackFlags::READ_ONLY | DlpackFlags::IS_COPIED);
@@ -134,7 +141,7 @@ impl<'py> Foreign<'py> {
     }
 }
 
-/// What an array shares by its functions of Python.
+/// Imports an array through its Python functions.
 ///
 /// # Errors
 /// As [`Foreign::import`].
@@ -150,7 +157,7 @@ fn shared(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<ImportedDlpack>
     from_dlpack(capsule(object, is_on_gpu)?.as_borrowed(), None, None)
 }
 
-/// That the memory of a device is not reached, or not for arrays of this library.
+/// The error for a device that is not supported, or not for arrays of this library.
 fn not_reached(argument: &str, device: DLDevice) -> PyErr {
     PyValueError::new_err(format!(
         "{argument} is on a device of DLPack's type {}: trundle moves what is in the memory of the CPU, and tensors of \
@@ -159,10 +166,10 @@ fn not_reached(argument: &str, device: DLDevice) -> PyErr {
     ))
 }
 
-/// Where an array of a device is, whose library works on `stream` there, if that is known.
+/// Returns the place of an array on a device. `stream` is the library's current stream, if known.
 ///
 /// # Errors
-/// ValueError for a device that is not reached; what the library raises when it is asked for its stream.
+/// ValueError for an unsupported device; exceptions of the library when it is asked for its stream.
 fn place(
     argument: &str,
     object: &Bound<'_, PyAny>,
@@ -179,15 +186,17 @@ fn place(
     Ok(Place::Gpu(Gpu { ordinal, stream }))
 }
 
+/// Refuses TensorFlow tensors of strings or resources, whose `__dlpack__` aborts the process.
+///
 /// # Errors
-/// TypeError for tensors of TensorFlow with strings or resources: its `__dlpack__` ends the process.
+/// TypeError for such a tensor.
 fn refuse_references(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     if package(&object.get_type()) != "tensorflow" {
         return Ok(());
     }
     let py = object.py();
     let dtype = object.getattr(intern!(py, "dtype"))?;
-    // Of resources there is none.
+    // Resources have no numpy dtype.
     match dtype.getattr(intern!(py, "as_numpy_dtype")) {
         Ok(of_numpy) if !of_numpy.is(py.get_type::<PyAny>()) => Ok(()),
         _ => Err(PyTypeError::new_err(format!(
@@ -197,26 +206,26 @@ fn refuse_references(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<()> 
     }
 }
 
-/// The package that a class is in; empty if it says none.
+/// The top-level package of a class; empty if unknown.
 pub(crate) fn package(class: &Bound<'_, PyType>) -> String {
     let module = class.module().and_then(|module| module.to_str().map(str::to_owned));
     module.unwrap_or_default().split('.').next().unwrap_or_default().to_owned()
 }
 
-/// The bytes of an element, if it has whole ones.
+/// The bytes of an element, if they are whole bytes.
 fn width(dtype: DLDataType) -> Option<usize> {
     let bits = usize::from(dtype.bits) * usize::from(dtype.lanes);
     bits.is_multiple_of(8).then_some(bits / 8)
 }
 
-/// What an array's `__dlpack__` gives: of a GPU, without waiting for anything, since it is moved on the library's own
+/// Calls `__dlpack__`. For a GPU, requests no synchronisation, because the move runs on the library's own
 /// stream.
 ///
 /// # Errors
-/// BufferError for such elements, and what the other library raises.
+/// BufferError for tensors in a special state, and exceptions of the other library.
 fn capsule<'py>(object: &Bound<'py, PyAny>, is_on_gpu: bool) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
-    // What PyTorch's `__dlpack__` does not ask for.
+    // States that PyTorch's `__dlpack__` does not check.
     let attributes = [
         (
             intern!(py, "requires_grad"),
@@ -252,7 +261,7 @@ fn capsule<'py>(object: &Bound<'py, PyAny>, is_on_gpu: bool) -> PyResult<Bound<'
     let named = older.copy()?;
     named.set_item("max_version", (1, 1))?;
     match object.call_method(intern!(py, "__dlpack__"), (), Some(&named)) {
-        // Older ones know no versions.
+        // Older libraries do not accept `max_version`.
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
             object.call_method(intern!(py, "__dlpack__"), (), Some(&older))
         }
@@ -260,23 +269,22 @@ fn capsule<'py>(object: &Bound<'py, PyAny>, is_on_gpu: bool) -> PyResult<Bound<'
     }
 }
 
-/// What makes an array of a result.
+/// The function that converts a result to an array.
 pub(crate) enum Maker<'py> {
-    /// A function of C.
+    /// A table of C functions.
     Exchange(ExchangeApi),
-    /// One that was found before.
+    /// A cached table of C functions.
     Known(&'static ExchangeApi),
     /// A `from_dlpack`.
     Function(Bound<'py, PyAny>),
-    /// One that takes the capsule itself, as TensorFlow's does.
+    /// A `from_dlpack` that takes the capsule itself, as in TensorFlow.
     OfCapsule(Bound<'py, PyAny>),
 }
 
-/// What has the functions for an array: its namespace of the Array API, or the package that its
-/// class is in.
+/// Returns the module with the functions for an array: its Array API namespace, or the package of its class.
 ///
 /// # Errors
-/// What Python raises if there is none.
+/// The exceptions of Python if there is none.
 pub(crate) fn home<'py>(like: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = like.py();
     match like.getattr_opt(intern!(py, "__array_namespace__"))? {
@@ -286,8 +294,8 @@ pub(crate) fn home<'py>(like: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>
 }
 
 impl<'py> Maker<'py> {
-    /// That of the library that an array is from: of its class, of its namespace of the Array API,
-    /// or of the package that its class is in.
+    /// Finds the function of an array's library: of its class, of its Array API namespace, or of the package of
+    /// its class.
     ///
     /// # Errors
     /// TypeError if there is none.
@@ -304,7 +312,7 @@ impl<'py> Maker<'py> {
         if let Some(function) = home.getattr_opt(intern!(py, "from_dlpack"))? {
             return Ok(Maker::Function(function));
         }
-        // Where TensorFlow has it.
+        // The location in TensorFlow.
         let dlpack = home
             .getattr_opt(intern!(py, "experimental"))?
             .and_then(|experimental| experimental.getattr("dlpack").ok());
@@ -317,10 +325,10 @@ impl<'py> Maker<'py> {
         }
     }
 
-    /// The array of a result, without a copy if the library can do without.
+    /// Converts a result to an array, without a copy if the library supports it.
     ///
     /// # Errors
-    /// What the library raises.
+    /// The exceptions of the library.
     pub(crate) fn make(
         &self,
         py: Python<'py>,
@@ -342,14 +350,14 @@ impl<'py> Maker<'py> {
     }
 }
 
-/// A result, for as long as anybody has it.
+/// A result with shared ownership.
 struct Held {
     block: Block,
     sizes: PerAxis<i64>,
     dtype: DLDataType,
 }
 
-/// A result on its way into another library, which asks for it by the Array API's protocol.
+/// A result that another library imports through the Array API's protocol.
 #[pyclass(frozen, module = "trundle._trundle")]
 pub(crate) struct Export {
     held: Arc<Held>,
@@ -397,7 +405,7 @@ impl DlpackExporter for Export {
     }
 }
 
-/// A description of a result that keeps it alive.
+/// Creates a description of a result that keeps it alive.
 fn managed<M: ManagedTensorBase>(held: &Arc<Held>) -> PyResult<Managed<M>> {
     let rank = held.sizes.len();
     let failed = |error: dlpark::allocation::Error| PyBufferError::new_err(error.to_string());
@@ -407,7 +415,7 @@ fn managed<M: ManagedTensorBase>(held: &Arc<Held>) -> PyResult<Managed<M>> {
     let mut stride = 1i64;
     for (place, size) in strides.iter_mut().zip(&held.sizes).rev() {
         *place = stride;
-        // Strides of a tensor without elements are never used.
+        // Strides of an empty tensor are not used.
         stride = stride.wrapping_mul((*size).max(1));
     }
     let mut described = allocation.initialize(Arc::clone(held), rank).map_err(failed)?;
@@ -416,6 +424,6 @@ fn managed<M: ManagedTensorBase>(held: &Arc<Held>) -> PyResult<Managed<M>> {
     described.tensor_mut().strides = sizes.wrapping_add(rank);
     described.set_data(held.block.start().cast());
     described.set_device(DLDevice::CPU).set_dtype(held.dtype);
-    // SAFETY: the data is the block's, which the description keeps; sizes and strides are its own.
+    // SAFETY: the data belongs to the block, which the description keeps alive; it owns its sizes and strides.
     Ok(unsafe { described.finish() })
 }

@@ -1,4 +1,4 @@
-//! What trundle refuses, as Python and numpy say it.
+//! Converts errors to Python exceptions.
 
 use std::io::ErrorKind;
 
@@ -12,11 +12,11 @@ use trundle::{DTypeError, Error, OpError, PlanError, ShapeError};
 
 use crate::lazy::Lazy;
 
-/// `numpy.exceptions.AxisError`, which is a ValueError and an IndexError.
+/// Creates a `numpy.exceptions.AxisError`, which is a ValueError and an IndexError.
 fn new_axis_error<'py>(py: Python<'py>, arguments: impl PyCallArgs<'py>) -> PyErr {
     static AXIS_ERROR: Lazy<Py<PyAny>> = Lazy::new();
     let class = AXIS_ERROR.get_or_make(py, || {
-        // numpy before 1.25 has it at the top.
+        // numpy before 1.25 has it in the top-level module.
         let home = py.import("numpy.exceptions").or_else(|_| py.import("numpy"))?;
         home.getattr("AxisError").map(Bound::unbind)
     });
@@ -24,12 +24,12 @@ fn new_axis_error<'py>(py: Python<'py>, arguments: impl PyCallArgs<'py>) -> PyEr
     error.map_or_else(|error| error, PyErr::from_value)
 }
 
-/// An axis error with a message.
+/// An AxisError with a message.
 pub(crate) fn axis_error(py: Python<'_>, message: String) -> PyErr {
     new_axis_error(py, (message,))
 }
 
-/// An axis outside of `-rank..rank`, in numpy's words.
+/// An AxisError for an axis outside of `-rank..rank`, with numpy's message.
 pub(crate) fn axis_out_of_range<'py>(
     py: Python<'py>,
     argument: &str,
@@ -51,8 +51,8 @@ pub(crate) fn refused(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// Why a chain does not fit: numpy's errors for an axis or an index that the array has not, else ValueError.
-/// The place in the chain is shown if the caller wrote it.
+/// Converts the error of a chain: AxisError or IndexError for an axis or index out of range, else ValueError.
+/// Shows the place in the chain if the caller wrote it.
 pub(crate) fn not_planned(py: Python<'_>, error: &PlanError, is_written: bool) -> PyErr {
     match error {
         PlanError::Layout(error) => refused(py, error),
@@ -71,8 +71,8 @@ pub(crate) fn not_planned(py: Python<'_>, error: &PlanError, is_written: bool) -
     }
 }
 
-/// Why a text is no chain. Its stages are often put together from what Python prints, and there is no
-/// file for lengths: the hint says what there is.
+/// Converts a parse error. Adds a hint for stages that were formatted from printed arrays, and replaces hints
+/// about files.
 pub(crate) fn not_parsed(error: &NotationError) -> PyErr {
     let mut error = error.clone();
     if is_of_printed_lengths(&error) {
@@ -86,7 +86,7 @@ pub(crate) fn not_parsed(error: &NotationError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Whether a stage has lengths as Python prints an array, or a list of numpy's integers.
+/// Whether a stage contains lengths as Python prints an array, or a list of numpy integers.
 fn is_of_printed_lengths(error: &NotationError) -> bool {
     const PRINTED: [&str; 4] = ["np.", "array(", "tensor(", "..."];
     let (before, from) = error.text.split_at_checked(error.span.start).unwrap_or_default();
@@ -101,8 +101,8 @@ fn is_of_printed_lengths(error: &NotationError) -> bool {
         && (has_no_comma || PRINTED.iter().any(|printed| lengths.contains(printed)))
 }
 
-/// An OSError with `errno` and `filename`, which Python makes a FileNotFoundError, FileExistsError, IsADirectoryError or
-/// PermissionError where it is one.
+/// Creates an OSError with `errno` and `filename`, from which Python derives FileNotFoundError,
+/// FileExistsError, IsADirectoryError and PermissionError.
 pub(crate) fn system_error(
     number: Option<i32>,
     kind: ErrorKind,
@@ -114,11 +114,11 @@ pub(crate) fn system_error(
         ErrorKind::PermissionDenied => Some(13),
         ErrorKind::AlreadyExists => Some(17),
         ErrorKind::IsADirectory => Some(21),
-        // On Windows, the numbers of the system are not those of `errno`.
+        // On Windows, system error codes differ from `errno`.
         _ => number.filter(|_| cfg!(unix)),
     };
     let Some(number) = number else { return PyOSError::new_err(message.to_owned()) };
-    // Python adds both the number and the file.
+    // Python adds the error code and the file name.
     let why = message.strip_prefix(file).and_then(|rest| rest.strip_prefix(": "));
     let why = why.unwrap_or(message).replace(&format!(" (os error {number})"), "");
     PyOSError::new_err((number, why, file.to_owned()))

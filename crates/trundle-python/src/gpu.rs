@@ -1,4 +1,4 @@
-//! Moves on GPUs: on the stream on which an array's own library works, so that nothing waits and nothing is copied.
+//! Moves on GPUs. They run on the stream of the array's library, without synchronisation and without copies.
 
 use std::fmt;
 
@@ -13,10 +13,10 @@ use crate::error::refused;
 use crate::memory::Extent;
 use crate::place::{Gpu, Place};
 
-/// A GPU by its number. The first time takes as long as the driver needs to make code of the kernels.
+/// Opens a GPU. The first call takes as long as the driver needs to compile the kernels.
 ///
 /// # Errors
-/// RuntimeError with what was looked for.
+/// RuntimeError with the searched libraries.
 fn opened(py: Python<'_>, ordinal: u32) -> PyResult<Cuda> {
     py.detach(|| Cuda::new(ordinal as usize))
         .map_err(|error| PyRuntimeError::new_err(error.to_string()))
@@ -24,28 +24,29 @@ fn opened(py: Python<'_>, ordinal: u32) -> PyResult<Cuda> {
 
 /// A GPU on the stream of a call.
 fn on_stream(cuda: &Cuda, gpu: Gpu) -> Cuda {
-    // SAFETY: the stream is the current one of the array's library on this GPU, which keeps it meanwhile; what is made on it
-    // here is gone when the call returns.
+    // SAFETY: the stream is the current one of the array's library on this GPU, and outlives the call.
+    // Everything that is created on it here is dropped before the call returns.
     unsafe { cuda.on(gpu.stream) }
 }
 
-/// How something is made on a GPU.
+/// The plan of a program on a GPU.
 #[derive(Debug)]
 pub(crate) struct GpuPlan {
     cuda: Cuda,
     moves: ProgramMoves,
-    /// The plan of the only move. One that reads tables, which come and go on a stream, is made for each run.
+    /// The plan, if there is only one move. A move with tables is planned for each run, because tables are
+    /// allocated in stream order.
     only: Option<CudaPlan>,
 }
 
 impl GpuPlan {
-    /// About the bytes that a plan fills.
+    /// The approximate size of a plan in bytes.
     pub(crate) const OWN_BYTES: usize = 8 << 10;
 
-    /// How `program` is done from inputs of these layouts.
+    /// Plans `program` for inputs of these layouts.
     ///
     /// # Errors
-    /// What is refused; RuntimeError if the GPU cannot be used.
+    /// Errors of the program; RuntimeError if the GPU cannot be used.
     pub(crate) fn new(
         py: Python<'_>,
         ordinal: u32,
@@ -61,23 +62,23 @@ impl GpuPlan {
         Ok(GpuPlan { cuda, moves, only })
     }
 
-    /// Begins it on the stream of a call; the extents are on its GPU.
+    /// Enqueues the moves on the stream of a call. The extents are on the GPU of the plan.
     ///
     /// # Errors
-    /// RuntimeError if the GPU fails, MemoryError if its memory has no room for what lies between two moves.
+    /// RuntimeError if the GPU fails, MemoryError if there is not enough GPU memory for temporaries.
     pub(crate) fn run(&self, py: Python<'_>, inputs: &[Extent], out: Extent) -> PyResult<()> {
         let (Place::Gpu(gpu), false) = (out.place, out.bytes == 0) else { return Ok(()) };
         let cuda = on_stream(&self.cuda, gpu);
         let lent = |extent: &Extent| {
             let Extent { start, bytes, .. } = *extent;
             let address = start.expose_provenance() as u64;
-            // SAFETY: the extent is an array's, which the caller holds during the call. Its library gives memory back in the
-            // order of the stream, and so after what is begun here.
+            // SAFETY: the extent belongs to an array that the caller holds during the call. Its library frees
+            // memory in stream order, and therefore after the moves enqueued here.
             unsafe { cuda.borrowed(DeviceBytes { address, bytes }) }
         };
         let inputs: SmallVec<[CudaBuffer; 2]> = inputs.iter().map(lent).collect();
         let mut out = lent(&out);
-        // A launch may wait for room in a queue.
+        // A launch may block until the queue has room.
         py.detach(|| match (&self.only, &inputs[..]) {
             (Some(plan), [src]) => cuda.run(plan, src, &mut out),
             _ => {
@@ -88,12 +89,12 @@ impl GpuPlan {
         .map_err(|error: Error| refused(py, &error))
     }
 
-    /// How often elements are read and written: moves to one tensor count once.
+    /// The number of passes over memory; several moves to one tensor count as one.
     pub(crate) fn passes(&self) -> usize {
         self.moves.passes()
     }
 
-    /// The bytes of the GPU's memory that a run takes between moves.
+    /// The bytes of GPU memory that a run uses between moves.
     pub(crate) fn scratch_bytes(&self) -> usize {
         self.moves.temporary_bytes()
     }
@@ -115,14 +116,14 @@ impl fmt::Display for GpuPlan {
     }
 }
 
-/// Memory of a GPU for a while, in the order of a stream.
+/// Stream-ordered scratch memory on a GPU.
 pub(crate) struct GpuScratch {
     buffer: Box<CudaBuffer>,
     gpu: Gpu,
 }
 
 impl GpuScratch {
-    /// New memory.
+    /// Allocates memory.
     ///
     /// # Errors
     /// MemoryError.

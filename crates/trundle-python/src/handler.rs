@@ -1,5 +1,5 @@
-//! Recycled memory for numpy's arrays: a handler that numpy asks for memory in place of its own, as
-//! NEP 49 has it. Arrays own what they get from it, and give it back when they go.
+//! A memory handler for numpy arrays that recycles memory (NEP 49). Arrays own the memory that they get from it
+//! and return it when they are freed.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::{NonNull, null_mut};
@@ -29,7 +29,7 @@ struct Allocator {
     free: unsafe extern "C" fn(*mut c_void, *mut c_void, usize),
 }
 
-// SAFETY: nothing in it is ever written, and its context is null.
+// SAFETY: the handler is never written, and its context is null.
 unsafe impl Sync for Handler {}
 
 static HANDLER: Handler = Handler {
@@ -38,7 +38,7 @@ static HANDLER: Handler = Handler {
     allocator: Allocator { ctx: null_mut(), malloc, calloc, realloc, free },
 };
 
-/// As `numpy.lib.introspect` and `get_handler_name` show it.
+/// The name that `get_handler_name` returns.
 const fn name() -> [u8; 127] {
     let (text, mut name) = (b"trundle", [0; 127]);
     let mut at = 0;
@@ -49,15 +49,15 @@ const fn name() -> [u8; 127] {
     name
 }
 
-/// The bytes before an array's, where the size of its block stands: numpy's own account of it may
-/// be off, as for arrays without elements. A line of the cache, so that the array begins at one.
+/// The bytes before the data of an array, which hold the size of its block: the size that numpy passes may be
+/// wrong, for empty arrays for example. One cache line, so that the data is aligned to a line.
 const HEAD: usize = 64;
 
 extern "C" fn malloc(_: *mut c_void, bytes: usize) -> *mut c_void {
     let Some(block) = bytes.checked_add(HEAD).and_then(Block::new) else { return null_mut() };
     let bytes = block.bytes();
     let start = block.into_raw();
-    // SAFETY: the block has room for its head, and is aligned to more than a number.
+    // SAFETY: the block has at least `HEAD` bytes and is aligned for a usize.
     unsafe {
         start.cast::<usize>().write(bytes);
         start.add(HEAD).cast()
@@ -68,25 +68,25 @@ extern "C" fn calloc(ctx: *mut c_void, count: usize, bytes: usize) -> *mut c_voi
     let Some(bytes) = count.checked_mul(bytes) else { return null_mut() };
     let start = malloc(ctx, bytes);
     if !start.is_null() {
-        // SAFETY: there are that many bytes, which nobody else has.
+        // SAFETY: the block has `bytes` bytes after its head and was just allocated.
         unsafe { start.cast::<u8>().write_bytes(0, bytes) };
     }
     start
 }
 
 /// # Safety
-/// `old` is null, or from `malloc`, `calloc` or this, and used by nobody else.
+/// `old` is null or from `malloc`, `calloc` or this function, and not used by others.
 unsafe extern "C" fn realloc(ctx: *mut c_void, old: *mut c_void, bytes: usize) -> *mut c_void {
     let new = malloc(ctx, bytes);
-    // SAFETY: by the caller.
+    // SAFETY: by the caller, `old` is null or from this handler.
     let Some(block) = (unsafe { block_of(old) }) else { return new };
     if new.is_null() {
-        // There is no room: numpy goes on with what it has.
+        // Out of memory: numpy keeps the old block.
         block.into_raw();
         return new;
     }
     let kept = bytes.min(block.bytes() - HEAD);
-    // SAFETY: both have that many bytes, of two blocks.
+    // SAFETY: both blocks have at least `kept` bytes, and are distinct.
     unsafe { new.cast::<u8>().copy_from_nonoverlapping(old.cast(), kept) };
     new
 }
@@ -94,17 +94,17 @@ unsafe extern "C" fn realloc(ctx: *mut c_void, old: *mut c_void, bytes: usize) -
 /// # Safety
 /// As for `realloc`.
 unsafe extern "C" fn free(_: *mut c_void, start: *mut c_void, _: usize) {
-    // SAFETY: by the caller.
+    // SAFETY: by the caller, `start` is null or from this handler.
     drop(unsafe { block_of(start) });
 }
 
-/// The block of an array.
+/// Returns the block of an array.
 ///
 /// # Safety
-/// As for `realloc`; the block is given out once.
+/// As for `realloc`, and only once for each block.
 unsafe fn block_of(start: *mut c_void) -> Option<Block> {
     let start = NonNull::new(start)?;
-    // SAFETY: `malloc` has put the head before it.
+    // SAFETY: `malloc` has written the head before `start`.
     unsafe {
         let block = start.cast::<u8>().sub(HEAD);
         let bytes = block.cast::<usize>().read();
@@ -112,10 +112,10 @@ unsafe fn block_of(start: *mut c_void) -> Option<Block> {
     }
 }
 
-/// Calls `make`, and gives the arrays that it makes recycled memory.
+/// Calls `make` with recycled memory for the arrays that it creates.
 ///
 /// # Errors
-/// What `make` raises, or numpy when it is given the handler.
+/// The exceptions of `make`, or of numpy when the handler is set.
 pub(crate) fn with_recycled<T>(py: Python<'_>, make: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let ours = capsule(py)?;
     let others = set_handler(py, ours)?;
@@ -129,8 +129,8 @@ fn capsule(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     const NAME: &CStr = c"mem_handler";
     let capsule = CAPSULE.get_or_make(py, || {
         let handler = (&raw const HANDLER).cast_mut().cast();
-        // SAFETY: the handler and its name are static. The call gives a new reference, or none with
-        // an exception set.
+        // SAFETY: the handler and its name are static. The call returns a new reference, or null with an
+        // exception set.
         let capsule = unsafe { pyo3::ffi::PyCapsule_New(handler, NAME.as_ptr(), None) };
         // SAFETY: as above.
         unsafe { Bound::from_owned_ptr_or_err(py, capsule) }.map(Bound::unbind)
@@ -138,10 +138,10 @@ fn capsule(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     Ok(capsule.bind(py))
 }
 
-/// Makes `handler` that of this thread's context, and returns the one before it.
+/// Sets the handler of this thread's context, and returns the previous one.
 fn set_handler<'py>(py: Python<'py>, handler: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     type SetHandler = unsafe extern "C" fn(*mut pyo3::ffi::PyObject) -> *mut pyo3::ffi::PyObject;
-    /// The place of `PyDataMem_SetHandler` in numpy's table of functions.
+    /// The index of `PyDataMem_SetHandler` in numpy's table of functions.
     const SET_HANDLER: usize = 304;
     static FUNCTION: Lazy<SetHandler> = Lazy::new();
     let set = FUNCTION.get_or_make(py, || {
@@ -149,15 +149,16 @@ fn set_handler<'py>(py: Python<'py>, handler: &Bound<'py, PyAny>) -> PyResult<Bo
             py.import("numpy._core.multiarray").or_else(|_| py.import("numpy.core.multiarray"));
         let table = core?.getattr("_ARRAY_API")?.cast_into::<PyCapsule>()?;
         let table: NonNull<*const c_void> = table.pointer_checked(None)?.cast();
-        // SAFETY: the table is numpy's, lives as long as the process, and since version 1.22 has
-        // this function at this place.
+        // SAFETY: the table belongs to numpy, lives as long as the process, and has had this function at this
+        // index since version 1.22.
         let function = unsafe { table.add(SET_HANDLER).read() };
         if function.is_null() {
             return Err(PyImportError::new_err("numpy has no PyDataMem_SetHandler"));
         }
-        // SAFETY: as above; the type is the one that numpy documents.
+        // SAFETY: as above; the type is the documented one.
         Ok(unsafe { std::mem::transmute::<*const c_void, SetHandler>(function) })
     })?;
-    // SAFETY: a handler is given; the one before it comes back, or none with an exception set.
+    // SAFETY: `handler` is a capsule with a handler. The call returns the previous handler, or null with an
+    // exception set.
     unsafe { Bound::from_owned_ptr_or_err(py, set(handler.as_ptr())) }
 }

@@ -1,4 +1,4 @@
-//! The lengths of reversals, the indices of gathers and numbers of elements, from any array of integers.
+//! Integer arguments: the lengths of reversals, the indices of gathers, and counts, from any array of integers.
 
 use std::sync::Arc;
 
@@ -25,12 +25,12 @@ pub(crate) struct IntegerArray {
     values: Integers,
 }
 
-/// What truth values are where integers belong.
+/// The treatment of bools in place of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bools {
-    /// Nothing that counts.
+    /// Refused.
     Refused,
-    /// 0 and 1, as numpy casts them.
+    /// Cast to 0 and 1, as numpy does.
     AsNumbers,
 }
 
@@ -41,20 +41,20 @@ enum Integers {
 }
 
 impl IntegerArray {
-    /// Whatever numpy makes an array of, as the argument `name`.
+    /// Reads the argument `name` from anything that numpy converts to an array.
     ///
     /// # Errors
-    /// TypeError for elements that are no integers.
+    /// TypeError for elements that are not integers.
     pub(crate) fn read(name: &str, numbers: &Bound<'_, PyAny>) -> PyResult<IntegerArray> {
         IntegerArray::read_as(name, numbers, Bools::Refused, |message| {
             PyTypeError::new_err(message)
         })
     }
 
-    /// [`IntegerArray::read`], with truth values as it is said, and `refused` for what are no integers.
+    /// [`IntegerArray::read`] with a choice for bools, and a function that creates the error for other types.
     ///
     /// # Errors
-    /// As it is said.
+    /// The error of `refused`.
     pub(crate) fn read_as(
         name: &str,
         numbers: &Bound<'_, PyAny>,
@@ -66,7 +66,7 @@ impl IntegerArray {
         let dtype = array.getattr("dtype")?;
         let kind: String = dtype.getattr("kind")?.extract()?;
         let sizes: Vec<usize> = array.getattr("shape")?.extract()?;
-        // numpy makes floats of an empty sequence.
+        // numpy converts an empty sequence to floats.
         let is_empty_sequence = sizes.contains(&0) && !numbers.hasattr("dtype")?;
         let values = match kind.as_str() {
             "u" => Integers::Unsigned(values(&array)?),
@@ -80,10 +80,10 @@ impl IntegerArray {
         Ok(IntegerArray { sizes, values })
     }
 
-    /// A reversal along `axis` with a length for each index of `batch_axis`.
+    /// Creates a reversal along `axis` with a length for each index of `batch_axis`.
     ///
     /// # Errors
-    /// ValueError for lengths with more or fewer axes than one.
+    /// ValueError unless the lengths have one axis.
     pub(crate) fn sequence(self, name: &str, axis: i64, batch_axis: i64) -> PyResult<Op> {
         if self.sizes.len() != 1 {
             let message = format!("{name} must have 1 axis, not {}", self.sizes.len());
@@ -96,8 +96,8 @@ impl IntegerArray {
         Ok(ReverseSequence::new(axis, batch_axis, lengths).into())
     }
 
-    /// A reversal along `axis` with a length for each position outside of it, in the shape of what is
-    /// reversed, but 1 along `axis`.
+    /// Creates a reversal along `axis` with a length for each position outside the axis. The lengths have the
+    /// shape of the data, but size 1 along `axis`.
     ///
     /// # Errors
     /// ValueError for a negative length.
@@ -106,7 +106,7 @@ impl IntegerArray {
         Ok(ReverseSubsequences::dense(axis, shape, self.values.not_negative(name)?).into())
     }
 
-    /// As [`IntegerArray::subsequences`], and a list of one axis is all positions in row-major order.
+    /// As [`IntegerArray::subsequences`], but also accepts a list of all positions in row-major order.
     ///
     /// # Errors
     /// As [`IntegerArray::subsequences`].
@@ -124,7 +124,7 @@ impl IntegerArray {
 }
 
 impl IntegerArray {
-    /// The operator of a chain that lacks them.
+    /// Fills an operator of a chain that lacks its lengths or indices.
     ///
     /// # Errors
     /// As the other functions.
@@ -152,10 +152,10 @@ impl IntegerArray {
         }
     }
 
-    /// Indices, in the shape of the array.
+    /// Converts the array to indices of the same shape.
     ///
     /// # Errors
-    /// IndexError for one that is beyond 64 bits with a sign.
+    /// IndexError for a number that exceeds a signed 64-bit integer.
     pub(crate) fn indices(self, py: Python<'_>, name: &str) -> PyResult<Indices> {
         let values = self.values.signed(|value| {
             PyIndexError::new_err(format!("{name}: index {value} is out of range"))
@@ -164,10 +164,10 @@ impl IntegerArray {
         Indices::new(shape, values).map_err(|error| refused(py, &error))
     }
 
-    /// The sizes of the array, and its numbers, none of which is negative.
+    /// Returns the sizes of the array and its numbers, which must not be negative.
     ///
     /// # Errors
-    /// ValueError for one that is negative, or beyond 64 bits with a sign.
+    /// ValueError for a number that is negative or exceeds a signed 64-bit integer.
     pub(crate) fn counts(self, name: &str) -> PyResult<(Vec<usize>, Vec<i64>)> {
         let counts = self.values.signed(|count| no_count(name, count))?;
         match counts.iter().find(|count| **count < 0) {
@@ -176,15 +176,16 @@ impl IntegerArray {
         }
     }
 
-    /// The sizes of the array.
     pub(crate) fn sizes(&self) -> &[usize] {
         &self.sizes
     }
 }
 
 impl Integers {
+    /// Converts the numbers to signed integers.
+    ///
     /// # Errors
-    /// What `beyond` makes of a number that has no place in 64 bits with a sign.
+    /// The error of `beyond` for a number that exceeds a signed 64-bit integer.
     fn signed(self, beyond: impl Fn(u64) -> PyErr) -> PyResult<Vec<i64>> {
         match self {
             Integers::Signed(numbers) => Ok(numbers),
@@ -195,8 +196,10 @@ impl Integers {
         }
     }
 
+    /// Converts the numbers to unsigned integers.
+    ///
     /// # Errors
-    /// ValueError for a negative one.
+    /// ValueError for a negative number.
     fn not_negative(self, name: &str) -> PyResult<Arc<[u64]>> {
         let signed = match self {
             Integers::Unsigned(numbers) => return Ok(numbers.into()),
@@ -210,10 +213,10 @@ impl Integers {
     }
 }
 
-/// What was given as an array of numpy's.
+/// Converts the argument to a numpy array.
 fn as_array<'py>(name: &str, lengths: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if let Some(array) = Array::of(lengths) {
-        // Masked ones are refused.
+        // Refuses masked arrays.
         array.memory(name)?;
         return Ok(array.into_object());
     }
@@ -228,9 +231,9 @@ fn as_array<'py>(name: &str, lengths: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
     numpy.call_method1(if only_shared { "from_dlpack" } else { "asarray" }, (lengths,))
 }
 
-/// The elements of an array as numbers of one type, which is not narrower than theirs.
+/// Reads the elements of an array as a type that is at least as wide.
 fn values<T: Element>(array: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
-    // Row-major, aligned as the array itself may not be, and of no class that keeps two axes.
+    // The cast result is row-major, aligned, and of the base class; subclasses may keep two axes.
     let packed = array.call_method1("astype", (T::get_dtype(array.py()), "C", "unsafe", false))?;
     Ok(packed.call_method0("ravel")?.cast::<PyArray1<T>>()?.to_vec()?)
 }

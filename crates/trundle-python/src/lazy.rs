@@ -1,12 +1,13 @@
-//! Values that are made when they are first needed, without a lock.
+//! Lazily initialised values without a lock.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-/// A value that is made once. To make it may run Python code, as an import does, and meanwhile another
-/// thread may fork. `PyOnceLock::get_or_try_init` would hold a lock at that moment, and in the child
-/// nobody would ever release it. Here, threads that need the value at the same time each make one, and
-/// the first is kept.
+/// A value that is initialised once.
+///
+/// The initialisation may run Python code, for example an import, and another thread may fork during that time.
+/// `PyOnceLock::get_or_try_init` would hold a lock, which would never be released in the child. Here, threads
+/// that need the value at the same time each create one, and the first is kept.
 pub(crate) struct Lazy<T>(PyOnceLock<T>);
 
 impl<T> Lazy<T> {
@@ -14,13 +15,15 @@ impl<T> Lazy<T> {
         Lazy(PyOnceLock::new())
     }
 
-    /// The value, if it has been made.
+    /// The value, if it is initialised.
     pub(crate) fn get(&self, py: Python<'_>) -> Option<&T> {
         self.0.get(py)
     }
 
+    /// Returns the value, after creating it by `make` if needed.
+    ///
     /// # Errors
-    /// Those of `make`.
+    /// The errors of `make`.
     pub(crate) fn get_or_make(
         &self,
         py: Python<'_>,
@@ -35,10 +38,10 @@ impl<T> Lazy<T> {
 }
 
 impl Lazy<Py<PyAny>> {
-    /// The object that a module calls `name`.
+    /// Returns the attribute `name` of a module.
     ///
     /// # Errors
-    /// What the import raises.
+    /// The exceptions of the import.
     pub(crate) fn import<'py>(
         &self,
         py: Python<'py>,

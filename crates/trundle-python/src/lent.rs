@@ -1,7 +1,8 @@
-//! Gathers and scatters whose indices are read where the caller has them: of contiguous arrays, by contiguous indices of
-//! 64 bits. Other integers of numpy's are made such.
+//! Gathers and scatters that read the caller's indices directly, for contiguous arrays and contiguous 64-bit
+//! indices. Other integer types of numpy are cast.
 //!
-//! All else is planned, for which indices become a table: that takes longer than to move single elements.
+//! All other calls are planned, which converts indices to a table. For single elements this takes longer than
+//! the move.
 
 use numpy::Element;
 use pyo3::prelude::*;
@@ -16,25 +17,25 @@ use crate::place::Place;
 use crate::run::run_of;
 use crate::tensor::{Output, Tensor};
 
-/// Rows of as many bytes as this are worth a plan: streaming stores gain more than the table costs (measured: rows of 256
-/// bytes take 50 ms by a plan where 21 are enough, those of 4 KiB 9 where 17 are).
+/// Rows of at least this many bytes are planned: streaming stores gain more than the table costs (measured:
+/// rows of 256 bytes take 50 ms with a plan and 21 ms without, rows of 4 KiB 9 ms and 17 ms).
 const MOST_ROW_BYTES: usize = 2 << 10;
 
-/// The array, its axis and the indices of a call.
+/// The array, the axis and the indices of a call.
 pub(crate) struct Lent<'a, 'py> {
     x: &'a Tensor<'py>,
     axis: usize,
     indices: Tensor<'py>,
 }
 
-/// What is read, the indices, and what is written.
+/// The memory that is read, the indices, and the memory that is written.
 struct Ends {
     read: Extent,
     indices: Extent,
     written: Extent,
 }
 
-// SAFETY: whoever makes the call holds the arrays, and these are only their addresses.
+// SAFETY: only addresses; the caller holds the arrays during the call.
 unsafe impl Send for Ends {}
 
 impl Ends {
@@ -43,9 +44,9 @@ impl Ends {
         work: impl FnOnce(&[u8], &[i64], &mut [u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Ends { read, indices, written } = self;
-        // SAFETY: the bytes that arrays reach, which the caller holds; indices are contiguous and aligned. Nothing
-        // else overlaps what is written. Who writes to an array that is read gets elements torn, or of other places,
-        // but none from outside of the array.
+        // SAFETY: the extents are the bytes of arrays that the caller holds; indices are contiguous and
+        // aligned, and the written extent overlaps neither of the others. If another thread writes to an array
+        // that is read, elements may be torn or wrong, but none is read from outside the array.
         unsafe {
             work(
                 std::slice::from_raw_parts(read.start, read.bytes),
@@ -57,7 +58,7 @@ impl Ends {
 }
 
 impl<'a, 'py> Lent<'a, 'py> {
-    /// The call, if it is one of these. `axis` is one of `x`.
+    /// Returns the call if it can run directly. `axis` is a valid axis of `x`.
     pub(crate) fn of(
         x: &'a Tensor<'py>,
         axis: i64,
@@ -92,7 +93,7 @@ impl<'a, 'py> Lent<'a, 'py> {
         }
     }
 
-    /// The elements at the indices, unless they are rows that are worth a plan.
+    /// Takes the elements at the indices, unless rows are large enough for a plan.
     pub(crate) fn take(
         &self,
         py: Python<'py>,
@@ -102,7 +103,7 @@ impl<'a, 'py> Lent<'a, 'py> {
     ) -> Option<PyResult<Bound<'py, PyAny>>> {
         let own = &self.indices.memory.sizes;
         let along = self.along(own.iter().map(|size| size.unsigned_abs()).product());
-        // What is refused there in each mode, a plan says.
+        // For an empty axis, the plan reports the errors of each mode.
         if along.size == 0 {
             return None;
         }
@@ -118,7 +119,7 @@ impl<'a, 'py> Lent<'a, 'py> {
         })
     }
 
-    /// For each position the element of its row, if the other axes are of the same sizes.
+    /// Takes an element for each position from its row, if the other axes have equal sizes.
     pub(crate) fn take_along(
         &self,
         py: Python<'py>,
@@ -135,7 +136,8 @@ impl<'a, 'py> Lent<'a, 'py> {
         )
     }
 
-    /// Puts contiguous values into `target`, which has the elements of `x` or is it, if the other axes are of the same sizes.
+    /// Puts contiguous values into `target`, if the other axes have equal sizes. `target` is `x` itself, or
+    /// gets a copy of its elements first.
     pub(crate) fn put_along(
         &self,
         py: Python<'py>,
@@ -155,7 +157,7 @@ impl<'a, 'py> Lent<'a, 'py> {
                 if self.x.memory.may_overlap(target) || target.sizes != self.x.memory.sizes {
                     return Ok(None);
                 }
-                // Nothing is written if an index is refused.
+                // Checks the indices first, so that nothing is written on an error.
                 let own = threads.unwrap_or_else(trundle::threads);
                 let of = |ends: Ends| ends.run(|_, indices, _| along.check_range(indices, own));
                 of(self.ends(target.extent(), Extent { bytes: 0, ..target.extent() }))
@@ -188,7 +190,7 @@ impl<'a, 'py> Lent<'a, 'py> {
         Ends { read, indices, written }
     }
 
-    /// An array of these sizes, which is `out` if there is one: `None` if it does not fit, or overlaps what is read.
+    /// Runs a call to `out` or to a new array. Returns `None` if `out` does not fit or overlaps what is read.
     fn made(
         &self,
         py: Python<'py>,
@@ -201,7 +203,7 @@ impl<'a, 'py> Lent<'a, 'py> {
             let own = &self.indices.memory.sizes;
             run_of(py, written.bytes, move |_| {
                 ends.run(|read, indices, written| {
-                    // Nothing is written to an array of the caller's if an index is refused.
+                    // Checks the indices first, so that nothing is written to the caller's array on an error.
                     if !is_new && mode == IndexMode::Raise {
                         along.check_range(indices, threads)?;
                     }
@@ -228,7 +230,7 @@ impl<'a, 'py> Lent<'a, 'py> {
     }
 }
 
-/// The integers of numpy's array, which 64 bits with a sign can say, in an array of such.
+/// Casts a numpy array of integers to 64 bits; `None` for types that do not fit.
 fn of_64_bits<'py>(array: &Bound<'py, PyAny>) -> Option<Tensor<'py>> {
     let dtype = array.getattr("dtype").ok()?;
     let kind: String = dtype.getattr("kind").ok()?.extract().ok()?;
@@ -240,7 +242,7 @@ fn of_64_bits<'py>(array: &Bound<'py, PyAny>) -> Option<Tensor<'py>> {
     cast.is_i64().then_some(cast)
 }
 
-/// An index that is refused, with its place among indices of these sizes.
+/// Adds the position among indices of these sizes to an index error.
 fn placed(error: Error, sizes: &[isize]) -> Error {
     match error {
         Error::Op(OpError::IndexOutOfRange { index, position, size }) => {

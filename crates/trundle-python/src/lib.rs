@@ -1,10 +1,9 @@
-//! The Python package `trundle`: arguments as numpy takes them become operations, arrays become
-//! memory with sizes and strides, and the crate `trundle` does the rest.
+//! The Python package `trundle`. Converts arguments, as numpy takes them, to operations, and arrays to memory
+//! with sizes and strides; the crate `trundle` moves the elements.
 //!
-//! Modules that allow `unsafe` call numpy, libraries behind DLPack, a GPU's driver or the system, and follow their pointers.
-//! The other modules have no unsafe code.
+//! Only modules that call numpy, DLPack libraries, a GPU driver or the system allow `unsafe`.
 
-// Documentation of what Python sees is Python's, not Markdown.
+// Docstrings for Python are not Markdown.
 #![allow(clippy::doc_markdown)]
 
 mod apart;
@@ -50,7 +49,7 @@ mod tuning;
 
 use pyo3::pymodule;
 
-// No test runs on a free-threaded Python: there, importing the module turns the interpreter's lock on.
+// Not tested on free-threaded Python; importing the module there enables the GIL.
 #[pymodule(gil_used = true)]
 mod _trundle {
     use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! The libraries whose arrays on GPUs are moved: on which stream they work, and their new arrays.
+//! Libraries with GPU arrays: their current streams and new arrays.
 
 use std::ffi::c_void;
 
@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 
 use crate::dlpack::package;
 
-/// Whether an object is an array of such a library that is not on the CPU.
+/// Whether an object is an array of such a library outside the CPU.
 ///
 /// # Errors
-/// What Python raises.
+/// The exceptions of Python.
 pub(crate) fn is_on_gpu(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let device = object.getattr_opt(intern!(object.py(), "__dlpack_device__"))?;
     let Some(device) = device.filter(|_| Library::of(object).is_some()) else { return Ok(false) };
@@ -19,7 +19,7 @@ pub(crate) fn is_on_gpu(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(kind != DLDeviceType::CPU.0.cast_signed())
 }
 
-/// A library with arrays on GPUs.
+/// A library with GPU arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Library {
     Torch,
@@ -27,7 +27,7 @@ pub(crate) enum Library {
 }
 
 impl Library {
-    /// That of an array's class, or of one that this is derived from.
+    /// The library of an array's class, or of a base class.
     pub(crate) fn of(array: &Bound<'_, PyAny>) -> Option<Library> {
         array.get_type().mro().iter().find_map(|class| match &*package(class.cast().ok()?) {
             "torch" => Some(Library::Torch),
@@ -36,10 +36,10 @@ impl Library {
         })
     }
 
-    /// The stream on which it works on a GPU in this thread now, as a `CUstream`.
+    /// Returns the library's current stream on a GPU in this thread, as a `CUstream`.
     ///
     /// # Errors
-    /// What it raises.
+    /// The exceptions of the library.
     pub(crate) fn stream(self, py: Python<'_>, ordinal: u32) -> PyResult<*mut c_void> {
         let (cuda, current, address) = match self {
             Library::Torch => ("torch.cuda", "current_stream", "cuda_stream"),
@@ -50,10 +50,10 @@ impl Library {
         Ok(std::ptr::with_exposed_provenance_mut(address))
     }
 
-    /// A new array of these sizes, contiguous, with elements of the type of `like`'s, on its GPU.
+    /// Creates a contiguous array of these sizes with the dtype of `like`, on its GPU.
     ///
     /// # Errors
-    /// What it raises, as where the memory has no room.
+    /// The exceptions of the library, for example if it is out of memory.
     pub(crate) fn new_like<'py>(
         self,
         like: &Bound<'py, PyAny>,
@@ -63,7 +63,7 @@ impl Library {
         match self {
             Library::Torch => like.call_method1(intern!(py, "new_empty"), (sizes,)),
             Library::CuPy => {
-                // It allocates on the current GPU.
+                // CuPy allocates on the current GPU.
                 let device = like.getattr(intern!(py, "device"))?;
                 device.call_method0(intern!(py, "__enter__"))?;
                 let dtype = like.getattr(intern!(py, "dtype"))?;

@@ -1,4 +1,4 @@
-//! Elements in memory that somebody else owns: where they lie, as an array says it.
+//! The memory of arrays: address, sizes and strides. The arrays own it.
 
 use std::ops::Range;
 
@@ -7,11 +7,10 @@ use trundle::{Layout, Result, Shape, ShapeError};
 
 use crate::place::Place;
 
-/// Numbers for each axis; few tensors have more axes than fit without an allocation.
+/// Numbers for each axis. Inline storage is enough for most tensors.
 pub(crate) type PerAxis<T> = SmallVec<[T; 5]>;
 
-/// Bytes from the first to the last that the elements of a tensor cover. What lies between elements
-/// belongs to others.
+/// The bytes from the first to the last element of a tensor. Bytes between elements may belong to other arrays.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     pub(crate) start: *mut u8,
@@ -20,10 +19,10 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// The same, which the CPU is about to follow.
+    /// Returns the extent, for use on the CPU.
     ///
     /// # Panics
-    /// If it is on a GPU, for which nothing of the CPU is ever planned.
+    /// If it is on a GPU; plans for the CPU are only made for memory on the CPU.
     #[inline]
     pub(crate) fn on_cpu(self) -> Extent {
         assert!(matches!(self.place, Place::Cpu), "the CPU cannot read what is on {}", self.place);
@@ -31,10 +30,10 @@ impl Extent {
     }
 }
 
-/// Where the elements of a tensor lie.
+/// The memory layout of a tensor.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
-    /// The element at index 0 of every axis; negative strides reach before it.
+    /// The element at index 0 of every axis. With negative strides, other elements are before it.
     pub(crate) first: *mut u8,
     pub(crate) sizes: PerAxis<isize>,
     /// In bytes.
@@ -44,50 +43,50 @@ pub(crate) struct Memory {
     pub(crate) place: Place,
 }
 
-/// All of a memory that a plan depends on: by it and what else a call is given, calls are known again.
+/// The properties of a memory that a plan depends on; part of the key of plan caches.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Form<'a> {
     sizes: &'a [isize],
     strides: &'a [isize],
     width: usize,
-    /// The GPU that it is on; `None` for the CPU.
+    /// The index of the GPU; `None` for the CPU.
     ordinal: Option<u32>,
 }
 
 impl Memory {
-    /// All of it but where it begins.
+    /// Everything but the address.
     pub(crate) fn form(&self) -> Form<'_> {
         let Memory { first: _, sizes, strides, width, place } = self;
         Form { sizes, strides, width: *width, ordinal: place.ordinal() }
     }
 
-    /// Elements one after another from the beginning of an extent on, the last axis fastest.
+    /// A row-major tensor without gaps at the start of an extent.
     pub(crate) fn contiguous(at: Extent, sizes: &[isize], width: usize) -> Memory {
         let mut strides: PerAxis<isize> = SmallVec::from_elem(0, sizes.len());
         let mut stride = width.cast_signed();
         for (axis, size) in sizes.iter().enumerate().rev() {
             strides[axis] = stride;
-            // Strides of a tensor without elements are never used.
+            // Strides of an empty tensor are not used.
             stride = stride.wrapping_mul(*size);
         }
         let Extent { start: first, place, .. } = at;
         Memory { first, sizes: SmallVec::from_slice(sizes), strides, width, place }
     }
 
-    /// An array without axes as one of an axis, as numpy's functions that need one take it.
+    /// Adds an axis to an array without axes, for functions that need one as in numpy.
     pub(crate) fn with_an_axis(&mut self) {
         if self.sizes.is_empty() {
             self.new_axes_in_front(1);
         }
     }
 
-    /// So many axes of size 1 before the others.
+    /// Adds leading axes of size 1.
     pub(crate) fn new_axes_in_front(&mut self, count: usize) {
         self.sizes.insert_many(0, std::iter::repeat_n(1, count));
         self.strides.insert_many(0, std::iter::repeat_n(self.width.cast_signed(), count));
     }
 
-    /// Whether the elements lie one after another, the last axis fastest.
+    /// Whether the elements are row-major and without gaps.
     pub(crate) fn is_contiguous(&self) -> bool {
         let mut stride = self.width.cast_signed();
         self.sizes.iter().zip(&self.strides).rev().all(|(size, own)| {
@@ -101,12 +100,12 @@ impl Memory {
         self.width == 0 || self.sizes.contains(&0)
     }
 
-    /// The bytes that the elements fill, were they contiguous; saturating.
+    /// The bytes of a contiguous copy; saturating.
     pub(crate) fn contiguous_bytes(&self) -> usize {
         contiguous_bytes(&self.sizes, self.width)
     }
 
-    /// The bytes of the first and the last that are reached, from `first` on.
+    /// The range of bytes of all elements, relative to `first`.
     #[inline]
     fn reach(&self) -> Range<isize> {
         if self.is_empty() {
@@ -131,7 +130,7 @@ impl Memory {
         }
     }
 
-    /// Whether some byte may be of both; tensors that interleave may, too.
+    /// Whether the extents overlap; true also for tensors that interleave without common bytes.
     pub(crate) fn may_overlap(&self, other: &Memory) -> bool {
         let (own, other) = (self.extent(), other.extent());
         let (begin, other_begin) = (own.start.addr(), other.start.addr());
@@ -141,18 +140,18 @@ impl Memory {
             && other_begin < begin.wrapping_add(own.bytes)
     }
 
-    /// Whether both are the same bytes, though perhaps in another order.
+    /// Whether both have the same extent, possibly with different strides.
     pub(crate) fn is_in_place(&self, other: &Memory) -> bool {
         let (own, other) = (self.extent(), other.extent());
         (own.start, own.bytes) == (other.start, other.bytes)
     }
 
     fn shape(&self) -> Result<Shape, ShapeError> {
-        // Sizes come from arrays, and are not negative.
+        // Sizes of arrays are not negative.
         Shape::new(self.sizes.iter().map(|size| size.unsigned_abs()).collect::<Vec<usize>>())
     }
 
-    /// The layout within the bytes of [`Memory::extent`].
+    /// The layout relative to the start of [`Memory::extent`].
     pub(crate) fn layout(&self) -> Result<Layout> {
         let before = self.reach().start.unsigned_abs();
         Layout::strided(&self.shape()?, before, &self.strides)

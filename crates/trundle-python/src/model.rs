@@ -1,4 +1,4 @@
-//! Models of movement operators, run on arrays.
+//! The Python class `Model`: models of movement operators, run on arrays.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,31 +22,34 @@ use crate::numbers;
 use crate::run::run_of;
 use crate::tensor::numpy_dtype;
 
-/// A model of operators that only move elements, read from an ONNX file or OpenVINO IR: call it with arrays.
+/// A model of operators that only move elements, read from an ONNX file or OpenVINO IR. Call it with arrays.
 ///
-/// The outputs come in as few passes over memory as can be, most of them in one; the plans for the shapes that it has met
-/// last are kept. What models may hold stands in docs/models.md. A model never changes, can be pickled (as its path), and
-/// may be used by several threads at once; ``print`` it to see its operators.
+/// Outputs are made in as few passes over memory as possible, usually one each. The model keeps the plans for
+/// recent shapes. docs/models.md lists the supported operators. A model is immutable, can be pickled (as its
+/// path), and can be used by several threads at once; ``print`` it to see its operators.
 ///
 /// Parameters
 /// ----------
 /// path : path_like
-///     An ``.onnx`` file, with its external data beside it, or the ``.xml`` of an IR, with its ``.bin`` beside it.
+///     An ``.onnx`` file, with its external data in the same folder, or the ``.xml`` file of an IR, with its
+///     ``.bin`` file.
 /// follow_links : bool, optional
-///     Whether files beside it may be links that lead out of its folder, as those of a Hugging Face cache.
+///     Whether external data may be links that lead out of the folder, as in a Hugging Face cache.
 ///
 /// Parameters of a call
 /// --------------------
 /// *arrays, **named : array_like
-///     The inputs, in the order of `inputs` or by their names. Their dtypes are those of the model: nothing is cast.
+///     The inputs, in the order of `inputs` or by name. They must have the dtypes of the model; nothing is
+///     cast.
 /// out : dict of array, optional
-///     C-contiguous arrays for outputs, by their names; others are new.
+///     C-contiguous arrays for outputs, by name; other outputs are new arrays.
 /// threads : int, optional
 ///     See `help(trundle)`.
 ///
-/// It returns a dict of the outputs by their names, numpy arrays. It raises TypeError for inputs that are missing,
-/// unknown or of another dtype, and ValueError for shapes that do not fit, for operators that compute, and for `out` that does
-/// not fit. Types that numpy lacks, as bf16, are those of ``ml_dtypes``; packed types and texts are taken by ``trundle run`` only.
+/// Returns a dict of the outputs by name, as numpy arrays. Raises TypeError for inputs that are missing,
+/// unknown or of another dtype. Raises ValueError for shapes that do not fit, for operators that compute, and
+/// for `out` that does not fit. Types that numpy lacks, such as bf16, have the dtypes of ``ml_dtypes``. Only
+/// ``trundle run`` supports packed types and strings.
 ///
 /// Examples
 /// --------
@@ -82,7 +85,7 @@ impl Lent<'_> {
         Ok(self.bytes.as_slice()?)
     }
 
-    /// What a plan is made for.
+    /// The properties that a plan depends on.
     fn described(&self) -> PyResult<trundle_models::Lent<'_>> {
         Ok(trundle_models::Lent { sizes: self.shape.sizes(), bytes: self.bytes()? })
     }
@@ -99,8 +102,8 @@ impl Model {
         Ok(Model { model, path, follow_links, plans: PlanCache::default() })
     }
 
-    /// What must be given, by its name: the element type, and the sizes, of which one that may be any is None or a name.
-    /// A rank that may be any is None.
+    /// The inputs by name: the element type and the sizes. A size that may vary is None or a name; a shape
+    /// whose rank may vary is None.
     #[getter]
     fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let inputs = PyDict::new(py);
@@ -110,7 +113,7 @@ impl Model {
         Ok(inputs)
     }
 
-    /// The names of what is given back, in the order of the model.
+    /// The names of the outputs, in the order of the model.
     #[getter]
     fn outputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.model.outputs.iter().map(|output| &output.name))
@@ -136,12 +139,12 @@ impl Model {
         Ok(outputs)
     }
 
-    /// What would be done for these arrays, pass by pass; nothing is moved.
+    /// Returns the plan for a call with these arrays, pass by pass, without moving anything.
     ///
     /// Parameters
     /// ----------
     /// *arrays, **named : array_like
-    ///     As for a call: of most only the shapes count.
+    ///     As in a call; for most inputs, only the shapes matter.
     /// threads : int, optional
     ///     See `help(trundle)`.
     ///
@@ -185,7 +188,7 @@ impl Model {
 }
 
 impl Model {
-    /// The inputs of a call, in the order of the model.
+    /// Reads the inputs of a call, in the order of the model.
     fn lent<'py>(
         &self,
         arrays: &Bound<'py, PyTuple>,
@@ -223,7 +226,7 @@ impl Model {
         inputs.iter().enumerate().map(lent).collect()
     }
 
-    /// The plan for such inputs: one that is kept, or a new one.
+    /// Returns a cached or a new plan for these inputs.
     fn planned(
         &self,
         py: Python<'_>,
@@ -238,7 +241,7 @@ impl Model {
             .map_err(|error| refused(&error))
     }
 
-    /// The arrays of the outputs: those of `out`, or new ones.
+    /// The arrays for the outputs: from `out`, or new ones.
     fn made<'py>(
         &self,
         py: Python<'py>,
@@ -278,7 +281,7 @@ impl Model {
     }
 }
 
-/// An input of a call as a contiguous array of its dtype.
+/// Reads an input as a contiguous array of its dtype.
 fn lent<'py>(input: &Input, given: &Bound<'py, PyAny>) -> PyResult<Lent<'py>> {
     let (name, argument) = (&input.name, format!("input '{}'", input.name));
     let dtype = dtype_of(given.py(), &argument, input.element)?;
@@ -309,7 +312,7 @@ fn lent<'py>(input: &Input, given: &Bound<'py, PyAny>) -> PyResult<Lent<'py>> {
     Ok(Lent { shape, memory, bytes })
 }
 
-/// What `numpy.asarray` makes of an object in row-major order, of a dtype if there is one.
+/// Calls `numpy.asarray` with C order, and with a dtype if there is one.
 fn as_array<'py>(
     object: &Bound<'py, PyAny>,
     dtype: Option<&Bound<'py, PyAny>>,
@@ -317,14 +320,14 @@ fn as_array<'py>(
     Array::made_of(&object.py().import("numpy")?.call_method1("asarray", (object, dtype, "C"))?)
 }
 
-/// The bytes of a C-contiguous array, which share its memory.
+/// Views a C-contiguous array as bytes.
 fn bytes_of<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<u8>>> {
     let flat = array.call_method1(intern!(array.py(), "reshape"), (-1,))?;
     let bytes = flat.call_method1(intern!(array.py(), "view"), ("uint8",))?;
     Ok(bytes.cast_into::<PyArray1<u8>>()?)
 }
 
-/// Moves the inputs to the arrays of the outputs.
+/// Runs the plan on the inputs and the arrays for the outputs.
 fn run(
     py: Python<'_>,
     planned: &PlannedModel,
@@ -350,21 +353,21 @@ fn run(
     run_of(py, written, move |go_on| {
         planned.run_into_while(&sources, &mut targets, go_on).map_err(|error| match error {
             Error::Stopped => trundle::Error::Stopped,
-            // All that can be wrong with buffers has been looked at.
+            // The buffers are checked, so the other errors cannot occur.
             error => trundle::Error::too_large(error.to_string()),
         })
     })
 }
 
-/// The bytes of an array, which nobody else has.
+/// Borrows the bytes of an array for writing.
 fn to_write<'py>(array: &Bound<'py, PyArray1<u8>>) -> PyResult<PyReadwriteArray1<'py, u8>> {
     array.try_readwrite().map_err(|error| PyValueError::new_err(format!("out: {error}")))
 }
 
-/// The dtype of arrays with elements of a type.
+/// The numpy dtype of an element type.
 ///
 /// # Errors
-/// TypeError for a type that arrays do not have, ImportError where the package is missing that has it.
+/// TypeError for a type that numpy arrays cannot hold, ImportError if `ml_dtypes` is needed and missing.
 fn dtype_of<'py>(py: Python<'py>, what: &str, element: ElementType) -> PyResult<Bound<'py, PyAny>> {
     let dtype = match element {
         ElementType::Fixed(dtype) => numpy_dtype(py, dtype)?,
@@ -377,7 +380,7 @@ fn dtype_of<'py>(py: Python<'py>, what: &str, element: ElementType) -> PyResult<
     })
 }
 
-/// What a model states of a shape, as Python says it.
+/// Converts the shape of an input to Python.
 fn sizes_of<'py>(py: Python<'py>, shape: &PartialShape) -> PyResult<Bound<'py, PyAny>> {
     let PartialShape::Ranked(dimensions) = shape else {
         return Ok(py.None().into_bound(py));
@@ -403,7 +406,7 @@ fn refused(error: &Error) -> PyErr {
     }
 }
 
-/// What a model would do for inputs of some shapes; ``print`` it. Made by `Model.plan`.
+/// The plan of a model for inputs of given shapes; ``print`` it. `Model.plan` creates it.
 ///
 /// Examples
 /// --------
@@ -418,7 +421,7 @@ pub(crate) struct ModelPlan {
 
 #[pymethods]
 impl ModelPlan {
-    /// How many tensors are written: one for each output, unless something has to be written on the way.
+    /// The number of tensors that are written: one for each output, and intermediate tensors if needed.
     #[getter]
     fn passes(&self) -> usize {
         self.planned.passes().len()

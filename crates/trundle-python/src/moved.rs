@@ -1,7 +1,7 @@
-//! The way of one call: an input, what to do, and where the result goes.
+//! Runs an operation on one array, to a new array or to `out`.
 //!
-//! What a function does, the sizes and strides of the arrays, and the threads are a call. Each thread
-//! keeps its latest plans by such calls, so one that came before costs about what numpy's own costs.
+//! Each thread caches its recent plans by operation, sizes, strides and threads, so that a repeated call costs
+//! about as much as a call of numpy.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ thread_local! {
     static PLANS: RefCell<PlanCache<Arc<Planned>>> = const { RefCell::new(PlanCache::new()) };
 }
 
-/// How a call is done.
+/// The plan of a call.
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) plan: PlanOn<Plan>,
@@ -32,8 +32,8 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// The plan of `chain` from `src` to `dst`, or to a new, contiguous tensor. Errors show the place in
-    /// the chain if the caller has written it.
+    /// Plans `chain` from `src` to `dst`, or to a new contiguous tensor. If the caller wrote the chain, errors
+    /// show the place in it.
     pub(crate) fn new(
         py: Python<'_>,
         chain: &Chain,
@@ -57,7 +57,7 @@ impl Planned {
         Ok(Planned { plan: PlanOn::Cpu(plan), sizes })
     }
 
-    /// The same on a GPU, where it is a program.
+    /// Plans the chain on a GPU, as a program.
     fn on_gpu(
         py: Python<'_>,
         ordinal: u32,
@@ -85,10 +85,10 @@ impl Planned {
         Ok(Planned { plan: PlanOn::Gpu(Box::new(plan)), sizes })
     }
 
-    /// Moves the elements of `src` to `dst`, which do not overlap.
+    /// Moves the elements of `src` to `dst`, which must not overlap.
     ///
     /// # Errors
-    /// As [`run`]; what the GPU fails with.
+    /// As [`run`]; errors of the GPU.
     #[inline]
     pub(crate) fn run(&self, py: Python<'_>, src: Extent, dst: Extent) -> PyResult<()> {
         match &self.plan {
@@ -97,17 +97,15 @@ impl Planned {
         }
     }
 
-    /// About the bytes that the plan fills.
+    /// The approximate size of the plan in bytes.
     fn own_bytes(&self) -> usize {
         self.plan.cpu().map_or(GpuPlan::OWN_BYTES, Plan::own_bytes)
     }
 }
 
-/// A movement between two memories as a call gives it, but for the elements: it is known again by
-/// this, and planned from this.
+/// Everything that a plan depends on; the key of plan caches.
 #[derive(Hash)]
 pub(crate) struct Call<'a, What> {
-    /// What is done.
     pub(crate) what: What,
     pub(crate) src: Form<'a>,
     /// `None` for a new array.
@@ -115,7 +113,7 @@ pub(crate) struct Call<'a, What> {
     pub(crate) threads: Option<usize>,
 }
 
-/// The plan of an operation: one that this thread has kept, or a new one.
+/// Returns the plan of an operation from the cache of this thread, or a new one.
 fn planned(
     py: Python<'_>,
     operation: &Operation,
@@ -134,7 +132,7 @@ fn planned(
     plan_cache::planned(&PLANS, &call, plan, |planned| planned.own_bytes())
 }
 
-/// What `operation` makes of `x`: in `out`, or in a new array of the same kind.
+/// Applies `operation` to `x`; writes to `out`, or to a new array of the same kind.
 pub(crate) fn moved<'py>(
     py: Python<'py>,
     operation: &Operation,
@@ -145,7 +143,7 @@ pub(crate) fn moved<'py>(
     moved_by(py, x, out, threads, |src, dst| planned(py, operation, src, dst, threads))
 }
 
-/// [`moved`], by whatever plan the caller has for two memories.
+/// [`moved`] with plans from the caller.
 pub(crate) fn moved_by<'py>(
     py: Python<'py>,
     x: &Tensor<'py>,
@@ -164,11 +162,11 @@ pub(crate) fn moved_by<'py>(
     Ok(out.clone())
 }
 
-/// Fewer bytes are moved through a copy of them: to plan how they change places takes longer.
+/// Smaller tensors are moved through a copy, because planning a move in place takes longer.
 const LEAST_BYTES_IN_PLACE: usize = 256 << 10;
 
-/// Moves from one memory to another, which may overlap: the result is as if all were read before anything is written.
-/// In one and the same memory the elements change places, where they can.
+/// Moves from one memory to another. If they overlap, the result is as if `src` was copied first; if they are
+/// the same memory, moves in place where possible.
 pub(crate) fn moved_into(
     py: Python<'_>,
     src: &Memory,
@@ -192,7 +190,7 @@ pub(crate) fn moved_into(
     planned_move.run(py, apart.memory().extent(), dst.extent())
 }
 
-/// How a plan of so many bytes is carried out where both memories are the same; `None` where it is through a copy.
+/// Plans a move of this many bytes within one memory; `None` if it should go through a copy.
 pub(crate) fn in_place(planned: &Planned, bytes: usize) -> Option<InPlacePlan> {
     let plan = planned.plan.cpu()?;
     (bytes >= LEAST_BYTES_IN_PLACE).then(|| plan.in_place(None).ok())?

@@ -1,4 +1,4 @@
-//! Arguments that are a number or several: axes, shifts, sizes, threads.
+//! Reads arguments of one or more integers: axes, shifts, sizes, threads.
 
 use std::fmt::Display;
 
@@ -12,11 +12,11 @@ use pyo3::types::{
 use crate::error::{axis_error, axis_out_of_range};
 use crate::memory::PerAxis;
 
-/// One integer, or a sequence of them. Integers are whatever has `__index__`. One beyond 64 bits is
-/// given to `too_large`.
+/// Reads one integer or a sequence of them. An integer is any object with `__index__`. Calls `too_large` for
+/// integers beyond 64 bits.
 ///
 /// # Errors
-/// TypeError for what is neither, ValueError for a sequence of sequences.
+/// TypeError for other objects, ValueError for a sequence of sequences.
 fn integers<'py, T: From<i64>>(
     argument: &str,
     value: &Bound<'py, PyAny>,
@@ -56,7 +56,7 @@ fn integers<'py, T: From<i64>>(
     }
 }
 
-/// What can be iterated, but is no sequence of numbers: texts, and what has no order or has keys.
+/// Whether an object is iterable but not a sequence of numbers: strings, sets and dicts.
 fn is_no_sequence(value: &Bound<'_, PyAny>) -> bool {
     value.is_instance_of::<PyString>()
         || value.is_instance_of::<PyBytes>()
@@ -75,7 +75,7 @@ fn refused_for(argument: &str, wanted: &str, value: &Bound<'_, PyAny>) -> PyErr 
     PyTypeError::new_err(format!("{argument} must be {wanted}, not {kind}"))
 }
 
-/// The axes that `value` names, counted from the front; one may be there several times.
+/// Reads axes, counted from the front. An axis may be repeated.
 ///
 /// # Errors
 /// AxisError outside of `-rank..rank`.
@@ -102,10 +102,10 @@ fn counted_from_front(py: Python<'_>, argument: &str, axis: i64, rank: usize) ->
     }
 }
 
-/// The axes that `value` names, each of them once.
+/// Reads distinct axes.
 ///
 /// # Errors
-/// AxisError, or ValueError for one that is named twice.
+/// AxisError, or ValueError for a repeated axis.
 pub(crate) fn axes(
     argument: &str,
     value: &Bound<'_, PyAny>,
@@ -119,10 +119,10 @@ pub(crate) fn axes(
     }
 }
 
-/// The axes that `value` names, which are all that there are.
+/// Reads a permutation of all axes.
 ///
 /// # Errors
-/// As [`axes`], and ValueError for more or less of them.
+/// As [`axes`], and ValueError for another number of axes.
 pub(crate) fn all_axes(
     argument: &str,
     value: &Bound<'_, PyAny>,
@@ -141,7 +141,7 @@ pub(crate) fn all_axes(
     }
 }
 
-/// The axis that `value` names.
+/// Reads one axis.
 ///
 /// # Errors
 /// AxisError, or TypeError for anything but one integer.
@@ -151,7 +151,7 @@ pub(crate) fn axis(argument: &str, value: &Bound<'_, PyAny>, rank: usize) -> PyR
     counted_from_front(py, argument, axis, rank)
 }
 
-/// One integer; for one beyond 64 bits, what `too_large` gives.
+/// Reads one integer. Calls `too_large` for an integer beyond 64 bits.
 ///
 /// # Errors
 /// TypeError for anything else.
@@ -171,17 +171,17 @@ pub(crate) fn one(
     }
 }
 
-/// An order of all axes as it is written, with none counted from the end.
+/// Reads an order of axes without normalising it.
 ///
 /// # Errors
-/// AxisError for a number that no axis can have.
+/// AxisError for a number beyond 64 bits.
 pub(crate) fn order(value: &Bound<'_, PyAny>) -> PyResult<PerAxis<i64>> {
     integers("order", value, |axis| {
         Err(axis_error(value.py(), format!("order: axis {axis} is out of range")))
     })
 }
 
-/// A shift as it is written, of any size.
+/// A shift of any size.
 pub(crate) enum Shift<'py> {
     Small(i64),
     /// An `int` of more than 64 bits.
@@ -195,23 +195,23 @@ impl From<i64> for Shift<'_> {
 }
 
 impl Shift<'_> {
-    /// A shift of 64 bits that does the same along an axis of this size.
+    /// Returns an equivalent 64-bit shift along an axis of this size.
     ///
     /// # Errors
-    /// What Python raises.
+    /// The exceptions of Python.
     pub(crate) fn along(&self, size: isize) -> PyResult<i64> {
         match self {
             Shift::Small(shift) => Ok(*shift),
-            // Python's remainder has the sign of the size, so it is a shift that does the same.
+            // Python's remainder has the sign of the divisor, so it is an equivalent shift.
             Shift::Large(shift) => shift.rem(size.max(1))?.extract(),
         }
     }
 }
 
-/// One shift or several.
+/// Reads one or more shifts.
 ///
 /// # Errors
-/// TypeError for what is no integer.
+/// TypeError for anything but integers.
 pub(crate) fn shifts<'py>(value: &Bound<'py, PyAny>) -> PyResult<PerAxis<Shift<'py>>> {
     integers("shift", value, |shift| {
         let index = || shift.call_method0(intern!(shift.py(), "__index__"));
@@ -220,18 +220,18 @@ pub(crate) fn shifts<'py>(value: &Bound<'py, PyAny>) -> PyResult<PerAxis<Shift<'
     })
 }
 
-/// Places along an axis as they are written: one beyond 64 bits is beyond every axis.
+/// Reads positions along an axis. A position beyond 64 bits saturates.
 ///
 /// # Errors
-/// TypeError for what is no integer.
+/// TypeError for anything but integers.
 pub(crate) fn places(argument: &str, value: &Bound<'_, PyAny>) -> PyResult<PerAxis<i64>> {
     integers(argument, value, |place| Ok(if place.gt(0)? { i64::MAX } else { i64::MIN }))
 }
 
-/// One number or several, none of them negative: sizes, or how often something is there.
+/// Reads one or more numbers that are not negative: sizes or repetitions.
 ///
 /// # Errors
-/// TypeError for what is no integer, ValueError for one that is negative or beyond 64 bits.
+/// TypeError for anything but integers, ValueError for a number that is negative or beyond 64 bits.
 pub(crate) fn counts(argument: &str, value: &Bound<'_, PyAny>) -> PyResult<PerAxis<i64>> {
     let counts: PerAxis<i64> = integers(argument, value, |count| Err(no_count(argument, count)))?;
     match counts.iter().find(|count| **count < 0) {
@@ -240,7 +240,7 @@ pub(crate) fn counts(argument: &str, value: &Bound<'_, PyAny>) -> PyResult<PerAx
     }
 }
 
-/// Why a number, of any size, is no count.
+/// The error for a number that is negative or too large for a count.
 pub(crate) fn no_count(argument: &str, count: impl Display) -> PyErr {
     let count = count.to_string();
     PyValueError::new_err(match count.starts_with('-') {
@@ -249,16 +249,16 @@ pub(crate) fn no_count(argument: &str, count: impl Display) -> PyErr {
     })
 }
 
-/// The size of the axis `name`.
+/// Reads the size of the axis `name`.
 ///
 /// # Errors
-/// TypeError for anything but one integer, ValueError for one that is no size.
+/// TypeError for anything but one integer, ValueError for an integer beyond 64 bits.
 pub(crate) fn size(name: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
     let too_large = || format!("{name}={value}: no axis is of that size");
     one(name, value, || Err(PyValueError::new_err(too_large())))
 }
 
-/// How many threads may take part; `None` for as many as the machine has.
+/// Reads the maximum number of threads; `None` for the default.
 ///
 /// # Errors
 /// TypeError, or ValueError for less than one.
@@ -271,7 +271,7 @@ pub(crate) fn threads(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize
             Err(refused_for("threads", "an integer", value))
         }
         Err(error) if !error.is_instance_of::<PyOverflowError>(value.py()) => Err(error),
-        // More than can be counted are more than there are.
+        // A number beyond usize exceeds the threads of any machine.
         Err(_) if value.gt(0)? => Ok(Some(usize::MAX)),
         _ => Err(PyValueError::new_err(format!("threads must be 1 or more, not {value}"))),
     }

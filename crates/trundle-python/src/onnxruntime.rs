@@ -1,27 +1,27 @@
-//! The operators of ONNX Runtime, of which this module is a library.
+//! Makes the extension module a library of custom operators for ONNX Runtime.
 
 use pyo3::prelude::*;
 use pyo3::types::PyModule;
 use trundle_onnxruntime::{OrtApiBase, OrtSessionOptions, OrtStatusPtr, register};
 
-/// What ONNX Runtime calls in a library of operators.
+/// The entry point that ONNX Runtime calls in a library of operators.
 ///
 /// # Safety
-/// ONNX Runtime calls it.
+/// Only ONNX Runtime may call it.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "the name is ONNX Runtime's")]
 unsafe extern "system" fn RegisterCustomOps(
     options: *mut OrtSessionOptions,
     base: *const OrtApiBase,
 ) -> OrtStatusPtr {
-    // SAFETY: the contract is the same.
+    // SAFETY: ONNX Runtime passes valid session options and its API.
     unsafe { register(options, base) }
 }
 
-/// The path of the library with trundle's operators for ONNX Runtime: `Move`, `Roll`, `ReverseSubsequences` and `Chain`, of the
-/// domain ``trundle``.
+/// Returns the path of the library with trundle's operators for ONNX Runtime: `Move`, `Roll`,
+/// `ReverseSubsequences` and `Chain`, in the domain ``trundle``.
 ///
-/// What they take and give stands in docs/models.md.
+/// docs/models.md lists their inputs, outputs and attributes.
 ///
 /// Returns
 /// -------

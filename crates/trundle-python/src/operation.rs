@@ -1,5 +1,5 @@
-//! What a function does, once its arguments fit the array: known again by all of them, planned as a
-//! chain.
+//! Operations of the package's functions, with checked arguments. They are keys of plan caches, and are planned
+//! as chains.
 
 use smallvec::SmallVec;
 use trundle::ops::{Declaration, Reshape, Roll};
@@ -7,27 +7,27 @@ use trundle::{Chain, Op};
 
 use crate::memory::PerAxis;
 
-/// One movement of all elements; axes are counted from the front.
+/// A movement of all elements. Axes are counted from the front.
 #[derive(Clone, Debug, Hash)]
 pub(crate) enum Operation {
     Copy,
-    /// An operator without lengths, and what each of its parameters is given.
+    /// An operator without lengths, and the values of its parameters.
     Declared(&'static Declaration, SmallVec<[PerAxis<i64>; 2]>),
-    /// All elements rolled as if they were one axis.
+    /// Rolls all elements as if they were one axis.
     RollFlat {
         shift: i64,
     },
-    /// What is done once all elements are one axis, which they then stay.
+    /// Flattens to one axis and applies the operation.
     Flat(Box<Operation>),
-    /// A pattern in the notation of chains, with its sizes.
+    /// A pattern with its sizes, in the chain language.
     Rearrange(String),
-    /// An operator with a table, which may be as much data as the elements are: it is another one in
-    /// the next call.
+    /// An operator with a table of lengths or indices. It is not cached, because tables are usually different
+    /// in each call.
     Once(Op),
 }
 
 impl Operation {
-    /// An operator without lengths.
+    /// Creates an operation of an operator without lengths.
     pub(crate) fn of<const N: usize>(
         declared: &'static Declaration,
         arguments: [PerAxis<i64>; N],
@@ -35,12 +35,12 @@ impl Operation {
         Operation::Declared(declared, arguments.into_iter().collect())
     }
 
-    /// An operator with a table.
+    /// Creates an operation of an operator with a table.
     pub(crate) fn once(op: impl Into<Op>) -> Operation {
         Operation::Once(op.into())
     }
 
-    /// Whether the same operation is likely to come again.
+    /// Whether the operation should be cached.
     pub(crate) fn comes_again(&self) -> bool {
         match self {
             Operation::Once(_) => false,
@@ -49,20 +49,20 @@ impl Operation {
         }
     }
 
-    /// Whether errors show a place in a text that the caller has written.
+    /// Whether the caller wrote the text that errors refer to.
     pub(crate) fn is_written(&self) -> bool {
         matches!(self, Operation::Rearrange(_))
     }
 
-    /// The operators that do it to a tensor of these sizes.
+    /// Converts the operation to a chain for a tensor of these sizes.
     ///
     /// # Errors
-    /// What is wrong with a pattern.
+    /// The error of a pattern.
     pub(crate) fn chain(&self, sizes: &[isize]) -> Result<Chain, trundle::notation::NotationError> {
         self.after(Chain::new(), sizes)
     }
 
-    /// The same, behind the operators of a chain that leave these sizes.
+    /// Appends the operation to a chain whose result has these sizes.
     fn after(
         &self,
         chain: Chain,

@@ -1,30 +1,30 @@
-//! Where the elements of an array are.
+//! The device of an array.
 
 use std::ffi::c_void;
 use std::fmt;
 
 use dlpark::ffi::{DLDevice, DLDeviceType};
 
-/// The memory of the CPU, or that of a GPU.
+/// The CPU or a GPU.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
     Cpu,
     Gpu(Gpu),
 }
 
-/// One of NVIDIA's GPUs, and the stream on which the library of an array works there now.
+/// An NVIDIA GPU, and the current stream of the array's library on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gpu {
     pub(crate) ordinal: u32,
-    /// A `CUstream`; null for the default one.
+    /// A `CUstream`; null for the default stream.
     pub(crate) stream: *mut c_void,
 }
 
-// SAFETY: a stream is a handle, which any thread may give to the driver.
+// SAFETY: a stream is a handle that any thread may pass to the driver.
 unsafe impl Send for Gpu {}
 
 impl Place {
-    /// The number of the GPU; `None` for the CPU.
+    /// The index of the GPU; `None` for the CPU.
     pub(crate) fn ordinal(self) -> Option<u32> {
         self.gpu().map(|gpu| gpu.ordinal)
     }
@@ -37,7 +37,7 @@ impl Place {
     }
 }
 
-/// The number of a GPU that a device of DLPack's is.
+/// The index of the GPU of a DLPack device.
 pub(crate) fn ordinal(device: DLDevice) -> Option<u32> {
     let is_gpu = [DLDeviceType::CUDA, DLDeviceType::CUDAMANAGED].contains(&device.device_type);
     u32::try_from(device.device_id).ok().filter(|_| is_gpu)

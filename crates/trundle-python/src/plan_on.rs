@@ -1,4 +1,4 @@
-//! A plan for where the arrays of a call are.
+//! Plans for the device of the arrays of a call.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use trundle::{Plan, ProgramPlan};
 
 use crate::gpu::GpuPlan;
 
-/// A plan of the CPU, or of a GPU.
+/// A plan for the CPU or for a GPU.
 #[derive(Debug)]
 pub(crate) enum PlanOn<P> {
     Cpu(P),
@@ -14,7 +14,7 @@ pub(crate) enum PlanOn<P> {
 }
 
 impl<P> PlanOn<P> {
-    /// The plan, if it is one of the CPU.
+    /// The plan, if it is for the CPU.
     pub(crate) fn cpu(&self) -> Option<&P> {
         match self {
             PlanOn::Cpu(plan) => Some(plan),
@@ -23,7 +23,7 @@ impl<P> PlanOn<P> {
     }
 }
 
-/// What is asked of plans of the CPU.
+/// The common functions of plans for the CPU.
 pub(crate) trait CpuPlan: fmt::Display {
     fn passes(&self) -> usize;
     fn scratch_bytes(&self) -> usize;
@@ -50,7 +50,7 @@ impl CpuPlan for ProgramPlan {
 }
 
 impl<P: CpuPlan> PlanOn<P> {
-    /// How often elements are read and written.
+    /// The number of passes over memory.
     pub(crate) fn passes(&self) -> usize {
         match self {
             PlanOn::Cpu(plan) => plan.passes(),
@@ -58,7 +58,7 @@ impl<P: CpuPlan> PlanOn<P> {
         }
     }
 
-    /// The bytes that a run needs beside what is read and written.
+    /// The bytes of temporary memory that a run needs.
     pub(crate) fn scratch_bytes(&self) -> usize {
         match self {
             PlanOn::Cpu(plan) => plan.scratch_bytes(),

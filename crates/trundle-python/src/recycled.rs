@@ -1,8 +1,8 @@
-//! Memory for large results, kept when it is given back, for the next result of about that size.
+//! Recycles the memory of large results.
 //!
-//! The system hands out memory a page at a time, filled with zeros, at each page's first use. For a
-//! new array of tens of megabytes that takes longer than to write it once. A program that makes one
-//! result after another has them in the same few blocks.
+//! The system provides new memory page by page, filled with zeros, at the first use of each page. For arrays of
+//! tens of megabytes, this takes longer than writing the elements. A program that makes one result after
+//! another reuses a few blocks instead.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::mem::MaybeUninit;
@@ -12,32 +12,31 @@ use std::sync::{Mutex, TryLockError};
 
 use trundle::internal::prefer_large_pages;
 
-/// From how many bytes on: smaller blocks are kept by the allocator itself.
+/// The smallest size that is recycled; the allocator itself keeps smaller blocks.
 pub(crate) const LEAST_BYTES: usize = 2 << 20;
 
-/// Large blocks begin at huge pages.
+/// The alignment of large blocks: a huge page.
 const PAGE: usize = 2 << 20;
 
-/// Large blocks are so many bytes or a multiple of it: whole pages of any system, and not whole huge
-/// ones, which would double a block that is a little more than one.
+/// The sizes of large blocks are multiples of this: whole pages on any system, but not whole huge pages, which
+/// could double the size of a block.
 const GRAIN: usize = 64 << 10;
 
-/// Where smaller ones begin: at lines of the cache, which is what others ask for at most.
+/// The alignment of small blocks: a cache line, which is the most that other libraries require.
 const LINE: usize = 64;
 
-/// How many blocks are kept at most: a result, the one before it, and some for other shapes.
+/// The most blocks that are kept: a result, the previous one, and some of other shapes.
 const MOST_BLOCKS: usize = 4;
 
-/// How many bytes are kept at most. The system may take them back all the same: see `offer`.
+/// The most bytes that are kept. The system may reclaim them, see `offer`.
 const MOST_BYTES: usize = 1 << 30;
 
-/// How much larger than asked for a block may be: an eighth.
+/// A block may be larger than requested by this fraction: an eighth.
 const SPARE: usize = 8;
 
 static KEPT: Mutex<Vec<Block>> = Mutex::new(Vec::new());
 
-/// Memory for a result, aligned to lines of the cache or, if it is large, to huge pages. What is in
-/// it is whatever was left there.
+/// Memory for a result, with arbitrary contents. Aligned to cache lines or, if it is large, to huge pages.
 #[derive(Debug)]
 pub(crate) struct Block {
     start: NonNull<u8>,
@@ -46,11 +45,11 @@ pub(crate) struct Block {
 
 // SAFETY: a block is the only owner of its memory.
 unsafe impl Send for Block {}
-// SAFETY: a shared block gives out its address only.
+// SAFETY: a shared block only exposes its address.
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// At least `bytes` bytes: a block that was kept, or a new one; `None` if there is no memory.
+    /// Returns a kept or a new block of at least `bytes` bytes; `None` if out of memory.
     pub(crate) fn new(bytes: usize) -> Option<Block> {
         if bytes < LEAST_BYTES {
             return Block::fresh(bytes.max(1));
@@ -60,7 +59,7 @@ impl Block {
     }
 
     fn kept(bytes: usize) -> Option<Block> {
-        // Not held while anybody waits: another thread may have been stopped here by a fork.
+        // Does not wait for the lock: another thread may have held it during a fork.
         let mut kept = KEPT.try_lock().ok()?;
         let fits =
             |block: &Block| (bytes..=bytes.saturating_add(bytes / SPARE)).contains(&block.bytes);
@@ -70,10 +69,10 @@ impl Block {
 
     fn fresh(bytes: usize) -> Option<Block> {
         let layout = Layout::from_size_align(bytes, alignment(bytes)).ok()?;
-        // SAFETY: the layout has a size.
+        // SAFETY: the size of the layout is not 0.
         let start = NonNull::new(unsafe { alloc(layout) })?;
         let block = Block { start, bytes };
-        // SAFETY: the block has so many bytes, and is nobody else's.
+        // SAFETY: the block has `bytes` bytes and was just allocated.
         let room =
             unsafe { slice::from_raw_parts_mut(start.cast::<MaybeUninit<u8>>().as_ptr(), bytes) };
         prefer_large_pages(room);
@@ -88,23 +87,23 @@ impl Block {
         self.bytes
     }
 
-    /// Gives the block to whoever frees it by [`Block::from_raw`].
+    /// Releases ownership; [`Block::from_raw`] takes it back.
     pub(crate) fn into_raw(self) -> *mut u8 {
         std::mem::ManuallyDrop::new(self).start()
     }
 
-    /// The block that [`Block::into_raw`] gave out.
+    /// Takes back the memory of [`Block::into_raw`].
     ///
     /// # Safety
-    /// It is one of `bytes` bytes, and nobody else has it.
+    /// `start` is from `into_raw`, of a block of `bytes` bytes, and has no other owner.
     pub(crate) unsafe fn from_raw(start: NonNull<u8>, bytes: usize) -> Block {
         Block { start, bytes }
     }
 
-    /// Tells the system that it may take the pages if memory becomes scarce; until then they stay.
+    /// Allows the system to reclaim the pages if memory becomes scarce.
     #[cfg(target_os = "linux")]
     fn offer(&self) {
-        // SAFETY: the range is this block's, and nobody reads what was in it any more.
+        // SAFETY: the range belongs to this block, and its contents are no longer needed.
         unsafe { libc::madvise(self.start().cast(), self.bytes, libc::MADV_FREE) };
     }
 
@@ -118,7 +117,7 @@ impl Drop for Block {
         match KEPT.try_lock() {
             Ok(mut kept) if (LEAST_BYTES..=MOST_BYTES).contains(&bytes) => {
                 self.offer();
-                // The oldest make way; they are freed once the lock is released.
+                // Evicts the oldest blocks, and frees them after releasing the lock.
                 let mut leave = 0;
                 let total = |blocks: &[Block]| blocks.iter().map(Block::bytes).sum::<usize>();
                 while kept.len() - leave >= MOST_BLOCKS
@@ -141,7 +140,7 @@ impl Drop for Block {
 impl Block {
     fn free(self) {
         let block = std::mem::ManuallyDrop::new(self);
-        // SAFETY: it was allocated with this layout, and its only owner is gone.
+        // SAFETY: the block was allocated with this layout, and has no other owner.
         unsafe {
             let layout = Layout::from_size_align_unchecked(block.bytes, alignment(block.bytes));
             dealloc(block.start(), layout);
@@ -149,7 +148,6 @@ impl Block {
     }
 }
 
-/// Where a block of so many bytes begins.
 fn alignment(bytes: usize) -> usize {
     if bytes < LEAST_BYTES { LINE } else { PAGE }
 }

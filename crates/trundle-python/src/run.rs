@@ -1,7 +1,7 @@
-//! Runs of plans: without the interpreter's lock if they are long, and until Ctrl-C.
+//! Runs plans: long ones without the GIL, and interruptible by Ctrl-C.
 //!
-//! A long run asks whether it shall go on, on whichever thread moves the next part; the caller's thread
-//! answers, by looking for signals now and then.
+//! All threads of a long run ask before each part whether to continue. The caller's thread checks for signals
+//! at intervals.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,32 +16,31 @@ use crate::error::refused;
 use crate::lazy::Lazy;
 use crate::memory::Extent;
 
-/// Up to so many bytes in the result and between passes, a move takes less time than to give the
-/// lock up and get it back.
+/// Moves of at most this many bytes keep the GIL, because releasing and reacquiring it would take longer.
 const MOST_BYTES_WITH_LOCK: usize = 32 << 10;
 
-/// Up to so many bytes, a move is over before anybody could want to stop it.
+/// Moves of at most this many bytes are too short to be interrupted.
 const MOST_BYTES_UNSTOPPED: usize = 16 << 20;
 
-/// How often a long move asks whether it shall stop.
+/// The interval between checks for signals.
 pub(crate) const BETWEEN_ASKS: Duration = Duration::from_millis(50);
 
-/// The ends of a move: what is read, and what is written.
+/// The memory that is read and the memory that is written.
 struct Ends<Read> {
     src: Read,
     dst: Extent,
 }
 
-// SAFETY: whoever runs the move holds the arrays, and these are only their addresses.
+// SAFETY: only addresses; the caller holds the arrays during the run.
 unsafe impl<Read> Send for Ends<Read> {}
 
-/// Asked by a run whether it goes on.
+/// The callback that decides whether a run continues.
 type GoOn<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
 
-/// Moves the elements of `src` to `dst`, for which `plan` is made. They do not overlap.
+/// Moves the elements of `src` to `dst`, which have the layouts of `plan` and must not overlap.
 ///
 /// # Errors
-/// What a signal handler raises, as KeyboardInterrupt; the result is incomplete then.
+/// The exceptions of signal handlers, such as KeyboardInterrupt; the result is incomplete in this case.
 pub(crate) fn run(py: Python<'_>, plan: &Plan, src: Extent, dst: Extent) -> PyResult<()> {
     if src.bytes == 0 || dst.bytes == 0 {
         return Ok(());
@@ -50,27 +49,27 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, src: Extent, dst: Extent) -> PyRe
     run_of(py, dst.bytes.max(plan.scratch_bytes()), move |go_on| ends.run(plan, go_on))
 }
 
-/// Moves the elements of one memory within it. This is not stopped: Ctrl-C waits for its end.
+/// Moves elements within one memory. Cannot be interrupted: Ctrl-C takes effect at the end.
 pub(crate) fn run_in_place(py: Python<'_>, plan: &InPlacePlan, memory: Extent) -> PyResult<()> {
     let within = Within(memory.on_cpu());
     run_of(py, MOST_BYTES_WITH_LOCK + 1, move |_| within.run(plan))
 }
 
-/// The bytes of an array that is moved within itself.
+/// The bytes of an array that is moved in place.
 struct Within(Extent);
 
-// SAFETY: whoever runs the move holds the array, and this is only its address.
+// SAFETY: only an address; the caller holds the array during the run.
 unsafe impl Send for Within {}
 
 impl Within {
     fn run(self, plan: &InPlacePlan) -> Result<(), Error> {
         let Extent { start, bytes, .. } = self.0;
-        // SAFETY: as of `Ends::run`; there is only one array.
+        // SAFETY: the bytes of an array that the caller holds, see `Ends::run`.
         plan.run(unsafe { std::slice::from_raw_parts_mut(start, bytes) })
     }
 }
 
-/// Makes `dst` of the elements of several arrays, for which `plan` is made. None of them overlaps it.
+/// Runs a plan from several arrays to `dst`, which must not overlap any of them.
 ///
 /// # Errors
 /// As [`run`].
@@ -88,7 +87,7 @@ pub(crate) fn run_program(
     run_of(py, dst.bytes.max(plan.scratch_bytes()), move |go_on| ends.run_program(plan, go_on))
 }
 
-/// Does the work of a run of so many bytes.
+/// Runs `work`, which writes this many bytes.
 pub(crate) fn run_of(
     py: Python<'_>,
     bytes: usize,
@@ -110,8 +109,8 @@ pub(crate) fn run_of(
     moved.map_err(|error| refused(py, &error))
 }
 
-/// Whether this is Python's main thread, the only one that handles signals. Others must not look for
-/// them: the interpreter may end while they move.
+/// Whether this is Python's main thread, the only one that handles signals. Other threads must not check for
+/// signals, because the interpreter may be finalised during their run.
 pub(crate) fn handles_signals(py: Python<'_>) -> PyResult<bool> {
     static MAIN_THREAD: Lazy<Py<PyAny>> = Lazy::new();
     static CURRENT_THREAD: Lazy<Py<PyAny>> = Lazy::new();
@@ -122,14 +121,14 @@ pub(crate) fn handles_signals(py: Python<'_>) -> PyResult<bool> {
 impl Ends<SmallVec<[Extent; 4]>> {
     fn run_program(self, plan: &ProgramPlan, go_on: GoOn<'_>) -> Result<(), Error> {
         let Ends { src, dst } = self;
-        // Of no elements there may be no address either.
+        // The address of an empty array may be null.
         let bytes = |of: &Extent| match of.bytes {
             0 => &[][..],
-            // SAFETY: as of `Ends::run`, for each array.
+            // SAFETY: for each array as in `Ends::run`.
             bytes => unsafe { std::slice::from_raw_parts(of.start.cast_const(), bytes) },
         };
         let src: SmallVec<[&[u8]; 4]> = src.iter().map(bytes).collect();
-        // SAFETY: the bytes that the result reaches, which the caller holds; no other overlaps them.
+        // SAFETY: the bytes of the result, which the caller holds; no source overlaps them.
         let dst = unsafe { std::slice::from_raw_parts_mut(dst.start, dst.bytes) };
         match go_on {
             Some(go_on) => plan.run_while(&src, dst, go_on),
@@ -141,8 +140,8 @@ impl Ends<SmallVec<[Extent; 4]>> {
 impl Ends<Extent> {
     fn run(self, plan: &Plan, go_on: GoOn<'_>) -> Result<(), Error> {
         let Ends { src, dst } = self;
-        // SAFETY: both are the bytes that an array reaches, which the caller holds; they do not
-        // overlap. Who writes to an array while it is moved gets elements torn, as in numpy.
+        // SAFETY: both extents are the bytes of arrays that the caller holds, and do not overlap. If another
+        // thread writes to an array during the move, elements may be torn, as in numpy.
         let (src, dst) = unsafe {
             let src = std::slice::from_raw_parts(src.start, src.bytes);
             (src, std::slice::from_raw_parts_mut(dst.start, dst.bytes))
@@ -154,7 +153,7 @@ impl Ends<Extent> {
     }
 }
 
-/// The thread that waits for a move, and handles signals now and then.
+/// The thread that called, and checks for signals at intervals.
 struct Caller {
     thread: thread::ThreadId,
     asked: Mutex<Instant>,
@@ -172,7 +171,7 @@ impl Caller {
         }
     }
 
-    /// Whether the move goes on: asked on every thread that takes part, answered by the caller's.
+    /// Whether the run continues. All threads call this; only the caller's thread checks for signals.
     fn goes_on(&self) -> bool {
         if self.stopped.load(Ordering::Relaxed) {
             return false;
@@ -180,7 +179,7 @@ impl Caller {
         if thread::current().id() != self.thread {
             return true;
         }
-        // Only this thread has either lock.
+        // Only this thread takes these locks.
         let (Ok(mut asked), Ok(mut raised)) = (self.asked.try_lock(), self.raised.try_lock())
         else {
             return true;
@@ -203,10 +202,10 @@ impl Caller {
     }
 }
 
-/// Runs the handlers of signals that have come, as Ctrl-C; for callers without the interpreter lock.
+/// Runs the handlers of pending signals such as Ctrl-C. The caller does not hold the GIL.
 ///
 /// # Errors
-/// What a handler raises, as `KeyboardInterrupt`.
+/// The exceptions of handlers, such as `KeyboardInterrupt`.
 #[expect(
     clippy::redundant_closure_for_method_calls,
     reason = "the method is of one lifetime, and the call wants one for all"

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -9,28 +10,120 @@ use std::thread::{Builder, scope};
 
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use trundle_cli::functions::{self, Failed, SystemError};
+use trundle_disk::Observer;
+use trundle_files::decide::decide;
+use trundle_files::failure::{Failure, Hint, Setting, SystemError};
+use trundle_files::numbers::memory;
+use trundle_files::request::{Operators, Request, Work};
+use trundle_files::tasks::{Joined, PlanFile};
+use trundle_formats::Shown;
 
 use crate::error::system_error;
 use crate::run::{BETWEEN_ASKS, handles_signals, signals};
 
-fn raised(Failed { code, message, system }: Failed) -> PyErr {
-    match system {
-        Some(SystemError { number, kind, file }) => system_error(number, kind, &message, &file),
-        None if code == 1 => PyOSError::new_err(message),
+/// The exception of a failure. Hints name keyword arguments; a hint on a setting that has none is left out.
+fn raised(failure: &Failure) -> PyErr {
+    let mut message = failure.to_string();
+    for Hint { setting, text } in failure.hints() {
+        match setting {
+            None => message.push_str(&format!("; {text}")),
+            Some(Setting::Tensor) => message.push_str(&format!("; tensor=NAME {text}")),
+            Some(Setting::Force) => message.push_str(&format!("; overwrite=True {text}")),
+            Some(_) => {}
+        }
+    }
+    match failure.system() {
+        Some(SystemError { number, kind, file }) => system_error(*number, *kind, &message, file),
+        None if failure.code() == 1 => PyOSError::new_err(message),
         None => PyValueError::new_err(message),
     }
 }
 
-/// Begin an output that numbered tasks write, and return their plan as text. `sharing` tasks at once share the memory.
+/// The keyword arguments of a plan, as the items of a dictionary.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Options {
+    chunks: Option<String>,
+    shards: Option<String>,
+    codec: Option<String>,
+    max_mem: Option<String>,
+    task_size: Option<String>,
+    tensor: Option<String>,
+    workers: i64,
+    metadata_only: bool,
+    verify: bool,
+    overwrite: bool,
+}
+
+/// The value of a keyword argument, read from its text.
+fn value<T>(
+    name: &str,
+    text: Option<&String>,
+    read: impl FnOnce(&str) -> Result<T, String>,
+) -> PyResult<Option<T>> {
+    let wrong = |text: &str, why: &str| {
+        PyValueError::new_err(format!("{name} is \"{}\": {}", Shown(text), Shown(why)))
+    };
+    text.map(|text| read(text).map_err(|why| wrong(text, &why))).transpose()
+}
+
+/// Begin an output that numbered tasks write, and return their plan as text.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value, reason = "a list of Python becomes a vector")]
-pub(crate) fn plan_tasks(py: Python<'_>, arguments: Vec<String>, sharing: i64) -> PyResult<String> {
-    let count = usize::try_from(sharing).ok().and_then(NonZeroUsize::new);
-    let sharing = count.ok_or_else(|| {
-        PyValueError::new_err(format!("workers is {sharing}: at least 1 is needed"))
-    })?;
-    py.detach(|| functions::plan(&arguments, sharing)).map_err(raised)
+#[allow(clippy::needless_pass_by_value, reason = "a dictionary of Python becomes its items")]
+pub(crate) fn plan_tasks(
+    py: Python<'_>,
+    src: PathBuf,
+    chain: String,
+    dst: PathBuf,
+    options: Options,
+) -> PyResult<String> {
+    let operators = match chain.trim() {
+        "" => Operators::Convert,
+        _ => Operators::Chain(chain),
+    };
+    let mut request = Request::new(vec![src], Work::chain(operators));
+    request.tensor = options.tensor;
+    request.output.path = Some(dst);
+    request.output.chunks = value("chunks", options.chunks.as_ref(), str::parse)?;
+    request.output.shards = value("shards", options.shards.as_ref(), str::parse)?;
+    request.output.codecs = value("codec", options.codec.as_ref(), str::parse)?;
+    request.output.metadata_only = options.metadata_only;
+    request.output.verify = options.verify;
+    request.output.overwrite = options.overwrite;
+    request.resources.max_mem = value("max_mem", options.max_mem.as_ref(), memory)?;
+    let task_size = value("task_size", options.task_size.as_ref(), memory)?;
+    let workers = usize::try_from(options.workers).ok().and_then(NonZeroUsize::new);
+    request.resources.sharing = Some(workers.ok_or_else(|| {
+        let workers = options.workers;
+        PyValueError::new_err(format!("workers is {workers}: at least 1 is needed"))
+    })?);
+    let planned =
+        py.detach(|| decide(request)?.begin_tasks(PathBuf::new(), task_size, |plan| plan.text()));
+    planned.map_err(|failure| raised(&failure))
+}
+
+/// Does something with the job of a plan; `None` if it is finished.
+fn joined<T>(
+    plan: &str,
+    threads: Option<usize>,
+    work: impl FnOnce(Joined<'_>) -> Result<T, trundle_disk::Error>,
+) -> Result<Option<T>, Failure> {
+    let plan = PlanFile::parse(plan)?;
+    plan.check_here()?;
+    plan.join(threads, |joined| Ok(work(joined)?))
+}
+
+/// An observer that shows nothing, and stops a run when the flag is set.
+struct Stoppable<'a>(&'a AtomicBool);
+
+impl Observer for Stoppable<'_> {
+    fn phase(&self, _: &str, _: u64) {}
+
+    fn advance(&self, _: u64) {}
+
+    fn is_stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 /// A flag that stops tasks.
@@ -59,10 +152,10 @@ const STACK_BYTES: usize = 8 << 20;
 fn until_stopped<T: Send>(
     py: Python<'_>,
     stop: &AtomicBool,
-    work: impl Fn(&AtomicBool) -> Result<T, Failed> + Sync,
+    work: impl Fn(&AtomicBool) -> Result<T, Failure> + Sync,
 ) -> PyResult<T> {
     if !handles_signals(py)? {
-        return py.detach(|| work(stop)).map_err(raised);
+        return py.detach(|| work(stop)).map_err(|failure| raised(&failure));
     }
     py.detach(|| {
         scope(|scope| {
@@ -73,7 +166,7 @@ fn until_stopped<T: Send>(
                 work(stop)
             };
             let Ok(thread) = Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, own) else {
-                return work(stop).map_err(raised);
+                return work(stop).map_err(|failure| raised(&failure));
             };
             let mut interrupted = None;
             while ended.recv_timeout(BETWEEN_ASKS) == Err(RecvTimeoutError::Timeout) {
@@ -85,7 +178,7 @@ fn until_stopped<T: Send>(
             let done = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             match interrupted {
                 Some(error) => Err(error),
-                None => done.map_err(raised),
+                None => done.map_err(|failure| raised(&failure)),
             }
         })
     })
@@ -102,25 +195,38 @@ pub(crate) fn run_task(
     stop: Option<&Stop>,
 ) -> PyResult<bool> {
     let stop = stop.map(|stop| Arc::clone(&stop.0)).unwrap_or_default();
-    until_stopped(py, &stop, |stop| functions::task(plan, number, threads, stop))
+    until_stopped(py, &stop, |stop| {
+        let done = joined(plan, threads, |Joined { job, mut sources, .. }| {
+            job.run(number, &mut sources, &Stoppable(stop))
+        })?;
+        Ok(done.unwrap_or(false))
+    })
 }
 
 /// The tasks of a plan that are not done.
 #[pyfunction]
 pub(crate) fn missing_tasks(py: Python<'_>, plan: &str) -> PyResult<Vec<usize>> {
-    py.detach(|| functions::missing(plan)).map_err(raised)
+    let missing = py.detach(|| joined(plan, None, |joined| joined.job.missing()));
+    Ok(missing.map_err(|failure| raised(&failure))?.unwrap_or_default())
 }
 
 /// Let the output of a plan appear; whether it had not before.
 #[pyfunction]
 pub(crate) fn finish_tasks(py: Python<'_>, plan: &str) -> PyResult<bool> {
-    until_stopped(py, &AtomicBool::new(false), |stop| functions::finish(plan, stop))
+    until_stopped(py, &AtomicBool::new(false), |stop| {
+        Ok(joined(plan, None, |joined| joined.job.finish(&Stoppable(stop)))?.is_some())
+    })
 }
 
 /// Remove what the tasks of a plan have done.
 #[pyfunction]
 pub(crate) fn discard_tasks(py: Python<'_>, plan: &str) -> PyResult<()> {
-    py.detach(|| functions::discard(plan)).map_err(raised)
+    let discarded = py.detach(|| {
+        let plan = PlanFile::parse(plan)?;
+        plan.check_here()?;
+        plan.discard()
+    });
+    discarded.map_err(|failure| raised(&failure))
 }
 
 /// Run the program `trundle` with these arguments, the first of which is its name, and return its exit code.

@@ -1,4 +1,4 @@
-//! Arrays of whatever kind: what is read, and what a result is written to.
+//! Arrays of all kinds: arguments to read, and results to write.
 
 use dlpark::ffi::{DLDataType, DLDataTypeCode};
 use numpy::PyArrayDescr;
@@ -17,7 +17,7 @@ use crate::place::Place;
 use crate::recycled::Block;
 use crate::traced;
 
-/// An array to read or to write, and where its elements lie while this lives.
+/// An array and its memory, kept alive.
 #[derive(Debug)]
 pub(crate) struct Tensor<'py> {
     pub(crate) memory: Memory,
@@ -31,11 +31,11 @@ enum Kind<'py> {
 }
 
 impl<'py> Tensor<'py> {
-    /// An argument to read: an array of numpy's, one of any other library on the CPU that has
-    /// `__dlpack__`, one on a GPU of those that are known there, or what an array can be made of. `class` is that of results.
+    /// Reads an argument: a numpy array, an array of another library with `__dlpack__` on the CPU or a
+    /// supported GPU, or an object that converts to an array. `class` is the class of results.
     ///
     /// # Errors
-    /// TypeError or ValueError, as its kind has it.
+    /// TypeError or ValueError, depending on the kind.
     pub(crate) fn to_read(
         argument: &str,
         object: &Bound<'py, PyAny>,
@@ -73,8 +73,10 @@ impl<'py> Tensor<'py> {
         Ok(Tensor { memory: array.memory(argument)?, kind: Kind::Array(array, class) })
     }
 
+    /// Checks that the array has a dtype, in the form of its library.
+    ///
     /// # Errors
-    /// TypeError if elements are not of a type that is given as the library takes it.
+    /// TypeError if the dtypes differ.
     pub(crate) fn check_dtype_is(&self, argument: &str, dtype: &Bound<'py, PyAny>) -> PyResult<()> {
         match &self.kind {
             Kind::Array(array, _) => array.check_dtype_is(argument, dtype),
@@ -82,7 +84,7 @@ impl<'py> Tensor<'py> {
         }
     }
 
-    /// Whether the elements are integers of 64 bits with a sign, as the machine has them.
+    /// Whether the elements are signed 64-bit integers in native byte order.
     pub(crate) fn is_i64(&self) -> bool {
         match &self.kind {
             Kind::Array(array, _) => {
@@ -99,11 +101,11 @@ impl<'py> Tensor<'py> {
         }
     }
 
-    /// Values to be put among the elements of this one: of the same kind and type, or what numpy makes such an array of
-    /// where this is one of numpy's.
+    /// Reads values to put into this array, which must have the same kind and dtype. For a numpy array, other
+    /// objects are converted by numpy.
     ///
     /// # Errors
-    /// TypeError if they are not, or what numpy refuses.
+    /// TypeError for another kind or dtype, or exceptions of numpy.
     pub(crate) fn values_like(
         &self,
         py: Python<'py>,
@@ -121,10 +123,11 @@ impl<'py> Tensor<'py> {
         Ok(values)
     }
 
-    /// Two elements of the type of this one for each axis, before and behind it, as numpy makes them of `values`.
+    /// Converts `values` by numpy to two elements for each axis, before and after, with the dtype of this
+    /// array.
     ///
     /// # Errors
-    /// What numpy refuses; TypeError for a type that numpy lacks, unless all are 0.
+    /// Exceptions of numpy; TypeError for a dtype that numpy lacks, unless all values are 0.
     pub(crate) fn pairs_of(
         &self,
         py: Python<'py>,
@@ -148,7 +151,7 @@ impl<'py> Tensor<'py> {
         pairs.call_method0("tobytes")?.extract()
     }
 
-    /// The type of the elements as numpy has it; `None` for one that numpy lacks.
+    /// The numpy dtype of the elements; `None` for a type that numpy lacks.
     fn numpy_dtype(&self, numpy: &Bound<'py, PyModule>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match &self.kind {
             Kind::Array(array, _) => Ok(Some(array.dtype())),
@@ -159,11 +162,11 @@ impl<'py> Tensor<'py> {
         }
     }
 
-    /// What a number is as an element of the array: of a type that no name of trundle's is for there is 0 alone, which is
-    /// zero bytes.
+    /// Returns the conversion from numbers to elements of the array. For types unknown to trundle, only 0
+    /// converts, to zero bytes.
     ///
     /// # Errors
-    /// What Python raises.
+    /// The exceptions of Python.
     pub(crate) fn elements(&self, py: Python<'py>) -> PyResult<Elements> {
         let width = self.memory.width;
         let other = Elements { dtype: DType::Bytes(width), is_big_endian: false };
@@ -174,10 +177,10 @@ impl<'py> Tensor<'py> {
         Ok(known.map_or(other, |dtype| Elements { dtype, is_big_endian }))
     }
 
-    /// Checks that another argument goes with this one: of the same kind, with elements of the same type.
+    /// Checks that another argument has the same kind and dtype.
     ///
     /// # Errors
-    /// TypeError if it does not.
+    /// TypeError if they differ.
     pub(crate) fn check_like(&self, argument: &str, other: &Tensor<'py>) -> PyResult<()> {
         match (&self.kind, &other.kind) {
             (Kind::Array(own, _), Kind::Array(array, _)) => array.check_dtype(argument, own),
@@ -193,8 +196,10 @@ impl<'py> Tensor<'py> {
         }
     }
 
+    /// Checks that another argument is on the same device.
+    ///
     /// # Errors
-    /// ValueError if another argument is not where this one is.
+    /// ValueError if the devices differ.
     fn check_place(&self, argument: &str, other: &Tensor<'py>) -> PyResult<()> {
         let (own, others) = (self.memory.place, other.memory.place);
         match own.ordinal() == others.ordinal() {
@@ -205,10 +210,10 @@ impl<'py> Tensor<'py> {
         }
     }
 
-    /// An argument to write what is made of `x`: of the same kind, with elements of the same type.
+    /// Reads the argument for a result of `x`, which must have the same kind and dtype.
     ///
     /// # Errors
-    /// TypeError for another kind or type, ValueError if it is read-only.
+    /// TypeError for another kind or dtype, ValueError for a read-only array.
     pub(crate) fn to_write(
         argument: &str,
         object: &Bound<'py, PyAny>,
@@ -238,7 +243,7 @@ impl<'py> Tensor<'py> {
     }
 }
 
-/// What the package ml_dtypes calls types whose elements numbers are.
+/// The names of number types in the package ml_dtypes.
 const ML_DTYPES: [(&str, DType); 4] = [
     ("bfloat16", DType::BF16),
     ("float8_e4m3fn", DType::F8E4M3),
@@ -246,7 +251,7 @@ const ML_DTYPES: [(&str, DType); 4] = [
     ("float8_e8m0fnu", DType::F8E8M0),
 ];
 
-/// The type of numbers that a dtype is, if it is one.
+/// The number type of a numpy dtype, if it is one.
 fn dtype_of(dtype: &Bound<'_, PyAny>, width: usize) -> PyResult<Option<DType>> {
     let (kind, bits): (String, usize) = (dtype.getattr("kind")?.extract()?, 8 * width);
     let name = match &*kind {
@@ -262,10 +267,10 @@ fn dtype_of(dtype: &Bound<'_, PyAny>, width: usize) -> PyResult<Option<DType>> {
     Ok(DType::from_name(&name).ok())
 }
 
-/// The dtype of arrays with elements of a type; `None` for types that arrays do not hold.
+/// The numpy dtype of an element type; `None` for types that numpy arrays cannot hold.
 ///
 /// # Errors
-/// ImportError where the package is missing that has the dtype.
+/// ImportError if the package of the dtype is missing.
 pub(crate) fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Option<Bound<'_, PyAny>>> {
     let name = dtype.to_string();
     let described = if let Some((own, _)) = ML_DTYPES.iter().find(|(_, known)| *known == dtype) {
@@ -282,7 +287,7 @@ pub(crate) fn numpy_dtype(py: Python<'_>, dtype: DType) -> PyResult<Option<Bound
     Ok(Some(described?.into_any()))
 }
 
-/// The elements of an array, of which numbers are to be some.
+/// The type and byte order of elements, for conversions from numbers.
 #[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct Elements {
     dtype: DType,
@@ -290,13 +295,13 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    /// Of which nothing is asked.
+    /// For chains without numbers.
     pub(crate) const UNKNOWN: Elements = Elements { dtype: DType::Bytes(0), is_big_endian: false };
 
-    /// The bytes of the element that is a number.
+    /// Returns the bytes of a number as an element.
     ///
     /// # Errors
-    /// If none is.
+    /// An error if no element represents the number.
     pub(crate) fn of_number(self, number: Scalar) -> trundle::Result<Vec<u8>> {
         match self.is_big_endian {
             true => number.big_endian_element(self.dtype, self.dtype),
@@ -305,7 +310,7 @@ impl Elements {
     }
 }
 
-/// What numpy calls a type of elements.
+/// The numpy name of an element type.
 fn numpy_name(dtype: DLDataType) -> Option<String> {
     let kind = match dtype.code {
         DLDataTypeCode::INT => "i",
@@ -318,8 +323,8 @@ fn numpy_name(dtype: DLDataType) -> Option<String> {
     (dtype.lanes == 1 && dtype.bits >= 8).then(|| format!("{kind}{}", dtype.bits / 8))
 }
 
-/// A new array for a result. Other libraries are given the memory once it is filled, since some
-/// of them copy it; on a GPU it is their own from the beginning.
+/// A new array for a result. Other libraries get the memory after it is filled, since some of them copy it; on
+/// a GPU, the library allocates the array first.
 pub(crate) enum Output<'py> {
     Array(Array<'py>),
     OnGpu(Bound<'py, PyAny>),
@@ -327,7 +332,7 @@ pub(crate) enum Output<'py> {
 }
 
 impl<'py> Output<'py> {
-    /// One of the kind of `x`, of these sizes, and the bytes to fill.
+    /// Allocates a result of the kind of `x` with these sizes; returns it and the bytes to fill.
     ///
     /// # Errors
     /// MemoryError.
@@ -353,10 +358,10 @@ impl<'py> Output<'py> {
         }
     }
 
-    /// One that the library of an array makes on its GPU.
+    /// Allocates a result on a GPU by the library of an array.
     ///
     /// # Errors
-    /// What it raises; ValueError if it made another array than it was asked for.
+    /// Exceptions of the library; ValueError if it returns another array than requested.
     fn on_gpu(
         like: &Foreign<'py>,
         read: &Memory,
@@ -370,15 +375,15 @@ impl<'py> Output<'py> {
             && foreign.dtype() == like.dtype()
             && memory.sizes[..] == *sizes
             && (memory.is_empty() || memory.is_contiguous());
-        // On the stream of the call.
+        // Use the stream of the call.
         let extent = Extent { place: read.place, ..memory.extent() };
         is_alike.then_some((Output::OnGpu(made), extent)).ok_or_else(wrong)
     }
 
-    /// The result as an object.
+    /// Converts the result to a Python object.
     ///
     /// # Errors
-    /// What the other library raises.
+    /// The exceptions of the other library.
     #[inline]
     pub(crate) fn finish(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {

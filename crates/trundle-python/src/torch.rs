@@ -1,9 +1,8 @@
-//! Tensors of PyTorch by its functions of C: those of Python that every library has, `__dlpack__` and
+//! PyTorch tensors through its C functions. The Python functions that every library has, `__dlpack__` and
 //! `from_dlpack`, take twenty times as long as a small move.
 //!
-//! The functions of C give the elements as they lie in memory, also where they are to be read as
-//! conjugates, negatives or parts of a gradient, so that is asked here. Whatever is not as plain as most
-//! tensors are is left to `__dlpack__`, and so is saying what is wrong with it.
+//! The C functions return raw memory, even for tensors with a conjugate, negative or gradient flag, so these
+//! flags are checked here. Tensors with flags, and all errors, are left to `__dlpack__`.
 
 use std::ffi::c_void;
 
@@ -19,20 +18,19 @@ use crate::dlpack::{Maker, package};
 use crate::lazy::Lazy;
 use crate::place::ordinal;
 
-/// What of PyTorch is needed, found once.
+/// The parts of PyTorch that are needed, looked up once.
 pub(crate) struct Torch {
-    /// The class of plain tensors.
     tensor: Py<PyType>,
-    /// The layout of tensors whose elements lie at strides.
+    /// The layout of strided tensors.
     strided: Py<PyAny>,
-    /// How many modes see every operation now: those of tracers are such.
+    /// The function that counts the active dispatch modes, such as tracers.
     modes: Py<PyAny>,
     functions: Functions,
 }
 
-/// How it shares tensors.
+/// The functions that share tensors.
 enum Functions {
-    /// From version 2.10 on.
+    /// Since version 2.10.
     Table(Table),
     Capsules {
         to_dlpack: Py<PyAny>,
@@ -40,16 +38,16 @@ enum Functions {
     },
 }
 
-/// A library's table of functions of C.
+/// A library's table of C functions.
 struct Table(ExchangeApi);
 
-// SAFETY: DLPack says that such a table is never freed, and it is only read.
+// SAFETY: according to DLPack, such a table is never freed, and it is only read.
 unsafe impl Send for Table {}
-// SAFETY: the same.
+// SAFETY: as for Send.
 unsafe impl Sync for Table {}
 
 impl Torch {
-    /// PyTorch, if `object` is a plain tensor of it.
+    /// Returns PyTorch if `object` is a plain tensor.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> Option<&'static Torch> {
         static TORCH: Lazy<Torch> = Lazy::new();
         let (py, class) = (object.py(), object.get_type());
@@ -60,8 +58,10 @@ impl Torch {
         }
     }
 
+    /// Looks up the functions of PyTorch.
+    ///
     /// # Errors
-    /// TypeError if `tensor` is not a plain one; what Python raises.
+    /// TypeError if `tensor` is not a plain tensor; exceptions of Python.
     fn find(tensor: &Bound<'_, PyAny>) -> PyResult<Torch> {
         let (torch, class) = (tensor.py().import("torch")?, tensor.get_type());
         if !torch.getattr("Tensor")?.is(&class) {
@@ -79,8 +79,8 @@ impl Torch {
         Ok(Torch { tensor: class.unbind(), strided, modes, functions })
     }
 
-    /// The elements of a tensor, and of one on a GPU the stream on which PyTorch works there; `None` for one that `__dlpack__`
-    /// is to be asked for.
+    /// Imports a tensor; for a GPU, also returns PyTorch's current stream there. Returns `None` for a tensor
+    /// that should be imported by `__dlpack__`.
     pub(crate) fn import(
         &self,
         tensor: &Bound<'_, PyAny>,
@@ -114,7 +114,7 @@ impl Torch {
         (is_reached && !is_conj()).then_some((imported, stream))
     }
 
-    /// What makes a tensor of a result.
+    /// Returns the function that converts a result to a tensor.
     pub(crate) fn maker<'py>(&'static self, py: Python<'py>) -> Maker<'py> {
         match &self.functions {
             Functions::Table(Table(table)) => Maker::Known(table),

@@ -1,4 +1,4 @@
-//! Arrays without elements: what tracers of other libraries give in place of one.
+//! Detects arrays without elements, which tracers of other libraries pass in place of arrays.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -11,8 +11,8 @@ const CUSTOM_OP: &str = "call the function of that name in trundle.torch, whose 
 const RULES: &str = "call the function of that name in trundle.torch, which has rules for it";
 const NUMPY_FUNCTION: &str = "call trundle through tf.numpy_function";
 
-/// Kinds of tracers: the package, the name of the class or its end, who traces, and how to call trundle
-/// there. The first row that fits counts.
+/// Kinds of tracers: the package, the end of the class name, the tracing function, and how to call trundle
+/// there. The first matching row counts.
 const TRACERS: [(&str, &str, &str, &str); 12] = [
     ("jax", "DynamicJaxprTracer", "jax.jit", PURE_CALLBACK),
     ("jax", "BatchTracer", "jax.vmap", PURE_CALLBACK),
@@ -28,8 +28,8 @@ const TRACERS: [(&str, &str, &str, &str); 12] = [
     ("keras", "KerasTensor", "a Keras model", NUMPY_FUNCTION),
 ];
 
-/// The error for an array that is traced, if `object` is one. Asked once something else has failed: to
-/// ask every array would take longer than some moves.
+/// Returns the error for a traced array, if `object` is one. Called only after another error, because checking
+/// every array would take longer than some moves.
 pub(crate) fn refusal(argument: &str, object: &Bound<'_, PyAny>) -> Option<PyErr> {
     let class = object.get_type();
     let package = dlpack::package(&class);
@@ -37,7 +37,7 @@ pub(crate) fn refusal(argument: &str, object: &Bound<'_, PyAny>) -> Option<PyErr
     let package = if package == "jaxlib" { "jax" } else { &*package };
     let (_, ending, by, instead) =
         TRACERS.iter().find(|(home, ending, ..)| package == *home && name.ends_with(ending))?;
-    // What torch.func wraps has torch's own class.
+    // Wrappers of torch.func have torch's own class.
     if matches!(*ending, "Tensor" | "Parameter") && !is_wrapped_by_torch(object) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! The search for what is fastest on this machine.
+//! Tuning for this machine.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -7,29 +7,29 @@ use trundle::tuning;
 use crate::error::refused;
 use crate::run::signals;
 
-/// Find what is fastest on this machine, and keep it for later processes.
+/// Measure which settings are fastest on this machine, and store them for later processes.
 ///
-/// It takes some seconds, in which nothing else should run: movements are timed in turn with a copy. What is
-/// found changes how fast results are made, and never what they are. This process goes on as it is. The
-/// environment variable TRUNDLE_TUNING names another file, or is `off` where what is kept shall not be used.
+/// Takes some seconds, in which nothing else should run: each movement is timed alternately with a copy. The
+/// settings change speed, never results. They do not affect the current process. The environment variable
+/// TRUNDLE_TUNING names another file, or is `off` to ignore stored settings.
 ///
 /// Parameters
 /// ----------
 /// keep : bool, optional
-///     Whether to keep what is found, in the folder `trundle` of the user's cache, under the make of the
-///     processor, the cores and the version of trundle.
+///     Whether to store the settings, in the folder `trundle` of the user's cache, for this type of processor,
+///     number of cores and version of trundle.
 ///
 /// Returns
 /// -------
 /// dict
-///     `tuning` and `built_in`: the record that was found, and what comes with trundle; `kept`: the file, or None;
-///     `trials`: for each movement that was timed its `name`, and its speed `built_in` and `tuned` beside that of a
-///     `copy`, in bytes read and written a second.
+///     `tuning` and `built_in`: the measured and the default settings. `kept`: the file, or None. `trials`: for
+///     each timed movement its `name`, and the speeds `built_in`, `tuned` and `copy` in bytes read and written
+///     per second.
 ///
 /// Raises
 /// ------
 /// MemoryError
-///     If there is no room for two arrays of 64 MiB.
+///     If there is not enough memory for two arrays of 64 MiB.
 /// OSError
 ///     If the file cannot be written.
 ///

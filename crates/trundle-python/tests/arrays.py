@@ -1,4 +1,4 @@
-"""The element types and views that the tests draw from, and what a result must be, bit by bit."""
+"""Element types and views for the tests, and the expected results, bit by bit."""
 
 import numpy as np
 
@@ -7,10 +7,10 @@ try:
 except ImportError:
     ml_dtypes = None
 
-# numpy 1.24 has it at its top only.
+# numpy 1.24 only has it in the top-level module.
 AxisError = getattr(np, "exceptions", np).AxisError
 
-# Padding between and behind the fields.
+# Padding between and after the fields.
 PADDED = np.dtype({"names": ["a", "b"], "formats": ["u1", "f8"], "offsets": [1, 8], "itemsize": 24})
 NESTED = np.dtype([("id", "<u2"), ("at", [("x", "f4"), ("y", ">i8")]), ("tags", "S3", (2, 2))])
 
@@ -44,7 +44,7 @@ DTYPES = NUMPY_DTYPES + ML_DTYPES
 
 
 def random_array(dtype, shape, rng):
-    """A C-contiguous array of random bytes: NaNs with payloads, padding that is not zero."""
+    """A C-contiguous array of random bytes, including NaNs with payloads and padding that is not zero."""
     dtype = np.dtype(dtype)
     # The bytes of a bool are 0 and 1.
     top = 2 if dtype == np.bool_ else 256
@@ -53,7 +53,7 @@ def random_array(dtype, shape, rng):
 
 
 def packed_field(dtype, shape, rng):
-    """A field of packed records: strides that are no multiple of the item size, unaligned."""
+    """A field of packed records: unaligned, with strides that are not multiples of the item size."""
     record = np.dtype([("before", "u1"), ("x", dtype), ("after", "u2")])
     whole = random_array("u1", (*shape, record.itemsize), rng)
     if dtype == np.bool_:
@@ -74,7 +74,7 @@ def read_only(dtype, shape, rng):
     return array
 
 
-# Each makes an array of rank 3 of a dtype.
+# Functions that make an array of rank 3 of a dtype.
 VIEWS = {
     "contiguous": lambda dtype, rng: random_array(dtype, (3, 4, 5), rng),
     "fortran": lambda dtype, rng: random_array(dtype, (5, 4, 3), rng).T,
@@ -97,7 +97,7 @@ VIEWS = {
 
 
 class _Bytes:
-    """Memory as numpy is told of it, whatever the dtype."""
+    """Memory in the array interface, of any dtype."""
 
     def __init__(self, array):
         self.array = array
@@ -106,25 +106,25 @@ class _Bytes:
             "shape": (*array.shape, array.dtype.itemsize),
             "strides": (*array.strides, 1),
             "typestr": "|u1",
-            # numpy refuses a null pointer, which an array without elements may have.
+            # numpy refuses a null pointer, which an empty array may have.
             "data": (array.__array_interface__["data"][0] or 1, True),
         }
 
 
 def bytes_of(array):
-    """A view of the bytes, in a last axis: nothing is skipped, no value is interpreted."""
+    """A view of the bytes as a last axis, including padding, without interpreting values."""
     return np.asarray(_Bytes(array))
 
 
 def array_of(raw, dtype):
-    """The array of a dtype that has these bytes in the last axis."""
+    """The array of a dtype with these bytes in the last axis."""
     return np.ndarray(raw.shape[:-1], dtype, np.ascontiguousarray(raw))
 
 
 def moved(x, move):
-    """What `move` gives for x, made without numpy's own copying of x's elements.
+    """The result of `move` for x, without numpy's own copies of x's elements.
 
-    `move` is applied to the elements' positions; their bytes are then gathered from there.
+    Applies `move` to the positions of the elements, and then gathers their bytes.
     """
     positions = move(np.arange(x.size).reshape(x.shape))
     raw = np.array(bytes_of(x)).reshape(x.size, x.dtype.itemsize)[positions]
@@ -132,7 +132,7 @@ def moved(x, move):
 
 
 def assert_same_bits(actual, expected, note=""):
-    """The same shape, dtype with its byte order, and bytes of each element."""
+    """Checks that shape, dtype with byte order, and the bytes of each element are equal."""
     assert actual.shape == expected.shape, note
     assert actual.dtype == expected.dtype, note
     assert actual.dtype.byteorder == expected.dtype.byteorder, note
@@ -145,7 +145,7 @@ def assert_same_bits(actual, expected, note=""):
 
 
 def assert_new(result, x, expected, note=""):
-    """A result of its own, in C order, that says the same as `expected` bit by bit."""
+    """Checks that a result owns its memory, is in C order and equals `expected` bit by bit."""
     assert type(result) is np.ndarray, note
     assert_same_bits(result, expected, note)
     flags = result.flags
@@ -154,7 +154,7 @@ def assert_new(result, x, expected, note=""):
 
 
 def reversed_subsequences(x, lengths, axis):
-    """The definition, element by element: lengths has x's shape but 1 on the axis."""
+    """The definition, element by element. `lengths` has the shape of x, but size 1 on the axis."""
     result = np.array(x)
     for index in np.ndindex(x.shape):
         at, row = index[axis], (*index[:axis], 0, *index[axis + 1 :])

@@ -1,7 +1,7 @@
-"""CuPy, as far as trundle asks it, on an emulated driver: the tests need no GPU.
+"""The parts of CuPy that trundle uses, on an emulated driver, so that the tests need no GPU.
 
-Its names and what they do are those of CuPy 14. Arrays lie in the driver's memory, which is that of the CPU, so that a test sees
-what has been done and what only stands in a queue.
+Names and behaviour are those of CuPy 14. Arrays are in the driver's memory, which is CPU memory, so that a
+test can see which work is done and which is only queued.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ NON_BLOCKING = 1
 
 
 def driver(folder):
-    """The emulated driver, loaded so that trundle finds it; a line that says why, if there is none."""
+    """Loads the emulated driver so that trundle finds it. Returns the reason if this is not possible."""
     try:
         return ctypes.CDLL("libcuda.so"), "this machine has a driver of NVIDIA's"
     except OSError:
@@ -27,12 +27,12 @@ def driver(folder):
         subprocess.run([SOURCE / "build.sh", folder], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError) as error:
         return None, f"the emulated driver is not compiled: {error}"
-    # Whoever asks for a library of this name later is given this one.
+    # Later requests for a library of this name get this one.
     return ctypes.CDLL(str(Path(folder) / "libcuda.so.1"), ctypes.RTLD_GLOBAL), None
 
 
 class Emulated:
-    """The driver's functions, and the module that stands for CuPy."""
+    """The driver's functions, and the module that replaces CuPy."""
 
     def __init__(self, library):
         self.library = library
@@ -82,7 +82,7 @@ class Emulated:
         return self.module.ndarray(self, device_id, np.frombuffer(memory, dtype).reshape(shape))
 
     def array(self, values):
-        """The same on the current device: there at once, as nothing stands before it."""
+        """An array with these values on the current device, copied synchronously."""
         made = self.empty(values.shape, values.dtype)
         made.lying[...] = values
         return made
@@ -106,7 +106,7 @@ class Stream:
 
     @contextlib.contextmanager
     def captured(self):
-        """While a graph is made of what is begun on the stream."""
+        """Captures the work on the stream in a graph."""
         self.emulated.on(self.device_id)
         self.emulated.call("cuStreamBeginCapture_v2", ctypes.c_void_p(self.ptr), 0)
         try:
@@ -129,7 +129,7 @@ class Device:
 
 
 class Array:
-    """An array; `lying` is numpy's of the same memory."""
+    """An array; `lying` is a numpy array of the same memory."""
 
     def __init__(self, emulated, device_id, lying):
         self.emulated, self.device_id, self.lying = emulated, device_id, lying
@@ -145,7 +145,7 @@ class Array:
         return type(self)(self.emulated, self.device_id, self.lying.transpose(*axes))
 
     def get(self):
-        """A copy of numpy's, when all is done that was begun on the current stream."""
+        """Synchronises the current stream and returns a copy as a numpy array."""
         self.emulated.get_current_stream(self.device_id).synchronize()
         return self.lying.copy()
 
@@ -160,7 +160,7 @@ class Array:
         capsule = self.lying.__dlpack__(max_version=max_version)
         pointer = ctypes.pythonapi.PyCapsule_GetPointer
         pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        # Behind the version, the owner, the function that frees it, the flags and the address.
+        # After the version, the owner, the deleter, the flags and the address.
         device = pointer(capsule, b"dltensor_versioned") + 40
         (ctypes.c_int32 * 2).from_address(device)[:] = self.__dlpack_device__()
         return capsule

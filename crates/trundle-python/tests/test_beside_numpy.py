@@ -1,6 +1,6 @@
-"""Calls of the functions that take, repeat and pad, drawn at random, beside numpy's: the same bits, or the same error.
+"""Random calls of the functions that take, repeat and pad: the same bits or the same error as numpy.
 
-Some thousands; with TRUNDLE_TESTS=all in the environment, a hundred thousand of each function.
+Some thousand calls; with TRUNDLE_TESTS=all in the environment, a hundred thousand of each function.
 """
 
 import os
@@ -16,7 +16,7 @@ CALLS = 100_000 if os.environ.get("TRUNDLE_TESTS") == "all" else 700
 
 windows_of = np.lib.stride_tricks.sliding_window_view
 
-# numpy 2.3 gave it the default.
+# numpy 2.3 introduced this default.
 BY_DEFAULT_THE_LAST = np.lib.NumpyVersion(np.__version__) >= "2.3.0"
 
 
@@ -48,21 +48,21 @@ def draw_view(rng):
 
 
 def draw_axis(rng, rank):
-    """An axis of so many, now and then one beyond."""
+    """An axis for this rank, sometimes out of range."""
     if rank == 0 or one_in(rng, 25):
         return int(rng.integers(-rank - 2, rank + 2))
     return int(rng.integers(-rank, rank))
 
 
 def draw_integers(rng, low, high, shape):
-    """Integers of any dtype that has them, or in a list."""
+    """Integers of any dtype that can hold them, or a list."""
     values = rng.integers(low, max(high, low + 1), shape)
     kinds = ["i8", "i8", ">i8", "i4", "i2"] + ["u1", "u8", "u2"] * (low >= 0)
     return values.tolist() if one_in(rng, 3) else values.astype(pick(rng, kinds))
 
 
 def sized(x, axis):
-    """The size of an axis that may be beyond, or of all."""
+    """The size of an axis, which may be out of range, or of the flat array."""
     if axis is None:
         return x.size
     return x.shape[axis] if -x.ndim <= axis < x.ndim else 1
@@ -72,7 +72,7 @@ def takes(rng, x):
     axis = None if one_in(rng, 4) else draw_axis(rng, x.ndim)
     size = sized(x, axis)
     mode = pick(rng, ["raise", "raise", "wrap", "clip"])
-    # numpy does not end where there is nothing to wrap around.
+    # numpy does not terminate if there is nothing to wrap around.
     mode = "raise" if size == 0 else mode
     far = 2 * size + 3 if mode != "raise" else size + (1 if one_in(rng, 10) else 0)
     shape = [int(n) for n in rng.integers(0 if one_in(rng, 8) or size == 0 else 1, 5, rng.integers(3))]
@@ -80,7 +80,7 @@ def takes(rng, x):
     indices = draw_integers(rng, -far if one_in(rng, 2) else 0, far, shape)
     return (
         lambda **rest: trundle.take(x, indices, axis, mode=mode, **rest),
-        # numpy before 2.0 refuses indices without a sign.
+        # numpy before 2.0 refuses unsigned indices.
         lambda p: np.take(p, np.array(indices, np.int64), axis, mode=mode),
     )
 
@@ -160,7 +160,7 @@ def pads(rng, x):
     top = max(min(top, 12) if x.ndim > 2 else top, 1)
     mode = pick(rng, MODES)
     low = -1 if one_in(rng, 30) else 0
-    # Without axes numpy finds no least width among none.
+    # Without axes, numpy fails to compute a minimum.
     form = rng.integers(6 if x.ndim else 4)
     shape = [(), (1,), (2,), (1, 2), (x.ndim, 2), (x.ndim, 1)][form]
     widths = rng.integers(low, top, shape)
@@ -172,7 +172,7 @@ def pads(rng, x):
         given = widths.tolist() if one_in(rng, 2) else widths
 
     def by_definition(p):
-        # numpy before 2.0 repeats what it mirrors in another way; what it refuses, it refuses.
+        # numpy before 2.0 repeats mirrored elements differently. Its errors are the same, so call it anyway.
         as_numpy = np.pad(p, widths, mode)
         by_index = padded(p, np.broadcast_to(widths, (p.ndim, 2)), mode)
         if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
@@ -186,9 +186,9 @@ FUNCTIONS = [takes, takes_along, repeats, tiles, broadcasts, windows, pads]
 
 
 def draw_out(rng, x, expected):
-    """A place for a result, with any strides, and the same memory with x in it if they overlap."""
+    """A destination with any strides, and, if they overlap, x in the same memory."""
     if one_in(rng, 3) and 0 < x.nbytes < 1 << 16:
-        # x and the result begin anywhere in the same memory.
+        # x and the result start anywhere in the same memory.
         begin, other = (int(n) for n in rng.integers(0, x.nbytes + 1, 2))
         memory = random_array("u1", (x.nbytes + expected.nbytes + max(begin, other),), rng)
         within = np.ndarray(x.shape, x.dtype, memory, begin)
@@ -201,7 +201,7 @@ def draw_out(rng, x, expected):
 
 
 def is_looser_of_numpy(expected, raised):
-    """Where the result is empty, numpy looks neither at indices nor at how often nothing is repeated."""
+    """If the result is empty, numpy checks neither indices nor repeats."""
     is_looser = isinstance(raised, IndexError) or "must not be negative" in str(raised)
     return expected.size == 0 and is_looser
 
@@ -232,7 +232,7 @@ def test_as_numpy_does(function):
         if one_in(rng, 3):
             within, out = draw_out(rng, x, expected)
             if within is not None:
-                # The same call of another array: drawn again.
+                # Draws the same call again, for the array in the shared memory.
                 within[...] = x
                 again = np.random.default_rng()
                 again.bit_generator.state = state

@@ -1,4 +1,4 @@
-"""Chains: what docs/chains.md says, and what a Python object owes."""
+"""Chains: the examples in docs/chains.md, and the behaviour of the Python class."""
 
 import copy
 import gc
@@ -23,7 +23,7 @@ def image_again(p):
     return p.reshape(2, 2, 2, 3, 3).transpose(0, 2, 1, 3, 4).reshape(4, 6, 3)
 
 
-# Each example of the page, its shape, and numpy's words for it.
+# Each example of the page, its shape, and the numpy equivalent.
 EXAMPLES = {
     "h w c -> c h w": (IMAGE, lambda p: p.transpose(2, 0, 1)),
     "(h p) (w q) c -> (h w) (p q c), p=2, q=3": (IMAGE, patches),
@@ -93,7 +93,7 @@ def pad_as_numpy(count, rng):
         x = random_array("u2", tuple(rng.integers(1, 6, rng.integers(1, 4))), rng)
         mode = rng.choice(["edge", "reflect", "symmetric", "wrap"])
         width = rng.integers(0, 12, (x.ndim, 2))
-        # numpy 1 loses its place where more is put there than the array has.
+        # numpy 1 is wrong for padding wider than the array.
         if np.lib.NumpyVersion(np.__version__) < "2.0.0":
             width = np.minimum(width, np.array(x.shape)[:, None] - 1)
         padded = trundle.chain(f"pad(width={width.tolist()}, mode={mode})")(x)
@@ -208,7 +208,7 @@ def test_a_plan_says_what_would_be_done():
     assert not x.any()
 
 
-# A roll of rows, then a roll across them: it is no roll of the first tensor.
+# A roll of rows, then a roll across them, which is not a roll of the first tensor.
 SEVERAL_PASSES = (
     "tile(1, 2) | roll(1, 0)",
     "reshape(5, -1) | roll(1, 0)",
@@ -242,7 +242,7 @@ def test_a_plan_is_for_a_shape_that_fits():
         chain.plan(np.array([[None]]))
 
 
-# What is wrong with the text, and with it for a shape, as the page shows it.
+# Invalid texts, and texts that do not fit a shape, as on the page.
 REFUSED_TEXTS = {
     "(h p) (w q) c -> h w (p q c), p=2": "splits into",
     "(h p) w c -> h w (p d), p=2": '"d"',
@@ -355,7 +355,7 @@ def test_subclasses_come_back_as_arrays():
     assert_same_bits(result, np.array([[1, 4], [2, 5], [3, 6]]))
 
 
-# Lengths that are given at the call.
+# Lengths that are given in the call.
 
 TIME_MAJOR = ("b t -> t b", "reverse(axis=0, batch_axis=1, lengths=lengths)")
 
@@ -384,7 +384,7 @@ def test_lengths_are_read_at_every_call(rng):
     n[:] = [1, 2]
     assert_new(chain(x, lengths=n), x, time_major(x, [1, 2]))
     assert_new(chain(x[::-1], lengths=n), x, time_major(x[::-1], [1, 2]))
-    # The same numbers in another shape are other lengths.
+    # The same numbers in another shape are different lengths.
     open_lanes = trundle.chain("reverse(axis=1, lengths=n)")
     y = random_array("u2", (2, 3, 2), rng)
     lanes = np.array([[[1, 2]], [[3, 0]]])
@@ -472,7 +472,7 @@ def test_lengths_are_in_no_file(file):
     [
         str(np.array([1, 2])),
         str(np.arange(2000)),
-        # As numpy 2 prints a list of its integers; before, it was one that can be read.
+        # Output of numpy 2 for a list of its integers; the output of older versions is valid.
         "[np.int64(1), np.int64(2)]",
         repr(np.array([1, 2])),
         "tensor([1, 2])",
@@ -513,7 +513,7 @@ def test_equality_of_open_chains():
     assert_new(again(x, lengths=[2, 3]), x, time_major(x, [2, 3]))
 
 
-# Chains put together, and what else an object owes.
+# Joined chains, and other methods of the class.
 
 
 def test_chains_are_joined(rng):

@@ -1,4 +1,4 @@
-"""The codec for zarr-python, beside zarr-python's own."""
+"""The codec for zarr-python, compared with zarr-python's own."""
 
 import itertools
 
@@ -13,7 +13,7 @@ TYPES = ["bool", "u1", ">i2", "f2", "f4", "i8", "c16", "M8[ns]", "U5"]
 
 
 def stored(codec, array, order, **options):
-    """What is in a store after the array was written, by this codec, and the array as it is read by each."""
+    """The contents of a store after writing an array with this codec, and the array as read by each codec."""
     memory = {}
     with zarr.config.set({"codecs.transpose": codec}):
         store = zarr.create_array(
@@ -60,7 +60,7 @@ def test_shards():
 
 
 def test_texts_of_any_length_are_left_to_zarr():
-    # It does not read them back as they were; so it is to be seen, and changed, there.
+    # zarr-python itself does not read these texts back correctly; only checks that both codecs behave the same.
     array = np.array([["a", "bcd"], ["", "ef"], ["x" * 40, "y"]], dtype=object)
     read = []
     for codec in (OURS, THEIRS):

@@ -1,4 +1,4 @@
-"""The examples of the docstrings."""
+"""Runs the examples in docstrings."""
 
 import doctest
 import inspect

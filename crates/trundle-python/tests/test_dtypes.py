@@ -1,4 +1,4 @@
-"""Every function over every dtype and every view, bit by bit."""
+"""All functions on all dtypes and views, bit by bit."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from test_paddings import padded
 
 
 def lengths_for(p):
-    """Lengths for axis 1 of an array of rank 3: from 0 to beyond its size."""
+    """Lengths for axis 1 of an array of rank 3, from 0 to more than its size."""
     rows = np.arange(p.shape[0] * p.shape[2], dtype="u4") * 7
     return (rows % (p.shape[1] + 2)).reshape(p.shape[0], 1, p.shape[2])
 
@@ -33,13 +33,13 @@ def spread(p):
 
 
 def places_for(p):
-    """Indices for axis 1 of an array of rank 3, some of them from its end."""
+    """Indices for axis 1 of an array of rank 3, some of them negative."""
     size = p.shape[1]
     places = np.arange(p.shape[0] * 3 * p.shape[2]).reshape(p.shape[0], 3, p.shape[2]) * 7
     return places % (2 * size) - size if size else places[:, :0]
 
 
-# What trundle is asked, and the same in numpy's words.
+# Calls of trundle, and the numpy equivalents.
 CALLS = {
     "roll flat": (lambda x: trundle.roll(x, 7), lambda p: np.roll(p, 7)),
     "roll one axis": (lambda x: trundle.roll(x, -2, axis=1), lambda p: np.roll(p, -2, 1)),
@@ -163,7 +163,7 @@ def test_texts_of_no_characters_become_empty_ones(dtype):
     x = np.zeros((70, 90), [("text", dtype), ("number", "i4")])["text"]
     assert x.itemsize == 0
     for call in (trundle.transpose, trundle.ascontiguousarray, lambda x: trundle.roll(x, 1)):
-        # The result is given what is freed here.
+        # The result may reuse the memory that is freed here.
         used = np.full(x.size * np.copy(x).itemsize, 255, "u1")
         del used
         result = call(x)
@@ -197,7 +197,7 @@ def test_elements_of_any_size(rng):
 
 
 def test_there_are_views_of_each_kind(rng):
-    """The views are what their names say, for a dtype that can be unaligned."""
+    """Checks that the views have the properties in their names, for a dtype that can be unaligned."""
     made = {name: make(np.dtype("f8"), rng) for name, make in VIEWS.items()}
     assert not made["unaligned"].flags.aligned and not made["packed field"].flags.aligned
     assert made["packed field"].strides[2] % 8 == 3

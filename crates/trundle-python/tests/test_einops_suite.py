@@ -1,7 +1,8 @@
-"""einops' own tests, as its package has them, with `rearrange` and `repeat` replaced by those of `trundle.torch`: one call after
-another, and each compiled as a whole. numpy's arrays go through PyTorch, so what einops tests with them is tested too.
+"""Runs einops' own tests with `rearrange` and `repeat` replaced by the functions of `trundle.torch`: as single
+calls, and compiled as a whole. numpy arrays are converted to PyTorch, so that einops' tests on numpy run
+too.
 
-What a call gives is also held against what einops gives itself. LEFT_OUT says of each test that is not run why.
+Results are also compared with those of einops. LEFT_OUT has the reason for each test that is not run.
 """
 
 import functools
@@ -82,7 +83,7 @@ LEFT_OUT = {
 
 
 def found():
-    """The tests of einops by their names."""
+    """The tests of einops by name."""
     for name in MODULES:
         module = importlib.import_module(f"einops.tests.test_{name}")
         for member, function in inspect.getmembers(module, inspect.isfunction):
@@ -106,7 +107,7 @@ def compiled(function):
 
 
 class Replaced:
-    """A function of einops, by that of the same name here."""
+    """Replaces a function of einops by the function with the same name in trundle.torch."""
 
     def __init__(self, name, way):
         self.theirs, self.ours = getattr(einops, name), getattr(tt, name)
@@ -131,7 +132,7 @@ class Replaced:
 
 
 class Rearrange(torch.nn.Module):
-    """The layer of einops, by the function here."""
+    """Replaces the layer of einops."""
 
     def __init__(self, pattern, **sizes):
         super().__init__()
@@ -143,7 +144,7 @@ class Rearrange(torch.nn.Module):
 
 
 class Graphs:
-    """What `torch.compile` makes, without a compiler of C++."""
+    """A backend of `torch.compile` that needs no C++ compiler."""
 
     def __init__(self):
         self.operators = 0
@@ -156,7 +157,7 @@ class Graphs:
 
 @pytest.fixture(params=[at_once, compiled], ids=lambda way: way.__name__)
 def replaced(request, monkeypatch):
-    """Functions of einops, replaced wherever tests have them by a name."""
+    """Replaces functions of einops in all modules that import them."""
     functions = {name: Replaced(name, request.param) for name in ("rearrange", "repeat")}
     places = [einops, *(importlib.import_module(f"einops.tests.test_{name}") for name in MODULES)]
     for name, function in functions.items():

@@ -1,4 +1,4 @@
-"""What is refused: with numpy's exceptions, and messages that name the argument and the numbers."""
+"""Errors: numpy's exceptions, with messages that name the argument and the values."""
 
 import importlib.metadata
 import re
@@ -11,7 +11,7 @@ from arrays import AxisError
 
 X = np.arange(24.0).reshape(2, 3, 4)
 
-# The call, numpy's words for it, and what the message must have.
+# The call, the numpy equivalent, and a pattern of the message.
 AS_NUMPY = {
     # Axes out of range.
     "roll axis": (lambda: trundle.roll(X, 1, axis=3), lambda: np.roll(X, 1, axis=3), "axis 3 .*3"),
@@ -69,7 +69,7 @@ AS_NUMPY = {
         lambda: np.fft.ifftshift(X, (0, -4)),
         "ax[ei]s.* -4 .*3",
     ),
-    # Axes that are there twice, too many, too few.
+    # Repeated axes, too many, too few.
     "permute_dims repeated": (
         lambda: trundle.permute_dims(X, (0, 1, 1)),
         lambda: np.transpose(X, (0, 1, 1)),
@@ -141,7 +141,7 @@ AS_NUMPY = {
         lambda: np.roll(X, [[1, 2]], axis=(0, 1)),
         "shift",
     ),
-    # What is no integer.
+    # Arguments that are not integers.
     "roll shift None": (lambda: trundle.roll(X, None), lambda: np.roll(X, None), "shift"),
     "roll axis 1.0": (
         lambda: trundle.roll(X, 1, axis=1.0),
@@ -183,7 +183,7 @@ AS_NUMPY = {
         "axis1",
     ),
     "fftshift 1.0": (lambda: trundle.fftshift(X, 1.0), lambda: np.fft.fftshift(X, 1.0), "axes"),
-    # What is no array.
+    # Arguments that are not arrays.
     "ragged lists": (
         lambda: trundle.roll([[1], [2, 3]], 1),
         lambda: np.array([[1], [2, 3]], int),
@@ -201,7 +201,7 @@ def test_as_numpy_refuses(name):
         call()
 
 
-# What numpy takes, refuses otherwise or does not have.
+# Calls that numpy accepts, refuses differently or does not have.
 OTHERWISE = {
     "roll 1.5": (TypeError, lambda: trundle.roll(X, 1.5), "shift"),
     "roll 1.0 along an axis": (TypeError, lambda: trundle.roll(X, 1.0, axis=0), "shift"),
@@ -336,7 +336,7 @@ def test_refused_reversals(name):
         call()
 
 
-# Arguments by position that are by name only, or the other way round, twice, or missing.
+# Positional arguments that are keyword-only or the reverse, repeated or missing arguments.
 CALLED_WRONGLY = {
     "roll without shift": lambda: trundle.roll(X),
     "roll x by name": lambda: trundle.roll(x=X, shift=1),
@@ -386,7 +386,7 @@ def test_axis_errors_know_their_numbers():
 
 
 class Failing:
-    """An index whose own error must come through."""
+    """An index that raises an error, which must be passed on."""
 
     def __index__(self):
         raise ZeroDivisionError("of its own")
@@ -422,7 +422,7 @@ def test_names_of_other_libraries_are_hinted_at():
             getattr(trundle, name)
     with pytest.raises(AttributeError, match="module 'trundle' has no attribute 'nothing'$"):
         _ = trundle.nothing
-    # `hasattr` answers whether PyTorch is installed, is too old or is missing.
+    # `hasattr` works whether PyTorch is installed, too old or missing.
     try:
         is_new = tuple(map(int, importlib.metadata.version("torch").split(".")[:2])) >= (2, 5)
     except importlib.metadata.PackageNotFoundError:
@@ -434,7 +434,7 @@ def test_names_of_other_libraries_are_hinted_at():
 
 
 def test_results_that_no_memory_holds():
-    # More than can be addressed, so that no machine promises it.
+    # More than the address space, so that no system overcommits it.
     wide = np.broadcast_to(np.uint8(0), (2**40, 2**20))
     for call in (
         trundle.ascontiguousarray,

@@ -1,6 +1,6 @@
-"""take and take_along_axis: what numpy's own tests of them hold, what they refuse, what differs.
+"""take and take_along_axis: numpy's own tests, errors, and differences.
 
-Each test of numpy's is named by the file and the name that it has there.
+Tests that are from numpy name the file and the test there.
 """
 
 import numpy as np
@@ -114,7 +114,7 @@ def test_indices_of_any_integers():
 
 
 def test_taken_are_lines_and_tables(rng):
-    # Steps, runs and disorder are moved in different ways.
+    # Steps, runs and random order use different code.
     x = random_array("u2", (40, 50), rng)
     for indices in (
         range(39, -1, -1),
@@ -169,7 +169,7 @@ def test_out_is_filled_or_stays(threads):
     along = np.zeros((300, 500), np.float32)
     assert trundle.take_along_axis(x, places, 1, out=along, threads=threads) is along
     same(along, np.take_along_axis(x, places, 1))
-    # One that is out of range, the last of all, is found before anything is written.
+    # An index out of range, even the last one, is found before anything is written.
     rows[-1], places[-1, -1] = 300, 700
     for call, given in ((trundle.take, rows), (trundle.take_along_axis, places)):
         axis = 0 if call is trundle.take else 1
@@ -178,7 +178,7 @@ def test_out_is_filled_or_stays(threads):
         with pytest.raises(IndexError, match="out of range|out of bounds"):
             call(x, given, axis, out=result, threads=threads)
         assert (result == 7).all()
-    # What overlaps is read before it is written.
+    # An overlapping source is read before it is written.
     rows = np.arange(300)[::-1].copy()
     expected = x[rows]
     assert trundle.take(x, rows, 0, out=x, threads=threads) is x
@@ -202,7 +202,7 @@ def test_indices_of_all_integers(dtype, is_spread):
     trundle.put_along_axis(changed, places, 5.0, 0)
     np.put_along_axis(expected, places, 5.0, 0)
     same(changed, expected)
-    # Too large for the axis and, of eight bytes without a sign, for a number with one.
+    # Too large for the axis and, for unsigned 8-byte integers, for a signed integer.
     rows[1] = np.iinfo(dtype).max
     with pytest.raises(IndexError):
         trundle.take(x, rows, 0)

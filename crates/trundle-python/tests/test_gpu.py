@@ -1,4 +1,4 @@
-"""Arrays on GPUs, where an emulated driver stands for NVIDIA's: what is moved, on which stream, and what is refused."""
+"""GPU arrays on an emulated NVIDIA driver: results, streams and errors."""
 
 import ctypes.util
 import subprocess
@@ -276,7 +276,7 @@ def test_arrays_of_other_libraries_on_a_gpu_are_refused(emulated, image):
 
 
 def test_without_a_driver():
-    """In a process of its own, for which nothing is emulated."""
+    """Runs in a process without emulation."""
     if ctypes.util.find_library("cuda"):
         pytest.skip("this machine has a driver of NVIDIA's")
     script = """

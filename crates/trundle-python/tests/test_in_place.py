@@ -1,4 +1,4 @@
-"""``out=x``: elements change places within the memory of x, as if it had been copied first."""
+"""``out=x``: moves within the memory of x, with the same result as through a copy."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 
 import trundle
 
-# Larger than what goes through a copy, and of sizes that no tile divides.
+# Larger than the limit for copies, and not divisible by tile sizes.
 SIDE = 411
 
 SQUARE = {
@@ -60,7 +60,7 @@ def test_views_of_any_strides(name, rng):
     wanted = expected(x.copy())
     move(x, out=x)
     np.testing.assert_array_equal(x, wanted)
-    # What is between its elements is not touched.
+    # Elements outside the view are unchanged.
     x[...] = before[::-2, 1 : SIDE + 1]
     np.testing.assert_array_equal(whole, before)
 
@@ -81,7 +81,7 @@ def test_a_plan_says_how(rng):
     assert str(plan).startswith("in place, 1 pass over the tensor")
     assert plan.passes == 1
     assert plan.scratch_bytes < x.nbytes // 8
-    # An array that overlaps otherwise is copied.
+    # Arrays that overlap differently are copied.
     rows = np.zeros((SIDE + 1, SIDE))
     plan = turn.plan(rows[1:], out=rows[:-1])
     assert str(plan).startswith(f"x is copied before, {x.nbytes} bytes")
@@ -113,5 +113,5 @@ def test_no_second_copy_is_needed():
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(PEAK)], capture_output=True, text=True, check=True
     )
-    # Of 128 MiB.
+    # The array has 128 MiB.
     assert int(run.stdout) < 8 * 1024, run.stdout

@@ -1,4 +1,4 @@
-"""Arrays one after another: as numpy has them, bit for bit."""
+"""Joined arrays equal numpy's, bit by bit."""
 
 import itertools
 import os
@@ -22,22 +22,22 @@ def same(got, expected):
 
 
 def test_concatenate_as_numpys_own_tests_have_it():
-    # One array, and several of one axis.
+    # One array, and several with one axis.
     row = np.arange(4)
     same(trundle.concatenate((row,)), row)
     same(trundle.concatenate((row, np.arange(3))), np.r_[row, np.arange(3)])
-    # Of another sequence, and of an array, whose first axis is gone through.
+    # Another kind of sequence, and an array, which is iterated along its first axis.
     same(trundle.concatenate([row, row]), np.concatenate([row, row]))
     matrix = np.arange(12).reshape(3, 4)
     same(trundle.concatenate(matrix), np.concatenate(matrix))
-    # Axes from both ends, and all of the axes as one.
+    # Axes from both ends, and flattened arrays.
     for axis in range(-2, 2):
         same(trundle.concatenate((matrix, matrix + 100), axis=axis), np.concatenate((matrix, matrix + 100), axis=axis))
         same(trundle.concatenate((matrix, matrix), axis), np.concatenate((matrix, matrix), axis))
     other = np.arange(5).reshape(1, 5, 1)
     same(trundle.concatenate((matrix, other), axis=None), np.concatenate((matrix, other), axis=None))
     same(trundle.concatenate((np.float64(1.5), other.astype(float)), axis=None), np.r_[1.5, np.arange(5.0)])
-    # Sizes may differ along the axis alone.
+    # Only the sizes along the axis may differ.
     for axis in range(3):
         shapes = [[size if at == axis else at + 2 for at in range(3)] for size in (1, 2, 0, 3)]
         parts = [np.arange(np.prod(shape)).reshape(shape) for shape in shapes]
@@ -161,7 +161,7 @@ def test_torch_in_torch_out():
 
 
 def test_put_along_axis_as_numpys_own_tests_have_it():
-    # "put_along_axis(a, argmax, 99) changes where the largest are".
+    # The example in numpy's documentation: replaces the largest elements.
     base = np.array([[10, 30, 20], [60, 40, 50]])
     for axis in (0, 1, -1):
         ours, theirs = base.copy(), base.copy()
@@ -173,7 +173,7 @@ def test_put_along_axis_as_numpys_own_tests_have_it():
     ours = np.ones((3, 4, 1), "i8")
     trundle.put_along_axis(ours, np.arange(10, dtype="i8").reshape(1, 2, 5) % 4, 20, axis=1)
     assert (ours == 20).all()
-    # Values of the shape of the positions, and of fewer axes.
+    # Values with the shape of the positions, and with fewer axes.
     ours, theirs = np.zeros((2, 5)), np.zeros((2, 5))
     where = np.array([[0, 3, 3], [4, -1, 2]])
     for values in (np.arange(6.0).reshape(2, 3), np.arange(3.0), [[7.0], [8.0]], 2.5):

@@ -1,4 +1,4 @@
-"""numpy's subclasses, what numpy makes an array of, and arrays of other libraries by DLPack."""
+"""Subclasses of numpy arrays, objects that numpy converts, and arrays of other libraries through DLPack."""
 
 import array
 import types
@@ -12,7 +12,7 @@ from arrays import assert_new, assert_same_bits, random_array, reversed_subseque
 LENGTHS = np.array([[2], [0], [4]])
 PLACES = np.array([[3, 0], [-1, -2], [1, 1]])
 
-# For shape (3, 4): the functions that keep the class of an array, and those that do not.
+# Functions that keep the class of an array, and functions that do not, for shape (3, 4).
 KEEPING = {
     "roll": (lambda x, **rest: trundle.roll(x, 5, **rest), lambda p: np.roll(p, 5)),
     "roll axes": (
@@ -183,7 +183,7 @@ def test_masked_arrays_are_refused_by_copyto():
         trundle.copyto(np.ma.zeros(3), np.zeros(3))
 
 
-# What refers to objects.
+# Object references.
 
 
 def references():
@@ -217,7 +217,7 @@ def test_references_are_refused_by_copyto():
             assert (x == before).all()
 
 
-# What numpy makes an array of.
+# Objects that numpy converts to arrays.
 
 
 class ArrayLike:
@@ -268,11 +268,11 @@ def test_buffers():
     assert_new(trundle.roll(x, 3), np.asarray(x), np.roll(x, 3))
 
 
-# Arrays that share their memory by DLPack alone.
+# Arrays that share their memory only through DLPack.
 
 
 class Shared:
-    """Has DLPack's two methods and the namespace that the Array API asks for, and nothing else."""
+    """Has only the two methods of DLPack and the namespace of the Array API."""
 
     def __init__(self, array):
         self._array = array
@@ -288,7 +288,7 @@ class Shared:
 
 
 class SharedAsOfOld(Shared):
-    """Knows nothing of versions: its __dlpack__ takes a stream at most."""
+    """Its __dlpack__ has no version argument, only a stream."""
 
     def __dlpack__(self, stream=None):
         return self._array.__dlpack__()
@@ -306,7 +306,7 @@ class OnGpu(Shared):
 
 
 class OfJax(Shared):
-    """Says nothing of being immutable."""
+    """Immutable, but not marked as read-only."""
 
     __module__ = "jaxlib._jax"
 
@@ -419,7 +419,7 @@ def test_array_api_strict(name, rng):
         result = call(x)
         assert type(result) is type(x) and result.dtype == x.dtype
         assert_same_bits(np.from_dlpack(result), move(plain))
-        # The result is there to be worked with.
+        # The result is usable by the library.
         assert xp.permute_dims(result, tuple(range(result.ndim))[::-1]).shape == result.shape[::-1]
         if name in WITH_OUT:
             out = xp.zeros(result.shape, dtype=x.dtype)

@@ -1,4 +1,4 @@
-"""Arrays of megabytes: several threads, and the interpreter free meanwhile."""
+"""Arrays of megabytes: several threads, without the GIL."""
 
 import threading
 import time
@@ -70,13 +70,13 @@ def test_large_reversals(rng):
         axis=1,
     )
     assert_new(trundle.reverse_subsequences(x, lengths, axis=1), x, expected)
-    # The oracle of the small arrays agrees with the one above.
+    # The oracle for small arrays agrees with the one above.
     small, few = x[:3], lengths[:3]
     assert_new(reversed_subsequences(small, few, 1), x, expected[:3])
 
 
 def test_large_results_own_their_memory(rng):
-    """They come from memory that is kept: no two that live may share it, none may change later."""
+    """Results use recycled memory: live results must not share memory or change later."""
     x = random_array("i4", (3 * MIB,), rng)
     kept = []
     for shift in range(8):
@@ -85,7 +85,7 @@ def test_large_results_own_their_memory(rng):
     for shift, result in enumerate(kept):
         assert_new(result, x, np.roll(x, shift))
         assert not any(np.may_share_memory(result, other) for other in kept[:shift])
-    # numpy may resize and free what it owns.
+    # numpy may resize and free memory that it owns.
     grown = kept.pop()
     grown.resize(4 * MIB, refcheck=False)
     np.testing.assert_array_equal(grown[: 3 * MIB], np.roll(x, 7))
@@ -93,7 +93,7 @@ def test_large_results_own_their_memory(rng):
 
 
 def test_new_memory_is_clean_for_others(rng):
-    """Memory that is used again is for trundle's results alone: numpy's zeros are zeros."""
+    """Recycled memory is only used for results of trundle: numpy's zeros are zeros."""
     for _ in range(4):
         trundle.flip(random_array("u1", (8 * MIB,), rng))
         assert not np.zeros(8 * MIB, "u1").any()
@@ -105,7 +105,7 @@ def middle_half(start, end, stamps):
 
 
 def slow_call():
-    """Makes calls of one thread until one takes 50 ms, and returns when that began and ended."""
+    """Runs longer and longer single-threaded calls until one takes 50 ms; returns its start and end."""
     rows = 4096
     while True:
         x = np.broadcast_to(np.arange(251, dtype="u1"), (rows, 251))
@@ -118,7 +118,7 @@ def slow_call():
 
 
 def test_the_lock_is_released():
-    """Another thread's steps fall in the middle of a long call: not only before and behind it."""
+    """Another Python thread runs during a long call, not only before and after it."""
     stamps, done = [], threading.Event()
 
     def count():
@@ -139,7 +139,7 @@ def test_the_lock_is_released():
 
 def test_several_threads_at_once(rng):
     inputs = [random_array("f4", (700 + i, 900), rng) for i in range(4)]
-    # The chain's pattern is for a multiple of 8 rows.
+    # The chain's pattern needs a multiple of 8 rows.
     moves = [CALLS[name] for name in CALLS if name != "chain"]
     expected = [[move(x) for _, move in moves] for x in inputs]
     wrong = []

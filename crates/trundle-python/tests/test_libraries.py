@@ -1,7 +1,7 @@
-"""What other libraries give that is not an array in memory, or one with ways of its own.
+"""Objects of other libraries that are not arrays in memory, or that have special behaviour.
 
-The libraries are large, so most are stood in for by classes with their names and their ways; where one
-is installed, it is asked itself.
+The libraries are large, so classes with the same names and behaviour replace most of them. Installed
+libraries are tested directly.
 """
 
 import importlib.util
@@ -20,7 +20,7 @@ def is_installed(name):
     return importlib.util.find_spec(name) is not None
 
 
-# Tracers: a shape, and no elements.
+# Tracers: they have a shape, but no elements.
 
 
 def traced_class(package, name, base=object, **members):
@@ -113,16 +113,16 @@ def test_traced_by_torch():
         fake = torch.empty(3, 4)
     with pytest.raises(TypeError, match="x is traced by torch.export.*FakeTensor"):
         trundle.roll(fake, 1)
-    # A gradient is no trace.
+    # A tensor with a gradient is not traced.
     with pytest.raises((RuntimeError, BufferError), match="grad"):
         trundle.roll(x.clone().requires_grad_(), 1)
 
 
-# TensorFlow, whose tensors never change, and whose from_dlpack takes a capsule.
+# TensorFlow tensors are immutable, and from_dlpack takes a capsule.
 
 
 class EagerTensor:
-    """As TensorFlow's: what it shares is asked for by name, and strings end the process."""
+    """As in TensorFlow: DLPack is used by name, and strings abort the process."""
 
     def __init__(self, array):
         self.array = np.asarray(array)
@@ -144,7 +144,7 @@ class EagerTensor:
 
 
 class ResourceVariable:
-    """Has a tensor, and is none."""
+    """Has a tensor, but is not one."""
 
     def __init__(self, value):
         self._value = value
@@ -157,7 +157,7 @@ class ResourceVariable:
 
 
 class Capsule:
-    """What numpy takes a capsule in."""
+    """The object that numpy requires around a capsule."""
 
     def __init__(self, capsule):
         self.capsule = capsule
@@ -189,7 +189,7 @@ def tensorflow(monkeypatch):
 @pytest.mark.parametrize("name", ALL)
 def test_tensors_of_tensorflow(tensorflow, name, rng):
     call, move = ALL[name]
-    # The arrays that stand in for tensors have booleans in DLPack from numpy 1.25 on.
+    # The arrays that replace tensors have bools in DLPack since numpy 1.25.
     has_bool = np.lib.NumpyVersion(np.__version__) >= "1.25.0"
     for dtype in ("f4", "i8", "c16", *(["?"] if has_bool else [])):
         x = random_array(dtype, (3, 4), rng)
@@ -261,7 +261,7 @@ def test_lists_of_tensors_are_stacked_by_their_library(rng):
         assert type(result) is Stackable
         assert_same_bits(result._array, expected.transpose(1, 0, 2))
         assert_same_bits(trundle.flip(given, 0)._array, expected[::-1])
-    # Those of numpy stay numpy's.
+    # Lists of numpy arrays become numpy arrays.
     assert_new(trundle.flip(parts, 0), expected, expected[::-1])
 
 
@@ -274,11 +274,11 @@ def test_lists_of_torch():
     assert torch.equal(result, torch.stack(parts).permute(1, 0, 2))
 
 
-# What is lazy, and what is no array.
+# Lazy arrays, and objects that are not arrays.
 
 
 class Lazy:
-    """As Dask's collections, and xarray's arrays, say whether they are made of tasks."""
+    """The attribute by which Dask collections and xarray arrays show whether they consist of tasks."""
 
     def __init__(self, graph):
         self.graph = graph

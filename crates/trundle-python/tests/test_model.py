@@ -1,4 +1,4 @@
-"""Models run on arrays: what they take, what they refuse, and that plans which are kept are right."""
+"""Models run on arrays: arguments, errors, and cached plans."""
 
 import concurrent.futures
 import copy
@@ -16,7 +16,7 @@ TYPES = {
 
 
 class Graph:
-    """An IR of layers that are put one after another."""
+    """An IR, built layer by layer."""
 
     def __init__(self):
         self.layers, self.edges, self.weights = [], [], b""
@@ -72,7 +72,7 @@ def turning(folder, dtype="f32", shape="?,3"):
 
 
 def ordering(folder):
-    """A transposition by an order that is an input, beside what nothing is done to."""
+    """A transposition whose order is an input, and an input that is passed through."""
     graph = Graph()
     x, order = graph.input("x", "?,?,?"), graph.input("order", "3", "i64")
     rest = graph.input("rest", "?", "u8")

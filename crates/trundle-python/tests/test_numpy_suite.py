@@ -1,7 +1,7 @@
-"""What numpy's own tests of the same functions hold, asked of trundle.
+"""numpy's own tests of the same functions, run on trundle.
 
-Each test names those of numpy that it stands for, by the file and the name that they have there.
-What they say of views (that nothing is copied) is left out: here everything is.
+Each test names the tests of numpy that it corresponds to, by file and name. Checks for views are left out,
+because trundle always copies.
 """
 
 import itertools
@@ -247,7 +247,7 @@ def test_copyto():
     x = np.zeros((2, 3), "i4")
     trundle.copyto(x, np.array([[3, 1, 5], [4, 2, 6]], "i4"))
     same(x, np.array([[3, 1, 5], [4, 2, 6]], "i4"))
-    # Over itself, turned round, and over a part of itself.
+    # Over itself, reversed, and over a part of itself.
     trundle.copyto(x[:, :2], x[::-1, 1::-1])
     same(x, np.array([[2, 4, 5], [1, 3, 6]], "i4"))
     trundle.copyto(x[:, 1:], x[:, :2])

@@ -1,7 +1,7 @@
-"""pad: what numpy's own tests of it hold of the modes that move, and what is refused.
+"""pad: numpy's own tests of the modes that move elements, and errors.
 
-Each test of numpy's is named by the name that it has in numpy/lib/tests/test_arraypad.py. What is expected is said
-index by index, since numpy before 2.0 repeats what it mirrors in another way.
+Tests that are from numpy name the test in numpy/lib/tests/test_arraypad.py. Expected results are computed
+index by index, since numpy before 2.0 repeats mirrored elements differently.
 """
 
 import types
@@ -20,7 +20,7 @@ def same(result, expected):
 
 
 def sources(mode, size, before, behind):
-    """Which element stands at each index of a padded axis."""
+    """The source index of each index of a padded axis."""
     at = np.arange(-before, size + behind)
     if mode == "edge":
         return at.clip(0, size - 1)
@@ -80,8 +80,8 @@ def test_reflect(width, expected):
     same(trundle.pad([1, 2, 3], width, "reflect"), expected)
 
 
-# TestReflect.test_check_simple, test_check_large_pad, test_check_shape, test_check_05 to test_check_07, and those of
-# the same names in TestSymmetric and TestWrap
+# TestReflect.test_check_simple, test_check_large_pad, test_check_shape, test_check_05 to test_check_07, and the
+# tests with the same names in TestSymmetric and TestWrap
 @pytest.mark.parametrize("mode", MODES)
 def test_far_beyond_the_array(mode):
     for x, widths in (
@@ -124,7 +124,7 @@ def test_wrap():
     same(trundle.pad(square, [(1, 3), (3, 1)], "wrap"), np.tile(square, (5, 5))[1:7, 1:7])
 
 
-# TestPadWidth.test_pad_width_as_ndarray, test_pad_dict_pad_width, and every form that is documented
+# TestPadWidth.test_pad_width_as_ndarray, test_pad_dict_pad_width, and all documented forms
 def test_forms_of_widths():
     x = np.arange(12).reshape(4, 3)
     for width, widths in (
@@ -220,7 +220,7 @@ def test_axes_without_elements(mode):
     assert trundle.pad(np.ones((2, 0, 2)), ((3,), (0,), (1,)), mode).shape == (8, 0, 4)
 
 
-# test_unsupported_mode, test_kwargs; the modes that compute
+# test_unsupported_mode, test_kwargs; the modes that compute values
 def test_modes():
     x = np.arange(4)
     for mode in ("foo", "Edge", ""):
@@ -242,13 +242,13 @@ def test_constants_as_numpys_own_tests_have_them(rng):
     for values in (0, 5, (10, 20), ((4, 2),), -1):
         same(trundle.pad(row, (2, 3), constant_values=values), np.pad(row, (2, 3), constant_values=values))
         same(trundle.pad(row, (2, 3), "constant", constant_values=values), np.pad(row, (2, 3), constant_values=values))
-    # Corners are of the last axis; a pair for each axis, or a number for each.
+    # Corners belong to the last axis; a pair for each axis, or a number for each.
     matrix = np.arange(6).reshape(2, 3)
     for values in (((1, 2), (3, 4)), ((1,), (3,)), ((7, 8),), 9):
         for widths in (1, ((1, 2), (3, 0)), ((0, 0), (2, 1)), (2, 3)):
             expected = np.pad(matrix, widths, constant_values=values)
             same(trundle.pad(matrix, widths, constant_values=values), expected)
-    # Floats in integers are cut off, as numpy assigns them; of floats they are rounded.
+    # Floats are truncated for integers, as in numpy's assignment, and rounded for floats.
     same(trundle.pad(row, 1, constant_values=1.9), np.pad(row, 1, constant_values=1.9))
     for kind in ("f2", "f4", "f8", "c8", ">f4"):
         x = rng.standard_normal(5).astype(kind)
@@ -263,7 +263,7 @@ def test_constants_as_numpys_own_tests_have_them(rng):
     out = np.full((4, 4), 9)
     assert trundle.pad(matrix[:2, :2], 1, out=out) is out
     assert out.tolist() == np.pad(matrix[:2, :2], 1).tolist()
-    # As numpy casts numbers: one before 2.0 lets them wrap around.
+    # As numpy casts numbers: before 2.0, they wrap around.
     if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
         with pytest.raises(OverflowError):
             trundle.pad(np.zeros(2, "i1"), 1, constant_values=300)
@@ -309,7 +309,7 @@ def test_every_dtype_and_view(mode, dtype, rng):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_short_axes_in_long_ones(mode, rng):
-    # More mirror images than an operator has pieces.
+    # More mirror images than an operator may have pieces.
     for shape, width in (((2,), 10000), ((2, 3), {0: (9001, 0), 1: (1, 2)}), ((3, 2), ((2, 1), (0, 30000)))):
         x = random_array("u2", shape, rng)
         widths = [(width, width)] if isinstance(width, int) else [width[axis] for axis in range(len(shape))]
@@ -319,7 +319,7 @@ def test_short_axes_in_long_ones(mode, rng):
 
 
 def test_images(rng):
-    # As large as tiles, and written to a place.
+    # As large as tiles, with a destination.
     x = random_array("u1", (3, 200, 301), rng)
     out = np.zeros((3, 206, 307), "u1")
     for mode in MODES:

@@ -1,4 +1,4 @@
-"""Calls one after another: none is taken for another whose plan is kept."""
+"""Successive calls never use the cached plan of another call."""
 
 import itertools
 
@@ -8,7 +8,7 @@ import trundle
 
 windows = np.lib.stride_tricks.sliding_window_view
 
-# Each parameter of each function whose plans are kept, with several values.
+# Each parameter of each function with cached plans, with several values.
 CALLS = [
     (lambda x: trundle.ascontiguousarray(x), lambda x: np.ascontiguousarray(x)),
     *((lambda x, a=a: trundle.permute_dims(x, a), lambda x, a=a: np.transpose(x, a)) for a in [(0, 1), (1, 0)]),
@@ -82,7 +82,7 @@ def test_no_call_is_taken_for_another(threads):
     work = list(itertools.product(CALLS, arrays()))
     for (ours, numpys), x in [*work, *work, *reversed(work)]:
         np.testing.assert_array_equal(ours(x), numpys(x))
-    # What the result is written to is a parameter as well.
+    # The destination is a parameter as well.
     for x in arrays():
         spaced = np.zeros((2 * x.shape[0], x.shape[1]), x.dtype)[::2]
         for out in [np.zeros_like(x, order="C"), np.zeros_like(x, order="F"), spaced, spaced[:, ::-1]]:

@@ -1,4 +1,4 @@
-"""What concerns a whole process: signals, forks, exits and memory. Each test has one of its own."""
+"""Behaviour of a whole process: signals, forks, exits and memory. Each test runs in its own process."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ import trundle
 """
 
 
-# Stages that take tenths of a second together, however the package is compiled.
+# Stages that together take tenths of a second in any build profile.
 LONG = """
 def seconds(call):
     start = time.perf_counter()
@@ -38,14 +38,14 @@ def program(text):
 
 
 def run(text, timeout=60):
-    """Runs a program, which must end well and say nothing on stderr; returns its output."""
+    """Runs a program, which must succeed and print nothing on stderr; returns its output."""
     command = [sys.executable, "-W", "ignore", "-X", "faulthandler", "-c", program(text)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     assert (done.returncode, done.stderr) == (0, ""), done
     return done.stdout
 
 
-# Calls of tenths of a second, slow ones, which need no gigabytes for that.
+# Calls that take tenths of a second because they are slow, not because they need gigabytes.
 LONG_CALLS = {
     "one pass": """
         x = np.zeros((3,) * 16, "u1")
@@ -118,7 +118,7 @@ def test_ctrl_c_stops_a_long_move(name, threads):
     if whole < 0.15:
         pytest.skip("this machine is too quick to be stopped in time")
     what, _, after = stdout.split()[:3]
-    # Signals are looked for now and then, not all the time.
+    # Signals are checked at intervals, not continuously.
     assert what == "interrupted" and float(after) < 0.1 + whole / 2, (whole, stdout)
 
 
@@ -225,7 +225,7 @@ FIRST_CALLS = {
 @posix
 @pytest.mark.parametrize("call", FIRST_CALLS.values(), ids=FIRST_CALLS.keys())
 def test_a_fork_in_the_middle_of_a_first_call(call):
-    """The first call finds what it needs of numpy, which runs Python code: it stops there, and another thread forks."""
+    """The first call looks up parts of numpy, which runs Python code: it stops there, and another thread forks."""
     text = f"""
         import builtins
         stopped, forked = threading.Event(), threading.Event()
@@ -304,7 +304,7 @@ def test_the_program_ends_while_others_move(call):
 
 @linux
 def test_moves_that_are_longer_than_the_interpreter():
-    """A move asks for signals now and then; here it does when nobody is there to be asked."""
+    """A move checks for signals when the interpreter is already finalised."""
     text = """
         import ctypes
         # The C library calls sleep(1), 1 being the exit code, once the interpreter is gone.
@@ -324,7 +324,7 @@ def test_moves_that_are_longer_than_the_interpreter():
 
 
 def test_results_outlive_everything():
-    """Memory goes back when the interpreter takes itself apart, in whatever order."""
+    """Memory is freed in any order while the interpreter is finalised."""
     run("""
         kept = [trundle.flip(np.zeros(1 << size, "u1")) for size in range(10, 26)]
         sys.kept = kept
@@ -345,7 +345,7 @@ def test_import_starts_and_prints_nothing():
     assert output.split("\n") == ["1", "[]", ""]
 
 
-# Calls by the hundred thousand, small and failing ones, and large ones by the hundred.
+# Hundreds of thousands of small and failing calls, and hundreds of large ones.
 MEMORY = """
 def resident():
     with open("/proc/self/statm") as statm:
@@ -414,7 +414,7 @@ print(min(grown))
 """
     )
     grown = int(run(text))
-    # A leak of 16 bytes a call, or of a tenth of the large results, is more.
+    # A leak of 16 bytes per call, or of a tenth of the large results, would exceed this.
     assert grown < 1_500_000 if times > 1000 else grown < 100_000_000
 
 
@@ -431,7 +431,7 @@ for i in range(100):
     chain(np.zeros((16, (1 << 20) + i), "u1"))
 print(resident() - before)
 """
-    # All plans would hold 1600 MiB. Half of it is left to what the allocator keeps.
+    # All plans together would hold 1600 MiB. Half of it is the margin for memory that the allocator keeps.
     assert int(run(text)) < 800 << 20
 
 
@@ -510,7 +510,7 @@ def test_references_are_given_back():
 
 @posix
 def test_ctrl_c_stops_tuning(tmp_path):
-    """The search takes seconds: it looks for signals between what it compares, and keeps nothing then."""
+    """Tuning takes seconds: it checks for signals between trials, and stores nothing if interrupted."""
     text = """
         # A shell may have started the tests with SIGINT ignored.
         signal.signal(signal.SIGINT, signal.default_int_handler)

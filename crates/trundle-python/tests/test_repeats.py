@@ -1,6 +1,6 @@
-"""repeat, tile, broadcast_to and sliding_window_view: what numpy's own tests of them hold, and what they refuse.
+"""repeat, tile, broadcast_to and sliding_window_view: numpy's own tests, and errors.
 
-Each test of numpy's is named by the file and the name that it has there.
+Tests that are from numpy name the file and the test there.
 """
 
 import numpy as np
@@ -130,7 +130,7 @@ def test_what_tile_refuses():
         (np.arange(3), (3,), [0, 1, 2]),
         (np.arange(3), (1, 3), [[0, 1, 2]]),
         (np.arange(3), (2, 3), [[0, 1, 2], [0, 1, 2]]),
-        # A shape that is no tuple.
+        # A shape that is not a tuple.
         (np.ones(0), 0, np.ones(0)),
         (np.ones(1), 1, np.ones(1)),
         (np.ones(1), 2, np.ones(2)),

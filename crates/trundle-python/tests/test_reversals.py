@@ -33,7 +33,7 @@ AXES = [
 
 @pytest.mark.parametrize("axis", AXES, ids=repr)
 def test_flip(x, axis):
-    # numpy wants a tuple.
+    # numpy requires a tuple.
     as_tuple = axis if axis is None or np.ndim(axis) == 0 else tuple(axis)
     assert_new(trundle.flip(x, axis=axis), x, np.flip(x, as_tuple))
 
@@ -64,7 +64,7 @@ def test_reversals_take_their_axes_by_position(rng):
     assert_new(trundle.reverse_sequence(x, lengths[:, 0], -1, batch_axis=-2), x, expected)
 
 
-# DirectML's documentation: each row of the innermost axis with its own length.
+# The example in DirectML's documentation: a length for each row of the innermost axis.
 def test_subsequences_of_rows():
     x = np.arange(1, 13).reshape(3, 4)
     lengths = np.array([[2], [4], [3]], "u4")

@@ -1,4 +1,4 @@
-"""roll, fftshift and ifftshift: every form of shift and axis."""
+"""roll, fftshift and ifftshift: all forms of shift and axis."""
 
 import operator
 
@@ -10,7 +10,7 @@ from arrays import assert_new, moved, random_array
 
 
 class Index:
-    """An integer by __index__ alone."""
+    """An integer only by __index__."""
 
     def __init__(self, value):
         self.value = value
@@ -47,16 +47,16 @@ SHIFTS_AND_AXES = [
     (np.array([1, 2]), np.array([2, 0])),
     (np.array([1, 2], ">u2"), (np.int32(2), 0)),
     (range(3), range(3)),
-    # One of them for all of the other.
+    # One shift for several axes, and the reverse.
     (2, (0, 1, 2)),
     ([2], (0, 1)),
     ((1, 2, 5), 1),
     ((1, 2, 5), [1]),
-    # Repeated axes add, also under two names.
+    # Shifts of repeated axes add up, also for positive and negative numbers of the same axis.
     ((1, 2), (1, 1)),
     ((1, 2), (1, -2)),
     (1, (0, 0, 0)),
-    # None at all.
+    # No shifts or axes.
     ((), ()),
     (3, ()),
     ([], 0),
@@ -114,7 +114,7 @@ def test_rank_0():
     for shift in (0, 3, (1, 2)):
         assert_new(trundle.roll(x, shift), x, x)
     assert_new(trundle.roll(x, (), axis=()), x, x)
-    # numpy's fftshift fails here for want of an axis to unpack.
+    # numpy's fftshift fails without axes.
     assert_new(trundle.fftshift(x), x, x)
     assert_new(trundle.ifftshift(x), x, x)
 
@@ -143,7 +143,7 @@ def test_axis_by_position(x):
 )
 def test_shifts_of_spectra(name, axes, rng):
     trundles, numpys = getattr(trundle, name), getattr(np.fft, name)
-    # numpy takes one numpy integer for a list of axes.
+    # numpy treats a numpy integer as a list of axes.
     numpy_axes = operator.index(axes) if isinstance(axes, np.integer) else axes
     for shape in ((4, 5, 6), (1, 2, 3), (7, 1, 1)):
         x = random_array("c8", shape, rng)

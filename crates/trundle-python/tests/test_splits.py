@@ -1,4 +1,4 @@
-"""One array in parts: as numpy has them, bit for bit, but each a new array."""
+"""Parts of an array equal numpy's bit by bit, but are new arrays."""
 
 import os
 import random
@@ -29,7 +29,7 @@ def both(x, *arguments, **keywords):
 
 
 def test_split_as_numpys_own_tests_have_it():
-    # Parts of one size, of a row and of the rows and columns of a matrix.
+    # Equal parts of a row, and of the rows and columns of a matrix.
     row = np.arange(10)
     both(row, 2)
     both(row, 5)
@@ -40,7 +40,7 @@ def test_split_as_numpys_own_tests_have_it():
     both(matrix, 5, 1)
     with pytest.raises(ValueError, match="array split does not result in an equal division"):
         trundle.split(row, 3)
-    # Where parts begin, also behind the end, before the beginning and out of order.
+    # Start indices, also after the end, negative ones and out of order.
     both(row, [1, 5, 7])
     both(row, [1, 5, 7, 10, 11, 12])
     both(row, [-3, 20])
@@ -53,9 +53,9 @@ def test_split_as_numpys_own_tests_have_it():
     both(row, np.array(2))
     both(matrix, [1, 5], axis=1)
     both(matrix, [0, 1, 2], axis=0)
-    # Subclasses stay what they are; of a matrix both axes do.
+    # Subclasses are kept; np.matrix keeps two axes.
     both(np.matrix(matrix), 2, axis=1)
-    # No elements, and none in some parts.
+    # Empty arrays, and empty parts.
     both(np.zeros((0, 3)), 2)
     both(np.zeros((3, 0)), [1], axis=0)
     both(np.zeros((3, 0)), 4, axis=1)

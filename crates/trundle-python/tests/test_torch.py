@@ -1,4 +1,4 @@
-"""Tensors of PyTorch."""
+"""PyTorch tensors."""
 
 import ctypes
 import gc
@@ -35,7 +35,7 @@ DTYPES = [getattr(torch, name) for name in NAMES if hasattr(torch, name)]
 
 
 def is_shared(dtype):
-    """Whether this version of PyTorch shares tensors of the dtype at all."""
+    """Whether this version of PyTorch supports the dtype in DLPack."""
     try:
         torch.zeros(1, dtype=dtype).__dlpack__()
     except (RuntimeError, BufferError, ValueError, TypeError):
@@ -54,7 +54,7 @@ def random_tensor(dtype, shape, rng):
 
 
 def raw(tensor):
-    """The bytes of the elements, in row-major order, an element a row."""
+    """The bytes of the elements, in row-major order, one element per row."""
     packed = tensor.contiguous()
     width = packed.element_size()
     data = ctypes.string_at(packed.data_ptr(), packed.numel() * width)
@@ -62,7 +62,7 @@ def raw(tensor):
 
 
 def moved(tensor, move):
-    """The bytes of the elements, in the order in which `move` leaves their positions."""
+    """The bytes of the elements, in the order that `move` gives to their positions."""
     positions = move(np.arange(tensor.numel()).reshape(tuple(tensor.shape)))
     return raw(tensor).reshape(tensor.numel(), tensor.element_size())[positions]
 
@@ -171,7 +171,7 @@ def test_shapes(shape, rng):
 
 
 def test_results_live_on_their_own(rng):
-    # Large enough for memory that is kept and used again.
+    # Large enough for recycled memory.
     expected, results = [], []
     for _ in range(6):
         x = random_tensor(torch.int32, (1000, 1500), rng)
@@ -206,7 +206,7 @@ def test_gradients_are_refused():
 
 
 def test_plain_tensors_are_moved_without_functions_of_python(monkeypatch, rng):
-    """Which take many times as long as a small move."""
+    """They take many times as long as a small move."""
     x = random_tensor(torch.bfloat16, (3, 4), rng)
     trundle.flip(x)
 
@@ -220,14 +220,14 @@ def test_plain_tensors_are_moved_without_functions_of_python(monkeypatch, rng):
     assert_bits(trundle.flip(x), moved(x, np.flip))
     assert trundle.roll(x, 5, out=out) is out
     assert_bits(out, moved(x, lambda p: np.roll(p, 5)))
-    # Other tensors are asked how to read them, or refused.
+    # Other tensors are imported by __dlpack__, or refused.
     with pytest.raises((AssertionError, BufferError)):
         trundle.flip(x.clone().requires_grad_())
 
 
 def test_classes_of_tensors_are_left_to_themselves():
     class Named(torch.Tensor):
-        # Where the functions for it are.
+        # The module with the functions for the class.
         __module__ = "torch"
 
     x = torch.arange(6.0).reshape(2, 3)
@@ -265,7 +265,7 @@ def test_lazy_tensors_are_no_output():
 
 
 def test_lazy_tensors_are_refused_or_right():
-    """Conjugation and negation that PyTorch has put off are no part of the memory."""
+    """Deferred conjugation and negation are not in the memory."""
     x = torch.tensor([[1 + 2j, 3 - 4j], [5j, 6]])
     for tensor in (x.conj(), x.conj().imag, x.t().conj()):
         try:
@@ -277,7 +277,7 @@ def test_lazy_tensors_are_refused_or_right():
 
 def test_what_has_no_memory_of_its_own_is_refused():
     zeros = torch._efficientzerotensor(5, 4)
-    # The second's address is 16, where nothing is.
+    # The second one has address 16, where nothing is.
     for tensor in (zeros, zeros[1:]):
         with pytest.raises(BufferError, match="clone"):
             trundle.flip(tensor)

@@ -1,4 +1,5 @@
-"""The operators of `trundle.torch` for tensors on GPUs, which PyTorch traces without one: shapes, devices, and that there are kernels."""
+"""The operators of `trundle.torch` on GPU tensors, traced by PyTorch without a GPU: shapes, devices, and
+registered kernels."""
 
 import pytest
 
@@ -22,7 +23,7 @@ class Moves(torch.nn.Module):
 
 @pytest.fixture
 def traced():
-    """A tensor on a GPU, and lengths on the CPU, none of which has elements."""
+    """A tensor on a GPU, and lengths on the CPU, both without elements."""
     with FakeTensorMode(shape_env=ShapeEnv()):
         yield torch.empty(4, 5, 3, device="cuda"), torch.empty(3, dtype=torch.int64)
 

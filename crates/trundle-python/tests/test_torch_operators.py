@@ -1,4 +1,5 @@
-"""trundle.torch: what is compiled, exported, differentiated and batched, beside PyTorch's own functions and einops."""
+"""trundle.torch: compiled, exported, differentiated and batched calls, compared with PyTorch's own functions
+and einops."""
 
 import doctest
 import re
@@ -19,7 +20,7 @@ from trundle import _operators  # noqa: E402
 LENGTHS = torch.tensor([2, 0, 3])
 EACH = torch.tensor([[[2], [9], [0], [1], [3]]] * 3)
 
-# Functions of a tensor of 3 x 5 x 4, and what PyTorch has for each.
+# Functions of a tensor of 3 x 5 x 4, and the PyTorch equivalents.
 CALLS = {
     "roll": (lambda x: tt.roll(x, 1, 0), lambda x: torch.roll(x, 1, 0)),
     "roll of several axes": (
@@ -99,7 +100,7 @@ CALLS = {
     "chain of nothing": (lambda x: tt.chain(x, ""), lambda x: x.clone()),
 }
 
-# Stages of which no gradient is known; the last makes its sizes of numbers that are given.
+# Stages without a gradient, their arguments and the PyTorch equivalents.
 ONE_WAY = {
     "slice": ("slice(starts=[1], stops=[9], axes=[1], steps=[2])", {}, lambda x: x[:, 1:9:2]),
     "tile": ("a b c -> c b a | tile(2, 1, 1)", {}, lambda x: x.permute(2, 1, 0).repeat(2, 1, 1)),
@@ -129,13 +130,13 @@ def compiled(function, backend="aot_eager", **options):
 
 
 def assert_new(result, expected):
-    """The same elements in a tensor of its own, contiguous."""
+    """Checks that a result is a new contiguous tensor with the expected elements."""
     assert type(result) is torch.Tensor and result.dtype == expected.dtype
     assert result.is_contiguous() and torch.equal(result, expected)
 
 
 def gradient(function, x, weights):
-    """That of the weighted sum of a result, which is the weights where they come from."""
+    """The gradient of the weighted sum of a result: the weights at the positions of their sources."""
     x = x.detach().requires_grad_()
     return torch.autograd.grad((function(x) * weights).sum(), x)[0]
 
@@ -164,7 +165,7 @@ def test_as_torch_does(name):
 
 @pytest.mark.parametrize("name", CALLS)
 def test_operators_do_what_functions_do(name, monkeypatch):
-    """Also where nothing has to be watched."""
+    """Also if tensors are not plain."""
     ours, theirs = CALLS[name]
     for module in (tt, _operators):
         monkeypatch.setattr(module, "is_plain", lambda x: False)
@@ -308,7 +309,7 @@ def test_compiled_by_inductor():
     torch.testing.assert_close(gradient(function, x, weights), gradient(theirs, x, weights))
 
 
-# Functions of tensors of any sizes, of which the first is even.
+# Functions of tensors of any sizes, the first of which is even.
 OF_ANY_SIZE = {
     "roll": lambda x: tt.roll(x, (x.shape[0] // 2, 1), (0, 2)),
     "roll of all as one": lambda x: tt.roll(x, 5),
@@ -427,7 +428,7 @@ def test_batches(name):
         assert torch.equal(torch.func.vmap(ours, in_dims=axis)(batch), expected)
     nested = torch.func.vmap(torch.func.vmap(ours))(example((2, 2, 3, 5, 4)))
     assert torch.equal(nested[1, 0], theirs(example((2, 2, 3, 5, 4))[1, 0]))
-    # One with nothing to batch.
+    # A call without a batched argument.
     alone = torch.func.vmap(lambda y: ours(example()) + y)(torch.zeros(2, *theirs(example()).shape))
     assert torch.equal(alone[1], theirs(example()))
 
@@ -498,10 +499,10 @@ def test_operators_are_what_torch_takes_them_for(name):
             torch.library.opcheck(operator, (x, *arguments))
 
 
-# As einops does, compiled as well.
+# As in einops, also compiled.
 
 OF_FIVE = [
-    # Where nothing moves, and names for what an ellipsis stands for.
+    # Nothing moves, and names in place of an ellipsis.
     "... -> ...",
     "v w x y z -> v w x y z",
     "v w x y z ... -> ... v w x y z",
@@ -593,7 +594,7 @@ def test_random_patterns_as_einops_does(rng):
     for number in range(200):
         pattern, shape, sizes = patterns(rng)
         function = lambda x: tt.rearrange(x, pattern, **sizes)  # noqa: B023, E731
-        # What compiles the whole takes a tenth of a second for each.
+        # Compiling takes a tenth of a second for each.
         functions = [function, compiled(function, dynamic=True)] if number % 10 == 0 else [function]
         check_as_einops(pattern, shape, sizes, functions)
         fake = function(example(shape).to("meta"))
@@ -686,7 +687,7 @@ def test_repeats_less_than_not_at_all():
 
 
 def test_sizes_that_are_computed_of_a_shape():
-    """Of tensors of several ranks, with one function that is compiled."""
+    """One compiled function for tensors of several ranks."""
     einops = pytest.importorskip("einops")
 
     def of(rearrange):
@@ -751,7 +752,7 @@ def test_both_refuse(pattern, shape, sizes):
         compiled(lambda x: tt.rearrange(x, pattern, **sizes))(x)
 
 
-# What is documented.
+# Documentation.
 
 
 @pytest.mark.parametrize("name", ["", *tt.__all__])
@@ -780,5 +781,5 @@ def test_what_the_guide_shows_runs():
     blocks = re.findall(r"```py\n(.*?)```", section, re.DOTALL)
     assert len(blocks) == 3
     for block in blocks:
-        # A compiler of C++ need not be there.
+        # Works without a C++ compiler.
         exec(block.replace("torch.compile(", "torch.compile(backend='aot_eager', "), names)

@@ -1,4 +1,4 @@
-"""Stores and files that are moved without being in memory."""
+"""Stores and files that are moved without loading them into memory."""
 
 import os
 import subprocess
@@ -30,7 +30,7 @@ def place(tmp_path, monkeypatch):
 
 
 def read(store):
-    """The array of a store, by way of a file."""
+    """Reads the array of a store, through a file."""
     trundle.zarr.apply(store, "", "read.npy", overwrite=True)
     array = np.load("read.npy")
     os.remove("read.npy")
@@ -81,7 +81,7 @@ def test_executors(place, pool):
         planned.run(executor=executor)
     assert (read("y.zarr") == moved(place)).all()
     assert names() == ["x.zarr", "y.zarr"]
-    # Done again, it changes nothing.
+    # Running it again changes nothing.
     planned.run()
     assert planned.missing() == []
 
@@ -169,7 +169,7 @@ def test_the_program(place):
 @pytest.mark.parametrize("workers", [None, 2])
 @pytest.mark.parametrize("verify", [False, True])
 def test_ctrl_c_stops_a_task_in_the_middle(tmp_path, workers, verify):
-    """A task that moves two gigabytes of a file that takes none on the disk."""
+    """A task that moves two gigabytes of a sparse file."""
     source = tmp_path / "x.npy"
     np.lib.format.open_memmap(source, mode="w+", dtype="u1", shape=(1 << 10, 1 << 10, 1 << 11))
     text = f"""

@@ -1,4 +1,4 @@
-"""Types that users see; `mypy --strict typing_examples.py` checks them, and running it does too."""
+"""Types that users see; `mypy --strict typing_examples.py` checks them, and the file also runs."""
 
 from typing import Any, assert_type
 
@@ -9,7 +9,7 @@ import trundle
 
 
 class Tagged(np.ndarray[Any, np.dtype[np.float32]]):
-    """A subclass, as they are found in the wild."""
+    """A typical subclass."""
 
 
 class Tensor:

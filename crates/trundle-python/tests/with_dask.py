@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tasks on Dask: two worker processes do those of random movements, some of which are killed meanwhile, and what they
-make is what zarr-python and numpy make. Needs dask[distributed] and zarr beside trundle."""
+"""Runs tasks on Dask: two worker processes run random movements, some workers are killed, and results are
+compared with zarr-python and numpy. Needs dask[distributed] and zarr in addition to trundle."""
 
 import argparse
 import os
@@ -23,13 +23,13 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    # A worker that is killed is no fault of the task.
+    # A task must not fail because its worker is killed.
     dask.config.set({"distributed.scheduler.allowed-failures": 100})
     rng = random.Random(args.seed)
     kills = 0
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        # Not every worker that is killed is started again by Dask: each pair of movements has its own.
+        # Dask does not restart every killed worker, so each pair of movements has a new cluster.
         for first in range(0, args.count, 2):
             cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
             with cluster, Client(cluster) as client:
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def check(number: int, rng: random.Random, executor: Executor, killed: int | None) -> None:
-    """Does a random movement, in which the process `killed` is killed, and compares it with numpy's."""
+    """Runs a random movement, in which the process `killed` is killed, and compares it with numpy's."""
     shape = [rng.randint(20, 60) for _ in range(3)]
     x = np.random.default_rng(number).integers(0, 1 << 16, shape).astype(rng.choice(["<u2", "<f4", ">i4"]))
     source, target = f"x{number}.zarr", f"y{number}.zarr"

@@ -1,4 +1,4 @@
-//! A device as a backend.
+//! Implements [`Backend`] for wgpu devices.
 
 use trundle_core::program::Budget;
 use trundle_core::{Backend, Move, Result};
@@ -9,8 +9,7 @@ impl Backend for Wgpu {
     type Buffer = DeviceBuffer;
     type Plan = WgpuPlan;
 
-    /// Decides how `work` is done, and gives the device what its kernels read beside the source. If it has no memory for
-    /// that, runs of the plan say so.
+    /// Plans `work` and uploads the tables its kernels need. If the upload fails, runs of the plan return that error.
     fn plan(&self, work: &Move) -> WgpuPlan {
         self.planned(work)
     }
@@ -33,8 +32,8 @@ impl Backend for Wgpu {
         buffer.bytes()
     }
 
-    /// It returns when the device has been given the work, which is done in the order of calls: [`Wgpu::wait`] waits for it,
-    /// and [`Wgpu::read`] does, too.
+    /// Submits the work and returns without waiting. Submissions run in order; use [`Wgpu::wait`] or [`Wgpu::read`]
+    /// to wait.
     fn run_while(
         &self,
         plan: &WgpuPlan,

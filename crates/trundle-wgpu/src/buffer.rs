@@ -1,40 +1,39 @@
-//! Buffers of a device.
+//! Buffers in device memory.
 
 use trundle_core::{Error, Result, check_buffer, check_sizes};
 use wgpu::{BufferDescriptor, BufferUsages, ErrorFilter, MapMode};
 
 use crate::Wgpu;
 
-/// Bytes in a device's memory.
+/// A buffer in device memory.
 #[derive(Debug)]
 pub struct DeviceBuffer {
     pub(crate) buffer: wgpu::Buffer,
     bytes: usize,
 }
 
-/// What is copied at once between the host and a device, in bytes: so much memory is taken beside.
+/// Largest piece copied at once between host and device; also the size of the staging memory.
 const COPIED: usize = 32 << 20;
 
 impl DeviceBuffer {
-    /// How many bytes it has.
+    /// Returns the size in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The buffer, for whoever uses the device too. It may have some bytes more, whose values are of no account.
+    /// Returns the wgpu buffer, for use by other code. It may have a few padding bytes with unspecified values.
     pub fn wgpu(&self) -> &wgpu::Buffer {
         &self.buffer
     }
 }
 
 impl Wgpu {
-    /// A new buffer of so many bytes, all of them 0.
     pub(crate) fn new_buffer(&self, bytes: usize) -> Result<DeviceBuffer> {
         let usage = BufferUsages::STORAGE | BufferUsages::COPY_SRC | BufferUsages::COPY_DST;
         Ok(DeviceBuffer { buffer: self.allocated(bytes, usage)?, bytes })
     }
 
-    /// Memory of at least so many bytes, in whole vectors.
+    /// Allocates at least `bytes` bytes, rounded up to 16.
     pub(crate) fn allocated(&self, bytes: usize, usage: BufferUsages) -> Result<wgpu::Buffer> {
         let too_large =
             || Error::too_large(format!("a buffer of {bytes} bytes on {}", self.name()));
@@ -52,7 +51,7 @@ impl Wgpu {
         }
     }
 
-    /// Copies bytes of the host to the beginning of a buffer.
+    /// Copies host bytes to the start of a buffer.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`].
@@ -61,7 +60,7 @@ impl Wgpu {
         self.written(&buffer.buffer, bytes)
     }
 
-    /// Copies bytes of the host to memory that has room for them.
+    /// Copies host bytes to a buffer that has room for them.
     pub(crate) fn written(&self, buffer: &wgpu::Buffer, bytes: &[u8]) -> Result<()> {
         for (number, part) in bytes.chunks(COPIED).enumerate() {
             let (words, rest) = part.split_at(part.len() / 4 * 4);
@@ -75,7 +74,7 @@ impl Wgpu {
                 self.queue.write_buffer(buffer, offset + words.len() as u64, &last);
             }
             if part.len() == COPIED {
-                // What is copied from is given back before there is more of it.
+                // Waiting frees wgpu's staging memory before the next piece is copied.
                 self.queue.submit([]);
                 self.wait()?;
             }
@@ -83,7 +82,7 @@ impl Wgpu {
         self.faults.check()
     }
 
-    /// Copies all bytes of a buffer to another of as many, in the order of calls: [`Wgpu::wait`] waits for it.
+    /// Submits a copy of all bytes of `src` to `dst`, which has the same size. Use [`Wgpu::wait`] to wait for it.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if it has more or less of them; nothing has been written then. [`Error::DeviceFailed`].
@@ -96,7 +95,7 @@ impl Wgpu {
         self.faults.check()
     }
 
-    /// The bytes of a buffer, when all is done that was begun.
+    /// Waits for all submitted work and returns the contents of a buffer.
     ///
     /// # Errors
     /// [`Error::DeviceFailed`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if the device has no memory to copy from.
@@ -106,7 +105,7 @@ impl Wgpu {
         Ok(bytes)
     }
 
-    /// Copies the first bytes of a buffer to the host's memory, when all is done that was begun.
+    /// Waits for all submitted work, then copies the first `bytes.len()` bytes of the buffer to the host.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been written then. Else as [`Wgpu::read`].
@@ -124,7 +123,7 @@ impl Wgpu {
             encoder.copy_buffer_to_buffer(&buffer.buffer, offset, &between, 0, size);
             self.queue.submit([encoder.finish()]);
             let mapped = between.slice(..size);
-            // Whether it is mapped is asked when it is looked at.
+            // `get_mapped_range` reports a failed mapping.
             mapped.map_async(MapMode::Read, |_| {});
             self.wait()?;
             let view = mapped

@@ -1,4 +1,4 @@
-//! A device, and how it is found.
+//! Finding and opening devices.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,14 +14,15 @@ use crate::pipelines::Pipelines;
 /// Which devices may be opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// A GPU: one with memory of its own before one that shares the CPU's.
+    /// A GPU; discrete GPUs are preferred to integrated ones.
     #[default]
     Gpu,
-    /// One of these, else one that the CPU only emulates, as Mesa's lavapipe: for tests, since it is slower than the CPU.
+    /// A GPU, or else one emulated by the CPU, such as Mesa's lavapipe. For tests: emulation is slower than the CPU
+    /// backend.
     GpuOrEmulated,
 }
 
-/// Moves elements on a device. Clones are of the same device, and it can be used by several threads.
+/// Runs moves on a device. Clones share the device, and several threads may use it.
 #[derive(Clone)]
 pub struct Wgpu {
     pub(crate) device: wgpu::Device,
@@ -35,18 +36,18 @@ pub struct Wgpu {
 }
 
 impl Wgpu {
-    /// Opens the best GPU of the system. It is never the CPU.
+    /// Opens the best GPU of the system, never a CPU emulation.
     ///
     /// # Errors
-    /// [`NoDevice`] if there is none, with what was looked for.
+    /// [`NoDevice`] if there is none; it lists the adapters found.
     pub fn new() -> Result<Wgpu, NoDevice> {
         Wgpu::open(Choice::Gpu)
     }
 
-    /// Opens the best device that may be chosen.
+    /// Opens the best device allowed by `choice`.
     ///
     /// # Errors
-    /// [`NoDevice`] if there is none, with what was looked for.
+    /// [`NoDevice`] if there is none; it lists the adapters found.
     pub fn open(choice: Choice) -> Result<Wgpu, NoDevice> {
         let backends = wgpu::Instance::enabled_backend_features();
         let interfaces = backends.iter_names().map(|(name, _)| name.to_lowercase()).collect();
@@ -76,7 +77,7 @@ impl Wgpu {
         Err(NoDevice { interfaces, found })
     }
 
-    /// Opens one; `Err` says why it cannot be.
+    /// Opens an adapter, or returns why it cannot be used.
     fn of(adapter: &Adapter) -> Result<Wgpu, String> {
         let flags = adapter.get_downlevel_capabilities().flags;
         if !flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS) {
@@ -109,32 +110,33 @@ impl Wgpu {
         })
     }
 
-    /// What the device is called, by which interface it is used, and whether the CPU only emulates it.
+    /// Returns the device name, its graphics API, and whether it is emulated.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether the CPU only emulates it: how long something takes there says nothing of a GPU.
+    /// Whether the CPU emulates the device. Its timings say nothing about a GPU.
     pub fn is_emulated(&self) -> bool {
         self.is_emulated
     }
 
-    /// What of a buffer is bound at once: what the device allows, unless it was [made less](Wgpu::with_windows).
+    /// Returns the limits of a buffer binding: the device's, unless [`with_windows`](Wgpu::with_windows) lowered
+    /// them.
     pub fn windows(&self) -> Windows {
         self.windows
     }
 
-    /// The same device, of whose buffers no more than so many bytes are bound at once: for tests of what larger buffers take.
+    /// Limits buffer bindings to `bytes` bytes, so that tests can exercise the handling of large buffers.
     #[must_use]
     pub fn with_windows(self, bytes: usize) -> Wgpu {
         let bytes = bytes.min(self.windows.bytes);
         Wgpu { windows: Windows { bytes, ..self.windows }, ..self }
     }
 
-    /// Waits until all is done that was begun.
+    /// Waits for all submitted work.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`] if the device was lost, or something failed on it.
+    /// [`Error::DeviceFailed`] if the device was lost or reported a failure.
     pub fn wait(&self) -> Result<()> {
         let waited = self.device.poll(wgpu::PollType::wait_indefinitely());
         self.faults.check()?;
@@ -148,7 +150,7 @@ impl fmt::Debug for Wgpu {
     }
 }
 
-/// The best first.
+/// Ranks device types, best first.
 fn rank(device_type: DeviceType) -> u8 {
     match device_type {
         DeviceType::DiscreteGpu => 0,
@@ -168,7 +170,7 @@ fn is_emulated(adapter: &Adapter) -> bool {
     adapter.get_info().device_type == DeviceType::Cpu
 }
 
-/// What nearly every device has, and the sizes of buffers that this one has.
+/// Returns the default limits, with this device's buffer sizes.
 fn wanted(has: &Limits) -> Limits {
     Limits {
         max_buffer_size: has.max_buffer_size,

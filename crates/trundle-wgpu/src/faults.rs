@@ -1,23 +1,23 @@
-//! What goes wrong on a device while nobody waits for it.
+//! Asynchronous device failures.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trundle_core::{Error, Result};
 
-/// What a device has said of itself that it failed at. It is told to whoever asks next, and once.
+/// Failures that a device reported. Each is returned once, by the next check.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Faults(Arc<Mutex<Told>>);
 
 #[derive(Debug, Default)]
 struct Told {
-    /// What failed, until somebody has been told.
+    /// A failure not yet returned.
     failed: Option<String>,
-    /// Why the device is lost, from when on everything fails.
+    /// The reason the device was lost; all later checks fail.
     lost: Option<String>,
 }
 
 impl Faults {
-    /// Those that a device has from now on.
+    /// Collects the failures of a device from now on.
     pub(crate) fn of(device: &wgpu::Device) -> Faults {
         let faults = Faults::default();
         let (failed, lost) = (faults.clone(), faults.clone());
@@ -34,7 +34,7 @@ impl Faults {
         });
     }
 
-    /// Whether all went well so far.
+    /// Returns a failure reported since the last check.
     pub(crate) fn check(&self) -> Result<()> {
         let message = self.told(|told| told.lost.clone().or_else(|| told.failed.take()));
         message.map_or(Ok(()), |message| Err(Error::DeviceFailed { message }))

@@ -1,8 +1,8 @@
-//! Moves on GPUs, by Vulkan, DirectX 12 or Metal: whichever the system has. The kernels are one text for all of them, and
-//! need no optional feature of a device.
+//! Moves on GPUs through wgpu (Vulkan, DirectX 12 or Metal). All share the same kernel sources, which need no
+//! optional device feature.
 //!
-//! [`Wgpu`] is a [`Backend`](trundle_core::Backend), so that whatever runs on one runs there: a `Runner` of the crate trundle,
-//! or moves one by one. How a move is done is decided by the crate trundle-gpu.
+//! [`Wgpu`] is a [`Backend`](trundle_core::Backend). Use it with a `Runner` of the crate trundle, or run single
+//! moves. The crate trundle-gpu plans the moves.
 //!
 //! ```no_run
 //! use trundle_core::ops::Roll;

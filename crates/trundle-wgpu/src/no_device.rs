@@ -1,13 +1,13 @@
-//! No device can be opened.
+//! The error returned when no device can be opened.
 
 use std::fmt;
 
-/// Why no device can be opened: what was looked for, and what there is.
+/// No usable device: the graphics APIs searched and the adapters found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoDevice {
-    /// The interfaces to GPUs that were asked: those for which this program was built.
+    /// Graphics APIs searched, those this program was built for.
     pub interfaces: Vec<String>,
-    /// What they know, each with why it is not used.
+    /// Adapters found, each with the reason why it is not used.
     pub found: Vec<String>,
 }
 

@@ -1,14 +1,14 @@
-//! The numbers of a launch as its kernel reads them.
+//! Serializes launch parameters for the kernels.
 
 use trundle_gpu::{IndexSum, Launch};
 
-/// Which loop of none.
+/// Marks a missing loop index.
 const NONE: u32 = u32::MAX;
 
-/// The numbers of one loop.
+/// Numbers per loop.
 const LOOP: usize = 6;
 
-/// A launch as the struct of the same name in `kernels/launch.wgsl`, whose order this is.
+/// Serializes a launch in the order of the struct `Launch` in `kernels/launch.wgsl`.
 pub(crate) fn parameters(launch: &Launch, grid: u32) -> Vec<u32> {
     let cut = launch.length_cut.as_ref();
     let tile = launch.tile.as_ref();
@@ -51,7 +51,7 @@ pub(crate) fn parameters(launch: &Launch, grid: u32) -> Vec<u32> {
         numbers.extend([*entry, *scale]);
         numbers.extend(strides);
     }
-    // An array of a length that is not known before has one number at least.
+    // A runtime-sized array needs at least one element.
     numbers.push(0);
     numbers
 }

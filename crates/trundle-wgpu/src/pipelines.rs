@@ -1,4 +1,4 @@
-//! Kernels as a device has them, each compiled once.
+//! Compiled kernels of a device.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use wgpu::{
 
 use crate::source::source;
 
-/// Kernels as a device has them. There are few, whatever is moved: what a launch is for is in its parameters.
+/// Compiled kernels. There are few, because launches differ only in their parameters.
 pub(crate) struct Pipelines {
     pub(crate) bindings: BindGroupLayout,
     layout: PipelineLayout,
@@ -47,7 +47,7 @@ impl Pipelines {
         Pipelines { bindings, layout, compiled: Mutex::default() }
     }
 
-    /// A kernel, which is compiled if nobody has asked for it before.
+    /// Returns a kernel, compiling it on first use.
     pub(crate) fn of(&self, device: &wgpu::Device, kernel: Kernel) -> ComputePipeline {
         let mut compiled = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
         compiled.entry(kernel).or_insert_with(|| self.compile(device, kernel)).clone()
@@ -65,7 +65,7 @@ impl Pipelines {
             module: &module,
             entry_point: Some("main"),
             compilation_options: wgpu::PipelineCompilationOptions {
-                // A tile is read where it was written.
+                // Tiles are written before they are read.
                 zero_initialize_workgroup_memory: false,
                 ..Default::default()
             },

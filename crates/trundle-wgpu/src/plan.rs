@@ -1,4 +1,4 @@
-//! How a move is done on a device.
+//! The plan of a move on a device.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,36 +11,33 @@ use wgpu::{BufferUsages, ComputePipeline};
 use crate::Wgpu;
 use crate::parameters::parameters;
 
-/// How a move is done on a device: it prints itself. What its kernels read beside the source is in the device's memory.
+/// The plan of a move on a device, with its tables in device memory. `Display` prints the launches.
 pub struct WgpuPlan {
     pub(crate) work: GpuMove,
-    /// What is launched, or why that cannot be.
+    /// The prepared launches, or the error that runs return.
     pub(crate) prepared: Result<Prepared>,
     device: String,
     windows: Windows,
 }
 
-/// What is launched.
 pub(crate) struct Prepared {
     pub(crate) steps: Vec<Step>,
-    /// The parameters of all launches, and the bytes that a kernel sees from those of its own on.
+    /// Parameters of all launches. Each kernel is bound to `parameter_bytes` of them, from its own offset on.
     pub(crate) parameters: wgpu::Buffer,
     pub(crate) parameter_bytes: NonZeroU64,
-    /// The tables of all launches.
     pub(crate) tables: wgpu::Buffer,
 }
 
-/// A launch.
 pub(crate) struct Step {
     pub(crate) pipeline: ComputePipeline,
     pub(crate) bound: Bound,
-    /// Where its parameters are, in bytes.
+    /// Byte offset of its parameters.
     pub(crate) parameters: u32,
-    /// The workgroups in both directions.
+    /// Workgroups in both directions.
     pub(crate) grid: [u32; 2],
 }
 
-/// What a launch is bound to: neighbours that have the same are bound once.
+/// Buffer ranges bound for a launch. Consecutive launches with equal ranges share a bind group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bound {
     pub(crate) src: Window,
@@ -49,15 +46,15 @@ pub(crate) struct Bound {
 }
 
 impl WgpuPlan {
-    /// How the move is done, whatever the device is.
+    /// Returns the device-independent part of the plan.
     pub fn gpu_move(&self) -> &GpuMove {
         &self.work
     }
 
-    /// What is launched, one after another.
+    /// Returns a summary of each launch, in order.
     ///
     /// # Errors
-    /// Why it cannot be, which runs say, too.
+    /// The error that runs of this plan return.
     pub fn launches(&self) -> Result<Vec<LaunchSummary>> {
         self.prepared.as_ref().map_err(Error::clone)?;
         Ok(self.work.launches(&self.windows).iter().map(Launch::summary).collect())
@@ -103,7 +100,7 @@ impl Wgpu {
         })
     }
 
-    /// Memory with these words.
+    /// Allocates a buffer and copies words to it.
     fn filled(&self, words: &[u32]) -> Result<wgpu::Buffer> {
         let usage = BufferUsages::STORAGE | BufferUsages::COPY_DST;
         let buffer = self.allocated(4 * words.len(), usage)?;
@@ -113,13 +110,13 @@ impl Wgpu {
     }
 }
 
-/// As many workgroups in two directions, of which neither is more than a device has.
+/// Splits workgroups into a 2-D grid with at most `most` in each direction.
 fn grid(workgroups: u32, most: u32) -> [u32; 2] {
     let rows = workgroups.div_ceil(most).max(1);
     [workgroups.div_ceil(rows), rows]
 }
 
-/// The tables of several launches, those of each together.
+/// The tables of all launches; the tables of one launch are contiguous.
 #[derive(Default)]
 struct Tables {
     alignment: usize,
@@ -128,7 +125,7 @@ struct Tables {
 }
 
 impl Tables {
-    /// Where those of a launch are, which may be where another's are.
+    /// Returns the range of a launch's tables. Launches with the same tables share it.
     fn of(&mut self, launch: &Launch) -> Window {
         let key = launch.tables.iter().map(|slice| {
             let table: *const usize = slice.table.as_ptr();

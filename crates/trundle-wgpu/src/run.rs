@@ -9,11 +9,11 @@ use wgpu::{BindGroup, BindGroupEntry, BindingResource, BufferBinding};
 use crate::plan::{Bound, Prepared, Step};
 use crate::{DeviceBuffer, Wgpu, WgpuPlan};
 
-/// The launches that are given to a device at once: a part of the work, before which a run may be stopped.
+/// Number of launches submitted between two checks of `go_on`.
 const LAUNCHES: usize = 64;
 
 impl Wgpu {
-    /// Gives all launches of a plan to the device. They are done when somebody [waits](Wgpu::wait), or reads.
+    /// Submits all launches of a plan. They are done after the next [`wait`](Wgpu::wait) or read.
     pub(crate) fn launch_while(
         &self,
         plan: &WgpuPlan,
@@ -25,7 +25,7 @@ impl Wgpu {
         let prepared = plan.prepared.as_ref().map_err(Clone::clone)?;
         for steps in prepared.steps.chunks(LAUNCHES) {
             if !go_on() {
-                // What was begun ends.
+                // Launches already submitted must finish before the caller reuses the buffers.
                 self.wait()?;
                 return Err(Error::Stopped);
             }

@@ -1,4 +1,4 @@
-//! The text of kernels, in WGSL.
+//! Assembles the WGSL source of the kernels.
 
 use trundle_core::BitOrder;
 use trundle_gpu::{Access, Kernel, STORES_OF_RUNS, WORKGROUP, tile_edge};
@@ -14,7 +14,7 @@ const GATHER: &str = include_str!("kernels/gather.wgsl");
 const RUNS: &str = include_str!("kernels/runs.wgsl");
 const TILES: &str = include_str!("kernels/tiles.wgsl");
 
-/// The text of a kernel: it needs no optional feature of a device.
+/// Returns the source of a kernel. It needs no optional device feature.
 pub(crate) fn source(kernel: Kernel) -> String {
     let (names, parts) = match kernel {
         Kernel::Gather(access) => (names_of_access(access), [stores(access), &[GATHER]].concat()),
@@ -30,7 +30,7 @@ pub(crate) fn source(kernel: Kernel) -> String {
     [&[&general[..], LAUNCH], &parts[..]].concat().join("\n")
 }
 
-/// What makes a store.
+/// Returns the source parts of a store.
 fn stores(access: Access) -> &'static [&'static str] {
     match access {
         Access::SubByte(_) => &[ELEMENT, PUT_SHARED, STORE_SUB_BYTE],
@@ -39,7 +39,7 @@ fn stores(access: Access) -> &'static [&'static str] {
     }
 }
 
-/// The types of both buffers, and the constants of sub-byte elements.
+/// Declares the buffer types and the constants of sub-byte elements.
 fn names_of_access(access: Access) -> String {
     match access {
         Access::SubByte(packing) => {

@@ -1,5 +1,5 @@
-//! Tests on whatever device there is, an emulated one too. Without any they do nothing, and say so, but where
-//! `TRUNDLE_GPU=required` says that there is one.
+//! Tests on any device, including emulated ones. Without a device the tests are skipped with a note, unless
+//! `TRUNDLE_GPU=required` is set.
 
 mod chains;
 mod conformance;
@@ -17,7 +17,7 @@ use trundle_testing::{Flush, TestBuffer};
 use crate::{Choice, DeviceBuffer, NoDevice, Wgpu};
 use trundle_core::Backend;
 
-/// The device of the tests, which all share.
+/// Returns the device shared by all tests.
 fn device() -> Option<Wgpu> {
     static DEVICE: OnceLock<Result<Wgpu, NoDevice>> = OnceLock::new();
     match DEVICE.get_or_init(|| Wgpu::open(Choice::GpuOrEmulated)) {

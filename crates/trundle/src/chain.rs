@@ -1,4 +1,4 @@
-//! Any sequence of operators, in one pass where one is enough.
+//! Sequences of operators, which run in one pass where possible.
 
 mod open;
 
@@ -17,7 +17,7 @@ use crate::notation::{
 use crate::plan::PlanError;
 pub use open::{OpenChain, Slot};
 
-/// Operators to be applied one after another; none of them leave a tensor as it is.
+/// A sequence of operators. An empty chain leaves a tensor unchanged.
 ///
 /// ```
 /// use trundle::Chain;
@@ -32,19 +32,19 @@ pub use open::{OpenChain, Slot};
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     ops: Vec<Op>,
-    /// The chain as it was written, for errors.
+    /// The chain as written, for error messages.
     text: String,
-    /// Where each operator stands in `text`, in bytes.
+    /// The span of each operator in `text`, in bytes.
     spans: Vec<Range<usize>>,
 }
 
 impl Chain {
-    /// No operator: every element stays where it is.
+    /// Returns a chain without operators.
     pub fn new() -> Chain {
         Chain::default()
     }
 
-    /// This chain, and then `op`.
+    /// Appends `op`.
     #[must_use]
     pub fn then(mut self, op: impl Into<Op>) -> Chain {
         let op = op.into();
@@ -58,12 +58,14 @@ impl Chain {
         self
     }
 
-    /// The chain that `text` says in the language of [`notation`]; `read_numbers` gives the
-    /// lengths or indices that are in the file of a name.
+    /// Parses the chain language, see [`notation`].
+    ///
+    /// `read_numbers` is called for each argument that names a file; it returns the lengths or indices in the
+    /// file.
     ///
     /// # Errors
-    /// [`ParseError::Notation`] if `text` is not of the language, or if lengths are out of range;
-    /// [`ParseError::Read`] with what `read_numbers` refuses.
+    /// [`ParseError::Notation`] if `text` does not parse or if lengths are out of range; [`ParseError::Read`]
+    /// if `read_numbers` fails.
     pub fn parse<E>(
         text: &str,
         read_numbers: impl FnMut(&Unfilled, &str) -> Result<NumbersFile, E>,
@@ -71,12 +73,13 @@ impl Chain {
         Chain::parse_named(text, &mut AxisNames::unknown(), read_numbers)
     }
 
-    /// The chain that `text` says for a tensor whose axes have these names, which are then those of the result:
-    /// stages that do nothing to such a tensor are left out.
+    /// Parses a chain for a tensor with named axes. Updates `names` to the axis names of the result.
+    ///
+    /// Stages that would not change such a tensor are left out.
     ///
     /// # Errors
-    /// As [`Chain::parse`]; also [`ParseError::Notation`] for a name that no axis has, and for a stage that cannot be
-    /// said of this tensor.
+    /// As [`Chain::parse`]; also [`ParseError::Notation`] for an unknown axis name, and for a stage that cannot
+    /// be applied to a tensor with these names.
     pub fn parse_named<E>(
         text: &str,
         names: &mut AxisNames,
@@ -113,8 +116,8 @@ impl Chain {
         &self.ops
     }
 
-    /// The tensors that it takes: first the one without a name, unless its first operator does without it, then each
-    /// name once, in the order of the text.
+    /// The tensors that the chain takes: first the unnamed one, unless the first operator does not use it, then
+    /// each name once, in the order of the text.
     pub fn inputs(&self) -> Vec<&Operand> {
         let mut inputs: Vec<&Operand> = Vec::new();
         let first = self.ops.first().map_or(&[Operand::Previous][..], Op::operands);
@@ -130,16 +133,17 @@ impl Chain {
         inputs
     }
 
-    /// Whether it moves the elements of one tensor, and puts nothing beside them: whether it has [`Chain::steps`].
+    /// Whether the chain only moves the elements of one tensor. If so, [`Chain::steps`] succeeds for shapes
+    /// that fit.
     pub fn is_map(&self) -> bool {
         self.ops.iter().all(Op::is_map)
     }
 
-    /// The index map of each operator by itself: nothing composed.
+    /// Returns the index map of each operator, not composed.
     ///
     /// # Errors
-    /// [`ChainError`] for the first operator that does not fit the shape it is given, or takes several tensors or a
-    /// constant.
+    /// [`ChainError`] for the first operator that does not fit its input shape, takes several tensors, or uses
+    /// a constant.
     pub fn steps(&self, shape: &Shape) -> Result<Vec<IndexMap>, ChainError> {
         let mut steps: Vec<IndexMap> = Vec::with_capacity(self.ops.len());
         for (stage, op) in self.ops.iter().enumerate() {
@@ -149,8 +153,8 @@ impl Chain {
         Ok(steps)
     }
 
-    /// What the operators make of `data`, within its memory, of which it is a view then; see
-    /// [`transpose_in_place`](crate::transpose_in_place). In as few passes as that takes.
+    /// Applies the operators to `data` within its memory, in as few passes as possible. `data` becomes a view
+    /// of the result; see [`transpose_in_place`](crate::transpose_in_place).
     ///
     /// ```
     /// use trundle::{Chain, Shape, TensorViewMut};
@@ -163,8 +167,8 @@ impl Chain {
     /// ```
     ///
     /// # Errors
-    /// [`PlanError::Chain`] for an operator that does not fit, [`PlanError::Layout`] for a result of another shape where
-    /// `data` is not row-major, or of another number of elements.
+    /// [`PlanError::Chain`] for an operator that does not fit. [`PlanError::Layout`] if the result has another
+    /// number of elements, or another shape while `data` is not row-major.
     pub fn move_in_place<T: Copy + 'static>(
         &self,
         data: &mut TensorViewMut<'_, T>,
@@ -172,17 +176,17 @@ impl Chain {
         Ok(moved_in_place(&self.steps(data.shape())?, data)?)
     }
 
-    /// What all operators do to a tensor of `shape`, as one map; `None` if they do not fit.
+    /// Composes all operators into one map for a tensor of `shape`. Returns `None` if an operator does not fit.
     pub fn index_map(&self, shape: &Shape) -> Option<IndexMap> {
         let steps = self.steps(shape).ok()?;
         steps.iter().try_fold(IndexMap::identity(shape), |all, step| all.then(step).ok())
     }
 
-    /// For each axis of the result the axis of the first of tensors of these shapes that it is, if the chain only moves
-    /// elements along axes and the axes themselves: `None` if it splits, merges, puts in or leaves out axes,
-    /// or does not fit.
+    /// For each axis of the result, the axis of the first input that it corresponds to.
+    ///
+    /// Returns `None` if the chain splits, merges, inserts or drops axes, or does not fit these shapes.
     pub fn axes_kept(&self, inputs: impl AsRef<[Shape]>) -> Option<Vec<usize>> {
-        // Where there are no elements, maps do not tell axes apart.
+        // Maps of empty tensors do not distinguish axes, so sizes of 0 become 1.
         let not_empty = |shape: &Shape| {
             let sizes: Vec<usize> = shape.iter().map(|size| (*size).max(1)).collect();
             Shape::new(sizes).ok()
@@ -192,11 +196,11 @@ impl Chain {
         axes_kept(&program, program.outputs()[0])
     }
 
-    /// The chain as a program: its [inputs](Chain::inputs), of these shapes and this type, at least a tensor for each
-    /// operator, and the last of them as the only output.
+    /// Converts the chain to a program with the given shapes for its [inputs](Chain::inputs) and one element
+    /// type. The program has at least one tensor for each operator; the last is the only output.
     ///
-    /// Law: the origin of an element is its source by the index maps of the operators, asked from
-    /// the last to the first.
+    /// Law: the origin of an element is its source by the index maps of the operators, applied from the last to
+    /// the first.
     ///
     /// ```
     /// use trundle::{Chain, DType, ProgramPlan, Shape};
@@ -211,8 +215,9 @@ impl Chain {
     /// ```
     ///
     /// # Errors
-    /// [`ChainError`] for the first operator that does not fit what it is given, has a number that is not of the
-    /// type, or gives a tensor that is too large to be addressed; and if there is not one shape for each input.
+    /// [`ChainError`] for the first operator that does not fit its inputs, has a constant that the type cannot
+    /// represent, or makes a tensor too large to address. Also if the number of shapes differs from the number
+    /// of inputs.
     pub fn program(
         &self,
         inputs: impl AsRef<[Shape]>,
@@ -221,10 +226,11 @@ impl Chain {
         self.program_with(inputs, dtype.into(), |number| number.element(dtype, dtype))
     }
 
-    /// [`Chain::program`] of elements of a width, where `constant` gives a buffer of one element that is a number.
+    /// [`Chain::program`] for elements of a given width. `constant` encodes a number as a buffer of one
+    /// element.
     ///
     /// # Errors
-    /// As [`Chain::program`], and what `constant` refuses.
+    /// As [`Chain::program`], and the errors of `constant`.
     pub fn program_with(
         &self,
         inputs: impl AsRef<[Shape]>,
@@ -237,7 +243,7 @@ impl Chain {
         program.with_output(made).map_err(|source| self.error(0, &shape, source))
     }
 
-    /// A program of inputs of these shapes alone.
+    /// Creates a program that only has inputs of these shapes.
     fn given(
         &self,
         inputs: &[Shape],
@@ -252,11 +258,13 @@ impl Chain {
         Ok((program, given))
     }
 
-    /// Adds to a program what the chain makes of tensors of it, one for each of its [inputs](Chain::inputs), all of one
-    /// width. `constant` gives a buffer of one element that is a number.
+    /// Adds the operators of the chain to a program and returns the resulting tensor.
+    ///
+    /// `inputs` are tensors of the program, one for each of the [inputs](Chain::inputs) of the chain, all of
+    /// one width. `constant` encodes a number as a buffer of one element.
     ///
     /// # Errors
-    /// As [`Chain::program`], and what `constant` refuses.
+    /// As [`Chain::program`], and the errors of `constant`.
     pub fn add_to(
         &self,
         program: &mut Program,
@@ -268,8 +276,8 @@ impl Chain {
         })
     }
 
-    /// How many indices the scatters hold in memory beside those that they are given, if the chain is done to tensors of
-    /// these shapes, one for each of its [inputs](Chain::inputs): see [`Program::indices_of_update`].
+    /// The number of indices that scatters keep in memory in addition to the given ones, for inputs of these
+    /// shapes; see [`Program::indices_of_update`].
     ///
     /// # Errors
     /// As [`Chain::program`].
@@ -287,7 +295,7 @@ impl Chain {
         Ok(held)
     }
 
-    /// What `make` makes of tensors of a program, one for each of the chain's inputs, operator by operator.
+    /// Applies `make` to each operator and its operands, in order.
     fn made(
         &self,
         program: &mut Program,
@@ -311,12 +319,12 @@ impl Chain {
         Ok(last)
     }
 
-    /// The same of elements of any type, for the shapes alone.
+    /// [`Chain::program`] for the shapes alone; elements have no bytes.
     fn shapes(&self, inputs: impl AsRef<[Shape]>) -> Result<Program, ChainError> {
         self.program_with(inputs, NO_BYTES, |_| Ok(Vec::new()))
     }
 
-    /// The shape of what the chain makes of tensors of these shapes, one for each of its [inputs](Chain::inputs).
+    /// The shape of the result for [inputs](Chain::inputs) of these shapes.
     ///
     /// # Errors
     /// As [`Chain::program`].
@@ -331,7 +339,7 @@ impl Chain {
             input: input.clone(),
             source: Box::new(source),
             text: self.text.clone(),
-            // A chain without operators has no place to show.
+            // A chain without operators has no span.
             span: self.spans.get(stage).cloned().unwrap_or_default(),
             suggestion: None,
         };
@@ -346,10 +354,10 @@ impl Chain {
     }
 }
 
-/// Of elements of which the shapes alone matter.
+/// The width of elements where only shapes matter.
 const NO_BYTES: Width = Width::Bytes(0);
 
-/// For each axis of a tensor the axis of the first input that it is.
+/// For each axis of a tensor, the corresponding axis of the first input.
 fn axes_kept(program: &Program, id: TensorId) -> Option<Vec<usize>> {
     let tensor = program.tensor(id);
     match &tensor.made {
@@ -358,7 +366,7 @@ fn axes_kept(program: &Program, id: TensorId) -> Option<Vec<usize>> {
         Made::Joined { parts, .. } => parts.iter().find_map(|part| axes_kept(program, *part)),
         Made::Moved { from, map } => {
             let before = axes_kept(program, *from)?;
-            // A map from a tensor of no elements does not tell its axes apart.
+            // The map of an empty tensor does not distinguish its axes.
             let kept = map.axes_kept().filter(|_| map.in_shape().elements() > 0)?;
             Some(kept.into_iter().map(|axis| before[axis]).collect())
         }
@@ -366,7 +374,7 @@ fn axes_kept(program: &Program, id: TensorId) -> Option<Vec<usize>> {
 }
 
 impl PartialEq for Chain {
-    /// The same operators, however they were written.
+    /// Compares the operators, not the text.
     fn eq(&self, other: &Chain) -> bool {
         self.ops == other.ops
     }
@@ -377,7 +385,7 @@ impl Eq for Chain {}
 impl FromStr for Chain {
     type Err = NotationError;
 
-    /// As [`Chain::parse`], where lengths are lists: no file is read.
+    /// Parses as [`Chain::parse`], but reads no files: lengths and indices must be lists.
     fn from_str(text: &str) -> Result<Chain, NotationError> {
         Chain::parse(text, |_, _| Err(())).map_err(|error| match error {
             ParseError::Notation(error) => error,
@@ -392,9 +400,9 @@ impl FromStr for Chain {
 }
 
 impl fmt::Display for Chain {
-    /// The operators as stages of the chain language; `{:#}` cuts long lists of lengths off.
+    /// Writes the operators as stages of the chain language; `{:#}` abbreviates long lists of lengths.
     ///
-    /// Law: what a chain prints as gives it, unless it has no operator or lengths of several axes.
+    /// Law: the output parses to an equal chain, unless the chain is empty or has lengths of several axes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (stage, op) in self.ops.iter().enumerate() {
             if stage > 0 {
@@ -406,23 +414,23 @@ impl fmt::Display for Chain {
     }
 }
 
-/// Why a text gives no chain. It prints as several lines, with a caret under the place.
+/// The reason why a text does not parse as a chain. Prints several lines, with a caret under the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParseError<E> {
-    /// The text is not of the chain language, or the lengths are out of range.
+    /// The text is not in the chain language, or lengths are out of range.
     Notation(NotationError),
     /// Lengths or indices could not be read.
     Read {
-        /// Which of them: `lengths` or `indices`.
+        /// The argument: `lengths` or `indices`.
         argument: &'static str,
-        /// Why not.
+        /// The reason.
         error: E,
-        /// The name of the file.
+        /// The file name.
         file: String,
         /// The whole chain.
         text: String,
-        /// Where the name stands in `text`, in bytes.
+        /// The span of the file name in `text`, in bytes.
         span: Range<usize>,
     },
 }
@@ -440,20 +448,21 @@ impl<E: fmt::Display> fmt::Display for ParseError<E> {
     }
 }
 
-/// Why an operator of a chain does not fit the shape it is given. It prints as several lines: the
-/// message, the chain with carets under the place, and a suggestion where there is one.
+/// The reason why an operator of a chain does not fit its input shape.
+///
+/// Prints several lines: the message, the chain with carets under the place, and a suggestion if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChainError {
-    /// Which operator, counted from 0.
+    /// The index of the operator, from 0.
     pub stage: usize,
-    /// The shape it is given.
+    /// The shape of its input.
     pub input: Shape,
-    /// What the operator says.
+    /// The error of the operator.
     pub source: Box<Error>,
-    /// The whole chain as it was written.
+    /// The whole chain as written.
     pub text: String,
-    /// Where in `text`, in bytes: the operator, or the part of a pattern that does not fit.
+    /// The span of the operator, or of the part of a pattern that does not fit, in bytes of `text`.
     pub span: Range<usize>,
     /// What to write instead, in one line.
     pub suggestion: Option<String>,

@@ -1,4 +1,4 @@
-//! What is done one after another, as passes over memory.
+//! Lowers a sequence of index maps to as few passes over memory as possible.
 
 use std::ops::Range;
 
@@ -8,17 +8,18 @@ use trundle_core::{Backend, Error, IndexMap, Layout, Move, MoveError, Result, Wi
 use crate::lower::{Lowered, TooMany, map_between};
 use crate::lowering::{BufferId, Device, Step};
 
-/// One pass over memory, which does what neighbouring operators of a chain do.
+/// One pass over memory, which runs one or more neighbouring operators of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainPass {
-    /// Which operators it takes in, counted from 0.
+    /// The operators that the pass runs, counted from 0.
     pub stages: Range<usize>,
-    /// From the pass's output to its input.
+    /// The map from the output of the pass to its input.
     pub map: IndexMap,
 }
 
-/// One map between two layouts as one move; `None` if it is not worth that to `device`. Without a
-/// program, since most calls are of one operator, and planned as often as they come.
+/// Plans one map between two layouts as one move. Returns `None` if `device` prefers several passes.
+///
+/// Avoids building a program, because most calls have one operator and are planned every time.
 ///
 /// # Errors
 /// As [`lowered`].
@@ -35,13 +36,14 @@ pub(crate) fn one_move(
     }
 }
 
-/// What `maps` do one after another between two layouts, in as few passes as `device` says is worth
-/// it, with their moves; contiguous tensors lie between two passes. The stages of a pass are the maps
-/// that it takes in.
+/// Lowers `maps`, applied in order between two layouts, to as few passes as `device` considers worthwhile.
+/// Returns the passes and their moves.
+///
+/// The tensors between two passes are contiguous. The stages of a pass are indices of `maps`.
 ///
 /// # Errors
-/// [`Error`] for a layout that has not the shape of its end of the maps, or that cannot be addressed
-/// or written.
+/// [`Error`] if a layout does not have the shape of its end of the maps, or if it cannot be addressed or
+/// written.
 pub(crate) fn lowered(
     maps: Vec<IndexMap>,
     width: Width,
@@ -50,7 +52,7 @@ pub(crate) fn lowered(
     device: &Device,
 ) -> Result<(Vec<ChainPass>, Vec<Move>)> {
     let stages = maps.len();
-    // What comes to one layer is planned in half of the time without a program.
+    // Maps that compose to one layer are planned in half the time without a program.
     let whole = match &maps[..] {
         [] => None,
         [first, rest @ ..] => {
@@ -85,8 +87,10 @@ pub(crate) fn lowered(
     joined((passes, moves), width, (src, dst), device)
 }
 
-/// The same with neighbours that are one pass together as one. A program goes from one map to the next, and what one gives
-/// may stop at another, as strides do at reversed rows, where the map of both has a simpler form that does not.
+/// Joins neighbouring passes that can run as one.
+///
+/// A program lowers one map after another, and an intermediate form may block the next map (strides stop at
+/// reversed rows, for example) although the composed map is simpler and would run in one pass.
 fn joined(
     (passes, moves): (Vec<ChainPass>, Vec<Move>),
     width: Width,
@@ -115,15 +119,15 @@ fn joined(
     Ok((joined_passes, joined_moves))
 }
 
-/// Maps as a program of one input, a tensor for each.
+/// Maps as a program of one input, with one tensor for each map.
 struct Lowering {
     program: Program,
-    /// How many of the maps each tensor has been through, as a whole.
+    /// For each tensor, the number of maps that are completely applied.
     reached: Vec<usize>,
 }
 
 impl Lowering {
-    /// Maps that would be too many blocks by themselves are two tensors, or more.
+    /// Splits a map that has too many blocks into two or more tensors.
     fn new(maps: Vec<IndexMap>, width: Width, src: &Layout, budget: &Budget) -> Result<Lowering> {
         let mut program = Program::new();
         let mut last = program.given(src.shape().clone(), width)?;
@@ -147,7 +151,7 @@ impl Lowering {
         TensorId(self.reached.len() - 1)
     }
 
-    /// Which tensor a buffer has.
+    /// Returns the tensor that a buffer holds.
     fn tensor(&self, id: BufferId) -> TensorId {
         match id {
             BufferId::Input(index) | BufferId::Temporary(index) => TensorId(index),
@@ -175,7 +179,7 @@ mod tests {
         };
         let (from, to) =
             (Layout::row_major(&whole, 1).unwrap(), Layout::row_major(&parts, 1).unwrap());
-        // Rows with a byte between them.
+        // Rows with a gap of one byte.
         let gaps_from = Layout::strided(&whole, 0, &[5, 1]).unwrap();
         let gaps_to = Layout::strided(&parts, 0, &[7, 1]).unwrap();
         assert_eq!(stages(&from, &to), [false]);

@@ -1,4 +1,4 @@
-//! One-shot functions: one operator, one tensor.
+//! Functions that apply one operator to one tensor.
 
 use trundle_core::ops::{
     Declaration, Flip, LengthBuffer, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose,
@@ -14,10 +14,10 @@ use crate::in_place::{InPlacePlan, usual_scratch};
 use crate::lowering::Device;
 use crate::planned::{Planned, planned};
 
-/// Elements shifted along axes, in at one end what goes out at the other:
-/// `out[(i + shift) mod size] = data[i]`. `shift` has one entry for each axis, or one for all;
-/// negative axes count from the end, and the shifts of an axis that repeats add. The result has
-/// the shape of `data`.
+/// Shifts elements along axes, with wrap-around: `out[(i + shift) mod size] = data[i]`.
+///
+/// `shift` has one entry for each axis, or one for all axes. Negative axes count from the end; shifts of a
+/// repeated axis add up. The result has the shape of `data`.
 ///
 /// Source: OpenVINO's Roll-7.
 ///
@@ -31,7 +31,7 @@ pub fn roll<T: Copy + 'static>(
     moved(Some((Roll::DECLARATION, &[shift, axes])), data)
 }
 
-/// [`roll`] into `out`, of the shape and type of `data`.
+/// [`roll`] into `out`, which has the shape and type of `data`.
 ///
 /// # Errors
 /// As [`roll`], and [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
@@ -44,7 +44,7 @@ pub fn roll_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(Some((Roll::DECLARATION, &[shift, axes])), data, out)
 }
 
-/// [`roll`] within the memory of `data`, with [little](crate::Plan::in_place) beside it where it can be.
+/// [`roll`] within the memory of `data`, with [little](crate::Plan::in_place) extra memory where possible.
 ///
 /// # Errors
 /// As [`roll`].
@@ -56,7 +56,7 @@ pub fn roll_in_place<T: Copy + 'static>(
     moved_in_place(&[index_map(Some((Roll::DECLARATION, &[shift, axes])), data.shape())?], data)
 }
 
-/// The axes in another order: `out.shape[i] == data.shape[order[i]]`; an empty order inverts them.
+/// Permutes the axes: `out.shape[i] == data.shape[order[i]]`. An empty order reverses them.
 ///
 /// Source: OpenVINO's Transpose-1.
 ///
@@ -66,7 +66,7 @@ pub fn transpose<T: Copy + 'static>(data: &TensorView<'_, T>, order: &[i64]) -> 
     moved(Some((Transpose::DECLARATION, &[order])), data)
 }
 
-/// [`transpose`] into `out`, of the transposed shape and the type of `data`.
+/// [`transpose`] into `out`, which has the transposed shape and the type of `data`.
 ///
 /// # Errors
 /// As [`transpose`], and [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
@@ -78,9 +78,11 @@ pub fn transpose_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(Some((Transpose::DECLARATION, &[order])), data, out)
 }
 
-/// [`transpose`] within the memory of `data`, which is a view of the transposed tensor then. Where the sizes of the axes that
-/// change places differ, `data` has to be row-major, as it is afterwards; that is slower than to a new tensor, and
-/// takes up to a sixteenth of it beside it. Where that is not enough, a copy is.
+/// [`transpose`] within the memory of `data`, which becomes a view of the transposed tensor.
+///
+/// If the shape changes, `data` must be row-major, and stays so. This is slower than transposing to a new
+/// tensor and takes scratch memory of up to a sixteenth of the tensor. If that is not enough, a copy of the
+/// tensor is made.
 ///
 /// ```
 /// use trundle::{Shape, TensorViewMut, transpose_in_place};
@@ -102,8 +104,7 @@ pub fn transpose_in_place<T: Copy + 'static>(
     moved_in_place(&[index_map(Some((Transpose::DECLARATION, &[order])), data.shape())?], data)
 }
 
-/// Elements in the opposite order along `axes`; negative ones count from the end. The result has
-/// the shape of `data`.
+/// Reverses the elements along `axes`. Negative axes count from the end. The result has the shape of `data`.
 ///
 /// # Errors
 /// [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`].
@@ -111,7 +112,7 @@ pub fn flip<T: Copy + 'static>(data: &TensorView<'_, T>, axes: &[i64]) -> Result
     moved(Some((Flip::DECLARATION, &[axes])), data)
 }
 
-/// [`flip`] into `out`, of the shape and type of `data`.
+/// [`flip`] into `out`, which has the shape and type of `data`.
 ///
 /// # Errors
 /// As [`flip`], and [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
@@ -123,7 +124,7 @@ pub fn flip_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(Some((Flip::DECLARATION, &[axes])), data, out)
 }
 
-/// [`flip`] within the memory of `data`, with [little](crate::Plan::in_place) beside it.
+/// [`flip`] within the memory of `data`, with [little](crate::Plan::in_place) extra memory.
 ///
 /// # Errors
 /// As [`flip`].
@@ -134,9 +135,10 @@ pub fn flip_in_place<T: Copy + 'static>(
     moved_in_place(&[index_map(Some((Flip::DECLARATION, &[axes])), data.shape())?], data)
 }
 
-/// The tensor turned by 90 degrees, `k` times, in the plane of two axes, from the first towards the
-/// second; a negative `k` turns the other way, negative axes count from the end. The result has the
-/// shape of `data`, after an odd number of turns with the sizes of both axes swapped.
+/// Rotates by 90 degrees, `k` times, in the plane of two axes, from the first towards the second.
+///
+/// A negative `k` rotates the other way; negative axes count from the end. After an odd number of rotations the
+/// sizes of the two axes are swapped.
 ///
 /// Source: numpy's `rot90`.
 ///
@@ -150,7 +152,7 @@ pub fn rot90<T: Copy + 'static>(
     moved(Some((Rot90::DECLARATION, &[&[k], &axes])), data)
 }
 
-/// [`rot90`] into `out`, of the turned shape and the type of `data`.
+/// [`rot90`] into `out`, which has the rotated shape and the type of `data`.
 ///
 /// # Errors
 /// As [`rot90`], and [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
@@ -163,8 +165,8 @@ pub fn rot90_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(Some((Rot90::DECLARATION, &[&[k], &axes])), data, out)
 }
 
-/// [`rot90`] within the memory of `data`, which is a view of the turned tensor then; where its sizes change, as
-/// [`transpose_in_place`].
+/// [`rot90`] within the memory of `data`, which becomes a view of the rotated tensor. If the shape changes, the
+/// limits of [`transpose_in_place`] apply.
 ///
 /// # Errors
 /// As [`rot90`] and [`transpose_in_place`].
@@ -176,9 +178,10 @@ pub fn rot90_in_place<T: Copy + 'static>(
     moved_in_place(&[index_map(Some((Rot90::DECLARATION, &[&[k], &axes])), data.shape())?], data)
 }
 
-/// For each position outside `axis`, the first `length` elements along it reversed and the rest
-/// kept. `lengths` is a tensor of u32 or u64 with the sizes of `data`, but 1 on `axis`; a length
-/// over the size of the axis counts as the size. The result has the shape of `data`.
+/// Reverses the first `length` elements along `axis` at each position outside `axis`, and keeps the others.
+///
+/// `lengths` is a tensor of u32 or u64 with the sizes of `data`, but size 1 on `axis`. A length greater than
+/// the size of the axis counts as that size. The result has the shape of `data`.
 ///
 /// Source: DirectML's `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
 ///
@@ -192,7 +195,7 @@ pub fn reverse_subsequences<T: Copy + 'static, L: LengthBuffer>(
     by_table(ReverseSubsequences::from_view(axis, lengths)?, data)
 }
 
-/// [`reverse_subsequences`] into `out`, of the shape and type of `data`.
+/// [`reverse_subsequences`] into `out`, which has the shape and type of `data`.
 ///
 /// # Errors
 /// As [`reverse_subsequences`], also for `out`.
@@ -210,7 +213,8 @@ where
     by_table_into(ReverseSubsequences::from_view(axis, lengths)?, data, out)
 }
 
-/// [`reverse_subsequences`] within the memory of `data`, with [little](crate::Plan::in_place) beside it where it can be.
+/// [`reverse_subsequences`] within the memory of `data`, with [little](crate::Plan::in_place) extra memory
+/// where possible.
 ///
 /// # Errors
 /// As [`reverse_subsequences`].
@@ -223,8 +227,8 @@ pub fn reverse_subsequences_in_place<T: Copy + 'static, L: LengthBuffer>(
     moved_in_place(&[op.index_map(data.shape())?], data)
 }
 
-/// The first `lengths[b]` elements along `axis` reversed at each index b of `batch_axis`, and the
-/// rest kept. The result has the shape of `data`.
+/// Reverses the first `lengths[b]` elements along `axis` at each index b of `batch_axis`, and keeps the others.
+/// The result has the shape of `data`.
 ///
 /// Source: ReverseSequence of ONNX, TensorFlow and OpenVINO.
 ///
@@ -240,7 +244,7 @@ pub fn reverse_sequence<T: Copy + 'static>(
     by_table(sequence(lengths, axis, batch_axis), data)
 }
 
-/// [`reverse_sequence`] into `out`, of the shape and type of `data`.
+/// [`reverse_sequence`] into `out`, which has the shape and type of `data`.
 ///
 /// # Errors
 /// As [`reverse_sequence`], and [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
@@ -254,7 +258,8 @@ pub fn reverse_sequence_into<T: Copy + 'static, D: Destination<T>>(
     by_table_into(sequence(lengths, axis, batch_axis), data, out)
 }
 
-/// [`reverse_sequence`] within the memory of `data`, with [little](crate::Plan::in_place) beside it where it can be.
+/// [`reverse_sequence`] within the memory of `data`, with [little](crate::Plan::in_place) extra memory where
+/// possible.
 ///
 /// # Errors
 /// As [`reverse_sequence`].
@@ -273,7 +278,7 @@ fn sequence(lengths: &[i64], axis: i64, batch_axis: i64) -> ReverseSequence {
     ReverseSequence::new(axis, batch_axis, lengths)
 }
 
-/// The elements of `data`, contiguous and row-major, whatever its strides.
+/// Copies `data`, of any strides, to a contiguous row-major tensor.
 ///
 /// # Errors
 /// [`ShapeError::TooLarge`] if they fill more bytes than can be addressed, which takes strides of 0.
@@ -281,7 +286,7 @@ pub fn contiguous<T: Copy + 'static>(data: &TensorView<'_, T>) -> Result<Tensor<
     moved(None, data)
 }
 
-/// The elements of `data` copied to `out`, of the same shape and type, whatever their strides.
+/// Copies `data` to `out`, which has the same shape and type. Both may have any strides.
 ///
 /// # Errors
 /// [`ShapeError::ShapeMismatch`] or [`DTypeError::DTypeMismatch`] for `out`.
@@ -292,8 +297,8 @@ pub fn copy_into<T: Copy + 'static, D: Destination<T>>(
     moved_into(None, data, out)
 }
 
-/// An operator as a call lends it, with what each of its parameters is given: they are copied only
-/// where a plan is made. Without one the elements are copied.
+/// A borrowed operator: its declaration and the values of its parameters, copied only when a plan is made.
+/// `None` copies the elements.
 type OpRef<'a> = Option<(&'static Declaration, &'a [&'a [i64]])>;
 
 fn index_map(op: OpRef<'_>, shape: &Shape) -> Result<IndexMap> {
@@ -304,16 +309,15 @@ fn index_map(op: OpRef<'_>, shape: &Shape) -> Result<IndexMap> {
     }
 }
 
-/// All that a call is given but the elements: it is known again by this, and planned from this
-/// alone.
+/// Everything that a plan depends on; the key of the plan cache.
 #[derive(Clone, Copy, Debug, Hash)]
 struct Call<'a> {
     op: OpRef<'a>,
     width: Width,
     data: &'a Layout,
-    /// Where the result is written to; `None` for a new tensor.
+    /// The layout of the destination; `None` for a new tensor.
     out: Option<&'a Layout>,
-    /// How many may take part.
+    /// The maximum number of threads.
     threads: usize,
 }
 
@@ -324,14 +328,13 @@ impl Call<'_> {
     }
 }
 
-/// What `op` makes of `data`, planned or planned before.
+/// Applies `op` to `data`, with a cached plan if there is one.
 fn moved<T: Copy + 'static>(op: OpRef<'_>, data: &TensorView<'_, T>) -> Result<Tensor<T>> {
     let (width, from) = (data.width(), data.layout());
     let call = Call { op, width, data: from, out: None, threads: threads() };
     planned(&call, Call::plan)?.run(data)
 }
 
-/// [`moved`] into `out`.
 fn moved_into<T: Copy + 'static, D: Destination<T>>(
     op: OpRef<'_>,
     data: &TensorView<'_, T>,
@@ -343,8 +346,7 @@ fn moved_into<T: Copy + 'static, D: Destination<T>>(
     planned(&call, Call::plan)?.run_into(data, out)
 }
 
-/// What `op` makes of `data`. Lengths and indices are as much data as the elements are: they are others in the
-/// next call, for which a plan would be kept in vain.
+/// Applies `op` to `data` without the plan cache, because lengths and indices usually differ in each call.
 pub(crate) fn by_table<T: Copy + 'static>(
     op: impl Into<Op>,
     data: &TensorView<'_, T>,
@@ -353,7 +355,6 @@ pub(crate) fn by_table<T: Copy + 'static>(
     plan(&map, data.width(), data.layout(), None, threads())?.run(data)
 }
 
-/// [`by_table`] into `out`.
 pub(crate) fn by_table_into<T: Copy + 'static, D: Destination<T>>(
     op: impl Into<Op>,
     data: &TensorView<'_, T>,
@@ -364,7 +365,7 @@ pub(crate) fn by_table_into<T: Copy + 'static, D: Destination<T>>(
     plan(&map, data.width(), data.layout(), Some(out.layout()), threads())?.run_into(data, out)
 }
 
-/// What `maps` make of `data` one after another, in the memory of `data`, which is a view of that then.
+/// Applies `maps` to `data` in order, within its memory. `data` becomes a view of the result.
 pub(crate) fn moved_in_place<T: Copy + 'static>(
     maps: &[IndexMap],
     data: &mut TensorViewMut<'_, T>,
@@ -387,7 +388,7 @@ pub(crate) fn moved_in_place<T: Copy + 'static>(
     data.set_layout(dst)
 }
 
-/// Where a result of this shape lies in the memory of a tensor.
+/// The layout of a result of this shape in the memory of a tensor.
 fn places_of(src: &Layout, width: Width, shape: &Shape) -> Result<Layout> {
     if shape == src.shape() {
         return Ok(src.clone());
@@ -403,7 +404,7 @@ fn places_of(src: &Layout, width: Width, shape: &Shape) -> Result<Layout> {
     Layout::row_major(shape, width.units())
 }
 
-/// Checks that the elements of another tensor are of the type of the data, and packed as those.
+/// Checks that another tensor has the element type and bit order of the data.
 pub(crate) fn check_dtype(
     argument: &'static str,
     data: (DType, Width),
@@ -424,7 +425,7 @@ pub(crate) fn check_dtype(
     }
 }
 
-/// The plan of `map` from elements that lie so to `out`, or to a new tensor.
+/// Plans `map` from a layout to `out`, or to a new contiguous tensor.
 pub(crate) fn plan(
     map: &IndexMap,
     width: Width,
@@ -452,7 +453,7 @@ mod tests {
     use super::*;
     use crate::internal::plan_cache::PlanCache;
 
-    /// The parameters of a call by their names.
+    /// The names of the parameters of a call.
     fn parameters(call: &Call<'_>) -> Vec<String> {
         let Some((declared, arguments)) = call.op else { return vec!["copy".to_owned()] };
         assert_eq!(arguments.len(), declared.parameters.len(), "{}", declared.name);
@@ -462,7 +463,7 @@ mod tests {
         all
     }
 
-    /// Calls that differ from the first, or from those beside them, in what they are named by.
+    /// Calls that differ from the first, or from their neighbours, in the parameter that names them.
     fn calls<'a>(layouts: &'a [Layout], packing: Packing) -> Vec<(&'static str, Call<'a>)> {
         let [data, other, moved, out, other_out] = layouts else { panic!("five layouts") };
         let width = Width::Bytes(4);
@@ -530,7 +531,7 @@ mod tests {
         }
     }
 
-    /// What the functions give as bytes, asked so that a plan that is taken for another is seen.
+    /// Compares cached with uncached calls; a plan that is used for the wrong call changes the bytes.
     #[test]
     fn calls_one_after_another_do_not_meet() {
         let bytes: Vec<u8> = (0..=255).collect();
@@ -570,7 +571,7 @@ mod tests {
             };
             tensor.ok().map(|tensor| tensor.bytes().to_vec())
         };
-        // The same once more, with plans that are kept, and in the other order.
+        // Runs all calls again, with cached plans, and then in reverse order.
         let all = || ops.iter().flat_map(|op| views.iter().map(move |view| (*op, view)));
         for (op, data) in all().chain(all()).chain(all().collect::<Vec<_>>().into_iter().rev()) {
             assert_eq!(made(op, data, true), made(op, data, false), "{op:?} of {data:?}");

@@ -1,4 +1,4 @@
-//! One-shot gathers: elements at indices that are a tensor of their own.
+//! Functions that gather elements at indices.
 
 use trundle_core::ops::{Indices, Take, TakeAlongAxis};
 use trundle_core::{Result, Tensor, TensorView, TensorViewMut};
@@ -6,8 +6,8 @@ use trundle_cpu::Destination;
 
 use crate::functions::{by_table, by_table_into};
 
-/// The elements at `indices` of an axis: the axes of the indices come in its place. Negative axes and indices count from
-/// the end.
+/// Takes the elements at `indices` along an axis. In the result, the axes of `indices` replace `axis`. Negative
+/// axes and indices count from the end.
 ///
 /// Source: ONNX's Gather; numpy's `take`.
 ///
@@ -22,7 +22,7 @@ pub fn take<T: Copy + 'static>(
     by_table(Take::new(axis, listed(indices)?), data)
 }
 
-/// [`take`] into `out`, of the shape that it makes and the type of `data`.
+/// [`take`] into `out`, which has the shape of the result and the type of `data`.
 ///
 /// # Errors
 /// As [`take`], also for `out`.
@@ -35,8 +35,9 @@ pub fn take_into<T: Copy + 'static, D: Destination<T>>(
     by_table_into(Take::new(axis, listed(indices)?), data, out)
 }
 
-/// For each position of `indices` the element of its row along an axis, at the index that stands there. Along the other
-/// axes sizes of 1 stand for as many as there are; negative axes and indices count from the end.
+/// Takes for each position of `indices` the element of the same row along an axis, at that index.
+///
+/// Along the other axes, sizes of 1 broadcast. Negative axes and indices count from the end.
 ///
 /// Source: ONNX's GatherElements; numpy's `take_along_axis`.
 ///
@@ -50,7 +51,7 @@ pub fn take_along_axis<T: Copy + 'static>(
     by_table(TakeAlongAxis::new(axis, listed(indices)?), data)
 }
 
-/// [`take_along_axis`] into `out`, of the shape that it makes and the type of `data`.
+/// [`take_along_axis`] into `out`, which has the shape of the result and the type of `data`.
 ///
 /// # Errors
 /// As [`take_along_axis`], also for `out`.
@@ -63,7 +64,7 @@ pub fn take_along_axis_into<T: Copy + 'static, D: Destination<T>>(
     by_table_into(TakeAlongAxis::new(axis, listed(indices)?), data, out)
 }
 
-/// The elements of a view, in its shape.
+/// Copies a view to contiguous indices of the same shape.
 fn listed(indices: &TensorView<'_, i64>) -> Result<Indices> {
     let layout = indices.layout();
     let mut values = Vec::with_capacity(layout.shape().elements());

@@ -1,4 +1,4 @@
-//! Chains carried out within a tensor's own buffer.
+//! Plans that run a chain within the buffer of its tensor.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,16 +8,16 @@ use trundle_core::{Error, IndexMap, Layout, MoveError, Result, Width};
 use crate::chain_pass::one_move;
 use crate::lowering::Device;
 
-/// How much of the tensor may be beside it where nothing else is said.
+/// The default scratch limit is the size of the tensor divided by this.
 const SCRATCH_PART: usize = 16;
 
-/// That much may always be.
+/// The default scratch limit is at least this many bytes.
 const LEAST_SCRATCH: usize = 1 << 20;
 
-/// How a tensor is moved within its own buffer: each element takes the place of another one, in as few passes as that can be
-/// done in. [`Plan::in_place`](crate::Plan::in_place) makes it.
+/// A plan that moves a tensor within its own buffer, in as few passes as possible.
+/// [`Plan::in_place`](crate::Plan::in_place) makes it.
 ///
-/// What is in the buffer during a run is neither the tensor before nor the one after it, so a run is not stopped.
+/// A run cannot be stopped: until it ends, the buffer holds neither the old tensor nor the new one.
 #[derive(Clone, Debug)]
 pub struct InPlacePlan {
     passes: Vec<InPlacePass>,
@@ -25,19 +25,19 @@ pub struct InPlacePlan {
 
 #[derive(Clone, Debug)]
 struct InPlacePass {
-    /// The operators that it takes in, counted from 0.
+    /// The operators that the pass runs, counted from 0.
     stages: Range<usize>,
     plan: trundle_cpu::InPlacePlan,
 }
 
-/// The scratch that a tensor of so many bytes may have.
+/// The default scratch limit for a tensor of this many bytes.
 pub(crate) fn usual_scratch(bytes: usize) -> usize {
     (bytes / SCRATCH_PART).max(LEAST_SCRATCH)
 }
 
 impl InPlacePlan {
-    /// What `maps` do one after another to a tensor that lies as `src` says, and as `dst` says in the same buffer then.
-    /// `None` if it takes more scratch.
+    /// Plans `maps`, applied in order, from layout `src` to layout `dst` in the same buffer. Returns `None` if
+    /// a pass needs more than `most_scratch` bytes of scratch or cannot run in place.
     pub(crate) fn new(
         maps: &[IndexMap],
         width: Width,
@@ -55,11 +55,11 @@ impl InPlacePlan {
             at = pass.stages.end;
             passes.push(pass);
         }
-        // Without an operator the tensor is to be where it is.
+        // Without operators, only an unchanged layout works.
         Ok((!maps.is_empty() || src == dst).then_some(InPlacePlan { passes }))
     }
 
-    /// The bytes beside the tensor that a run takes, at most.
+    /// The most bytes of scratch memory that a run takes.
     pub fn scratch_bytes(&self) -> usize {
         self.passes.iter().map(|pass| pass.plan.scratch_bytes()).max().unwrap_or(0)
     }
@@ -77,7 +77,7 @@ impl InPlacePlan {
         self.run_slice(buffer)
     }
 
-    /// [`InPlacePlan::run`] on a slice of elements, for plans of their width.
+    /// [`InPlacePlan::run`] on a slice of elements of the planned width.
     ///
     /// # Errors
     /// As [`InPlacePlan::run`], and [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) for elements of another width.
@@ -86,9 +86,11 @@ impl InPlacePlan {
         self.passes.iter().try_for_each(|pass| pass.plan.run_slice(elements))
     }
 
-    /// [`InPlacePlan::run`] on values that own something, for plans of their size: each is moved to its place, none is cloned and
-    /// none is dropped. If a pool of the caller's panics in the middle, the process is aborted, since a value may be in
-    /// two places then.
+    /// [`InPlacePlan::run`] on values that own memory. Each value is moved; none is cloned or dropped. The plan
+    /// must have the width of the values.
+    ///
+    /// If the caller's thread pool panics during the run, the process aborts, because a value may be in two
+    /// places.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -113,7 +115,7 @@ impl InPlacePlan {
     }
 }
 
-/// Where a tensor lies before and after the operators.
+/// The layouts of a tensor before and after the operators.
 struct Places<'a> {
     src: &'a Layout,
     dst: &'a Layout,
@@ -121,7 +123,8 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// Where it lies after so many of `maps`; `None` if they give it a shape that its places do not have.
+    /// The layout of the tensor after `stages` of `maps`. Returns `None` if the shape after them does not fit
+    /// the layout.
     fn after(&self, maps: &[IndexMap], stages: usize) -> Result<Option<Layout>> {
         if stages == maps.len() {
             return Ok(Some(self.dst.clone()));
@@ -137,7 +140,8 @@ impl Places<'_> {
         Layout::row_major(shape, self.width.units()).map(Some)
     }
 
-    /// The pass of the most operators from `first` on that can be done in place; `None` if not even one can.
+    /// Plans the longest sequence of operators from `first` that can run in place as one pass. Returns `None`
+    /// if not even one operator can.
     fn longest_pass(
         &self,
         maps: &[IndexMap],
@@ -163,7 +167,7 @@ impl Places<'_> {
     }
 }
 
-/// That it takes more scratch than there may be.
+/// The error for a plan that needs more scratch memory than allowed.
 pub(crate) fn not_in_place(bytes: usize, most_scratch: Option<usize>) -> Error {
     Error::Move(MoveError::NotInPlace {
         bytes,
@@ -172,7 +176,7 @@ pub(crate) fn not_in_place(bytes: usize, most_scratch: Option<usize>) -> Error {
 }
 
 impl fmt::Display for InPlacePlan {
-    /// Each pass: which operators it takes in, and how.
+    /// Writes the operators and the method of each pass.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (passes, scratch) = (self.passes(), self.scratch_bytes());
         let plural = if passes == 1 { "" } else { "es" };

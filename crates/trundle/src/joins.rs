@@ -1,4 +1,4 @@
-//! One-shot functions of several tensors, and of a tensor with a constant around it.
+//! Functions that concatenate, stack and pad tensors.
 
 use trundle_core::program::{Budget, Program};
 use trundle_core::{
@@ -11,7 +11,8 @@ use crate::functions::check_dtype;
 use crate::lowering::{CpuPlan, Device, ProgramMoves};
 use crate::programs;
 
-/// Tensors one after another along an axis, on which alone their sizes may differ; a negative one counts from the end.
+/// Concatenates tensors along an axis. Only the sizes of this axis may differ; a negative axis counts from the
+/// end.
 ///
 /// Source: OpenVINO's Concat-1; numpy's `concatenate`.
 ///
@@ -22,7 +23,7 @@ pub fn concatenate<T: Copy + 'static>(parts: &[TensorView<'_, T>], axis: i64) ->
     to_new(parts, &concatenation(parts, axis)?)
 }
 
-/// [`concatenate`] into `out`, of the joined shape and the type of the tensors.
+/// [`concatenate`] into `out`, which has the joined shape and the type of the tensors.
 ///
 /// # Errors
 /// As [`concatenate`], also for `out`.
@@ -34,7 +35,8 @@ pub fn concatenate_into<T: Copy + 'static>(
     assembled(parts, &concatenation(parts, axis)?, &[], out)
 }
 
-/// Tensors of one shape one after another along a new axis of the result; a negative one counts from its end.
+/// Stacks tensors of one shape along a new axis of the result. A negative axis counts from the end of the
+/// result's axes.
 ///
 /// Source: numpy's `stack`.
 ///
@@ -44,7 +46,7 @@ pub fn stack<T: Copy + 'static>(parts: &[TensorView<'_, T>], axis: i64) -> Resul
     to_new(parts, &stacked(parts, axis)?)
 }
 
-/// [`stack`] into `out`, of the stacked shape and the type of the tensors.
+/// [`stack`] into `out`, which has the stacked shape and the type of the tensors.
 ///
 /// # Errors
 /// As [`stack`], also for `out`.
@@ -56,8 +58,9 @@ pub fn stack_into<T: Copy + 'static>(
     assembled(parts, &stacked(parts, axis)?, &[], out)
 }
 
-/// So many elements of a constant before and behind the tensor along each axis. `value` is one of them: a slice of one
-/// element, or of the bytes that hold one where the tensor is of bytes.
+/// Pads a tensor with a constant: `widths` has the numbers of elements before and after it for each axis.
+///
+/// `value` is one element: a slice of length 1, or the bytes of one element if the tensor is of bytes.
 ///
 /// Source: OpenVINO's Pad-12 in mode constant; numpy's `pad`.
 ///
@@ -75,7 +78,7 @@ pub fn pad<T: Copy + 'static>(
     Ok(out)
 }
 
-/// [`pad`] into `out`, of the padded shape and the type of `data`.
+/// [`pad`] into `out`, which has the padded shape and the type of `data`.
 ///
 /// # Errors
 /// As [`pad`], also for `out`.
@@ -96,7 +99,7 @@ fn stacked<T>(parts: &[TensorView<'_, T>], axis: i64) -> Result<Program> {
     programs::stacked(&of_one_type(parts)?, axis)
 }
 
-/// What a program knows of tensors, which are of one type.
+/// The shapes and widths of tensors, which must have one type.
 fn of_one_type<'a, T>(parts: &'a [TensorView<'_, T>]) -> Result<Vec<(&'a Shape, Width)>> {
     let types = |part: &TensorView<'_, T>| (part.dtype(), part.width());
     for part in parts {
@@ -105,7 +108,7 @@ fn of_one_type<'a, T>(parts: &'a [TensorView<'_, T>]) -> Result<Vec<(&'a Shape, 
     Ok(parts.iter().map(|part| (part.shape(), part.width())).collect())
 }
 
-/// The program of a tensor with a constant around it, of whose value only the size matters here.
+/// The program that pads a tensor. Uses only the size of `value`, see `Slices::buffer_of`.
 fn padding<T>(data: &TensorView<'_, T>, widths: &[[usize; 2]], value: &[T]) -> Result<Program> {
     let width = data.width();
     let element = vec![0; width.bytes(width.units())];
@@ -115,7 +118,7 @@ fn padding<T>(data: &TensorView<'_, T>, widths: &[[usize; 2]], value: &[T]) -> R
 }
 
 fn to_new<T: Copy + 'static>(parts: &[TensorView<'_, T>], program: &Program) -> Result<Tensor<T>> {
-    // There is a first: no program joins nothing.
+    // `parts` has a first tensor: the program would have been refused otherwise.
     let any = parts.iter().map(TensorView::buffer).find_map(<[T]>::first);
     let mut out =
         new_tensor(&parts[0], program, any.map(std::slice::from_ref).unwrap_or_default())?;
@@ -123,7 +126,7 @@ fn to_new<T: Copy + 'static>(parts: &[TensorView<'_, T>], program: &Program) -> 
     Ok(out)
 }
 
-/// A tensor of the shape of what a program makes, whose elements are any.
+/// A tensor for the output of a program, filled with `any`.
 fn new_tensor<T: Copy + 'static>(
     like: &TensorView<'_, T>,
     program: &Program,
@@ -140,7 +143,7 @@ fn new_tensor<T: Copy + 'static>(
     Tensor::like(like, buffer, shape)
 }
 
-/// What a program makes of these tensors, in `out`.
+/// Runs a program on tensors and writes the result to `out`.
 fn assembled<T: Copy + 'static>(
     inputs: &[TensorView<'_, T>],
     program: &Program,
@@ -156,7 +159,7 @@ fn assembled<T: Copy + 'static>(
     assembled_by(&moves, device, inputs, fill, out)
 }
 
-/// What these moves make of tensors.
+/// Runs the moves of a program.
 fn assembled_by<T: Copy + 'static>(
     moves: &ProgramMoves,
     device: Device,
@@ -169,12 +172,12 @@ fn assembled_by<T: Copy + 'static>(
     moves.runner(Slices { device, fill, any })?.run(&buffers, &mut [out.buffer_mut()])
 }
 
-/// Slices of any type as the buffers of a runner, for one run.
+/// A backend for one run whose buffers are slices of any type.
 struct Slices<'a, T> {
     device: Device,
-    /// The program's only constant, if it has one.
+    /// The constant of the program, or empty.
     fill: &'a [T],
-    /// What new buffers are filled with.
+    /// The value that fills new buffers.
     any: T,
 }
 
@@ -202,7 +205,7 @@ impl<T: Copy + 'static> Backend for Slices<'_, T> {
         Ok(buffer.into())
     }
 
-    /// The constant, whose bytes in the program do not count: a value of `T` may have bytes that are not initialised.
+    /// Ignores the bytes of the constant in the program: a value of `T` may have uninitialised bytes.
     fn buffer_of(&self, _: &[u8]) -> Result<Box<[T]>> {
         Ok(self.fill.into())
     }
@@ -215,7 +218,7 @@ impl<T: Copy + 'static> Backend for Slices<'_, T> {
         plan.run_buffer_into(src, dst)
     }
 
-    /// It asks once before each move.
+    /// Calls `go_on` once before each move.
     fn run_while(
         &self,
         plan: &CpuPlan,

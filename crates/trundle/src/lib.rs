@@ -1,7 +1,9 @@
-//! Moves the elements of tensors: rolls, transposes and reverses them, exactly as their published
-//! specifications say, at the speed of memory, in one pass however many operators are chained.
+//! Moves the elements of tensors: rolls, transposes, flips, reversals, gathers, scatters and joins.
 //!
-//! A picture as a network wants it: colours reversed, and in front.
+//! Operators that are chained run in one pass over memory where they compose. Results follow the published
+//! specification of each operator exactly.
+//!
+//! Reversing the colour channels of an image and moving them to the front:
 //!
 //! ```
 //! use trundle::{Chain, Plan, Shape};
@@ -13,41 +15,41 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Which one do I want?
+//! # What to call
 //!
-//! | what you have | what you call |
+//! | you have | call |
 //! |---|---|
-//! | one operator, now and then | [`roll`], [`transpose`], [`flip`], [`rot90`], [`reverse_sequence`], [`reverse_subsequences`]: a [`TensorView`] in, a new [`Tensor`] out |
-//! | `&[f32]`, a slice of any `Copy` type | [`TensorView::from_slice`], [`TensorView::from_strided`]; the result's [`Tensor::into_vec`] is a `Vec` of it, without a copy |
-//! | bytes, with the name of what they hold | [`TensorView::new`], [`TensorView::row_major`], [`TensorView::sub_byte`] |
-//! | an array of the crate ndarray | the module `ndarray`, with the feature of this name |
+//! | one operator, now and then | [`roll`], [`transpose`], [`flip`], [`rot90`], [`reverse_sequence`], [`reverse_subsequences`]: from a [`TensorView`] to a new [`Tensor`] |
+//! | `&[f32]`, or a slice of any `Copy` type | [`TensorView::from_slice`], [`TensorView::from_strided`]; [`Tensor::into_vec`] turns the result into a `Vec` without a copy |
+//! | bytes and the name of their element type | [`TensorView::new`], [`TensorView::row_major`], [`TensorView::sub_byte`] |
+//! | an array of the crate ndarray | the module `ndarray`, with the feature `ndarray` |
 //! | a pointer, sizes and strides | [`view_from_raw_parts`] |
-//! | elements at indices | [`take`], [`take_along_axis`]; with contiguous bytes and indices that come once, [`Along`] |
-//! | several tensors that are to be one, or a constant around one | [`concatenate`], [`stack`], [`pad`] |
-//! | one tensor that is to be several | [`split`] |
-//! | the same again and again, a scatter, or any other [`Program`] | a [`ProgramPlan`], of one of [`programs`] |
-//! | elements put over those of a tensor that is there | a [`ScatterPlan`]; with contiguous bytes and indices that come once, [`Along`] |
-//! | a place for the result | the same with `_into`: [`roll_into`], [`transpose_into`], ... write to a [`TensorViewMut`] of any strides, also of [`MaybeUninit`](std::mem::MaybeUninit) |
-//! | an array with strides that shall lie in one piece, or go elsewhere | [`contiguous`], [`copy_into`] |
-//! | several operators | a [`Chain`], written as text or built of [`Op`]s |
+//! | elements to read at indices | [`take`], [`take_along_axis`]; for contiguous bytes and indices used once, [`Along`] |
+//! | several tensors to join, or a tensor to pad with a constant | [`concatenate`], [`stack`], [`pad`] |
+//! | one tensor to split into several | [`split`] |
+//! | the same program many times, a scatter, or any other [`Program`] | a [`ProgramPlan`]; [`programs`] has common ones |
+//! | elements to write over an existing tensor | a [`ScatterPlan`]; for contiguous bytes and indices used once, [`Along`] |
+//! | memory for the result | the functions with `_into`: [`roll_into`], [`transpose_into`], ... write to a [`TensorViewMut`] of any strides, also of [`MaybeUninit`](std::mem::MaybeUninit) |
+//! | a strided array to make contiguous, or to copy elsewhere | [`contiguous`], [`copy_into`] |
+//! | several operators | a [`Chain`], parsed from text or built from [`Op`]s |
 //! | a chain of several tensors, or with a constant | [`Chain::program`], then a [`ProgramPlan`] |
-//! | the same movement again and again | a [`Plan`] of a chain: decided once, run often, without allocating |
-//! | that, of slices | [`Plan::run_slice`], [`Plan::run_slice_into`], [`Plan::run_slice_uninit`] |
-//! | a tensor that fills the memory, and is to be moved within it | the functions with `_in_place`: [`roll_in_place`], [`transpose_in_place`], ...; [`Plan::in_place`] |
-//! | values that own something, as `Vec<String>` | [`Plan::run_owned`] |
-//! | a move that a user may stop | [`Plan::run_while`] |
-//! | a number of threads, for any call | [`with_threads`] |
-//! | threads of your own, as of a pool of rayon | [`with_pool`] |
-//! | a chain whose shape is not known yet | [`OpenChain`] |
-//! | DirectML's descriptors | [`directml`] |
-//! | the stages on the way to the kernels, or moves between buffers of one's own | [`lowering`] |
-//! | the question where one element comes from | [`Op::index_map`], then [`IndexMap::source_of`] |
+//! | the same chain many times | a [`Plan`]: planned once, run often, without allocating |
+//! | the same chain on slices | [`Plan::run_slice`], [`Plan::run_slice_into`], [`Plan::run_slice_uninit`] |
+//! | a tensor too large to copy | the functions with `_in_place`: [`roll_in_place`], [`transpose_in_place`], ...; [`Plan::in_place`] |
+//! | values that own memory, such as `Vec<String>` | [`Plan::run_owned`] |
+//! | a move that a user may cancel | [`Plan::run_while`] |
+//! | a limit on the threads of any call | [`with_threads`] |
+//! | a thread pool of your own, such as rayon's | [`with_pool`] |
+//! | a chain whose lengths or indices are not known yet | [`OpenChain`] |
+//! | DirectML descriptors | [`directml`] |
+//! | a kernel library or buffers of your own | [`lowering`] |
+//! | an output element whose source you want to know | [`Op::index_map`], then [`IndexMap::source_of`] |
 //!
-//! Layouts have any strides, zero and negative ones too: [`Layout::strided`]. Element types are as wide as
-//! they like ([`DType`]), or share bytes ([`Packing`]). Whatever an operator forbids is an [`Error`]
-//! with the argument and the numbers, before anything is written.
+//! Layouts may have any strides, including zero and negative ones: [`Layout::strided`]. Elements may have any
+//! width in bytes ([`DType`]) or share bytes ([`Packing`]). Invalid arguments return an [`Error`] that names
+//! the argument and the values, before anything is written.
 //!
-//! One operator, from a slice and from a strided view of it to a vector:
+//! One operator, from a slice and from a strided view of it:
 //!
 //! ```
 //! use trundle::{Shape, TensorView};
@@ -64,7 +66,7 @@
 //! # Ok::<(), trundle::Error>(())
 //! ```
 //!
-//! To memory that is not initialised, such as a vector's before it has any elements:
+//! Writing to uninitialised memory, such as the spare capacity of a vector:
 //!
 //! ```
 //! use trundle::{Shape, TensorView, TensorViewMut};
@@ -80,7 +82,7 @@
 //! # Ok::<(), trundle::Error>(())
 //! ```
 //!
-//! On two threads at most, and on those of a pool of one's own, of which none is ours:
+//! Limiting a call to two threads, and running it on a pool of your own:
 //!
 //! ```
 //! use trundle::{Shape, TensorView, ThreadPool, with_pool, with_threads};
@@ -104,8 +106,8 @@
 //! # Ok::<(), trundle::Error>(())
 //! ```
 //!
-//! `TRUNDLE_NUM_THREADS` says how many threads may take part where nothing else does, `TRUNDLE_SIMD` forces a set
-//! of instructions, and `TRUNDLE_TUNING` names the file of a [tuning record](tuning).
+//! Environment variables: `TRUNDLE_NUM_THREADS` sets the default number of threads, `TRUNDLE_SIMD` forces an
+//! instruction set, and `TRUNDLE_TUNING` names the file of a [tuning record](tuning).
 #![forbid(unsafe_code)]
 
 mod chain;

@@ -1,4 +1,4 @@
-//! The way from a program to steps between buffers: passes over memory, and the moves of each.
+//! Lowers a program to steps between buffers: passes over memory, and the moves of each pass.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +7,11 @@ use trundle_core::{Error, IndexMap, Layout, Move, MoveError, Result};
 
 use crate::lowering::{BufferId, Moves, PlannedPart, PlannedPass, Step};
 
-/// What a step moves.
+/// The work of one step.
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
     One(Move),
-    /// All of a tensor in tiles.
+    /// A whole tensor in tiles.
     Tiles(Tiles),
 }
 
@@ -31,12 +31,13 @@ impl Work {
     }
 }
 
-/// How a tensor is moved that would be too many boxes for a pass.
+/// How to move a tensor that has too many boxes for a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TooMany {
     /// In tiles, between contiguous buffers.
     Tiles,
-    /// By one move of the composed maps. Each tensor of the program is moved from the one before.
+    /// By one move of the composed maps. Requires that each tensor of the program is moved from the previous
+    /// one.
     Directly,
 }
 
@@ -44,16 +45,16 @@ pub(crate) enum TooMany {
 #[derive(Clone, Debug)]
 pub(crate) struct Lowered {
     pub(crate) steps: Vec<Step<Work>>,
-    /// Of the program's passes, with the indices of their steps. Their parts have no moves: the steps do.
+    /// The passes of the program with the indices of their steps. Their parts hold no moves; the steps do.
     pub(crate) passes: Vec<PlannedPass>,
     pub(crate) constants: Vec<Vec<u8>>,
 }
 
-/// The layouts of the inputs, and that of the only output.
+/// The layouts of the inputs and of the only output.
 pub(crate) type Layouts<'a> = (&'a [Layout], &'a Layout);
 
 impl Lowered {
-    /// Decides how the outputs of `program` are written, between these layouts or else between row-major ones.
+    /// Lowers `program`, for the given layouts or for row-major ones.
     ///
     /// # Errors
     /// [`Error`] for layouts that cannot be addressed or written, and [`MoveError::NotOnePass`] where a composed map is not
@@ -68,14 +69,13 @@ impl Lowered {
         if direct.put_passes(true)? {
             return Ok(direct.lowered());
         }
-        // Axes are split or merged across gaps of the output: what is made is put there by a move of its own.
+        // Axes are split or merged across gaps of the output, so the result is copied there by a separate move.
         let mut lowering = Lowering::new(program, layouts, budget, too_many);
         lowering.put_passes(false)?;
         lowering.put_copy_to_out()?;
         Ok(lowering.lowered())
     }
 
-    /// The steps, for a runner.
     pub(crate) fn steps(&self) -> impl ExactSizeIterator<Item = Step<Moves<'_>>> {
         self.steps.iter().map(|Step { source, target, work }| Step {
             source: *source,
@@ -95,7 +95,6 @@ pub(crate) fn outputs(program: &Program) -> Vec<TensorId> {
     program.outputs().iter().copied().filter(|output| seen.insert(*output)).collect()
 }
 
-/// The steps on their way.
 struct Lowering<'a> {
     program: &'a Program,
     outputs: Vec<TensorId>,
@@ -136,8 +135,10 @@ impl<'a> Lowering<'a> {
         Lowered { steps: self.steps, passes: self.passes, constants }
     }
 
-    /// The passes of the program, to the outputs' layouts if they are `direct`, else to contiguous buffers. Whether it is
-    /// done: not every program can be written to every layout.
+    /// Lowers the passes of the program. If `direct`, they write to the layouts of the outputs, otherwise to
+    /// contiguous buffers.
+    ///
+    /// Returns whether it succeeded: not every program can be written to every layout.
     fn put_passes(&mut self, direct: bool) -> Result<bool> {
         let layouts = match (direct, self.layouts) {
             (true, Some((_, out))) => {
@@ -154,7 +155,7 @@ impl<'a> Lowering<'a> {
             let out = self.layouts.filter(|_| index.is_some()).map(|(_, out)| out);
             let mut parts = Vec::new();
             let reads = match reads.is_empty() && self.too_many == TooMany::Directly {
-                // A tensor without elements is moved all the same.
+                // A tensor without elements still gets a move.
                 true => vec![Read { from: last, regions: None }],
                 false => reads,
             };
@@ -210,14 +211,14 @@ impl<'a> Lowering<'a> {
         Ok(true)
     }
 
-    /// The maps from one tensor to a later one, as one move to a layout.
+    /// Composes the maps from one tensor to a later one into a move.
     fn composed(&self, from: TensorId, target: TensorId, out: Option<&Layout>) -> Result<Move> {
         let (width, contiguous) = (self.program.tensor(target).width, self.packed(target)?);
         let (src, dst) = (self.layout(from)?, out.unwrap_or(&contiguous));
         Move::new(&map_between(self.program, from, target)?, width, &src, dst, self.budget.directly)
     }
 
-    /// Puts what stands in a contiguous buffer to the output.
+    /// Copies the result from its contiguous buffer to the output.
     fn put_copy_to_out(&mut self) -> Result<()> {
         if let (Some((_, out)), [output]) = (self.layouts, self.outputs[..].as_ref()) {
             let source = BufferId::Temporary(output.0);
@@ -226,7 +227,6 @@ impl<'a> Lowering<'a> {
         Ok(())
     }
 
-    /// Moves a tensor as it is to another layout.
     fn put_copy(
         &mut self,
         id: TensorId,
@@ -245,7 +245,8 @@ impl<'a> Lowering<'a> {
         self.steps.push(Step { source, target, work });
     }
 
-    /// Where a tensor is read. One that is given or filled is read there, even if it is an output too.
+    /// The buffer to read a tensor from. Inputs and constants are read from their own buffer, even if they are
+    /// also outputs.
     fn source(&mut self, id: TensorId) -> BufferId {
         match &self.program.tensor(id).made {
             Made::Given(_) if self.contiguous.contains(&id) => BufferId::Temporary(id.0),
@@ -264,7 +265,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Where a tensor is read, made contiguous first if it is not.
+    /// The buffer to read a tensor from, after making it contiguous if it is not.
     fn contiguous_source(&mut self, id: TensorId) -> Result<BufferId> {
         let layout = self.layout(id)?;
         if !self.is_contiguous(id, &layout) {
@@ -275,7 +276,7 @@ impl<'a> Lowering<'a> {
         Ok(self.source(id))
     }
 
-    /// How the elements of a tensor that is read lie.
+    /// The layout of a tensor that is read.
     fn layout(&self, id: TensorId) -> Result<Layout> {
         match (&self.program.tensor(id).made, self.layouts) {
             (Made::Given(input), Some((inputs, _))) if !self.contiguous.contains(&id) => {
@@ -285,7 +286,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The layout of a tensor that is row-major, without gaps.
+    /// The row-major layout without gaps.
     fn packed(&self, id: TensorId) -> Result<Layout> {
         let tensor = self.program.tensor(id);
         Layout::row_major(&tensor.shape, tensor.width.units())
@@ -296,7 +297,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// What becomes of one tensor of a program of maps until it is a later one.
+/// Composes the maps from one tensor of a program of maps to a later one.
 ///
 /// # Errors
 /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for maps that do not compose.

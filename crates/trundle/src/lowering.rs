@@ -1,17 +1,17 @@
-//! What a chain becomes on its way to the kernels, stage by stage: for front ends, backends and whoever
-//! wants to see it. Who moves tensors needs none of it.
+//! The intermediate representations between a chain and the kernels, for front ends, backends and inspection.
+//! Callers that only move tensors do not need this module.
 //!
-//! | stage | says |
+//! | stage | contents |
 //! |---|---|
-//! | [`ChainPass`], of an [`IndexMap`](crate::IndexMap) | in coordinates, where each element comes from: a [`Layer`] of [`AxisMap`]s, or several |
-//! | [`Move`] | the same in bytes: a [`Block`] of [`Loop`]s, or several |
-//! | [`CpuPlan`] | how [`Device`] does it: kernels, tiles, tasks |
+//! | [`ChainPass`], of an [`IndexMap`](crate::IndexMap) | the source of each element, in coordinates: one or more [`Layer`]s of [`AxisMap`]s |
+//! | [`Move`] | the same in bytes: one or more [`Block`]s of [`Loop`]s |
+//! | [`CpuPlan`] | how [`Device`] runs a move: kernels, tiles, tasks |
 //! | [`Runner`] | several moves, each a [`Step`] between buffers, on any [`Backend`] |
 //! | [`PlannedProgram`] | the passes of a [`Program`](crate::Program), as a runner |
-//! | [`ProgramMoves`] | the same between any layouts, before a backend is chosen |
+//! | [`ProgramMoves`] | the moves of a program between any layouts, independent of the backend |
 //!
 //! [`Plan::passes`](crate::Plan::passes), [`Plan::moves`](crate::Plan::moves) and
-//! [`Plan::cpu_plans`](crate::Plan::cpu_plans) have those of a chain, and each prints itself.
+//! [`Plan::cpu_plans`](crate::Plan::cpu_plans) return the stages of a chain; each can be printed.
 //!
 //! ```
 //! use trundle::lowering::{Backend, Device, Move, Runner};
@@ -38,8 +38,8 @@ pub use crate::planned_program::{PlannedPart, PlannedPass, PlannedProgram};
 pub use crate::program_moves::ProgramMoves;
 pub use crate::runner::{BufferId, Moves, Plans, Runner, Step};
 
-/// What moves elements: the one line that says so.
+/// The backend of this crate's functions.
 pub type Device = trundle_cpu::Cpu;
 
-/// How [`Device`] does a move.
+/// How [`Device`] runs a move.
 pub type CpuPlan = <Device as Backend>::Plan;

@@ -1,4 +1,4 @@
-//! Arrays of the crate ndarray, as views and from results; with the feature `ndarray`.
+//! Conversions from and to arrays of the crate ndarray; with the feature `ndarray`.
 //!
 //! ```
 //! use ndarray::{array, s};
@@ -16,25 +16,24 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! An array without gaps is taken as it is, in whatever order its axes are and whichever way they run. A
-//! part of one is taken by way of the whole: what lies between the elements of a part is borrowed too, and
-//! of a slice of an array alone nobody knows who else writes there.
+//! An array without gaps can have its axes in any order and direction. A part of an array is selected from the
+//! whole array, because the view also borrows the elements in the gaps of the part.
 
 use ::ndarray::{ArrayD, ArrayRef, ArrayView, Dimension, ErrorKind, IxDyn, ShapeError};
 use trundle_core::{Error, LayoutError, Shape, ShapeError, Tensor, TensorView, TensorViewMut};
 
-/// A view of all of an array.
+/// Returns a view of an array.
 ///
 /// # Errors
-/// [`ErrorKind::IncompatibleLayout`] for one with gaps between its elements, or with elements at several
-/// places at once, as a broadcast one: see [`part`].
+/// [`ErrorKind::IncompatibleLayout`] for an array with gaps between its elements, or with overlapping elements,
+/// such as a broadcast array: see [`part`].
 pub fn view<A: 'static, D: Dimension>(
     array: &ArrayRef<A, D>,
 ) -> Result<TensorView<'_, A>, ShapeError> {
     part(array, |all| all)
 }
 
-/// The same to write.
+/// Returns a mutable view of an array.
 ///
 /// # Errors
 /// As [`view`].
@@ -44,12 +43,12 @@ pub fn view_mut<A: 'static, D: Dimension>(
     part_mut(array, |all| all)
 }
 
-/// A view of what `select` makes of a view of all of an array: a slice, a broadcast, axes in another
-/// order.
+/// Returns a view of a part of an array. `select` gets a view of the whole array and returns the part: a slice,
+/// a broadcast, or permuted axes.
 ///
 /// # Errors
 /// [`ErrorKind::IncompatibleLayout`] if the array itself, not the part, has gaps between its elements;
-/// [`ErrorKind::OutOfBounds`] for a view of something else.
+/// [`ErrorKind::OutOfBounds`] if `select` returns a view of another array.
 pub fn part<A: 'static, D: Dimension, E: Dimension>(
     array: &ArrayRef<A, D>,
     select: impl for<'v> FnOnce(ArrayView<'v, A, D>) -> ArrayView<'v, A, E>,
@@ -61,10 +60,10 @@ pub fn part<A: 'static, D: Dimension, E: Dimension>(
         .map_err(|error| refused(&error))
 }
 
-/// The same to write.
+/// Returns a mutable view of a part of an array, see [`part`].
 ///
 /// # Errors
-/// As [`part`], and [`ErrorKind::IncompatibleLayout`] for a part with an element at several places at once.
+/// As [`part`], and [`ErrorKind::IncompatibleLayout`] for a part with overlapping elements.
 pub fn part_mut<A: 'static, D: Dimension, E: Dimension>(
     array: &mut ArrayRef<A, D>,
     select: impl for<'v> FnOnce(ArrayView<'v, A, D>) -> ArrayView<'v, A, E>,
@@ -76,18 +75,18 @@ pub fn part_mut<A: 'static, D: Dimension, E: Dimension>(
         .map_err(|error| refused(&error))
 }
 
-/// A result as an array, without a copy.
+/// Converts a result to an array, without a copy.
 ///
 /// # Errors
-/// [`ErrorKind::OutOfBounds`] for a tensor whose vector is of bytes, and its elements are not.
+/// [`ErrorKind::OutOfBounds`] for a tensor of a wider type that is stored as bytes.
 pub fn array_of<A>(tensor: Tensor<A>) -> Result<ArrayD<A>, ShapeError> {
     let sizes = IxDyn(tensor.shape().sizes());
     ArrayD::from_shape_vec(sizes, tensor.into_vec())
 }
 
-/// Where a part of an array lies.
+/// The memory layout of a part of an array.
 struct Part<A> {
-    /// Its element at index 0 of every axis; none if it is empty.
+    /// The element at index 0 of every axis; `None` if the part is empty.
     first: Option<*const A>,
     shape: Shape,
     /// In elements.
@@ -101,7 +100,7 @@ impl<A> Part<A> {
         Ok(Part { first, shape, strides: part.strides().to_vec() })
     }
 
-    /// How many of the array's elements are before the first of the part.
+    /// The number of elements of the array before the first one of the part.
     fn offset(&self, elements: &[A]) -> Result<usize, ShapeError> {
         let Some(first) = self.first else { return Ok(0) };
         if !elements.as_ptr_range().contains(&first) {

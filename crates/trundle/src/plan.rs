@@ -1,4 +1,4 @@
-//! Planned calls: everything is decided once, and run often.
+//! Plans: a chain that is planned once and run often.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -12,9 +12,10 @@ use crate::in_place::{InPlacePlan, not_in_place, usual_scratch};
 use crate::lowering::{CpuPlan, Device, Runner};
 use crate::planned::run_in_turn;
 
-/// A chain decided for one element width and two layouts, down to kernels and tiles. It runs on bytes
-/// without allocating, and on slices of any type too if it is one pass. It prints every stage of the
-/// way.
+/// A chain planned for one element width and two layouts.
+///
+/// Runs on bytes without allocating, and on slices of any type; with several passes, slices need memory between
+/// them. Prints every stage of the lowering.
 ///
 /// ```
 /// use trundle::{Chain, Layout, Plan, Shape};
@@ -30,8 +31,7 @@ use crate::planned::run_in_turn;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A clone is the same plan, and shares what lies between its passes: one that runs while another does
-/// allocates that anew.
+/// Clones share the memory between passes. If two runs overlap, the second allocates its own.
 #[derive(Clone, Debug)]
 pub struct Plan {
     chain: Chain,
@@ -43,11 +43,11 @@ pub struct Plan {
     runner: Arc<Runner<Device>>,
 }
 
-/// Why a chain could not be planned.
+/// The reason why a chain could not be planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// An operator does not fit the shape that it is given.
+    /// An operator does not fit its input shape.
     Chain(ChainError),
     /// A layout does not fit the chain, or cannot be addressed or written.
     Layout(trundle_core::Error),
@@ -84,14 +84,15 @@ impl<E: Into<trundle_core::Error>> From<E> for PlanError {
 }
 
 impl Plan {
-    /// The plan of `chain` for elements of `width` (bytes, or a packing: a [`DType`](crate::DType)
-    /// will do) from `src`, whose shape the chain is given, to `dst`, of the shape that it makes. `threads` is how many may take part; `None`
-    /// for [as many as calls have here](crate::threads).
+    /// Plans `chain` from layout `src` to layout `dst`.
+    ///
+    /// `width` is the element width: bytes, a packing or a [`DType`](crate::DType). `threads` is the maximum
+    /// number of threads, `None` for [the default](crate::threads).
     ///
     /// # Errors
-    /// [`PlanError::Chain`] for an operator that does not fit, [`PlanError::Layout`] for a `dst`
-    /// of another shape or that would be written twice at one place, or if the memory has no room
-    /// for what lies between two passes.
+    /// [`PlanError::Chain`] for an operator that does not fit. [`PlanError::Layout`] if `dst` has another shape
+    /// than the result or would be written twice at one place, or if there is not enough memory for the tensors
+    /// between passes.
     pub fn new(
         chain: &Chain,
         width: impl Into<Width>,
@@ -149,8 +150,7 @@ impl Plan {
         Plan::to_row_major(chain, width, &src, threads)
     }
 
-    /// Moves the elements from `src` to `dst`. Bytes of `dst` that no element covers are left as
-    /// they are.
+    /// Moves the elements from `src` to `dst`. Bytes of `dst` that no element covers are unchanged.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is shorter than the planned
@@ -159,12 +159,11 @@ impl Plan {
         self.runner.run(&[src], &mut [dst])
     }
 
-    /// [`Plan::run`] as long as `go_on` says so: for a move that a user may interrupt, or that has a
-    /// time to end.
+    /// [`Plan::run`] until `go_on` returns false, for moves that a user may cancel or that have a time limit.
     ///
-    /// It is asked before each part of the work, from some microseconds to some milliseconds apart, by
-    /// whichever thread takes that part, several at once. A no counts for all threads: none begins
-    /// another part, and what they have begun ends before this returns.
+    /// All threads call `go_on`, possibly at the same time, before each part of the work, which takes
+    /// microseconds to milliseconds. After it has returned false, no thread begins another part; this function
+    /// returns when the parts in progress have ended.
     ///
     /// ```
     /// use std::time::{Duration, Instant};
@@ -181,8 +180,8 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// As [`Plan::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` said no: any bytes
-    /// of `dst` may have been written then, and others not.
+    /// As [`Plan::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false; `dst` may be
+    /// partly written in this case.
     pub fn run_while(
         &self,
         src: &[u8],
@@ -192,8 +191,8 @@ impl Plan {
         self.runner.run_while(&[src], &mut [dst], go_on)
     }
 
-    /// [`Plan::run`] on slices of elements, for plans of their width. With several passes it allocates
-    /// what lies between them.
+    /// [`Plan::run`] on slices of elements of the planned width. With several passes, allocates the tensors
+    /// between them.
     ///
     /// # Errors
     /// As [`Plan::run`].
@@ -203,8 +202,8 @@ impl Plan {
         })
     }
 
-    /// [`Plan::run`] on a slice of elements, for plans of their width to a contiguous layout. With several
-    /// passes it allocates what lies between them, besides the result.
+    /// [`Plan::run`] on a slice of elements of the planned width, to a new vector. With several passes, also
+    /// allocates the tensors between them.
     ///
     /// # Errors
     /// As [`Plan::run`], and [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the destination
@@ -213,8 +212,8 @@ impl Plan {
         run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, CpuPlan::run_slice)
     }
 
-    /// [`Plan::run_slice`] into memory that is not initialised: all of it that the destination covers,
-    /// which is returned, is initialised then.
+    /// [`Plan::run_slice`] into uninitialised memory. Returns the part of `dst` that the destination layout
+    /// covers, initialised.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -238,8 +237,8 @@ impl Plan {
         })
     }
 
-    /// [`Plan::run`] on values that own something, for plans of their size from and to contiguous
-    /// layouts: each value is moved to its place, none is cloned and none is dropped.
+    /// [`Plan::run`] on values that own memory. Each value is moved; none is cloned or dropped. The plan must
+    /// have the size of the values, and contiguous layouts.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -252,8 +251,8 @@ impl Plan {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// The first call of a plan tries out on numbers that every element is given once, which takes
-    /// about as long again.
+    /// The first call of a plan checks on a vector of numbers that the plan moves every element exactly once,
+    /// which doubles its time.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) for a vector of another length,
@@ -272,9 +271,10 @@ impl Plan {
         Ok(())
     }
 
-    /// How the same is done within the buffer of the source, where the result has its places: the source layout, or, if
-    /// both have no gaps, the same memory as a tensor of another shape. With at most `max_scratch` bytes beside it;
-    /// `None` for a sixteenth of the tensor, or 1 MiB if that is more.
+    /// Plans the same move within the buffer of the source.
+    ///
+    /// The result must have the source layout, or both layouts must be without gaps. `max_scratch` limits the
+    /// scratch memory in bytes; `None` is a sixteenth of the tensor, but at least 1 MiB.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
@@ -300,8 +300,8 @@ impl Plan {
         plan.ok_or_else(|| not_in_place(bytes, max_scratch))
     }
 
-    /// [`Plan::run`] within one buffer, with [as little](Plan::in_place) beside it as that takes, or a copy of it. Plan it
-    /// once where it is run often.
+    /// [`Plan::run`] within one buffer: [in place](Plan::in_place) where possible, otherwise through a copy of
+    /// the buffer. If you run it often, plan it once with [`Plan::in_place`].
     ///
     /// # Errors
     /// As [`Plan::run`].
@@ -317,31 +317,31 @@ impl Plan {
 
     /// The shape of the result.
     pub fn out_shape(&self) -> &Shape {
-        // A chain has one pass at least.
+        // A chain has at least one pass.
         self.passes[self.passes.len() - 1].map.out_shape()
     }
 
-    /// The bytes that are held between passes; 0 for a single pass.
+    /// The bytes of memory between passes; 0 for a single pass.
     pub fn scratch_bytes(&self) -> usize {
         self.runner.temporary_bytes()
     }
 
-    /// About the bytes that the plan fills, with those between passes: what to keep it costs.
+    /// The approximate size of the plan in bytes, including the memory between passes.
     pub fn own_bytes(&self) -> usize {
         self.cpu_plans().map(CpuPlan::own_bytes).sum::<usize>() + self.scratch_bytes()
     }
 
-    /// What each pass over memory does, in coordinates.
+    /// The passes over memory, in coordinates.
     pub fn passes(&self) -> &[ChainPass] {
         &self.passes
     }
 
-    /// What each pass over memory does, in bytes.
+    /// The move of each pass, in bytes.
     pub fn moves(&self) -> &[Move] {
         &self.moves
     }
 
-    /// How each pass is done.
+    /// The CPU plan of each pass.
     pub fn cpu_plans(&self) -> impl ExactSizeIterator<Item = &CpuPlan> + DoubleEndedIterator {
         self.runner.steps().iter().map(|step| {
             step.work.one().unwrap_or_else(|| unreachable!("each pass of a chain is one move"))
@@ -350,7 +350,7 @@ impl Plan {
 }
 
 impl fmt::Display for Plan {
-    /// Every stage: the operators, and of each pass the index map, the move and the plan.
+    /// Writes every stage: the operators, and the index map, the move and the plan of each pass.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let passes = self.passes.len();
         write!(f, "{passes} pass{} over memory", if passes == 1 { "" } else { "es" })?;
@@ -421,7 +421,7 @@ mod tests {
         assert_eq!(plan.passes().len(), 3);
         assert_eq!(plan.scratch_bytes(), 12);
         let rows = [[1u8, 10], [2, 20], [3, 30]].concat();
-        // Once: 2 30, 1 20, 3 10. Twice: 3 20, 1 30, 2 10. Three times: 1 10, 3 30, 2 20.
+        // After one operator: 2 30, 1 20, 3 10. After two: 3 20, 1 30, 2 10. After three: 1 10, 3 30, 2 20.
         assert_eq!(plan.run_slice(&rows).unwrap(), [1, 10, 3, 30, 2, 20]);
         assert!(plan.to_string().contains("pass 2: stage 3 does not compose"));
     }
@@ -435,7 +435,7 @@ mod tests {
             Plan::row_major(&chain, width, &Shape::new([3, 2]).unwrap(), Some(1)).unwrap()
         };
         let expected = [4, 3, 0, 5, 2, 1];
-        // A byte, and bytes of padding.
+        // Elements with padding bytes.
         let padded: Vec<(u8, u32)> = (0..6).map(|number| (number, u32::MAX)).collect();
         let by_pairs = plan(twice, size_of::<(u8, u32)>());
         assert_eq!(by_pairs.passes().len(), 2);
@@ -451,7 +451,7 @@ mod tests {
         let (mut values, by_words) = (words(), plan(twice, size_of::<String>()));
         by_words.run_owned(&mut values).unwrap();
         assert!(values.iter().map(|word| word.parse::<u8>().unwrap()).eq(expected));
-        // What the second pass would lose, the first has not moved.
+        // The second pass would lose a value, so the first must not run either.
         let loses = plan(&format!("{twice} | slice(0, 2)"), size_of::<String>());
         assert!(loses.passes().len() > 1);
         let mut values = words();
@@ -466,11 +466,11 @@ mod tests {
         let shift: Vec<i64> = (1..=rank).map(|axis| axis * 5 % 3).collect();
         let chain = Chain::new().then(Roll::new(&shift, &axes)).then(Flip::new(&[4]));
         let shape = Shape::new(sizes).unwrap();
-        // All of them are not too many where some are left as they are.
+        // With some axes unchanged, one pass is enough.
         assert_eq!(Plan::row_major(&chain, 4, &shape, None).unwrap().passes().len(), 1);
         let chain = Chain::new().then(Roll::new(&[1], &axes)).then(Flip::new(&[4]));
         let plan = Plan::row_major(&chain, 4, &shape, None).unwrap();
-        // Two for the roll, the second of which takes in the flip.
+        // Two passes for the roll; the second includes the flip.
         assert_eq!(plan.passes().len(), 2);
         assert!(plan.moves().iter().all(|work| work.blocks().len() <= 128), "{plan}");
         assert!(plan.to_string().contains("pass 1: the other axes\n  roll"), "{plan}");
@@ -486,7 +486,7 @@ mod tests {
             expected.push(number as u32);
         });
         assert!(moved == expected);
-        // Of a call too.
+        // The one-shot functions give the same result.
         let bytes: Vec<u8> = numbers.iter().map(|number| *number as u8).collect();
         let view = crate::TensorView::row_major(&bytes, crate::DType::U8, &shape).unwrap();
         let rolled = crate::flip(&crate::roll(&view, &[1], &axes).unwrap().view(), &[4]).unwrap();

@@ -1,4 +1,4 @@
-//! How the one-shot calls of a thread are done, kept for when they come again.
+//! A plan cache for each thread, for the one-shot functions.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -12,27 +12,27 @@ use crate::internal::plan_cache::{self, PlanCache};
 use crate::lowering::CpuPlan;
 
 thread_local! {
-    /// A plan that runs is kept alive by a count that is no atomic.
+    /// Plans are in an `Rc`, which avoids atomic counts.
     static PLANS: RefCell<PlanCache<Rc<Planned>>> = const { RefCell::new(PlanCache::new()) };
 }
 
-/// How a one-shot call is done.
+/// The plan of a one-shot call.
 #[derive(Debug)]
 pub(crate) struct Planned {
-    /// One for each pass.
+    /// One plan for each pass.
     pub(crate) plans: Vec<CpuPlan>,
     pub(crate) out_shape: Shape,
 }
 
 impl Planned {
-    /// Runs it, if it was made for a new tensor.
+    /// Runs the plan, which must have been made for a new tensor.
     pub(crate) fn run<T: Copy + 'static>(&self, data: &TensorView<'_, T>) -> Result<Tensor<T>> {
         let last = CpuPlan::run_to_vec;
         let moved = run_in_turn(self.plans.iter(), data.buffer(), CpuPlan::run_to_vec, last)?;
         Tensor::like(data, moved, &self.out_shape)
     }
 
-    /// Runs it, if it was made for the layout of `out`.
+    /// Runs the plan, which must have been made for the layout of `out`.
     pub(crate) fn run_into<T: Copy + 'static, D: Destination<T>>(
         &self,
         data: &TensorView<'_, T>,
@@ -41,7 +41,7 @@ impl Planned {
         self.run_buffer(data.buffer(), out.buffer_mut())
     }
 
-    /// The same between the buffers of the tensors.
+    /// [`Planned::run_into`] between the buffers of the tensors.
     pub(crate) fn run_buffer<T: Copy + 'static, D: Destination<T>>(
         &self,
         src: &[T],
@@ -51,14 +51,14 @@ impl Planned {
         run_in_turn(self.plans.iter(), src, CpuPlan::run_to_vec, last)
     }
 
-    /// About the bytes that the plans fill.
+    /// The approximate size of the plans in bytes.
     fn own_bytes(&self) -> usize {
         self.plans.iter().map(CpuPlan::own_bytes).sum()
     }
 }
 
-/// The plan of a call: one that this thread has kept, else what `plan` makes of the call, which is
-/// kept. Errors are not kept.
+/// Returns the plan of a call from the cache of this thread, or calls `plan` and caches its result. Errors are
+/// not cached.
 #[inline]
 pub(crate) fn planned<C: Hash, E>(
     call: &C,
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::lowering::Device;
 
-    /// A plan that copies this many bytes, with a stride between rows of `columns`.
+    /// A plan that copies `rows` rows of `columns` bytes, with a gap after each row.
     fn copy(rows: usize, columns: usize) -> Planned {
         let shape = Shape::new([rows, columns]).unwrap();
         let src = Layout::strided(&shape, 0, &[columns.cast_signed() + 1, 1]).unwrap();
@@ -100,7 +100,7 @@ mod tests {
         Planned { plans: vec![Device::default().plan(&work)], out_shape: shape }
     }
 
-    /// Asks for the plan of `call`, and says whether it was made anew.
+    /// Requests the plan of `call` and returns whether it was made anew.
     fn is_new(call: u64, plan: impl FnOnce() -> Planned) -> bool {
         let mut made = false;
         let plan = |_: &u64| {

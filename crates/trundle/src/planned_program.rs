@@ -1,4 +1,4 @@
-//! A program as passes over memory, each planned on a backend.
+//! Plans the passes of a program on a backend.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,8 +9,7 @@ use trundle_core::{Backend, Move, Result};
 use crate::lower::{Lowered, TooMany, outputs};
 use crate::runner::{Plans, Runner};
 
-/// A [`Program`] decided down to the backend's plans: what is written, in which order, from where
-/// and how.
+/// A [`Program`] planned on a backend: its passes in order, with their sources and plans.
 ///
 /// ```
 /// use trundle::lowering::{Device, PlannedProgram};
@@ -31,39 +30,38 @@ use crate::runner::{Plans, Runner};
 pub struct PlannedProgram<B: Backend> {
     passes: Vec<PlannedPass>,
     outputs: Vec<TensorId>,
-    /// The bytes of each tensor that is written.
+    /// The size in bytes of each tensor that is written.
     bytes: BTreeMap<TensorId, usize>,
     runner: Runner<B>,
 }
 
-/// One tensor written in one pass.
+/// A pass: one tensor is written.
 #[derive(Clone, Debug)]
 pub struct PlannedPass {
-    /// Which tensor is written.
+    /// The tensor that is written.
     pub target: TensorId,
-    /// From where: one part for each tensor that is read. Each is a step of the runner.
+    /// One part for each tensor that is read. Each part is a step of the runner.
     pub parts: Vec<PlannedPart>,
-    /// The tensors on the way, which are nowhere written for this pass.
+    /// The intermediate tensors that this pass composes and does not store.
     pub via: Vec<TensorId>,
-    /// The tensors that no later pass reads, and that are no outputs.
+    /// The tensors, except outputs, that no later pass reads.
     pub released: Vec<TensorId>,
 }
 
-/// What one pass reads of one tensor.
+/// The part of a pass that reads one tensor.
 #[derive(Clone, Debug)]
 pub struct PlannedPart {
     /// The tensor that is read.
     pub from: TensorId,
-    /// What is moved, in bytes; `None` where it is moved in tiles, since one move would be too many
-    /// boxes.
+    /// The move; `None` if the tensor is moved in tiles because one move would have too many boxes.
     pub work: Option<Move>,
-    /// Which of the runner's steps it is.
+    /// The index of the step in the runner.
     pub step: usize,
 }
 
 impl<B: Backend> PlannedProgram<B> {
-    /// Decides how each output of `program` is written, at what few passes are worth to `backend`.
-    /// Input n of the runner is input n of the program.
+    /// Plans the outputs of `program`, with the budget of `backend`. Input n of the runner is input n of the
+    /// program.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for a tensor that cannot be addressed, or if the
@@ -73,7 +71,7 @@ impl<B: Backend> PlannedProgram<B> {
         PlannedProgram::within(backend, program, budget)
     }
 
-    /// [`PlannedProgram::new`] at other costs.
+    /// [`PlannedProgram::new`] with another budget.
     ///
     /// # Errors
     /// As [`PlannedProgram::new`].
@@ -82,7 +80,7 @@ impl<B: Backend> PlannedProgram<B> {
         let steps: Vec<_> = lowered.steps().collect();
         let runner = Runner::new(backend, &steps, &lowered.constants())?;
         let Lowered { steps, mut passes, .. } = lowered;
-        // Each step is of one part, in their order.
+        // Steps and parts correspond one to one, in order.
         let parts = passes.iter_mut().flat_map(|pass| &mut pass.parts);
         parts.zip(steps).for_each(|(part, step)| part.work = step.work.one());
         let bytes = |pass: &PlannedPass| (pass.target, program.tensor(pass.target).bytes());
@@ -90,7 +88,7 @@ impl<B: Backend> PlannedProgram<B> {
         Ok(PlannedProgram { passes, outputs: outputs(program), bytes, runner })
     }
 
-    /// The same, with what lies between its passes allocated now and not by the first run of its
+    /// Allocates the memory between passes now, rather than in the first run of the
     /// [`runner`](PlannedProgram::runner).
     ///
     /// # Errors
@@ -105,23 +103,23 @@ impl<B: Backend> PlannedProgram<B> {
         &self.passes
     }
 
-    /// Which tensor each output of the runner is. One that is an output of the program several times
-    /// is here once.
+    /// The tensor for each output of the runner. A tensor that is several outputs of the program is listed
+    /// once.
     pub fn outputs(&self) -> &[TensorId] {
         &self.outputs
     }
 
-    /// What carries the passes out.
+    /// The runner of the passes.
     pub fn runner(&self) -> &Runner<B> {
         &self.runner
     }
 
-    /// How a part is moved.
+    /// The plan of a part.
     pub fn plans_of(&self, part: &PlannedPart) -> &Plans<B> {
         &self.runner.steps()[part.step].work
     }
 
-    /// The bytes that a pass writes: all of its tensor.
+    /// The bytes that a pass writes: its whole tensor.
     pub fn bytes_of(&self, pass: &PlannedPass) -> usize {
         self.bytes[&pass.target]
     }
@@ -131,8 +129,7 @@ impl<B: Backend> PlannedProgram<B> {
         self.passes.iter().map(|pass| self.bytes_of(pass)).fold(0, usize::saturating_add)
     }
 
-    /// The most bytes of outputs, and of what is written on the way, that
-    /// [`run_new`](PlannedProgram::run_new) holds at once.
+    /// The peak size in bytes of outputs and intermediate tensors in [`run_new`](PlannedProgram::run_new).
     pub fn peak_bytes(&self) -> usize {
         let (mut held, mut peak) = (0usize, 0);
         for pass in &self.passes {
@@ -144,8 +141,8 @@ impl<B: Backend> PlannedProgram<B> {
         peak
     }
 
-    /// Runs all passes to new buffers: one for each of the [outputs](PlannedProgram::outputs).
-    /// `done` is told each pass that has ended.
+    /// Runs all passes to new buffers, one for each of the [outputs](PlannedProgram::outputs). Calls `done`
+    /// after each pass.
     ///
     /// # Errors
     /// As [`Runner::run_new`].
@@ -165,7 +162,7 @@ impl<B: Backend> PlannedProgram<B> {
             }
         })?;
         next.into_iter().chain(passes).for_each(done);
-        // One without elements is written by no step.
+        // No step writes an output without elements.
         let output = |at: usize| {
             let written = outputs.remove(&at);
             written.map_or_else(|| self.runner.backend().buffer(0), Ok)

@@ -1,4 +1,4 @@
-//! A program of several tensors as moves between the layouts that they have, for any backend.
+//! Lowers a program to moves between given layouts, for any backend.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use crate::lower::{Lowered, TooMany, Work};
 use crate::lowering::{BufferId, Moves, Runner, Step};
 use crate::runner::temporary_bytes;
 
-/// A [`Program`] with one output as moves between the layouts of its inputs and of what it makes. A [`Runner`] of any
-/// backend carries them out; [`ProgramPlan`](crate::ProgramPlan) is one of the CPU.
+/// A [`Program`] with one output as moves between the layouts of its inputs and its output. A [`Runner`] of any
+/// backend runs them; [`ProgramPlan`](crate::ProgramPlan) runs them on the CPU.
 ///
 /// ```
 /// use trundle::lowering::{Backend, Device, ProgramMoves};
@@ -34,8 +34,8 @@ use crate::runner::temporary_bytes;
 pub struct ProgramMoves(Lowered);
 
 impl ProgramMoves {
-    /// The moves to the only output of `program`, written to `out`, from inputs that have these layouts in the buffers of a
-    /// run, at what few of them are worth to a [backend](Backend::budget).
+    /// Lowers the only output of `program` to moves that write layout `out` and read inputs of the given
+    /// layouts. `budget` usually comes from a [backend](Backend::budget).
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] for a program of other than one output, [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one
@@ -55,7 +55,7 @@ impl ProgramMoves {
         Ok(ProgramMoves(lowered))
     }
 
-    /// The moves, planned on a backend.
+    /// Plans the moves on a backend.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if its memory has no room for the constants.
@@ -68,22 +68,22 @@ impl ProgramMoves {
         self.0.steps()
     }
 
-    /// The buffers that are filled before anything runs: an element each.
+    /// The constant buffers, of one element each; they are filled before a run.
     pub fn constants(&self) -> Vec<&[u8]> {
         self.0.constants()
     }
 
-    /// How many passes over memory the moves are: those to one tensor are one, each of which writes a part of it.
+    /// The number of passes over memory. Several moves to the same tensor are one pass.
     pub fn passes(&self) -> usize {
         self.0.steps.iter().map(|step| step.target).collect::<BTreeSet<_>>().len()
     }
 
-    /// The bytes that are held between passes.
+    /// The bytes of memory between passes.
     pub fn temporary_bytes(&self) -> usize {
         temporary_bytes(&self.steps().collect::<Vec<_>>(), &self.constants())
     }
 
-    /// The only move, if there is one alone, from the only input to the output.
+    /// The only move, if the program is one move from its only input to the output.
     pub fn only_move(&self) -> Option<&Move> {
         match &self.0.steps[..] {
             [

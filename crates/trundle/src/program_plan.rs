@@ -1,4 +1,4 @@
-//! A program of several tensors, planned between the layouts that they have.
+//! Plans a program between given layouts on the CPU.
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ use trundle_core::{Backend, Layout, Result};
 use crate::lowering::{Device, ProgramMoves, Runner, Step};
 use crate::program_moves::only_output;
 
-/// A [`Program`] with one output, decided for the layouts of its inputs and of what it makes: what joins several
-/// tensors, or puts a constant around one. It runs on bytes, as often as one likes.
+/// A [`Program`] with one output, planned for the layouts of its inputs and its output. Use it for several
+/// tensors and for constants. Runs on bytes, any number of times.
 ///
 /// ```
 /// use trundle::{Layout, Program, ProgramPlan, Shape};
@@ -35,8 +35,9 @@ pub struct ProgramPlan {
 }
 
 impl ProgramPlan {
-    /// The plan of the only output of `program`, written to `out`, from inputs that have these layouts in the buffers
-    /// of a run. `threads` is how many may take part; `None` for [as many as calls have here](crate::threads).
+    /// Plans the only output of `program`, which is written to layout `out` from inputs of the given layouts.
+    ///
+    /// `threads` is the maximum number of threads; `None` for [the default](crate::threads).
     ///
     /// # Errors
     /// [`NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the program has more or fewer than one output,
@@ -74,8 +75,8 @@ impl ProgramPlan {
         ProgramPlan::new(program, &inputs, &out, threads)
     }
 
-    /// The same plan, with what lies between its passes allocated now and not by the first run: unless several threads
-    /// run it at once, no run allocates then, but for one of tiles.
+    /// Allocates the memory between passes now, rather than in the first run. After that, runs do not allocate,
+    /// unless several threads run the plan at once or a step moves tiles.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for it.
@@ -84,7 +85,7 @@ impl ProgramPlan {
         Ok(self)
     }
 
-    /// Moves the elements of the inputs to `out`. Bytes of `out` that no element covers are left as they are.
+    /// Moves the elements of the inputs to `out`. Bytes of `out` that no element covers are unchanged.
     ///
     /// # Errors
     /// [`OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is missing, or shorter than the planned layouts; nothing
@@ -93,12 +94,11 @@ impl ProgramPlan {
         self.runner.run(inputs, &mut [out])
     }
 
-    /// [`ProgramPlan::run`] as long as `go_on` says so, which is asked as [`Plan::run_while`](crate::Plan::run_while)
-    /// says.
+    /// [`ProgramPlan::run`] until `go_on` returns false, see [`Plan::run_while`](crate::Plan::run_while).
     ///
     /// # Errors
-    /// As [`ProgramPlan::run`], and [`Stopped`](crate::Error::Stopped) if `go_on` returned false: some bytes of `out` may
-    /// have been written then.
+    /// As [`ProgramPlan::run`], and [`Stopped`](crate::Error::Stopped) if `go_on` returned false; `out` may be
+    /// partly written in this case.
     pub fn run_while(
         &self,
         inputs: &[&[u8]],
@@ -108,24 +108,24 @@ impl ProgramPlan {
         self.runner.run_while(inputs, &mut [out], go_on)
     }
 
-    /// How many passes over memory the moves are: those to one tensor are one, each of which writes a part of it.
+    /// The number of passes over memory. Several moves to the same tensor are one pass.
     pub fn passes(&self) -> usize {
         self.passes
     }
 
-    /// The bytes that are written by all moves together.
+    /// The bytes that all moves write together.
     pub fn moved_bytes(&self) -> usize {
         self.moved_bytes
     }
 
-    /// The bytes that are held between passes.
+    /// The bytes of memory between passes.
     pub fn scratch_bytes(&self) -> usize {
         self.runner.temporary_bytes()
     }
 }
 
 impl fmt::Display for ProgramPlan {
-    /// The plan of each move.
+    /// Writes the plan of each move.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let steps = self.runner.steps();
         let moves = if steps.len() == 1 { "move" } else { "moves" };

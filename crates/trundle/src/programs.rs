@@ -1,5 +1,6 @@
-//! The programs of what makes one tensor of several, for a [`ProgramPlan`](crate::ProgramPlan) between layouts of one's own.
-//! [`concatenate`](crate::concatenate), [`stack`](crate::stack) and [`pad`](crate::pad) run them at once.
+//! Builds common programs of several tensors, for a [`ProgramPlan`](crate::ProgramPlan) between layouts of your
+//! own. [`concatenate`](crate::concatenate), [`stack`](crate::stack) and [`pad`](crate::pad) plan and run them
+//! in one call.
 //!
 //! ```
 //! use trundle::{Layout, ProgramPlan, Shape, Width, ops, programs};
@@ -20,7 +21,8 @@ use trundle_core::ops::{Concat, Stack};
 use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Program, Result, Shape, Width};
 
-/// Tensors one after another along an axis, on which alone their sizes may differ; a negative one counts from the end.
+/// Concatenates tensors along an axis. Only the sizes of this axis may differ; a negative axis counts from the
+/// end.
 ///
 /// # Errors
 /// As [`Program::joined`].
@@ -28,7 +30,8 @@ pub fn concatenated(parts: &[(&Shape, Width)], axis: i64) -> Result<Program> {
     joined(parts, |program, given| Concat::new([], axis).add_to(program, given))
 }
 
-/// Tensors of one shape one after another along a new axis of the result; a negative one counts from its end.
+/// Stacks tensors of one shape along a new axis of the result. A negative axis counts from the end of the
+/// result's axes.
 ///
 /// # Errors
 /// As [`Program::stacked`].
@@ -36,7 +39,8 @@ pub fn stacked(parts: &[(&Shape, Width)], axis: i64) -> Result<Program> {
     joined(parts, |program, given| Stack::new([], axis).add_to(program, given))
 }
 
-/// So many elements of a constant before and behind a tensor along each axis. `value` is a buffer of one of them.
+/// Pads a tensor with a constant: `widths` has the numbers of elements before and after it for each axis.
+/// `value` holds the bytes of one element.
 ///
 /// # Errors
 /// As [`Program::padded`] and [`Program::fill`].
@@ -48,7 +52,7 @@ pub fn padded(shape: &Shape, width: Width, widths: &[[usize; 2]], value: &[u8]) 
     program.with_output(padded)
 }
 
-/// The elements of one tensor where a map says.
+/// Moves one tensor through an index map.
 ///
 /// # Errors
 /// As [`Program::moved`].
@@ -59,8 +63,10 @@ pub fn moved(shape: &Shape, width: Width, map: IndexMap) -> Result<Program> {
     program.with_output(moved)
 }
 
-/// The elements of a first tensor, but those of a second one where `places` leads: a scatter, with the map of the gather
-/// from the same indices. Of several updates of one element the last counts, in row-major order.
+/// Scatters the elements of a second tensor over a copy of the first, at the positions that `places` maps them
+/// to. `places` is the map of the gather with the same indices.
+///
+/// If several updates have the same position, the last in row-major order wins.
 ///
 /// # Errors
 /// As [`Program::updated`].

@@ -1,4 +1,4 @@
-//! Moves between several buffers, one after another, on any backend.
+//! Runs several moves between buffers in order, on any backend.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,21 +9,21 @@ use trundle_core::{Backend, LayoutError, Move, PassPlan, Result};
 
 use crate::internal::few::with_list;
 
-/// One of the buffers of a [`Runner`], of each kind counted from 0.
+/// A buffer of a [`Runner`]. Each kind is counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BufferId {
-    /// Lent by the caller of a run, who has filled it.
+    /// Lent by the caller, to be read.
     Input(usize),
-    /// Of the runner's own, filled when it was made.
+    /// Owned by the runner, filled when the runner is made.
     Constant(usize),
-    /// Of the runner's own, for what some steps write and later ones read.
+    /// Owned by the runner, written by some steps and read by later ones.
     Temporary(usize),
-    /// Lent by the caller of a run, to be written.
+    /// Lent by the caller, to be written.
     Output(usize),
 }
 
 impl fmt::Display for BufferId {
-    /// `input 0`, as a plan of several tensors says it.
+    /// Writes the kind and the index: `input 0`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BufferId::Input(index) => write!(f, "input {index}"),
@@ -34,28 +34,28 @@ impl fmt::Display for BufferId {
     }
 }
 
-/// One move of a [`Runner`]. A buffer that is put together from several others takes several.
+/// One move of a [`Runner`]. Several steps may write parts of the same buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step<Work> {
     /// The buffer that is read.
     pub source: BufferId,
     /// The buffer that is written.
     pub target: BufferId,
-    /// What is moved, or how.
+    /// The move or the plan.
     pub work: Work,
 }
 
-/// What a step moves.
+/// The work of a step before planning.
 #[derive(Clone, Debug)]
 pub enum Moves<'a> {
-    /// One move, which is planned with the runner.
+    /// One move, planned with the runner.
     One(&'a Move),
-    /// Many moves, each planned when it is run.
+    /// Many moves, each planned when it runs.
     Tiles(Tiles),
 }
 
 impl Moves<'_> {
-    /// The bytes that the source and the target have at least.
+    /// The minimal sizes in bytes of the source and the target.
     pub(crate) fn bytes(&self) -> [usize; 2] {
         match self {
             Moves::One(work) => [work.src_bytes(), work.dst_bytes()],
@@ -71,20 +71,20 @@ impl Moves<'_> {
     }
 }
 
-/// How a step is done.
+/// The planned work of a step.
 pub enum Plans<B: Backend> {
-    /// As this plan says.
+    /// One plan.
     One(B::Plan),
-    /// As many plans, which are made and forgotten one after another.
+    /// One plan for each tile, made when it runs and then dropped.
     Tiles(Tiles),
-    /// As this plan says, which writes all of the target from these sources: it does all steps to that target.
+    /// A plan for all steps to the same target, which it writes completely from these sources.
     Pass(Box<dyn PassPlan<B::Buffer>>, Vec<BufferId>),
-    /// By another step to the same target, which is a [`Plans::Pass`].
+    /// Nothing: the [`Plans::Pass`] of another step to the same target includes this step.
     Along,
 }
 
 impl<B: Backend> Plans<B> {
-    /// The plan, if it is one of this step alone.
+    /// The plan, if it is for this step alone.
     pub fn one(&self) -> Option<&B::Plan> {
         match self {
             Plans::One(plan) => Some(plan),
@@ -104,42 +104,42 @@ impl<B: Backend> fmt::Display for Plans<B> {
     }
 }
 
-/// The bytes of the temporary buffers that a runner of these steps has.
+/// The bytes of temporary buffers that a runner of these steps needs.
 pub(crate) fn temporary_bytes(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> usize {
     slots(steps, &uses(steps, constants)).1.iter().sum()
 }
 
-/// The question whether a run goes on; `None` for one that is not stopped.
+/// The callback that decides whether a run continues; `None` for a run that cannot be stopped.
 type GoOn<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
 
-/// Moves that run in turn, as often as wanted. What lies between them is allocated once; two
-/// temporary buffers of which one is read for the last time before the other is written are one.
+/// Runs moves in order, any number of times. Temporary buffers are allocated once; two of them share memory if
+/// their lifetimes do not overlap.
 pub struct Runner<B: Backend> {
     backend: B,
     steps: Vec<Step<Plans<B>>>,
     /// One for each step.
     lives: Vec<Life>,
-    /// The least bytes of each input and output.
+    /// The minimal size in bytes of each input and output.
     lent: Vec<(BufferId, usize)>,
-    /// The bytes of each temporary buffer.
+    /// The size in bytes of each temporary buffer.
     sizes: Vec<usize>,
     constants: Vec<Box<B::Buffer>>,
-    /// The temporary buffers, unless a run has them.
+    /// The temporary buffers; `None` while a run uses them.
     temporaries: Mutex<Option<Temporaries<B>>>,
 }
 
 type Temporaries<B> = Vec<Box<<B as Backend>::Buffer>>;
 
 impl<B: Backend> Runner<B> {
-    /// Plans the moves of `steps`, between buffers and `constants`. The first run allocates the
-    /// temporary buffers.
+    /// Plans the moves of `steps` between buffers and `constants`. The first run allocates the temporary
+    /// buffers.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the constants.
     ///
     /// # Panics
-    /// If a step writes an input or a constant, or a buffer that was read before it, or reads bytes
-    /// that those before it do not write, or if a temporary buffer is never read.
+    /// If a step writes an input, a constant, or a buffer that an earlier step reads; if a step reads bytes
+    /// that no earlier step writes; if no step reads a temporary buffer.
     pub fn new(backend: B, steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> Result<Runner<B>> {
         let uses = uses(steps, constants);
         let (slots, sizes) = slots(steps, &uses);
@@ -170,8 +170,8 @@ impl<B: Backend> Runner<B> {
         Ok(Runner { backend, steps: planned, lives, lent, sizes, constants, temporaries })
     }
 
-    /// Moves that each take all of what the one before gives, from one input to one output. The
-    /// temporary buffers are allocated now.
+    /// Plans a sequence of moves from one input to one output, where each reads the whole result of the
+    /// previous one. Allocates the temporary buffers.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the temporary buffers.
@@ -196,13 +196,13 @@ impl<B: Backend> Runner<B> {
         Ok(runner)
     }
 
-    /// Allocates the temporary buffers now, and not in the first run.
+    /// Allocates the temporary buffers now, rather than in the first run.
     pub(crate) fn allocate(&self) -> Result<()> {
         self.put_back(self.new_temporaries()?);
         Ok(())
     }
 
-    /// One move from one input to one output: small calls are such.
+    /// A fast path for one move, which is the usual case of small calls.
     fn single(backend: B, work: &Move) -> Runner<B> {
         let (source, target) = (BufferId::Input(0), BufferId::Output(0));
         let plan = Plans::One(backend.plan(work));
@@ -223,7 +223,7 @@ impl<B: Backend> Runner<B> {
         &self.steps
     }
 
-    /// What carries the moves out.
+    /// The backend that runs the moves.
     pub fn backend(&self) -> &B {
         &self.backend
     }
@@ -233,9 +233,11 @@ impl<B: Backend> Runner<B> {
         self.sizes.iter().sum()
     }
 
-    /// Moves the elements of `inputs` to `outputs`. Bytes of these that no element covers are left
-    /// as they are, and so are bits beside sub-byte elements. It does not allocate, but for the
-    /// temporary buffers at first and where several threads run it at once, and for plans of tiles.
+    /// Moves the elements of `inputs` to `outputs`. Bytes of `outputs` that no element covers are unchanged, as
+    /// are bits next to sub-byte elements.
+    ///
+    /// Allocates only the temporary buffers, in the first run and when several threads run it at once, and the
+    /// plans of tiles.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`] if a buffer is missing, or shorter than what the steps reach; nothing
@@ -246,8 +248,7 @@ impl<B: Backend> Runner<B> {
         self.run_by(inputs, outputs, None)
     }
 
-    /// [`Runner::run`] as long as `go_on` says so, which is asked as
-    /// [`Backend::run_while`] says.
+    /// [`Runner::run`] until `go_on` returns false, see [`Backend::run_while`].
     ///
     /// # Errors
     /// As [`Runner::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` said no: any elements may have been
@@ -261,10 +262,10 @@ impl<B: Backend> Runner<B> {
         self.run_by(inputs, outputs, Some(go_on))
     }
 
-    /// [`Runner::run`] to new buffers: the outputs, in the order of their indices. Each buffer is
-    /// allocated when it is first written, and a temporary one is let go when it has been read for the
-    /// last time: so the memory holds no more at once than has to be. `done` is told the index of
-    /// each step that has ended.
+    /// [`Runner::run`] to new buffers. Returns the outputs by their indices.
+    ///
+    /// Each buffer is allocated before its first write, and temporary buffers are freed after their last read,
+    /// so that peak memory is minimal. Calls `done` with the index of each completed step.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`] for an input, as [`Runner::run`]; [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has
@@ -294,7 +295,6 @@ impl<B: Backend> Runner<B> {
         Ok(held.into_iter().filter_map(output).collect())
     }
 
-    /// Runs every step.
     #[inline]
     fn run_by(
         &self,
@@ -302,7 +302,7 @@ impl<B: Backend> Runner<B> {
         outputs: &mut [&mut B::Buffer],
         go_on: GoOn<'_>,
     ) -> Result<()> {
-        // One move between two buffers, which the backend checks: small calls are such.
+        // A fast path for one move, which is the usual case of small calls. The backend checks the buffers.
         if let [Step { source: BufferId::Input(0), target: BufferId::Output(0), work }] =
             &self.steps[..]
             && let Plans::One(work) = work
@@ -320,7 +320,7 @@ impl<B: Backend> Runner<B> {
         })
     }
 
-    /// A buffer that is filled before a run begins.
+    /// Returns an input or a constant.
     fn given<'a>(&'a self, id: BufferId, inputs: &[&'a B::Buffer]) -> Option<&'a B::Buffer> {
         match id {
             BufferId::Input(index) => Some(inputs[index]),
@@ -329,7 +329,6 @@ impl<B: Backend> Runner<B> {
         }
     }
 
-    /// Runs one step.
     fn step(
         &self,
         step: &Step<Plans<B>>,
@@ -346,7 +345,7 @@ impl<B: Backend> Runner<B> {
                     .try_for_each(|tile| self.run_plan(&self.backend.plan(&tile?), src, dst, go_on))
             }
             Plans::Pass(plan, sources) => {
-                // Only the step's own source may be written by steps before it.
+                // Only the step's own source may have been written by earlier steps; see `pass_plans`.
                 with_list(
                     sources.len(),
                     || src,
@@ -385,7 +384,7 @@ impl<B: Backend> Runner<B> {
         Buffers { inputs, constants: &self.constants, temporaries, outputs }
     }
 
-    /// Checks the buffers that the caller lends; outputs only if the run is to write to them.
+    /// Checks the sizes of the caller's buffers, of outputs only if they are given.
     fn check(&self, inputs: &[&B::Buffer], outputs: Option<&[&mut B::Buffer]>) -> Result<()> {
         for (id, needed) in &self.lent {
             let (argument, lent) = match (*id, outputs) {
@@ -404,7 +403,6 @@ impl<B: Backend> Runner<B> {
         Ok(())
     }
 
-    /// Calls `run` with the temporary buffers.
     fn with_temporaries<T>(
         &self,
         run: impl FnOnce(&mut [Box<B::Buffer>]) -> Result<T>,
@@ -416,8 +414,8 @@ impl<B: Backend> Runner<B> {
         outcome
     }
 
-    /// The place of the temporary buffers, unless another run is just there. In a process that was
-    /// forked from one with such a run it is there for ever, so nobody waits.
+    /// Locks the slot of the temporary buffers, without waiting: if the process was forked during a run, the
+    /// lock is never released in the child.
     fn place(&self) -> Option<MutexGuard<'_, Option<Temporaries<B>>>> {
         match self.temporaries.try_lock() {
             Ok(place) => Some(place),
@@ -447,7 +445,6 @@ impl<B: Backend> fmt::Debug for Runner<B> {
     }
 }
 
-/// The buffers of one run.
 struct Buffers<'a, 'b, B: Backend> {
     inputs: &'a [&'a B::Buffer],
     constants: &'a [Box<B::Buffer>],
@@ -456,7 +453,7 @@ struct Buffers<'a, 'b, B: Backend> {
 }
 
 impl<B: Backend> Buffers<'_, '_, B> {
-    /// What a step reads and what it writes, which are two.
+    /// The source and the target of a step, which are always different buffers.
     fn ends(&mut self, step: &Step<Plans<B>>) -> (&B::Buffer, &mut B::Buffer) {
         use BufferId::{Constant, Input, Output, Temporary};
         match (step.source, step.target) {
@@ -479,7 +476,7 @@ impl<B: Backend> Buffers<'_, '_, B> {
     }
 }
 
-/// Two elements of a slice.
+/// Borrows two elements of a slice, the second mutably.
 fn two<T>(slice: &mut [T], src: usize, dst: usize) -> (&T, &mut T) {
     let Ok([src, dst]) = slice.get_disjoint_mut([src, dst]) else {
         unreachable!("no step writes what it reads")
@@ -487,8 +484,8 @@ fn two<T>(slice: &mut [T], src: usize, dst: usize) -> (&T, &mut T) {
     (src, dst)
 }
 
-/// The steps to targets that several steps write, where the backend does them as one: one of them does it, and the others
-/// do nothing.
+/// Plans for targets that several steps write, where the backend can write them in one pass. One of the steps
+/// gets the plan, the others get [`Plans::Along`].
 fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>]) -> BTreeMap<usize, Plans<B>> {
     let mut writers: BTreeMap<BufferId, Vec<usize>> = BTreeMap::new();
     for (at, step) in steps.iter().enumerate() {
@@ -502,7 +499,8 @@ fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>]) -> BTreeMap<us
         };
         let Some(parts) = writers.iter().map(one).collect::<Option<Vec<_>>>() else { continue };
         let sources: Vec<BufferId> = writers.iter().map(|at| steps[*at].source).collect();
-        // What a step before has written is there when the step that reads it runs, and perhaps no longer.
+        // A pass runs as the step of its only written source: at other times this source is not yet written, or
+        // its memory is reused.
         let is_written = |id: &BufferId| matches!(id, BufferId::Temporary(_) | BufferId::Output(_));
         let mut written = (0..sources.len()).filter(|part| is_written(&sources[*part]));
         let by = written.next().unwrap_or(0);
@@ -516,29 +514,29 @@ fn pass_plans<B: Backend>(backend: &B, steps: &[Step<Moves<'_>>]) -> BTreeMap<us
     plans
 }
 
-/// How long buffers are needed, where a run makes them itself.
+/// The lifetimes of the buffers of a step, for runs that allocate them.
 struct Life {
-    /// The bytes of what the step writes.
+    /// The size in bytes of the target.
     target_bytes: usize,
-    /// Whether the step reads a temporary buffer for the last time.
+    /// Whether this is the last step that reads the source, a temporary buffer.
     ends_source: bool,
 }
 
-/// What the steps do with a buffer.
+/// How the steps use a buffer.
 #[derive(Default)]
 struct Use {
-    /// The least bytes that it has.
+    /// The minimal size in bytes.
     bytes: usize,
-    /// How many of them are written: each once, as moves promise.
+    /// The number of bytes that are written; moves write each byte once.
     written: usize,
-    /// The last step that reads it.
+    /// The last step that reads the buffer.
     last_read: Option<usize>,
 }
 
-/// What all steps do with each buffer.
+/// Collects the use of each buffer.
 ///
 /// # Panics
-/// If one reads what was not written before, or writes in vain.
+/// If a step reads bytes that were not written before, or writes a buffer that is not read.
 fn uses(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> BTreeMap<BufferId, Use> {
     let given = |id: &BufferId| matches!(id, BufferId::Input(_) | BufferId::Constant(_));
     let mut uses: BTreeMap<BufferId, Use> = BTreeMap::new();
@@ -576,8 +574,8 @@ fn uses(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> BTreeMap<BufferId, Us
     uses
 }
 
-/// Where the temporary buffers are, and the bytes of these places: one that is read for the last
-/// time leaves its place to those that are written after it.
+/// Assigns temporary buffers to slots, and returns the sizes of the slots in bytes. A slot is reused after the
+/// last read of its buffer.
 fn slots(
     steps: &[Step<Moves<'_>>],
     uses: &BTreeMap<BufferId, Use>,
@@ -586,7 +584,7 @@ fn slots(
     for (number, Step { source, target, .. }) in steps.iter().enumerate() {
         if matches!(target, BufferId::Temporary(_)) && !slots.contains_key(target) {
             let bytes = uses[target].bytes;
-            // The smallest that is large enough, else the largest.
+            // Best fit: the smallest free slot that is large enough, or else the largest.
             let fit = |slot: usize| (sizes[slot] < bytes, bytes.abs_diff(sizes[slot]));
             let best = (0..free.len()).min_by_key(|at| fit(free[*at]));
             let slot = best.map_or(sizes.len(), |at| free.swap_remove(at));
@@ -630,7 +628,7 @@ mod tests {
                 sender.send(moved).unwrap();
             });
             let moved = receiver.recv_timeout(Duration::from_secs(60));
-            // A run that waits goes on, and the test fails.
+            // Lets a run that waits continue, so that the test fails instead of hanging.
             drop(place);
             assert_eq!(moved.unwrap(), *b"edcba");
         });

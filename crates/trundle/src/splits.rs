@@ -1,4 +1,4 @@
-//! One-shot functions that make several tensors of one.
+//! Functions that split a tensor.
 
 use trundle_core::ops::Slice;
 use trundle_core::{Result, Shape, Tensor, TensorView, TensorViewMut, check_shape, normalize_axis};
@@ -7,10 +7,10 @@ use trundle_cpu::{Destination, threads};
 use crate::functions::{by_table, check_dtype, plan};
 use crate::planned::Planned;
 
-/// The parts of a tensor that have these sizes, one after another along an axis; a negative one counts from the end.
-/// [`concatenate`](crate::concatenate) makes the tensor of them again.
+/// Splits a tensor along an axis into parts of the given sizes. A negative axis counts from the end.
+/// [`concatenate`](crate::concatenate) is the inverse.
 ///
-/// Source: OpenVINO's VariadicSplit-1; numpy's `split`, which is given where the parts begin.
+/// Source: OpenVINO's VariadicSplit-1; numpy's `split`, which takes start indices instead.
 ///
 /// # Errors
 /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for no parts, [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange), [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the sizes do not add up
@@ -24,10 +24,10 @@ pub fn split<T: Copy + 'static>(
     parts.into_iter().map(|part| by_table(part, data)).collect()
 }
 
-/// [`split`] into `parts`, of any strides, which have the type of `data` and say their sizes themselves.
+/// [`split`] into `parts`, which have any strides and the type of `data`. Their shapes give the sizes.
 ///
 /// # Errors
-/// As [`split`], also for `parts`: then nothing has been written.
+/// As [`split`], also for `parts`; nothing is written in this case.
 pub fn split_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     axis: i64,
@@ -47,7 +47,7 @@ pub fn split_into<T: Copy + 'static, D: Destination<T>>(
     plans.iter().zip(parts).try_for_each(|(plan, part)| plan.run_into(data, part))
 }
 
-/// Checks the type of a part, and all of its sizes but that of the axis.
+/// Checks the type of a part and its sizes, except for the size of `axis`.
 fn check_part<T, D>(
     data: &TensorView<'_, T>,
     axis: usize,
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn parts_follow_each_other_and_become_the_tensor_again() {
         let data: Vec<u16> = (0..12).collect();
-        // Turned, and backwards along one axis.
+        // Transposed, and backwards along one axis.
         let data = TensorView::from_strided(&data, &shape(&[4, 3]), 8, &[1, -4]).unwrap();
         for (sizes, axis) in [(&[1, 0, 2][..], 1), (&[3, 1], -2), (&[4], 0), (&[0, 3], -1)] {
             let parts = split(&data, sizes, axis).unwrap();

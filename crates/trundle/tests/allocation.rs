@@ -1,4 +1,4 @@
-//! A planned run allocates nothing, and a one-shot call that came before nothing but its result.
+//! Checks that a planned run allocates nothing, and a repeated one-shot call only its result.
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,21 +13,21 @@ use trundle::{
     Chain, DType, Layout, Machine, Op, Plan, Shape, TensorView, TensorViewMut, programs,
 };
 
-/// The system's allocator, with a count of its allocations on all threads.
+/// The system allocator with a count of allocations on all threads.
 struct Counting;
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call goes to the system's allocator as it is.
+// SAFETY: every call is forwarded to the system allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller passes a layout that `GlobalAlloc::alloc` accepts.
         unsafe { System.alloc(memory) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, memory: Memory) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the pointer is from the system allocator, with the same layout.
         unsafe { System.dealloc(pointer, memory) };
     }
 }
@@ -41,7 +41,7 @@ fn allocations(call: impl FnOnce()) -> usize {
     ALLOCATIONS.load(Ordering::Relaxed) - before
 }
 
-/// One after the other, since allocations are counted on all threads.
+/// Runs all checks in one test, since allocations of all threads are counted.
 #[test]
 fn what_came_before_allocates_nothing() {
     a_call_that_came_before_allocates_nothing();
@@ -68,7 +68,7 @@ fn a_call_that_came_before_allocates_nothing() {
     };
     assert!(allocations(&mut calls) > 0);
     assert_eq!(allocations(calls), 0);
-    // The result's bytes, and its shape and strides.
+    // Allocates the bytes, the shape and the strides of the result.
     let transposed = || drop(trundle::transpose(&data, &[2, 1, 0]).unwrap());
     assert!(allocations(transposed) > 3);
     assert!(allocations(transposed) <= 3);
@@ -85,8 +85,8 @@ fn a_planned_run_allocates_nothing() {
     let transpose = Op::from(Transpose::new(&[]));
     let lengths: Vec<u64> = (0..64 * 50).map(|lane| lane * 7 % 300).collect();
     let reverse_lanes = Op::from(ReverseSubsequences::new(1, lengths));
-    // Lanes need a scratch, which a thread allocates once, whenever it has its first lanes to move:
-    // one thread has it in the first run.
+    // Lanes need scratch memory, which each thread allocates for its first lanes. With one thread this happens
+    // in the first run.
     let chains: [(&[&Op], usize, usize); 5] = [
         (&[&roll], 1, 2),
         (&[&transpose], 1, 2),
@@ -100,7 +100,7 @@ fn a_planned_run_allocates_nothing() {
         assert_eq!(plan.passes().len(), passes);
         let src = vec![1u8; layout.span(width).unwrap().len()];
         let mut dst = vec![0u8; src.len()];
-        // The first runs start a thread, which allocates once it gets to run.
+        // The first runs start a thread, which allocates when it is scheduled.
         for _ in 0..20 {
             plan.run(&src, &mut dst).unwrap();
             std::thread::sleep(std::time::Duration::from_millis(2));
@@ -115,7 +115,7 @@ fn a_planned_run_allocates_nothing() {
     }
 }
 
-/// Rows and the constant around them, which one plan writes where stores are streaming.
+/// A tensor and the constant around it, written by one plan if stores are streaming.
 fn a_run_of_a_pass_from_two_sources_allocates_nothing() {
     let machine = Machine { threads: 1, ..Machine::detect().clone() };
     let tuning = Tuning { streaming_bytes: 0, ..machine.tuning };

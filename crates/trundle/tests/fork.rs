@@ -1,4 +1,4 @@
-//! Moves in a process that was forked from one that has moved, or was just moving.
+//! Checks moves in a process that was forked before, after or during a move.
 #![cfg(unix)]
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
@@ -14,7 +14,7 @@ use trundle::ops::Transpose;
 use trundle::{Error, Layout, Op, Shape};
 use trundle_testing::{MOST_BOXES, everything};
 
-// The signatures are POSIX's; an id of a process is an int where these tests run.
+// The signatures are those of POSIX; pid_t is an int on the systems where these tests run.
 unsafe extern "C" {
     fn fork() -> i32;
     fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
@@ -25,21 +25,21 @@ unsafe extern "C" {
 const WNOHANG: i32 = 1;
 const SIGKILL: i32 = 9;
 
-/// How long a child may take: much longer than it does.
+/// The time limit for a child, much longer than needed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const SIDES: [usize; 2] = [1021, 1531];
 
-/// Held by the test that runs: whoever moves beside it has the threads that it waits for.
+/// Serialises the tests: a concurrent move would occupy the threads that a test waits for.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Calls `work` in a process that is forked from this one.
+/// Calls `work` in a forked process.
 ///
 /// # Panics
-/// If it does, if it does not end, or if there can be no process.
+/// If `work` panics, if the child does not end, or if the process cannot be forked.
 fn in_child(work: impl FnOnce()) {
-    // SAFETY: the child calls `work` and ends. The allocator is whole in it, as glibc and others
-    // take care; it holds no other lock that `work` needs, which is what is tested.
+    // SAFETY: the child calls `work` and ends. Its allocator is usable, which glibc and others guarantee;
+    // the tests check that `work` needs no other lock.
     let child = unsafe { fork() };
     if child == 0 {
         end_child(work);
@@ -47,25 +47,25 @@ fn in_child(work: impl FnOnce()) {
     wait_for(child);
 }
 
-/// Ends this process, which is a child: well if `work` does not panic.
+/// Ends the child process, with status 0 if `work` does not panic.
 fn end_child(work: impl FnOnce()) -> ! {
     let status = i32::from(catch_unwind(AssertUnwindSafe(work)).is_err());
-    // SAFETY: ends the child, and nothing of the test harness runs in it.
+    // SAFETY: `_exit` has no preconditions; the test harness does not run in the child.
     unsafe { _exit(status) };
 }
 
 /// Waits until a child has ended.
 ///
 /// # Panics
-/// If it does not end, or not well.
+/// If the child does not end, or ends with an error.
 fn wait_for(child: i32) {
     assert!(child > 0, "a process is forked");
     let begun = Instant::now();
     let mut status = 0;
-    // SAFETY: the status is written to a place of its own; the child is this function's.
+    // SAFETY: `status` is valid for writes, and `child` is a child of this process.
     while unsafe { waitpid(child, &raw mut status, WNOHANG) } == 0 {
         if begun.elapsed() > PATIENCE {
-            // SAFETY: the child has not been waited for, so the number is its own.
+            // SAFETY: the child has not been waited for, so its id is still valid.
             unsafe {
                 kill(child, SIGKILL);
                 waitpid(child, &raw mut status, 0);
@@ -77,7 +77,7 @@ fn wait_for(child: i32) {
     assert_eq!(status, 0, "the child has failed");
 }
 
-/// Three passes that come to one transpose, each on up to three threads.
+/// Three transposes, equivalent to one, each on up to three threads.
 fn runner() -> Runner<Device> {
     let shape = Shape::new(SIDES).unwrap();
     let map = Op::from(Transpose::new(&[])).index_map(&shape).unwrap();
@@ -99,7 +99,7 @@ fn source() -> Vec<u8> {
     (0..SIDES[0] * SIDES[1]).flat_map(|number| (number as u32).to_le_bytes()).collect()
 }
 
-/// Moves, and checks the result.
+/// Runs the move and checks the result.
 fn moves(runner: &Runner<Device>, src: &[u8], go_on: &(dyn Fn() -> bool + Sync)) {
     let mut dst = vec![0; src.len()];
     runner.run_while(&[src], &mut [&mut dst], go_on).unwrap();
@@ -110,7 +110,7 @@ fn moves(runner: &Runner<Device>, src: &[u8], go_on: &(dyn Fn() -> bool + Sync))
     }
 }
 
-/// Moves, and checks that another thread takes part: the caller waits for it.
+/// Runs the move and checks that another thread takes part; the caller waits for it.
 fn moves_with_help(runner: &Runner<Device>, src: &[u8]) {
     let (caller, helped, begun) = (thread::current().id(), AtomicBool::new(false), Instant::now());
     moves(runner, src, &|| {
@@ -138,8 +138,8 @@ fn a_child_has_threads_of_its_own() {
     moves(&runner, &src, &|| true);
 }
 
-/// As a signal handler in Python may fork: the child comes back in the middle of a move, without the
-/// threads that took part, and with what they had begun.
+/// A child may be forked in the middle of a move, by a Python signal handler for example. It continues the move
+/// without the other threads, whose parts are unfinished.
 #[test]
 fn a_child_that_is_forked_in_the_middle_of_a_move_ends_it() {
     let _alone = alone();
@@ -156,7 +156,7 @@ fn a_child_that_is_forked_in_the_middle_of_a_move_ends_it() {
         let forked = || child.load(Ordering::Relaxed) >= 0;
         let go_on = || {
             if thread::current().id() != caller {
-                // Its part is not done before the child is there.
+                // Does not finish its part before the child exists.
                 helped.store(true, Ordering::Relaxed);
                 wait_until(&forked);
             } else if !forked() {

@@ -1,4 +1,4 @@
-//! What a move within a tensor's own memory takes beside it.
+//! Measures the extra memory of moves within a tensor's own memory.
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -7,24 +7,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trundle::{Chain, Plan, Shape};
 
-/// The system's allocator, with a count of the bytes that are allocated, and of the most that ever were.
+/// The system allocator with the current and the peak number of allocated bytes.
 struct Counting;
 
 static BYTES: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call goes to the system's allocator as it is.
+// SAFETY: every call is forwarded to the system allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
         let bytes = BYTES.fetch_add(memory.size(), Ordering::Relaxed) + memory.size();
         PEAK.fetch_max(bytes, Ordering::Relaxed);
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller passes a layout that `GlobalAlloc::alloc` accepts.
         unsafe { System.alloc(memory) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, memory: Memory) {
         BYTES.fetch_sub(memory.size(), Ordering::Relaxed);
-        // SAFETY: the contract is the same.
+        // SAFETY: the pointer is from the system allocator, with the same layout.
         unsafe { System.dealloc(pointer, memory) };
     }
 }
@@ -32,7 +32,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A side of a square of f32: 64 MiB, or where all is tested 1 GiB.
+/// The side of a square of f32: 64 MiB, or 1 GiB with `TRUNDLE_TESTS=all`.
 fn side() -> usize {
     if std::env::var_os("TRUNDLE_TESTS").is_some_and(|tests| tests == "all") { 16384 } else { 4096 }
 }
@@ -45,11 +45,11 @@ fn little_memory_is_taken_beside_the_tensor() {
     tensor.chunks_exact_mut(4).zip(0u32..).for_each(|(place, number)| {
         place.copy_from_slice(&number.to_ne_bytes());
     });
-    // Each is undone by the next one.
+    // The second chain of each pair is the inverse of the first.
     let pairs = [
         ["roll(shift=[1234], axes=[0])", "roll(shift=[-1234], axes=[0])"],
         ["roll(shift=[1234], axes=[1])", "roll(shift=[-1234], axes=[1])"],
-        // A run of all bytes.
+        // A roll of the whole memory.
         [
             "a b -> (a b) | roll(shift=[1234567], axes=[0]) | (a b) -> a b, b=SIDE",
             "a b -> (a b) | roll(shift=[-1234567], axes=[0]) | (a b) -> a b, b=SIDE",
@@ -72,7 +72,7 @@ fn little_memory_is_taken_beside_the_tensor() {
         plan.run(&mut tensor).unwrap();
         let taken = PEAK.load(Ordering::Relaxed) - before;
         assert!(taken < 16 << 20, "{taken} bytes\n{plan}");
-        // Beside what it says, lists of some ends.
+        // Lists of loop ends may take some more memory.
         assert!(taken <= plan.scratch_bytes() + (64 << 10), "{taken} bytes\n{plan}");
     }
     let numbers = tensor.chunks_exact(4).map(|place| u32::from_ne_bytes(place.try_into().unwrap()));

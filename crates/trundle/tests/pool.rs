@@ -1,5 +1,5 @@
-//! Moves on threads of the caller's own: exact whatever the pool does, and no thread of ours beside
-//! them. No test here moves much on our threads.
+//! Checks moves on the caller's threads: they are exact whatever the pool does, and start no thread of trundle.
+//! No test here moves much on trundle's own threads.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,18 +9,18 @@ use std::thread;
 
 use trundle::{Chain, Error, Plan, Shape, TensorView, ThreadPool, with_pool, with_threads};
 
-/// Sides of a matrix of u32 that is some megabytes.
+/// The sides of a matrix of u32 of some megabytes.
 const SIDES: [usize; 2] = [1203, 1789];
 
-/// Threads of the standard library, started for each run.
+/// A pool of standard threads, started for each run.
 #[derive(Default)]
 struct Started {
     threads: usize,
-    /// By how much it calls too often.
+    /// How many more calls than requested it makes.
     more: usize,
-    /// How often it was asked to run something.
+    /// The number of runs.
     runs: AtomicUsize,
-    /// The largest number of calls that it was asked for.
+    /// The largest number of requested calls.
     most_calls: AtomicUsize,
 }
 
@@ -46,7 +46,7 @@ impl ThreadPool for Started {
     }
 }
 
-/// Calls nobody.
+/// A pool that never calls the work.
 struct Idle;
 
 impl ThreadPool for Idle {
@@ -57,7 +57,7 @@ impl ThreadPool for Idle {
     fn run(&self, _: usize, _: &(dyn Fn() + Sync)) {}
 }
 
-/// Tells nobody of a panic.
+/// A pool that swallows panics.
 struct Silent;
 
 impl ThreadPool for Silent {
@@ -92,7 +92,7 @@ fn threads_of(plan: &Plan) -> usize {
     plan.cpu_plans().next().unwrap().threads()
 }
 
-/// How many threads of this process are ours.
+/// The number of threads of this process that trundle started.
 fn our_threads() -> usize {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0 };
     let name = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).ok();
@@ -124,7 +124,7 @@ fn a_pool_runs_every_move_and_we_start_no_thread() {
         assert!(dst.chunks(4).zip(&turned).all(|(bytes, number)| bytes == number.to_ne_bytes()));
         assert_eq!(now.run_while(&src, &mut dst, &|| false), Err(Error::Stopped));
         ran(3);
-        // What was planned for more, and what may use fewer.
+        // A plan for more threads than available now, and a limit within the pool.
         assert!(early.run_slice(&numbers).unwrap() == turned);
         ran(3);
         with_threads(2, || assert!(early.run_slice(&numbers).unwrap() == turned));
@@ -146,7 +146,7 @@ fn calls_have_as_many_threads_as_their_scope_says() {
         assert!(plan(Some(4)).run_slice(&numbers).unwrap() == turned);
         assert_eq!(with_threads(0, trundle::threads), 1);
     });
-    // The same call, planned anew for more.
+    // The same call is planned again for more threads.
     let pool = Started::new(4);
     with_pool(&pool, || assert!(trundle::transpose(&view, &[]).unwrap().as_slice() == turned));
     assert_eq!(pool.most_calls.load(Ordering::Relaxed), 4);

@@ -1,4 +1,4 @@
-//! A plan's run allocates nothing, nor does a call that came before.
+//! Runs of plans, and repeated calls, allocate no memory.
 
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::cell::Cell;
@@ -20,16 +20,16 @@ thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: every call goes to the system's allocator as it is.
+// SAFETY: every call is forwarded to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees what the system's allocator requires.
         unsafe { System.alloc(memory) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, memory: Memory) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees what the system's allocator requires.
         unsafe { System.dealloc(pointer, memory) };
     }
 }
@@ -50,7 +50,7 @@ fn a_run_allocates_nothing_and_a_refusal_its_message() {
     let (mut data, mut out) = (Guarded::new(4800), Guarded::new(4800));
     let (data, out) = (data.start(), out.start());
     let list = [3, -1];
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     unsafe {
         let shift = list.as_ptr();
         let made = || {
@@ -70,7 +70,7 @@ fn a_call_that_came_before_allocates_nothing() {
     let desc = strided(TRUNDLE_DTYPE_U32, &[30, 40], &[40, 1]);
     let (mut data, mut out) = (Guarded::new(4800), Guarded::new(4800));
     let (data, out) = (data.start(), out.start());
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     let flip = |axis: i64| unsafe { trundle_flip(&desc, data, &raw const axis, 1, &desc, out) };
     assert!(allocations(|| assert_ok(flip(0))) > 0);
     assert_eq!(allocations(|| assert_ok(flip(0))), 0);
@@ -89,7 +89,7 @@ fn a_run_of_several_inputs_allocates_nothing() {
         let mut out = Guarded::new(4800 * count);
         let (inputs, mut plan, out) =
             (vec![data.start().cast_const(); count], null_mut(), out.start());
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         unsafe {
             let made = trundle_concatenate_plan(descs.as_ptr(), count, 0, &out_desc, &mut plan);
             assert_ok(made);
@@ -109,9 +109,9 @@ fn a_run_to_several_outputs_allocates_nothing() {
         let (desc, descs) = (packed(TRUNDLE_DTYPE_U32, &sizes), vec![part; count]);
         let (mut data, mut out) = (Guarded::new(480 * count), Guarded::new(480 * count));
         let (data, mut plan) = (data.start().cast_const(), null_mut());
-        // The last one first.
+        // In reverse order.
         let outputs: Vec<_> = (0..count).rev().map(|number| out.at(480 * number)).collect();
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         unsafe {
             assert_ok(trundle_split_plan(&desc, descs.as_ptr(), count, 0, &mut plan));
             let run = || assert_ok(trundle_plan_run_outputs(plan, data, outputs.as_ptr(), count));
@@ -137,7 +137,7 @@ fn a_run_of_a_gather_or_a_scatter_allocates_nothing() {
     let run = |count: usize, made: &dyn Fn(*mut *mut trundle_plan) -> trundle_status| {
         let mut plan = null_mut();
         assert_ok(made(&mut plan));
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         unsafe {
             let run = || assert_ok(trundle_plan_run_inputs(plan, inputs.as_ptr(), count, out));
             assert_eq!(allocations(run), 0);
@@ -145,7 +145,7 @@ fn a_run_of_a_gather_or_a_scatter_allocates_nothing() {
             trundle_plan_free(plan);
         }
     };
-    // SAFETY: the same.
+    // SAFETY: as above.
     unsafe {
         for to in [&desc, &spread] {
             run(1, &|plan| trundle_gather_elements_plan(&desc, &each, at, 0, to, plan));
@@ -160,11 +160,11 @@ fn a_run_of_a_gather_or_a_scatter_allocates_nothing() {
 
 #[test]
 fn what_lies_between_passes_is_allocated_with_the_plan() {
-    // Many places of two axes of a tensor with gaps, for which it is made contiguous first.
+    // A scatter to two axes of a tensor with gaps, which is copied to a contiguous buffer first.
     let (sizes, strides, count) = ([64, 64], [66, 1], [1500]);
     let spread = strided(TRUNDLE_DTYPE_U16, &sizes, &strides);
     let part = packed(TRUNDLE_DTYPE_U16, &count);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     let read = |desc| unsafe { Descriptor::read("data", desc).unwrap() };
     let (data, updates, out) = (read(&spread), read(&part), read(&spread));
     let mut choices = Choices::of(1);
@@ -181,7 +181,7 @@ fn what_lies_between_passes_is_allocated_with_the_plan() {
     let (mut out, inputs) = (Guarded::new(bytes), [data.start().cast_const(), updates.start()]);
     let to = out.start();
     for _ in 0..2 {
-        // SAFETY: the same.
+        // SAFETY: as above.
         let run = || unsafe { plan.run(&inputs, to, &[]).unwrap() };
         assert_eq!(allocations(run), 0);
     }
@@ -209,7 +209,7 @@ fn a_run_of_a_model_allocates_nothing() {
         assert_eq!(allocations(|| assert_ok(plan.run_all(&inputs, &to))), 0);
     }
     outputs[2].assert_is(&[1, 4, 2, 5, 3, 6]);
-    // Of an image.
+    // A model of images.
     let sizes = [1, 224, 224, 3];
     let plan = OwnedModel::patches().planned(&[packed(TRUNDLE_DTYPE_F32, &sizes)], &[]);
     let (image, mut out) = (vec![0.5f32; 224 * 224 * 3], vec![0f32; 224 * 224 * 3]);

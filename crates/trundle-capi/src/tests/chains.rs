@@ -1,27 +1,27 @@
-//! Chains from C: plans of them, the sizes that they give, and what is wrong with them.
+//! Chains from C: plans, output sizes and errors.
 
 use std::ffi::c_char;
 use std::ptr::{null, null_mut, without_provenance_mut};
 
 use super::*;
 
-/// What planning a chain says, of u8 from and to these sizes; a plan is freed.
+/// Plans a chain of u8 for these sizes, frees the plan, and returns the status and the message.
 fn planned(chain: &CStr, sizes: &[u64], out_sizes: &[u64]) -> (trundle_status, String) {
     let mut plan = null_mut();
     let (from, to) = (packed(TRUNDLE_DTYPE_U8, sizes), packed(TRUNDLE_DTYPE_U8, out_sizes));
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     let status = unsafe { trundle_chain_plan(chain.as_ptr(), &from, &to, &mut plan) };
     assert_eq!(status == TRUNDLE_OK, !plan.is_null());
-    // SAFETY: nobody runs it.
+    // SAFETY: no thread is running the plan.
     unsafe { trundle_plan_free(plan) };
     (status, if status == TRUNDLE_OK { String::new() } else { last_message() })
 }
 
-/// The sizes that a chain gives.
+/// Returns the output sizes of a chain.
 fn out_sizes(chain: &CStr, sizes: &[u64]) -> Vec<u64> {
     let (desc, mut rank) = (packed(TRUNDLE_DTYPE_F32, sizes), 0);
     let mut found = vec![u64::MAX; 8];
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     unsafe {
         assert_ok(trundle_chain_out_sizes(chain.as_ptr(), &desc, null_mut(), 0, &mut rank));
         let (first, asked) = (found.as_mut_ptr(), rank);
@@ -40,10 +40,10 @@ fn a_chain_is_planned_and_run() {
     let (from, to) = (packed(TRUNDLE_DTYPE_U8, &[2, 2, 3]), packed(TRUNDLE_DTYPE_U8, &[3, 2, 2]));
     let mut text = c"flip(axes=[2]) | h w c -> c h w".to_owned().into_bytes_with_nul();
     let mut plan = null_mut();
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     unsafe {
         assert_ok(trundle_chain_plan(text.as_ptr().cast(), &from, &to, &mut plan));
-        // It has been read.
+        // The plan no longer needs the text.
         text.fill(b'x');
         assert_ok(trundle_plan_run(plan, data.start(), out.start()));
         trundle_plan_free(plan);
@@ -58,7 +58,7 @@ fn several_threads_run_a_chain_of_several_passes() {
                  reverse(axis=0, batch_axis=1, lengths=[2, 3])";
     let desc = packed(TRUNDLE_DTYPE_U8, &[3, 2]);
     let mut plan = null_mut();
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe { trundle_chain_plan(text.as_ptr(), &desc, &desc, &mut plan) });
     // SAFETY: the plan was made.
     let shared = unsafe { &*plan };
@@ -70,14 +70,14 @@ fn several_threads_run_a_chain_of_several_passes() {
                 for _ in 0..200 {
                     let mut out = [0u8; 6];
                     let (data, to) = (rows.as_ptr().cast(), out.as_mut_ptr().cast());
-                    // SAFETY: these are as was described.
+                    // SAFETY: both buffers fit the plan's descriptions.
                     assert_ok(unsafe { trundle_plan_run(shared, data, to) });
                     assert_eq!(out, [1, 10, 3, 30, 2, 20].map(|number| number + thread));
                 }
             });
         }
     });
-    // SAFETY: nobody runs it any more.
+    // SAFETY: no thread is running the plan.
     unsafe { trundle_plan_free(plan) };
 }
 
@@ -89,7 +89,7 @@ fn the_sizes_of_what_a_chain_makes_are_told() {
     assert_eq!(out_sizes(c"slice(starts=[3], stops=[3], axes=[0])", &[4, 6]), [0, 6]);
     assert!(out_sizes(c"reshape()", &[1, 1]).is_empty());
     assert_eq!(out_sizes(c"a -> 1 a 1 1 1 1 1 1", &[5]), [1, 5, 1, 1, 1, 1, 1, 1]);
-    // Nothing is moved, so there may be more than any memory has.
+    // No element is moved, so the sizes may exceed any memory.
     assert_eq!(out_sizes(c"a b -> (b a)", &[1 << 30, 1 << 30]), [1 << 60]);
 }
 
@@ -110,7 +110,7 @@ fn what_is_no_chain_is_shown_with_carets() {
     ] {
         assert_eq!(planned(text, &[2, 3], &[2, 3]), (TRUNDLE_ERROR_CHAIN, message.to_owned()));
         let (desc, mut rank) = (packed(TRUNDLE_DTYPE_U8, &[2, 3]), 7);
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         let refused =
             unsafe { trundle_chain_out_sizes(text.as_ptr(), &desc, null_mut(), 0, &mut rank) };
         assert_eq!((refused, last_message(), rank), (TRUNDLE_ERROR_CHAIN, message.to_owned(), 7));
@@ -148,7 +148,7 @@ fn a_stage_that_does_not_fit_is_shown_in_the_chain() {
         assert!(message.contains(words) && message.contains('^'), "{text:?}: {message}");
         let desc = packed(TRUNDLE_DTYPE_U8, &[2, 3]);
         let (mut sizes, mut rank) = ([7; 4], 7);
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         let refused = unsafe {
             trundle_chain_out_sizes(text.as_ptr(), &desc, sizes.as_mut_ptr(), 4, &mut rank)
         };
@@ -185,7 +185,7 @@ fn pointers_that_chains_are_given_are_checked() {
     let (first, rank_at) = (sizes.as_mut_ptr(), &raw mut rank);
     let odd = first.wrapping_byte_add(1);
     let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         let refused = |status, words: &str, got| {
             assert_eq!(got, status, "{words}: {}", last_message());
@@ -212,7 +212,7 @@ fn pointers_that_chains_are_given_are_checked() {
     assert_eq!((kept.addr(), sizes, rank), (8, [7; 2], 7));
 }
 
-/// Plans a chain of these tensors of u8, and runs it.
+/// Plans a chain of these tensors of u8 and runs the plan.
 fn assembled(
     chain: &CStr,
     inputs: &[(&CStr, &[u64], &[u8])],
@@ -227,7 +227,7 @@ fn assembled(
     let (text, names, descs) = (chain.as_ptr(), names.as_ptr(), descs.as_ptr());
     let mut out = vec![0; out_sizes.iter().product::<u64>() as usize];
     let (mut rank, mut sizes) = (0, [0; 8]);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     unsafe {
         if trundle_chain_plan_inputs(text, names, descs, count, &to, &mut plan) != TRUNDLE_OK {
             return Err(last_message());
@@ -296,7 +296,7 @@ fn a_chain_puts_one_tensor_into_another() {
 fn a_constant_stands_around_one_tensor() {
     let (from, to) = (packed(TRUNDLE_DTYPE_U4, &[3]), packed(TRUNDLE_DTYPE_U4, &[5]));
     let (data, mut out, mut plan) = ([0x21u8, 0x03], [0u8; 3], null_mut());
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     unsafe {
         let chain = c"pad(1, value=15)".as_ptr();
         assert_ok(trundle_chain_plan(chain, &from, &to, &mut plan));

@@ -1,5 +1,4 @@
-//! DirectML's form from C: what its descriptions lead to. The rules themselves are tested in the
-//! crate `trundle`.
+//! DirectML's structs from C. The crate `trundle` tests DirectML's rules.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut, without_provenance};
@@ -33,7 +32,7 @@ fn run(
         OutputTensor: output,
         Axis: 3,
     };
-    // SAFETY: all pointers lead to what is described, or are refused.
+    // SAFETY: every pointer is valid for its description, or the call rejects it.
     unsafe { trundle_directml_reverse_subsequences(&desc, level, buffers.0, buffers.1, buffers.2) }
 }
 
@@ -194,7 +193,7 @@ fn bad_pointers_and_buffers_are_refused() {
             run(&data, &rows, &tensor(TRUNDLE_DTYPE_F32, &ROWS, 48), 0, (input, list, start)),
         ),
     ] {
-        // The messages of the others are gone.
+        // Only the latest message is kept.
         assert_eq!(refused, status, "expected: {words}");
     }
     let expected = [&[0; 16][..], &[GUARD; 80]].concat();
@@ -212,7 +211,7 @@ fn a_description_is_checked_without_buffers() {
         Axis: 3,
     };
     let check = |desc: *const TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC, level| {
-        // SAFETY: all pointers lead to what is described, or are refused.
+        // SAFETY: every pointer is valid for its description, or the call rejects it.
         unsafe { trundle_directml_check_reverse_subsequences(desc, level) }
     };
     assert_ok(check(&desc, TRUNDLE_FEATURE_LEVEL_NONE));
@@ -235,7 +234,7 @@ fn the_least_size_of_a_buffer_has_64_bits() {
         ..tensor(TRUNDLE_DTYPE_F32, &sizes, 0)
     };
     let mut bytes = 0;
-    // SAFETY: all pointers lead to what is described, or are refused.
+    // SAFETY: every pointer is valid for its description, or the call rejects it.
     unsafe {
         assert_ok(trundle_directml_minimum_buffer_bytes(&desc, &mut bytes));
         assert_eq!(bytes, 17_179_869_200);

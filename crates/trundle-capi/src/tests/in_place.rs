@@ -1,10 +1,10 @@
-//! Operators within the memory of a tensor: as between two, and what they refuse.
+//! Operators in place: the same results as between two tensors, and errors.
 
 use std::ptr::{null, null_mut};
 
 use super::*;
 
-/// A tensor of 512 KiB, so that it is not moved through a copy, and one for what is expected.
+/// Fills a buffer with u32 numbers, enough of them that the tensor is not moved through a copy.
 fn numbers(count: u32) -> Guarded {
     Guarded::of(&(0..count).flat_map(u32::to_ne_bytes).collect::<Vec<u8>>())
 }
@@ -23,7 +23,7 @@ fn elements_take_each_others_places() {
     for number in 0..6 {
         let mut within = numbers(362 * 362);
         let (from, to, place) = (data.start(), out.start(), within.start());
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         let statuses = unsafe {
             match number {
                 0 => [
@@ -83,7 +83,7 @@ fn other_sizes_are_in_the_same_memory() {
     let (sizes, turned) = ([300, 500], [500, 300]);
     let (from, to) = (packed(TRUNDLE_DTYPE_F32, &sizes), packed(TRUNDLE_DTYPE_F32, &turned));
     let (mut data, mut out) = (numbers(150_000), Guarded::new(600_000));
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     unsafe {
         assert_ok(trundle_transpose(&from, data.start(), null(), 0, &to, out.start()));
         assert_ok(trundle_transpose_in_place(&from, data.start(), null(), 0));
@@ -103,7 +103,7 @@ fn what_has_no_place_is_refused_and_nothing_is_written() {
         assert_eq!(status, expected, "{}", last_message());
         assert!(last_message().contains(words), "{}", last_message());
     };
-    // SAFETY: what is wrong is refused before any pointer is followed that leads nowhere.
+    // SAFETY: invalid arguments are rejected before a dangling pointer is dereferenced.
     unsafe {
         let status = trundle_transpose_in_place(&gaps, place, null(), 0);
         refused(status, TRUNDLE_ERROR_SHAPE, "the result in place");

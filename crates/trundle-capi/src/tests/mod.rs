@@ -20,11 +20,11 @@ use std::ptr::null;
 
 use super::*;
 
-/// What a buffer is filled with before it is written, and what lies around it.
+/// The byte that fills new buffers and their guards.
 const GUARD: u8 = 0xA5;
 const GUARD_BYTES: usize = 64;
 
-/// A buffer between guards, at an address that is a multiple of 16.
+/// A buffer between guard bytes, aligned to 16 bytes.
 struct Guarded {
     memory: Vec<u128>,
     bytes: usize,
@@ -42,7 +42,7 @@ impl Guarded {
         buffer
     }
 
-    /// The address of a byte of the buffer.
+    /// Returns the address of a byte of the buffer.
     fn at(&mut self, byte: usize) -> *mut c_void {
         (&raw mut self.content_mut()[byte..]).cast()
     }
@@ -53,7 +53,7 @@ impl Guarded {
 
     fn all(&self) -> &[u8] {
         let bytes = size_of_val(&self.memory[..]);
-        // SAFETY: bytes of plain numbers.
+        // SAFETY: any bytes are valid for plain numbers.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr().cast(), bytes) }
     }
 
@@ -63,13 +63,13 @@ impl Guarded {
 
     fn content_mut(&mut self) -> &mut [u8] {
         let bytes = size_of_val(&self.memory[..]);
-        // SAFETY: bytes of plain numbers.
+        // SAFETY: any bytes are valid for plain numbers.
         let all: &mut [u8] =
             unsafe { std::slice::from_raw_parts_mut(self.memory.as_mut_ptr().cast(), bytes) };
         &mut all[GUARD_BYTES..GUARD_BYTES + self.bytes]
     }
 
-    /// Checks the content, and that nothing was written around it.
+    /// Checks the content, and that the guards are unchanged.
     #[track_caller]
     fn assert_is(&self, content: &[u8]) {
         assert_eq!(self.content(), content);
@@ -84,7 +84,7 @@ impl Guarded {
     }
 }
 
-/// Bytes of numbers, as they lie in memory.
+/// Makes the bytes of numbers in native order.
 macro_rules! bytes {
     ($type:ty: $($number:expr),* $(,)?) => {
         [$(<$type>::to_ne_bytes($number)),*].concat()
@@ -92,24 +92,24 @@ macro_rules! bytes {
 }
 use bytes;
 
-/// A description with packed, row-major strides.
+/// Makes a packed, row-major description.
 fn packed(dtype: trundle_dtype, sizes: &[u64]) -> trundle_tensor_desc {
     let rank = sizes.len().try_into().unwrap();
     trundle_tensor_desc { dtype, rank, sizes: sizes.as_ptr(), strides_elems: null() }
 }
 
-/// A description with a stride for each axis.
+/// Makes a description with a stride for each axis.
 fn strided(dtype: trundle_dtype, sizes: &[u64], strides: &[i64]) -> trundle_tensor_desc {
     assert_eq!(sizes.len(), strides.len());
     trundle_tensor_desc { strides_elems: strides.as_ptr(), ..packed(dtype, sizes) }
 }
 
 fn last_message() -> String {
-    // SAFETY: the pointer is that of a C string.
+    // SAFETY: the pointer is a C string.
     unsafe { CStr::from_ptr(trundle_last_error()) }.to_str().unwrap().to_owned()
 }
 
-/// Checks that a call went well.
+/// Checks that a call succeeded.
 #[track_caller]
 fn assert_ok(status: trundle_status) {
     assert_eq!(status, TRUNDLE_OK, "{}", last_message());

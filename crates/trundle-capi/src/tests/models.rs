@@ -1,4 +1,4 @@
-//! Models: opened, asked, planned and run.
+//! Models: opened, inspected, planned and run.
 
 use std::ffi::{CString, c_char, c_void};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::ptr::{null, null_mut, without_provenance, without_provenance_mut};
 use super::plans::Owned;
 use super::*;
 
-/// A model that is freed in the end.
+/// A model that is freed on drop.
 pub(super) struct OwnedModel(*mut trundle_model);
 
 impl OwnedModel {
@@ -17,12 +17,12 @@ impl OwnedModel {
         OwnedModel(model)
     }
 
-    /// The patches of docs/examples.
+    /// Opens the model of patches in docs/examples.
     pub(super) fn patches() -> OwnedModel {
         OwnedModel::open(&patches())
     }
 
-    /// OpenVINO IR of these layers and edges.
+    /// Opens OpenVINO IR with these layers and edges.
     pub(super) fn of_layers(layers: &str, edges: &[[usize; 4]]) -> OwnedModel {
         let folder = tempfile::tempdir().unwrap();
         OwnedModel::open(&written(folder.path(), layers, edges))
@@ -35,7 +35,7 @@ impl OwnedModel {
         plan: *mut *mut trundle_plan,
     ) -> trundle_status {
         let data = if data.is_empty() { null() } else { data.as_ptr() };
-        // SAFETY: all pointers lead to what is described, or are refused.
+        // SAFETY: every pointer is valid for its description, or the call rejects it.
         unsafe { trundle_model_plan(self.0, descs.as_ptr(), data, descs.len(), plan) }
     }
 
@@ -43,10 +43,10 @@ impl OwnedModel {
         Owned::new(|plan| self.plan(descs, data, plan))
     }
 
-    /// Which inputs decide, of these whose data is there.
+    /// Returns which inputs control moves, given this data.
     fn deciding(&self, descs: &[trundle_tensor_desc], data: &[*const c_void]) -> Vec<u8> {
         let mut decides = vec![7; descs.len()];
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         assert_ok(unsafe {
             let (first, data) = (descs.as_ptr(), data.as_ptr());
             trundle_model_deciding_inputs(self.0, first, data, descs.len(), decides.as_mut_ptr())
@@ -54,7 +54,7 @@ impl OwnedModel {
         decides
     }
 
-    /// The element type and the sizes of an input.
+    /// Returns the element type and the sizes of an input.
     fn input(&self, number: usize) -> (trundle_dtype, Result<Vec<i64>, u32>) {
         let (mut dtype, mut sizes, mut rank) = (0, [7; 8], 0);
         // SAFETY: there is room for eight sizes.
@@ -81,7 +81,7 @@ impl OwnedModel {
 
 impl Drop for OwnedModel {
     fn drop(&mut self) {
-        // SAFETY: nobody uses it any more.
+        // SAFETY: no call uses the model any more.
         unsafe { trundle_model_free(self.0) };
     }
 }
@@ -93,11 +93,11 @@ impl Owned {
         outputs: &[*mut c_void],
     ) -> trundle_status {
         let (count, first) = (outputs.len(), outputs.as_ptr());
-        // SAFETY: the callers' pointers lead to what was described, or are refused.
+        // SAFETY: the callers' pointers are valid for the plan's descriptions, or the call rejects them.
         unsafe { trundle_plan_run_all(self.0, inputs.as_ptr(), inputs.len(), first, count) }
     }
 
-    /// What an output is.
+    /// Returns the element type and the sizes of an output.
     fn output(&self, number: usize) -> (trundle_dtype, Vec<u64>) {
         let (mut dtype, mut sizes, mut rank) = (0, [7; 8], 0);
         // SAFETY: there is room for eight sizes.
@@ -114,11 +114,11 @@ fn patches() -> std::path::PathBuf {
 
 fn open(path: &Path, links: trundle_links, model: *mut *mut trundle_model) -> trundle_status {
     let path = CString::new(path.to_str().unwrap()).unwrap();
-    // SAFETY: all pointers lead to what the header says, or are refused.
+    // SAFETY: pointer arguments are valid as trundle.h requires, or the call rejects them.
     unsafe { trundle_model_open(path.as_ptr(), links, model) }
 }
 
-/// Writes OpenVINO IR of these layers; of each edge the layer and the port that it comes from, and that it goes to.
+/// Writes OpenVINO IR with these layers. An edge is its source layer and port, then its destination layer and port.
 fn written(folder: &Path, layers: &str, edges: &[[usize; 4]]) -> std::path::PathBuf {
     let edge = |[from, out, to, port]: &[usize; 4]| {
         format!("<edge from-layer='{from}' from-port='{out}' to-layer='{to}' to-port='{port}'/>")
@@ -131,7 +131,7 @@ fn written(folder: &Path, layers: &str, edges: &[[usize; 4]]) -> std::path::Path
     path
 }
 
-/// A layer with ports.
+/// Returns the XML of a layer with `reads` input ports and `gives` output ports.
 fn layer(id: usize, name: &str, kind: &str, content: &str, reads: usize, gives: usize) -> String {
     let ports = |range: std::ops::Range<usize>| -> String {
         range.map(|port| format!("<port id='{port}'/>")).collect()
@@ -152,7 +152,8 @@ fn result(id: usize, name: &str) -> String {
     layer(id, name, "Result", "", 1, 0)
 }
 
-/// A transposition by an order that is given, given back twice, beside a tensor that decides nothing.
+/// Opens a model with a transpose by an input `order`, whose result it returns twice, and an input that is only
+/// passed on.
 pub(super) fn turning(element: &str) -> OwnedModel {
     let layers = [
         parameter(0, "data", element, "?,3"),
@@ -167,7 +168,7 @@ pub(super) fn turning(element: &str) -> OwnedModel {
     OwnedModel::of_layers(&layers.concat(), &edges)
 }
 
-/// What it is given.
+/// The `order` input of [`turning`].
 const TURNED: [i64; 2] = [1, 0];
 const TURNING_SIZES: [[u64; 2]; 3] = [[2, 3], [2, 0], [4, 0]];
 
@@ -195,12 +196,12 @@ fn a_model_says_what_it_takes_and_gives() {
     let any = [parameter(0, "x", "bf16", "..."), result(1, "y")].concat();
     let any = OwnedModel::of_layers(&any, &[[0, 0, 1, 0]]);
     assert_eq!(any.input(0), (TRUNDLE_DTYPE_BF16, Err(TRUNDLE_RANK_ANY)));
-    // Of an input only the rank is asked for.
+    // Only the rank of an input.
     let mut rank = 7;
-    // SAFETY: nothing else is written to.
+    // SAFETY: only `rank` is written.
     assert_ok(unsafe { trundle_model_input(model.0, 0, null_mut(), null_mut(), 0, &mut rank) });
     assert_eq!(rank, 2);
-    // SAFETY: no model is no pointer.
+    // SAFETY: NULL is a valid model argument.
     unsafe {
         assert_eq!((trundle_model_input_count(null()), trundle_model_output_count(null())), (0, 0));
         assert!(trundle_model_input_name(null(), 0).is_null());
@@ -213,7 +214,7 @@ fn a_model_says_what_it_takes_and_gives() {
 fn a_model_is_described() {
     let model = OwnedModel::patches();
     let mut needed = 0;
-    // SAFETY: there is room for what is needed.
+    // SAFETY: the buffer has room for the text.
     let text = unsafe {
         assert_ok(trundle_model_describe(model.0, null_mut(), 0, &mut needed));
         let mut text = vec![0u8; needed];
@@ -234,7 +235,7 @@ fn a_model_is_described() {
     assert!(text.contains("\n  input image: f32 [batch, 224, 224, 3]\n"), "{text}");
 }
 
-/// Runs a plan for two images of floats from `first` on, and checks each patch.
+/// Runs a plan on two images whose pixels are numbered from `first`, and checks each patch.
 fn check_patches(plan: &Owned, first: u32) {
     let pixels = 2 * 224 * 224 * 3;
     let images: Vec<u32> = (first..).take(pixels).collect();
@@ -253,7 +254,7 @@ fn a_planned_model_is_run_often_and_by_several_threads() {
     let sizes = [2, 224, 224, 3];
     let model = OwnedModel::patches();
     let plan = model.planned(&[packed(TRUNDLE_DTYPE_F32, &sizes)], &[]);
-    // It does not need the model.
+    // The plan does not need the model.
     drop(model);
     assert_eq!(plan.output(0), (TRUNDLE_DTYPE_F32, vec![2, 196, 768]));
     let words = plan.words();
@@ -264,7 +265,7 @@ fn a_planned_model_is_run_often_and_by_several_threads() {
             scope.spawn(move || (0..4).for_each(|more| check_patches(plan, first + more)));
         }
     });
-    // One input and one output are run as of any plan.
+    // A model with one input and one output runs like any other plan.
     let images = vec![7.0f32; 2 * 224 * 224 * 3];
     let mut out = vec![0.0f32; images.len()];
     assert_ok(plan.run(images.as_ptr().cast(), out.as_mut_ptr().cast()));
@@ -294,7 +295,7 @@ fn elements_that_decide_are_read_with_the_plan() {
         outputs[1].assert_is(&bytes!(i16: -1, 2, -3, 4));
         outputs[2].assert_is(&[1, 4, 2, 5, 3, 6]);
     }
-    // Whatever is given is taken.
+    // Data of other inputs is accepted too.
     let order = TURNED;
     let all = [inputs[0], order.as_ptr().cast(), inputs[2]];
     let plan = model.planned(&descs, &all);
@@ -318,7 +319,7 @@ fn bits_beside_packed_outputs_stay() {
     for output in [&outputs[0], &outputs[2]] {
         output.assert_is(&[0x41, 0x27, 0x85, 0x63, GUARD & 0xf0 | 9]);
     }
-    // Packed in another order, they are others.
+    // Another bit order is another type.
     descs[0].dtype += TRUNDLE_BIT_ORDER_HIGH_FIRST;
     let mut plan = null_mut();
     assert_eq!(model.plan(&descs, &[null(), inputs[1], null()], &mut plan), TRUNDLE_ERROR_DTYPE);
@@ -349,13 +350,13 @@ fn files_that_are_no_models_are_refused() {
     assert_eq!(open(&patches, 2, &mut kept), TRUNDLE_ERROR_NUMBER);
     assert_eq!(last_message(), "links 2 is out of range: expected one of TRUNDLE_LINKS_*");
     assert_eq!(open(&patches, TRUNDLE_LINKS_WITHIN, null_mut()), TRUNDLE_ERROR_NULL_POINTER);
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     let none = unsafe { trundle_model_open(null(), TRUNDLE_LINKS_WITHIN, &mut kept) };
     assert_eq!(none, TRUNDLE_ERROR_NULL_POINTER);
     assert_eq!(kept.addr(), 8);
 }
 
-/// Weights that are a link out of the model's folder, as in caches.
+/// Weights behind a link out of the model's folder, as in caches.
 #[cfg(unix)]
 #[test]
 fn links_lead_where_they_may() {
@@ -371,7 +372,7 @@ fn links_lead_where_they_may() {
     assert!(last_message().contains("leads out of the model's folder"), "{}", last_message());
     assert_ok(open(&path, TRUNDLE_LINKS_ANYWHERE, &mut model));
     let model = OwnedModel(model);
-    // Nothing is read but what the model holds.
+    // The plan reads only the model's constants.
     let plan = model.planned(&[], &[]);
     let mut out = Guarded::new(2);
     assert_ok(plan.run_all(&[], &[out.start()]));
@@ -426,7 +427,7 @@ fn inputs_that_do_not_fit_are_not_planned() {
             &[data, order, no_sizes],
             &elements,
         ),
-        // What decides must be there.
+        // Data that controls moves is required.
         (TRUNDLE_ERROR_MODEL, "Transpose \"turn\": ", &descs, &[]),
         (TRUNDLE_ERROR_MODEL, "\"order\"", &descs, &[null(), null(), null()]),
         (
@@ -446,7 +447,7 @@ fn inputs_that_do_not_fit_are_not_planned() {
         assert!(last_message().contains(words), "{words}: {}", last_message());
     }
     let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         let first = descs.as_ptr();
         assert_eq!(trundle_model_plan(null(), first, null(), 3, &mut plan), null_pointer);
@@ -481,7 +482,7 @@ fn texts_are_refused() {
     assert_eq!(model.plan(&[desc], &[], &mut plan), TRUNDLE_ERROR_DTYPE);
     let words = "\"words\" is of texts, which C has no element type for";
     assert_eq!(last_message(), format!("inputs[0]: {words}"));
-    // SAFETY: nothing is written.
+    // SAFETY: only `rank` could be written.
     let refused = unsafe { trundle_model_input(model.0, 0, null_mut(), null_mut(), 0, &mut rank) };
     assert_eq!((refused, rank), (TRUNDLE_ERROR_DTYPE, 7));
     assert_eq!(last_message(), format!("input {words}"));
@@ -497,7 +498,7 @@ fn what_is_asked_of_models_and_plans_is_checked() {
     let (number, null_pointer) = (TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_NULL_POINTER);
     let room = TRUNDLE_ERROR_BUFFER_SIZE;
     let odd = without_provenance_mut(9);
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         let to = sizes.as_mut_ptr();
         let input = |model, at, dtype, to: *mut u64, capacity, rank| {
@@ -573,7 +574,7 @@ fn what_a_model_is_run_on_is_checked_each_time() {
         assert_eq!(plan.run_all(inputs, outputs), status, "{words}: {}", last_message());
         assert!(last_message().contains(words), "{words}: {}", last_message());
     }
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         let (read, written) = (inputs.as_ptr(), outputs.as_ptr());
         let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
@@ -584,7 +585,7 @@ fn what_a_model_is_run_on_is_checked_each_time() {
         assert_eq!(trundle_plan_run(plan.0, from, to), TRUNDLE_ERROR_SHAPE);
     }
     out.assert_untouched();
-    // One memory may be several inputs: the order lies in the data.
+    // Inputs may share memory: the order lies in the data.
     assert_ok(plan.run_all(&[from, from, from], &outputs));
 }
 
@@ -593,7 +594,7 @@ fn every_plan_says_what_it_writes_and_is_run_with_lists() {
     let (sizes, strides, turned) = ([2, 4], [8, 1], [4, 2]);
     let from = strided(TRUNDLE_DTYPE_I4 + TRUNDLE_BIT_ORDER_HIGH_FIRST, &sizes, &strides);
     let to = packed(TRUNDLE_DTYPE_I4 + TRUNDLE_BIT_ORDER_HIGH_FIRST, &turned);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     let plan = Owned::new(|plan| unsafe { trundle_transpose_plan(&from, null(), 0, &to, plan) });
     assert_eq!(plan.output(0), (to.dtype, turned.to_vec()));
     let (mut data, mut out) = (Guarded::of(&[0x12, 0x34, 0, 0, 0x56, 0x78]), Guarded::new(4));
@@ -602,10 +603,10 @@ fn every_plan_says_what_it_writes_and_is_run_with_lists() {
 
     let (whole, halves) = (packed(TRUNDLE_DTYPE_U8, &sizes), [2, 2]);
     let half = packed(TRUNDLE_DTYPE_U8, &halves);
-    // SAFETY: the same.
+    // SAFETY: as above.
     let split =
         Owned::new(|plan| unsafe { trundle_split_plan(&whole, [half; 2].as_ptr(), 2, 1, plan) });
-    // SAFETY: the same.
+    // SAFETY: as above.
     let joined = Owned::new(|plan| unsafe {
         trundle_concatenate_plan([half; 2].as_ptr(), 2, 1, &whole, plan)
     });

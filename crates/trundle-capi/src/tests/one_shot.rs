@@ -1,11 +1,11 @@
-//! Calls that came before: found again by all that they are given, and checked as if they were new.
+//! Repeated calls: the cached plan is used only if all arguments are equal, and all checks still run.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
 use super::*;
 
-/// A transpose, a roll or a flip: what it is called with, but for the elements.
+/// The arguments of a transpose, a roll or a flip, without the elements.
 #[derive(Clone, Debug)]
 struct Call {
     op: Op,
@@ -39,7 +39,7 @@ impl Call {
     fn run(&self, data: *const c_void, out: *mut c_void) -> trundle_status {
         let [from, to] = self.descs();
         let (from, to) = (&raw const from, &raw const to);
-        // SAFETY: all pointers lead to what is described, or are refused.
+        // SAFETY: every pointer is valid for its description, or the call rejects it.
         unsafe {
             match &self.op {
                 Op::Transpose(order) => {
@@ -54,7 +54,7 @@ impl Call {
         }
     }
 
-    /// What it writes, and what it says.
+    /// Runs the call; returns its status and the output.
     fn outcome(&self) -> (trundle_status, Vec<u8>) {
         let mut data = Guarded::of(&(0..=255).collect::<Vec<u8>>());
         let mut out = Guarded::new(256);
@@ -63,7 +63,7 @@ impl Call {
     }
 }
 
-/// Calls each of which differs from another in one thing, and is done or refused.
+/// Returns calls that differ from each other in one argument; some of them are invalid.
 fn calls() -> Vec<Call> {
     let lists: [&[i64]; 6] = [&[], &[0], &[1], &[-1], &[0, 1], &[1, 0]];
     let mut ops = Vec::new();
@@ -72,7 +72,7 @@ fn calls() -> Vec<Call> {
         ops.push(Op::Flip(one.to_vec()));
         ops.extend(lists.map(|other| Op::Roll(one.to_vec(), other.to_vec())));
     }
-    // More than are kept in a key.
+    // Longer lists than the cache stores in a key.
     for last in [1, 2] {
         let mut shift = vec![0; 60];
         shift[59] = last;
@@ -115,7 +115,7 @@ fn calls() -> Vec<Call> {
 #[test]
 fn calls_one_after_another_do_not_meet() {
     let calls = calls();
-    // A thread that has just begun has no plans.
+    // A new thread has an empty cache.
     let alone = |call: &Call| {
         let thread = || (call.outcome(), last_message());
         std::thread::scope(|scope| scope.spawn(thread).join().unwrap())
@@ -123,12 +123,12 @@ fn calls_one_after_another_do_not_meet() {
     let expected: Vec<_> = calls.iter().map(alone).collect();
     assert!(expected.iter().any(|((status, _), _)| *status != TRUNDLE_OK));
     let all = || calls.iter().zip(&expected);
-    // Pairs of neighbours are kept at once, whatever makes way; then the same in the other order.
+    // Two neighbouring calls always fit the cache together. Then all calls in reverse order.
     let pairs = all().zip(all().skip(1)).flat_map(|(one, other)| [one, other, one, other]);
     for (call, (outcome, message)) in pairs.chain(all().rev()) {
         assert_eq!(call.outcome(), *outcome, "{call:?}");
         if outcome.0 != TRUNDLE_OK {
-            // Addresses are others each time.
+            // Addresses differ in each run.
             let words = |said: &str| said.split("0x").next().map(str::to_owned);
             assert_eq!(words(&last_message()), words(message), "{call:?}");
         }
@@ -142,7 +142,7 @@ fn a_call_is_known_by_what_its_pointers_lead_to() {
     let mut run = |sizes: &[u64; 2], strides: &[i64; 2], shift: &[i64; 1]| {
         let desc = strided(TRUNDLE_DTYPE_U8, sizes, strides);
         let mut out = Guarded::new(6);
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         assert_ok(unsafe {
             let (data, axes, to) = (data.start(), [1].as_ptr(), packed(TRUNDLE_DTYPE_U8, sizes));
             trundle_roll(&desc, data, shift.as_ptr(), 1, axes, 1, &to, out.start())
@@ -164,7 +164,7 @@ fn where_the_elements_are_is_checked_in_each_call() {
     let desc = packed(TRUNDLE_DTYPE_U16, &[4, 4]);
     let (mut out, mut list) = (Guarded::new(64), Guarded::of(&bytes!(i64: 0, 1, 0, 0)));
     let lists: [*const i64; 2] = [list.at(0), list.at(8)].map(|at| at.cast_const().cast());
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     let roll = |data, [shift, axes]: [*const i64; 2], out| unsafe {
         trundle_roll(&desc, data, shift, 1, axes, 1, &desc, out)
     };

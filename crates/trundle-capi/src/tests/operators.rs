@@ -1,4 +1,4 @@
-//! What the operators do, one small case each; `random.rs` has the rest.
+//! One small case for each operator; `random.rs` tests the rest.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -11,7 +11,7 @@ fn elements_are_rolled() {
     let mut data = Guarded::of(&bytes!(u16: 1, 2, 3, 4, 5, 6));
     let mut out = Guarded::new(12);
     let mut roll = |shift: &[i64], axes: &[i64]| {
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         assert_ok(unsafe {
             let (shift, shift_len) = (shift.as_ptr(), shift.len());
             let (axes, axes_len) = (axes.as_ptr(), axes.len());
@@ -30,7 +30,7 @@ fn elements_are_flipped() {
     let desc = packed(TRUNDLE_DTYPE_BYTES + 3, &[3]);
     let mut data = Guarded::of(b"abcdefghi");
     let mut out = Guarded::new(9);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe { trundle_flip(&desc, data.start(), [-1].as_ptr(), 1, &desc, out.start()) });
     out.assert_is(b"ghidefabc");
 }
@@ -42,17 +42,17 @@ fn a_part_of_a_packed_tensor_leaves_its_neighbours() {
         (packed(TRUNDLE_DTYPE_U4, &sizes), strided(TRUNDLE_DTYPE_U4, &sizes, &strides));
     let mut data = Guarded::of(&[0x10, 0x32, 0x54]);
     let mut large = Guarded::of(&[0xff; 4]);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe {
         trundle_roll(&data_desc, data.start(), null(), 0, null(), 0, &part, large.start())
     });
     large.assert_is(&[0x10, 0xf2, 0x43, 0xf5]);
-    // The third column by itself.
+    // Only the third column.
     let sizes = [2, 1];
     let (data_desc, part) =
         (packed(TRUNDLE_DTYPE_U4, &sizes), strided(TRUNDLE_DTYPE_U4, &sizes, &strides));
     let mut data = Guarded::of(&[0x98]);
-    // SAFETY: all pointers lead to what is described; the column begins a byte.
+    // SAFETY: every pointer is valid for its description; the column begins a byte.
     assert_ok(unsafe { trundle_flip(&data_desc, data.start(), null(), 0, &part, large.at(1)) });
     large.assert_is(&[0x10, 0xf8, 0x43, 0xf9]);
 }
@@ -60,34 +60,34 @@ fn a_part_of_a_packed_tensor_leaves_its_neighbours() {
 #[test]
 fn negative_strides_reach_before_the_data_and_the_output() {
     let (sizes, turned) = ([2, 3], [3, 2]);
-    // Both axes backward, with a gap of one element between rows of the output.
+    // Both axes reversed, with a gap of one element between rows of the output.
     let from = strided(TRUNDLE_DTYPE_F32, &sizes, &[-3, -1]);
     let to = strided(TRUNDLE_DTYPE_F32, &turned, &[-3, 1]);
     let mut data = Guarded::of(&bytes!(u32: 1, 2, 3, 4, 5, 6));
     let mut out = Guarded::of(&bytes!(u32: 9, 9, 9, 9, 9, 9, 9, 9));
-    // SAFETY: all pointers lead to what is described: the first elements are the sixth and the
-    // seventh in memory.
+    // SAFETY: every pointer is valid for its description: the first elements are the sixth and the seventh in
+    // memory.
     assert_ok(unsafe { trundle_transpose(&from, data.at(20), null(), 0, &to, out.at(24)) });
     out.assert_is(&bytes!(u32: 4, 1, 9, 5, 2, 9, 6, 3));
 }
 
 #[test]
 fn packed_elements_before_the_data_lie_in_bytes_of_their_own() {
-    // Nine elements backward from the first of the fifth byte, in an order that splits no byte.
+    // Nine elements, backward from the first element of the fifth byte.
     let (sizes, backward) = ([9], [-1]);
     let from = strided(TRUNDLE_DTYPE_U4, &sizes, &backward);
     let to = packed(TRUNDLE_DTYPE_U4, &sizes);
     let mut data = Guarded::of(&[0x21, 0x43, 0x65, 0x87, 0x09]);
     let mut out = Guarded::of(&[0; 5]);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe { trundle_roll(&from, data.at(4), null(), 0, null(), 0, &to, out.start()) });
     out.assert_is(&[0x89, 0x67, 0x45, 0x23, 0x01]);
-    // Of 3 bits, eight fill three bytes.
+    // Eight elements of 3 bits fill three bytes.
     let from = strided(TRUNDLE_DTYPE_U3, &sizes, &backward);
     let to = packed(TRUNDLE_DTYPE_U3, &sizes);
     let mut data = Guarded::of(&[0xb1, 0x1b, 0x0f, 0x40, 0, 0]);
     let mut out = Guarded::of(&[0; 6]);
-    // SAFETY: the same.
+    // SAFETY: as above.
     assert_ok(unsafe { trundle_roll(&from, data.at(3), null(), 0, null(), 0, &to, out.start()) });
     // 1, then 7 6 5 4 1 0 3, then 2.
     out.assert_is(&[0x79, 0x13, 0x78, 0x80, 0, 0]);
@@ -99,7 +99,7 @@ fn packed_elements_of_another_order() {
     let high = packed(TRUNDLE_DTYPE_I4 + TRUNDLE_BIT_ORDER_HIGH_FIRST, &sizes);
     let mut data = Guarded::of(&[0x12, 0x34, 0x56, 0x78, 0x9f]);
     let mut out = Guarded::of(&[0; 5]);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     unsafe {
         assert_ok(trundle_transpose(&high, data.start(), null(), 0, &high, out.start()));
         out.assert_is(&[0x14, 0x72, 0x58, 0x36, 0x90]);
@@ -111,7 +111,7 @@ fn packed_elements_of_another_order() {
     let stream = packed(TRUNDLE_DTYPE_U3 + TRUNDLE_BIT_ORDER_LOW_FIRST, &sizes);
     let mut data = Guarded::of(&[0x88, 0xc6, 0xfa, 0x05]);
     let mut out = Guarded::of(&[0; 4]);
-    // SAFETY: the same.
+    // SAFETY: as above.
     assert_ok(unsafe { trundle_transpose(&stream, data.start(), null(), 0, &stream, out.start()) });
     // 0 1 2, 3 4 5, 6 7 5 become 0 3 6, 1 4 7, 2 5 5.
     out.assert_is(&[0x98, 0xc3, 0xab, 0x05]);
@@ -126,7 +126,7 @@ fn lengths_of_stride_zero_are_read_again() {
     let mut lengths = Guarded::of(&bytes!(u64: 3));
     let mut out = Guarded::new(8);
     let mut reverse = |lengths: *const c_void| {
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         assert_ok(unsafe {
             let (data, out) = (data.start(), out.start());
             trundle_reverse_subsequences(&desc, data, &lengths_desc, lengths, 1, &desc, out)
@@ -134,7 +134,7 @@ fn lengths_of_stride_zero_are_read_again() {
         out.content().to_vec()
     };
     assert_eq!(reverse(lengths.start()), b"cbadgfeh");
-    // Over the size of the axis, also where 32 bits would cut it to 1.
+    // Above the size of the axis, also if truncation to 32 bits would give 1.
     for length in [4, 5, (1 << 32) + 1, u64::MAX] {
         assert_eq!(reverse((&raw const length).cast()), b"dcbahgfe");
     }
@@ -145,7 +145,7 @@ fn sequences_are_reversed_by_batches() {
     let desc = packed(TRUNDLE_DTYPE_I8, &[3, 2]);
     let mut data = Guarded::of(b"abcdef");
     let mut out = Guarded::new(6);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe {
         let (data, lengths, out) = (data.start(), [3, 2], out.start());
         trundle_reverse_sequence(&desc, data, lengths.as_ptr(), 2, 0, 1, &desc, out)
@@ -163,7 +163,7 @@ fn a_single_element_needs_no_sizes() {
     };
     let mut data = Guarded::of(&bytes!(f64: -0.0));
     let mut out = Guarded::new(8);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe {
         trundle_roll(&scalar, data.start(), null(), 0, null(), 0, &scalar, out.start())
     });
@@ -175,10 +175,10 @@ fn a_tensor_without_elements_needs_no_memory_and_its_strides_may_be_anything() {
     let (sizes, turned) = ([0, u64::MAX >> 1], [u64::MAX >> 1, 0]);
     let desc = strided(TRUNDLE_DTYPE_F32, &sizes, &[i64::MIN, i64::MAX]);
     let turned = packed(TRUNDLE_DTYPE_F32, &turned);
-    // SAFETY: there is nothing to lead to.
+    // SAFETY: the tensors have no elements, so any pointer is valid.
     assert_ok(unsafe { trundle_transpose(&desc, null(), null(), 0, &turned, null_mut()) });
     let misaligned = std::ptr::without_provenance_mut(1);
-    // SAFETY: the same.
+    // SAFETY: as above.
     assert_ok(unsafe { trundle_transpose(&desc, misaligned, null(), 0, &turned, misaligned) });
 }
 
@@ -188,18 +188,18 @@ fn strides_of_axes_of_one_may_be_anything() {
     let desc = strided(TRUNDLE_DTYPE_U32, &sizes, &[i64::MIN, 1, i64::MAX]);
     let mut data = Guarded::of(&bytes!(u32: 1, 2));
     let mut out = Guarded::new(8);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe { trundle_flip(&desc, data.start(), [1].as_ptr(), 1, &desc, out.start()) });
     out.assert_is(&bytes!(u32: 2, 1));
 }
 
 #[test]
 fn data_may_lie_beside_the_output_in_one_buffer() {
-    // One buffer, its first half read and its second half written.
+    // The first half is read, the second half written.
     let mut both = Guarded::of(b"abcd....");
     let desc = packed(TRUNDLE_DTYPE_U8, &[4]);
     let (data, out) = (both.at(0), both.at(4));
-    // SAFETY: all pointers lead to what is described, and the halves are apart.
+    // SAFETY: every pointer is valid for its description, and the halves do not overlap.
     assert_ok(unsafe { trundle_flip(&desc, data, [0].as_ptr(), 1, &desc, out) });
     both.assert_is(b"abcddcba");
 }
@@ -213,14 +213,14 @@ fn names_and_numbers_of_types_belong_together() {
         (c"complex128", TRUNDLE_DTYPE_COMPLEX128, c"complex128"),
         (c"bytes12", TRUNDLE_DTYPE_BYTES + 12, c"bytes"),
     ] {
-        // SAFETY: both pointers lead to what is asked.
+        // SAFETY: both pointers are valid.
         assert_ok(unsafe { trundle_dtype_from_name(name.as_ptr(), &mut number) });
         assert_eq!(number, expected);
         // SAFETY: the name of a type is a C string.
         assert_eq!(unsafe { CStr::from_ptr(trundle_dtype_name(number)) }, known);
     }
     for name in [c"f31", c"", c"string", c"bytes99999999999", c"\xff"] {
-        // SAFETY: the same.
+        // SAFETY: as above.
         let status = unsafe { trundle_dtype_from_name(name.as_ptr(), &mut number) };
         assert_eq!(status, TRUNDLE_ERROR_UNKNOWN_DTYPE, "{name:?}");
         assert_eq!(number, TRUNDLE_DTYPE_BYTES + 12);

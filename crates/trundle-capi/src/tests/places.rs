@@ -1,5 +1,4 @@
-//! Gathers and scatters at an index for each position, or at indices of several axes: each element beside a plain
-//! reading.
+//! Gathers and scatters along an axis or at indices of several axes, against a simple reference.
 
 use std::ptr::{null, null_mut};
 
@@ -13,11 +12,11 @@ use super::random::{
 };
 use super::*;
 
-/// Indices, and which element of the data each position of what is gathered has.
+/// Indices, and the source element of each gathered position.
 struct Places {
     sizes: Vec<usize>,
     values: Vec<i64>,
-    /// The sizes of what is gathered, or of the updates.
+    /// The sizes of the gathered tensor or of the updates.
     part: Vec<usize>,
     sources: Vec<usize>,
 }
@@ -38,7 +37,7 @@ fn number_of(index: &[usize], sizes: &[usize]) -> usize {
     index.iter().zip(sizes).fold(0, |number, (at, size)| number * size + at)
 }
 
-/// One index for each position, along an axis; `None` where there can be none.
+/// Draws one index along an axis for each position; `None` if no index is valid.
 fn along_axis(choices: &mut Choices, shape: &[usize], axis: usize) -> Option<Places> {
     let size = |(at, size): (usize, &usize)| match choices.below(4) {
         _ if at == axis => choices.below(6),
@@ -60,7 +59,7 @@ fn along_axis(choices: &mut Choices, shape: &[usize], axis: usize) -> Option<Pla
     Some(Places { part: sizes.clone(), sizes, values, sources })
 }
 
-/// Indices of several axes behind `batch` ones; `None` where there can be none.
+/// Draws indices of several axes behind `batch` batch axes; `None` if no index is valid.
 fn of_axes(choices: &mut Choices, shape: &[usize], batch: usize) -> Option<Places> {
     let together = choices.below(shape.len() - batch + 1);
     let mut positions = shape[..batch].to_vec();
@@ -89,17 +88,17 @@ fn of_axes(choices: &mut Choices, shape: &[usize], batch: usize) -> Option<Place
     Some(Places { sizes, values, part, sources })
 }
 
-/// Which function is called.
+/// The function to call.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// With an axis.
+    /// The `_elements` functions, with an axis.
     Elements(i64),
-    /// With batch axes.
+    /// The `_nd` functions, with the number of batch axes.
     Nd(u32),
 }
 
-/// Calls a gather and, where it has one, the scatter to the same places, or plans them and runs the plans, and holds
-/// what they write against these.
+/// Calls or plans a gather and, if there is one, the scatter to the same positions, and checks the output against
+/// `places`.
 fn check_both(
     kind: Kind,
     shape: &[usize],
@@ -121,7 +120,7 @@ fn check_both(
         let (data, indices, out) = (data.data(), table.data(), out.data());
         if planned {
             let to_plan = &raw mut plan;
-            // SAFETY: all pointers lead to what is described.
+            // SAFETY: every pointer is valid for its description.
             let made = unsafe {
                 match kind {
                     Kind::Elements(axis) => {
@@ -134,7 +133,7 @@ fn check_both(
             };
             return table.hidden_while(|| run_plan(made, plan, data, out));
         }
-        // SAFETY: the same.
+        // SAFETY: as above.
         assert_ok(unsafe {
             match kind {
                 Kind::Elements(axis) => {
@@ -159,7 +158,7 @@ fn check_both(
         let (updates, mut plan) = (updates.data(), null_mut());
         if planned {
             let to_plan = &raw mut plan;
-            // SAFETY: the same.
+            // SAFETY: as above.
             let made = unsafe {
                 match kind {
                     Kind::Elements(axis) => {
@@ -171,7 +170,7 @@ fn check_both(
             let inputs = [data.cast_const(), updates.cast_const()];
             return table.hidden_while(|| run_plan_of(made, plan, &inputs, out));
         }
-        // SAFETY: the same.
+        // SAFETY: as above.
         assert_ok(unsafe {
             match kind {
                 Kind::Elements(axis) => trundle_scatter_elements(
@@ -229,16 +228,16 @@ fn the_last_update_of_a_place_counts() {
     let new = packed(TRUNDLE_DTYPE_U8, &[2, 2]);
     let mut out = Guarded::new(6);
     let indices = indices.as_ptr().cast();
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe {
         let (data, updates, out) = (data.start(), updates.start(), out.start());
         trundle_scatter_elements(&desc, data, &at, indices, &new, updates, 1, &desc, out)
     });
     out.assert_is(b"xbczey");
-    // Pairs of indices; the second pair leads where the first does.
+    // Pairs of indices; both pairs are the same position.
     let pairs = [1i32, 2, -1, -1];
     let new = packed(TRUNDLE_DTYPE_U8, &[2]);
-    // SAFETY: the same.
+    // SAFETY: as above.
     assert_ok(unsafe {
         let (data, updates, out) = (data.start(), updates.start(), out.start());
         trundle_scatter_nd(&desc, data, &at, pairs.as_ptr().cast(), &new, updates, &desc, out)
@@ -254,7 +253,7 @@ fn one_element_is_replaced_by_an_update_of_any_rank() {
     let mut data = Guarded::of(&bytes!(u16: 1));
     let mut update = Guarded::of(&bytes!(u16: 9));
     let mut out = Guarded::new(2);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe {
         let (data, update, out) = (data.start(), update.start(), out.start());
         trundle_scatter_nd(&scalar, data, &none, null(), &ones, update, &scalar, out)
@@ -264,7 +263,7 @@ fn one_element_is_replaced_by_an_update_of_any_rank() {
     let (at, index) = (packed(TRUNDLE_DTYPE_I64, &[1]), [-1i64]);
     let mut data = Guarded::of(&bytes!(u16: 1, 2));
     let mut out = Guarded::new(4);
-    // SAFETY: the same.
+    // SAFETY: as above.
     assert_ok(unsafe {
         let (data, update, out) = (data.start(), update.start(), out.start());
         trundle_scatter_nd(&row, data, &at, index.as_ptr().cast(), &ones, update, &row, out)
@@ -279,7 +278,7 @@ fn a_tensor_without_elements_is_scattered_to_whatever_its_sizes() {
     let at = packed(TRUNDLE_DTYPE_I64, &[1, 2]);
     let scatter = |indices: [i64; 2]| {
         let indices = indices.as_ptr().cast();
-        // SAFETY: there is nothing but the indices to lead to.
+        // SAFETY: only the indices have elements.
         unsafe { trundle_scatter_nd(&desc, null(), &at, indices, &new, null(), &desc, null_mut()) }
     };
     assert_ok(scatter([5, -1]));
@@ -287,7 +286,7 @@ fn a_tensor_without_elements_is_scattered_to_whatever_its_sizes() {
     let (sizes, none) = ([0, 1 << 40, 1 << 40], packed(TRUNDLE_DTYPE_I64, &[0, 1, 1]));
     let desc = packed(TRUNDLE_DTYPE_F32, &sizes);
     let new = packed(TRUNDLE_DTYPE_F32, &[0, 1, 1]);
-    // SAFETY: the same.
+    // SAFETY: as above.
     assert_ok(unsafe {
         let (to, out) = (&raw const desc, null_mut());
         trundle_scatter_elements(&desc, null(), &none, null(), &new, null(), 0, to, out)

@@ -1,4 +1,4 @@
-//! Plans of gathers and scatters at an index for each position, or at indices of several axes.
+//! Plans of gathers and scatters along an axis or at indices of several axes.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut, without_provenance};
@@ -6,7 +6,7 @@ use std::ptr::{null, null_mut, without_provenance};
 use super::plans::Owned;
 use super::*;
 
-/// The plan that puts parts to rows of a matrix.
+/// Plans a scatter to rows of a matrix.
 fn scattering(
     desc: &trundle_tensor_desc,
     rows: &[i64],
@@ -15,7 +15,7 @@ fn scattering(
 ) -> Owned {
     let sizes = [rows.len() as u64, 1];
     let at = packed(TRUNDLE_DTYPE_I64, &sizes);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     Owned::new(|plan| unsafe {
         trundle_scatter_nd_plan(desc, &at, rows.as_ptr().cast(), part, out, plan)
     })
@@ -29,7 +29,7 @@ fn indices_are_read_when_a_plan_is_made() {
     let mut each = [2i32, -3, 0, 1];
     let mut both = [0i64, 2, -1, -1, 1, 0];
     let (each_at, both_at) = (each.as_ptr().cast(), both.as_ptr().cast());
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     let [elements, nd, put_elements, put_nd] = unsafe {
         [
             Owned::new(|plan| {
@@ -88,13 +88,13 @@ fn rows_are_put_between_gaps_again_and_again() {
         out.assert_is(b"xyz.def.uvw");
         out.content_mut().fill(b'.');
     }
-    // Updates whose axes are the other way round in memory.
+    // Updates with transposed strides.
     let columns = strided(TRUNDLE_DTYPE_U8, &part_sizes, &turned);
     let plan = scattering(&desc, &[-1, 0], &columns, &out_desc);
     assert!(plan.words().contains(": 6 x 1 bytes, each to its place"), "{}", plan.words());
     assert_ok(plan.run_inputs(&[data.start().cast_const(), updates.start()], out.start()));
     out.assert_is(b"vxz.def.uwy");
-    // Elements that share bytes, which are the runs of no memory: a table of all of them.
+    // Elements that share bytes need a table with an entry for each element.
     let nibbles = packed(TRUNDLE_DTYPE_U4, &sizes);
     let part = packed(TRUNDLE_DTYPE_U4, &part_sizes);
     let plan = scattering(&nibbles, &[1, 2], &part, &nibbles);
@@ -137,7 +137,7 @@ fn what_a_scatter_is_run_on_is_checked_each_time() {
         assert_eq!(plan.run_outputs(from, &[to]), TRUNDLE_ERROR_SHAPE);
         assert!(last_message().contains("for 2 inputs, and is run on 1"), "{}", last_message());
         out.assert_untouched();
-        // Both inputs may be one memory.
+        // Both inputs may share memory.
         let plan = scattering(&desc, &[-2], &part, &out_desc);
         assert_ok(plan.run_inputs(&[from, from], to));
     }
@@ -157,7 +157,7 @@ fn what_cannot_be_planned_is_refused_with_its_numbers() {
     let (axis, shape, index) = (TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_INDEX);
     let (number, dtype) = (TRUNDLE_ERROR_NUMBER, TRUNDLE_ERROR_DTYPE);
     let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         let elements = |indices, axis, out: &trundle_tensor_desc| {
             trundle_gather_elements_plan(&desc, &at, indices, axis, out, plan)
@@ -224,20 +224,20 @@ fn what_has_no_elements_is_planned_without_memory() {
     let (data, at) = (packed(TRUNDLE_DTYPE_F32, &[3, 0]), packed(TRUNDLE_DTYPE_I64, &[2, 1]));
     let out = packed(TRUNDLE_DTYPE_F32, &[2, 0]);
     let indices = [i64::MAX; 2];
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     let plan = Owned::new(|plan| unsafe {
         trundle_gather_nd_plan(&data, &at, indices.as_ptr().cast(), 0, &out, plan)
     });
     assert_ok(plan.run(null(), null_mut()));
     let along = packed(TRUNDLE_DTYPE_I64, &[0, 0]);
     let nothing = packed(TRUNDLE_DTYPE_F32, &[0, 0]);
-    // SAFETY: the same.
+    // SAFETY: as above.
     let plan = Owned::new(|plan| unsafe {
         trundle_gather_elements_plan(&data, &along, null(), 1, &nothing, plan)
     });
     assert_ok(plan.run(null(), null_mut()));
     assert_eq!(plan.words(), "0 moves, 0 bytes");
-    // Nothing is put: what is there stays what the data is.
+    // Without updates the output is a copy of the data.
     let (desc, none) = (packed(TRUNDLE_DTYPE_U16, &[2, 2]), packed(TRUNDLE_DTYPE_U16, &[0, 2]));
     let plan = scattering(&desc, &[], &none, &desc);
     let (mut from, mut to) = (Guarded::of(&bytes!(u16: 1, 2, 3, 4)), Guarded::new(8));

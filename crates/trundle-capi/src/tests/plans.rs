@@ -1,14 +1,14 @@
-//! Plans: made once, run often, by several threads.
+//! Plans: made once, run many times, by several threads.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
 use super::*;
 
-/// A plan that is freed in the end.
+/// A plan that is freed on drop.
 pub(super) struct Owned(pub(super) *mut trundle_plan);
 
-// SAFETY: several threads may run one plan.
+// SAFETY: several threads may run the same plan.
 unsafe impl Sync for Owned {}
 
 impl Owned {
@@ -20,12 +20,12 @@ impl Owned {
     }
 
     pub(super) fn run(&self, data: *const c_void, out: *mut c_void) -> trundle_status {
-        // SAFETY: the callers' pointers lead to what was described, or are refused.
+        // SAFETY: the callers' pointers are valid for the plan's descriptions, or the call rejects them.
         unsafe { trundle_plan_run(self.0, data, out) }
     }
 
     pub(super) fn run_inputs(&self, inputs: &[*const c_void], out: *mut c_void) -> trundle_status {
-        // SAFETY: the same.
+        // SAFETY: as above.
         unsafe { trundle_plan_run_inputs(self.0, inputs.as_ptr(), inputs.len(), out) }
     }
 
@@ -34,25 +34,25 @@ impl Owned {
         data: *const c_void,
         outputs: &[*mut c_void],
     ) -> trundle_status {
-        // SAFETY: the same.
+        // SAFETY: as above.
         unsafe { trundle_plan_run_outputs(self.0, data, outputs.as_ptr(), outputs.len()) }
     }
 
     pub(super) fn words(&self) -> String {
-        // SAFETY: the plan was made.
+        // SAFETY: the plan exists.
         unsafe { &*self.0 }.to_string()
     }
 }
 
 impl Drop for Owned {
     fn drop(&mut self) {
-        // SAFETY: nobody runs it any more.
+        // SAFETY: no thread is running the plan.
         unsafe { trundle_plan_free(self.0) };
     }
 }
 
 fn transposing(desc: trundle_tensor_desc, out: trundle_tensor_desc) -> Owned {
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     Owned::new(|plan| unsafe { trundle_transpose_plan(&desc, null(), 0, &out, plan) })
 }
 
@@ -66,7 +66,7 @@ fn a_plan_does_what_the_call_does() {
     assert_ok(plan.run(data.start(), out.start()));
     out.assert_is(&bytes!(u16: 1, 4, 2, 5, 3, 6));
 
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     let plan = Owned::new(|plan| unsafe {
         trundle_roll_plan(&desc, [1].as_ptr(), 1, [-1].as_ptr(), 1, &desc, plan)
     });
@@ -75,23 +75,23 @@ fn a_plan_does_what_the_call_does() {
 
     let lengths_desc = packed(TRUNDLE_DTYPE_U32, &[2, 1]);
     let mut lengths = [2u32, 9];
-    // SAFETY: the same.
+    // SAFETY: as above.
     let plan = Owned::new(|plan| unsafe {
         let lengths = lengths.as_ptr().cast();
         trundle_reverse_subsequences_plan(&desc, &lengths_desc, lengths, 1, &desc, plan)
     });
-    // They have been read.
+    // The plan no longer reads them.
     lengths.fill(0);
     assert_ok(plan.run(data.start(), out.start()));
     out.assert_is(&bytes!(u16: 2, 1, 3, 6, 5, 4));
 
-    // SAFETY: the same.
+    // SAFETY: as above.
     let plan = Owned::new(|plan| unsafe { trundle_flip_plan(&desc, [0].as_ptr(), 1, &desc, plan) });
     assert_ok(plan.run(data.start(), out.start()));
     out.assert_is(&bytes!(u16: 4, 5, 6, 1, 2, 3));
 
     let mut lengths = [3, 2];
-    // SAFETY: the same.
+    // SAFETY: as above.
     let plan = Owned::new(|plan| unsafe {
         trundle_reverse_sequence_plan(&desc, lengths.as_ptr(), 2, 1, -2, &desc, plan)
     });
@@ -109,7 +109,7 @@ fn a_plan_says_what_it_does() {
     let bytes = expected.len() + 1;
     let mut needed = 0;
     let mut text = Guarded::new(bytes + 9);
-    // SAFETY: all pointers lead to what is described, or are refused.
+    // SAFETY: every pointer is valid for its description, or the call rejects it.
     let describe = |text: *mut c_void, capacity, needed: *mut usize| unsafe {
         trundle_plan_describe(plan.0, text.cast(), capacity, needed)
     };
@@ -130,7 +130,7 @@ fn a_plan_says_what_it_does() {
     assert_eq!(describe(beyond, bytes, &mut needed), TRUNDLE_ERROR_TOO_LARGE);
     assert_eq!(needed, 7);
     text.assert_untouched();
-    // SAFETY: there is no plan, which is refused.
+    // SAFETY: a null plan is rejected.
     let refused = unsafe { trundle_plan_describe(null(), text.start().cast(), 9, &mut needed) };
     assert_eq!((refused, needed), (TRUNDLE_ERROR_NULL_POINTER, 7));
     text.assert_untouched();
@@ -144,9 +144,9 @@ fn a_plan_says_what_it_does() {
     assert_eq!(needed, bytes);
 }
 
-/// One tensor behind another, along the last axis.
+/// Plans a concatenation along the last axis.
 fn concatenating(descs: &[trundle_tensor_desc], out: trundle_tensor_desc) -> Owned {
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     Owned::new(|plan| unsafe {
         trundle_concatenate_plan(descs.as_ptr(), descs.len(), -1, &out, plan)
     })
@@ -162,7 +162,7 @@ fn plans_of_several_inputs_pads_and_gathers_do_what_the_calls_do() {
     assert_ok(plan.run_inputs(&[one.start(), other.start()], out.start()));
     out.assert_is(&bytes!(u16: 1, 2, 5, 6, 7, 3, 4, 8, 9, 10));
     assert!(plan.words().starts_with("2 moves, 20 bytes\nfrom input 0 to output 0: "));
-    // One memory twice.
+    // The same memory as both inputs.
     let plan = concatenating(&[two; 2], packed(TRUNDLE_DTYPE_U16, &[2, 4]));
     let mut out = Guarded::new(16);
     assert_ok(plan.run_inputs(&[one.start().cast_const(); 2], out.start()));
@@ -170,12 +170,12 @@ fn plans_of_several_inputs_pads_and_gathers_do_what_the_calls_do() {
 
     let (mut value, mut widths) = (7u16, [0, 1]);
     let mut out = Guarded::new(18);
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     let plan = Owned::new(|plan| unsafe {
         let (to, value) = (packed(TRUNDLE_DTYPE_U16, &[3, 3]), (&raw const value).cast());
         trundle_pad_plan(&two, widths.as_ptr(), 2, TRUNDLE_PAD_CONSTANT, value, &to, plan)
     });
-    // They have been read.
+    // The plan no longer reads them.
     (value, widths) = (0, [9, 9]);
     assert_ok(plan.run(one.start(), out.start()));
     out.assert_is(&bytes!(u16: 1, 2, 7, 3, 4, 7, 7, 7, 7));
@@ -183,7 +183,7 @@ fn plans_of_several_inputs_pads_and_gathers_do_what_the_calls_do() {
 
     let mut indices = [1i64, -1, 0];
     let mut out = Guarded::new(12);
-    // SAFETY: the same.
+    // SAFETY: as above.
     let plan = Owned::new(|plan| unsafe {
         let at = packed(TRUNDLE_DTYPE_I64, &[3]);
         trundle_gather_plan(&two, &at, indices.as_ptr().cast(), 1, &three, plan)
@@ -203,7 +203,7 @@ fn a_plan_is_run_on_as_many_inputs_as_it_was_made_for() {
     let at = data.start().cast_const();
     let to = out.start();
     let odd = data.at(2).cast_const();
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     let listed =
         |plan: &Owned, list, count, to| unsafe { trundle_plan_run_inputs(plan.0, list, count, to) };
     let list = [at; 2];
@@ -233,29 +233,29 @@ fn a_plan_is_run_on_as_many_inputs_as_it_was_made_for() {
         assert_eq!(refused(), status, "{words}: {}", last_message());
         assert!(last_message().contains(words), "{words}: {}", last_message());
     }
-    // SAFETY: there is no plan, which is refused.
+    // SAFETY: a null plan is rejected.
     let refused = unsafe { trundle_plan_run_inputs(null(), list.as_ptr(), 2, to) };
     assert_eq!(refused, TRUNDLE_ERROR_NULL_POINTER);
     out.assert_untouched();
-    // The list itself lies in the output.
+    // The list of pointers is in the memory of the output.
     let mut own = Guarded::of(&[0; 48]);
     let within = own.at(16).cast::<*const c_void>();
-    // SAFETY: there is room for two pointers.
+    // SAFETY: the buffer has room for two pointers.
     unsafe { within.cast::<[*const c_void; 2]>().write(list) };
     assert_eq!(listed(&both, within, 2, own.start()), TRUNDLE_ERROR_OVERLAP);
     assert!(last_message().contains("overlaps inputs at 0x"), "{}", last_message());
-    // SAFETY: the same.
+    // SAFETY: as above.
     assert_eq!(unsafe { within.cast::<[*const c_void; 2]>().read() }, list);
 }
 
 #[test]
 fn a_gather_of_nothing_is_planned_without_an_index() {
-    // No index is read, and there may be none where the data has no elements along the axis.
+    // The indices are not read, so they may be out of range.
     for (from, at, axis, to) in [([3, 0], [3], 0, [3, 0]), ([0, 3], [2], 1, [0, 2])] {
         let (from, to) = (packed(TRUNDLE_DTYPE_F32, &from), packed(TRUNDLE_DTYPE_F32, &to));
         let at_desc = packed(TRUNDLE_DTYPE_I64, &at);
         let indices = [i64::MAX; 3];
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         let plan = Owned::new(|plan| unsafe {
             trundle_gather_plan(&from, &at_desc, indices.as_ptr().cast(), axis, &to, plan)
         });
@@ -325,7 +325,7 @@ fn what_a_plan_is_run_on_is_checked_each_time() {
     ] {
         assert_eq!(refused, status, "{}", last_message());
     }
-    // SAFETY: there is no plan, which is refused.
+    // SAFETY: a null plan is rejected.
     let refused = unsafe { trundle_plan_run(null(), data.start(), out.start()) };
     assert_eq!(refused, TRUNDLE_ERROR_NULL_POINTER);
     out.assert_untouched();
@@ -340,7 +340,7 @@ fn what_cannot_be_planned_leaves_the_pointer_as_it_was() {
     let mut kept = std::ptr::without_provenance_mut(8);
     let plan = &raw mut kept;
     let one = [1].as_ptr();
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     let refusals = unsafe {
         [
             (TRUNDLE_ERROR_AXIS, trundle_transpose_plan(&desc, [2, 0].as_ptr(), 2, &desc, plan)),
@@ -402,6 +402,6 @@ fn what_cannot_be_planned_leaves_the_pointer_as_it_was() {
         assert_eq!(refused, status, "{}", last_message());
     }
     assert_eq!(kept.addr(), 8);
-    // SAFETY: there is nothing to free.
+    // SAFETY: NULL is ignored.
     unsafe { trundle_plan_free(null_mut()) };
 }

@@ -1,5 +1,4 @@
-//! Random operators and chains on random tensors of every type, against the oracle: the calls and the
-//! plans.
+//! Random operators and chains on random tensors of every type, called and planned, against the oracle.
 
 use std::ffi::{CString, c_void};
 use std::fmt::Debug;
@@ -16,7 +15,7 @@ use super::*;
 
 pub(super) const CASES: u32 = 4_000;
 
-/// A tensor in a guarded buffer, and the lists that its description leads to.
+/// A tensor in a guarded buffer, with the lists of its description.
 pub(super) struct Tensor {
     pub(super) buffer: Guarded,
     /// In units of `width`.
@@ -28,13 +27,13 @@ pub(super) struct Tensor {
 }
 
 impl Tensor {
-    /// `elements` is a layout of elements of one byte each; these are as wide as their type.
+    /// Makes a tensor from `elements`, a layout of one-byte elements that is scaled to the width of the type.
     pub(super) fn new(number: trundle_dtype, dtype: DType, elements: &Layout) -> Tensor {
         let width = Width::from(dtype);
         let units = width.units().cast_signed();
         let strides = elements.strides_bytes();
         let in_units: Vec<isize> = strides.iter().map(|stride| stride * units).collect();
-        // The element at index 0 of every axis begins a byte, or a group of three.
+        // The element at index 0 of every axis begins a byte or a group of three bytes.
         let group = width.packing().map_or(1, Packing::group);
         let offset = elements.offset_bytes().next_multiple_of(group);
         let whole = buffer_bytes(elements, 1);
@@ -54,13 +53,13 @@ impl Tensor {
         strided(self.dtype, &self.sizes, &self.strides)
     }
 
-    /// Where the element at index 0 of every axis lies.
+    /// Returns the address of the element at index 0 of every axis.
     pub(super) fn data(&mut self) -> *mut c_void {
         let at = self.width.bytes(self.layout.offset_bytes());
         if self.buffer.bytes == 0 { null_mut() } else { self.buffer.at(at) }
     }
 
-    /// The elements: their bytes, or a byte with their bits.
+    /// Returns the bytes of each element, or one byte with its bits.
     pub(super) fn elements(&self) -> Vec<Vec<u8>> {
         let bytes = self.buffer.content();
         let Some(packing) = self.width.packing() else {
@@ -71,7 +70,7 @@ impl Tensor {
         places.map(|index| vec![packing.get(bytes, self.layout.offset_of(&index))]).collect()
     }
 
-    /// Calls with other bytes in the buffer: what reads it meanwhile reads them.
+    /// Runs `call` with other bytes in the buffer, so that reading the buffer during the call gives wrong elements.
     pub(super) fn hidden_while(&mut self, call: impl FnOnce()) {
         let content = self.buffer.content().to_vec();
         self.buffer.content_mut().fill(0x77);
@@ -90,20 +89,20 @@ impl Tensor {
     }
 }
 
-/// The types: every named one, and opaque ones that no register holds.
+/// Returns every named type, and opaque types wider than a register.
 pub(super) fn dtypes() -> Vec<(trundle_dtype, DType)> {
     let mut all = Vec::new();
     for dtype in DType::NAMED.iter().copied().chain([0, 1, 3, 12, 33].map(DType::Bytes)) {
         let name = CString::new(dtype.to_string()).unwrap();
         let mut number = 0;
-        // SAFETY: both pointers lead to what is asked.
+        // SAFETY: both pointers are valid.
         assert_ok(unsafe { trundle_dtype_from_name(name.as_ptr(), &mut number) });
         all.push((number, dtype));
     }
     all
 }
 
-/// Lengths as a tensor with its own layout.
+/// Makes a tensor of lengths with this layout.
 fn lengths_tensor(
     lengths: &[u64],
     shape: &[usize],
@@ -122,7 +121,7 @@ fn lengths_tensor(
     tensor
 }
 
-/// Indices as a tensor with its own layout.
+/// Makes a tensor of indices with this layout.
 pub(super) fn indices_tensor(
     values: &[i64],
     sizes: &[usize],
@@ -138,7 +137,7 @@ pub(super) fn indices_tensor(
     tensor
 }
 
-/// Runs a plan, if there is one.
+/// Runs and frees a plan.
 pub(super) fn run_plan(
     made: trundle_status,
     plan: *mut trundle_plan,
@@ -146,14 +145,14 @@ pub(super) fn run_plan(
     out: *mut c_void,
 ) {
     assert_ok(made);
-    // SAFETY: the plan was made, and the pointers are those that it was made for.
+    // SAFETY: the plan exists, and the pointers are valid for its descriptions.
     unsafe {
         assert_ok(trundle_plan_run(plan, data, out));
         trundle_plan_free(plan);
     }
 }
 
-/// Runs a plan of any number of inputs, if there is one.
+/// Runs and frees a plan with any number of inputs.
 pub(super) fn run_plan_of(
     made: trundle_status,
     plan: *mut trundle_plan,
@@ -161,14 +160,14 @@ pub(super) fn run_plan_of(
     out: *mut c_void,
 ) {
     assert_ok(made);
-    // SAFETY: the plan was made, and the pointers are those that it was made for.
+    // SAFETY: the plan exists, and the pointers are valid for its descriptions.
     unsafe {
         assert_ok(trundle_plan_run_inputs(plan, inputs.as_ptr(), inputs.len(), out));
         trundle_plan_free(plan);
     }
 }
 
-/// Calls the operator's function, or plans it and runs the plan.
+/// Calls the operator's function, or plans and runs it.
 fn call(
     op: &PlainOp,
     data: &mut Tensor,
@@ -180,7 +179,7 @@ fn call(
     let (from, to, src, dst) = (data.desc(), out.desc(), data.data(), out.data());
     let mut plan = null_mut();
     let list = |list: &[i64]| (list.as_ptr(), list.len());
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     unsafe {
         match op {
             PlainOp::Roll { shift, axes } => {
@@ -258,7 +257,7 @@ fn call(
 fn every_operator_moves_every_type_as_the_oracle_says() {
     let dtypes = dtypes();
     let cases = (
-        // C has no function for quarter turns.
+        // C has no function for rot90.
         chains(200, 1).prop_filter("no function of C", |chain| {
             !matches!(chain.ops[..], [PlainOp::Rot90 { .. }])
         }),
@@ -285,7 +284,7 @@ fn every_chain_moves_every_type_as_the_oracle_says() {
             return Ok(());
         }
         let built = chain.ops.iter().cloned().fold(Chain::new(), Chain::then);
-        // Indices of several axes are no list, as which they are printed.
+        // Indices of several axes print as a list, which does not parse back.
         if !built.to_string().parse::<Chain>().is_ok_and(|read| read == built) {
             return Ok(());
         }
@@ -294,7 +293,7 @@ fn every_chain_moves_every_type_as_the_oracle_says() {
         check(&chain.shape, &chain.naive, ways, ones, &text, |data, out| {
             let (from, to, mut plan) = (data.desc(), out.desc(), null_mut());
             let (mut sizes, mut rank) = ([u64::MAX; 32], u32::MAX);
-            // SAFETY: all pointers lead to what is described.
+            // SAFETY: every pointer is valid for its description.
             let made = unsafe {
                 let (text, sizes) = (text.as_ptr(), sizes.as_mut_ptr());
                 assert_ok(trundle_chain_out_sizes(text, &from, sizes, 32, &mut rank));
@@ -307,7 +306,7 @@ fn every_chain_moves_every_type_as_the_oracle_says() {
     });
 }
 
-/// A type, and what else is drawn: a seed, and whether the output is full of ones before.
+/// A drawn type, a seed, and whether the output is filled with ones before the call.
 pub(super) type Drawn = (proptest::sample::Index, u64, bool);
 
 pub(super) fn drawn() -> impl Strategy<Value = Drawn> {
@@ -352,12 +351,12 @@ fn every_concatenation_is_what_it_says() {
             .zip(&descs)
             .map(|(tensor, desc)| trundle_input { desc, data: tensor.data() })
             .collect();
-        // From the front or from the end.
+        // Counted from the front or from the end.
         let axis = (axis.cast_signed() - if ones { 0 } else { shape.len().cast_signed() }) as i64;
         let what = format!("{dtype} {shape:?} along {axis}");
         check_written((number, dtype), (&sizes, &expected), (&to, seed, ones), &what, |out| {
             let (desc, count, mut plan) = (out.desc(), inputs.len(), null_mut());
-            // SAFETY: all pointers lead to what is described.
+            // SAFETY: every pointer is valid for its description.
             unsafe {
                 if planned {
                     let data: Vec<_> = inputs.iter().map(|input| input.data).collect();
@@ -380,7 +379,7 @@ fn every_padding_is_what_its_mode_says() {
     let ways = (layouts(), layouts(), any::<bool>());
     let cases = (shapes(60), widths, 0..5i32, 0..3usize, ways, drawn());
     holds(CASES, &cases, |(shape, widths, mode, form, (from, to, planned), (pick, seed, ones))| {
-        // For each axis, or one pair, or one number for all.
+        // A pair for each axis, one pair for all axes, or one number for all.
         let widths: Vec<[usize; 2]> = match form {
             0 => vec![widths[0]; shape.len()],
             1 => vec![[widths[0][0]; 2]; shape.len()],
@@ -440,11 +439,11 @@ fn every_padding_is_what_its_mode_says() {
             let (own, at, mut plan) = (data.desc(), value.data(), null_mut());
             let at = if mode == TRUNDLE_PAD_CONSTANT { at } else { null_mut() };
             let (widths, len, desc) = (given.as_ptr(), given.len(), out.desc());
-            // SAFETY: all pointers lead to what is described.
+            // SAFETY: every pointer is valid for its description.
             unsafe {
                 if planned {
                     let made = trundle_pad_plan(&own, widths, len, mode, at, &desc, &mut plan);
-                    // It has been read.
+                    // The plan no longer reads the value.
                     fill(value.buffer.content_mut(), seed + 2);
                     return run_plan(made, plan, data.data(), out.data());
                 }
@@ -485,7 +484,7 @@ fn every_gather_takes_what_its_indices_say() {
         check(&shape, &expected, ways, ones, &(&own, &values, axis), |data, out| {
             let (from, at, to, mut plan) = (data.desc(), table.desc(), out.desc(), null_mut());
             let (data, indices, out) = (data.data(), table.data(), out.data());
-            // SAFETY: all pointers lead to what is described.
+            // SAFETY: every pointer is valid for its description.
             unsafe {
                 if planned {
                     let made = trundle_gather_plan(&from, &at, indices, axis, &to, &mut plan);
@@ -498,11 +497,10 @@ fn every_gather_takes_what_its_indices_say() {
     });
 }
 
-/// An element type, the layouts of the input and the output, and what the input is made of.
+/// An element type, the layouts of the input and the output, and the seed of the input.
 type Ways<'a> = ((trundle_dtype, DType), (&'a LayoutNumbers, &'a LayoutNumbers), u64);
 
-/// Moves bytes of `seed` with `call`, and holds what it writes against the labels that an oracle has
-/// made of a tensor of `shape`.
+/// Runs `call` on bytes of `seed` and compares the output with the oracle's result for a tensor of `shape`.
 fn check(
     shape: &[usize],
     expected: &Naive,
@@ -521,7 +519,7 @@ fn check(
     });
 }
 
-/// Holds what `call` writes against the elements that it is to write to a tensor of a shape.
+/// Compares the output of `call` with the expected elements of a tensor of this shape.
 pub(super) fn check_written<E: AsRef<[u8]>>(
     (number, dtype): (trundle_dtype, DType),
     (shape, expected): (&[usize], &[E]),
@@ -529,7 +527,7 @@ pub(super) fn check_written<E: AsRef<[u8]>>(
     what: &str,
     call: impl FnOnce(&mut Tensor),
 ) {
-    // An output may be a part of a larger tensor: what else is there stays, bit by bit.
+    // An output may be a part of a larger tensor, whose other bits must not change.
     let fresh = || {
         let mut out = Tensor::new(number, dtype, &to.destination(shape, 1));
         match ones {
@@ -547,7 +545,7 @@ pub(super) fn check_written<E: AsRef<[u8]>>(
     out.buffer.assert_is(right.buffer.content());
 }
 
-/// Bytes without a pattern.
+/// Fills a buffer with pseudo-random bytes.
 pub(super) fn fill(bytes: &mut [u8], seed: u64) {
     let mut state = seed;
     for byte in bytes {

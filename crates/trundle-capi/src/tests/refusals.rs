@@ -1,11 +1,11 @@
-//! Bad input: a status, a message with the argument and the numbers, and not one byte written.
+//! Invalid input: a status, a message with the argument and its values, and no byte written.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut, without_provenance};
 
 use super::*;
 
-/// Calls with an output buffer, and checks that it is refused and that nothing was written.
+/// Runs `call` with an output buffer, and checks that it fails and writes nothing.
 #[track_caller]
 fn refused(status: trundle_status, words: &str, call: impl FnOnce(*mut c_void) -> trundle_status) {
     let mut out = Guarded::new(256);
@@ -16,7 +16,7 @@ fn refused(status: trundle_status, words: &str, call: impl FnOnce(*mut c_void) -
     out.assert_untouched();
 }
 
-/// Transposes from `desc` to `desc`, with data that nothing reads.
+/// Calls trundle_transpose(); the data is never read.
 fn transpose(
     from: *const trundle_tensor_desc,
     data: *const c_void,
@@ -24,11 +24,11 @@ fn transpose(
     to: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
-    // SAFETY: what is wrong is refused before any pointer is followed that leads nowhere.
+    // SAFETY: invalid arguments are rejected before a dangling pointer is dereferenced.
     unsafe { trundle_transpose(from, data, order.as_ptr(), order.len(), to, out) }
 }
 
-/// Data that is aligned and readable.
+/// Returns data that is aligned and readable.
 fn data() -> *const c_void {
     static DATA: [u64; 32] = [0; 32];
     DATA.as_ptr().cast()
@@ -46,7 +46,7 @@ fn null_pointers() {
     });
     refused(null_pointer, "data is a null", |out| transpose(&desc, null(), &[], &desc, out));
     refused(null_pointer, "out is a null", |_| transpose(&desc, data(), &[], &desc, null_mut()));
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         refused(null_pointer, "order is a null", |out| {
             trundle_transpose(&desc, data(), null(), 2, &desc, out)
@@ -99,7 +99,7 @@ fn misaligned_pointers() {
     refused(misaligned, "data_desc->strides_elems is 0x9", |out| {
         transpose(&odd, data(), &[], &desc, out)
     });
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         refused(misaligned, "order is 0x3, which is no multiple of 8", |out| {
             trundle_transpose(&desc, data(), without_provenance(3), 2, &desc, out)
@@ -110,7 +110,7 @@ fn misaligned_pointers() {
             trundle_reverse_subsequences(&desc, data(), &rows, lengths, 1, &desc, out)
         });
     }
-    // The same bytes as opaque elements may lie anywhere.
+    // Opaque elements of the same size need no alignment.
     let opaque = packed(TRUNDLE_DTYPE_BYTES + 4, &[2, 2]);
     let mut out = Guarded::new(17);
     assert_ok(transpose(&opaque, data().wrapping_byte_add(1), &[], &opaque, out.at(1)));
@@ -125,7 +125,7 @@ fn ranks_and_lists_that_lie() {
         let words = format!("data_desc has rank {rank}, of 256 at most");
         refused(TRUNDLE_ERROR_RANK, &words, |out| transpose(&lying, data(), &[], &desc, out));
     }
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         for len in [(1 << 16) + 1, usize::MAX] {
             let words = format!("order has {len} entries, of 65536 at most");
@@ -167,7 +167,7 @@ fn sizes_and_strides_that_overflow() {
         (vec![2, 2], Some(vec![i64::MIN, 1]), "too large to be addressed"),
         (vec![2, 2], Some(vec![i64::MAX / 4, i64::MAX / 4]), "too large to be addressed"),
         (vec![2, 2], Some(vec![1 << 60, -1 << 60]), "too large to be addressed"),
-        // Nothing overflows, but no memory is that large.
+        // Without overflow, but larger than any memory.
         (vec![1 << 56], None, "goes beyond all memory"),
         (vec![2], Some(vec![1 << 56]), "goes beyond all memory"),
         (vec![2], Some(vec![-1 << 60]), "reaches before all memory"),
@@ -198,18 +198,18 @@ fn an_output_that_overlaps_what_is_read() {
             )
         });
     }
-    // Backward: the data ends where the output begins, but lies before it.
+    // With negative strides: the data pointer is at the start of the output, the data before it.
     let backward = strided(TRUNDLE_DTYPE_F32, &[2, 2], &[-2, -1]);
     refused(TRUNDLE_ERROR_OVERLAP, "overlaps data at 0x", |out| {
         transpose(&backward, out.wrapping_byte_add(28), &[], &desc, out.wrapping_byte_add(16))
     });
-    // One in the gaps of the other counts too.
+    // A tensor in the gaps of another one overlaps it.
     let (rows, gaps) = ([2, 2], [4, 1]);
     let spread = strided(TRUNDLE_DTYPE_F32, &rows, &gaps);
     refused(TRUNDLE_ERROR_OVERLAP, "overlaps data at 0x", |out| {
         transpose(&spread, out, &[], &spread, out.wrapping_byte_add(8))
     });
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         let rows = packed(TRUNDLE_DTYPE_U32, &[2, 1]);
         refused(TRUNDLE_ERROR_OVERLAP, "overlaps lengths at 0x", |out| {
@@ -242,7 +242,7 @@ fn an_output_that_overlaps_itself() {
         refused(TRUNDLE_ERROR_SELF_OVERLAP, "would write some byte twice", |out| {
             transpose(&desc, data(), &[], &folded, out.wrapping_byte_add(16))
         });
-        // To read, it may.
+        // Elements of an input may overlap.
         let mut out = Guarded::new(16);
         let data = data().wrapping_byte_add(16);
         assert_ok(transpose(&folded, data, &[], &desc, out.start()));
@@ -264,7 +264,7 @@ fn shapes_types_axes_and_lengths_that_do_not_fit() {
     refused(TRUNDLE_ERROR_SHAPE, "order and the axes", to(&turned, &[1]));
     refused(TRUNDLE_ERROR_AXIS, "order has axis 1 twice", to(&turned, &[1, 1]));
     refused(TRUNDLE_ERROR_AXIS, "order entry -1 is out of range", to(&turned, &[0, -1]));
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         refused(TRUNDLE_ERROR_SHAPE, "shift and axes must have equal sizes, got 2 and 1", |out| {
             trundle_roll(&desc, data(), [0, 0].as_ptr(), 2, [0].as_ptr(), 1, &desc, out)
@@ -275,7 +275,7 @@ fn shapes_types_axes_and_lengths_that_do_not_fit() {
         refused(TRUNDLE_ERROR_LENGTH, "length 3 at index 1 is out of range", |out| {
             trundle_reverse_sequence(&desc, data(), [2, 3, 2].as_ptr(), 3, 0, 1, &desc, out)
         });
-        // Nothing is read of lengths that do not fit: their pointer leads nowhere.
+        // Lengths of the wrong shape are not read: their pointer dangles.
         let nowhere = without_provenance(8);
         let reverse = |lengths: trundle_tensor_desc, axis, status, words| {
             refused(status, words, |out| {
@@ -307,7 +307,7 @@ fn inputs_that_do_not_go_together() {
     let refused =
         |inputs: &[trundle_input], axis, to: &trundle_tensor_desc, status, words: &str| {
             refused(status, words, |out| {
-                // SAFETY: what is wrong is refused before it is followed.
+                // SAFETY: invalid pointers are rejected before they are dereferenced.
                 unsafe { trundle_concatenate(inputs.as_ptr(), inputs.len(), axis, to, out) }
             });
         };
@@ -336,12 +336,12 @@ fn inputs_that_do_not_go_together() {
     refused(&both, 1, &folded, TRUNDLE_ERROR_SELF_OVERLAP, words);
     super::refusals::refused(TRUNDLE_ERROR_OVERLAP, "out at 0x", |out| {
         let within = trundle_input { data: out.wrapping_byte_add(36), ..both[1] };
-        // SAFETY: the same.
+        // SAFETY: as above.
         unsafe { trundle_concatenate([both[0], within].as_ptr(), 2, 1, &out_desc, out) }
     });
     super::refusals::refused(TRUNDLE_ERROR_OVERLAP, "overlaps inputs at 0x", |out| {
         let inputs: *mut trundle_input = out.cast();
-        // SAFETY: there is room, and what is wrong is refused before anything is written.
+        // SAFETY: the buffer has room, and the call fails before it writes.
         unsafe {
             let before = inputs.cast::<[u8; 2 * size_of::<trundle_input>()]>().read();
             inputs.cast::<[trundle_input; 2]>().write(both);
@@ -351,7 +351,7 @@ fn inputs_that_do_not_go_together() {
         }
     });
     super::refusals::refused(TRUNDLE_ERROR_RANK, "inputs has 65537 entries", |out| {
-        // SAFETY: the same.
+        // SAFETY: as above.
         unsafe { trundle_concatenate(both.as_ptr(), 65537, 1, &out_desc, out) }
     });
 }
@@ -362,7 +362,7 @@ fn widths_modes_and_values_of_a_padding() {
     let pad = |widths: &[i64], mode, value, to: &trundle_tensor_desc, status, words: &str| {
         refused(status, words, |out| {
             let (first, len) = (widths.as_ptr(), widths.len());
-            // SAFETY: what is wrong is refused before it is followed.
+            // SAFETY: invalid pointers are rejected before they are dereferenced.
             unsafe { trundle_pad(&desc, data(), first, len, mode, value, to, out) }
         });
     };
@@ -383,7 +383,7 @@ fn widths_modes_and_values_of_a_padding() {
     pad(&[1], TRUNDLE_PAD_CONSTANT, null(), &out_desc, null_pointer, "value is a null pointer");
     let odd = data().wrapping_byte_add(1);
     pad(&[1], TRUNDLE_PAD_CONSTANT, odd, &out_desc, TRUNDLE_ERROR_MISALIGNED, "value is 0x");
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     unsafe {
         refused(TRUNDLE_ERROR_OVERLAP, "overlaps value at 0x", |out| {
             let value = out.wrapping_byte_add(76);
@@ -412,7 +412,7 @@ fn indices_of_a_gather() {
     let gather =
         |at: trundle_tensor_desc, indices, axis, to: &trundle_tensor_desc, status, words: &str| {
             refused(status, words, |out| {
-                // SAFETY: what is wrong is refused before it is followed.
+                // SAFETY: invalid pointers are rejected before they are dereferenced.
                 unsafe { trundle_gather(&desc, data(), &at, indices, axis, to, out) }
             });
         };
@@ -432,7 +432,7 @@ fn indices_of_a_gather() {
     let too_large = packed(TRUNDLE_DTYPE_I64, &[1 << 40, 1 << 40]);
     gather(too_large, nowhere, 1, &out_desc, TRUNDLE_ERROR_TOO_LARGE, "");
     refused(TRUNDLE_ERROR_OVERLAP, "overlaps indices at 0x", |out| {
-        // SAFETY: the same.
+        // SAFETY: as above.
         unsafe { trundle_gather(&desc, data(), &at, out.wrapping_byte_add(8), 1, &out_desc, out) }
     });
 }
@@ -444,11 +444,11 @@ fn indices_and_updates_of_scatters() {
     let (new, pair) = (packed(TRUNDLE_DTYPE_F32, &[2, 2]), packed(TRUNDLE_DTYPE_F32, &[2]));
     let nowhere: *const c_void = without_provenance(8);
     let along = |at: &trundle_tensor_desc, indices, new: &trundle_tensor_desc, axis, to, out| {
-        // SAFETY: what is wrong is refused before it is followed.
+        // SAFETY: invalid pointers are rejected before they are dereferenced.
         unsafe { trundle_scatter_elements(&desc, data(), at, indices, new, data(), axis, to, out) }
     };
     let nd = |at: &trundle_tensor_desc, indices, new: &trundle_tensor_desc, updates, out| {
-        // SAFETY: the same.
+        // SAFETY: as above.
         unsafe { trundle_scatter_nd(&desc, data(), at, indices, new, updates, &desc, out) }
     };
     let (axis, shape, index) = (TRUNDLE_ERROR_AXIS, TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_INDEX);
@@ -502,9 +502,9 @@ fn indices_and_updates_of_scatters() {
     refused(TRUNDLE_ERROR_SELF_OVERLAP, "would write some byte twice", |out| {
         along(&at, indices.as_ptr().cast(), &new, 1, &raw const folded, out)
     });
-    // The data itself is never the output.
+    // The output cannot be the data.
     refused(overlap, "overlaps data at 0x", |out| {
-        // SAFETY: the same.
+        // SAFETY: as above.
         unsafe {
             let indices = indices.as_ptr().cast();
             trundle_scatter_elements(&desc, out, &at, indices, &new, data(), 1, &desc, out)
@@ -519,11 +519,11 @@ fn indices_of_gathers_along_an_axis_and_of_several() {
     let (to, row) = (packed(TRUNDLE_DTYPE_F32, &[2, 2]), packed(TRUNDLE_DTYPE_F32, &[2]));
     let nowhere: *const c_void = without_provenance(8);
     let along = |at: &trundle_tensor_desc, indices, axis, to: &trundle_tensor_desc, out| {
-        // SAFETY: what is wrong is refused before it is followed.
+        // SAFETY: invalid pointers are rejected before they are dereferenced.
         unsafe { trundle_gather_elements(&desc, data(), at, indices, axis, to, out) }
     };
     let nd = |at: &trundle_tensor_desc, indices, batch, to: &trundle_tensor_desc, out| {
-        // SAFETY: the same.
+        // SAFETY: as above.
         unsafe { trundle_gather_nd(&desc, data(), at, indices, batch, to, out) }
     };
     let (shape, index, number) = (TRUNDLE_ERROR_SHAPE, TRUNDLE_ERROR_INDEX, TRUNDLE_ERROR_NUMBER);

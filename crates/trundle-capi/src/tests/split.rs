@@ -1,4 +1,4 @@
-//! One tensor in parts.
+//! Splits of a tensor into parts.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -28,7 +28,7 @@ fn every_part_has_its_elements() {
         let mut data = Tensor::new(number, dtype, &from.source(&shape, 1));
         fill(data.buffer.content_mut(), seed);
         let elements = data.elements();
-        // What lies between the elements of each stays, bit by bit.
+        // Gaps in each part must not change.
         let (mut parts, mut right, mut start) = (Vec::new(), Vec::new(), 0);
         for (at, end) in ends.iter().enumerate() {
             let mut sizes = shape.clone();
@@ -61,7 +61,7 @@ fn every_part_has_its_elements() {
             .collect();
         let axis = (axis.cast_signed() - if ones { 0 } else { shape.len().cast_signed() }) as i64;
         let (read, count) = (data.desc(), outputs.len());
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         unsafe {
             if planned {
                 let outs: Vec<_> = outputs.iter().map(|output| output.data).collect();
@@ -82,7 +82,7 @@ fn every_part_has_its_elements() {
 
 #[test]
 fn parts_may_lie_in_one_buffer_in_any_order() {
-    // The first columns behind the others.
+    // The first column comes after the others.
     let desc = packed(TRUNDLE_DTYPE_U8, &[2, 3]);
     let (sizes, one) = ([2, 1], [2, 2]);
     let (narrow, wide) = (packed(TRUNDLE_DTYPE_U8, &sizes), packed(TRUNDLE_DTYPE_U8, &one));
@@ -92,7 +92,7 @@ fn parts_may_lie_in_one_buffer_in_any_order() {
         trundle_output { desc: &raw const narrow, data: out.at(4) },
         trundle_output { desc: &raw const wide, data: out.at(0) },
     ];
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe { trundle_split(&desc, data.start(), outputs.as_ptr(), 2, -1) });
     out.assert_is(b"bcefad");
 }
@@ -107,7 +107,7 @@ fn what_does_not_fit_is_refused_before_any_part_is_written() {
     let at = |byte: usize| to.wrapping_byte_add(byte);
     let output = |desc: *const trundle_tensor_desc, data| trundle_output { desc, data };
     let split = |outputs: &[trundle_output], axis| {
-        // SAFETY: what is wrong is refused before it is followed.
+        // SAFETY: invalid pointers are rejected before they are dereferenced.
         unsafe { trundle_split(&desc, from, outputs.as_ptr(), outputs.len(), axis) }
     };
     let (first, second) = (output(&one, at(0)), output(&two, at(8)));
@@ -164,7 +164,7 @@ fn what_does_not_fit_is_refused_before_any_part_is_written() {
         assert_eq!(refused(), status, "{words}: {}", last_message());
         assert!(last_message().contains(&words), "{words}: {}", last_message());
     }
-    // SAFETY: the same.
+    // SAFETY: as above.
     unsafe {
         assert_eq!(trundle_split(&desc, null(), [first, second].as_ptr(), 2, 1), null_pointer);
         assert_eq!(trundle_split(null(), from, [first, second].as_ptr(), 2, 1), null_pointer);
@@ -174,11 +174,11 @@ fn what_does_not_fit_is_refused_before_any_part_is_written() {
     }
     out.assert_untouched();
     data.assert_is(&[1; 24]);
-    // The list itself lies in an output.
+    // The list is in the memory of an output.
     let mut own = Guarded::new(64);
     let list = own.at(16).cast::<[trundle_output; 2]>();
     let outputs = [output(&one, at(0)), output(&two, own.at(32))];
-    // SAFETY: there is room for two outputs.
+    // SAFETY: the buffer has room for two outputs.
     let refused = unsafe {
         list.write(outputs);
         trundle_split(&desc, from, list.cast(), 2, 1)
@@ -195,7 +195,7 @@ fn parts_without_elements_need_no_memory() {
     let mut out = Guarded::new(4);
     let empty = trundle_output { desc: &raw const none, data: null_mut::<c_void>() };
     let whole = trundle_output { desc: &raw const desc, data: out.start() };
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     unsafe {
         let outputs = [empty, whole, empty];
         assert_ok(trundle_split(&desc, data.start(), outputs.as_ptr(), 3, 0));
@@ -204,9 +204,9 @@ fn parts_without_elements_need_no_memory() {
     out.assert_is(&bytes!(u16: 1, 2));
 }
 
-/// The plan of a split along the last axis.
+/// Plans a split along the last axis.
 fn splitting(desc: &trundle_tensor_desc, outs: &[trundle_tensor_desc]) -> Owned {
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     Owned::new(|plan| unsafe { trundle_split_plan(desc, outs.as_ptr(), outs.len(), -1, plan) })
 }
 
@@ -229,13 +229,13 @@ fn a_planned_split_is_run_to_several_outputs() {
         left.assert_is(&bytes!(u16: a, d, b, e));
         right.assert_is(&bytes!(u16: c, f));
     }
-    // One part is all of it, and one output.
+    // A single part is the whole tensor.
     let plan = splitting(&desc, &[desc]);
     let (mut data, mut out) = (Guarded::of(&bytes!(u16: 1, 2, 3, 4, 5, 6)), Guarded::new(12));
     assert_ok(plan.run(data.start(), out.start()));
     out.assert_is(&bytes!(u16: 1, 2, 3, 4, 5, 6));
-    // So is what any other plan of one input writes.
-    // SAFETY: all pointers lead to what is described.
+    // The function also runs other plans with one output.
+    // SAFETY: every pointer is valid for its description.
     let plan = Owned::new(|plan| unsafe { trundle_flip_plan(&desc, [1].as_ptr(), 1, &desc, plan) });
     assert_ok(plan.run_outputs(data.start(), &[out.start()]));
     out.assert_is(&bytes!(u16: 3, 2, 1, 6, 5, 4));
@@ -273,7 +273,7 @@ fn what_a_split_is_run_on_is_checked_each_time() {
     assert_eq!(plan.run_inputs(&[from; 2], to), shape);
     assert_eq!(last_message(), "the plan is for 1 input, and is run on 2");
     let list = [to, at(16)];
-    // SAFETY: what is wrong is refused before it is followed.
+    // SAFETY: invalid pointers are rejected before they are dereferenced.
     let listed = |plan, list, count| unsafe { trundle_plan_run_outputs(plan, from, list, count) };
     assert_eq!(listed(null(), list.as_ptr(), 2), TRUNDLE_ERROR_NULL_POINTER);
     assert_eq!(listed(plan.0, null(), 2), TRUNDLE_ERROR_NULL_POINTER);
@@ -281,16 +281,16 @@ fn what_a_split_is_run_on_is_checked_each_time() {
     assert_eq!(listed(plan.0, odd, 2), TRUNDLE_ERROR_MISALIGNED);
     assert_eq!(listed(plan.0, list.as_ptr(), 65537), TRUNDLE_ERROR_RANK);
     out.assert_untouched();
-    // The list itself lies in an output.
+    // The list is in the memory of an output.
     let mut own = Guarded::of(&[0; 64]);
     let within = own.at(32).cast::<*mut c_void>();
     let list = [own.at(0), own.at(24)];
-    // SAFETY: there is room for two pointers.
+    // SAFETY: the buffer has room for two pointers.
     unsafe { within.cast::<[*mut c_void; 2]>().write(list) };
     assert_eq!(listed(plan.0, within, 2), TRUNDLE_ERROR_OVERLAP);
     assert!(last_message().contains("outputs[1]: out at 0x"), "{}", last_message());
     assert!(last_message().contains("overlaps outputs at 0x"), "{}", last_message());
-    // SAFETY: the same.
+    // SAFETY: as above.
     assert_eq!(unsafe { within.cast::<[*mut c_void; 2]>().read() }, list);
 }
 
@@ -303,7 +303,7 @@ fn what_is_no_split_is_not_planned() {
     let mut kept = std::ptr::without_provenance_mut(8);
     let plan = &raw mut kept;
     let split = |outs: &[trundle_tensor_desc], axis| {
-        // SAFETY: what is wrong is refused before it is followed.
+        // SAFETY: invalid pointers are rejected before they are dereferenced.
         unsafe { trundle_split_plan(&desc, outs.as_ptr(), outs.len(), axis, plan) }
     };
     for (status, words, outs, axis) in [
@@ -318,7 +318,7 @@ fn what_is_no_split_is_not_planned() {
         assert!(last_message().contains(words), "{words}: {}", last_message());
     }
     let (null_pointer, two) = (TRUNDLE_ERROR_NULL_POINTER, [half; 2]);
-    // SAFETY: the same.
+    // SAFETY: as above.
     unsafe {
         assert_eq!(trundle_split_plan(null(), two.as_ptr(), 2, 1, plan), null_pointer);
         assert_eq!(trundle_split_plan(&desc, null(), 2, 1, plan), null_pointer);

@@ -1,4 +1,4 @@
-//! How many threads calls and plans use. Each test runs in a thread of its own, which has said nothing.
+//! Thread counts of calls and plans. Each test runs in its own thread, which starts without a setting.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -8,11 +8,11 @@ use trundle::{ThreadPool, with_pool};
 
 use super::*;
 
-/// Sides of a matrix of u32 that is some megabytes, and the opposite.
+/// Sizes of a matrix of u32 of some megabytes, and of its transpose.
 const SIZES: [u64; 2] = [1203, 1789];
 const TURNED: [u64; 2] = [1789, 1203];
 
-/// Runs all on the calling thread, and notes how many threads it was asked for each time.
+/// A pool that runs everything on the calling thread and records how many threads each run requests.
 #[derive(Default)]
 struct Asked(Mutex<Vec<usize>>);
 
@@ -28,7 +28,7 @@ impl ThreadPool for Asked {
 }
 
 impl Asked {
-    /// How many threads a call was run by.
+    /// Returns how many threads a call requests.
     fn by(&self, call: impl FnOnce() -> trundle_status) -> usize {
         match self.each_by(call)[..] {
             [] => 1,
@@ -37,7 +37,7 @@ impl Asked {
         }
     }
 
-    /// The same of each of its moves that is not for one thread.
+    /// Returns how many threads each move of a call requests; moves for a single thread are left out.
     fn each_by(&self, call: impl FnOnce() -> trundle_status) -> Vec<usize> {
         assert_ok(with_pool(self, call));
         self.0.lock().unwrap().drain(..).collect()
@@ -47,14 +47,14 @@ impl Asked {
 fn planned() -> *mut trundle_plan {
     let (from, to) = (packed(TRUNDLE_DTYPE_U32, &SIZES), packed(TRUNDLE_DTYPE_U32, &TURNED));
     let mut plan = null_mut();
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     assert_ok(unsafe { trundle_transpose_plan(&from, null(), 0, &to, &mut plan) });
     plan
 }
 
-/// How many threads a plan is made for.
+/// Returns the thread count of a plan.
 fn threads_of(plan: *const trundle_plan) -> usize {
-    // SAFETY: the plan was made.
+    // SAFETY: the plan exists.
     unsafe { &*plan }.of_chain().cpu_plans().next().unwrap().threads()
 }
 
@@ -69,7 +69,7 @@ fn a_thread_says_how_many_take_part() {
 
     let default = trundle_num_threads();
     assert_eq!(default, trundle::threads());
-    // SAFETY: all pointers lead to what is described.
+    // SAFETY: every pointer is valid for its description.
     let call = || unsafe { trundle_transpose(&from, src, null(), 0, &to, dst) };
     for (said, expected) in [(3, 3), (1, 1), (2, 2), (1, 1)] {
         trundle_set_num_threads(said);
@@ -77,14 +77,14 @@ fn a_thread_says_how_many_take_part() {
         assert_eq!(asked.by(call), expected);
         let plan = planned();
         assert_eq!(threads_of(plan), expected);
-        // Whoever runs it may say less, and not more.
+        // The running thread can lower the count, but not raise it.
         for running in [1, 2, 8] {
             trundle_set_num_threads(running);
-            // SAFETY: the plan was made for these.
+            // SAFETY: the pointers are valid for the plan's descriptions.
             let run = || unsafe { trundle_plan_run(plan, src, dst) };
             assert_eq!(asked.by(run), expected.min(running));
         }
-        // SAFETY: nobody runs it any more.
+        // SAFETY: no thread is running the plan.
         unsafe { trundle_plan_free(plan) };
     }
     let turned = |at: usize| (at % 1203 * 1789 + at / 1203) as u32;
@@ -110,7 +110,7 @@ fn every_move_of_a_plan_is_by_as_many() {
     for (said, running) in [(3, 8), (3, 2), (4, 8), (2, 1)] {
         trundle_set_num_threads(said);
         let (mut split, mut scatter, mut gather) = (null_mut(), null_mut(), null_mut());
-        // SAFETY: all pointers lead to what is described.
+        // SAFETY: every pointer is valid for its description.
         unsafe {
             assert_ok(trundle_split_plan(&desc, [part; 2].as_ptr(), 2, 1, &mut split));
             assert_ok(trundle_scatter_elements_plan(
@@ -128,7 +128,7 @@ fn every_move_of_a_plan_is_by_as_many() {
             let expected = said.min(running);
             let run = || trundle_plan_run_outputs(split, from, outputs.as_ptr(), 2);
             assert_eq!(asked.each_by(run), [expected; 2]);
-            // The data, the indices, which are checked, and the updates.
+            // Three moves: the data, the check of the indices, and the updates.
             let run = || trundle_plan_run_inputs(scatter, [from; 2].as_ptr(), 2, to);
             assert_eq!(asked.each_by(run), [expected; 3]);
             assert_eq!(asked.by(|| trundle_plan_run(gather, from, to)), expected);
@@ -155,8 +155,8 @@ fn threads_say_it_for_themselves() {
 fn no_number_is_too_large() {
     trundle_set_num_threads(usize::MAX);
     let plan = planned();
-    // Each thread has some megabyte to move.
+    // Each thread moves about a megabyte.
     assert!((3..100).contains(&threads_of(plan)));
-    // SAFETY: nobody runs it.
+    // SAFETY: no thread is running the plan.
     unsafe { trundle_plan_free(plan) };
 }

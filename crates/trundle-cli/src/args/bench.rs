@@ -28,13 +28,13 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub force: bool,
     /// How many threads to use
-    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
+    #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
     /// Put the tensors on large pages, as numpy's and trundle's own results are
     #[arg(long)]
     pub large_pages: bool,
     /// How many times each case is timed in turn with a copy
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = crate::numbers::count)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = trundle_files::numbers::count)]
     pub rounds: usize,
     #[command(flatten)]
     pub device: DeviceArgs,

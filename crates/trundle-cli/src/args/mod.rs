@@ -3,23 +3,27 @@
 mod bench;
 mod device;
 mod models;
+mod moving;
+mod requests;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, Parser, Subcommand};
 use trundle::BitOrder;
 use trundle_disk::{ChunkSizes, Storage};
-use trundle_formats::{Codecs, FORMATS, Format, StoredDType, is_url};
+use trundle_files::numbers::{Bytes, Sizes};
+use trundle_files::request::{BIT_ORDERS, StorageChoice, Written};
+use trundle_formats::{Codecs, FORMATS, Format, StoredDType};
 use trundle_view::Slice;
 
 use crate::help;
-use crate::numbers::{Bytes, Range, Sizes};
-use crate::operator::OperatorCommand;
+use crate::numbers::Range;
 
 pub(crate) use bench::BenchArgs;
 pub(crate) use device::{DeviceArgs, DeviceName};
 pub(crate) use models::{FuseArgs, ModelArgs, RunArgs};
+pub(crate) use moving::{Front, MovingCommand, Rest};
 
 /// Moves the elements of tensors: rolls, transposes and reverses them exactly, at the speed of
 /// memory, in one pass however many operators are chained.
@@ -33,63 +37,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     #[command(flatten)]
-    Operator(OperatorCommand<MoveArgs>),
-    /// Apply a chain of operators, in one pass where one is enough
-    #[command(after_help = help::APPLY)]
-    Apply {
-        #[command(flatten)]
-        operation: ApplyArgs,
-        #[command(flatten)]
-        moving: MoveArgs,
-    },
-    /// Write a file in another format or order; nothing else moves
-    #[command(after_help = help::CONVERT)]
-    Convert {
-        #[command(flatten)]
-        operation: ConvertArgs,
-        #[command(flatten)]
-        moving: MoveArgs,
-    },
-    /// Put tensors of several files one after another along an axis
-    #[command(after_help = help::CONCAT)]
-    Concat {
-        #[command(flatten)]
-        asked: ConcatArgs,
-        #[command(flatten)]
-        writing: WriteArgs,
-        #[command(flatten)]
-        means: MeansArgs,
-    },
-    /// Put tensors of several files one after another along a new axis
-    #[command(after_help = help::STACK)]
-    Stack {
-        #[command(flatten)]
-        asked: StackArgs,
-        #[command(flatten)]
-        writing: WriteArgs,
-        #[command(flatten)]
-        means: MeansArgs,
-    },
-    /// Cut the tensors of a file along an axis, each part a file of its own
-    #[command(after_help = help::SPLIT, mut_arg("output", |output| output.help(help::SPLIT_OUTPUT)))]
-    Split {
-        #[command(flatten)]
-        asked: SplitArgs,
-        #[command(flatten)]
-        writing: WriteArgs,
-        #[command(flatten)]
-        means: MeansArgs,
-    },
-    /// Give tensors of a file another order of axes, by rules for their names
-    #[command(after_help = help::RELAYOUT)]
-    Relayout {
-        #[command(flatten)]
-        asked: RelayoutArgs,
-        #[command(flatten)]
-        writing: WriteArgs,
-        #[command(flatten)]
-        means: MeansArgs,
-    },
+    Moving(MovingCommand<MoveArgs, WritingArgs>),
     /// Say what a command or a model would do: bytes, passes, time; nothing is moved
     #[command(
         args_conflicts_with_subcommands = true,
@@ -98,7 +46,7 @@ pub(crate) enum Command {
     )]
     Plan {
         #[command(subcommand)]
-        operation: Option<PlanCommand>,
+        operation: Option<MovingCommand<PlannedArgs, DryArgs>>,
         #[command(flatten)]
         model: Option<ModelArgs>,
         /// Print the graph and every pass too, down to blocks and kernels
@@ -152,69 +100,6 @@ pub(crate) enum Command {
     },
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum PlanCommand {
-    #[command(flatten)]
-    Operator(OperatorCommand<PlannedArgs>),
-    /// Apply a chain of operators
-    #[command(after_help = help::PLAN)]
-    Apply {
-        #[command(flatten)]
-        operation: ApplyArgs,
-        #[command(flatten)]
-        planned: PlannedArgs,
-    },
-    /// Write a file in another format or order
-    #[command(after_help = help::PLAN)]
-    Convert {
-        #[command(flatten)]
-        operation: ConvertArgs,
-        #[command(flatten)]
-        planned: PlannedArgs,
-    },
-    /// Put tensors of several files one after another along an axis
-    #[command(after_help = help::PLAN)]
-    Concat {
-        #[command(flatten)]
-        asked: ConcatArgs,
-        #[command(flatten)]
-        means: MeansArgs,
-        #[command(flatten)]
-        dry: DryRunArgs,
-    },
-    /// Put tensors of several files one after another along a new axis
-    #[command(after_help = help::PLAN)]
-    Stack {
-        #[command(flatten)]
-        asked: StackArgs,
-        #[command(flatten)]
-        means: MeansArgs,
-        #[command(flatten)]
-        dry: DryRunArgs,
-    },
-    /// Cut the tensors of a file along an axis, each part a file of its own
-    #[command(after_help = help::PLAN, mut_arg("output", |output| output.help(help::SPLIT_OUTPUT)))]
-    Split {
-        #[command(flatten)]
-        asked: SplitArgs,
-        #[command(flatten)]
-        means: MeansArgs,
-        #[command(flatten)]
-        dry: DryRunArgs,
-    },
-    /// Give tensors another order of axes, by rules for their names
-    #[command(after_help = help::PLAN)]
-    Relayout {
-        #[command(flatten)]
-        asked: RelayoutArgs,
-        #[command(flatten)]
-        means: MeansArgs,
-        #[command(flatten)]
-        dry: DryRunArgs,
-    },
-}
-
-/// A model, and what it is given.
 /// Under what the help lists the options of [`DescriptionArgs`].
 const DESCRIPTION: &str = "Raw bytes, other endings, and types that .npy lacks";
 
@@ -224,11 +109,11 @@ pub(crate) struct DescriptionArgs {
     /// Its format, whatever its name ends with. Without it the ending says the format, or else the
     /// first bytes do, or else --dtype and --shape say that it is raw
     #[arg(long, help_heading = DESCRIPTION, value_name = "FORMAT", value_parser = format())]
-    pub from: Option<&'static Format>,
+    pub from: Option<Written<&'static Format>>,
     /// The type of its elements: f32, bf16, i4, bytes12, ...; as others call it: float32, half; as
     /// numpy writes it: >f4
-    #[arg(long, help_heading = DESCRIPTION, value_name = "NAME", value_parser = StoredDType::named)]
-    pub dtype: Option<StoredDType>,
+    #[arg(long, help_heading = DESCRIPTION, value_name = "NAME")]
+    pub dtype: Option<Written<StoredDType>>,
     /// The sizes of its axes: 4,6; "" for a scalar; one of raw bytes may be -1, what their number
     /// makes it
     #[arg(long, help_heading = DESCRIPTION, value_name = "SIZES", allow_hyphen_values = true)]
@@ -239,32 +124,30 @@ pub(crate) struct DescriptionArgs {
     pub offset: Option<Bytes>,
     /// How elements of less than a byte are packed, if not as OpenVINO does; the output's are
     /// packed so too
-    #[arg(long, help_heading = DESCRIPTION, value_name = "ORDER", requires = "dtype", value_parser = one_of(BIT_ORDERS))]
-    pub bit_order: Option<BitOrder>,
+    #[arg(long, help_heading = DESCRIPTION, value_name = "ORDER", requires = "dtype", value_parser = bit_order())]
+    pub bit_order: Option<Written<BitOrder>>,
 }
 
-/// The bit orders by the names that they have on the command line.
-pub(crate) const BIT_ORDERS: [(&str, BitOrder); 3] = [
-    ("low-first", BitOrder::LowFirst),
-    ("high-first", BitOrder::HighFirst),
-    ("split", BitOrder::Split),
-];
+/// A bit order, by its name.
+fn bit_order() -> impl TypedValueParser<Value = Written<BitOrder>> {
+    PossibleValuesParser::new(BIT_ORDERS.map(|(name, _)| name)).try_map(|name| name.parse())
+}
 
 /// A format that is read, by its name.
-fn format() -> impl TypedValueParser<Value = &'static Format> {
+fn format() -> impl TypedValueParser<Value = Written<&'static Format>> {
     named(FORMATS.iter())
 }
 
 /// A format that is written, by its name.
-fn written_format() -> impl TypedValueParser<Value = &'static Format> {
+fn written_format() -> impl TypedValueParser<Value = Written<&'static Format>> {
     named(FORMATS.iter().filter(|format| format.is_written()))
 }
 
 fn named(
     formats: impl Iterator<Item = &'static Format>,
-) -> impl TypedValueParser<Value = &'static Format> {
+) -> impl TypedValueParser<Value = Written<&'static Format>> {
     let names: Vec<&str> = formats.map(Format::name).collect();
-    PossibleValuesParser::new(names).try_map(|name| Format::named(&name).ok_or("unknown format"))
+    PossibleValuesParser::new(names).try_map(|name| name.parse())
 }
 
 /// One of these values, by its name.
@@ -355,7 +238,7 @@ pub(crate) struct SplitArgs {
     #[arg(long, value_name = "NAME")]
     pub dim: Option<String>,
     /// Into so many parts, of which the first are longer by one where the axis is no multiple of that
-    #[arg(long, value_name = "N", value_parser = crate::numbers::count)]
+    #[arg(long, value_name = "N", value_parser = trundle_files::numbers::count)]
     pub parts: Option<usize>,
     /// Into parts of these sizes along the axis (2,3,-1), of which one may be -1: what the others leave
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
@@ -393,21 +276,30 @@ pub(crate) struct MoveArgs {
     pub planning: PlanArgs,
 }
 
+/// What every other command that moves files takes.
+#[derive(Debug, Args)]
+pub(crate) struct WritingArgs {
+    #[command(flatten)]
+    pub writing: WriteArgs,
+    #[command(flatten)]
+    pub means: MeansArgs,
+}
+
 /// How a result is cut and encoded, where its format has chunks.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ChunkArgs {
     /// The chunks of a Zarr store that is written: a size for each axis (24,48,-1) or for some of them, by their
     /// names or numbers (lat=24,time=-1), where -1 is all of it. Without it, those of the source, or 4 MiB at most
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
-    pub chunks: Option<ChunkSizes>,
+    pub chunks: Option<Written<ChunkSizes>>,
     /// Its shards, files of many chunks: whole multiples of them. Without it, those of the source if --chunks
     /// says nothing else, or each chunk is a file
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
-    pub shards: Option<ChunkSizes>,
+    pub shards: Option<Written<ChunkSizes>>,
     /// What its chunks are compressed with: zstd:3, gzip:6, blosc:lz4:5:shuffle, or none. Without it, as in
     /// the source, or zstd:3
     #[arg(long, value_name = "CODEC")]
-    pub codec: Option<Codecs>,
+    pub codec: Option<Written<Codecs>>,
     /// Copy the chunks of a Zarr store as they are, and write an order of axes as a codec of the result: nothing is
     /// decoded, and what cannot be moved so is refused
     #[arg(long, conflicts_with_all = ["chunks", "shards", "codec"])]
@@ -422,7 +314,7 @@ pub(crate) struct WriteArgs {
     pub output: PathBuf,
     /// Its format, whatever its name ends with
     #[arg(long, value_name = "FORMAT", value_parser = written_format())]
-    pub to: Option<&'static Format>,
+    pub to: Option<Written<&'static Format>>,
     #[command(flatten)]
     pub chunking: ChunkArgs,
     /// Overwrite the output if it exists; it may be the input
@@ -448,7 +340,7 @@ pub(crate) struct DryRunArgs {
     pub output: Option<PathBuf>,
     /// Its format, whatever its name ends with
     #[arg(long, value_name = "FORMAT", value_parser = written_format())]
-    pub to: Option<&'static Format>,
+    pub to: Option<Written<&'static Format>>,
     #[command(flatten)]
     pub chunking: ChunkArgs,
     /// The output may exist, and would be overwritten
@@ -481,6 +373,15 @@ pub(crate) struct PlannedArgs {
     pub device: DeviceArgs,
 }
 
+/// What every other command that is planned takes.
+#[derive(Debug, Args)]
+pub(crate) struct DryArgs {
+    #[command(flatten)]
+    pub means: MeansArgs,
+    #[command(flatten)]
+    pub dry: DryRunArgs,
+}
+
 /// How a plan becomes numbered tasks.
 #[derive(Debug, Args)]
 pub(crate) struct NumberingArgs {
@@ -489,7 +390,7 @@ pub(crate) struct NumberingArgs {
     #[arg(long, value_name = "PLAN.json", requires = "output")]
     pub tasks: Option<PathBuf>,
     /// About how much each task writes (256M). Without it, a thousandth of the output, 64M at least
-    #[arg(long, value_name = "SIZE", requires = "tasks", value_parser = crate::numbers::memory)]
+    #[arg(long, value_name = "SIZE", requires = "tasks", value_parser = trundle_files::numbers::memory)]
     pub task_size: Option<Bytes>,
 }
 
@@ -514,51 +415,28 @@ pub(crate) struct PlanArgs {
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct MeansArgs {
     /// How many threads to use
-    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
+    #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
     /// Use at most this much memory (512M, 4G); what is larger goes through it in parts. Without
     /// it, a quarter of what the machine has free
-    #[arg(long, value_name = "SIZE", value_parser = crate::numbers::memory)]
+    #[arg(long, value_name = "SIZE", value_parser = trundle_files::numbers::memory)]
     pub max_mem: Option<Bytes>,
     /// Where the files are: ssd, hdd, network or bucket. Without it, found out by a short probe where it
     /// matters, and remembered, and bucket for s3://; measure forgets that, and probes again
     #[arg(long, value_name = "STORAGE", value_parser = one_of(STORAGES))]
-    pub storage: Option<StorageArg>,
+    pub storage: Option<StorageChoice>,
     /// Print one JSON object on stdout; of long work, progress as one on each line of stderr
     #[arg(long)]
     pub json: bool,
 }
 
-impl MeansArgs {
-    /// The same for a file that becomes another: if one of them is in a bucket, that is what they are on.
-    pub(crate) fn between(&self, input: &Path, output: Option<&Path>) -> MeansArgs {
-        self.among([input].into_iter().chain(output))
-    }
-
-    /// The same for all of these files.
-    pub(crate) fn among<'a>(&self, files: impl IntoIterator<Item = &'a Path>) -> MeansArgs {
-        let in_bucket = || files.into_iter().any(is_url);
-        let bucket = || in_bucket().then_some(StorageArg::Kind(Storage::BUCKET));
-        MeansArgs { storage: self.storage.or_else(bucket), ..self.clone() }
-    }
-}
-
-/// What is said of the disk.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum StorageArg {
-    /// It is of this kind.
-    Kind(Storage),
-    /// What is remembered of disks is no longer so.
-    Measure,
-}
-
-/// What is said of disks, by the names on the command line.
-const STORAGES: [(&str, StorageArg); 5] = [
-    ("ssd", StorageArg::Kind(Storage::SSD)),
-    ("hdd", StorageArg::Kind(Storage::HDD)),
-    ("network", StorageArg::Kind(Storage::NETWORK)),
-    ("bucket", StorageArg::Kind(Storage::BUCKET)),
-    ("measure", StorageArg::Measure),
+/// What files are on, by the names on the command line.
+const STORAGES: [(&str, StorageChoice); 5] = [
+    ("ssd", StorageChoice::Kind(Storage::SSD)),
+    ("hdd", StorageChoice::Kind(Storage::HDD)),
+    ("network", StorageChoice::Kind(Storage::NETWORK)),
+    ("bucket", StorageChoice::Kind(Storage::BUCKET)),
+    ("measure", StorageChoice::Measure),
 ];
 
 #[derive(Debug, Args)]
@@ -613,7 +491,7 @@ pub(crate) struct ViewArgs {
     pub range: Option<Range>,
     /// Use at most this much memory (512M, 4G); of a slice that needs more, every n-th row and column
     /// is drawn. Without it, a quarter of what the machine has free
-    #[arg(long, value_name = "SIZE", value_parser = crate::numbers::memory)]
+    #[arg(long, value_name = "SIZE", value_parser = trundle_files::numbers::memory)]
     pub max_mem: Option<Bytes>,
     /// Write a PNG; without it, draw in the terminal
     #[arg(short, long, value_name = "PNG")]
@@ -644,7 +522,7 @@ pub(crate) struct TaskArgs {
     #[arg(long)]
     pub wait: bool,
     /// How many threads to use
-    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
+    #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
     /// Print one JSON object on stdout
     #[arg(long)]
@@ -689,7 +567,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(8..=2048))]
     pub size: u32,
     /// How many threads to use
-    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
+    #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
     /// Print one JSON object on stdout
     #[arg(long)]

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use trundle_files::numbers::Bytes;
+use trundle_files::request::StorageChoice;
 use trundle_models::Links;
 
-use super::{STORAGES, StorageArg, one_of};
+use super::{STORAGES, one_of};
 use crate::model_input::NamedFile;
-use crate::numbers::Bytes;
 
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
@@ -21,7 +22,7 @@ pub(crate) struct ModelArgs {
     #[arg(long)]
     follow_links: bool,
     /// How many threads to use
-    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
+    #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
     /// Print one JSON object on stdout
     #[arg(long)]
@@ -44,12 +45,12 @@ pub(crate) struct RunArgs {
     pub out_dir: PathBuf,
     /// Use at most this much memory (512M, 4G); what is larger goes from files to files in parts. Without
     /// it, what the machine has free, and a quarter of that for parts
-    #[arg(long, value_name = "SIZE", value_parser = crate::numbers::memory)]
+    #[arg(long, value_name = "SIZE", value_parser = trundle_files::numbers::memory)]
     pub max_mem: Option<Bytes>,
     /// Where the files are: ssd, hdd, network or bucket. Without it, found out by a short probe where it
     /// matters, and remembered, and bucket for s3://; measure forgets that, and probes again
     #[arg(long, value_name = "STORAGE", value_parser = one_of(STORAGES))]
-    pub storage: Option<StorageArg>,
+    pub storage: Option<StorageChoice>,
     /// Overwrite outputs that exist
     #[arg(long)]
     pub force: bool,

@@ -4,13 +4,14 @@ use std::io::Write;
 use std::path::Path;
 
 use trundle_bench::{Record, Selection, Settings, Suite, list};
+use trundle_files::failure::Failure;
+use trundle_files::memory;
+use trundle_files::output::write_with;
 use trundle_formats::Output;
 
 use crate::args::BenchArgs;
 use crate::device::{self, Device};
-use crate::failure::Failure;
-use crate::job::write_with;
-use crate::memory;
+use crate::foreign::of_bench;
 use crate::progress::Progress;
 use crate::say::print;
 
@@ -19,7 +20,9 @@ use crate::say::print;
 /// # Errors
 /// If there is no such case, no memory, a file cannot be written, or a result is wrong.
 pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
-    let suites = Selection::new(&args.words, !args.all && !args.list).of(trundle_bench::suites())?;
+    let suites = Selection::new(&args.words, !args.all && !args.list)
+        .of(trundle_bench::suites())
+        .map_err(of_bench)?;
     if args.list {
         return print(&list(&suites));
     }
@@ -44,7 +47,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         write_with(path, args.force, |output| output.write_all(record.svg().as_bytes()))?;
     }
     if let Some(path) = &args.json {
-        let text = record.to_json()?;
+        let text = record.to_json().map_err(of_bench)?;
         write_with(path, args.force, |output| output.write_all(text.as_bytes()))?;
     }
     Ok(())
@@ -68,7 +71,7 @@ fn measure(
         None => {
             let settings = Settings::new(args.threads, args.rounds);
             let settings = Settings { large_pages: args.large_pages, ..settings };
-            trundle_bench::run(suites, settings, &mut |_, _| done())?
+            trundle_bench::run(suites, settings, &mut |_, _| done()).map_err(of_bench)?
         }
     };
     progress.finish();

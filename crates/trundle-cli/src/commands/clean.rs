@@ -6,14 +6,14 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
+use trundle_files::failure::Failure;
+use trundle_files::forecast::counted;
+use trundle_files::names::shown_path;
+use trundle_files::numbers::readable;
 use trundle_formats::{Leftover, LeftoverState, Removal, Shown, is_url, leftovers};
 
 use crate::args::CleanArgs;
-use crate::failure::Failure;
-use crate::forecast::counted;
-use crate::numbers::readable;
 use crate::say::{print, print_json};
-use crate::selection::shown_path;
 
 /// What runs left for one output, and what became of it.
 struct Told<'a> {

@@ -5,16 +5,16 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use trundle_disk::{Difference, Source, compare};
+use trundle_files::decide::plan_options;
+use trundle_files::failure::Failure;
+use trundle_files::forecast::first_lines;
+use trundle_files::input::Input;
+use trundle_files::names::{check_readable, select, shown_path};
 use trundle_formats::{Header, Shown, StoredDType, TensorFile};
 
 use crate::args::CmpArgs;
-use crate::failure::Failure;
-use crate::forecast::first_lines;
-use crate::input::Input;
-use crate::job::plan_options;
 use crate::progress::Progress;
 use crate::say::{print, print_json};
-use crate::selection::{select, shown_path};
 
 /// Compares the tensors of two files, and prints what differs.
 ///
@@ -33,7 +33,7 @@ fn told(args: &CmpArgs) -> Result<bool, Failure> {
     if paths == [Path::new("-"); 2] {
         return Err(Failure::usage("stdin holds either the one file or the other"));
     }
-    let inputs = args.described.of_all(&paths)?;
+    let inputs = args.described.description().of_all(&paths)?;
     let mut files = [inputs[0].open()?, inputs[1].open()?];
     let pairs = Pairs::of(&inputs, &files, args.tensor.as_deref())?;
     let verdicts = pairs.verdicts(&inputs, &mut files, args)?;
@@ -101,7 +101,7 @@ impl Pairs {
         args: &CmpArgs,
     ) -> Result<Vec<Verdict>, Failure> {
         let CmpArgs { means, quiet, .. } = args;
-        let options = plan_options(0, means.max_mem, means.storage, means.threads)?;
+        let options = plan_options(0, &means.resources())?;
         let progress = match means.json {
             true => Progress::events(*quiet),
             false => Progress::new(*quiet),
@@ -133,19 +133,6 @@ impl Pairs {
             let (headers, paths) = ([header(0), header(1)], [inputs[0].path(), inputs[1].path()]);
             Told { paths, headers, verdict }
         })
-    }
-}
-
-/// Checks that nothing that is meant is left out only since it cannot be read.
-fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Result<(), Failure> {
-    let is_meant = |own: &str| name.is_none_or(|name| name == own);
-    match file.unreadable().iter().find(|each| is_meant(&each.name)) {
-        None => Ok(()),
-        Some(each) => {
-            let (path, name, why) = (shown_path(path), Shown(&each.name), Shown(&each.problem));
-            Err(Failure::refused(format!("{path}: \"{name}\" cannot be read: {why}"))
-                .with_option("--tensor NAME", "leaves it out, where NAME may be '*'"))
-        }
     }
 }
 

@@ -9,19 +9,19 @@ use trundle::lowering::{Backend, Device};
 use trundle::ops::Transpose;
 use trundle::{Chain, DType, Plan, Shape};
 use trundle_disk::Source;
+use trundle_files::decide::decide;
+use trundle_files::failure::Failure;
+use trundle_files::memory;
+use trundle_files::names::shown_path;
+use trundle_files::numbers::readable;
+use trundle_files::request::{Argument, Operators, Request, Work};
+use trundle_files::run::Outcome;
 use trundle_formats::{NamedTensor, Shown, StoredDType, TensorFile, write};
 
 use super::view::{Drawn, write_png};
-use crate::args::{ChunkArgs, DemoArgs, MeansArgs, MoveArgs, PlanArgs, WriteArgs};
-use crate::failure::Failure;
-use crate::input::Input;
-use crate::job::{self, Outcome};
-use crate::memory;
-use crate::numbers::readable;
-use crate::operation::Operation;
+use crate::args::DemoArgs;
 use crate::progress::Progress;
 use crate::say::{print, print_json};
-use crate::selection::shown_path;
 
 /// Rounds in which the movement and the copy are timed in turn.
 const ROUNDS: usize = 9;
@@ -112,25 +112,19 @@ fn inversion() -> Chain {
 }
 
 fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, Failure> {
-    let operation = Operation::new(Input::described_by_itself(volume), inversion());
-    let moving = MoveArgs {
-        writing: WriteArgs {
-            output: moved.to_owned(),
-            to: None,
-            chunking: ChunkArgs::default(),
-            force: true,
-            verify: true,
-            resume: false,
-            quiet: args.json,
-        },
-        planning: PlanArgs {
-            tensor: None,
-            only: false,
-            row_major: true,
-            means: MeansArgs { threads: args.threads, ..MeansArgs::default() },
-        },
+    let operators = Operators::Call {
+        operator: "transpose".to_owned(),
+        arguments: vec![Argument::Integers(vec![2, 1, 0])],
+        numbers: String::new(),
     };
-    job::carry_out(&operation, &moving)
+    let work = Work::Chain { operators, only: false, row_major: true };
+    let mut request = Request::new(vec![volume.to_owned()], work);
+    request.output.path = Some(moved.to_owned());
+    request.output.overwrite = true;
+    request.output.verify = true;
+    request.resources.threads = args.threads;
+    let progress = Progress::new(args.json);
+    decide(request)?.run(&progress)
 }
 
 /// The best times of the movement and of a copy of the same bytes, in memory.
@@ -234,7 +228,7 @@ impl Report {
             "move_seconds": self.times.movement.as_secs_f64(),
             "copy_seconds": self.times.copy.as_secs_f64(),
             "of_copy": self.of_copy(),
-            "verified": self.outcome.verified,
+            "verified": self.outcome.ran.verified,
             "pictures": self.pictures.each_ref().map(|picture| picture.to_string_lossy()),
             "commands": self.commands,
         })

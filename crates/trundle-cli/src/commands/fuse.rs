@@ -4,16 +4,17 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use trundle_files::failure::Failure;
+use trundle_files::forecast::{counted, first_lines};
+use trundle_files::names::shown_path;
+use trundle_files::output::write_with;
 use trundle_formats::{Output, Shown};
 use trundle_models::onnx::{Fused, FusedNode, Partition};
 
 use super::partition::{alike, kinds};
 use crate::args::FuseArgs;
-use crate::failure::Failure;
-use crate::forecast::{counted, first_lines};
-use crate::job::write_with;
+use crate::foreign::of_model;
 use crate::say::{print_json, say};
-use crate::selection::shown_path;
 
 /// Writes the model with what can be fused, and says what that is.
 ///
@@ -22,8 +23,8 @@ use crate::selection::shown_path;
 /// cannot be written.
 pub(crate) fn run(args: &FuseArgs) -> Result<(), Failure> {
     Output::check(&args.output, args.force)?;
-    let partition = Partition::read(&args.model, args.links())?;
-    let within = |error| Failure::from(error).within(&args.model.to_string_lossy());
+    let partition = Partition::read(&args.model, args.links()).map_err(of_model)?;
+    let within = |error| of_model(error).within(&args.model.to_string_lossy());
     let fused = partition.fused().map_err(within)?;
     if fused.is_external && folder(&args.model) != folder(&args.output) {
         return Err(Failure::usage(format!(

@@ -1,27 +1,28 @@
 //! `trundle info`.
 
 use serde_json::json;
-use trundle_formats::{Header, Order, Shown, Unreadable};
+use trundle_files::failure::Failure;
+use trundle_files::names::shown_path;
+use trundle_files::numbers::readable;
+use trundle_files::report::{bit_order, header_report, order};
+use trundle_formats::{Header, Shown, Unreadable};
 
-use crate::args::{BIT_ORDERS, InfoArgs};
-use crate::failure::Failure;
-use crate::numbers::readable;
+use crate::args::InfoArgs;
 use crate::say::{print, print_json};
-use crate::selection::shown_path;
 
 /// Prints what a file holds, without reading its data; of a stream, it reads on to the end.
 ///
 /// # Errors
 /// If the file cannot be read, or is malformed.
 pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
-    let input = args.described.of(&args.input)?;
+    let input = args.described.description().of(&args.input)?;
     let mut file = input.open()?;
     file.read_on()?;
     if args.json {
         let mut report = json!({
             "file": input.path().to_string_lossy(),
             "format": file.format().name(),
-            "tensors": file.headers().iter().map(described).collect::<Vec<_>>(),
+            "tensors": file.headers().iter().map(header_report).collect::<Vec<_>>(),
         });
         if !file.unreadable().is_empty() {
             report["unreadable"] = file.unreadable().iter().map(report_of).collect();
@@ -42,37 +43,6 @@ fn report_of(unreadable: &Unreadable) -> serde_json::Value {
     json!({ "name": unreadable.name, "why": unreadable.problem.to_string() })
 }
 
-/// A tensor as `--json` has it.
-pub(crate) fn described(header: &Header) -> serde_json::Value {
-    let mut described = json!({
-        "name": header.name,
-        "dtype": header.element.name(),
-        "shape": header.shape.sizes(),
-        "order": order(header),
-        "bytes": header.data_bytes,
-        "descr": header.element.descr(),
-    });
-    if let Some(name) = bit_order(header) {
-        described["bit_order"] = name.into();
-    }
-    if let Some(chunk) = &header.chunk {
-        described["chunk"] = chunk[..].into();
-    }
-    if let Some(encoding) = &header.encoding {
-        described["codec"] = encoding.codecs.to_string().into();
-        if let Some(shard) = &encoding.shard {
-            described["shard"] = shard[..].into();
-        }
-        if let Some(order) = &encoding.order {
-            described["chunk_order"] = order[..].into();
-        }
-    }
-    if !header.annotations.dimension_names.is_empty() {
-        described["dimension_names"] = json!(header.annotations.dimension_names);
-    }
-    described
-}
-
 /// The names of the axes, in parentheses, if any has one.
 fn names_of_axes(header: &Header) -> String {
     let names = &header.annotations.dimension_names;
@@ -84,20 +54,6 @@ fn names_of_axes(header: &Header) -> String {
         None => "-".to_owned(),
     };
     format!(" ({})", names.iter().map(shown).collect::<Vec<_>>().join(", "))
-}
-
-/// How the elements are packed, as `--bit-order` names it; `None` for elements of whole bytes.
-fn bit_order(header: &Header) -> Option<&'static str> {
-    let packing = header.element.width().packing()?;
-    BIT_ORDERS.into_iter().find(|(_, order)| *order == packing.order()).map(|(name, _)| name)
-}
-
-/// The order in the one letter that numpy uses.
-fn order(header: &Header) -> &'static str {
-    match header.order {
-        Order::RowMajor => "C",
-        Order::ColumnMajor => "F",
-    }
 }
 
 /// The order of a chunk's elements, if it is not row-major, the shards that chunks are in, if they are, and their

@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 use trundle::Shape;
+use trundle_files::failure::Failure;
+use trundle_files::forecast::{counted, first_lines};
+use trundle_files::names::shown_path;
+use trundle_files::numbers::readable;
 use trundle_formats::Shown;
 use trundle_models::onnx::{Partition, Subgraph};
 use trundle_models::{Error, Given, Input, PlannedModel, ResolvedModel};
 
 use crate::args::ModelArgs;
-use crate::failure::Failure;
-use crate::forecast::{counted, first_lines};
+use crate::foreign::of_model;
 use crate::model_input::given;
-use crate::numbers::readable;
 use crate::say::{print, print_json};
-use crate::selection::shown_path;
 
 /// How many operators of a subgraph are named.
 const MOST_NAMED: usize = 6;
@@ -37,9 +38,9 @@ struct Movement {
 pub(super) fn plan(args: &ModelArgs, refused: Error, verbose: bool) -> Result<(), Failure> {
     let is_onnx = args.model.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("onnx"));
     if !is_onnx {
-        return Err(refused.into());
+        return Err(of_model(refused));
     }
-    let partition = Partition::read(&args.model, args.links())?;
+    let partition = Partition::read(&args.model, args.links()).map_err(of_model)?;
     let mut sizes = named_sizes(&partition, args)?;
     let movement =
         |subgraph| Movement::of(&partition, subgraph, &mut sizes, (args.threads, verbose));
@@ -59,7 +60,7 @@ fn named_sizes(partition: &Partition, args: &ModelArgs) -> Result<HashMap<String
     let named = inputs.iter().zip(files);
     let shapes: Vec<(&str, Shape)> =
         named.map(|(input, file)| (&input.name[..], file.shape)).collect();
-    Ok(partition.sizes(&shapes)?)
+    partition.sizes(&shapes).map_err(of_model)
 }
 
 impl Movement {

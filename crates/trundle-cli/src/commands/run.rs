@@ -8,6 +8,11 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use trundle::Shape;
 use trundle::lowering::Move;
+use trundle_files::failure::Failure;
+use trundle_files::forecast::counted;
+use trundle_files::memory;
+use trundle_files::names::shown_path;
+use trundle_files::numbers::readable;
 use trundle_formats::{
     NamedTensor, Output, Shown, StoredDType, TensorHint, begin_finishing, check_output,
     is_steering, overlaps, stage,
@@ -16,15 +21,12 @@ use trundle_models::{Data, ElementType, Given, Model, PlannedModel, ResolvedMode
 
 use super::partition;
 use crate::args::{ModelArgs, RunArgs};
-use crate::failure::Failure;
-use crate::forecast::counted;
+use crate::foreign::of_model;
 use crate::model_input::{ModelInput, given};
 use crate::model_job::{FileOutcome, FileOutput};
-use crate::numbers::readable;
 use crate::progress::Progress;
 use crate::say::{print, print_json, say};
-use crate::selection::shown_path;
-use crate::{forecast, memory, model_job};
+use crate::{model_forecast, model_job};
 
 /// An output of a model, in the form in which it is written.
 struct Written {
@@ -42,7 +44,7 @@ struct Written {
 /// outputs that failed but what `--resume` can go on with.
 pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     let start = Instant::now();
-    let model = open(&run.model)?;
+    let model = open(&run.model).map_err(of_model)?;
     let paths = out_paths(&model, &run.out_dir);
     let mut inputs = given(&model.inputs, &run.model.inputs, true, run.max_mem)?;
     check_outputs(&paths, &run.out_dir, run.force)?;
@@ -104,7 +106,8 @@ impl Ran<'_> {
         let moved = planned.run(&data, &mut |bytes| {
             done += bytes as u64;
             progress.at(done);
-        })?;
+        });
+        let moved = moved.map_err(of_model)?;
         let move_seconds = moving.elapsed().as_secs_f64();
         let mut written = Vec::with_capacity(outputs.len());
         for (output, data) in outputs.into_iter().zip(moved) {
@@ -211,14 +214,14 @@ pub(crate) fn plan(args: &ModelArgs, verbose: bool) -> Result<(), Failure> {
         Err(refused @ trundle_models::Error::Unsupported(_)) => {
             return partition::plan(args, refused, verbose);
         }
-        model => model?,
+        model => model.map_err(of_model)?,
     };
     let inputs = given(&model.inputs, &args.inputs, false, None)?;
     let (_, planned) = planned(&model, &inputs, args)?;
     if args.json {
         return print_json(&plan_report(&model, &planned));
     }
-    let brief = forecast::of_model(&model, &planned);
+    let brief = model_forecast::forecast(&model, &planned);
     print(&if verbose { format!("{brief}\n{model}\n\n{planned}\n") } else { brief })
 }
 
@@ -232,13 +235,13 @@ fn planned(
     inputs: &[ModelInput],
     args: &ModelArgs,
 ) -> Result<(ResolvedModel, PlannedModel), Failure> {
-    let of_model = |error| Failure::from(error).within(&shown_path(&args.model).to_string());
+    let refused = |error| of_model(error).within(&shown_path(&args.model).to_string());
     let mut known = Vec::with_capacity(inputs.len());
     for ModelInput { shape, data, .. } in inputs {
         known.push(Given { shape: shape.clone(), data: data.as_ref() });
     }
-    let resolved = model.resolve(&known).map_err(of_model)?;
-    let planned = PlannedModel::new(resolved.clone(), args.threads).map_err(of_model)?;
+    let resolved = model.resolve(&known).map_err(refused)?;
+    let planned = PlannedModel::new(resolved.clone(), args.threads).map_err(refused)?;
     Ok((resolved, planned))
 }
 

@@ -2,9 +2,9 @@
 
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
+use trundle_files::failure::Failure;
 
 use crate::args::Cli;
-use crate::failure::Failure;
 use crate::say::print_raw;
 
 /// Prints the completions for a shell.

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::json;
 use trundle_disk::Problem;
+use trundle_files::failure::{Failure, Setting};
+use trundle_files::names::shown_path;
+use trundle_files::tasks::{Joined, PlanFile};
 
 use crate::args::{FinishArgs, TaskArgs};
-use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::say::{print_json, say};
-use crate::selection::shown_path;
-use crate::tasks::{Joined, PlanFile};
 
 /// Where schedulers put the number of a task.
 const NUMBERS: [&str; 2] = ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"];
@@ -36,7 +36,9 @@ pub(crate) fn run(args: &TaskArgs) -> Result<(), Failure> {
                 match job.run(*number, &mut sources, &progress) {
                     Err(error) if is_early(&error) && args.wait => sleep(WAIT),
                     Err(error) if is_early(&error) => {
-                        return Err(Failure::from(error).with_option("--wait", "waits for them"));
+                        return Err(
+                            Failure::from(error).with_setting(Setting::Wait, "waits for them")
+                        );
                     }
                     done => break done?,
                 }

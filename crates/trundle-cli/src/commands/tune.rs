@@ -5,15 +5,15 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use trundle::tuning::{self, Trial, Tuned, Tuning};
+use trundle_files::failure::Failure;
+use trundle_files::memory;
+use trundle_files::names::shown_path;
+use trundle_files::output::write_with;
 use trundle_formats::Output;
 
 use crate::args::TuneArgs;
-use crate::failure::Failure;
-use crate::job::write_with;
-use crate::memory;
 use crate::progress::Progress;
 use crate::say::{print, print_json};
-use crate::selection::shown_path;
 
 /// Two buffers, as [`tuning::tune`] says.
 const NEEDED_BYTES: u64 = 128 << 20;

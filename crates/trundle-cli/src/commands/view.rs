@@ -6,18 +6,21 @@ use std::path::Path;
 use console::Term;
 use trundle::{DType, Width};
 use trundle_disk::{Sample, Source, Steps};
+use trundle_files::decide::plan_options;
+use trundle_files::failure::Failure;
+use trundle_files::names::{listed, select, shown_path};
+use trundle_files::numbers::Bytes;
+use trundle_files::output::write_with;
+use trundle_files::request::Resources;
 use trundle_formats::{Header, Output, Shown};
 use trundle_view::{
     Drawing, DrawnAxes, PICTURE_BYTES, Palette, Picture, Pixels, Slice, has_numbers, render,
 };
 
 use crate::args::ViewArgs;
-use crate::failure::Failure;
-use crate::job::{plan_options, write_with};
-use crate::numbers::{Bytes, Range};
+use crate::numbers::Range;
 use crate::progress::Progress;
 use crate::say::{print_raw, say};
-use crate::selection::{listed, select, shown_path};
 
 /// The most rows and columns of a PNG of a slice that is too large to be read.
 const SIDE_OF_A_PNG: usize = 2048;
@@ -43,7 +46,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     if let Some(path) = &args.output {
         check_picture(path, args.force)?;
     }
-    let input = args.described.of(&args.input)?;
+    let input = args.described.description().of(&args.input)?;
     let mut file = input.open()?;
     let index = the_one(input.path(), file.headers(), args.tensor.as_deref())?;
     let mut source = Source { file: &mut file, path: input.path() };
@@ -166,7 +169,7 @@ impl Drawn {
             Width::SubByte(_) => 1,
         };
         let held = elements.saturating_mul(bytes.saturating_add(PICTURE_BYTES));
-        let options = plan_options(held as u64, max_mem, None, None)?;
+        let options = plan_options(held as u64, &Resources::new(None, max_mem, None))?;
         Ok(Sample::new(source.file, self.index, steps, &options)?)
     }
 

@@ -3,9 +3,10 @@
 use trundle::lowering::Runner;
 use trundle::{Plan, Shape, Width};
 use trundle_bench::{Case, CaseRecord, in_turn};
+use trundle_files::failure::Failure;
 
 use super::gpu::Gpu;
-use crate::failure::Failure;
+use crate::foreign::of_bench;
 
 /// Holds a case against what the CPU makes, and times it in turn with a copy on the device.
 ///
@@ -44,8 +45,8 @@ pub(super) fn timed<G: Gpu>(gpu: &G, case: &Case, rounds: usize) -> Result<CaseR
             (0..times).try_for_each(|_| gpu.copy(&src, &mut copied))?;
             gpu.wait()
         },
-    )?;
-    Ok(record)
+    );
+    record.map_err(of_bench)
 }
 
 /// The names of the kernels that are launched, each once.

@@ -4,11 +4,11 @@ use serde_json::Value;
 use trundle::lowering::Backend;
 use trundle::{Program, Result as Moved};
 use trundle_bench::{DeviceRecord, Record, Suite, run_on};
+use trundle_files::failure::Failure;
 use trundle_gpu::{GpuMove, LaunchSummary};
 
 use super::planned::Planned;
 use super::{Device, case};
-use crate::failure::Failure;
 
 /// What backends for GPUs have beside that.
 pub(super) trait Gpu: Backend<Buffer: Sized> + Clone {

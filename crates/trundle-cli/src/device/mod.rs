@@ -10,9 +10,9 @@ mod planned;
 use serde_json::Value;
 use trundle::Program;
 use trundle_bench::{Record, Suite};
+use trundle_files::failure::Failure;
 
 use crate::args::DeviceName;
-use crate::failure::Failure;
 
 /// A GPU that was asked for.
 pub(crate) trait Device {

@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 use trundle::Program;
 use trundle::lowering::{PlannedPart, PlannedProgram, Plans};
+use trundle_files::failure::Failure;
+use trundle_files::forecast::counted;
+use trundle_files::moves::{block_report, move_report};
 use trundle_gpu::{GpuBlock, LaunchSummary, Pattern, WORKGROUP, Window};
 
 use super::gpu::Gpu;
-use crate::failure::Failure;
-use crate::forecast::counted;
-use crate::moves::{block_report, move_report};
 
 /// A program as a device would move it.
 pub(super) struct Planned<'a, G: Gpu> {

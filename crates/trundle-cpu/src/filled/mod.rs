@@ -1,6 +1,6 @@
-//! Rows of a tensor with an element repeated around them, written as one: a padded tensor.
+//! Moves rows of a tensor and fills the space around them in one pass, as in padding.
 //!
-//! As two moves, the rows and what is around them, the lines in which both meet are read, and written twice.
+//! As two separate moves, the cache lines where rows and fill meet would be read, and written twice.
 
 mod planner;
 
@@ -15,38 +15,37 @@ use crate::slices::{check_whole, raw, raw_mut};
 use crate::text::{plural, write_size};
 use crate::threads::for_each_task;
 
-/// A tensor that is rows of another one and an element around them, decided down to tiles and tasks.
+/// A plan for a tensor made of another tensor's rows surrounded by one element, decided down to tiles and tasks.
 /// [`Planner::plan_filled`](crate::Planner::plan_filled) makes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilledPlan {
-    /// The least bytes of the source.
+    /// Least size of the source in bytes.
     pub(crate) src_bytes: usize,
-    /// The bytes of the destination, all of which are written.
+    /// Size of the destination in bytes; all of it is written.
     pub(crate) dst_bytes: usize,
-    /// The size of the element that is filled in.
+    /// Size of the fill element in bytes.
     pub(crate) width: usize,
     pub(crate) kernel: &'static Kernel,
-    /// Where the first row is read, and where it is written.
+    /// Source and destination offset of the first row.
     pub(crate) first: (usize, usize),
-    /// The bytes of a row.
     pub(crate) run: usize,
-    /// The loops around the slabs, the outermost first.
+    /// The loops around the slabs, outermost first.
     pub(crate) outer: Vec<AffineLoop>,
-    /// The loop around the rows.
+    /// The loop over slabs, each of which has `rows`.
     pub(crate) slabs: AffineLoop,
     pub(crate) rows: AffineLoop,
-    /// How many rows a unit has at most, of how many slabs: of one, or of whole ones.
+    /// Most slabs and rows per unit: rows of one slab, or whole slabs.
     pub(crate) block: (usize, usize),
     pub(crate) threads: usize,
-    /// How many shares of the units threads take in turn.
+    /// Number of tasks; each is an equal share of the units.
     pub(crate) tasks: usize,
-    /// The bytes that stay together at multiples of their number.
+    /// Greatest common divisor of all offsets and sizes in bytes.
     pub(crate) grain_bytes: usize,
     pub(crate) tuning: Tuning,
 }
 
 impl FilledPlan {
-    /// Moves the rows of `src` to `dst`, and the element at the start of `fill` to all places around them.
+    /// Moves the rows of `src` to `dst` and fills the rest of `dst` with the element at the start of `fill`.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a slice is shorter than what is planned,
@@ -56,11 +55,12 @@ impl FilledPlan {
         self.run_slice_while(src, fill, dst, &|| true)
     }
 
-    /// [`FilledPlan::run_slice_into`] as long as `go_on` says so, which is asked as
-    /// [`Backend::run_while`](trundle_core::Backend::run_while) says.
+    /// [`FilledPlan::run_slice_into`] that stops when `go_on` returns false, as
+    /// [`Backend::run_while`](trundle_core::Backend::run_while) does.
     ///
     /// # Errors
-    /// As [`FilledPlan::run_slice_into`], and [`Error::Stopped`](trundle_core::Error::Stopped) if `go_on` said no.
+    /// As [`FilledPlan::run_slice_into`], and [`Error::Stopped`](trundle_core::Error::Stopped) if `go_on` returned
+    /// false.
     pub(crate) fn run_slice_while<T: Copy>(
         &self,
         src: &[T],
@@ -70,15 +70,16 @@ impl FilledPlan {
     ) -> Result<()> {
         check_whole::<T>(self.grain_bytes)?;
         check_whole::<T>(self.width)?;
-        // SAFETY: shared and unique references cannot overlap. Whole elements of T are written, which are values of it.
+        // SAFETY: shared and unique references cannot overlap. Only whole elements of T are written, which are valid
+        // values.
         unsafe { self.run_raw(raw(src), raw(fill), raw_mut(dst), &Cancellation::when_not(go_on)) }
     }
 
-    /// Checks the buffers, and writes all of the destination, unless `cancellation` is requested.
+    /// Checks the buffers and writes the whole destination, unless `cancellation` is requested.
     ///
     /// # Safety
-    /// `src` and `fill` are valid for reads and `dst` for writes, nobody else writes to any meanwhile, and `dst` overlaps
-    /// neither.
+    /// `src` and `fill` must be valid for reads and `dst` for writes. Nothing else may write to them during the run,
+    /// and `dst` must not overlap the others.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds), and [`Error::Stopped`](trundle_core::Error::Stopped).
@@ -92,7 +93,7 @@ impl FilledPlan {
         check_buffer("data", self.src_bytes, src.len())?;
         check_buffer("value", self.width, fill.len())?;
         check_buffer("out", self.dst_bytes, dst.len())?;
-        // SAFETY: the buffer has an element, which the caller vouches for.
+        // SAFETY: the buffer was checked to hold one element and is valid by the contract of this function.
         let filling = unsafe { Filling::of(fill.cast(), self.width) };
         let buffers = Buffers { src: src.cast(), dst: dst.cast() };
         let units = self.units();
@@ -105,8 +106,8 @@ impl FilledPlan {
                 let Call::FilledTile(run) = self.kernel.call else {
                     unreachable!("a plan of filled rows has a kernel of them")
                 };
-                // SAFETY: the rows are the plan's, which lie within both buffers and rise in the destination without
-                // overlapping; the kernel was picked for this machine.
+                // SAFETY: all rows lie within both buffers and ascend in the destination without overlap; the kernel
+                // was chosen for this machine.
                 unsafe { run(&self.tile(unit, &filling, buffers)) };
             }
             simd::fence();
@@ -114,19 +115,18 @@ impl FilledPlan {
         cancellation.outcome()
     }
 
-    /// The number of blocks of the slabs, and of the rows of one.
+    /// Returns the number of slab blocks, and of row blocks per slab.
     fn blocks(&self) -> (usize, usize) {
         let (slabs, rows) = self.block;
         (self.slabs.len.div_ceil(slabs), self.rows.len.div_ceil(rows))
     }
 
-    /// The number of units.
     pub(crate) fn units(&self) -> usize {
         let (slabs, rows) = self.blocks();
         self.outer.iter().map(|each| each.len).product::<usize>() * slabs * rows
     }
 
-    /// Where a row of a slab is read and written; slabs are counted through all loops around them.
+    /// Returns the source and destination offset of a row. `slab` counts through all loops around slabs.
     fn row(&self, slab: usize, row: usize) -> (usize, usize) {
         let (mut src, mut dst) = self.first;
         let mut put = |each: &AffineLoop, index: usize| {
@@ -142,7 +142,7 @@ impl FilledPlan {
         (src, dst)
     }
 
-    /// The rows of a unit with what is filled in before them, and behind the last of all.
+    /// Returns the rows of a unit, with the fill before each and, for the last unit, after it.
     fn tile<'a>(&self, unit: usize, filling: &'a Filling, buffers: &Buffers) -> FilledTile<'a> {
         let ((slab_block, row_block), (slab_blocks, row_blocks)) = (self.block, self.blocks());
         let part = |index: usize, block: usize, len: usize| {

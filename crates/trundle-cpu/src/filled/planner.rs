@@ -1,4 +1,4 @@
-//! A move with an element around all that it writes, as one plan.
+//! Plans a move and the fill around it as one pass.
 
 use trundle_core::{Block, Loop, Move};
 use trundle_kernels::{AffineLoop, MOST_FILLED_BYTES, Roles, Space, Store};
@@ -8,19 +8,21 @@ use crate::Planner;
 use crate::threads::{TASKS_PER_THREAD, threads_for};
 use crate::tiles::pattern;
 
-/// Rows that are longer meet what is around them so seldom that two moves are as fast.
+/// For longer rows, the shared cache lines are so rare that two moves are as fast.
 const MOST_RUN_BYTES: usize = 64 << 10;
 
-/// Of shorter rows each takes as long to put together as to write; kernels read lines of them.
+/// For shorter rows, assembling a row takes as long as writing it; the kernels also read whole lines.
 const LEAST_RUN_BYTES: usize = 64;
 
-/// Where units are smaller, their partial lines cost what whole ones save.
+/// For smaller units, partial lines cost what the plan saves.
 const LEAST_UNIT_BYTES: usize = 4 << 10;
 
 impl Planner {
-    /// The plan of two moves to one destination that write all of it together: `work` moves rows, and `fill`, whose
-    /// source is one element, whatever is around them. `None` where one after the other is as fast: where the result
-    /// stays in the caches, where rows are long, or of single elements, or are less than what is around them.
+    /// Plans two moves that together write all of one destination: `work` moves rows, and `fill`, with a one-element
+    /// source, writes the rest.
+    ///
+    /// Returns `None` if two separate moves are as fast: if the result fits in the caches, if rows are long or single
+    /// elements, or if the fill is larger than the rows.
     pub fn plan_filled(&self, work: &Move, fill: &Move) -> Option<FilledPlan> {
         let dst_bytes = work.dst_bytes().max(fill.dst_bytes());
         let (width, tuning) = (fill.width(), self.machine().tuning);
@@ -75,7 +77,8 @@ impl Planner {
     }
 }
 
-/// Whether two moves write all of a destination: mostly one of elements of bytes, and the other one element.
+/// Whether the two moves write the whole destination, the larger part by `work` with byte-sized elements, the rest
+/// with one fill element.
 fn is_filled(work: &Move, fill: &Move, dst_bytes: usize) -> bool {
     let (moved, filled) = (work.moved_bytes(), fill.moved_bytes());
     work.packing().is_none()
@@ -86,19 +89,18 @@ fn is_filled(work: &Move, fill: &Move, dst_bytes: usize) -> bool {
         && fill.width() <= MOST_FILLED_BYTES
 }
 
-/// What a block is as runs of bytes.
+/// A block as runs of bytes.
 struct Rows {
-    /// The bytes of a run.
     run: usize,
-    /// Where the first is read, and where it is written.
+    /// Source and destination offset of the first run.
     first: (usize, usize),
-    /// The loops around it, two or more, the outermost first.
+    /// The loops around it, at least two, outermost first.
     loops: Vec<AffineLoop>,
 }
 
 impl Rows {
-    /// The block of elements of `width` bytes as runs, each of which begins in the destination where the one before has
-    /// ended, or after that.
+    /// Returns the runs of a block with elements of `width` bytes. In the destination, each run must begin at or
+    /// after the end of the previous one.
     fn of(block: &Block, width: usize) -> Option<Rows> {
         if !block.indices.is_empty() {
             return None;

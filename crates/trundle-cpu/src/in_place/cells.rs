@@ -1,4 +1,4 @@
-//! Cells of a tensor that take each other's places, in cycles.
+//! Permutes cells of a tensor in cycles.
 
 use std::fmt;
 
@@ -13,72 +13,68 @@ use crate::text::plural;
 use crate::tiles::TilePlan;
 use crate::{Machine, Planner};
 
-/// Cycles of so many cells are begun at the one that comes first, which is looked for. Of longer ones it is marked which
-/// cells have been moved.
+/// For cycles of at most this many cells, the smallest cell of the cycle starts it, and no marks are needed. Longer
+/// cycles mark the cells that were moved.
 const SHORT_CYCLE: usize = 8;
 
-/// More axes than tensors have once axes that stay together are one.
+/// Upper limit of axes after merging axes that stay together.
 pub(super) const MOST_AXES: usize = 16;
 
-/// A number for each axis.
+/// One number per axis.
 pub(super) type Index = [usize; MOST_AXES];
 
-/// A tensor whose cells take each other's places.
+/// A tensor divided into cells, which are permuted.
 #[derive(Clone, Debug)]
 pub(super) struct Cells {
     axes: Vec<CellAxis>,
-    /// The axis along which lengths say where it is read, if its parts are of one step.
+    /// The axis reversed by a length table, if its parts have one step each.
     reversed: Option<(usize, LengthTable)>,
-    /// How far apart the lanes of a table are that cuts within cells, and its first entry.
+    /// For a table that cuts within cells: the strides of its lanes, and its first entry.
     entries: Option<(Vec<isize>, usize)>,
-    /// Where the tensor begins.
     offset: usize,
-    /// How cells are moved, for each kind of part along each axis.
+    /// How cells are moved, for each combination of part kinds.
     kinds: Vec<CellPlans>,
-    /// The most bytes of a cell.
     pub(super) cell_bytes: usize,
-    /// Whether cells are saved before they are moved: rows that become columns drive each other out of the caches where they
-    /// are, not where they follow each other.
+    /// Whether a cell is copied to scratch before it is written. In place, the rows of a transposed cell evict each
+    /// other from the caches; in scratch they are contiguous.
     pub(super) is_staged: bool,
     pub(super) cycles: Cycles,
-    /// Into how many segments all cycles together are cut, about, for which so many cells are saved; 0 if they are not.
+    /// Approximate number of segments into which all cycles are cut, each with a saved cell; 0 if they are not cut.
     pub(super) segments: usize,
-    /// How the cells are numbered.
     digits: Vec<Digit>,
-    /// How many numbers cells have that are marked together: those along the axes along which something is moved.
+    /// Number of cells with common marks: the cells along the permuted axes.
     pub(super) together: usize,
     pub(super) threads: usize,
 }
 
-/// How the cells are gone through.
+/// How the cells are permuted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cycles {
-    /// Each stays where it is, and is moved within.
+    /// Every cell stays, and its contents are moved.
     Within,
-    /// In cycles of at most so many.
+    /// In cycles of at most this many cells.
     Short(usize),
-    /// In longer ones.
+    /// In longer cycles.
     Marked,
 }
 
 #[derive(Clone, Debug)]
 struct CellAxis {
     from: usize,
-    /// The bytes from the first part to each.
+    /// Byte offset of each part from the first.
     offset: Vec<usize>,
     begin: Vec<usize>,
     read_at: Vec<usize>,
-    /// Of which kind each is.
     kind: Vec<usize>,
-    /// How far apart kinds are among the plans.
+    /// Stride of this axis's kinds in the list of plans.
     kind_stride: usize,
 }
 
-/// How a cell of some number of steps along each axis is moved.
+/// How to move a cell with a given number of steps along each axis.
 #[derive(Clone, Debug)]
 pub(super) struct CellPlans {
     bytes: usize,
-    /// Whether it stays as it is.
+    /// Whether the cell's contents keep their order.
     pub(super) is_kept: bool,
     pub(super) across: CellPlan,
     pub(super) saved: CellPlan,
@@ -87,9 +83,9 @@ pub(super) struct CellPlans {
 
 #[derive(Clone, Debug)]
 pub(super) enum CellPlan {
-    /// So many bytes as they are.
+    /// Copies a contiguous run of this many bytes.
     Run(usize),
-    /// Rows of so many bytes to one after another.
+    /// Copies strided rows to contiguous memory.
     Rows {
         rows: usize,
         stride: isize,
@@ -98,7 +94,7 @@ pub(super) enum CellPlan {
     Moved(Box<TilePlan>),
 }
 
-/// So many rows ahead of the one that is saved are fetched.
+/// Prefetch distance in rows when saving a cell.
 const ROWS_AHEAD: usize = 12;
 
 impl CellPlan {
@@ -120,9 +116,9 @@ impl CellPlan {
     }
 
     /// # Safety
-    /// The cell is valid for reads at `src` and for writes at `dst`, which do not overlap.
+    /// The cell must be valid for reads at `src` and for writes at `dst`, without overlap.
     pub(super) unsafe fn run(&self, src: *const u8, dst: *mut u8, entries: isize) {
-        // SAFETY: by the caller.
+        // SAFETY: both ranges are valid and disjoint by the contract of this function.
         unsafe {
             match self {
                 CellPlan::Run(bytes) => std::ptr::copy_nonoverlapping(src, dst, *bytes),
@@ -143,7 +139,7 @@ impl CellPlan {
 }
 
 impl Cells {
-    /// The cells of a move; none if it is not one of them, of cells as the limits have them.
+    /// Divides a move into cells within the limits, or returns `None` if that is not possible.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Cells> {
         if work.axes().len() > MOST_AXES {
             return None;
@@ -195,7 +191,7 @@ impl Cells {
             (0..axes.len()).partition(|at| stays((*at, &axes[*at])));
         let of_axis = |at: &usize| Digit { axis: *at, count: axes[*at].count(), steps: 1 };
         let mut digits: Vec<Digit> = order.iter().map(of_axis).collect();
-        // Transposed cells are gone through in squares of some, so that the pages of their rows are come back to soon.
+        // Transposed cells are visited in squares, so that the pages of their rows are revisited soon.
         let (rough, fine): (Vec<Digit>, Vec<Digit>) =
             moved.iter().map(of_axis).map(Digit::cut).unzip();
         digits.extend(rough);
@@ -221,27 +217,27 @@ impl Cells {
         Some(cells)
     }
 
-    /// Whether each stays where it is, and is moved within.
+    /// Whether every cell stays and only its contents are moved.
     pub(super) fn is_within(&self) -> bool {
         self.cycles == Cycles::Within
     }
 
-    /// From one cell to the next in the scratch, which begin at lines.
+    /// Returns the distance of cells in scratch, where they are aligned to cache lines.
     pub(super) fn pitch(&self) -> usize {
         self.cell_bytes.next_multiple_of(LINE)
     }
 
-    /// How many groups of cells there are that are marked together.
+    /// Returns the number of groups of cells with common marks.
     pub(super) fn units(&self) -> usize {
         self.numbers() / self.together
     }
 
-    /// All numbers of cells, and some of none.
+    /// Returns the number of cell numbers, some of which are unused.
     pub(super) fn numbers(&self) -> usize {
         self.digits.iter().map(|digit| digit.count).product()
     }
 
-    /// The parts of cell `number`; `None` if there is none of this number.
+    /// Returns the parts of cell `number`, or `None` if the number is unused.
     pub(super) fn index(&self, number: usize) -> Option<Index> {
         let mut index = [0; MOST_AXES];
         let mut rest = number;
@@ -258,7 +254,7 @@ impl Cells {
         self.digits.iter().map(of_digit).fold(0, |number, (at, count)| number * count + at)
     }
 
-    /// Where a cell is read.
+    /// Returns the cell that a cell's contents come from.
     pub(super) fn read_at(&self, index: &Index) -> Index {
         let mut read = [0; MOST_AXES];
         for (axis, at) in self.axes.iter().zip(index) {
@@ -273,7 +269,6 @@ impl Cells {
         read
     }
 
-    /// Where the first byte of a cell is.
     pub(super) fn place(&self, index: &Index) -> usize {
         let steps = self.axes.iter().zip(index).map(|(axis, at)| axis.offset[*at]);
         self.offset + steps.sum::<usize>()
@@ -284,7 +279,7 @@ impl Cells {
         &self.kinds[kinds.sum::<usize>()]
     }
 
-    /// The entry of a cell's first lane in the table that cuts within cells.
+    /// Returns the table entry of a cell's first lane, for a table that cuts within cells.
     pub(super) fn entry(&self, index: &Index) -> isize {
         self.entries
             .as_ref()
@@ -298,20 +293,20 @@ impl Cells {
     }
 }
 
-/// How many cells of each axis a square of them has.
+/// Cells per side of a square.
 const SQUARE: usize = 16;
 
-/// A digit of the numbers of cells: a part of the index along an axis.
+/// A digit of the cell numbers: a part of the index along an axis.
 #[derive(Clone, Copy, Debug)]
 struct Digit {
     axis: usize,
     count: usize,
-    /// How many parts the next number is further.
+    /// Parts between consecutive digit values.
     steps: usize,
 }
 
 impl Digit {
-    /// Two digits of an axis: of the squares, and within one.
+    /// Splits an axis into two digits: the square, and the cell within it.
     fn cut(self) -> (Digit, Digit) {
         let rough = Digit { count: self.count.div_ceil(SQUARE), steps: SQUARE, ..self };
         (rough, Digit { count: self.count.min(SQUARE), ..self })
@@ -319,7 +314,7 @@ impl Digit {
 }
 
 impl CellAxis {
-    /// An axis, but for the stride of its kinds; and how many steps each kind has.
+    /// Makes an axis with kind stride unset, and returns the number of steps of each kind.
     fn new(from: usize, stride: isize, parts: &Parts) -> (CellAxis, Vec<usize>) {
         let mut kinds: Vec<usize> = Vec::new();
         let mut kind = Vec::with_capacity(parts.count());
@@ -340,7 +335,7 @@ impl CellAxis {
         self.read_at.len()
     }
 
-    /// Whether each part stays where it is, for the axis of this number.
+    /// Whether each part of axis number `at` stays in place.
     fn stays(&self, at: usize) -> bool {
         self.from == at && self.read_at.iter().enumerate().all(|(part, read_at)| part == *read_at)
     }
@@ -386,7 +381,7 @@ impl fmt::Display for Cells {
     }
 }
 
-/// In how many cells' cycles the cells are moved.
+/// Returns the kind of cycles that the permutation has.
 fn cycles_of(axes: &[CellAxis], reversed: Option<&(usize, LengthTable)>) -> Cycles {
     if let Some((_, table)) = reversed
         && axes
@@ -395,13 +390,13 @@ fn cycles_of(axes: &[CellAxis], reversed: Option<&(usize, LengthTable)>) -> Cycl
             .enumerate()
             .any(|(at, (axis, stride))| *stride != 0 && !axis.stays(at))
     {
-        // Each cell of a cycle has another length.
+        // The cells of a cycle can have different lengths.
         return Cycles::Marked;
     }
     let mut cycle = if reversed.is_some() { 2 } else { 1 };
     for at in 0..axes.len() {
         let orbit = orbit_of(|axis| axes[axis].from, at);
-        // What comes back to its axis may be at another part of it.
+        // A part that returns to its axis may be a different part of it.
         let round = |part: usize| orbit.iter().fold(part, |part, axis| axes[*axis].read_at[part]);
         let again = least_round(axes[at].count(), round);
         let together = orbit.len().saturating_mul(again);
@@ -413,7 +408,7 @@ fn cycles_of(axes: &[CellAxis], reversed: Option<&(usize, LengthTable)>) -> Cycl
     if cycle == 1 { Cycles::Within } else { Cycles::Short(cycle) }
 }
 
-/// After how many rounds every part is where it was; something larger than a short cycle if that is long.
+/// Returns after how many rounds every part is back; more than [`SHORT_CYCLE`] if that takes long.
 fn least_round(count: usize, round: impl Fn(usize) -> usize) -> usize {
     let mut at: Vec<usize> = (0..count).collect();
     for rounds in 1..=SHORT_CYCLE {

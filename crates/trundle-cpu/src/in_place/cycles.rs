@@ -1,7 +1,7 @@
-//! Cells moved in cycles: the first of a cycle is saved, the next takes its place, and so on.
+//! Moves cells in cycles: saves the first cell, moves the next one to its place, and so on.
 //!
-//! Where there are few cycles, and these are long, they are cut into segments, one for each thread and more: what each begins with is
-//! saved before anything is moved, since the segment before ends with it.
+//! If there are few long cycles, they are cut into segments, at least one per thread. The first cell of each segment
+//! is saved before anything is moved, because the previous segment overwrites it last.
 
 use trundle_kernels::simd::LINE;
 
@@ -10,32 +10,31 @@ use super::limits::Limits;
 use super::memory::{Memory, Scratch};
 use crate::threads::for_each_task;
 
-/// What a thread takes at a time.
 const TASK_BYTES: usize = 1 << 20;
 
-/// Segments are of cells of so many bytes at least: of less the list of them is long.
+/// Least cell size for segments; with smaller cells the list of segments is long.
 const LEAST_SEGMENT_CELL: usize = 1 << 10;
 
-/// So many segments there are for each thread, if there is one cycle.
+/// Segments per thread for a single cycle.
 const SEGMENTS: usize = 4;
 
-/// The cycles of some cells.
+/// The cycles of some cells, as a work list.
 struct Cuts {
-    /// The number of a cell of each that is moved whole.
+    /// A cell number of each cycle that is moved whole.
     whole: Vec<usize>,
     segments: Vec<Segment>,
 }
 
-/// Cells of a cycle that follow each other, up to the one that another segment begins with.
+/// A segment of a cycle; it ends where another segment begins.
 struct Segment {
-    /// The number of the first, which is saved where the segment stands in the list.
+    /// Number of its first cell, which is saved at the segment's position in the list.
     first: usize,
     next: usize,
 }
 
 impl Cells {
-    /// Has the cycles cut, if there are few for the threads, and there is scratch for what segments begin with: of twice as many,
-    /// at most.
+    /// Decides to cut cycles if there are few for the threads and the scratch holds the first cells of all segments,
+    /// up to twice the planned number.
     pub(super) fn cut(&mut self, limits: Limits) {
         let is_long = self.cycles == Cycles::Marked && self.cell_bytes >= LEAST_SEGMENT_CELL;
         if !is_long || self.threads == 1 || self.units() >= 2 * self.threads {
@@ -47,12 +46,11 @@ impl Cells {
         self.segments = if segments > 1 { segments } else { 0 };
     }
 
-    /// The bytes of the list of cycles, at most.
+    /// Returns the most bytes of the list of cycles.
     fn lists_bytes(&self) -> usize {
         self.together / 2 * size_of::<usize>()
     }
 
-    /// The bytes beside the tensor that a run takes.
     pub(super) fn scratch_bytes(&self) -> usize {
         let marks = match self.cycles {
             Cycles::Marked => self.together.div_ceil(8),
@@ -65,7 +63,7 @@ impl Cells {
         self.threads * (self.scratch_each() + marks)
     }
 
-    /// The scratch of a thread: for the cell that is saved, and where cells are staged, for another one.
+    /// Returns the scratch bytes of a thread: one cell to save and, if cells are staged, a second one.
     fn scratch_each(&self) -> usize {
         (1 + usize::from(self.is_staged)) * self.pitch() + LINE
     }
@@ -73,7 +71,7 @@ impl Cells {
     /// Moves all cells.
     ///
     /// # Safety
-    /// The buffer has the bytes of the move, and nobody else reads or writes them meanwhile.
+    /// The buffer must have the bytes of the move, and no other code may access it during the run.
     pub(super) unsafe fn run(&self, memory: Memory) {
         let (units, each) = match self.cycles {
             Cycles::Marked => (self.units(), self.together),
@@ -82,7 +80,7 @@ impl Cells {
         let scratch = Scratch::new(self.scratch_each());
         if self.segments > 0 {
             for unit in 0..units {
-                // SAFETY: by the caller.
+                // SAFETY: the buffer is valid and unshared by the contract of this function.
                 unsafe { self.run_cut(unit * each, memory, &scratch) };
             }
             return;
@@ -93,7 +91,7 @@ impl Cells {
             scratch.with(|own| {
                 let first = task * together;
                 for unit in first..(first + together).min(units) {
-                    // SAFETY: each cell is in one cycle, which one unit moves; cells do not overlap.
+                    // SAFETY: each cell belongs to one cycle, which one unit moves, and cells do not overlap.
                     unsafe {
                         match self.cycles {
                             Cycles::Marked => self.run_marked(unit * each, memory, own),
@@ -105,7 +103,7 @@ impl Cells {
         });
     }
 
-    /// Moves the cycle of cell `number`, if that comes first in it.
+    /// Moves the cycle of cell `number` if that is its smallest cell.
     ///
     /// # Safety
     /// As [`Cells::run`].
@@ -118,22 +116,22 @@ impl Cells {
             }
             at = self.read_at(&at);
         }
-        // SAFETY: by the caller.
+        // SAFETY: the cycle belongs to this call, because only its smallest cell gets here.
         unsafe { self.run_cycle(&first, memory, scratch, |_| ()) };
     }
 
-    /// Moves the cycles of all cells that are marked together, from cell `number` on.
+    /// Moves the cycles of a group of cells with common marks, from cell `number` on.
     ///
     /// # Safety
     /// As [`Cells::run`].
     unsafe fn run_marked(&self, number: usize, memory: Memory, scratch: &mut [u8]) {
         self.for_each_cycle(number, |first, mark| {
-            // SAFETY: by the caller.
+            // SAFETY: the group belongs to this call, and each of its cycles is visited once.
             unsafe { self.run_cycle(first, memory, scratch, mark) };
         });
     }
 
-    /// Moves the cycles of all cells that are marked together, from cell `number` on, cut into segments.
+    /// Moves the cycles of a group of cells with common marks, from cell `number` on, cut into segments.
     ///
     /// # Safety
     /// As [`Cells::run`].
@@ -146,7 +144,7 @@ impl Cells {
         let index = |number: usize| self.index(number).unwrap_or([0; MOST_AXES]);
         for_each_task(self.threads, segments.len(), &|segment| {
             let first = index(segments[segment].first);
-            // SAFETY: by the caller; there is room for a cell of each segment.
+            // SAFETY: the buffer is valid by the contract of this function, and `saved` has a slot per segment.
             unsafe {
                 self.plans(&first).saved.run(memory.at(self.place(&first)), slot(segment), 0);
             }
@@ -157,20 +155,20 @@ impl Cells {
             scratch.with(|own| {
                 if let Some(Segment { first, next }) = segments.get(task) {
                     let (first, end) = (index(*first), index(segments[*next].first));
-                    // SAFETY: by the caller; each cell is in one segment, and what each begins with is saved.
+                    // SAFETY: each cell belongs to one segment, and the first cell of each segment is saved.
                     unsafe { self.run_path(&first, &end, slot(*next), memory, own, |_| ()) };
                     return;
                 }
                 let begin = (task - segments.len()) * together;
                 for first in &whole[begin..(begin + together).min(whole.len())] {
-                    // SAFETY: by the caller; each cell is in one cycle.
+                    // SAFETY: each cell belongs to one cycle.
                     unsafe { self.run_cycle(&index(*first), memory, own, |_| ()) };
                 }
             });
         });
     }
 
-    /// The cycles of all cells that are marked together, from cell `number` on.
+    /// Lists the cycles of a group of cells with common marks, from cell `number` on.
     fn cuts(&self, number: usize) -> Cuts {
         let most = self.together.div_ceil(self.segments);
         let mut cuts = Cuts { whole: Vec::new(), segments: Vec::new() };
@@ -198,8 +196,8 @@ impl Cells {
         cuts
     }
 
-    /// Visits a cell of each cycle of those that are marked together, from cell `number` on. All cells of the cycle are to be
-    /// marked.
+    /// Visits a cell of each cycle in a group with common marks, from cell `number` on. The callback must mark all
+    /// cells of the cycle.
     fn for_each_cycle(&self, number: usize, mut visit: impl FnMut(&Index, &mut dyn FnMut(&Index))) {
         let mut marks = vec![0u64; self.together.div_ceil(64)];
         for cell in 0..self.together {
@@ -214,7 +212,7 @@ impl Cells {
         }
     }
 
-    /// Moves a cycle of cells, each of which is told.
+    /// Moves a cycle and calls `moved` for each of its cells.
     ///
     /// # Safety
     /// As [`Cells::run`].
@@ -233,14 +231,15 @@ impl Cells {
         if is_alone && plans.is_kept {
             return moved(first);
         }
-        // SAFETY: the place of the cell is within the tensor, which is valid by the caller. The scratch has the bytes of a cell.
+        // SAFETY: cells lie within the valid tensor, and the scratch has room for a cell.
         unsafe {
             plans.saved.run(memory.at(self.place(first)), saved, 0);
             self.run_path(first, first, saved, memory, rest, moved);
         }
     }
 
-    /// Moves the cells of a cycle from `first` on, each of which is told, until `end` is read, which is saved.
+    /// Moves the cells of a cycle from `first` until the next source is `end`, whose contents are in `saved`. Calls
+    /// `moved` for each cell.
     ///
     /// # Safety
     /// As [`Cells::run`].
@@ -258,8 +257,8 @@ impl Cells {
         moved(&to);
         let begin = scratch.as_ptr().align_offset(LINE);
         let staged = scratch[begin..].as_mut_ptr();
-        // SAFETY: the places of cells are within the tensor, which is valid by the caller, and two cells do not overlap.
-        // The scratch has the bytes of a cell, if they are staged.
+        // SAFETY: cells lie within the valid tensor and do not overlap. If cells are staged, the scratch has room for
+        // one.
         unsafe {
             while from != *end {
                 let (src, dst) = (memory.at(self.place(&from)), memory.at(self.place(&to)));

@@ -1,7 +1,8 @@
-//! Elements that change places in pairs, along the axes that they lie on: flips, reversals by length, rolls by half.
+//! Exchanges pairs of elements along the axes they lie on: flips, reversals by length, and rolls by half.
 //!
-//! Of the outermost axis that is moved the first half takes the place of the second. What is in its middle is a box of one axis
-//! less, of which the next one is halved. So both elements of a pair are found by strides, and no two pairs have one in common.
+//! The first half of the outermost moved axis is exchanged with its second half. If its size is odd, its middle is a
+//! box with one axis less, in which the next moved axis is halved. So strides give both elements of each pair, and no
+//! two pairs share an element.
 
 use std::fmt;
 
@@ -14,13 +15,11 @@ use crate::Planner;
 use crate::text::plural;
 use crate::threads::for_each_task;
 
-/// Shorter runs are moved by other kernels, unless they are elements that are read backwards.
+/// Other kernels move shorter runs, unless they are elements in reversed order.
 const LEAST_RUN_BYTES: usize = 32;
 
-/// What a thread takes at a time, at least.
 const TASK_BYTES: usize = 256 << 10;
 
-/// Pairs of elements that change places.
 #[derive(Clone, Debug)]
 pub(super) struct Exchange {
     nests: Vec<Nest>,
@@ -28,24 +27,24 @@ pub(super) struct Exchange {
     threads: usize,
 }
 
-/// Pairs that strides lead to.
+/// Pairs described by strides.
 #[derive(Clone, Debug)]
 struct Nest {
-    /// Where the first pair is, in bytes.
+    /// Byte offsets of the first pair.
     first: usize,
     second: usize,
-    /// The loops around the rows, the outermost first.
+    /// The loops around the rows, outermost first.
     outer: Vec<Side>,
     rows: Side,
-    /// The elements of a row, of so many bytes.
+    /// Number and size in bytes of a row's elements.
     cols: usize,
     width: usize,
     is_reversed: bool,
-    /// If lengths say how many pairs there are in each lane: those of the rows, or if these are single elements, of the columns.
+    /// Lengths that give the number of pairs per lane: rows, or columns if the rows are single elements.
     lengths: Option<Lengths>,
 }
 
-/// A loop on both sides: how many steps it has, and how far apart they are.
+/// A loop with its strides on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Side {
     len: usize,
@@ -55,18 +54,17 @@ struct Side {
 
 const ONE: Side = Side { len: 1, first: 0, second: 0 };
 
-/// The lengths of lanes.
 #[derive(Clone, Debug)]
 struct Lengths {
     table: LengthTable,
-    /// How far apart the entries are along the loops around the rows.
+    /// Strides of the entries along the loops around the rows.
     strides: Vec<isize>,
-    /// The stride of what is reversed.
+    /// Stride of the reversed axis.
     stride: usize,
 }
 
 impl Exchange {
-    /// The pairs of a move; none if it is not of pairs, or these are better moved otherwise.
+    /// Divides a move into pairs, or returns `None` if it does not consist of pairs or other kernels are better.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Exchange> {
         let kernel = planner.machine().kernel_of(Roles::Exchanged)?;
         let axes = work.axes();
@@ -84,7 +82,6 @@ impl Exchange {
         nests.iter().all(is_worth_it).then_some(Exchange { nests, kernel, threads: limits.threads })
     }
 
-    /// The bytes beside the tensor that a run takes: none.
     pub(super) fn scratch_bytes(&self) -> usize {
         0
     }
@@ -92,7 +89,7 @@ impl Exchange {
     /// Exchanges all pairs.
     ///
     /// # Safety
-    /// The buffer has the bytes of the move, and nobody else reads or writes them meanwhile.
+    /// The buffer must have the bytes of the move, and no other code may access it during the run.
     pub(super) unsafe fn run(&self, memory: Memory) {
         let Call::ExchangeTile(run) = self.kernel.call else {
             unreachable!("exchanges have a kernel of them")
@@ -104,7 +101,7 @@ impl Exchange {
             for_each_task(self.threads, units.div_ceil(each), &|task| {
                 for unit in task * each..((task + 1) * each).min(units) {
                     let Some(tile) = nest.tile(unit, memory) else { continue };
-                    // SAFETY: the pairs are in the tensor, and no element is of two.
+                    // SAFETY: the pairs lie within the tensor, and no element is in two of them.
                     unsafe { run(&tile) };
                 }
             });
@@ -112,15 +109,14 @@ impl Exchange {
     }
 }
 
-/// Pairs as they are found.
 struct Pairs {
     loops: Vec<Side>,
     nests: Vec<Nest>,
 }
 
 impl Pairs {
-    /// Puts the pairs of the axes from `at` on, around which there are loops. The first ones are at `first` and `second`, which are
-    /// one place unless an axis before has been halved.
+    /// Adds the pairs of the axes from `at` on, inside the loops collected so far. `first` and `second` are equal
+    /// unless an axis before was halved.
     fn put(
         &mut self,
         work: &InPlace,
@@ -165,7 +161,7 @@ impl Pairs {
         }
     }
 
-    /// Puts the pairs of a move that is reversed by lengths along axis `at`, and along no other one.
+    /// Adds the pairs of a move that is reversed by lengths along axis `at` and moves no other axis.
     fn put_lanes(&mut self, work: &InPlace, at: usize) -> Option<()> {
         let axes = work.axes();
         let Along::Reversed(table) = &axes[at].along else { return None };
@@ -173,7 +169,7 @@ impl Pairs {
         if others().any(|(_, axis)| axis.along != Along::Kept) {
             return None;
         }
-        // What is within a step of the reversed axis and has one length is a run.
+        // Everything within a step of the reversed axis that shares one length is a run.
         let mut inner = axes.len();
         let mut run = 1;
         while inner > at + 1
@@ -206,10 +202,10 @@ impl Pairs {
 }
 
 impl Nest {
-    /// Pairs that are at `first` and `second`, and further on where all of these loops lead; the innermost are of bytes.
+    /// Makes the pairs at `first` and `second` and at all steps of these loops; the innermost loop counts bytes.
     fn of(first: usize, mut second: usize, mut loops: Vec<Side>) -> Nest {
         loops.retain(|each| each.len > 1);
-        // Bytes that stay together are one run.
+        // Contiguous bytes form one run.
         let mut width = 1usize;
         while let Some(each) = loops.last()
             && each.first == width.cast_signed()
@@ -232,12 +228,12 @@ impl Nest {
         Nest { first, second, outer: loops, rows, cols, width, is_reversed, lengths: None }
     }
 
-    /// About the bytes of a row on both sides.
+    /// Returns about the bytes of a row on both sides.
     fn row_bytes(&self) -> usize {
         2 * self.cols * self.width
     }
 
-    /// Into how many parts the rows and the columns are cut.
+    /// Returns the number of parts of the rows and columns.
     fn parts(&self) -> (usize, usize) {
         if self.lengths.is_some() {
             return (1, 1);
@@ -257,7 +253,7 @@ impl Nest {
         (self.row_bytes() * self.rows.len / (rows * cols)).max(1)
     }
 
-    /// The rows of a unit; `None` if it has none.
+    /// Returns the rows of a unit, or `None` if it is empty.
     fn tile(&self, unit: usize, memory: Memory) -> Option<ExchangeTile> {
         let (row_parts, col_parts) = self.parts();
         let part =
@@ -282,7 +278,7 @@ impl Nest {
             let index = rows.start.cast_signed();
             first = first.wrapping_add_signed(index * self.rows.first) + cols.start * self.width;
             second = second.wrapping_add_signed(index * self.rows.second);
-            // Of what is read backwards the first part is at the end.
+            // In reversed order, the first part of the columns is at the end.
             second += (self.cols - cols.end) * self.width;
             let (first, second) = (memory.at(first), memory.at(second));
             let (rows, width, is_reversed) = (side(self.rows), self.width, self.is_reversed);

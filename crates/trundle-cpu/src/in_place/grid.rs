@@ -1,51 +1,47 @@
-//! Axes cut into parts: a cell of a tensor has one part of each.
+//! Divides axes into parts. A cell of a tensor has one part of each axis.
 
 use trundle_core::{Along, InPlace, InPlaceAxis, greatest_common_divisor};
 
-/// What cells shall be like, in bytes.
+/// Limits on cells, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CellSize {
-    /// What a cell has at least, so that it is worth it to look for its place, unless it has whole axes.
+    /// Least size, so that locating a cell pays off; cells of whole axes may be smaller.
     pub(super) least: usize,
-    /// What it has at most.
     pub(super) most: usize,
-    /// The runs of a cell whose axes are transposed: whole lines, and enough of them that they are fetched ahead.
+    /// Length of contiguous runs in transposed cells: whole cache lines, and enough of them for the prefetchers.
     pub(super) run: usize,
 }
 
-/// There are at most as many parts, each of which is listed, as this part of the tensor's bytes, or so many.
+/// The number of listed parts is at most 1/`LISTED_PART` of the tensor's bytes, or `LEAST_LISTED` if that is more.
 const LISTED_PART: usize = 1024;
 const LEAST_LISTED: usize = 4096;
 
-/// Along how many steps a cell whose axes are transposed reaches at most.
+/// Most steps of a transposed cell along an axis.
 const MOST_STEPS: usize = 256;
 
-/// An axis in parts.
+/// An axis divided into parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parts {
-    /// Where each part begins, and behind the last the number of steps.
+    /// First step of each part, then the number of steps.
     pub(super) begin: Vec<usize>,
-    /// The part along the source's axis that each is read at.
+    /// For each part, the part of the source axis that it reads.
     pub(super) read_at: Vec<usize>,
 }
 
 impl Parts {
-    /// The number of parts.
     pub(super) fn count(&self) -> usize {
         self.read_at.len()
     }
 
-    /// The number of steps of a part.
     pub(super) fn steps(&self, part: usize) -> usize {
         self.begin[part + 1] - self.begin[part]
     }
 
-    /// One part.
     fn whole(len: usize) -> Parts {
         Parts { begin: vec![0, len], read_at: vec![0] }
     }
 
-    /// Parts of so many steps, but for the last, each read `shift` parts further.
+    /// Makes parts of `steps` steps (the last may be shorter). Each reads the part `shift` further on.
     fn even(len: usize, steps: usize, shift: usize) -> Parts {
         let count = len.div_ceil(steps);
         let begin = (0..count).map(|part| part * steps).chain([len]).collect();
@@ -53,8 +49,8 @@ impl Parts {
         Parts { begin, read_at }
     }
 
-    /// Parts of at most so many steps that are the same from the other end, in each of two halves that meet
-    /// at `middle`; each is read where it stands, or from the other end of its half.
+    /// Makes parts of at most `steps` steps that are symmetric within each of the two halves, which meet at `middle`.
+    /// Each reads itself or, if `is_flipped`, the mirrored part of its half.
     fn mirrored(len: usize, middle: usize, steps: usize, is_flipped: bool) -> Parts {
         let mut parts = Parts { begin: vec![0], read_at: Vec::new() };
         for (first, end) in [(0, middle), (middle, len)] {
@@ -80,15 +76,15 @@ impl Parts {
     }
 }
 
-/// The axes in parts, so that each cell is one of the tensor where it is read too. None if that takes cells of more
-/// than `size` allows, or parts that are too many.
+/// Divides the axes into parts so that every cell's source is a cell too. Returns `None` if that takes cells larger
+/// than `size` allows, or too many parts.
 pub(super) fn parts_of(work: &InPlace, size: CellSize) -> Option<Vec<Parts>> {
     let axes = work.axes();
     let mut parts: Vec<Option<Parts>> = vec![None; axes.len()];
     let lengths = Lengths::of(axes);
     let all: usize = axes.iter().map(|axis| axis.len).product();
     let most_listed = (all / LISTED_PART).max(LEAST_LISTED);
-    // The parts so far, and the bytes of a cell.
+    // Parts so far, and bytes of a cell.
     let (mut listed, mut bytes) = (0, 1);
     for at in (0..axes.len()).rev() {
         if parts[at].is_some() {
@@ -101,7 +97,7 @@ pub(super) fn parts_of(work: &InPlace, size: CellSize) -> Option<Vec<Parts>> {
         if lengths.as_ref().is_some_and(|lengths| lengths.are_apart(at)) {
             steps = 1;
         }
-        // Lists are as long as there are parts: what would take too much is not even begun.
+        // The lists are as long as the number of parts, so stop before building one that is too long.
         listed += orbit.len() * len.div_ceil(steps);
         if listed > most_listed {
             return None;
@@ -116,13 +112,13 @@ pub(super) fn parts_of(work: &InPlace, size: CellSize) -> Option<Vec<Parts>> {
     (bytes <= size.most).then_some(parts)
 }
 
-/// An axis along which lengths say what is reversed.
+/// The axis that a length table reverses.
 struct Lengths<'a> {
     axis: usize,
     steps: usize,
-    /// How far apart lengths are along each axis.
+    /// Strides of the lengths along each axis.
     strides: &'a [isize],
-    /// Whether all that is within a step of it is of one length: then a cell has one step.
+    /// Whether everything within a step of the axis shares one length; a cell then has one step.
     is_outside: bool,
 }
 
@@ -137,25 +133,25 @@ impl<'a> Lengths<'a> {
         })
     }
 
-    /// What a cell has at least in the axes from this one on: not so much that all steps that lengths cut are too much.
+    /// Returns the least cell size from this axis on. It leaves room for all steps of the reversed axis.
     fn least(&self, at: usize, size: CellSize) -> usize {
         let leaves_room = !self.is_outside && at > self.axis;
         if leaves_room { size.least.min(size.most / self.steps).max(1) } else { size.least }
     }
 
-    /// Whether the steps of an axis have lengths of their own and are not in one cell therefore.
+    /// Whether the steps of an axis have different lengths and must be in different cells.
     fn are_apart(&self, at: usize) -> bool {
         self.is_outside && self.strides[at] != 0
     }
 }
 
-/// The axes that are read along each other, in turn.
+/// Returns the axes that read each other in a cycle.
 pub(super) fn orbit_of(from: impl Fn(usize) -> usize, at: usize) -> Vec<usize> {
     let others = std::iter::successors(Some(from(at)), |next| Some(from(*next)));
     std::iter::once(at).chain(others.take_while(|next| *next != at)).collect()
 }
 
-/// How many steps the parts of an orbit's axes have, where cells have so many bytes without them.
+/// Returns the number of steps of the parts of an orbit's axes; a cell has `bytes` bytes without them.
 fn steps_of(axes: &[InPlaceAxis], orbit: &[usize], bytes: usize, size: CellSize) -> Option<usize> {
     let axis = &axes[orbit[0]];
     let len = axis.len;
@@ -185,7 +181,7 @@ fn steps_of(axes: &[InPlaceAxis], orbit: &[usize], bytes: usize, size: CellSize)
     orbit.iter().all(is_uncut).then_some(steps)
 }
 
-/// An axis in parts of so many steps.
+/// Divides an axis into parts of this many steps.
 fn cut(axes: &[InPlaceAxis], orbit: &[usize], at: usize, steps: usize) -> Parts {
     let axis = &axes[at];
     let len = axis.len;

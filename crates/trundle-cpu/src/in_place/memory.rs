@@ -1,16 +1,16 @@
-//! The memory of a tensor that is moved within itself, what lies around what is moved together, and the scratch of threads.
+//! Shared helpers: the tensor's memory, positions of repeated structures, and scratch for threads.
 
 use std::sync::Mutex;
 
 use trundle_core::InPlaceAxis;
 
-/// The buffer, shared by the threads of a run.
+/// The tensor's buffer, shared by the threads of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Memory(*mut u8);
 
-// SAFETY: threads read and write disjoint parts: no two cycles have a byte in common.
+// SAFETY: threads access disjoint parts, because no two cycles share a byte.
 unsafe impl Sync for Memory {}
-// SAFETY: the same.
+// SAFETY: as for `Sync`.
 unsafe impl Send for Memory {}
 
 impl Memory {
@@ -18,23 +18,22 @@ impl Memory {
         Memory(start)
     }
 
-    /// The byte at an offset.
+    /// Returns the address of a byte offset.
     pub(super) fn at(self, offset: usize) -> *mut u8 {
         self.0.wrapping_add(offset)
     }
 }
 
-/// Places that are alike: how many there are along each axis, and how far apart.
+/// A regular grid of positions, as (count, byte stride) per axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Around(Vec<(usize, usize)>);
 
 impl Around {
-    /// Those along axes.
+    /// Makes the grid of all steps of these axes.
     pub(super) fn axes<'a>(axes: impl Iterator<Item = &'a InPlaceAxis>) -> Around {
         Around::new(axes.map(|axis| (axis.len, axis.stride.unsigned_abs())).collect())
     }
 
-    /// So many along each axis, so many bytes apart.
     pub(super) fn new(axes: Vec<(usize, usize)>) -> Around {
         Around(axes)
     }
@@ -43,7 +42,7 @@ impl Around {
         self.0.iter().map(|(len, _)| len).product()
     }
 
-    /// How far place `number` is from the first one.
+    /// Returns the byte offset of position `number`.
     pub(super) fn offset(&self, number: usize) -> usize {
         let mut rest = number;
         let mut offset = 0;
@@ -55,19 +54,19 @@ impl Around {
     }
 }
 
-/// Scratch that the tasks of a run have in turn, one for each thread.
+/// Scratch buffers, one for each thread, reused by its tasks.
 pub(super) struct Scratch {
     bytes: usize,
     free: Mutex<Vec<Vec<u8>>>,
 }
 
 impl Scratch {
-    /// So many bytes for each thread.
+    /// Scratch of this many bytes per thread.
     pub(super) fn new(bytes: usize) -> Scratch {
         Scratch { bytes, free: Mutex::default() }
     }
 
-    /// Calls `work` with bytes that nobody else has meanwhile.
+    /// Calls `work` with a buffer that no other task uses.
     pub(super) fn with(&self, work: impl FnOnce(&mut [u8])) {
         let free = self.free.lock().map(|mut free| free.pop()).ok().flatten();
         let mut own = free.unwrap_or_else(|| vec![0; self.bytes]);

@@ -1,11 +1,11 @@
-//! A tensor moved within its own buffer: each element takes another one's place.
+//! Moves a tensor within its own buffer.
 //!
-//! A [`Move`] of a tensor onto its own places is carried out by the first of these that it is made for: a roll of what is one run of
-//! bytes is a [`rotation`](rotation::Rotation), pairs of elements are [exchanged](exchange::Exchange), two axes of one size are
-//! [squares](square::Squares). All else is moved as [cells](cells::Cells), boxes of the tensor that take each other's places in
-//! cycles: the first of a cycle is saved, the next takes its place, and so on, by the same kernels as a move between two buffers.
-//! Axes of sizes that differ take several [passes](rectangular), and so do rolls of short rows along several axes. What none of these is
-//! made for goes through the scratch in [slabs](slabs::Slabs) that stay where they are, if they are small enough.
+//! The planner picks the first strategy that fits the [`Move`]: a [`rotation`](rotation::Rotation) for rolls of
+//! contiguous bytes, an [exchange](exchange::Exchange) for pairs of elements, [squares](square::Squares) for two
+//! exchanged axes of one size. Everything else is divided into [cells](cells::Cells), boxes of the tensor that are
+//! moved in cycles by the kernels of ordinary moves. Exchanged axes of different sizes, and rolls of short rows along
+//! several axes, take several [passes](rectangular). If nothing fits, the tensor is moved through scratch in
+//! [slabs](slabs::Slabs) that stay in place, if they are small enough.
 
 mod cells;
 mod cycles;
@@ -34,18 +34,19 @@ use memory::Memory;
 use pass::Pass;
 use slabs::Slabs;
 
-/// How a tensor is moved within its own buffer. [`Planner::plan_in_place`](crate::Planner::plan_in_place) makes it.
+/// A plan to move a tensor within its own buffer. [`Planner::plan_in_place`](crate::Planner::plan_in_place) makes it.
 #[derive(Clone, Debug)]
 pub struct InPlacePlan {
     bytes: usize,
     moved_bytes: usize,
     grain_bytes: usize,
     threads: usize,
-    /// One after another; none where every element stays where it is.
+    /// Run in order; empty if every element stays.
     passes: Vec<Pass>,
 }
 
-/// Rolls along several axes, where rows are too short to move each once: of larger cells, or one axis after another.
+/// Plans rolls along several axes whose rows are too short to be moved once: by larger cells, or one axis after
+/// another.
 fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Vec<Pass>> {
     let alone = within.rolls().filter(|alone| alone.len() > 1)?;
     let are_long = |cells: &Cells| cells.is_within() || cells.cell_bytes >= LEAST_ROW_BYTES;
@@ -60,20 +61,20 @@ fn rolls(within: &InPlace, limits: Limits, planner: &Planner) -> Option<Vec<Pass
     alone.iter().map(|roll| Pass::of(roll, limits, planner)).collect()
 }
 
-/// Rows of cells in long cycles are worth it to move once from so many bytes on (measured; docs/kernels.md).
+/// From this row size on, moving rows once in long cycles pays off (measured; docs/kernels.md).
 const LEAST_ROW_BYTES: usize = 4 << 10;
 
 impl Planner {
-    /// How a move is carried out where its source and its destination are the same buffer, with at most so many bytes
-    /// beside it; `None` if it cannot be.
+    /// Plans a move whose source and destination are the same buffer, with at most `most_scratch` bytes of scratch.
+    /// Returns `None` if that is not possible.
     pub fn plan_in_place(&self, work: &Move, most_scratch: usize) -> Option<InPlacePlan> {
         let threads = threads_for(work.moved_bytes(), self.machine().threads);
         let planned = self.plan_in_place_on(threads, work, most_scratch);
-        // Threads share the scratch: what is too little for each may be enough for one.
+        // Threads share the scratch, so one thread may succeed where several have too little.
         planned.or_else(|| self.plan_in_place_on(1, work, most_scratch))
     }
 
-    /// [`Planner::plan_in_place`] on so many threads.
+    /// [`Planner::plan_in_place`] for a fixed number of threads.
     fn plan_in_place_on(
         &self,
         threads: usize,
@@ -95,7 +96,7 @@ impl Planner {
         (plan.scratch_bytes() <= most_scratch).then_some(plan)
     }
 
-    /// One pass after another, none where every element stays where it is.
+    /// Returns the passes of a move; none if every element stays.
     fn passes_of(&self, work: &Move, limits: Limits) -> Option<Vec<Pass>> {
         if work.moved_bytes() == 0 {
             return Some(Vec::new());
@@ -111,26 +112,26 @@ impl Planner {
     }
 }
 
-/// The runs of cells that are transposed.
+/// Run length of transposed cells.
 const RUN_BYTES: usize = 512;
 
 impl InPlacePlan {
-    /// The bytes beside the tensor that a run takes, at most.
+    /// Returns the most scratch bytes of a run.
     pub fn scratch_bytes(&self) -> usize {
         self.passes.iter().map(Pass::scratch_bytes).max().unwrap_or(0)
     }
 
-    /// How often every element is moved, at most.
+    /// Returns how often an element is moved at most.
     pub fn passes(&self) -> usize {
         self.passes.len()
     }
 
-    /// The number of bytes that are moved.
+    /// Returns the number of bytes moved.
     pub fn moved_bytes(&self) -> usize {
         self.moved_bytes
     }
 
-    /// Moves the elements of a slice, for a plan that moves whole elements of T.
+    /// Moves the elements of a slice.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the slice is shorter than what is planned,
@@ -138,27 +139,27 @@ impl InPlacePlan {
     /// written then.
     pub fn run_slice<T: Copy>(&self, elements: &mut [T]) -> Result<()> {
         self.check::<T>(elements.len())?;
-        // SAFETY: a unique reference. What is moved are whole elements, which are values of T.
+        // SAFETY: a unique reference. Only whole elements of T are moved, which are valid values.
         unsafe { self.run_raw(elements.as_mut_ptr().cast()) };
         Ok(())
     }
 
-    /// [`InPlacePlan::run_slice`] on values that own something: each is moved to the place of another one, none is cloned or
-    /// dropped. If a pool that the caller has lent panics in the middle, the process is aborted, since a value may be in
-    /// two places then.
+    /// [`InPlacePlan::run_slice`] for values with ownership: values are moved, never cloned or dropped. If the
+    /// caller's thread pool panics during the run, the process aborts, because a value may be duplicated at that
+    /// point.
     ///
     /// # Errors
     /// As [`InPlacePlan::run_slice`].
     pub fn run_owned<T>(&self, values: &mut [T]) -> Result<()> {
         self.check::<T>(values.len())?;
         let whole = Whole;
-        // SAFETY: a unique reference. Whole values are moved, each of which comes to one place.
+        // SAFETY: a unique reference. Whole values are moved, each to exactly one position.
         unsafe { self.run_raw(values.as_mut_ptr().cast()) };
         std::mem::forget(whole);
         Ok(())
     }
 
-    /// Checks that the plan fits a slice of so many elements of T.
+    /// Checks that the plan fits a slice of `len` elements of T.
     ///
     /// # Errors
     /// As [`InPlacePlan::run_slice`].
@@ -168,15 +169,15 @@ impl InPlacePlan {
     }
 
     /// # Safety
-    /// The buffer has the bytes of the plan, and nobody else reads or writes them meanwhile.
+    /// The buffer must have the bytes of the plan, and no other code may access it during the run.
     unsafe fn run_raw(&self, buffer: *mut u8) {
         let memory = Memory::new(buffer);
-        // SAFETY: by the caller.
+        // SAFETY: the buffer is valid and unshared by the contract of this function.
         self.passes.iter().for_each(|pass| unsafe { pass.run(memory) });
     }
 }
 
-/// Ends the process if a run does not come to its end.
+/// Aborts the process when dropped, that is, if a run does not complete.
 struct Whole;
 
 impl Drop for Whole {
@@ -186,7 +187,6 @@ impl Drop for Whole {
 }
 
 impl fmt::Display for InPlacePlan {
-    /// What is moved together, and how.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes on {} thread{}", self.moved_bytes, self.threads, plural(self.threads))?;
         if self.passes.is_empty() {

@@ -1,4 +1,4 @@
-//! One pass over a tensor, within its own memory.
+//! One pass over a tensor within its own memory.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use super::slabs::Slabs;
 use super::square::Squares;
 use crate::Planner;
 
-/// How every element is moved once, but those of a peeled matrix.
+/// A pass. It moves every element once, except for a peeled matrix.
 #[derive(Clone, Debug)]
 pub(super) enum Pass {
     Rotation(Rotation),
@@ -26,7 +26,7 @@ pub(super) enum Pass {
     Peeled(Box<Peeled>),
 }
 
-/// What each of them has.
+/// Applies an expression to the variant's value.
 macro_rules! each {
     ($self:expr, $pass:ident => $asked:expr) => {
         match $self {
@@ -42,7 +42,7 @@ macro_rules! each {
 }
 
 impl Pass {
-    /// All of a move as one pass, if there is one that the scratch is enough for.
+    /// Plans the whole move as one pass, or returns `None` if no strategy fits or the scratch is too small.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Pass> {
         let rotation = || Rotation::of(work, limits, planner).map(Pass::Rotation);
         let exchange = || Exchange::of(work, limits, planner).map(Pass::Exchange);
@@ -51,15 +51,14 @@ impl Pass {
         rotation().or_else(exchange).or_else(squares).or_else(cells)
     }
 
-    /// The bytes beside the tensor that a run takes.
     pub(super) fn scratch_bytes(&self) -> usize {
         each!(self, pass => pass.scratch_bytes())
     }
 
     /// # Safety
-    /// The memory has the bytes of the move, and nobody else reads or writes them meanwhile.
+    /// The memory must have the bytes of the move, and no other code may access it during the run.
     pub(super) unsafe fn run(&self, memory: Memory) {
-        // SAFETY: by the caller.
+        // SAFETY: the memory is valid and unshared by the contract of this function.
         unsafe { each!(self, pass => pass.run(memory)) }
     }
 }

@@ -1,9 +1,9 @@
-//! Transposes of arrays that are not square, within their own memory.
+//! Transposes of non-square matrices within their own memory.
 //!
-//! Axes in another order are groups of neighbouring axes that change places, one pair after another: matrices whose rows become
-//! columns. One that fits into the scratch is moved through it. In others the rows are cut into runs: the runs are transposed as
-//! they are, in cycles, and then each slab of runs is transposed through the scratch. Columns that make no whole run are
-//! peeled off before, and put in their place at the end.
+//! A permutation of axes is done by exchanging groups of adjacent axes, one pair at a time, each a batch of matrix
+//! transposes. A matrix that fits in scratch is moved through it. In larger ones, rows are cut into runs: the runs
+//! are transposed in cycles, then each slab of runs is transposed through scratch. Columns that do not fill a run are
+//! peeled off first and put back at the end.
 
 use std::fmt;
 
@@ -19,16 +19,16 @@ use crate::Planner;
 use crate::threads::for_each_task;
 use crate::tiles::TilePlan;
 
-/// Runs that are transposed as they are have at least so many bytes, a line, and are not cut longer than the other.
+/// Least size (a cache line) and largest size of the runs that are moved in cycles.
 const RUN_BYTES: (usize, usize) = (64, 4 << 10);
 
-/// Slabs are better as small as this, so that they stay in the caches between the scratch and their place.
+/// Preferred slab size, so that slabs stay in the caches between scratch and destination.
 const SLAB_BYTES: usize = 4 << 20;
 
-/// How many places ahead of the one that is moved are fetched.
+/// Prefetch distance in elements.
 const AHEAD: usize = 8;
 
-/// Matrices one after another, of elements of some bytes, whose rows become columns.
+/// A batch of matrices to transpose, with elements of `element` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Matrices {
     count: usize,
@@ -37,27 +37,27 @@ struct Matrices {
     element: usize,
 }
 
-/// Matrices whose elements are moved in cycles, as they are.
+/// Matrices whose elements are moved in cycles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Runs {
     matrices: Matrices,
-    /// Into how many pieces each element is cut, which are gone through at once.
+    /// Number of pieces of each element, which different tasks move.
     pieces: usize,
     threads: usize,
 }
 
-/// A matrix without its last columns, which are kept aside meanwhile.
+/// A matrix without its last columns, which are saved during the transpose.
 #[derive(Clone, Debug)]
 pub(super) struct Peeled {
     matrices: Matrices,
-    /// How many columns are left.
+    /// Number of columns that remain.
     left: usize,
     passes: Vec<Pass>,
-    /// From what was kept aside to the last rows.
+    /// Moves the saved columns to the last rows.
     plan: TilePlan,
 }
 
-/// The passes of a move that is the axes of an array in another order, both without gaps.
+/// Returns the passes of a pure axis permutation without gaps.
 pub(super) fn passes_of(work: &Move, planner: &Planner, limits: Limits) -> Option<Vec<Pass>> {
     let [block] = work.blocks() else { return None };
     if work.packing().is_some() || !block.indices.is_empty() || block.src_offset != block.dst_offset
@@ -70,7 +70,7 @@ pub(super) fn passes_of(work: &Move, planner: &Planner, limits: Limits) -> Optio
     {
         return None;
     }
-    // Each axis as (stride in the source, size), in the order of the destination.
+    // Axes as (source stride, size), in destination order.
     let mut axes: Vec<(isize, usize)> = Vec::new();
     for each in &block.loops {
         let Source::Affine { stride } = each.src else { return None };
@@ -87,7 +87,7 @@ pub(super) fn passes_of(work: &Move, planner: &Planner, limits: Limits) -> Optio
         if from == at {
             continue;
         }
-        // All axes that follow this one in both orders go with it.
+        // Adjacent axes that stay together in both orders move as one.
         let mut end = from + 1;
         while end < axes.len() && after.get(at + end - from) == axes.get(end) {
             end += 1;
@@ -110,7 +110,7 @@ impl Matrices {
         self.rows * self.cols * self.element
     }
 
-    /// The move of one, or all of them, to its transpose.
+    /// Returns the transpose of one matrix, or of the batch, as a move.
     fn transposed(self, count: usize) -> Option<Move> {
         let shape = Shape::new([count, self.rows, self.cols]).ok()?;
         let map: IndexMap = Op::from(Transpose::new(&[0, 2, 1])).index_map(&shape).ok()?;
@@ -119,7 +119,6 @@ impl Matrices {
         Move::new(&map, self.element, &src, &dst, 1).ok()
     }
 
-    /// How they are transposed.
     fn passes(self, planner: &Planner, limits: Limits) -> Option<Vec<Pass>> {
         let Matrices { count, rows, cols, element } = self;
         if rows == 1 || cols == 1 {
@@ -140,7 +139,7 @@ impl Matrices {
         let of_rows = self.best_run(cols, rows, limits);
         let whole = |len: usize, run: Option<usize>| run.filter(|run| len.is_multiple_of(*run));
         if let Some(run) = whole(cols, of_cols) {
-            // Runs of each row first, then slabs of all rows.
+            // First the runs of each row, then slabs of all rows.
             let first = Matrices { cols: cols / run, element: run * element, ..self };
             let second = Matrices { count: count * (cols / run), rows, cols: run, element };
             return Some(
@@ -157,8 +156,8 @@ impl Matrices {
         self.peeled(of_cols?, planner, limits).map(|peeled| vec![Pass::Peeled(Box::new(peeled))])
     }
 
-    /// How long the runs of `cols` elements are best, in elements, where slabs have `rows` runs: one that divides the
-    /// columns, if there is one, and else as long as can be.
+    /// Returns the best run length in elements for slabs of `rows` runs: the longest that divides `cols`, or else the
+    /// longest possible.
     fn best_run(&self, rows: usize, cols: usize, limits: Limits) -> Option<usize> {
         let least = RUN_BYTES.0.div_ceil(self.element);
         let of_slab = limits.slab().min(SLAB_BYTES.max(rows * RUN_BYTES.0)) / (rows * self.element);
@@ -183,7 +182,7 @@ impl Matrices {
         Runs { matrices: self, pieces, threads: limits.threads.min(self.count * pieces) }
     }
 
-    /// Transposed without the columns that make no whole run of at most so many.
+    /// Plans the transpose without the columns that do not fill a run of at most `most` elements.
     fn peeled(self, most: usize, planner: &Planner, limits: Limits) -> Option<Peeled> {
         let one = Matrices { count: 1, ..self };
         let least = RUN_BYTES.0.div_ceil(self.element);
@@ -201,7 +200,7 @@ impl Matrices {
 }
 
 impl Runs {
-    /// The bytes beside the tensor that a run takes: an element, and a mark for each of a matrix.
+    /// Returns the scratch bytes of a run: per thread an element, and a mark for each element of a matrix.
     pub(super) fn scratch_bytes(&self) -> usize {
         let Matrices { rows, cols, element, .. } = self.matrices;
         self.threads * (element + (rows * cols).div_ceil(8))
@@ -217,12 +216,12 @@ impl Runs {
             let end = if piece + 1 == self.pieces { element } else { cut(piece + 1) };
             let begin = cut(piece);
             let first = Memory::new(memory.at(matrix * self.matrices.bytes() + begin));
-            // SAFETY: tasks have different matrices, or other bytes of the elements.
+            // SAFETY: tasks have different matrices, or different bytes of the elements.
             unsafe { self.run_piece(first, end - begin) };
         });
     }
 
-    /// Moves the first bytes of all elements of a matrix.
+    /// Moves the first `bytes` bytes of every element of a matrix.
     ///
     /// # Safety
     /// As [`Pass::run`].
@@ -245,7 +244,7 @@ impl Runs {
                 ahead = read_at(ahead);
             }
             let mut to = first;
-            // SAFETY: the elements of a matrix do not overlap, and the scratch has room for one.
+            // SAFETY: the elements of a matrix do not overlap, and `saved` has room for one.
             unsafe {
                 std::ptr::copy_nonoverlapping(at(first), saved.as_mut_ptr(), bytes);
                 loop {
@@ -275,7 +274,6 @@ impl fmt::Display for Runs {
 }
 
 impl Peeled {
-    /// The bytes beside the tensor that a run takes.
     pub(super) fn scratch_bytes(&self) -> usize {
         let Matrices { rows, cols, element, .. } = self.matrices;
         let within = self.passes.iter().map(Pass::scratch_bytes).max().unwrap_or(0);
@@ -290,7 +288,7 @@ impl Peeled {
         let mut aside: Vec<u8> = Vec::with_capacity(rows * peeled);
         for matrix in 0..count {
             let first = Memory::new(memory.at(matrix * self.matrices.bytes()));
-            // SAFETY: by the caller; the vector has room for the columns.
+            // SAFETY: the matrix lies within the valid memory, and `aside` has room for the columns.
             unsafe {
                 for row in 0..rows {
                     let from = row * cols * element;

@@ -1,12 +1,12 @@
-//! Bytes rolled within their own place: each is moved once, through little memory.
+//! Rotates rows of bytes within their own memory. Each byte is moved once, with little scratch.
 //!
-//! In a roll, byte `x` is read `shift` further on, round a circle of `n`: of the first `n - shift` bytes each is read
-//! `shift` further, of the other `shift` each is read `n - shift` before. As long as both parts are long, the circle is
-//! seen as a shorter one: of two parts `a` and `b` only the first `max(a, b)` places are its base, and what is behind is
-//! passed on the way back to the base. So each place of the base is the foot of a tower of places, each of which is read
-//! at the next, and the last at the foot of another tower. This is the Euclidean algorithm; the towers are those of the
-//! three-distance theorem. Once a part is short it is saved, and the towers are gone through in the order in which no foot is
-//! overwritten before it is read.
+//! In a rotation of `n` bytes by `shift`, position `x` takes the byte at `x + shift` modulo `n`: the first `n - shift`
+//! positions read `shift` further on, the other `shift` positions read `n - shift` before. While both parts are long,
+//! they are reduced as in the Euclidean algorithm: of parts `a` and `b`, only the first `max(a, b)` positions remain
+//! the base, and the cycle visits the others between two base positions. So each base position starts a run of the
+//! cycle. Each position of a run takes the byte of the next one, and the last takes the byte of another base position.
+//! (The three-distance theorem gives the run lengths.) Once one part is short, it is saved, and the runs are moved in
+//! an order that overwrites no base position before it is read.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,62 +21,62 @@ use crate::Planner;
 use crate::text::plural;
 use crate::threads::for_each_task;
 
-/// The most that is saved by all threads together, and which part of a circle may be if that is more.
+/// Most bytes saved by all threads together, or `1/SAVED_PART` of a rotation if that is more.
 const MOST_SAVED_BYTES: usize = 6 << 20;
 const SAVED_PART: usize = 512;
 
-/// More floors take too long to list: less may be saved then than it takes.
+/// Most positions per run, because listing more takes too long. A rotation that would need more is refused.
 const MOST_FLOORS: usize = 1 << 14;
 
-/// Towers whose feet are read nearer than the kernel allows are moved so many bytes at a time.
+/// Chunk size for runs whose source is closer than the kernel allows.
 const SHORT_BYTES: usize = 4 << 10;
 
-/// What moves towers.
+/// The kernel that moves runs of a cycle.
 type Climb = unsafe fn(&FloorTile<'_>);
 
-/// Shorter circles are moved as cells.
+/// Shorter rotations are moved as cells.
 const LEAST_CIRCLE_BYTES: usize = 4 << 10;
 
-/// Of circles this long the start is saved, in the second-level cache, and the rest is moved from front to back.
+/// For rotations up to this size the start is saved (it fits in the second-level cache), and the rest is moved front
+/// to back.
 const SHORT_CIRCLE_BYTES: usize = 256 << 10;
 
-/// What a thread takes at a time, at least.
 const TASK_BYTES: usize = 64 << 10;
 
-/// The same of short circles, whose starts are saved in turn.
+/// Least bytes per task of short rotations, whose starts are saved one after another.
 const SHORT_TASK_BYTES: usize = 1 << 20;
 
-/// Of circles this long a thread takes whole ones.
+/// Up to this size, a thread does whole rotations.
 const WHOLE_CIRCLE_BYTES: usize = 4 << 20;
 
-/// Rows of bytes, each rolled by the same shift.
+/// Rows of bytes, each rotated by the same shift.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rotation {
     offset: usize,
-    /// The circles.
+    /// Positions of the rows.
     around: Around,
-    /// The bytes of a circle.
     bytes: usize,
     towers: Towers,
-    /// What is saved of a circle at a time.
+    /// Bytes saved at a time.
     saved: usize,
     kernel: &'static Kernel,
     threads: usize,
 }
 
-/// Two parts of the base of a circle: its first `a` places and the `b` behind them, each the foot of a tower of places.
-/// A foot `x` of the first is read again, once its tower is passed, at `x + b`, one of the second at `x - a`.
+/// The base of a rotation, as two parts: the first `a` positions and the `b` after them. Each base position starts a
+/// run of the cycle. The run of a position `x` in the first part ends by reading `x + b`, in the second part by
+/// reading `x - a`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Towers {
     a: usize,
     b: usize,
-    /// How far the places of a tower are from its foot.
+    /// Offsets of a run's positions from its base position.
     a_floors: Vec<usize>,
     b_floors: Vec<usize>,
 }
 
 impl Towers {
-    /// The towers of a circle, one part of which has `most` places at most.
+    /// Reduces a rotation until one part has at most `most` positions.
     fn new(circle: usize, shift: usize, most: usize) -> Towers {
         let mut towers =
             Towers { a: circle - shift, b: shift, a_floors: vec![0], b_floors: vec![0] };
@@ -85,12 +85,12 @@ impl Towers {
             let after: Vec<usize> = towers.b_floors.iter().map(|floor| floor + b).collect();
             let through = [&towers.a_floors[..], &after].concat();
             if a > b {
-                // The last feet of the first part pass the second one.
+                // The runs of the last positions of the first part continue through the second part.
                 (towers.a, towers.b_floors) = (a - b, through);
             } else if a < b {
                 (towers.b, towers.a_floors) = (b - a, through);
             } else {
-                // Each comes back to where it was.
+                // Every run returns to its own base position.
                 towers = Towers { a, b: 0, a_floors: through, b_floors: Vec::new() };
             }
         }
@@ -99,7 +99,8 @@ impl Towers {
 }
 
 impl Rotation {
-    /// The rotation that a move is, if it is one of circles that are not too short, nor take more scratch.
+    /// Returns the rotation of a move, or `None` if it is not a rotation, its rows are too short or it takes too much
+    /// scratch.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Rotation> {
         let kernel = planner.machine().kernel_of(Roles::Floors)?;
         let (axes, threads) = (work.axes(), limits.threads);
@@ -115,7 +116,7 @@ impl Rotation {
             return None;
         }
         let around = Around::axes(axes[..rolled].iter());
-        // Each thread saves its own, and one of them what all share.
+        // Each thread saves a part of its own, and one part is shared.
         let least = limits.scratch.checked_sub(threads * SHORT_BYTES)? / (threads + 1);
         let is_short = bytes <= SHORT_CIRCLE_BYTES.min(least);
         let most = (MOST_SAVED_BYTES.max(bytes / SAVED_PART) / (threads + 1)).min(least);
@@ -127,15 +128,14 @@ impl Rotation {
         Some(Rotation { offset: work.offset(), around, bytes, towers, saved, kernel, threads })
     }
 
-    /// The bytes beside the tensor that a run takes.
     pub(super) fn scratch_bytes(&self) -> usize {
         (self.threads + 1) * self.saved + self.threads * SHORT_BYTES
     }
 
-    /// Rolls all circles.
+    /// Rotates all rows.
     ///
     /// # Safety
-    /// The buffer has the bytes of the move, and nobody else reads or writes them meanwhile.
+    /// The buffer must have the bytes of the move, and no other code may access it during the run.
     pub(super) unsafe fn run(&self, memory: Memory) {
         let circles = self.around.count();
         let Call::FloorTile(climb) = self.kernel.call else {
@@ -149,7 +149,7 @@ impl Rotation {
                 (task_bytes / self.bytes).clamp(1, circles.div_ceil(self.threads).max(1));
             for_each_task(self.threads, circles.div_ceil(together), &|task| {
                 let circles = task * together..((task + 1) * together).min(circles);
-                // SAFETY: circles do not overlap.
+                // SAFETY: rows do not overlap.
                 unsafe {
                     if is_short {
                         return self.towers.run_short_circles(circles, place, climb);
@@ -162,7 +162,7 @@ impl Rotation {
             });
         } else {
             for circle in 0..circles {
-                // SAFETY: by the caller.
+                // SAFETY: the row lies within the valid buffer.
                 unsafe { self.towers.run(Memory::new(place(circle)), self.threads, climb) };
             }
         }
@@ -183,7 +183,7 @@ impl fmt::Display for Rotation {
     }
 }
 
-/// A copy of bytes of the base that others write over before they are read.
+/// A copy of base bytes that are overwritten before they are read.
 struct Saved {
     from: usize,
     bytes: Vec<u8>,
@@ -191,10 +191,10 @@ struct Saved {
 
 impl Saved {
     /// # Safety
-    /// The memory has these bytes.
+    /// The memory must have these bytes.
     unsafe fn new(memory: Memory, range: Range<usize>) -> Saved {
         let mut bytes = Vec::with_capacity(range.len());
-        // SAFETY: by the caller; the vector has room for them.
+        // SAFETY: the range is valid by the contract of this function, and the vector has room for it.
         unsafe {
             ptr::copy_nonoverlapping(memory.at(range.start), bytes.as_mut_ptr(), range.len());
             bytes.set_len(range.len());
@@ -204,11 +204,11 @@ impl Saved {
 }
 
 impl Towers {
-    /// Moves short circles, one after another, each from front to back, through the caches: as the start of one is written from where
-    /// it is saved, that of the next is saved there, so that memory never waits.
+    /// Moves short rotations one after another, each front to back, through the caches. While the start of one is
+    /// written from the saved bytes, the start of the next is saved in their place, so that memory stays busy.
     ///
     /// # Safety
-    /// As [`Rotation::run`], for the circles, which begin at their places.
+    /// As [`Rotation::run`], for the rows at these positions.
     unsafe fn run_short_circles(
         &self,
         circles: Range<usize>,
@@ -216,7 +216,7 @@ impl Towers {
         climb: Climb,
     ) {
         let Towers { a, b, .. } = *self;
-        // SAFETY: by the caller.
+        // SAFETY: the rows are valid and unshared by the contract of this function.
         unsafe {
             let mut start = Saved::new(Memory::new(place(circles.start)), 0..b);
             for circle in circles.clone() {
@@ -239,14 +239,15 @@ impl Towers {
         }
     }
 
-    /// Moves all of a circle on this thread: first the longer part, which reads the shorter one before that is written.
+    /// Moves one rotation on this thread: first the longer part, which reads the shorter one before that is
+    /// overwritten.
     ///
     /// # Safety
-    /// As [`Rotation::run`], for the circle.
+    /// As [`Rotation::run`], for this row.
     unsafe fn run_alone(&self, memory: Memory, climb: Climb) {
         let Towers { a, b, .. } = *self;
         let (long, short) = if a >= b { (0..a, 0..b) } else { (a..a + b, b..a + b) };
-        // SAFETY: these are places of the circle.
+        // SAFETY: the ranges are positions of the row.
         unsafe {
             let of_short = Saved::new(memory, short);
             self.run_long(memory, long, None, climb);
@@ -254,14 +255,15 @@ impl Towers {
         }
     }
 
-    /// Moves all of a circle, with so many threads.
+    /// Moves one rotation on several threads.
     ///
     /// # Safety
-    /// As [`Rotation::run`], for the circle.
+    /// As [`Rotation::run`], for this row.
     unsafe fn run(&self, memory: Memory, threads: usize, climb: Climb) {
         let Towers { a, b, .. } = *self;
         let all = a + b;
-        // The part that is long is cut for the threads; each saves what the next one, or the other part, writes over.
+        // The longer part is divided among the threads. Each saves the bytes that the next thread, or the other part,
+        // overwrites.
         let (long, rises) = if a >= b { (0..a, true) } else { (a..all, false) };
         let short = a.min(b);
         let share = |thread: usize| {
@@ -277,16 +279,16 @@ impl Towers {
                 } else {
                     range.start - short..range.start
                 };
-                // SAFETY: these are places of the circle.
+                // SAFETY: the range is within the row.
                 unsafe { Saved::new(memory, of) }
             })
             .collect();
         let of_short = if rises { 0..short } else { all - short..all };
-        // SAFETY: these too.
+        // SAFETY: the range is within the row.
         let of_short = unsafe { Saved::new(memory, of_short) };
         for_each_task(threads, 2 * threads, &|task| {
-            // SAFETY: the towers of different feet have no place in common; what is read of the base is not written
-            // before, or saved.
+            // SAFETY: runs of different base positions are disjoint. Base bytes are read before they are overwritten,
+            // or saved.
             unsafe {
                 if task < threads {
                     self.run_long(memory, ranges[task].clone(), Some(&saved[task]), climb);
@@ -300,8 +302,8 @@ impl Towers {
         });
     }
 
-    /// Moves the towers of a range of the longer part. What lies beyond the range in the direction in which it reads is
-    /// saved, if others write it meanwhile.
+    /// Moves the runs of a range of the longer part. Bytes beyond the range in reading direction are in `saved` if
+    /// other threads overwrite them.
     ///
     /// # Safety
     /// As [`Towers::run`].
@@ -315,7 +317,7 @@ impl Towers {
         let rises = self.a >= self.b;
         let (floors, apart) =
             if rises { (&self.a_floors, self.b) } else { (&self.b_floors, self.a) };
-        // Feet that are read where others are, and those that are read where they were.
+        // Base positions that read from the base, and those that read from the saved bytes.
         let (in_base, of_saved) = if saved.is_none() {
             (range.clone(), range.end..range.end)
         } else if rises {
@@ -334,12 +336,12 @@ impl Towers {
             bytes: feet.len(),
             order: if rises { FloorOrder::Forwards } else { FloorOrder::Backwards },
         };
-        // SAFETY: by the caller; the saved bytes are apart from the circle.
+        // SAFETY: the runs lie within the valid row, and the saved bytes are outside of it.
         unsafe {
             if floors.len() == 1 || apart >= MOST_TOGETHER_BYTES {
                 climb(&tile(&in_base, memory.at(read(in_base.start))));
             } else {
-                // The feet that are read last are written over first: they are read before.
+                // The base bytes read last would be overwritten first, so they are buffered.
                 let mut buffer = [0; SHORT_BYTES];
                 for done in (0..in_base.len()).step_by(SHORT_BYTES) {
                     let len = SHORT_BYTES.min(in_base.len() - done);
@@ -355,7 +357,7 @@ impl Towers {
         }
     }
 
-    /// Moves the towers of a part of the shorter one, whose feet are read where saved bytes were.
+    /// Moves the runs of a range of the shorter part, which read from the saved bytes.
     ///
     /// # Safety
     /// As [`Towers::run`].
@@ -373,7 +375,7 @@ impl Towers {
             bytes: part.len(),
             order: FloorOrder::Forwards,
         };
-        // SAFETY: by the caller.
+        // SAFETY: the runs lie within the valid row, and the saved bytes are outside of it.
         unsafe { climb(&tile) };
     }
 }

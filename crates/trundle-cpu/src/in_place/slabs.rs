@@ -1,4 +1,4 @@
-//! Boxes of a tensor that stay where they are, each moved through the scratch.
+//! Moves a tensor in slabs that stay in place, each through scratch.
 
 use std::fmt;
 
@@ -11,19 +11,18 @@ use crate::text::plural;
 use crate::threads::for_each_task;
 use crate::{Plan, Planner};
 
-/// Slabs, all of which are moved alike.
 #[derive(Clone, Debug)]
 pub(super) struct Slabs {
     offset: usize,
     around: Around,
     bytes: usize,
-    /// From the scratch to the place.
+    /// Moves a slab from scratch to its place.
     plan: Plan,
     threads: usize,
 }
 
 impl Slabs {
-    /// Slabs of so many bytes, moved by a plan for one thread.
+    /// Makes slabs of `bytes` bytes, with a plan for one thread.
     pub(super) fn new(
         offset: usize,
         around: Around,
@@ -35,14 +34,13 @@ impl Slabs {
         Slabs { offset, around, bytes, plan, threads }
     }
 
-    /// The slabs of a move, if each thread has scratch for one.
+    /// Returns the slabs of a move, if each thread has scratch for one.
     pub(super) fn of(work: &Move, limits: Limits, planner: &Planner) -> Option<Slabs> {
         let slabs = work.slabs(limits.slab())?;
         let plan = planner.plan(&slabs.within);
         Some(Slabs::new(slabs.offset, Around::new(slabs.around), slabs.bytes, plan, limits))
     }
 
-    /// The bytes beside the tensor that a run takes.
     pub(super) fn scratch_bytes(&self) -> usize {
         self.threads * self.bytes
     }

@@ -1,7 +1,7 @@
-//! Two axes of the same size that change places: square matrices, as many as there are around them.
+//! Transposes batches of square matrices within their own memory.
 //!
-//! A tile above the diagonal and the one at its transposed place are read once and written once. Tiles are gone through in
-//! squares of some, so that the pages of their rows are come back to soon.
+//! A tile above the diagonal is exchanged with its transposed counterpart, so each tile is read and written once.
+//! Tiles are visited in squares, so that the pages of their rows are revisited soon.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,38 +16,35 @@ use crate::Planner;
 use crate::text::plural;
 use crate::threads::for_each_task;
 
-/// The bytes of a row of a tile, and the most rows (measured; docs/kernels.md).
+/// Bytes per row of a tile, and most rows (measured; docs/kernels.md).
 const TILE: (usize, usize) = (512, 256);
 
-/// Matrices of so many tiles on each side are worth it that tiles begin at lines, for one more tile.
+/// From this many tiles per side on, an additional tile is worth aligning the others to cache lines.
 const LEAST_TILES: usize = 4;
 
-/// The least rows of a tile.
 const LEAST_TILE: usize = 16;
 
-/// How many tiles a square of them has on each side, at most.
+/// Most tiles per side of a square.
 const TILES: usize = 16;
 
-/// Square matrices that are transposed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Squares {
     offset: usize,
-    /// The matrices.
     around: Around,
-    /// The rows, and the columns.
+    /// Number of rows and of columns.
     side: usize,
     stride: usize,
     width: usize,
-    /// The rows and columns of a tile.
+    /// Rows and columns per tile.
     tile: usize,
-    /// The tiles on each side of a square of them.
+    /// Tiles per side of a square of tiles.
     tiles: usize,
     kernel: &'static Kernel,
     threads: usize,
 }
 
 impl Squares {
-    /// The squares of a move, if it is of these.
+    /// Returns the squares of a move, or `None` if it is not a transpose of square matrices.
     pub(super) fn of(work: &InPlace, limits: Limits, planner: &Planner) -> Option<Squares> {
         let kernel = planner.machine().kernel_of(Roles::Squares)?;
         let axes = work.axes();
@@ -69,13 +66,13 @@ impl Squares {
             Some(tile / 2).filter(|tile| *tile >= LEAST_TILE)
         });
         let tile = tiles.find(|tile| scratch(*tile) <= limits.scratch)?;
-        // Each thread has some squares of tiles to do.
+        // Each thread should get several squares of tiles.
         let tiles = (side.div_ceil(tile) * around.count() / (4 * limits.threads)).clamp(1, TILES);
         let (offset, stride, threads) = (work.offset(), step(row), limits.threads);
         Some(Squares { offset, around, side, stride, width, tile, tiles, kernel, threads })
     }
 
-    /// How many squares of tiles a matrix has on each side, whatever its first tiles have.
+    /// Returns the number of tile squares per side, for any size of the first tiles.
     fn parts(&self) -> usize {
         (self.side + self.tile - 1).div_ceil(self.tile * self.tiles)
     }
@@ -84,15 +81,14 @@ impl Squares {
         square_scratch_bytes(self.tile, self.width, self.stride.cast_signed())
     }
 
-    /// The bytes beside the tensor that a run takes.
     pub(super) fn scratch_bytes(&self) -> usize {
         self.threads * self.scratch_each()
     }
 
-    /// Transposes all of them.
+    /// Transposes all matrices.
     ///
     /// # Safety
-    /// The buffer has the bytes of the move, and nobody else reads or writes them meanwhile.
+    /// The buffer must have the bytes of the move, and no other code may access it during the run.
     pub(super) unsafe fn run(&self, memory: Memory) {
         let parts = self.parts();
         let matrices = self.around.count();
@@ -102,12 +98,13 @@ impl Squares {
                 return;
             }
             let place = self.offset + self.around.offset(matrix);
-            // SAFETY: tasks have different pairs of tiles, which do not overlap.
+            // SAFETY: tasks exchange different pairs of tiles, which do not overlap.
             unsafe { self.run_square(Memory::new(memory.at(place)), row, col) };
         });
     }
 
-    /// How many rows and columns the first tiles have less than others, so that those begin at lines.
+    /// Returns by how many rows and columns the first tiles are smaller, so that the others are aligned to cache
+    /// lines.
     fn before(&self, matrix: Memory) -> usize {
         let lead = matrix.at(0).align_offset(LINE);
         let are_lines = self.stride.is_multiple_of(LINE) && lead.is_multiple_of(self.width);
@@ -119,7 +116,7 @@ impl Squares {
         }
     }
 
-    /// Exchanges the tiles of a square of them and those at their transposed places.
+    /// Exchanges the tiles of a square with their transposed counterparts.
     ///
     /// # Safety
     /// As [`Squares::run`], for this matrix.
@@ -151,7 +148,7 @@ impl Squares {
                 next: [at(next_row, next_col), at(next_col, next_row)].map(<*mut u8>::cast_const),
                 scratch: scratch.as_mut_ptr(),
             };
-            // SAFETY: by the caller.
+            // SAFETY: the tiles lie within the valid matrix.
             unsafe { run(&tile) };
         }
     }

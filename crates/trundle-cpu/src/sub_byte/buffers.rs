@@ -1,19 +1,19 @@
-//! The two ends of a run, and the scratch of a thread.
+//! The buffers of a run and the scratch of a thread.
 
 use std::cell::RefCell;
 
 use trundle_core::Packing;
 use trundle_kernels::simd::{self, LINE};
 
-/// The two buffers of a run. Threads write disjoint elements, and bytes that elements of several
-/// threads share by atomic operations: see `runs::pack`.
+/// The buffers of a run. Threads write disjoint elements; bytes shared between threads are written atomically, see
+/// `runs::pack`.
 #[derive(Clone, Copy)]
 pub(super) struct Buffers<'a> {
     pub(super) src: &'a [u8],
     pub(super) dst: *mut u8,
 }
 
-/// The unpacked copies of a box, or of lanes, as they are read and as they are written.
+/// Unpacked copies of a box or of lanes: as read, and as written.
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) read: Vec<u8>,
@@ -30,7 +30,7 @@ impl Scratch {
     }
 }
 
-/// Calls `work` with this thread's scratch; while the thread ends, with one of its own.
+/// Calls `work` with this thread's scratch, or with a new one while the thread is exiting.
 pub(super) fn with_scratch(work: impl Fn(&mut Scratch)) {
     thread_local! {
         static SCRATCH: RefCell<Scratch> = RefCell::default();
@@ -44,7 +44,6 @@ pub(super) fn with_scratch(work: impl Fn(&mut Scratch)) {
     }
 }
 
-/// Prefetches the lines of a run.
 pub(super) fn prefetch_run(packing: Packing, packed: *const u8, first: usize, len: usize) {
     let (start, bytes) = (packing.bytes(first), packing.bytes(len));
     for line in (0..bytes).step_by(LINE) {

@@ -1,12 +1,12 @@
-//! Whole groups of packed elements to bytes and back.
+//! Converts whole groups of packed elements to bytes and back.
 
 use trundle_core::{BitOrder, Packing};
 
-/// The most elements, and the most bytes, of a group.
+/// Most elements, and most bytes, per group.
 pub(super) const MOST_GROUP: usize = 8;
 pub(super) const MOST_GROUP_BYTES: usize = 3;
 
-/// Writes the elements of whole groups, one byte each.
+/// Unpacks whole groups to one byte per element.
 pub(super) fn unpack(packing: Packing, packed: &[u8], elements: &mut [u8]) {
     use BitOrder::{LowFirst, Split};
     match (packing.bits(), packing.order()) {
@@ -39,7 +39,7 @@ pub(super) fn unpack(packing: Packing, packed: &[u8], elements: &mut [u8]) {
     }
 }
 
-/// Writes whole groups of elements, of which each is one byte and not over the packing's most.
+/// Packs whole groups from one byte per element. Values must fit the packing.
 pub(super) fn pack(packing: Packing, elements: &[u8], packed: &mut [u8]) {
     use BitOrder::{LowFirst, Split};
     match (packing.bits(), packing.order()) {
@@ -82,10 +82,10 @@ pub(super) fn pack(packing: Packing, elements: &[u8], packed: &mut [u8]) {
     }
 }
 
-/// Bit i as byte i, counted from the least significant.
+/// Spreads bit i to byte i, from the least significant.
 #[inline(always)]
 fn spread_bits(bits: u8) -> u64 {
-    // Faster than products, of which the compiler makes vectors that are slow to multiply.
+    // A table is faster than multiplication, which the compiler vectorizes with slow instructions.
     static SPREAD: [u64; 256] = {
         let mut spread = [0; 256];
         let mut number = 0;
@@ -99,14 +99,14 @@ fn spread_bits(bits: u8) -> u64 {
     SPREAD[usize::from(bits)]
 }
 
-/// The inverse of [`spread_bits`].
+/// Inverts [`spread_bits`].
 #[inline(always)]
 fn gather_bits(bytes: u64) -> u8 {
-    // Byte i goes to bit 56 + i by the product with bit 56 - 7 i; no other sum reaches that far.
+    // The multiplier moves byte i to bit 56 + i; no other partial product reaches these bits.
     (bytes.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
 
-/// Bits 2 i and 2 i + 1 as byte i, counted from the least significant.
+/// Spreads bits 2 i and 2 i + 1 to byte i, from the least significant.
 #[inline(always)]
 fn spread_pairs(pairs: u8) -> u32 {
     let pairs = u32::from(pairs);
@@ -114,7 +114,7 @@ fn spread_pairs(pairs: u8) -> u32 {
     (halves | halves << 6) & 0x0303_0303
 }
 
-/// The inverse of [`spread_pairs`].
+/// Inverts [`spread_pairs`].
 #[inline(always)]
 fn gather_pairs(bytes: u32) -> u8 {
     let halves = (bytes | bytes >> 6) & 0x000f_000f;
@@ -147,7 +147,6 @@ fn each_packed<const BYTES: usize, const GROUP: usize>(
 pub(super) mod tests {
     use super::*;
 
-    /// Every packing that there is.
     pub(in crate::sub_byte) fn packings() -> impl Iterator<Item = Packing> {
         (1..8).flat_map(|bits| {
             BitOrder::ALL.into_iter().filter_map(move |order| Packing::new(bits, order))

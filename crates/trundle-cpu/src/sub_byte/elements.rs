@@ -1,4 +1,4 @@
-//! Packed elements that are read where indices lead: one after another.
+//! Gathers packed elements one by one, by indices.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::run as runs;
 use super::side::affine_loops;
 use crate::tiles::merged;
 
-/// About how many elements a unit has.
+/// Approximate elements per unit.
 const UNIT: usize = 4 << 10;
 
 /// A block with indices.
@@ -18,17 +18,17 @@ const UNIT: usize = 4 << 10;
 pub(crate) struct Elements {
     src_offset: isize,
     dst_offset: isize,
-    /// The outermost first; one at least, along which indices vary.
+    /// The loops, outermost first; at least one, along which the indices vary.
     loops: Vec<AffineLoop>,
     table: IndexTable,
-    /// The elements that stay together.
+    /// Elements that stay together.
     width: usize,
-    /// How many steps of the outermost loop a unit has.
+    /// Steps of the outermost loop per unit.
     steps: usize,
 }
 
 impl Elements {
-    /// The elements of a block, if it has indices.
+    /// Returns the elements of a block with indices.
     pub(super) fn of(block: &Block, width: usize) -> Option<Elements> {
         if block.indices.is_empty() {
             return None;
@@ -44,18 +44,17 @@ impl Elements {
         self.loops.first().map_or(1, |outermost| outermost.len.div_ceil(self.steps))
     }
 
-    /// About how many elements a unit has.
     pub(super) fn unit_elements(&self) -> usize {
         let within: usize = self.loops.iter().skip(1).map(|each| each.len).product();
         self.steps * within * self.width
     }
 
-    /// The bytes of a unit's copy.
+    /// Returns the bytes of a unit's unpacked copy.
     pub(super) fn scratch_bytes(&self) -> usize {
         self.width
     }
 
-    /// Where a unit is written, in elements from the start of the destination.
+    /// Returns where a unit is written, in elements from the start of the destination.
     pub(super) fn dst_of(&self, unit: usize) -> isize {
         let along = self.loops.first().map_or(0, |outermost| outermost.dst_stride);
         self.dst_offset + (unit * self.steps).cast_signed() * along
@@ -64,8 +63,8 @@ impl Elements {
     /// Moves a unit.
     ///
     /// # Safety
-    /// The buffers hold what the block reads and writes, and nobody else writes these elements
-    /// meanwhile, nor others of the same bytes but by [`runs::pack`].
+    /// The buffers must hold everything the block reads and writes. Nothing else may write these elements during the
+    /// run; other elements of the same bytes may only be written by [`runs::pack`].
     pub(super) unsafe fn run(
         &self,
         packing: Packing,
@@ -76,7 +75,7 @@ impl Elements {
         let copy = &mut scratch.read[..self.width];
         let mut each = |src: isize, dst: isize| {
             runs::unpack(packing, buffers.src, src.unsigned_abs(), copy);
-            // SAFETY: by the caller.
+            // SAFETY: the elements belong to this unit, by the contract of this function.
             unsafe { runs::pack(packing, copy, buffers.dst, dst.unsigned_abs()) };
         };
         let Some(outermost) = self.loops.first() else { return };
@@ -86,7 +85,7 @@ impl Elements {
         }
     }
 
-    /// Calls `each` with where every element is read and written at a step of a loop.
+    /// Calls `each` with the source and destination of every element at a step of a loop.
     fn visit(
         &self,
         at: usize,

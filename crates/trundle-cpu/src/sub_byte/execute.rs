@@ -1,4 +1,4 @@
-//! A plan for packed elements carried out.
+//! Runs a plan for packed elements.
 
 use trundle_core::Packing;
 
@@ -9,14 +9,12 @@ use super::side::Run;
 use crate::cancellation::Cancellation;
 use crate::parts::Part;
 
-/// Moves the units of `parts`, unless `cancellation` is requested: it is asked before each part, and
-/// within large units. Bits of `dst` that are of no element stay as they are, in bytes that are
-/// shared too: they may be another tensor's.
+/// Moves the units of `parts`. `cancellation` is checked before each part and within large units. Bits of `dst`
+/// outside the written elements keep their value, since they may belong to another tensor.
 ///
 /// # Safety
-/// `src` holds all that the steps' move reads. `dst` is valid for writes of all that it writes, it
-/// is initialised, nobody else writes to it meanwhile but other parts of the move, and it does not
-/// overlap `src`.
+/// `src` must hold everything the move reads. `dst` must be valid for everything it writes, initialized, and not
+/// overlap `src`. Only other parts of the same move may write to `dst` during the run.
 pub(crate) unsafe fn run_parts(
     packed: &SubByteSteps,
     parts: &[Part],
@@ -33,7 +31,8 @@ pub(crate) unsafe fn run_parts(
                 return;
             }
             for unit in part.first..part.end {
-                // SAFETY: by the caller; units of a plan write disjoint elements.
+                // SAFETY: both buffers are valid by the contract of this function; units of a plan write disjoint
+                // elements.
                 unsafe {
                     match &packed.steps[part.step] {
                         SubByteStep::Boxes(boxes) => {
@@ -61,12 +60,12 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
     let Scratch { read, written } = scratch;
     let in_step = |from: usize, to: usize| from % group == to % group;
     if form.between.is_none() && form.read == form.written && form.read.run >= group {
-        // Runs of the one side are runs of the other.
+        // Runs are the same on both sides.
         let (read, run) = (&mut read[..form.read.run], form.read.run);
         let apart = at.dst - at.src;
         form.read.for_each_run(at.src, |Run { first: from, .. }| {
             let to = from.wrapping_add_signed(apart);
-            // SAFETY: by the caller.
+            // SAFETY: the run is part of the box, which only this call writes.
             unsafe {
                 if in_step(from, to) {
                     runs::copy(packing, buffers.src, from, buffers.dst, to, run);
@@ -86,7 +85,7 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
     let moved = match &form.between {
         Some(plan) => {
             assert!(plan.src_bytes <= read.len() && plan.dst_bytes <= written.len());
-            // SAFETY: the copies are as large as the plan asks, and two vectors do not overlap.
+            // SAFETY: both copies have the planned sizes, and the two vectors do not overlap.
             unsafe { plan.run(read.as_ptr(), written.as_mut_ptr(), 0) };
             written
         }
@@ -95,7 +94,7 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
     form.written.for_each_run(at.dst, |Run { first, copied, ahead }| {
         prefetch_run(packing, buffers.dst, ahead, form.written.run);
         let copy = &moved[copied..copied + form.written.run];
-        // SAFETY: by the caller.
+        // SAFETY: the run is part of the box, which only this call writes.
         unsafe { runs::pack(packing, copy, buffers.dst, first) };
     });
 }

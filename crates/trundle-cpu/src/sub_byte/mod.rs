@@ -1,8 +1,8 @@
-//! Elements of less than a byte: boxes of them are unpacked to bytes in a second-level cache, moved
-//! there by a plan like any other, and packed again.
+//! Moves elements smaller than a byte. Boxes of elements are unpacked to bytes in the second-level cache, moved there
+//! by an ordinary tile plan, and packed again.
 //!
-//! What stays together in whole groups has become bytes before (`trundle-core`'s moves): here is
-//! only what does not.
+//! Elements that stay together in whole groups are already merged into bytes by `trundle-core`; this module handles
+//! the rest.
 
 mod buffers;
 mod codec;

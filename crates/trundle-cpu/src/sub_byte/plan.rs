@@ -1,4 +1,4 @@
-//! How packed elements will be moved, as data.
+//! Plans moves of packed elements.
 
 use std::fmt;
 
@@ -13,62 +13,60 @@ use crate::parts::Units;
 use crate::threads::threads_for;
 use crate::tiles::{TilePlan, uncut};
 
-/// How many elements that are neighbours in a tensor a box has at least, if there are so many: some
-/// lines, so that what lies around them costs little.
+/// Least contiguous elements of a box on either side, if the tensor has that many: several cache lines, so that
+/// partial lines cost little.
 const LEAST_RUN: usize = 512;
 
-/// About how many elements a box has: its two unpacked copies stay in a second-level cache.
+/// Approximate elements per box; both unpacked copies stay in the second-level cache.
 const BOX: usize = 256 << 10;
 
-/// An element is worth as many threads as this many bytes, since it is touched several times (a guess).
+/// An element counts as this many bytes for the thread count, since it is touched several times (a guess).
 const BYTES_EACH: usize = 2;
 
-/// The steps of a movement of packed elements, decided down to boxes.
+/// A move of packed elements, decided down to boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SubByteSteps {
     pub(super) packing: Packing,
     pub(crate) steps: Vec<SubByteStep>,
-    /// The bytes of the largest unit's copy, on either side.
+    /// Size of the largest unit's unpacked copy.
     pub(super) scratch_bytes: usize,
 }
 
-/// One block of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SubByteStep {
     /// Boxes that are unpacked, moved and packed.
     Boxes(Boxes),
-    /// Rows of a ragged axis, one after another.
+    /// Rows of a ragged axis, one by one.
     Rows(Rows),
-    /// Elements that are read where indices lead, one after another.
+    /// Elements gathered by indices, one by one.
     Elements(Elements),
 }
 
-/// The boxes of a block. The loops are cut into pieces; a unit is a piece of each.
+/// The boxes of a block. Each loop is cut into pieces; a unit is one piece of each loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Boxes {
     src_offset: isize,
     dst_offset: isize,
-    /// The outermost first; the elements that stay together are the innermost.
+    /// The loops, outermost first; the elements that stay together are the innermost.
     loops: Vec<AffineLoop>,
-    /// The pieces of each loop, but for the last: this many steps.
+    /// Steps per piece of each loop (the last piece may be shorter).
     pieces: Vec<usize>,
-    /// The loops whose last piece is shorter than the others.
+    /// The loops whose last piece is shorter.
     cut: Vec<usize>,
-    /// The forms that boxes come in: bit i of a form's number says that a box is the last along loop
-    /// `cut[i]`.
+    /// The box forms. Bit i of a form's index says that the box is the last along loop `cut[i]`.
     forms: Vec<Form>,
 }
 
-/// Boxes of some sizes.
+/// The layout of boxes of one size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Form {
     pub(super) read: Side,
     pub(super) written: Side,
-    /// How the unpacked elements are moved; `None` where they are in order already.
+    /// How the unpacked elements are reordered; `None` if they are in order already.
     pub(super) between: Option<TilePlan>,
 }
 
-/// Where a box is read and written, and which form it has.
+/// Source and destination of a box, and its form.
 pub(super) struct At<'a> {
     pub(super) src: isize,
     pub(super) dst: isize,
@@ -76,12 +74,12 @@ pub(super) struct At<'a> {
 }
 
 impl SubByteSteps {
-    /// How many threads so many elements are worth.
+    /// Returns how many threads are worthwhile for this many elements.
     pub(crate) fn threads(elements: usize, most: usize) -> usize {
         threads_for(elements.saturating_mul(BYTES_EACH), most)
     }
 
-    /// About how much memory the plan itself fills, in bytes.
+    /// Returns the approximate memory use of the plan in bytes.
     pub(crate) fn own_bytes(&self) -> usize {
         let step = |step: &SubByteStep| match step {
             SubByteStep::Boxes(boxes) => {
@@ -95,7 +93,6 @@ impl SubByteSteps {
         size_of_val(&self.steps[..]) + steps
     }
 
-    /// How `work` is done on `machine`.
     pub(crate) fn of(work: &Move, packing: Packing, machine: &Machine) -> SubByteSteps {
         let width = work.width();
         let blocks = work.blocks().iter().flat_map(uncut);
@@ -117,7 +114,6 @@ impl SubByteStep {
         }
     }
 
-    /// The bytes of a unit's copy, on either side.
     fn scratch_bytes(&self) -> usize {
         match self {
             SubByteStep::Boxes(boxes) => boxes.pieces.iter().product(),
@@ -175,12 +171,12 @@ impl Boxes {
         Boxes { src_offset, dst_offset, loops, pieces, cut, forms }
     }
 
-    /// How many pieces each loop is cut into.
+    /// Returns the number of pieces of each loop.
     fn counts(&self) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator {
         self.loops.iter().zip(&self.pieces).map(|(each, piece)| each.len.div_ceil(*piece))
     }
 
-    /// Unit `number`: the innermost loop goes on fastest.
+    /// Returns unit `number`; the innermost loop varies fastest.
     pub(super) fn unit(&self, number: usize) -> At<'_> {
         let (mut rest, mut form) = (number, 0);
         let (mut src, mut dst) = (self.src_offset, self.dst_offset);
@@ -200,7 +196,7 @@ impl Boxes {
     }
 }
 
-/// The boxes of some loops: enough neighbours on both sides, then as many elements as a box has.
+/// Chooses the piece lengths: first enough contiguous elements on both sides, then enough elements per box.
 fn pieces(loops: &[AffineLoop]) -> Vec<usize> {
     let by_nearness = |stride: fn(&AffineLoop) -> isize| {
         let mut order: Vec<usize> = (0..loops.len()).collect();
@@ -226,7 +222,7 @@ fn pieces(loops: &[AffineLoop]) -> Vec<usize> {
     }
 }
 
-/// Makes boxes reach over `run` neighbours: loops from the nearest out, the last of them in even
+/// Extends boxes to `run` contiguous elements, taking loops by increasing stride. The last loop is cut into even
 /// pieces.
 fn reach(order: &[usize], run: usize, loops: &[AffineLoop], pieces: &mut [usize]) {
     let mut reached = 1;
@@ -234,7 +230,7 @@ fn reach(order: &[usize], run: usize, loops: &[AffineLoop], pieces: &mut [usize]
         let len = loops[at].len;
         if reached * len > run {
             let most = (run / reached).max(1);
-            // Whole groups of every packing, if it can be.
+            // Multiples of 8 are whole groups of every packing.
             let even = len.div_ceil(len.div_ceil(most)).next_multiple_of(8).min(len);
             let piece = if most < 8 { most } else { even };
             pieces[at] = pieces[at].max(piece);

@@ -1,4 +1,4 @@
-//! Ragged rows of packed elements: each is read as two runs that meet where its length says.
+//! Moves ragged rows of packed elements. Each row is read as two runs that meet at its cut.
 
 use std::fmt;
 
@@ -11,17 +11,17 @@ use super::side::{AHEAD, affine_loops};
 use crate::cancellation::Cancellation;
 use crate::tiles::RaggedLoop;
 
-/// How many rows whose elements are neighbours are moved together at most: some lines.
+/// Most rows moved together if their elements are contiguous: several cache lines.
 const MOST_LANES: usize = 512;
 
-/// The most elements of rows that are moved together: both copies stay in a second-level cache, or
-/// in the one after it where rows are long.
+/// Most elements of rows moved together. Both copies stay in the second-level cache, or in the next level if rows are
+/// long.
 const MOST_TOGETHER: usize = 256 << 10;
 
-/// Fewer lanes are not worth being moved together.
+/// Fewer lanes are moved row by row.
 const LEAST_LANES: usize = 16;
 
-/// The most elements of a row that is reversed as a whole.
+/// Most elements of a row that is reversed as a whole.
 const MOST_REVERSED: usize = 32 << 10;
 
 /// The rows of a ragged block.
@@ -29,27 +29,25 @@ const MOST_REVERSED: usize = 32 << 10;
 pub(crate) struct Rows {
     src_offset: isize,
     dst_offset: isize,
-    /// The loops around the rows, the outermost first.
+    /// The loops around the rows, outermost first.
     outer: Vec<AffineLoop>,
-    /// The strides of its table are those of `outer`.
+    /// The strides of its table are for `outer`.
     row: RaggedLoop,
-    /// The elements that stay together.
+    /// Elements that stay together.
     width: usize,
-    /// How many rows of the innermost loop are moved together: those are lanes, neighbours in both
-    /// tensors. 1 for rows that are moved by themselves.
+    /// Number of adjacent rows of the innermost loop moved together as lanes; 1 if rows are moved one by one.
     lanes: usize,
 }
 
-/// A unit: some neighbouring rows.
 struct Unit {
     src: isize,
     dst: isize,
-    /// The entry of the first row's length.
+    /// Table entry of the first row's length.
     entry: usize,
     rows: usize,
 }
 
-/// How a lane is read: from which row of the source on, before the cut and after it.
+/// How a lane is read: its cut, and the first source row before and after it.
 #[derive(Clone, Copy)]
 struct Lane {
     cut: usize,
@@ -58,7 +56,7 @@ struct Lane {
 }
 
 impl Rows {
-    /// The rows of a block, if a table cuts one of its loops.
+    /// Returns the rows of a block, if a table cuts one of its loops.
     pub(super) fn of(block: &Block, width: usize) -> Option<Rows> {
         let at = block.ragged()?;
         let (_, table) = block.loops[at].cut_by_table()?;
@@ -76,12 +74,11 @@ impl Rows {
         lanes.len.div_ceil(self.lanes) * outer.iter().map(|each| each.len).product::<usize>()
     }
 
-    /// About how many elements a unit has.
     pub(super) fn unit_elements(&self) -> usize {
         self.row.len * self.width * self.lanes
     }
 
-    /// The bytes of a unit's copy, on either side.
+    /// Returns the bytes of a unit's unpacked copy.
     pub(super) fn scratch_bytes(&self) -> usize {
         if self.lanes > 1 {
             self.lanes * self.row.len
@@ -115,7 +112,7 @@ impl Rows {
         Unit { src, dst, entry, rows }
     }
 
-    /// Where a unit is written, in elements from the start of the destination.
+    /// Returns where a unit is written, in elements from the start of the destination.
     pub(super) fn dst_of(&self, unit: usize) -> isize {
         self.unit(unit).dst
     }
@@ -123,8 +120,8 @@ impl Rows {
     /// Moves a unit.
     ///
     /// # Safety
-    /// The buffers hold what the block reads and writes, and nobody else writes these elements
-    /// meanwhile, nor others of the same bytes but by [`runs::pack`].
+    /// The buffers must hold everything the block reads and writes. Nothing else may write these elements during the
+    /// run; other elements of the same bytes may only be written by [`runs::pack`].
     pub(super) unsafe fn run(
         &self,
         packing: Packing,
@@ -134,7 +131,7 @@ impl Rows {
         cancellation: &Cancellation<'_>,
     ) {
         let unit = self.unit(unit);
-        // SAFETY: by the caller.
+        // SAFETY: `move_lanes` and `move_row` have the contract of this function.
         unsafe {
             if self.lanes > 1 {
                 self.move_lanes(packing, &unit, buffers, scratch, cancellation);
@@ -144,7 +141,7 @@ impl Rows {
         }
     }
 
-    /// Moves one row, its two runs one after the other, unless `cancellation` is requested.
+    /// Moves the two runs of a row, unless `cancellation` is requested.
     ///
     /// # Safety
     /// As [`Rows::run`].
@@ -163,7 +160,7 @@ impl Rows {
             let start = unit.src.wrapping_add(run.start(length));
             let neighbours = width == 1 && row.dst_stride == 1 && run.src_stride.abs() == 1;
             let step = if neighbours { MOST_REVERSED } else { 1 };
-            // A row may be all of a tensor.
+            // Check for cancellation within a row, which may be a whole tensor.
             let between_asks = (MOST_REVERSED / width).max(1);
             for begin in part.clone().step_by(between_asks) {
                 if begin > part.start && cancellation.is_requested() {
@@ -181,15 +178,14 @@ impl Rows {
                         copy.reverse();
                     }
                     let to = (unit.dst + i * row.dst_stride).unsigned_abs();
-                    // SAFETY: by the caller.
+                    // SAFETY: the elements belong to this row, which only this call writes.
                     unsafe { runs::pack(packing, copy, buffers.dst, to) };
                 }
             }
         }
     }
 
-    /// Moves rows that are lanes: all that they read is unpacked, row by row of the source, each row
-    /// of the destination put together from it, and packed.
+    /// Moves rows as lanes: unpacks the source rows they read, assembles each destination row from them and packs it.
     ///
     /// # Safety
     /// As [`Rows::run`].
@@ -207,7 +203,7 @@ impl Rows {
         let lane_stride = row.table.strides.last().copied().unwrap_or(0);
         let mut lanes = [Lane { cut: 0, first: 0, second: 0 }; MOST_LANES];
         let lanes = &mut lanes[..count];
-        // The rows of the source that are read, as multiples of the pitch.
+        // First and last source row that is read, in units of the pitch.
         let (mut lowest, mut highest) = (isize::MAX, isize::MIN);
         let mut entry = unit.entry;
         for lane in &mut *lanes {
@@ -227,13 +223,13 @@ impl Rows {
                 }
             }
         }
-        // Where only a part of the destination is made, a few rows may be read from afar.
+        // If only a part of the destination is written, few rows may read from distant positions.
         let read_rows = (highest - lowest).unsigned_abs() + 1;
         if read_rows * count > self.scratch_bytes() {
             for number in 0..count.cast_signed() {
                 let entry = unit.entry.wrapping_add_signed(number * lane_stride);
                 let one = Unit { src: unit.src + number, dst: unit.dst + number, entry, rows: 1 };
-                // SAFETY: by the caller.
+                // SAFETY: the row is one of this unit's.
                 unsafe { self.move_row(packing, &one, buffers, scratch, cancellation) };
             }
             return;
@@ -258,14 +254,14 @@ impl Rows {
                 *made = read[(at - lowest).unsigned_abs() * count + number];
             }
             let to = (unit.dst + along * row.dst_stride).unsigned_abs();
-            // SAFETY: by the caller.
+            // SAFETY: the elements belong to this unit, which only this call writes.
             unsafe { runs::pack(packing, made, buffers.dst, to) };
         }
     }
 }
 
-/// How many rows of a loop are moved together: where it leads to neighbours in both tensors, and all
-/// rows are read by steps of the same size.
+/// Returns how many rows of a loop are moved together. Rows qualify if they are adjacent in both tensors and all are
+/// read with the same stride.
 fn together(lanes: &AffineLoop, row: &RaggedLoop, width: usize) -> usize {
     let pitch = row.first.src_stride.unsigned_abs();
     let in_steps = |run: &Run| {

@@ -1,4 +1,4 @@
-//! Runs of neighbouring packed elements, which may begin and end within a group.
+//! Reads and writes runs of contiguous packed elements, which may begin and end within a group.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -6,8 +6,7 @@ use trundle_core::Packing;
 
 use super::codec::{self, MOST_GROUP, MOST_GROUP_BYTES};
 
-/// A run cut at the borders of groups: the end of a group, whole groups, the start of a group. Each
-/// is a number of elements.
+/// A run cut at group borders, as element counts: end of a group, whole groups, start of a group.
 struct Cut {
     head: usize,
     whole: usize,
@@ -23,10 +22,10 @@ impl Cut {
     }
 }
 
-/// Writes the elements from number `first` on, one byte each.
+/// Unpacks elements from `first` on to one byte each.
 ///
 /// # Panics
-/// If the buffer ends before them.
+/// Panics if the buffer is too short.
 pub(super) fn unpack(packing: Packing, packed: &[u8], first: usize, elements: &mut [u8]) {
     let cut = Cut::of(packing, first, elements.len());
     let (head, rest) = elements.split_at_mut(cut.head);
@@ -37,14 +36,13 @@ pub(super) fn unpack(packing: Packing, packed: &[u8], first: usize, elements: &m
     unpack_part(packing, packed, first + cut.head + cut.whole, tail);
 }
 
-/// The elements of a part of one group.
 fn unpack_part(packing: Packing, packed: &[u8], first: usize, elements: &mut [u8]) {
     if elements.is_empty() {
         return;
     }
     let (number, within) = (first / packing.group(), first % packing.group());
     let packed = &packed[number * packing.group_bytes()..];
-    // The last group of a buffer may lack bytes that it has no elements for.
+    // The last group of a buffer may lack bytes that hold none of its elements.
     let (mut bytes, there) = ([0; MOST_GROUP_BYTES], packed.len().min(packing.group_bytes()));
     bytes[..there].copy_from_slice(&packed[..there]);
     let mut group = [0; MOST_GROUP];
@@ -52,18 +50,17 @@ fn unpack_part(packing: Packing, packed: &[u8], first: usize, elements: &mut [u8
     elements.copy_from_slice(&group[within..within + elements.len()]);
 }
 
-/// Packs elements, one byte each, from number `first` on. Elements of the same bytes that are not
-/// among them stay, also while other threads write them.
+/// Packs elements from one byte each, from `first` on. Other elements of the same bytes keep their value, even while
+/// other threads write them.
 ///
 /// # Safety
-/// `packed` is valid for writes of the bytes of these elements. Nobody else writes the same elements
-/// meanwhile, nor others of the same bytes but by this function.
+/// `packed` must be valid for writes of the bytes of these elements. Nothing else may write these elements during the
+/// call; other elements of the same bytes may only be written by this function.
 pub(super) unsafe fn pack(packing: Packing, elements: &[u8], packed: *mut u8, first: usize) {
     let cut = Cut::of(packing, first, elements.len());
     let (head, rest) = elements.split_at(cut.head);
     let (whole, tail) = rest.split_at(cut.whole);
-    // SAFETY: the bytes of whole groups hold no other elements, those of parts are written as is
-    // said there.
+    // SAFETY: the bytes of whole groups hold no other elements; partial groups are written atomically by `pack_part`.
     unsafe {
         pack_part(packing, head, packed, first);
         if !whole.is_empty() {
@@ -75,7 +72,7 @@ pub(super) unsafe fn pack(packing: Packing, elements: &[u8], packed: *mut u8, fi
     }
 }
 
-/// Packs a part of one group.
+/// Packs a part of one group with atomic operations.
 ///
 /// # Safety
 /// As [`pack`].
@@ -96,16 +93,15 @@ unsafe fn pack_part(packing: Packing, elements: &[u8], packed: *mut u8, first: u
     for (i, (mask, value)) in
         masks.into_iter().zip(values).enumerate().filter(|(_, (mask, _))| *mask > 0)
     {
-        // SAFETY: bits of this byte are those of an element, so it is in the buffer; what others do
-        // with it meanwhile, they do here, one bit at most by one of them.
+        // SAFETY: the byte holds bits of one of the elements, so it is in the buffer. Other threads access it only
+        // through this code and never write the same bits.
         let byte = unsafe { AtomicU8::from_ptr(packed.add(start + i)) };
         byte.fetch_and(!mask, Ordering::Relaxed);
         byte.fetch_or(value, Ordering::Relaxed);
     }
 }
 
-/// Copies `len` elements from number `from` to number `to`, which have the same place in their
-/// groups.
+/// Copies `len` elements from `from` to `to`, which have the same position in their groups.
 ///
 /// # Safety
 /// As [`pack`], for the elements from `to` on.
@@ -121,13 +117,14 @@ pub(super) unsafe fn copy(
     let part = |skipped: usize, len: usize| {
         let mut group = [0; MOST_GROUP];
         unpack_part(packing, src, from + skipped, &mut group[..len]);
-        // SAFETY: by the caller.
+        // SAFETY: `pack_part` has the contract of this function.
         unsafe { pack_part(packing, &group[..len], dst, to + skipped) };
     };
     part(0, cut.head);
     let (from, to) = (packing.bytes(from + cut.head), packing.bytes(to + cut.head));
     let bytes = &src[from..from + packing.bytes(cut.whole)];
-    // SAFETY: the bytes of whole groups hold no other elements; a shared slice is not written.
+    // SAFETY: the bytes of whole groups hold no other elements, and a shared slice cannot overlap memory that is
+    // written.
     unsafe { dst.add(to).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     part(cut.head + cut.whole, cut.tail);
 }
@@ -166,7 +163,7 @@ mod tests {
         }
     }
 
-    /// Runs from all places to all places, over what other elements there are.
+    /// Runs between all positions of a group, over other elements.
     #[test]
     fn what_is_packed_leaves_its_neighbours() {
         const MOST: usize = 26;
@@ -181,12 +178,12 @@ mod tests {
                         }
                         let (mut elements, mut dst) = (vec![0; len], before.clone());
                         unpack(packing, &src, from, &mut elements);
-                        // SAFETY: the buffer holds so many elements.
+                        // SAFETY: the buffer holds the elements.
                         unsafe { pack(packing, &elements, dst.as_mut_ptr(), to) };
                         assert_eq!(dst, expected, "{packing:?} {from} {to} {len}");
                         if from % packing.group() == to % packing.group() {
                             let mut dst = before.clone();
-                            // SAFETY: the same.
+                            // SAFETY: as above.
                             unsafe { copy(packing, &src, from, dst.as_mut_ptr(), to, len) };
                             assert_eq!(dst, expected, "{packing:?} {from} {to} {len}");
                         }

@@ -1,21 +1,20 @@
-//! How a box of elements lies in one of the tensors, and how its unpacked copy does.
+//! The layout of a box in one tensor, and of its unpacked copy.
 
 use std::cmp::Reverse;
 
 use trundle_core::{Block, Layout, Loop, Result, Shape};
 use trundle_kernels::AffineLoop;
 
-/// The elements of a box in one of the tensors, in the order of their places there: runs of
-/// neighbours, and loops around them. In this order their unpacked copies lie side by side.
+/// A box's elements in one tensor in address order, as loops over contiguous runs. The unpacked copy is contiguous in
+/// this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Side {
-    /// How far the element at the lowest place is from the one at index 0 of every loop.
+    /// Distance of the lowest element from the one at index 0 of every loop.
     lowest: isize,
-    /// The loops around the runs, the outermost first.
+    /// The loops around the runs, outermost first.
     loops: Vec<Steps>,
-    /// The elements of a run.
     pub(super) run: usize,
-    /// The elements of the box; those that are read more than once count once.
+    /// Elements of the box, without repetitions.
     pub(super) elements: usize,
 }
 
@@ -26,7 +25,7 @@ struct Steps {
 }
 
 impl Side {
-    /// The box whose loops have these strides and lengths.
+    /// Makes a box of loops with these strides and lengths.
     pub(super) fn of(strides: &[isize], extents: &[usize]) -> Side {
         let backwards = strides.iter().zip(extents).filter(|(stride, _)| **stride < 0);
         let lowest = backwards.map(|(stride, len)| stride * (len - 1).cast_signed()).sum();
@@ -45,7 +44,7 @@ impl Side {
         Side { lowest, loops, run, elements }
     }
 
-    /// Calls `visit` for each run of a box whose index 0 is element `origin` of the tensor.
+    /// Calls `visit` for each run of the box whose index 0 is element `origin` of the tensor.
     pub(super) fn for_each_run(&self, origin: isize, mut visit: impl FnMut(Run)) {
         let mut copied = 0;
         let apart = self.loops.last().map_or(0, |innermost| innermost.stride);
@@ -57,7 +56,7 @@ impl Side {
     }
 }
 
-/// The loops of a block but the one that a table cuts.
+/// Returns the loops of a block except the one that a table cuts.
 pub(super) fn affine_loops(block: &Block) -> Vec<AffineLoop> {
     let affine = |each: &Loop| {
         let (len, dst_stride) = (each.len, each.dst_stride);
@@ -69,16 +68,15 @@ pub(super) fn affine_loops(block: &Block) -> Vec<AffineLoop> {
 /// A run of a side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
-    /// The number of its first element in the tensor.
+    /// Position of its first element in the tensor.
     pub(super) first: usize,
-    /// The same in the unpacked copy.
+    /// Position in the unpacked copy.
     pub(super) copied: usize,
-    /// The same in the tensor for a run that comes later, unless another loop begins before: there
-    /// may be no such element.
+    /// Tensor position of a later run, for prefetching. It may be out of bounds at the end of a loop.
     pub(super) ahead: usize,
 }
 
-/// How many runs ahead is prefetched: they lie far apart, which the hardware does not predict.
+/// Prefetch distance in runs. The runs are far apart, which hardware prefetchers do not predict.
 pub(super) const AHEAD: isize = 8;
 
 fn visit_runs(loops: &[Steps], first: isize, visit: &mut impl FnMut(isize)) {
@@ -88,10 +86,10 @@ fn visit_runs(loops: &[Steps], first: isize, visit: &mut impl FnMut(isize)) {
     }
 }
 
-/// Where the unpacked copy of each element of a box lies, with one byte for an element.
+/// Returns the layout of a box's unpacked copy, with one byte per element.
 ///
 /// # Errors
-/// None for boxes that fit the memory.
+/// None for boxes that fit in memory.
 pub(super) fn unpacked_layout(strides: &[isize], extents: &[usize]) -> Result<Layout> {
     let (mut offset, mut step) = (0, 1);
     let mut copied = vec![0; strides.len()];
@@ -106,7 +104,7 @@ pub(super) fn unpacked_layout(strides: &[isize], extents: &[usize]) -> Result<La
     Layout::strided(&Shape::new(extents)?, offset.unsigned_abs(), &copied)
 }
 
-/// The loops that lead to other places, those with the longest strides first.
+/// Returns the loops that change the address, by decreasing stride.
 fn in_order(strides: &[isize], extents: &[usize]) -> impl Iterator<Item = usize> {
     let leads = |at: &usize| strides[*at] != 0 && extents[*at] > 1;
     let mut order: Vec<usize> = (0..strides.len()).filter(leads).collect();
@@ -118,7 +116,7 @@ fn in_order(strides: &[isize], extents: &[usize]) -> impl Iterator<Item = usize>
 mod tests {
     use super::*;
 
-    /// The law of the two: the copies lie in the order of the runs.
+    /// The copies lie in the order of the runs.
     #[test]
     fn copies_lie_in_the_order_of_the_runs() {
         let boxes: [(&[isize], &[usize]); 7] = [

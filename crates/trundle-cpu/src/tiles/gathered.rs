@@ -1,15 +1,15 @@
-//! Blocks of many short loops: of which of them tables are made, and what is left around the tiles.
+//! Plans blocks of many short loops: chooses the loops that become tables and the loops around the tiles.
 
 use trundle_kernels::{AffineLoop, Gathered, Kernel, Roles, Tables};
 
 use super::roles::{Arranged, Assigned};
 
-/// What a tile comes to at most and at least, if there is as much (measured; docs/kernels.md).
+/// Largest and smallest tile, if the block is large enough (measured; docs/kernels.md).
 const MOST_TILE_BYTES: usize = 1 << 20;
 const LEAST_TILE_BYTES: usize = 16 << 10;
 
-/// The loops of a block as a kernel of such tiles wants them, how many rows and columns a tile has, and the
-/// tables; none if none can be made of them.
+/// Arranges the loops for a gather kernel. Also returns the rows and columns of a tile, and the tables. Returns
+/// `None` if no tables can be made.
 pub(super) fn arrange(
     kernel: &Kernel,
     roles: Assigned,
@@ -22,7 +22,7 @@ pub(super) fn arrange(
     let Gathered { tables, mut outer, begin, elements } =
         Tables::of(&loops, width, vector_bytes, tile_bytes)?;
     let still = |len| AffineLoop { len, src_stride: 0, dst_stride: 0 };
-    // A long loop that was in no table: tiles go through it, too.
+    // A long loop without a table; tiles iterate over it as well.
     let rounds = match outer.pop() {
         Some(inner) if elements * width < LEAST_TILE_BYTES => inner,
         inner => {

@@ -1,4 +1,4 @@
-//! Blocks that are read where indices lead.
+//! Plans blocks read at indices.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use super::roles::pattern;
 use super::step::{IndexedStep, Step};
 use super::{Common, Picker};
 
-/// What is moved for one index is worth tiles of its own from so many bytes on, since finding each costs some
-/// nanoseconds (a guess).
+/// Least bytes per index for separate tiles, since locating each costs some nanoseconds (a guess).
 const LEAST_TILE_BYTES: usize = 4 * LINE;
 
-/// The runs at indices that are written as one (measured; docs/kernels.md): shorter ones are elements, longer ones tiles.
+/// Length of runs at indices that the run kernel writes (measured; docs/kernels.md). Shorter ones are moved as
+/// elements, longer ones as tiles.
 const RUN_BYTES: RangeInclusive<usize> = LINE..=8 << 10;
 
 impl Picker<'_> {
-    /// How a block with indices is done, of which no loop is cut: where much is moved for each index, as tiles of
-    /// any kernel, each where its index leads; else element by element.
+    /// Plans an indexed block without cut loops. If much is moved per index, each index gets its own tiles of any
+    /// kernel; otherwise elements are moved one by one.
     pub(super) fn indexed_step(&self, block: &Block, all: Common) -> Step {
         let table = merged(block);
         let varies = |at: &usize| table.strides[*at] != 0;
@@ -57,7 +57,7 @@ impl Picker<'_> {
         self.by_elements(block, table, &varying, all, kernel)
     }
 
-    /// The kernel for `run` bytes at each index, where they are a run and follow each other in what is written.
+    /// Returns the kernel for `run` contiguous bytes per index, if the runs are contiguous in the destination.
     fn runs(
         &self,
         block: &Block,
@@ -77,8 +77,8 @@ impl Picker<'_> {
         self.machine.kernel_of(Roles::IndexedRuns)
     }
 
-    /// Element by element: the columns are the innermost loop that indices vary along, the rows the innermost of the
-    /// others.
+    /// Plans moves element by element. The columns are the innermost loop along which the indices vary, the rows the
+    /// innermost other loop.
     fn by_elements(
         &self,
         block: &Block,
@@ -138,20 +138,19 @@ impl Picker<'_> {
     }
 }
 
-/// A loop of a block that is not cut.
 fn affine(block: &Block, at: usize) -> AffineLoop {
     let each = &block.loops[at];
     let src_stride = each.affine_stride().unwrap_or_default();
     AffineLoop { len: each.len, src_stride, dst_stride: each.dst_stride }
 }
 
-/// All indices of a block as one table: what the others add, in bytes, where there are several.
+/// Merges all index tables of a block into one that holds byte offsets.
 pub(crate) fn merged(block: &Block) -> IndexTable {
     if let [only] = &block.indices[..] {
         return only.clone();
     }
     let loops = block.loops.len();
-    // Row-major over the loops along which one of them varies.
+    // Row-major over the loops along which a table varies.
     let mut strides = vec![0isize; loops];
     let mut entries = 1usize;
     for at in (0..loops).rev() {

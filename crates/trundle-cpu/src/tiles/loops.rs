@@ -1,17 +1,17 @@
-//! The loops of a block, from which those of its tiles are picked.
+//! The loops of a block, from which the rows and columns of tiles are picked.
 
 use trundle_core::{Block, CutAt, Source};
 use trundle_kernels::{AffineLoop, SLABS_BYTES, takes_lines};
 
 use super::roll::Roll;
 
-/// The loop that was picked for the rows or the columns.
+/// The loop picked for the rows or the columns.
 #[derive(Clone, Copy)]
 pub(super) enum Picked {
     Plain(AffineLoop),
-    /// Each step has a length of its own: so far from each other are they in the table.
+    /// Each step has its own length; the second field is the stride in the table of lengths.
     Lanes(AffineLoop, isize),
-    /// The ragged loop; its source stride is that of its first run.
+    /// The ragged loop, with the source stride of its first run.
     Ragged(AffineLoop),
 }
 
@@ -22,7 +22,6 @@ impl Picked {
         }
     }
 
-    /// The distance between its steps in the table of lengths.
     pub(super) fn table_stride(self) -> isize {
         match self {
             Picked::Lanes(_, stride) => stride,
@@ -31,20 +30,20 @@ impl Picked {
     }
 }
 
-/// The loops of a block that have not been picked yet.
+/// The loops that have not been picked.
 pub(super) struct Loops {
-    /// The one that is rolled, which is among the plain ones as if it went straight on.
+    /// The rolled loop. It is also in `plain`, as if it did not jump.
     pub(super) roll: Option<Roll>,
-    /// By falling destination stride.
+    /// By decreasing destination stride.
     pub(super) plain: Vec<AffineLoop>,
-    /// Their strides in the table of lengths; none, if there is no table.
+    /// Their strides in the table of lengths; empty without a table.
     pub(super) table_strides: Vec<isize>,
-    /// Of one step, it is taken only where lanes need it: it is no loop to make tiles of.
+    /// A ragged loop of one step is picked only for lanes, because it cannot form tiles.
     ragged: Option<AffineLoop>,
 }
 
 impl Loops {
-    /// The loops of a block, of which none is cut at one step but by a roll.
+    /// Takes the loops of a block, in which only a roll may cut a loop at a constant step.
     pub(super) fn of(block: &Block) -> Loops {
         let plain = Vec::with_capacity(block.loops.len());
         let mut loops = Loops { roll: None, plain, table_strides: Vec::new(), ragged: None };
@@ -54,7 +53,7 @@ impl Loops {
             match &each.src {
                 Source::Affine { stride } => loops.plain.push(affine(*stride)),
                 Source::Cut(cut) => {
-                    // Both runs have steps of this length.
+                    // Both runs have this stride.
                     let each = affine(cut.first.src_stride);
                     match &cut.at {
                         CutAt::Constant(first) => {
@@ -73,25 +72,25 @@ impl Loops {
         loops
     }
 
-    /// Whether the steps of a loop have lengths of their own.
+    /// Whether the steps of a loop have their own lengths.
     fn are_lanes(&self, at: usize) -> bool {
         self.table_strides.get(at).is_some_and(|stride| *stride != 0)
     }
 
-    /// Takes one of the plain loops.
+    /// Removes and returns a plain loop.
     pub(super) fn remove(&mut self, at: usize) -> Picked {
         let each = self.plain.remove(at);
         let stride = if self.table_strides.is_empty() { 0 } else { self.table_strides.remove(at) };
         if stride == 0 { Picked::Plain(each) } else { Picked::Lanes(each, stride) }
     }
 
-    /// A loop of one step, where no loop is left.
+    /// A loop of one step, when no loop is left.
     fn none(width: usize) -> Picked {
         let width = width.cast_signed();
         Picked::Plain(AffineLoop { len: 1, src_stride: width, dst_stride: width })
     }
 
-    /// The bytes that stay together, as a loop over them.
+    /// Takes the contiguous bytes that stay together, as a loop over bytes.
     pub(super) fn take_run(&mut self, width: usize) -> Picked {
         let step = width.cast_signed();
         let is_run = |at: &usize| {
@@ -103,7 +102,7 @@ impl Loops {
         Picked::Plain(AffineLoop { len: bytes, src_stride: 1, dst_stride: 1 })
     }
 
-    /// Whether they transpose elements of a few whole lines.
+    /// Whether the loops transpose elements of a few whole cache lines.
     pub(super) fn transpose_lines(&self, width: usize) -> bool {
         let step = width.cast_signed();
         let neighbours = |stride: fn(&AffineLoop) -> isize| {
@@ -118,7 +117,7 @@ impl Loops {
             && in_source != in_destination
     }
 
-    /// Whether some are left, and none is rolled or cut by a table.
+    /// Whether loops are left, and none is rolled or cut by a table.
     pub(super) fn are_plain(&self) -> bool {
         self.roll.is_none()
             && self.ragged.is_none()
@@ -126,8 +125,7 @@ impl Loops {
             && !self.plain.is_empty()
     }
 
-    /// How many steps of two, of these and of the `picked`, are one within the other without a gap, from
-    /// the nearest neighbours on.
+    /// Returns how many steps of two form a gapless nest among these loops and `picked`, by increasing stride.
     pub(super) fn bits(
         &self,
         picked: &[AffineLoop],
@@ -146,7 +144,7 @@ impl Loops {
         }
     }
 
-    /// The loop whose steps are the nearest in the destination.
+    /// Takes the loop with the smallest destination stride.
     pub(super) fn take_innermost(&mut self, width: usize) -> Picked {
         let nearest = self.plain.last().map_or(isize::MAX, |each| each.dst_stride);
         match self.ragged.take_if(|ragged| ragged.len > 1 && ragged.dst_stride < nearest) {
@@ -158,7 +156,7 @@ impl Loops {
         }
     }
 
-    /// The loop whose steps are the nearest in the destination, of those that can be a tile's rows.
+    /// Takes the loop with the smallest destination stride that can be a tile's rows.
     pub(super) fn take_next(&mut self, width: usize) -> Picked {
         let plain = (0..self.plain.len()).rev().find(|at| !self.are_lanes(*at));
         let nearest = plain.map_or(isize::MAX, |at| self.plain[at].dst_stride);
@@ -168,9 +166,9 @@ impl Loops {
         }
     }
 
-    /// The loop whose steps are the nearest in the source, of those that can be a tile's rows.
+    /// Takes the loop with the smallest source stride that can be a tile's rows.
     pub(super) fn take_nearest_in_source(&mut self, width: usize) -> Picked {
-        // A stride of 0 repeats one element: nothing is gained by having it in the tile.
+        // Stride 0 repeats one element and gains nothing in a tile, so it sorts last.
         let distance = |each: &AffineLoop| each.src_stride.unsigned_abs().wrapping_sub(1);
         let nearest = self
             .plain
@@ -189,23 +187,23 @@ impl Loops {
         }
     }
 
-    /// The index of the loop that continues `cols` in the destination.
+    /// Returns the loop that continues `cols` in the destination.
     pub(super) fn next_in_destination(&self, cols: AffineLoop) -> Option<usize> {
         self.position(|each| each.dst_stride == cols.len.cast_signed() * cols.dst_stride)
     }
 
-    /// The index of the loop that continues `rows` upwards in the source.
+    /// Returns the loop that continues `rows` upwards in the source.
     pub(super) fn next_in_source(&self, rows: AffineLoop) -> Option<usize> {
         let step = rows.len.cast_signed().wrapping_mul(rows.src_stride);
         self.position(|each| rows.src_stride > 0 && each.src_stride == step)
     }
 
-    /// The index of the first loop that `wanted` holds for, if it has no lanes.
+    /// Returns the first loop without lanes that satisfies `wanted`.
     fn position(&self, wanted: impl Fn(&AffineLoop) -> bool) -> Option<usize> {
         (0..self.plain.len()).find(|at| !self.are_lanes(*at) && wanted(&self.plain[*at]))
     }
 
-    /// The loop that repeats narrow rows of lanes without a gap, if a unit holds a slab of them.
+    /// Takes the loop that repeats narrow rows of lanes without gaps, if a unit can hold a slab of them.
     pub(super) fn take_slabs(&mut self, rows: AffineLoop, row_bytes: usize) -> Option<Picked> {
         let slab = rows.len.cast_signed() * rows.dst_stride;
         let fits = rows.len * row_bytes <= SLABS_BYTES;
@@ -213,14 +211,13 @@ impl Loops {
         Some(self.remove(at))
     }
 
-    /// The ragged loop.
     pub(super) fn take_ragged(&mut self) -> Picked {
         self.ragged.take().map_or_else(|| Loops::none(1), Picked::Ragged)
     }
 }
 
-/// Rows that fall through the source, counted from their other end, and where that is in bytes from
-/// where they began: the prefetcher predicts tiles that follow each other upwards.
+/// Reverses rows that descend in the source, and returns the byte offsets of their new start. Hardware prefetchers
+/// predict ascending tiles.
 pub(super) fn rising(rows: AffineLoop) -> (AffineLoop, (isize, isize)) {
     let last = rows.len.cast_signed() - 1;
     let end = (last * rows.src_stride, last * rows.dst_stride);

@@ -1,5 +1,5 @@
-//! Moves of elements of whole bytes: steps, each of tiles that one kernel moves. A kernel's row in the catalogue says what
-//! the kernel is right for.
+//! Plans and runs moves of elements of whole bytes, as steps of tiles. The kernel catalogue says which kernel suits
+//! which pattern.
 
 mod gathered;
 mod indexed;
@@ -30,18 +30,17 @@ use crate::parts::{Part, parts};
 use crate::text::write_size;
 use crate::threads::TASKS_PER_THREAD;
 
-/// What is the same for all steps of a plan.
+/// Parameters common to all steps of a plan.
 #[derive(Clone, Copy)]
 struct Common {
-    /// The size of an element in bytes.
     width: usize,
     store: Store,
-    /// About how many bytes a task has.
+    /// Approximate bytes per task.
     share: usize,
     tuning: Tuning,
 }
 
-/// Plans the steps of a move that runs on so many threads.
+/// Plans the steps of a move on `threads` threads.
 pub(crate) fn steps(work: &Move, threads: usize, machine: &Machine) -> Vec<Step> {
     let moved_bytes = work.moved_bytes();
     let is_large = moved_bytes > machine.tuning.streaming_bytes;
@@ -58,7 +57,7 @@ pub(crate) fn steps(work: &Move, threads: usize, machine: &Machine) -> Vec<Step>
     steps
 }
 
-/// About how much memory steps fill, in bytes.
+/// Returns the approximate memory use of steps in bytes.
 pub(crate) fn own_bytes(steps: &[Step]) -> usize {
     let outer = |step: &Step| {
         size_of_val(&step.outer[..]) + step.tables.as_ref().map_or(0, Tables::own_bytes)
@@ -66,13 +65,12 @@ pub(crate) fn own_bytes(steps: &[Step]) -> usize {
     size_of_val(steps) + steps.iter().map(outer).sum::<usize>()
 }
 
-/// Prints steps, one after another.
 pub(crate) fn write_steps(f: &mut fmt::Formatter<'_>, steps: &[Step]) -> fmt::Result {
     let mut steps = steps.iter().enumerate();
     steps.try_for_each(|(index, step)| write!(f, "\n  step {index}: {step}"))
 }
 
-/// The plan of a small move within a larger plan, for the thread that runs that.
+/// The plan of a small move inside a larger plan. It runs on the calling thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TilePlan {
     pub(crate) src_bytes: usize,
@@ -83,7 +81,7 @@ pub(crate) struct TilePlan {
 }
 
 impl TilePlan {
-    /// The plan of a move of elements of whole bytes.
+    /// Plans a move of elements of whole bytes.
     pub(crate) fn of(work: &Move, machine: &Machine) -> TilePlan {
         let steps = steps(work, 1, machine);
         let (src_bytes, dst_bytes) = (work.src_bytes(), work.dst_bytes());
@@ -92,19 +90,19 @@ impl TilePlan {
         TilePlan { src_bytes, dst_bytes, moved_bytes, steps, parts }
     }
 
-    /// About how much memory the plan itself fills, in bytes.
+    /// Returns the approximate memory use of the plan in bytes.
     pub(crate) fn own_bytes(&self) -> usize {
         own_bytes(&self.steps) + size_of_val(&self.parts[..])
     }
 
-    /// Runs the plan, with its tables of lengths read `entries` further.
+    /// Runs the plan, with an offset of `entries` into its tables of lengths.
     ///
     /// # Safety
-    /// `src` is valid for reads of `src_bytes` bytes and `dst` for writes of `dst_bytes`, nobody else writes to either
-    /// meanwhile, and they do not overlap. The tables have these entries.
+    /// `src` must be valid for reads of `src_bytes` bytes and `dst` for writes of `dst_bytes` bytes. They must not
+    /// overlap, and nothing else may write to them during the run. The tables must have these entries.
     pub(crate) unsafe fn run(&self, src: *const u8, dst: *mut u8, entries: isize) {
         let buffers = Buffers { src, dst };
-        // SAFETY: the move stays within the buffers, for which the caller vouches.
+        // SAFETY: the move stays within the buffers, which are valid by the contract of this function.
         unsafe { run(&self.steps, &self.parts, buffers, entries, &Cancellation::never()) };
     }
 }
@@ -116,15 +114,15 @@ impl fmt::Display for TilePlan {
     }
 }
 
-/// Picks the kernels of steps, and the loops that their tiles have.
+/// Picks the kernels of steps and the loops of their tiles.
 #[derive(Clone, Copy)]
 struct Picker<'a> {
     machine: &'a Machine,
 }
 
 impl Picker<'_> {
-    /// How one block is done. What is cut at one step are two blocks, the outermost first; but for the last,
-    /// if it is rolled and a kernel can.
+    /// Plans a block. A loop that is cut at a constant step splits the block in two, outermost first, unless it is
+    /// the last such loop, a roll, and a kernel supports it.
     fn put_steps(&self, block: &Block, all: Common, steps: &mut Vec<Step>) {
         let cut = outermost_cut(block);
         if cut.is_none() && !block.indices.is_empty() {
@@ -144,8 +142,7 @@ impl Picker<'_> {
         }
     }
 
-    /// How one block is done as one step. If one of its loops is rolled but no kernel is there for it, the
-    /// answer is none.
+    /// Plans a block as one step, or returns `None` if a loop is rolled and no kernel supports that.
     fn step(&self, block: &Block, all: Common) -> Option<Step> {
         let Common { width, store, share, tuning } = all;
         let roles = Assigned::of(block, width, store);
@@ -205,7 +202,7 @@ impl Picker<'_> {
         })
     }
 
-    /// The first kernel of the catalogue that wants such roles and is right for the pattern.
+    /// Returns the first kernel of the catalogue that has these roles and suits the pattern.
     fn pick(&self, roles: &Assigned, run: Option<&Run>) -> Option<&'static Kernel> {
         let pattern = roles.pattern(run);
         let suits = |kernel: &&Kernel| kernel.simd <= self.machine.simd && roles.suit(kernel.roles);

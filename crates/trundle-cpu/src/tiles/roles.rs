@@ -1,4 +1,4 @@
-//! The loops of a block in the roles that kernels want: its rows, its columns, and those around them.
+//! Assigns the loops of a block to the roles that kernels expect: rows, columns, and outer loops.
 
 use trundle_core::{Block, Run};
 use trundle_kernels::simd::LINE;
@@ -7,60 +7,59 @@ use trundle_kernels::{AffineLoop, Pattern, Roles, Store};
 use super::loops::{Loops, Picked, rising};
 use super::step::{Place, Rolled};
 
-/// Elements of this many bytes or more are copied as runs of bytes.
+/// Elements of at least this size are copied as runs of bytes.
 const LEAST_RUN_BYTES: usize = LINE;
 
-/// Tables are not worth making for less elements (measured; docs/kernels.md).
+/// With fewer elements, building tables does not pay off (measured; docs/kernels.md).
 const LEAST_GATHERED: usize = 64;
 
-/// The loops of a block, of which two are picked.
+/// The loops of a block, with rows and columns picked.
 pub(super) struct Assigned {
-    /// The size of what is moved as an element.
+    /// Size of the unit moved as an element.
     pub(super) width: usize,
     rows: Picked,
     cols: Picked,
-    /// Where the ragged loop is, if there is one.
+    /// Position of the ragged loop, if there is one.
     pub(super) place: Place,
     others: Loops,
-    /// The bytes of the first part of a rolled run, if the columns are one.
+    /// Bytes of the first part of a rolled run, if the columns are one.
     rolled_run: Option<usize>,
-    /// Whether there are more loops than the rows and the columns, all of them affine.
+    /// Whether there are further loops besides rows and columns, all affine.
     are_many: bool,
 }
 
-/// The loops of a step, as a kernel wants them.
+/// The loops of a step, arranged for a kernel.
 pub(super) struct Arranged {
     pub(super) outer: Vec<AffineLoop>,
     pub(super) rows: AffineLoop,
     pub(super) row_wrap: Option<AffineLoop>,
     pub(super) cols: AffineLoop,
     pub(super) col_wrap: Option<AffineLoop>,
-    /// Their strides in the table of lengths: those of `outer`, if there is a table; those of the
-    /// columns and of what the rows go on through.
+    /// Strides in the table of lengths: of `outer`, if there is a table, and of the columns and the row wrap.
     pub(super) table_strides: (Vec<isize>, [isize; 2]),
     pub(super) rolled: Option<Rolled>,
-    /// Where they begin, in bytes from where the block does, in the source and in the destination.
+    /// Byte offsets of the loops' start from the block's start, in source and destination.
     pub(super) begin: (isize, isize),
 }
 
 impl Assigned {
-    /// The roles of a block's loops, of which one may be rolled.
+    /// Assigns the loops of a block, of which one may be rolled.
     pub(super) fn of(block: &Block, width: usize, store: Store) -> Assigned {
         let mut others = Loops::of(block);
         let lines = store == Store::Streaming && others.transpose_lines(width);
         let rolled_run =
             others.roll.filter(|roll| roll.is_run(width)).map(|roll| roll.first * width);
         let (width, cols) = if rolled_run.is_some() || (width >= LEAST_RUN_BYTES && !lines) {
-            // A run of bytes, which can be cut anywhere.
+            // Bytes, so that the run can be cut anywhere.
             (1, others.take_run(width))
         } else {
             (width, others.take_innermost(width))
         };
         let rows = match cols {
             Picked::Lanes(..) => others.take_ragged(),
-            // What follows such rows in the destination is put together with them.
+            // The next loop in the destination completes lines with such short rows.
             Picked::Plain(cols) if is_short_and_reversed(cols, width) => others.take_next(width),
-            // In the caches, a line that two rows share is best written at once.
+            // Within the caches, a line shared by two rows should be written at once.
             Picked::Plain(cols) if store == Store::Ordinary && is_run(cols, width) => {
                 others.take_next(width)
             }
@@ -73,7 +72,7 @@ impl Assigned {
             (_, Picked::Ragged(_)) => Place::Cols,
             _ => Place::Outer,
         };
-        // What stays together goes as runs, however short they are.
+        // Contiguous elements are moved as runs, however short.
         let is_run = is_run(cols.each(), width);
         let are_many = others.are_plain()
             && matches!((rows, cols), (Picked::Plain(_), Picked::Plain(_)))
@@ -82,19 +81,17 @@ impl Assigned {
         Assigned { width, rows, cols, place, others, rolled_run, are_many }
     }
 
-    /// All loops.
     pub(super) fn into_loops(self) -> Vec<AffineLoop> {
         let Assigned { rows, cols, mut others, .. } = self;
         others.plain.extend([rows.each(), cols.each()]);
         others.plain
     }
 
-    /// Whether a loop is rolled.
     pub(super) fn is_rolled(&self) -> bool {
         self.others.roll.is_some()
     }
 
-    /// Whether these are the roles that a kernel wants.
+    /// Whether these are the roles a kernel expects.
     pub(super) fn suit(&self, wanted: Roles) -> bool {
         match wanted {
             Roles::Lanes | Roles::Slabs => self.place == Place::Lanes,
@@ -112,7 +109,7 @@ impl Assigned {
         }
     }
 
-    /// The pattern of the tiles; where a loop is ragged, of those that are in `run`.
+    /// Returns the pattern of the tiles, for a ragged loop the tiles in `run`.
     pub(super) fn pattern(&self, run: Option<&Run>) -> Pattern {
         let in_run = |picked: Picked| match (picked, run) {
             (Picked::Ragged(each), Some(run)) => AffineLoop { src_stride: run.src_stride, ..each },
@@ -134,7 +131,7 @@ impl Assigned {
         pattern
     }
 
-    /// The loops as a kernel wants them that these roles suit.
+    /// Arranges the loops for a kernel with the roles `wanted`.
     pub(super) fn arrange(self, wanted: Roles) -> Arranged {
         let Assigned { width, rows, cols, place, mut others, rolled_run, .. } = self;
         let jumps = wanted == Roles::Jumping && place == Place::Outer;
@@ -163,8 +160,8 @@ impl Assigned {
             let mut wrap_rows = |others: &mut Loops| {
                 row_wrap = others.next_in_source(rows).map(|at| others.remove(at).each());
             };
-            // A loop may continue both: then it continues the rows, if they are fewer and less than
-            // a line, since a micro-tile would lack some.
+            // A loop may continue both rows and columns. It continues the rows if they are fewer and less than a
+            // cache line, because a micro-tile would be incomplete.
             let rows_first = rows.len < cols.len && rows.len * width < LINE;
             if rows_first {
                 wrap_rows(&mut others);
@@ -181,7 +178,7 @@ impl Assigned {
 }
 
 impl Arranged {
-    /// The pattern of the tiles, with as many rows and columns as there are.
+    /// Returns the pattern of full-size tiles.
     pub(super) fn pattern(&self, width: usize) -> Pattern {
         let wrapped =
             |each: AffineLoop, wrap: Option<AffineLoop>| each.len * wrap.map_or(1, |wrap| wrap.len);
@@ -191,19 +188,19 @@ impl Arranged {
     }
 }
 
-/// Whether columns are neighbours on both sides.
+/// Whether columns are contiguous on both sides.
 fn is_run(cols: AffineLoop, width: usize) -> bool {
     let step = width.cast_signed();
     (cols.src_stride, cols.dst_stride) == (step, step)
 }
 
-/// Whether columns are neighbours in the opposite order, in less than a line.
+/// Whether columns are contiguous in reversed order, and less than a cache line.
 fn is_short_and_reversed(cols: AffineLoop, width: usize) -> bool {
     let step = width.cast_signed();
     (cols.src_stride, cols.dst_stride) == (-step, step) && cols.len * width < LINE
 }
 
-/// The pattern of rows and columns, of which there are so many when they are counted on through what continues them.
+/// Returns the pattern of rows and columns. `wrapped` has their counts including the loops that continue them.
 pub(crate) fn pattern(
     width: usize,
     rows: AffineLoop,

@@ -1,33 +1,33 @@
-//! Loops that are cut at one step: which of them a kernel takes, and where the others are cut.
+//! Loops cut at a constant step: those that kernels support as rolls, and the splitting of others.
 
 use trundle_core::Block;
 use trundle_kernels::AffineLoop;
 
 use super::step::Rolled;
 
-/// A rolled loop, as if it went straight on where it jumps back to the start of the source's axis.
+/// A rolled loop, described as if it did not jump back to the start of the source axis.
 #[derive(Clone, Copy)]
 pub(super) struct Roll {
     pub(super) along: AffineLoop,
-    /// The number of steps before the jump.
+    /// Number of steps before the jump.
     pub(super) first: usize,
 }
 
 impl Roll {
-    /// Whether the loop is over neighbours on both sides.
+    /// Whether the loop is contiguous on both sides.
     pub(super) fn is_run(&self, width: usize) -> bool {
         let step = width.cast_signed();
         (self.along.src_stride, self.along.dst_stride) == (step, step)
     }
 
-    /// The loop as rows that rise through the source, where they begin, in bytes from where the block
-    /// does, and where they are rolled.
+    /// Returns the loop as rows that ascend in the source, the byte offsets of their start from the block's start,
+    /// and the position of the roll.
     pub(super) fn rising_rows(&self) -> (AffineLoop, (isize, isize), Rolled) {
         let AffineLoop { len, src_stride, dst_stride } = self.along;
         let first = self.first.cast_signed();
         let offsets = |src: isize, dst: isize| (src * src_stride, dst * dst_stride);
         if src_stride > 0 {
-            // The start of the source's axis is what comes last in the destination.
+            // The start of the source axis comes last in the destination.
             let begin = offsets(first - len.cast_signed(), first);
             return (self.along, begin, Rolled::Rows(len - self.first));
         }
@@ -36,13 +36,13 @@ impl Roll {
     }
 }
 
-/// The outermost loop that is cut at one step.
+/// Returns the outermost loop cut at a constant step.
 pub(super) fn outermost_cut(block: &Block) -> Option<usize> {
     block.loops.iter().position(|each| each.cut_at_constant().is_some())
 }
 
-/// Whether the loop that is cut at one step is the only one which is cut at all, and rolled: the source goes
-/// on one whole length before where it would straight on.
+/// Whether loop `at` is the only cut loop and a roll: after the cut, the source continues one full length earlier
+/// than without it.
 pub(super) fn is_only_roll(block: &Block, at: usize) -> bool {
     let Some((cut, _)) = block.loops[at].cut_at_constant() else { return false };
     let back = cut.second.src_stride.wrapping_mul(block.loops[at].len.cast_signed());
@@ -51,7 +51,7 @@ pub(super) fn is_only_roll(block: &Block, at: usize) -> bool {
     rolled && block.loops.iter().filter(|each| each.affine_stride().is_none()).count() == 1
 }
 
-/// The blocks that one is without any loop that is cut at one step.
+/// Splits a block into blocks without loops cut at a constant step.
 pub(crate) fn uncut(block: &Block) -> Vec<Block> {
     match outermost_cut(block).and_then(|at| block.halves(at)) {
         Some(halves) => halves.iter().flat_map(uncut).collect(),

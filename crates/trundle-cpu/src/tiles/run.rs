@@ -1,4 +1,4 @@
-//! Steps carried out: units become tiles, and tiles go to kernels.
+//! Runs steps: turns units into tiles and calls the kernels.
 
 use std::ops::Range;
 
@@ -11,19 +11,19 @@ use super::step::{IndexedStep, Place, RaggedLoop, RaggedStep, Rolled, Step, Unit
 use crate::cancellation::Cancellation;
 use crate::parts::Part;
 
-/// The two buffers of a run.
 struct Buffers {
     src: *const u8,
     dst: *mut u8,
-    /// How many entries further tables of lengths are read.
+    /// Offset into the tables of lengths.
     entries: isize,
 }
 
-/// Moves the tiles of `parts`, with tables of lengths read `entries` further, unless `cancellation` is requested.
+/// Moves the tiles of `parts`, with an offset of `entries` into the tables of lengths, unless `cancellation` is
+/// requested.
 ///
 /// # Safety
-/// `buffers` are valid for all that the move with these steps and parts reads and writes, nobody else writes to either
-/// meanwhile, and they do not overlap. The tables have these entries.
+/// `buffers` must be valid for everything that these steps and parts read and write. They must not overlap, and
+/// nothing else may write to them during the run. The tables must have these entries.
 pub(crate) unsafe fn run(
     steps: &[Step],
     parts: &[Part],
@@ -40,87 +40,87 @@ pub(crate) unsafe fn run(
         let step = &steps[part.step];
         let mut unit = part.first;
         while unit < part.end {
-            // SAFETY: by the caller.
+            // SAFETY: the units are the step's, and the buffers are valid by the contract of this function.
             unit += unsafe { run_units(step, unit, part.end - unit, buffers, &mut queue) };
         }
     }
-    // SAFETY: the same.
+    // SAFETY: as above.
     unsafe { queue.finish() };
     simd::fence();
 }
 
-/// What moves a tile.
+/// A kernel function for one tile.
 type Mover = unsafe fn(&Tile);
 
-/// Tiles on their way to their kernels: each waits for the next, to know where moving goes on.
+/// Holds back the latest tile until the next one is known, so that the kernel can prefetch that.
 #[derive(Default)]
 struct Queue {
     waiting: Option<(Tile, Mover)>,
 }
 
 impl Queue {
-    /// Moves tiles by their kernel, but for the last, which may wait for the next.
+    /// Moves tiles with their kernel. The last one may wait for the next call.
     ///
     /// # Safety
-    /// As [`Call::Tiles`]; the kernel was picked for these strides on this machine.
+    /// As [`Call::Tiles`]. The kernel must support these strides on this machine.
     #[inline]
     unsafe fn put_all(&mut self, kernel: &Kernel, tiles: Tiles) {
         let Tiles { mut tile, along } = tiles;
         match kernel.call {
             Call::Tile(run) => {
                 for _ in 0..along.len {
-                    // SAFETY: by the caller.
+                    // SAFETY: the tile is one of `tiles`, which are valid by the contract of this function.
                     unsafe { self.put(&tile, run) };
                     tile.src = tile.src.wrapping_offset(along.src_stride);
                     tile.dst = tile.dst.wrapping_offset(along.dst_stride);
                 }
             }
-            // SAFETY: by the caller.
+            // SAFETY: the tiles are valid by the contract of this function.
             Call::Tiles(run) => unsafe { run(&tiles) },
             _ => unreachable!("a step of tiles has a kernel of tiles"),
         }
     }
 
-    /// Moves the tile that waits; this one waits in its place.
+    /// Moves the waiting tile and lets this one wait.
     ///
     /// # Safety
     /// As [`Call::Tile`], for this tile and its kernel.
     #[inline]
     unsafe fn put(&mut self, tile: &Tile, run: Mover) {
         if tile.store == Store::Ordinary {
-            // Small moves are of one tile, and what is near need not be prefetched. Kernels without
-            // streaming stores do not look at the next tile.
-            // SAFETY: by the caller.
+            // Small moves have one tile, and cached data needs no prefetching. Kernels with ordinary stores ignore
+            // the next tile.
+            // SAFETY: the tile is valid by the contract of this function.
             return unsafe { run(tile) };
         }
         if let Some((before, _)) = &mut self.waiting {
             before.next = Some(Next::at(tile.src, tile.dst, tile.cols.src_stride));
         }
         tile.prefetch_ends();
-        // SAFETY: the caller vouched for the tile that waits.
+        // SAFETY: the waiting tile was valid when it was put.
         unsafe { self.finish() };
         self.waiting = Some((*tile, run));
     }
 
-    /// Moves the tile that waits, after which none does.
+    /// Moves the waiting tile, if any.
     ///
     /// # Safety
-    /// What was promised of it holds still.
+    /// The waiting tile must still be valid.
     #[inline]
     unsafe fn finish(&mut self) {
         if let Some((tile, run)) = &self.waiting {
-            // SAFETY: the caller of `put` vouched for it.
+            // SAFETY: the tile is still valid by the contract of this function.
             unsafe { run(tile) };
         }
         self.waiting = None;
     }
 }
 
-/// Moves one unit or more, at most `most`, and says how many; the last tile may wait in `queue` until the
-/// next comes, or they are finished.
+/// Moves one to `most` units and returns how many. The last tile may wait in `queue` for the next one, or for
+/// `finish`.
 ///
 /// # Safety
-/// The units are the step's, and `buffers` are valid for the plan: see [`run`].
+/// The units must be the step's, and `buffers` valid for the plan: see [`run`].
 unsafe fn run_units(
     step: &Step,
     first: usize,
@@ -129,18 +129,18 @@ unsafe fn run_units(
     queue: &mut Queue,
 ) -> usize {
     if let Some(indexed) = &step.indexed {
-        // SAFETY: by the caller.
+        // SAFETY: `run_indexed` has the contract of this function.
         return unsafe { run_indexed(step, indexed, first, most, buffers, queue) };
     }
     let is_plain = step.ragged.is_none() && step.tables.is_none();
     let innermost = step.outer.last().filter(|_| is_plain);
     let (Some(innermost), (1, 1)) = (innermost, step.blocks()) else {
-        // SAFETY: by the caller.
+        // SAFETY: `run_unit` has the contract of this function.
         unsafe { run_unit(step, first, buffers, queue) };
         return 1;
     };
-    // Small tiles are moved in less time than it takes to find out where the next one is: those of the
-    // innermost loop are a step of it apart.
+    // Small tiles take less time than locating the next one, so the tiles of the innermost loop are passed as one
+    // strided sequence.
     let count = (innermost.len - first % innermost.len).min(most);
     let tile = tile_of(step, &step.unit(first), step.rows, step.cols, buffers);
     let along = AffineLoop { len: count, ..*innermost };
@@ -149,14 +149,14 @@ unsafe fn run_units(
     count
 }
 
-/// The bytes of tiles that are prefetched before they are moved, where indices lead: so many lines are on their way
-/// at once. The hardware prefetcher does not know where the next tile is (measured; docs/kernels.md).
+/// Bytes prefetched ahead at indices, that is, the cache lines in flight. Hardware prefetchers do not predict the
+/// next tile (measured; docs/kernels.md).
 const INDEXED_AHEAD_BYTES: usize = 8 << 10;
 
-/// The least and the most tiles that these are.
+/// Least and most tiles prefetched ahead.
 const INDEXED_AHEAD: (usize, usize) = (1, 32);
 
-/// Moves units of a step with indices, those along its innermost outer loop one after another: see [`run_units`].
+/// Moves consecutive units of an indexed step along its innermost outer loop: see [`run_units`].
 ///
 /// # Safety
 /// As [`run_units`].
@@ -171,7 +171,7 @@ unsafe fn run_indexed(
     let is_by_elements = matches!(step.kernel.call, Call::IndexTile(_));
     let along = step.outer.last().filter(|_| step.tables.is_none() && !is_by_elements);
     let (Some(along), (1, 1)) = (along, step.blocks()) else {
-        // SAFETY: by the caller.
+        // SAFETY: `run_unit` has the contract of this function.
         unsafe { run_unit(step, first, buffers, queue) };
         return 1;
     };
@@ -190,7 +190,7 @@ unsafe fn run_indexed(
     let bytes = if is_run { tile.cols.len * tile.width } else { tile.width };
     let (least, furthest) = INDEXED_AHEAD;
     let ahead = (INDEXED_AHEAD_BYTES / bytes.max(1)).clamp(least, furthest);
-    // Of longer runs the rest is predicted, once it is read.
+    // For longer runs, the hardware prefetches the rest.
     let lines = bytes.min(INDEXED_AHEAD_BYTES / ahead);
     for number in 0..count {
         if number + ahead < count {
@@ -198,7 +198,7 @@ unsafe fn run_indexed(
             for line in (0..lines).step_by(simd::LINE) {
                 simd::prefetch(next.wrapping_add(line));
             }
-            // A run that does not begin with a line ends in one more.
+            // An unaligned run ends in one more cache line.
             simd::prefetch(next.wrapping_add(lines.saturating_sub(1)));
         }
         let to = number.cast_signed() * along.dst_stride;
@@ -208,16 +208,16 @@ unsafe fn run_indexed(
             ..tile
         };
         let along = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
-        // SAFETY: the tile is a part of the step's loops, and the move leads its indices into the source.
+        // SAFETY: the tile is a part of the step's loops, and the indices are within the source.
         unsafe { queue.put_all(step.kernel, Tiles { tile: one, along }) };
     }
     count
 }
 
-/// Moves one unit; its last tile may wait in `queue` until the next comes, or they are finished.
+/// Moves one unit. Its last tile may wait in `queue` for the next one, or for `finish`.
 ///
 /// # Safety
-/// `unit` is one of the step's, and `buffers` are valid for the plan: see [`run`].
+/// `unit` must be one of the step's, and `buffers` valid for the plan: see [`run`].
 unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queue) {
     let next = unit + 1;
     let mut unit = step.unit(unit);
@@ -281,7 +281,7 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queu
 /// Moves the rows and columns of a unit, along loops whose index 0 is at the unit's offsets.
 ///
 /// # Safety
-/// Every element is valid, and the kernel was picked for these strides on this machine.
+/// Every element must be valid, and the kernel must support these strides on this machine.
 unsafe fn put_tile(
     step: &Step,
     kernel: &Kernel,
@@ -293,14 +293,14 @@ unsafe fn put_tile(
 ) {
     let tile = tile_of(step, unit, rows, cols, buffers);
     let along = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
-    // SAFETY: the contract is the same.
+    // SAFETY: `put_all` has the contract of this function.
     unsafe { queue.put_all(kernel, Tiles { tile, along }) };
 }
 
 /// Moves a unit of many short loops.
 ///
 /// # Safety
-/// As [`put_tile`], for the elements that the tables lead to.
+/// As [`put_tile`], for the elements that the tables address.
 unsafe fn gather_tile(step: &Step, tables: &Tables, unit: &Unit, buffers: &Buffers) {
     let (src, dst) = offset_of(step.rows, None, unit.rows.start);
     let Call::GatherTile(run) = step.kernel.call else {
@@ -314,11 +314,11 @@ unsafe fn gather_tile(step: &Step, tables: &Tables, unit: &Unit, buffers: &Buffe
         tables,
         store: step.store,
     };
-    // SAFETY: the contract is the same.
+    // SAFETY: the elements are valid by the contract of this function.
     unsafe { run(&tile) };
 }
 
-/// The elements of a unit that are read where indices lead.
+/// Returns the indexed elements of a unit.
 fn index_tile<'a>(
     step: &Step,
     indexed: &'a IndexedStep,
@@ -346,7 +346,7 @@ fn index_tile<'a>(
     }
 }
 
-/// Moves lanes of a unit, each cut at its own place. Unit `next` of the step is likely to be moved after it.
+/// Moves the lanes of a unit, each with its own cut. Unit `next` of the step is prefetched.
 ///
 /// # Safety
 /// As [`put_tile`], for the elements that the lengths select.
@@ -360,7 +360,7 @@ unsafe fn run_lanes(
 ) {
     let Unit { rows, cols, .. } = unit;
     let axis = step.rows.len;
-    // Rows count from the start of the ragged axis, where each lane's runs are measured from.
+    // Rows count from the start of the ragged axis, to which the lanes' runs are relative.
     let (slab, row_begin) = (rows.start / axis, rows.start % axis);
     let slabs = rows.len().div_ceil(axis);
     let at_row_0 = Unit { rows: 0..rows.len().min(axis), cols: cols.clone(), ..*unit };
@@ -391,11 +391,10 @@ unsafe fn run_lanes(
     let Call::LaneTile(run) = step.kernel.call else {
         unreachable!("a kernel of tiles is picked for no lanes")
     };
-    // SAFETY: the contract is the same.
+    // SAFETY: the elements are valid by the contract of this function.
     unsafe { run(&lanes) };
 }
 
-/// A ragged loop, as kernels see it.
 fn ragged_of(row: &RaggedLoop) -> Ragged<'_> {
     let run = |run: &trundle_core::Run| Run {
         src_offset: run.src_offset,
@@ -412,7 +411,7 @@ fn ragged_of(row: &RaggedLoop) -> Ragged<'_> {
     }
 }
 
-/// The tile of a unit's rows and columns.
+/// Returns the tile of a unit's rows and columns.
 fn tile_of(
     step: &Step,
     unit: &Unit,
@@ -428,7 +427,7 @@ fn tile_of(
         Some(Rolled::Cols(before)) => (None, Some(before)),
         None => (None, None),
     };
-    // What comes after the jump of a rolled loop is at the start of its axis.
+    // After the jump, a rolled loop continues at the start of its axis.
     let back = |each: AffineLoop, rolled: Option<usize>, start: usize, stride: isize| match rolled {
         Some(before) if start % each.len >= before => -each.len.cast_signed() * stride,
         _ => 0,
@@ -462,7 +461,7 @@ mod tests {
     use super::*;
     use crate::{Machine, Planner};
 
-    /// The bytes that `write` writes into a buffer: those that differ from one of two fillings.
+    /// Returns which bytes `write` writes: those that change for one of two fill values.
     fn written(bytes: usize, mut write: impl FnMut(&mut [u8])) -> Vec<bool> {
         let mut changed = |filling: u8| {
             let mut buffer = vec![filling; bytes];
@@ -473,8 +472,8 @@ mod tests {
         zeros.into_iter().zip(ones).map(|(left, right)| left || right).collect()
     }
 
-    /// Runs every unit by itself and asks which bytes it writes. A byte that two units write
-    /// comes out right, but two threads would race for it.
+    /// Runs every unit separately and records the bytes it writes. A byte written by two units has the right value,
+    /// but is a data race between threads.
     fn units_write_every_byte_once(work: &Move) {
         let plan = Planner::new(Machine::detect().clone()).plan(work);
         let src: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte % 251) as u8).collect();
@@ -483,7 +482,7 @@ mod tests {
             for unit in 0..step.units() {
                 let written = written(work.dst_bytes(), |dst| {
                     let buffers = Buffers { src: src.as_ptr(), dst: dst.as_mut_ptr(), entries: 0 };
-                    // SAFETY: both buffers have the sizes that the plan asks for.
+                    // SAFETY: both buffers have the sizes of the plan.
                     unsafe {
                         let mut queue = Queue::default();
                         run_unit(step, unit, &buffers, &mut queue);
@@ -541,7 +540,7 @@ mod tests {
                     map.then(&op.index_map(map.out_shape()).unwrap()).unwrap()
                 });
                 let src = Layout::row_major(map.in_shape(), width).unwrap();
-                // Gaps between the innermost rows, so that no two blocks are neighbours.
+                // Gaps between the innermost rows keep blocks from being contiguous.
                 let sizes = map.out_shape().sizes();
                 let row = sizes[2] * width + 5;
                 let strides = [sizes[1] * row, row, width].map(usize::cast_signed);

@@ -1,4 +1,4 @@
-//! One block of a move, decided down to a kernel and its tiles.
+//! A step: one block of a move, decided down to a kernel and its tiles.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,88 +11,85 @@ use crate::text::plural;
 
 /// One block of a move: outer loops around tiles that one kernel moves.
 ///
-/// The rows and the columns are cut into blocks; a unit of work is one position of the outer
-/// loops and one block of each.
+/// Rows and columns are cut into blocks. A unit of work is one position of the outer loops and one block of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What moves the tiles; in a ragged step, those of the first run.
+    /// The kernel; in a ragged step, the kernel of the first run.
     pub kernel: &'static Kernel,
-    /// How the result is written.
+    /// How the destination is written.
     pub store: Store,
-    /// The size of an element in bytes.
+    /// Size of an element in bytes.
     pub width: usize,
-    /// Where the first element is read, in bytes from the start of the source.
+    /// Source offset of the first element in bytes.
     pub src_offset: isize,
-    /// Where the first element is written, in bytes from the start of the destination.
+    /// Destination offset of the first element in bytes.
     pub dst_offset: isize,
-    /// The loops around the tiles, the outermost first.
+    /// The loops around the tiles, outermost first.
     pub outer: Vec<AffineLoop>,
     /// The loop over a tile's rows.
     pub rows: AffineLoop,
-    /// A loop that continues the rows in the source: they are counted on through it.
+    /// A loop that continues the rows in the source; row numbers run through it.
     pub row_wrap: Option<AffineLoop>,
     /// The loop over the elements of a row.
     pub cols: AffineLoop,
-    /// A loop that continues the columns in the destination: they are counted on through it.
+    /// A loop that continues the columns in the destination; column numbers run through it.
     pub col_wrap: Option<AffineLoop>,
-    /// Where the rows or the columns are rolled.
+    /// The position where the rows or the columns are rolled.
     pub rolled: Option<Rolled>,
-    /// How many rows a tile has at most.
+    /// Most rows per tile.
     pub row_block: usize,
-    /// How many elements a row of a tile has at most.
+    /// Most elements per row of a tile.
     pub col_block: usize,
-    /// In a step of many short loops, what its columns are: the steps of several of them, from tables.
-    /// Its rows are how often a tile goes through these.
+    /// For a step of many short loops: the tables of its columns, which combine several loops. Its rows are
+    /// repetitions of the tables.
     pub tables: Option<Tables>,
     /// The ragged loop, if the block has one.
     pub ragged: Option<RaggedStep>,
-    /// What indices add to where it reads, if the block has some.
+    /// The indices, if the block has some.
     pub indexed: Option<IndexedStep>,
-    /// What is best on the machine that it was planned for.
+    /// Tuning of the machine it was planned for.
     pub tuning: Tuning,
 }
 
 /// The indices of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexedStep {
-    /// Their table. The strides are those of the loops around the tiles.
+    /// The index table, with the strides of the loops around the tiles.
     pub table: IndexTable,
-    /// How far apart rows and columns of a tile are in the table; both 0 unless its kernel is of indices.
+    /// Strides of rows and columns in the table; both 0 unless the kernel reads indices.
     pub tile_strides: (isize, isize),
-    /// Whether a kernel of indices is to prefetch: they lead further than the caches reach.
+    /// Whether an index kernel should prefetch, because indexed elements are not cached.
     pub is_far: bool,
 }
 
-/// Where the rows or the columns of a step are rolled: they jump back once in every round of their axis.
+/// The jump of rolled rows or columns, once per pass over their axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rolled {
-    /// After so many columns, those that begin the source's axis come.
+    /// After this many columns, the source axis starts again.
     Cols(usize),
-    /// After so many rows, counted upwards in the source, those come that begin the destination's
-    /// axis.
+    /// After this many rows, counted upwards in the source, the destination axis starts again.
     Rows(usize),
 }
 
 /// The ragged loop of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaggedStep {
-    /// Its runs, and its table of lengths.
+    /// Its runs and its table of lengths.
     pub row: RaggedLoop,
-    /// Where it stands among the step's loops.
+    /// Its position among the step's loops.
     pub place: Place,
-    /// What moves the tiles of the second run.
+    /// The kernel of the second run.
     pub second: &'static Kernel,
 }
 
-/// A loop that is cut where a length says.
+/// A loop cut at a length from a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaggedLoop {
-    /// The number of elements of a row.
+    /// Number of elements per row.
     pub len: usize,
-    /// The distance between neighbours in the destination, in bytes; 0 for a row of one element.
+    /// Destination stride of the elements in bytes; 0 for a row of one element.
     pub dst_stride: isize,
-    /// The lengths. The strides are those of the loops around the tiles, then of the columns, then of
-    /// the loop that the rows go on through.
+    /// The lengths, with the strides of the loops around the tiles, then of the columns, then of the row wrap.
     pub table: LengthTable,
     /// The run before the cut.
     pub first: Run,
@@ -101,7 +98,7 @@ pub struct RaggedLoop {
 }
 
 impl RaggedLoop {
-    /// The loop, if a table cuts it, where the loops that are left around it have these strides in it.
+    /// Makes a ragged loop if a table cuts `each`. `strides` are those of the remaining loops in the table.
     pub(crate) fn of(each: &Loop, strides: Vec<isize>) -> Option<RaggedLoop> {
         let (Cut { first, second, .. }, table) = each.cut_by_table()?;
         let table = LengthTable { lengths: table.lengths.clone(), strides, ..*table };
@@ -109,59 +106,55 @@ impl RaggedLoop {
         Some(RaggedLoop { len, dst_stride, table, first: *first, second: *second })
     }
 
-    /// Where the second run begins, for a row of this length.
+    /// Returns where the second run begins in a row of this length.
     pub(crate) fn cut(&self, length: usize) -> usize {
         self.table.cut(length, self.len)
     }
 }
 
-/// Where a ragged loop stands in a step.
+/// The position of a ragged loop in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Around the tiles, within the other outer loops: each tile lies in one of the runs.
+    /// The innermost outer loop; each tile lies in one of the runs.
     Outer,
-    /// It is the rows: a tile is split where the runs meet.
+    /// The rows; a tile is split at the cut.
     Rows,
-    /// It is the columns: a tile is split where the runs meet.
+    /// The columns; a tile is split at the cut.
     Cols,
-    /// It is the rows, and the columns are lanes that are each split at a place of their own.
+    /// The rows, with columns as lanes that each have their own cut.
     Lanes,
 }
 
-/// Where a unit of a step lies.
+/// The position of a unit of a step.
 pub(crate) struct Unit {
-    /// Where index 0 of the rows and columns is read, in bytes from the start of the source. In a
-    /// ragged step, the runs' own offsets come on top.
+    /// Source offset of row and column 0 in bytes. In a ragged step, the runs' offsets are added.
     pub(crate) src: isize,
-    /// Where index 0 of the rows and columns is written, in bytes from the start of the
-    /// destination.
+    /// Destination offset of row and column 0 in bytes.
     pub(crate) dst: isize,
-    /// What the outer loops add to the entry in the table of lengths or indices.
+    /// Offset in the table of lengths or indices from the outer loops.
     pub(crate) entries: isize,
-    /// The index of a ragged loop that is an outer one.
+    /// Index in a ragged outer loop.
     pub(crate) ragged_index: usize,
-    /// The rows of the unit.
     pub(crate) rows: Range<usize>,
-    /// The columns of the unit.
     pub(crate) cols: Range<usize>,
 }
 
 impl Step {
-    /// The number of rows and of columns, counted through their wraps.
+    /// Returns the number of rows and of columns, including their wraps.
     pub fn counts(&self) -> (usize, usize) {
         let wrapped = |wrap: &Option<AffineLoop>| wrap.as_ref().map_or(1, |wrap| wrap.len);
         (self.rows.len * wrapped(&self.row_wrap), self.cols.len * wrapped(&self.col_wrap))
     }
 
-    /// How many blocks the rows and the columns are cut into.
+    /// Returns the number of blocks of rows and of columns.
     pub(crate) fn blocks(&self) -> (usize, usize) {
         let (rows, cols) = self.counts();
-        // Most loops of small moves are one block, which takes no division.
+        // Most loops of small moves are one block; this avoids a division.
         let blocks = |len: usize, block: usize| if len <= block { 1 } else { len.div_ceil(block) };
         (blocks(rows, self.row_block), blocks(cols, self.col_block))
     }
 
-    /// The number of units of work.
+    /// Returns the number of units.
     pub fn units(&self) -> usize {
         let (row_blocks, col_blocks) = self.blocks();
         let outer: usize = self.outer.iter().map(|each| each.len).product();
@@ -172,14 +165,13 @@ impl Step {
         outer * ragged * row_blocks * col_blocks
     }
 
-    /// Unit `number`: the blocks of the rows change fastest, then those of the columns, then the
-    /// outer loops from the innermost out.
+    /// Returns unit `number`. Row blocks vary fastest, then column blocks, then the outer loops from the inside out.
     pub(crate) fn unit(&self, number: usize) -> Unit {
         let (row_blocks, col_blocks) = self.blocks();
         let (row_count, col_count) = self.counts();
         let mut rest = number;
         let mut next = |count: usize| {
-            // The rest is below the count where no further loop has moved: it takes no division.
+            // Avoids the division if no further loop has advanced.
             if rest < count {
                 return std::mem::take(&mut rest);
             }
@@ -233,7 +225,7 @@ impl Units for Step {
     }
 }
 
-/// How far step `index` of a loop and its wrap is from step 0, in the source and in the destination.
+/// Returns the source and destination offset of step `index` of a loop and its wrap.
 pub(crate) fn offset_of(
     each: AffineLoop,
     wrap: Option<AffineLoop>,

@@ -1,20 +1,19 @@
-//! The tuning records that come with trundle.
+//! Built-in tuning records.
 
 use trundle_kernels::{Level, LinesTogether, Packed, Tuning};
 
 use super::cpu_model::CpuModel;
 
-/// A record for a make of processor.
+/// The record of a processor family.
 struct Row {
-    /// What it is for.
     name: &'static str,
     is_for: fn(&CpuModel) -> bool,
-    /// The record, from what is right on most.
+    /// Changes the common record.
     tuning: fn(Tuning) -> Tuning,
 }
 
-/// The records, of which the first that is for a processor is taken. Each was measured on one machine,
-/// named in docs/tuning.md: a family is all that is known of the next.
+/// Built-in records; the first match is used. Each was measured on one machine, named in docs/tuning.md, and is
+/// applied to the whole family.
 const ROWS: [Row; 5] = [
     Row {
         name: "AMD family 26 (Zen 5)",
@@ -78,14 +77,14 @@ const ROWS: [Row; 5] = [
 const AMD: &str = "AuthenticAMD";
 const INTEL: &str = "GenuineIntel";
 
-/// The record for a processor with such a last-level cache, and what it is called.
+/// Returns the record and its name for a processor with this last-level cache.
 pub(super) fn for_cpu(cpu: &CpuModel, l3_bytes: usize) -> (Tuning, &'static str) {
     let common = Tuning::of_cache(l3_bytes);
     let row = ROWS.iter().find(|row| (row.is_for)(cpu));
     row.map_or((common, ""), |row| ((row.tuning)(common), row.name))
 }
 
-/// All records for a machine with such a last-level cache, each once.
+/// Returns all different records for a machine with this last-level cache.
 pub(super) fn all(l3_bytes: usize) -> Vec<Tuning> {
     let mut all: Vec<Tuning> = Vec::new();
     for row in &ROWS {

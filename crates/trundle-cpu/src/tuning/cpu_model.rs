@@ -1,30 +1,29 @@
-//! Which processor this is.
+//! Identifies the processor.
 
 use std::fmt;
 
-/// A make of processor, as it tells of itself.
+/// A processor model, as reported by the processor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuModel {
-    /// Who made it: `GenuineIntel`, `AuthenticAMD`, or the name of the architecture where that is all
-    /// that is known.
+    /// Vendor, such as `GenuineIntel` or `AuthenticAMD`; the architecture name if unknown.
     pub vendor: String,
-    /// Its family, model and stepping; zeros where it does not tell.
+    /// Family; this and the other numbers are 0 if unknown.
     pub family: u32,
-    /// The number of the model within the family.
+    /// Model number within the family.
     pub model: u32,
-    /// The number of the stepping.
+    /// Stepping.
     pub stepping: u32,
 }
 
 impl CpuModel {
-    /// This machine's, as CPUID's leaves 0 and 1 say (Intel SDM, volume 2A, CPUID; AMD APM, volume 3,
+    /// Returns this machine's processor, from CPUID leaves 0 and 1 (Intel SDM, volume 2A, CPUID; AMD APM, volume 3,
     /// appendix E).
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     pub fn detect() -> CpuModel {
         use std::arch::x86_64::__cpuid;
 
         #[allow(unused_unsafe, reason = "it is safe from Rust 1.94 on")]
-        // SAFETY: every x86-64 has CPUID.
+        // SAFETY: every x86-64 processor has CPUID.
         let (first, version) = unsafe { (__cpuid(0), __cpuid(1).eax) };
         let letters = [first.ebx, first.edx, first.ecx].map(u32::to_le_bytes);
         let vendor = String::from_utf8_lossy(letters.as_flattened());
@@ -37,7 +36,7 @@ impl CpuModel {
         }
     }
 
-    /// This machine's, of which no more than the architecture is asked.
+    /// Returns the architecture only.
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     pub fn detect() -> CpuModel {
         CpuModel { vendor: std::env::consts::ARCH.to_owned(), ..CpuModel::default() }

@@ -1,6 +1,4 @@
-//! The file that keeps a machine's tuning record.
-//!
-//! It is text: lines that begin with `#` are for people, the others are the record.
+//! The file that stores a machine's tuning record as text. Lines that begin with `#` are comments.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,23 +9,22 @@ use trundle_kernels::Tuning;
 use super::{CpuModel, TuningSource, cache_folder};
 use crate::Machine;
 
-/// More is no record.
+/// Larger files are not tuning records.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// Where the record of this machine, with such a processor, is kept. The file's name has the processor, the
-/// cores and the version of trundle: a home that several machines share keeps one for each.
+/// Returns the path of this machine's record. The name includes the processor, the core count and the trundle
+/// version, so machines that share a home directory have separate files.
 pub(super) fn path(cpu: &CpuModel) -> Option<PathBuf> {
     let (cores, version) = (Machine::cores(), env!("CARGO_PKG_VERSION"));
     Some(cache_folder()?.join(format!("tuning-{cpu}-{cores}-{version}.txt")))
 }
 
-/// The record that is kept for this machine, if one is.
+/// Reads the stored record of this machine, if there is one.
 pub(super) fn of_machine(cpu: &CpuModel) -> Result<Option<(Tuning, TuningSource)>, String> {
     let there = path(cpu).filter(|path| path.exists());
     there.map(|path| Ok((read(&path)?, TuningSource::Kept(path)))).transpose()
 }
 
-/// The record in a file.
 pub(super) fn read(path: &Path) -> Result<Tuning, String> {
     let refusal = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
     let file = std::fs::metadata(path).map_err(|error| refusal(&error))?;
@@ -39,7 +36,7 @@ pub(super) fn read(path: &Path) -> Result<Tuning, String> {
     record.join(" ").parse().map_err(|problem: String| refusal(&problem))
 }
 
-/// Keeps the text of a record. It appears whole or not at all, whoever else keeps one meanwhile.
+/// Writes a record atomically, even with concurrent writers.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
@@ -50,13 +47,13 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
         .and_then(|()| file.sync_all())
         .and_then(|()| std::fs::rename(&unfinished, path));
     if written.is_err() {
-        // What is left of it is of no use.
+        // Remove the incomplete file.
         let _ = std::fs::remove_file(&unfinished);
     }
     written
 }
 
-/// A file beside `path` that nobody else has.
+/// Creates a new file next to `path` with a unique name.
 fn new_file(path: &Path) -> io::Result<(PathBuf, File)> {
     let mut number = 0;
     loop {

@@ -1,17 +1,16 @@
-//! The tuning record of this machine: which is used, where one is kept, and how one is found.
+//! The tuning record of this machine: selection, storage and search.
 //!
-//! What is fast on one machine is slow on the next, and no size of a cache tells which is which. So kernels and
-//! the planner take some numbers from a [`Tuning`]. Which one that is, is decided when a process first
-//! moves something:
+//! The fastest settings differ between machines and cannot be derived from cache sizes. Kernels and the planner
+//! therefore take some numbers from a [`Tuning`], which is chosen at a process's first move:
 //!
 //! | `TRUNDLE_TUNING` | the record |
 //! |---|---|
-//! | not set | what [`tune`] found on this machine, if it was kept; else what is built in for the processor |
-//! | `off` | what is built in |
-//! | the name of a file | what is in the file: see [`Tuned::text`] |
-//! | `run_pages=4 packed=never` | what is built in, but for these |
+//! | not set | the record stored by [`tune`], if there is one; else the built-in record of the processor |
+//! | `off` | the built-in record |
+//! | a file name | the record in the file: see [`Tuned::text`] |
+//! | `run_pages=4 packed=never` | the built-in record with these numbers changed |
 //!
-//! It changes how fast results are made, and never what they are. [`used`] tells which one it is. Nothing is measured unasked.
+//! Tuning affects speed, never results. [`used`] returns the record in use. Measurements happen only in [`tune`].
 
 mod built_in;
 mod cpu_model;
@@ -29,16 +28,16 @@ pub use trundle_kernels::{Level, LinesTogether, Packed, Tuning};
 pub use cpu_model::CpuModel;
 pub use search::{Progress, Trial, Tuned, tune};
 
-/// Where a tuning record is from.
+/// The origin of a tuning record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TuningSource {
-    /// It comes with trundle, for the processors that are named.
+    /// Built in, for the named processors.
     BuiltIn(&'static str),
-    /// It was found by [`tune`] on this machine, and is kept in this file.
+    /// Found by [`tune`] on this machine and stored in this file.
     Kept(PathBuf),
-    /// `TRUNDLE_TUNING` names its file.
+    /// From the file that `TRUNDLE_TUNING` names.
     Named(PathBuf),
-    /// `TRUNDLE_TUNING` says it.
+    /// From the numbers in `TRUNDLE_TUNING`.
     Variable,
 }
 
@@ -53,19 +52,19 @@ impl fmt::Display for TuningSource {
     }
 }
 
-/// The record that this process uses.
+/// The tuning record in use.
 #[derive(Debug)]
 pub struct Used {
-    /// The make of the processor.
+    /// The processor.
     pub cpu: CpuModel,
     /// The record.
     pub tuning: Tuning,
-    /// Where it is from.
+    /// Its origin.
     pub source: TuningSource,
 }
 
-/// The record that this process uses, decided once. Where `TRUNDLE_TUNING` or a record that was kept cannot be
-/// followed, stderr says so, and what is built in is used.
+/// Returns the record this process uses, chosen once. If `TRUNDLE_TUNING` or a stored record is invalid, this warns
+/// on stderr and uses the built-in record.
 pub fn used() -> &'static Used {
     static USED: ForkSafe<Used> = ForkSafe::empty();
     USED.get(|_| true, look)
@@ -89,10 +88,10 @@ fn look() -> Used {
     Used { cpu, tuning, source }
 }
 
-/// What `TRUNDLE_TUNING` asks for; none if it asks for nothing.
+/// Returns the record that `TRUNDLE_TUNING` requests, or `None` if it is not set.
 ///
 /// # Errors
-/// If it names a file that has no tuning record, or numbers that there are not.
+/// Fails if it names a file without a tuning record, or contains unknown numbers.
 fn of_variable(
     built_in: Tuning,
     otherwise: &TuningSource,
@@ -110,16 +109,16 @@ fn of_variable(
     found.map(Some).map_err(|refusal| format!("TRUNDLE_TUNING: {refusal}"))
 }
 
-/// Whether `TRUNDLE_TUNING` can be followed.
+/// Checks `TRUNDLE_TUNING`.
 ///
 /// # Errors
-/// If it names a file that has no tuning record, or numbers that there are not.
+/// Fails if it names a file without a tuning record, or contains unknown numbers.
 pub fn check_variable() -> Result<(), String> {
     of_variable(Tuning::of_cache(0), &TuningSource::Variable).map(drop)
 }
 
-/// The folder of the user's cache that keeps what was measured of this machine: `trundle` in
-/// `XDG_CACHE_HOME`, or else in `~/.cache`; none if neither is an absolute path.
+/// Returns the cache folder for measurements of this machine: `trundle` in `XDG_CACHE_HOME`, or else in `~/.cache`.
+/// Returns `None` if neither is an absolute path.
 pub fn cache_folder() -> Option<PathBuf> {
     let absolute = |variable: &str| {
         std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
@@ -128,15 +127,15 @@ pub fn cache_folder() -> Option<PathBuf> {
     Some(folder.join("trundle"))
 }
 
-/// Where the record that [`tune`] finds on this machine is kept; none if there is no [`cache_folder`].
+/// Returns where [`tune`]'s record for this machine is stored; `None` without a [`cache_folder`].
 pub fn kept_path() -> Option<PathBuf> {
     kept::path(&used().cpu)
 }
 
-/// Removes the record that is kept for this machine, and says whether there was one.
+/// Removes the stored record of this machine and returns whether there was one.
 ///
 /// # Errors
-/// If the file cannot be removed.
+/// Fails if the file cannot be removed.
 pub fn forget() -> std::io::Result<bool> {
     match kept_path().map(std::fs::remove_file) {
         None => Ok(false),

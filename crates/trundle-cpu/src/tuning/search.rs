@@ -1,8 +1,7 @@
-//! `tune`: the search for a machine's tuning record.
+//! Searches for a machine's tuning record, for `tune`.
 //!
-//! Nothing in latencies, numbers of fill buffers or sizes of caches tells which record is best, so records
-//! are timed: all that are tried run in turn on the same buffers, so that each sees the machine in the
-//! same state, and only the ratios within a round count.
+//! Latencies, fill buffers and cache sizes do not predict the best record, so records are timed. All candidates run
+//! alternately on the same buffers, so that they see the same machine state, and only ratios within a round count.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,58 +14,57 @@ use trundle_kernels::{Level, LinesTogether, Packed, Tuning};
 use super::{built_in, kept, kept_path, used};
 use crate::{Cpu, Machine, Plan, Planner, Simd};
 
-/// The bytes of a buffer: twice what is streamed at the latest, so that caches are of no use.
+/// Bytes per buffer: twice the largest streaming threshold, so that caches do not help.
 const BYTES: usize = 64 << 20;
 
-/// How many times each record runs each case, when records are compared and when the best is checked.
+/// Rounds per record and case, in comparisons and in the final check.
 const ROUNDS: usize = 3;
 const LAST_ROUNDS: usize = 7;
 
-/// A record has to be better than the best before it by this much: less is noise.
+/// A record must improve on the best one by this factor; smaller gains are noise.
 const LEAST_GAIN: f64 = 1.02;
 
-/// How far the search is.
+/// Progress of the search.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// What is compared.
+    /// What is being compared.
     pub what: &'static str,
-    /// How many comparisons are done, and how many there are.
+    /// Comparisons done.
     pub done: usize,
-    /// All of them.
+    /// Comparisons in total.
     pub total: usize,
 }
 
-/// A movement, before and after.
+/// The speed of a movement before and after tuning.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// What is moved.
+    /// The movement.
     pub name: &'static str,
-    /// Its speed with the record that is built in, in bytes read and written a second.
+    /// Speed with the built-in record, in bytes read and written per second.
     pub before: f64,
-    /// That with the record that was found; where what was found is no faster for movements of its
-    /// kind, and so not in the record, the same as before.
+    /// Speed with the tuned record. Equal to `before` if the search found nothing faster for this kind of movement.
     pub after: f64,
-    /// That of a copy of as many bytes in the same rounds.
+    /// Speed of a copy of the same size in the same rounds.
     pub copy: f64,
     shows: Shows,
 }
 
-/// What the search found.
+/// The result of the search.
 #[derive(Clone, Debug)]
 pub struct Tuned {
     /// The record for this machine.
     pub tuning: Tuning,
-    /// The record that is built in for it.
+    /// The built-in record for it.
     pub built_in: Tuning,
-    /// Movements that were timed with both in turn.
+    /// Movements timed with both records.
     pub trials: Vec<Trial>,
 }
 
 impl Tuned {
-    /// Keeps the record where processes that start from now on find it, and says where that is.
+    /// Stores the record for processes started later and returns the path.
     ///
     /// # Errors
-    /// If the file cannot be written, or there is no folder for it.
+    /// Fails if the file cannot be written or there is no cache folder.
     pub fn keep(&self) -> io::Result<PathBuf> {
         let path = kept_path().ok_or_else(|| {
             io::Error::other("neither XDG_CACHE_HOME nor HOME says where to keep it")
@@ -75,7 +73,7 @@ impl Tuned {
         Ok(path)
     }
 
-    /// The record as a file has it that `TRUNDLE_TUNING` may name.
+    /// Returns the record as the text of a file for `TRUNDLE_TUNING`.
     pub fn text(&self) -> String {
         let (cpu, cores) = (&used().cpu, Machine::cores());
         let version = env!("CARGO_PKG_VERSION");
@@ -84,9 +82,9 @@ impl Tuned {
     }
 }
 
-/// Finds the tuning record of this machine, in some seconds: nothing else should run meanwhile. The
-/// record is not used by this process, nor kept: see [`Tuned::keep`]. `go_on` is told how far the search is, and
-/// ends it by a no: the answer is then none.
+/// Finds the tuning record of this machine in a few seconds; nothing else should run meanwhile. The record is neither
+/// used by this process nor stored, see [`Tuned::keep`]. `go_on` receives the progress; if it returns false, the
+/// search stops and returns `None`.
 ///
 /// # Errors
 /// [`TooLarge`](trundle_core::ShapeError::TooLarge) if there is no memory for two buffers of 64 MiB.
@@ -94,9 +92,9 @@ pub fn tune(go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Option<Tuned>> {
     tune_with(1, go_on)
 }
 
-/// [`tune`] by movements of axes that are a `share`th as long, for tests.
+/// [`tune`] with axes shortened by `share`, for tests.
 fn tune_with(share: usize, go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Option<Tuned>> {
-    // As most processes will be, whatever this one is told by its environment.
+    // Default settings, whatever this process's environment says.
     let (threads, simd) = (Machine::cores(), Simd::detect());
     let machine = Machine { threads, simd, ..Machine::detect().clone() };
     let mut search = Search::new(machine, share)?;
@@ -104,7 +102,7 @@ fn tune_with(share: usize, go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Op
     let mut steps = Steps { done: 0, total: search.steps(), go_on };
     let Some(found) = search.best(built_in, &mut steps)? else { return Ok(None) };
     let Some(mut trials) = search.trials(built_in, found, &mut steps)? else { return Ok(None) };
-    // A tuned machine is no slower than an untuned one at movements of any kind.
+    // For each kind of movement, keep the built-in numbers unless the new ones are faster.
     let mut tuning = built_in;
     tuning.streaming_bytes = found.streaming_bytes;
     for shows in [Shows::Runs, Shows::Reversed, Shows::Transposes] {
@@ -120,15 +118,15 @@ fn tune_with(share: usize, go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Op
     Ok(Some(Tuned { tuning, built_in, trials }))
 }
 
-/// A movement that records are compared by.
+/// A movement used to compare records.
 struct Case {
     name: &'static str,
     work: Move,
-    /// Which numbers of the record it shows.
+    /// The part of the record it measures.
     shows: Shows,
 }
 
-/// What of a record a case shows.
+/// The part of a record that a case measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shows {
     Runs,
@@ -136,7 +134,7 @@ enum Shows {
     Transposes,
 }
 
-/// A record, with the numbers of another that such cases show.
+/// Returns `tuning` with one part taken from `other`.
 fn with_part(tuning: Tuning, shows: Shows, other: &Tuning) -> Tuning {
     match shows {
         Shows::Runs => Tuning {
@@ -159,7 +157,7 @@ fn with_part(tuning: Tuning, shows: Shows, other: &Tuning) -> Tuning {
     }
 }
 
-/// How far the search is, and who is told.
+/// Reports the progress of the search.
 struct Steps<'a> {
     done: usize,
     total: usize,
@@ -167,7 +165,7 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// Tells of the next step, and asks whether it is to be done.
+    /// Reports the next step and returns whether to do it.
     fn next(&mut self, what: &'static str) -> bool {
         self.done += 1;
         (self.go_on)(Progress { what, done: self.done - 1, total: self.total })
@@ -230,20 +228,20 @@ impl Search {
         let cpu = Cpu::default();
         let bytes = cases.iter().map(|case| case.work.moved_bytes()).max().unwrap_or(0);
         let (mut src, mut dst) = (cpu.buffer(bytes)?, cpu.buffer(bytes)?);
-        // Pages that nobody has written are all the same one.
+        // Unwritten pages all map to one zero page.
         src.fill(1);
         dst.fill(2);
         Ok(Search { machine, cases, src, dst })
     }
 
-    /// How many steps there are: a case of a comparison each, the sizes that are streamed, and the trials.
+    /// Returns the number of steps: the cases of each comparison, the streaming sizes, and the trials.
     fn steps(&self) -> usize {
         let cases = |shows| self.cases.iter().filter(|case| case.shows == shows).count();
         let compared: usize = comparisons().iter().map(|each| cases(each.shows)).sum();
         compared + 1 + self.cases.len()
     }
 
-    /// The best record, beginning with one that is built in; none if the search is to end.
+    /// Returns the best record, starting from the built-in one; `None` if the search is stopped.
     fn best(&mut self, built_in: Tuning, steps: &mut Steps<'_>) -> Result<Option<Tuning>> {
         let mut best = built_in;
         for comparison in comparisons() {
@@ -260,8 +258,8 @@ impl Search {
         Ok(Some(best))
     }
 
-    /// The best of some records for the cases that show them, of which `first` is the one to beat; none if
-    /// the search is to end.
+    /// Returns the best of some records for the cases that measure them. Others must beat `first`. `None` if the
+    /// search is stopped.
     fn best_of(
         &mut self,
         first: Tuning,
@@ -294,8 +292,8 @@ impl Search {
         Ok(Some(best.0))
     }
 
-    /// From how many bytes on results are streamed: between the largest of the sizes that are tried at which
-    /// streaming is no gain, and the next.
+    /// Returns the size from which results are streamed: between the largest tried size at which streaming is not
+    /// faster, and the next one.
     fn streaming_bytes(&mut self, tuning: Tuning) -> Result<usize> {
         const SIDES: [usize; 4] = [1016, 1448, 2040, 2888];
         for side in SIDES.into_iter().rev().filter(|side| 4 * side * side <= self.src.len()) {
@@ -305,16 +303,16 @@ impl Search {
                 [with(usize::MAX), with(0)].map(|tuning| planned(&self.machine, tuning, &work));
             let times = in_turn(&plans, 2 * LAST_ROUNDS, &self.src, &mut self.dst)?;
             if ratio(&times[0], &times[1]) < LEAST_GAIN {
-                // The next size, which is twice as large, has gained; but for the largest.
+                // The next size, twice as large, was faster with streaming, unless this is the largest.
                 let most = tuning.streaming_bytes.max(4 * side * side);
                 return Ok((4 * side * side * 3 / 2).min(most));
             }
         }
-        // All that was tried gained.
+        // Streaming was faster at all sizes.
         Ok(tuning.streaming_bytes.min(4 * SIDES[0] * SIDES[0] / 2))
     }
 
-    /// The cases with two records, in turn with a copy; none if the search is to end.
+    /// Times the cases with two records, alternating with a copy; `None` if the search is stopped.
     fn trials(
         &mut self,
         before: Tuning,
@@ -342,20 +340,19 @@ impl Search {
     }
 }
 
-/// Records that are compared by the same cases.
 struct Comparison {
     what: &'static str,
     shows: Shows,
-    /// The records to try beside the best so far.
+    /// Returns the records to compare with the best one.
     records: fn(&Tuning, usize) -> Vec<Tuning>,
 }
 
-/// The comparisons, one after another: whole records first, then what each may lack.
+/// Returns the comparisons in order: whole records first, then single numbers.
 fn comparisons() -> Vec<Comparison> {
     let compare = |what, shows, records| Comparison { what, shows, records };
     vec![
         compare("transposes as other machines do them", Shows::Transposes, |best, l3_bytes| {
-            // Of others' records, what transposes take from them.
+            // Only the transpose part of other machines' records.
             let all = built_in::all(l3_bytes).into_iter();
             all.map(|other| with_part(*best, Shows::Transposes, &other)).collect()
         }),
@@ -425,7 +422,7 @@ fn other(level: Level) -> Level {
     }
 }
 
-/// An operator on row-major tensors of elements of `width` bytes.
+/// Makes the move of an operator on row-major tensors with elements of `width` bytes.
 fn movement(op: &Op, width: usize, sizes: &[usize]) -> Result<Move> {
     let map: IndexMap = op.index_map(&Shape::new(sizes)?)?;
     let src = Layout::row_major(map.in_shape(), width)?;
@@ -437,8 +434,8 @@ fn planned(machine: &Machine, tuning: Tuning, work: &Move) -> Plan {
     Planner::new(Machine { tuning, ..machine.clone() }).plan(work)
 }
 
-/// The seconds of each plan in each round. All see the machine alike: each round begins with another one,
-/// and with a run that does not count, since what follows other work is slower.
+/// Returns the seconds of each plan in each round. Each round starts with a different plan, and with an untimed run,
+/// since the first run after other work is slower.
 fn in_turn(plans: &[Plan], rounds: usize, src: &[u8], dst: &mut [u8]) -> Result<Vec<Vec<f64>>> {
     let cpu = Cpu::default();
     let mut times = vec![Vec::with_capacity(rounds); plans.len()];
@@ -455,7 +452,7 @@ fn in_turn(plans: &[Plan], rounds: usize, src: &[u8], dst: &mut [u8]) -> Result<
     Ok(times)
 }
 
-/// How many times as fast `times` are as `others`, in the same rounds.
+/// Returns how many times faster `times` are than `others`, as the median over rounds.
 fn ratio(others: &[f64], times: &[f64]) -> f64 {
     median(times.iter().zip(others).map(|(time, other)| other / time).collect())
 }

@@ -1,4 +1,4 @@
-//! Elements at indices that a call lends, against the maps of the operators.
+//! Takes and puts at indices given per call, compared with the operators' maps.
 
 use trundle_core::ops::{IndexMode, Indices, Take, TakeAlongAxis};
 use trundle_core::{Error, IndexMap, OpError, Shape, ShapeError};
@@ -9,7 +9,7 @@ fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// For each position of a map the place of its source.
+/// Returns the source position of each output position.
 fn sources(map: &IndexMap) -> Vec<usize> {
     let mut sources = Vec::new();
     map.out_shape().for_each_index(|at| sources.push(map.in_shape().ravel(&map.source_of(at))));
@@ -119,8 +119,8 @@ fn what_does_not_fit_is_refused() {
     ));
 }
 
-/// Indices are checked many at once and on all threads: the first that is refused is named, wherever it stands, and
-/// nothing is written.
+/// Indices are checked in groups and in parallel. The first invalid one is reported, wherever it is, and nothing is
+/// written.
 #[test]
 fn one_index_among_many_is_refused() {
     let (size, count) = (64, 1003);
@@ -148,7 +148,7 @@ fn one_index_among_many_is_refused() {
     }
 }
 
-/// Axes that no second-level cache holds are prefetched, and indices ahead of the last ones are not read.
+/// Axes larger than the second-level cache are prefetched; indices past the end are not read.
 #[test]
 fn elements_of_a_long_axis_are_those_of_their_indices() {
     let (size, count) = (300_000, 5003);

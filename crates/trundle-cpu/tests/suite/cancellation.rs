@@ -1,4 +1,4 @@
-//! Runs that are told to stop: on one thread and on several.
+//! Runs that are stopped, on one thread and on several.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,10 +8,10 @@ use trundle_core::{Backend, BitOrder, Error, Layout, Move, Op, Packing, Shape, W
 use trundle_cpu::{Cpu, Plan};
 use trundle_testing::MOST_BOXES;
 
-/// What no source holds: a byte that nobody has written.
+/// A byte that no source contains; it marks unwritten bytes.
 const UNTOUCHED: u8 = 0xa5;
 
-/// `op` on a packed tensor.
+/// Returns the move of `op` on a packed tensor.
 fn work(op: impl Into<Op>, sizes: &[usize], width: impl Into<Width>) -> Move {
     let (map, width) = (op.into().index_map(&Shape::new(sizes).unwrap()).unwrap(), width.into());
     let packed = |shape: &Shape| Layout::row_major(shape, width.units()).unwrap();
@@ -28,7 +28,7 @@ fn source(work: &Move) -> Vec<u8> {
     (0..work.src_bytes()).map(|byte| (byte % 101) as u8).collect()
 }
 
-/// Says yes so often, then no once, and then yes again, which nobody should hear.
+/// A callback that returns true `yes` times, then false once, then true again, which must not be called.
 struct Asked {
     yes: usize,
     asks: AtomicUsize,
@@ -48,7 +48,7 @@ impl Asked {
     }
 }
 
-/// Some megabytes each, in tiles of all sorts, and packed elements.
+/// Moves of several megabytes each, with tiles of all kinds and packed elements.
 fn works() -> Vec<Move> {
     let u4 = Packing::new(4, BitOrder::ALL[0]).unwrap();
     let lengths: Vec<u64> = (0..20_011).map(|lane| lane * 7 % 65).collect();
@@ -79,7 +79,7 @@ fn a_run_stops_at_the_first_no() {
             let outcome = cpu.run_while(&plan, &src, &mut dst, &|| asked.go_on());
             assert_eq!(outcome, Err(Error::Stopped));
             assert_eq!(asked.asks(), yes + 1);
-            // All that was begun has ended, and nothing more was.
+            // Everything begun has ended, and nothing else was begun.
             let written = dst.iter().zip(&whole).filter(|(byte, moved)| byte == moved).count();
             assert!(written < dst.len() && written >= earlier + yes, "{yes}: {written} bytes");
             earlier = written;
@@ -122,7 +122,7 @@ fn runs_on_several_threads_stop_and_the_threads_work_on() {
                 let outcome = cpu.run_while(&plan, &src, &mut dst, &go_on);
                 assert_eq!(outcome, Err(Error::Stopped));
                 assert!(dst != whole);
-                // Each thread hears no at most once.
+                // Each thread gets false at most once.
                 assert!(asks.into_inner() <= yes + 3);
             }
             let mut dst = vec![UNTOUCHED; work.dst_bytes()];
@@ -136,7 +136,7 @@ fn runs_on_several_threads_stop_and_the_threads_work_on() {
 fn packed_rows_that_are_half_of_a_tensor_are_stopped_within() {
     let u4 = Packing::new(4, BitOrder::ALL[0]).unwrap();
     let row = 1_000_003;
-    // Rows of neighbours, and rows that are moved element by element.
+    // Contiguous rows, and rows moved element by element.
     for (axis, sizes) in [(1, [2, row]), (0, [row, 2])] {
         let reverse = ReverseSubsequences::new(axis, vec![row as u64 - 1, row as u64 / 2]);
         let work = work(reverse, &sizes, Width::SubByte(u4));
@@ -172,7 +172,7 @@ fn no_part_of_a_large_move_takes_long() {
         for part in plan.parts() {
             let step = &plan.steps()[part.step];
             let bytes = (part.end - part.first) * step.row_block * step.col_block * step.width;
-            // The slowest kernels move a gigabyte in a second.
+            // The slowest kernels move about a gigabyte per second.
             assert!(bytes <= 32 << 20, "a part of {bytes} bytes in\n{plan}");
         }
     }

@@ -1,4 +1,4 @@
-//! What several of these tests need.
+//! Helpers shared by several tests.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use trundle_cpu::tuning::Tuning;
 use trundle_cpu::{CATALOGUE, Cpu, Machine, Planner, Simd};
 use trundle_testing::{Flush, Guarded, noise};
 
-/// This machine's tuning record, but results of more than so many bytes are streamed.
+/// This machine's tuning record with a different streaming threshold.
 pub(crate) fn streaming(streaming_bytes: usize) -> Tuning {
     Tuning { streaming_bytes, ..Machine::detect().tuning }
 }
 
-/// Holds a move to its pairs with every set of instructions, streamed and not, on one thread and on three, beside pages
-/// that nobody may touch. The kernels are added to `reached`.
+/// Compares a move with its pairs: with every instruction set, streamed and not, on one and three threads, between
+/// guard pages. Adds the kernels used to `reached`.
 pub(crate) fn check_as_its_pairs(work: &Move, named: &str, reached: &mut BTreeSet<&'static str>) {
     let src = noise(work.src_bytes());
     let mut expected = vec![0xa5; work.dst_bytes()];
@@ -38,7 +38,7 @@ pub(crate) fn check_as_its_pairs(work: &Move, named: &str, reached: &mut BTreeSe
     }
 }
 
-/// Checks that all kernels whose names begin so, and that the machine can run, were reached.
+/// Checks that every kernel with this name prefix that the machine can run was reached.
 pub(crate) fn check_all_reached(prefix: &str, reached: &BTreeSet<&'static str>) {
     let ours = CATALOGUE.iter().filter(|kernel| kernel.name.starts_with(prefix));
     for kernel in ours.filter(|kernel| kernel.simd <= Machine::detect().simd) {

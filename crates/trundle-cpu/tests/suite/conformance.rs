@@ -1,5 +1,5 @@
-//! The CPU backend against the naive oracle: every kernel of every instruction set that this
-//! machine has, with results through the caches and past them, on one thread and on several.
+//! The CPU backend against the naive oracle: every kernel of every available instruction set, streamed and not, on
+//! one and several threads.
 
 use trundle_core::{Backend, Layout, Move};
 use trundle_cpu::tuning::{Level, LinesTogether, Packed, Tuning};
@@ -8,7 +8,7 @@ use trundle_testing::{MOST_BOXES, everything, suite};
 
 use crate::common::streaming;
 
-/// A CPU of one instruction set, which streams results of more than so many bytes.
+/// A CPU with one instruction set and a given streaming threshold.
 fn cpu(simd: Simd, threads: usize, streaming_bytes: usize) -> Cpu {
     cpu_with(simd, threads, streaming(streaming_bytes))
 }
@@ -18,11 +18,11 @@ fn cpu_with(simd: Simd, threads: usize, tuning: Tuning) -> Cpu {
     Cpu::with_planner(Planner::new(machine))
 }
 
-/// The suite for each set of the machine: all of it where `TRUNDLE_TESTS` is `all`, as it is in CI;
-/// else it is dealt out to the sets, since all takes minutes.
+/// Runs the suite for each instruction set. With `TRUNDLE_TESTS=all` (as in CI) each runs all of it; otherwise the
+/// cases are divided among them, since all of it takes minutes.
 fn conformance_of_each_set(cpu: impl Fn(Simd) -> Cpu) {
     let sets: Vec<Simd> = Simd::available().collect();
-    // The widest first: it is what runs here else.
+    // The widest first, because it is the default.
     for (number, simd) in sets.iter().enumerate().rev() {
         let (share, shares) = if everything() { (0, 1) } else { (number, sets.len()) };
         suite::share_of_conformance(&cpu(*simd), share, shares);
@@ -39,7 +39,7 @@ fn results_past_the_caches_are_those_of_the_oracle() {
     conformance_of_each_set(|simd| cpu(simd, 3, 0));
 }
 
-/// Two records that differ in everything from the first of those that are built in.
+/// Two records that differ from the first built-in record in every number.
 #[test]
 fn results_are_the_same_with_any_tuning_record() {
     let one = Tuning {
@@ -96,7 +96,7 @@ fn the_suite_reaches_every_kernel() {
         }
     }
     let is_here = |kernel: &&Kernel| kernel.simd <= Machine::detect().simd;
-    // Those of two moves in one, and of moves within one buffer, have suites of their own.
+    // Kernels of fused moves and of in-place moves have their own suites.
     let of_others = ["filled-", "exchanged-", "squares-", "climbed-"];
     let is_of_one = |kernel: &&Kernel| !of_others.iter().any(|of| kernel.name.starts_with(of));
     for kernel in CATALOGUE.iter().filter(is_here).filter(is_of_one) {

@@ -1,4 +1,4 @@
-//! Rows with an element around them, written as one plan, against the two moves that they are.
+//! Rows and their fill written by one plan, compared with the two separate moves.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use trundle_testing::{Flush, Guarded, noise};
 
 use crate::common::{check_all_reached, streaming};
 
-/// The moves of a padded tensor: of its rows, and of what is around them.
+/// The two moves of a padded tensor: its rows and the fill.
 struct Padded {
     rows: Move,
     around: Move,
 }
 
 impl Padded {
-    /// Of elements of so many bytes; the source has gaps of so many bytes behind its rows.
+    /// `width` bytes per element; source rows are followed by gaps of `gap` bytes.
     fn of(sizes: &[usize], widths: &[[usize; 2]], width: usize, gap: usize) -> Padded {
         let shape = Shape::new(sizes).unwrap();
         let mut program = Program::new();
@@ -41,7 +41,7 @@ impl Padded {
         Padded { rows: of(false), around: of(true) }
     }
 
-    /// What both write, pair by pair.
+    /// Returns the result of both moves, pair by pair.
     fn expected(&self, src: &[u8], fill: &[u8]) -> Vec<u8> {
         let mut dst = vec![0; self.rows.dst_bytes().max(self.around.dst_bytes())];
         for (work, src) in [(&self.rows, src), (&self.around, fill)] {
@@ -67,7 +67,7 @@ fn with_gaps(shape: &Shape, width: usize, gap: usize) -> Layout {
     Layout::strided(shape, 0, &strides).unwrap()
 }
 
-/// Plans for one instruction set that stream whatever they write.
+/// A planner for one instruction set that always streams.
 fn planner(simd: Simd, threads: usize) -> Planner {
     Planner::new(Machine { simd, threads, tuning: streaming(0), ..Machine::detect().clone() })
 }
@@ -93,7 +93,7 @@ fn filled_rows_are_what_two_moves_write() {
         let expected = padded.expected(&src, fill);
         for simd in Simd::available() {
             for threads in [1, 3] {
-                // The element is the first source or the second.
+                // The fill is the first source or the second.
                 let parts = if seed % 2 == 0 {
                     [&padded.around, &padded.rows]
                 } else {
@@ -128,11 +128,11 @@ fn what_gains_nothing_is_two_moves() {
         Padded::of(sizes, widths, 4, 0).plan(simd, 1).is_some()
     };
     assert!(plan(&[100, 100], &[[1, 1], [1, 1]]));
-    // Single elements, rows that are longer than any, fewer rows than what is around them.
+    // Single elements, rows above the limit, rows smaller than the fill.
     assert!(!plan(&[1000, 3], &[[0, 0], [1, 1]]));
     assert!(!plan(&[100, 20_000], &[[0, 0], [1, 1]]));
     assert!(!plan(&[100, 100], &[[100, 1], [1, 1]]));
-    // What stays in the caches.
+    // A result that fits in the caches.
     let padded = Padded::of(&[100, 100], &[[1, 1], [1, 1]], 4, 0);
     let planner = Planner::new(Machine::detect().clone());
     assert!(planner.plan_filled(&padded.rows, &padded.around).is_none());

@@ -1,4 +1,4 @@
-//! Tensors moved within their own buffer, beside what the move says.
+//! In-place moves, compared with the moves' pairs.
 #![allow(clippy::cast_possible_wrap, reason = "axes and small shifts")]
 
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose};
@@ -6,7 +6,7 @@ use trundle_core::{BitOrder, IndexMap, Layout, Move, Op, Packing, Shape};
 use trundle_cpu::{CATALOGUE, Machine, Planner, Simd};
 use trundle_testing::{Flush, Guarded, MOST_BOXES, everything, noise};
 
-/// Numbers that look random and are the same each time.
+/// Reproducible pseudo-random numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -21,7 +21,7 @@ impl Numbers {
     }
 }
 
-/// A shape, of which some sizes may be the same.
+/// A shape in which some sizes may be equal.
 fn shape(numbers: &mut Numbers) -> Vec<usize> {
     let rank = 1 + numbers.below(4);
     let most = [600, 40, 14, 8][rank - 1];
@@ -29,7 +29,7 @@ fn shape(numbers: &mut Numbers) -> Vec<usize> {
     (0..rank).map(|_| if numbers.below(2) == 0 { same } else { 1 + numbers.below(most) }).collect()
 }
 
-/// An operator whose result has the shape of what it is given.
+/// An operator that keeps the shape.
 fn op(numbers: &mut Numbers, sizes: &[usize]) -> Op {
     let rank = sizes.len();
     match numbers.below(4) {
@@ -64,7 +64,7 @@ fn op(numbers: &mut Numbers, sizes: &[usize]) -> Op {
     }
 }
 
-/// A layout of these sizes: axes in any order, some from the end, with gaps or without.
+/// A layout with these sizes: axes in any order, some reversed, with or without gaps.
 fn layout(numbers: &mut Numbers, sizes: &[usize], width: usize) -> Layout {
     let shape = Shape::new(sizes).unwrap();
     if numbers.below(2) == 0 {
@@ -92,7 +92,7 @@ fn layout(numbers: &mut Numbers, sizes: &[usize], width: usize) -> Layout {
     Layout::strided(&shape, offset, &strides).unwrap()
 }
 
-/// A machine of small caches, so that small tensors are of many cells.
+/// A machine with small caches, so that small tensors have many cells.
 fn machine(numbers: &mut Numbers) -> Machine {
     let l1_bytes = numbers.one_of(&[64, 256, 1024, 32 << 10]);
     let l2_bytes = l1_bytes * numbers.one_of(&[4, 16, 64]);
@@ -220,7 +220,7 @@ fn axes_in_any_order_change_places_in_little_memory() {
     println!("{planned} of {count}, {kinds:?}");
 }
 
-/// Several megabytes, or tiles at all edges: an element's width, sizes, and what is done.
+/// Several megabytes, or tiles at all edges, as (element width, sizes, operator).
 fn large_moves() -> Vec<(usize, Vec<usize>, Op)> {
     let roll = |shifts: &[i64], axes: &[i64]| Op::from(Roll::new(shifts, axes));
     let flip = |axes: &[i64]| Op::from(Flip::new(axes));
@@ -240,7 +240,7 @@ fn large_moves() -> Vec<(usize, Vec<usize>, Op)> {
         (4, vec![1003, 1001], roll(&[500], &[0])),
         (4, vec![1003, 1201], roll(&[-300], &[1])),
         (8, vec![301, 1301], roll(&[100, 700], &[0, 1])),
-        // Two cycles of rows, and some of few.
+        // Two cycles of rows, and few cycles.
         (8, vec![402, 1301], roll(&[100, 700], &[0, 1])),
         (8, vec![400, 1301], roll(&[150, 700], &[0, 1])),
         (1, vec![71, 211, 301], roll(&[30, 100, 150], &[0, 1, 2])),
@@ -254,7 +254,7 @@ fn large_moves() -> Vec<(usize, Vec<usize>, Op)> {
         (8, vec![301, 41, 33], by_row(301, 41)),
         (4, vec![1001, 1003], reverse(0, lengths(1003, 1001))),
         (4, vec![1001, 1003], reverse(1, lengths(1001, 1003))),
-        // Rows that fall into few sets of the caches, and others.
+        // Rows that map to few cache sets, and others.
         (1, vec![512, 512], transpose(&[1, 0])),
         (1, vec![1600, 1600], transpose(&[1, 0])),
         (2, vec![1024, 1024], transpose(&[1, 0])),
@@ -274,7 +274,7 @@ fn large_moves() -> Vec<(usize, Vec<usize>, Op)> {
     ]
 }
 
-/// A move that is refused for its scratch goes through a copy, and nobody is told.
+/// A move refused for lack of scratch silently falls back to a copy, so this must be tested.
 #[test]
 fn the_usual_scratch_is_enough_on_many_threads() {
     let more = [
@@ -288,7 +288,7 @@ fn the_usual_scratch_is_enough_on_many_threads() {
         if map.in_shape() != map.out_shape() {
             continue;
         }
-        // Of 16 MiB and more, so that many threads take part.
+        // At least 16 MiB, so that many threads take part.
         let elements: usize = sizes.iter().product();
         let width = width * (16usize << 20).div_ceil(elements * width);
         let layout = Layout::row_major(map.in_shape(), width).unwrap();
@@ -320,7 +320,7 @@ fn large_moves_are_exact_with_all_instructions_on_any_number_of_threads() {
                 let machine = Machine { threads, simd, ..Machine::detect().clone() };
                 let plan = Planner::new(machine).plan_in_place(&work, work.dst_bytes() / 4);
                 let plan = plan.unwrap_or_else(|| panic!("{op:?} of {sizes:?}"));
-                // Anywhere within a line.
+                // Any offset within a cache line.
                 let before = (number + set) * 4 % 64;
                 let mut buffer = [&vec![0; before][..], &bytes].concat();
                 plan.run_slice(&mut buffer[before..]).unwrap();

@@ -1,4 +1,4 @@
-//! Rows and elements that are read where indices lead, of all lengths and alignments, against the pairs of their moves.
+//! Rows and elements at indices, of all lengths and alignments, compared with the moves' pairs.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use trundle_testing::choices::Choices;
 
 use crate::common::{check_all_reached, check_as_its_pairs};
 
-/// Indices of any order along the middle axis of three, and rows of some elements.
+/// Indices in any order along the middle of three axes, with rows of several elements.
 fn any(choices: &mut Choices, seed: u64) -> (Move, String) {
     let width = [1, 2, 3, 4, 5, 8, 12, 16][choices.below(8)];
     let run = match seed % 4 {
@@ -23,7 +23,7 @@ fn any(choices: &mut Choices, seed: u64) -> (Move, String) {
     let places = (0..count).map(|_| choices.below(size).cast_signed() as i64);
     let op = Take::new(1, Indices::list(places.collect::<Vec<_>>()));
     let map = op.index_map(&shape).unwrap();
-    // Rows of the source may be apart and be read from the last; those of the destination begin anywhere.
+    // Source rows may have gaps and be reversed; destination rows begin at any address.
     let (row, gap) = (inner * width, width * choices.below(3));
     let steps = (row + gap).cast_signed() * if choices.below(3) == 0 { -1 } else { 1 };
     let wide = width.cast_signed();

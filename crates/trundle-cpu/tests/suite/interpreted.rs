@@ -1,5 +1,4 @@
-//! Few and small moves through every portable kernel, for an interpreter: under Miri the whole
-//! suite would take days.
+//! A few small moves through every portable kernel, for Miri, with which the whole suite would take days.
 
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, BitOrder, IndexMap, Layout, Move, Op, Packing, Shape};
@@ -8,8 +7,8 @@ use trundle_testing::MOST_BOXES;
 
 use crate::common::streaming;
 
-/// Runs `ops` between buffers that end where the last element does, the destination's elements
-/// from `offset_bytes` on. With caches of no size, the result is streamed.
+/// Runs `ops` between buffers that end at the last element; destination elements begin at `offset_bytes`. A threshold
+/// of 0 streams the result.
 fn check(ops: &[Op], sizes: &[usize], width: usize, streaming_bytes: usize, offset_bytes: usize) {
     let map = ops.iter().fold(IndexMap::identity(&Shape::new(sizes).unwrap()), |map, op| {
         map.then(&op.index_map(map.out_shape()).unwrap()).unwrap()
@@ -46,7 +45,7 @@ fn check_all(streaming_bytes: usize, offset_bytes: usize) {
         Op::from(ReverseSubsequences::new(axis, (0..4u64).map(|row| 3 * row).collect::<Vec<_>>()))
     };
     for width in [1, 2, 4, 8, 16, 3] {
-        // A line of elements, and one more.
+        // One cache line of elements, and one element more.
         let line = 64 / width;
         check(&[transpose()], &[line, 3], width);
         check(&[transpose()], &[line + 1, 16 / width + 1], width);
@@ -64,7 +63,7 @@ fn check_all(streaming_bytes: usize, offset_bytes: usize) {
     check(&[], &[300], 1);
 }
 
-/// Runs `ops` on elements that share bytes, the destination's from number `first` on.
+/// Runs `ops` on sub-byte elements; destination elements begin at number `first`.
 fn check_packed(ops: &[Op], sizes: &[usize], packing: Packing, first: usize) {
     let map = ops.iter().fold(IndexMap::identity(&Shape::new(sizes).unwrap()), |map, op| {
         map.then(&op.index_map(map.out_shape()).unwrap()).unwrap()

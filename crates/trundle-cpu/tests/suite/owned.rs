@@ -1,4 +1,4 @@
-//! Values that own something are moved: none is lost, none is dropped, none is there twice.
+//! Values with ownership: none is lost, dropped or duplicated.
 
 use std::rc::Rc;
 
@@ -19,7 +19,6 @@ fn plans(maps: &[IndexMap], width: usize) -> Vec<Plan> {
     maps.iter().map(plan).collect()
 }
 
-/// Moves values by one plan after another.
 fn run<T>(plans: &[Plan], values: &mut Vec<T>) -> Result<()> {
     let mut moved = Vec::new();
     for plan in plans {
@@ -40,7 +39,7 @@ fn maps(sizes: &[usize], ops: &[Op]) -> Vec<IndexMap> {
     ops.iter().map(map).collect()
 }
 
-/// Where each element of the result comes from, by the maps themselves.
+/// Returns the source of each result element, according to the maps.
 fn sources(maps: &[IndexMap]) -> Vec<usize> {
     let (first, last) = (&maps[0], &maps[maps.len() - 1]);
     let mut sources = Vec::new();
@@ -76,7 +75,7 @@ fn values_go_where_the_maps_say_and_none_is_dropped() {
     assert!(kept.iter().all(|value| Rc::strong_count(value) == 1));
 }
 
-/// A value smaller than the number of the elements.
+/// A value too small to hold an element number.
 #[derive(Debug, PartialEq)]
 struct Small(u8);
 
@@ -106,7 +105,7 @@ fn what_would_lose_values_is_refused_and_they_stay() {
         let work = Move::new(&IndexMap::identity(&shape), width, src, dst, MOST_BOXES).unwrap();
         [Cpu::new(Some(1)).plan(&work)]
     };
-    // Two rows that share elements, and one that is read twice.
+    // Two rows that share elements, and a row that is read twice.
     let sharing = plan(&layout(&[step, step]), &packed);
     let twice = plan(&layout(&[0, step]), &packed);
     let gaps = plan(&packed, &layout(&[4 * step, step]));
@@ -130,7 +129,7 @@ fn what_would_lose_values_is_refused_and_they_stay() {
 
 #[test]
 fn a_source_that_is_read_twice_is_seen_though_all_sizes_agree() {
-    // Six elements of which the third is read for the fourth too, and the fourth never.
+    // Six elements, of which the third is read twice and the fourth never.
     let shape = Shape::new([2, 3]).unwrap();
     let width = size_of::<String>();
     let step = width.cast_signed();

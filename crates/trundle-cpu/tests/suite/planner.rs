@@ -1,4 +1,4 @@
-//! What the planner decides.
+//! Decisions of the planner.
 
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
@@ -35,12 +35,12 @@ fn kernels_without_streaming_stores_are_given_ordinary_ones() {
     }
 }
 
-/// The steps for an operator on packed f32 of this shape.
+/// Returns the steps of an operator on packed f32 tensors.
 fn steps(op: impl Into<Op>, sizes: &[usize]) -> Vec<Step> {
     steps_of(&op.into().index_map(&Shape::new(sizes).unwrap()).unwrap())
 }
 
-/// The steps for a map between packed f32.
+/// Returns the steps of a map between packed f32 tensors.
 fn steps_of(map: &IndexMap) -> Vec<Step> {
     let planner = Planner::new(Machine { simd: Simd::Portable, ..Machine::detect().clone() });
     let src = Layout::row_major(map.in_shape(), 4).unwrap();
@@ -48,7 +48,7 @@ fn steps_of(map: &IndexMap) -> Vec<Step> {
     planner.plan(&Move::new(map, 4, &src, &dst, MOST_BOXES).unwrap()).steps().to_vec()
 }
 
-/// The kernel of a single step, and the lengths of its outer loops, rows and columns.
+/// Returns the kernel of a single step, the lengths of its outer loops, and its rows and columns.
 fn shape_of(steps: &[Step]) -> (&'static str, Vec<usize>, usize, usize) {
     let [step] = steps else { panic!("{} steps", steps.len()) };
     let outer = step.outer.iter().map(|each| each.len).collect();
@@ -58,8 +58,8 @@ fn shape_of(steps: &[Step]) -> (&'static str, Vec<usize>, usize, usize) {
 #[test]
 fn each_pattern_gets_its_kernel_rows_and_columns() {
     let transpose = |order: &[i64], sizes: &[usize]| shape_of(&steps(Transpose::new(order), sizes));
-    // Runs of 400 bytes: those that are near in the destination are the rows, or, past the caches, those
-    // that are near in the source.
+    // Runs of 400 bytes. The rows are the nearest runs in the destination or, above the streaming threshold, in the
+    // source.
     assert_eq!(transpose(&[1, 0, 2], &[20, 30, 100]), ("runs-portable", vec![30], 20, 400));
     assert_eq!(transpose(&[1, 0, 2], &[900, 300, 100]), ("runs-portable", vec![900], 300, 400));
     assert_eq!(transpose(&[0, 2, 1], &[5, 20, 30]), ("transposed-portable", vec![5], 30, 20));
@@ -68,11 +68,11 @@ fn each_pattern_gets_its_kernel_rows_and_columns() {
     assert_eq!(transpose(&[1, 0, 2], &[20, 30, 3]), ("strided-portable", vec![], 30, 20));
     let flipped = shape_of(&steps(Flip::new(&[1]), &[20, 30]));
     assert_eq!(flipped, ("reversed-portable", vec![], 20, 30));
-    // The two runs of a rolled row are one row.
+    // The two runs of a rolled row form one row.
     let rolled = steps(Roll::new(&[1], &[1]), &[20, 30]);
     assert_eq!(shape_of(&rolled), ("rolled-portable", vec![], 20, 120));
     assert_eq!(rolled[0].rolled, Some(Rolled::Cols(4)));
-    // Rows that are cut into units are not.
+    // Rows that are cut into units do not.
     let rolled = steps(Roll::new(&[1], &[1]), &[20, 300_000]);
     assert_eq!(rolled.len(), 2);
 }
@@ -85,13 +85,13 @@ fn many_short_axes_get_tables() {
     assert_eq!(step.cols.len, 1 << 12);
     // A tile of two loops is large enough.
     assert_eq!(shape_of(&invert(&[3, 20, 30])).0, "transposed-portable");
-    // Loops that no table holds are around the tiles.
+    // Loops that do not fit in a table are around the tiles.
     let [step] = &invert(&[2, 2, 20_011, 3, 3])[..] else { panic!("one step") };
     assert_eq!((step.kernel.name, step.rows.len, step.cols.len), ("gathered-portable", 20_011, 36));
     let elements = step.units() * step.row_block * step.col_block;
     assert!(elements >= 36 * 20_011 && step.units() < 1000, "{step}");
 
-    // Registers take bits of loops of two and more, whichever way they go.
+    // Register kernels take bits of loops of length two and more, in either direction.
     for simd in Simd::available().filter(|simd| *simd != Simd::Portable) {
         let planner = Planner::new(Machine { simd, ..Machine::detect().clone() });
         for sizes in [&[2; 12][..], &[2, 4, 1024, 2, 2], &[2, 1 << 15, 2]] {
@@ -136,7 +136,7 @@ fn ragged_loops_are_the_rows_the_columns_or_lanes() {
     };
     let wide = placed(&lanes(&[2, 10, 20]));
     assert_eq!(wide, (Place::Lanes, "packed-lanes-portable", "packed-lanes-portable"));
-    // Rows of less than a line: a unit goes on through slabs.
+    // Rows of less than a cache line: a unit continues through slabs.
     let narrow = lanes(&[2, 10, 6]);
     assert_eq!(placed(&narrow), (Place::Lanes, "sub-line-portable", "sub-line-portable"));
     assert_eq!(narrow[0].units(), 1);
@@ -171,7 +171,7 @@ fn every_unit_is_in_one_task() {
     }
 }
 
-/// Destinations whose lines have gaps, on all of which a streaming store would not be aligned.
+/// Destinations with gaps, in which streaming stores would not all be aligned.
 #[test]
 fn many_short_axes_to_lines_with_gaps_are_right() {
     let map = Op::from(Transpose::new(&[])).index_map(&Shape::new([2; 9]).unwrap()).unwrap();
@@ -202,7 +202,7 @@ fn many_short_axes_to_lines_with_gaps_are_right() {
     }
 }
 
-/// A few loops of primes are no reason for a tile of all of them.
+/// A few loops of prime length must not make one tile of all of them.
 #[test]
 fn tiles_of_many_short_axes_are_small() {
     let sizes = [7, 7, 89, 89, 7, 7];

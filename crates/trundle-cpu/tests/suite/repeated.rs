@@ -1,4 +1,4 @@
-//! Rows of one element, of all lengths and alignments, against the pairs of their moves.
+//! Rows of a repeated element, of all lengths and alignments, compared with the moves' pairs.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use trundle_testing::choices::Choices;
 
 use crate::common::{check_all_reached, check_as_its_pairs};
 
-/// An element in rows that begin anywhere, apart from each other.
+/// An element repeated in separate rows at any address.
 fn any(choices: &mut Choices) -> (Move, String) {
     let width = 1 + choices.below(16);
     let most = if choices.below(8) == 0 { 300_000 } else { 1500 };

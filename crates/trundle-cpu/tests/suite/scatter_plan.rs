@@ -1,4 +1,4 @@
-//! Elements put at places that are decided once, against the maps that say the places.
+//! Scatter plans, compared with the maps of their positions.
 
 use trundle_core::ops::{Flip, GatherElements, GatherNd, Indices, Slice, Take};
 use trundle_core::{Error, IndexMap, Layout, LayoutError, Op, Shape};
@@ -17,7 +17,7 @@ fn signed(number: usize) -> i64 {
     number.cast_signed() as i64
 }
 
-/// Indices of such a shape for an axis of a size.
+/// Random indices of this shape for an axis.
 fn indices(choices: &mut Choices, sizes: &[usize], size: usize) -> Indices {
     let count = sizes.iter().product();
     let one = |choices: &mut Choices| signed(choices.below(2 * size)) - signed(size);
@@ -25,7 +25,7 @@ fn indices(choices: &mut Choices, sizes: &[usize], size: usize) -> Indices {
     Indices::new(shape(sizes), values).unwrap()
 }
 
-/// Places of a tensor that has elements: some more than once, some not at all.
+/// A random map into a nonempty tensor, with repeated and missing elements.
 fn places(choices: &mut Choices, of: &[usize]) -> IndexMap {
     let whole = shape(of);
     let axis = if of.is_empty() { 0 } else { choices.below(of.len()) };
@@ -44,7 +44,7 @@ fn places(choices: &mut Choices, of: &[usize]) -> IndexMap {
             GatherElements::new(signed(axis), at).index_map(&whole)
         }
         2 => {
-            // Indices that all indexed axes have.
+            // Indices valid for all indexed axes.
             let together = choices.below(of.len() + 1);
             let size = of[..together].iter().min().copied().unwrap_or(1);
             let own = [choices.below(5), together];
@@ -112,12 +112,12 @@ fn elements_that_stay_together_are_put_at_once() {
         plan.pieces()
     };
     assert_eq!(pieces(&row_major, &padded(6)), (6, 24));
-    // Rows that are apart where they are written, or where they are read.
+    // Gaps between rows on the output or on the updates side.
     assert_eq!(pieces(&row_major, &padded(8)), (24, 6));
     let apart = Layout::strided(&of_updates, 0, &[32, 8, 2]).unwrap();
     assert_eq!(pieces(&apart, &padded(8)), (24, 6));
     assert_eq!(pieces(&apart, &padded(10)), (24, 6));
-    // One update for all.
+    // One update for all positions.
     let one = Layout::strided(&of_updates, 0, &[0, 0, 0]).unwrap();
     assert_eq!(pieces(&one, &padded(6)), (72, 2));
 }

@@ -1,5 +1,4 @@
-//! `TRUNDLE_SIMD`, which forces an instruction set: it is read once in a process, so each name has a
-//! process of its own.
+//! `TRUNDLE_SIMD` forces an instruction set. It is read once per process, so each name is tested in its own process.
 
 use std::process::Command;
 
@@ -8,10 +7,10 @@ use trundle_core::{Backend, Layout, Move, Op, Shape};
 use trundle_cpu::{Cpu, Machine, Simd};
 use trundle_testing::MOST_BOXES;
 
-/// What a process is told to print, if it is one that a test has started.
+/// Set in processes that a test started, which then print their instruction set.
 const ASKED: &str = "TRUNDLE_TESTS_TELL_OF_SIMD";
 
-/// Prints the set and the sets of the kernels of a plan, for the tests below.
+/// Prints the instruction set of the process and of a plan's kernels, for the tests below.
 #[test]
 fn tells_of_its_set() {
     if std::env::var_os(ASKED).is_none() {
@@ -26,7 +25,7 @@ fn tells_of_its_set() {
     println!("\nforced: {} {most}", Machine::detect().simd);
 }
 
-/// The set, that of the widest kernel of a plan, and what is said on stderr.
+/// Returns the instruction set, that of the widest kernel of a plan, and the stderr output.
 fn told(variable: &str) -> (String, String) {
     let run = Command::new(std::env::current_exe().unwrap())
         .args(["simd::tells_of_its_set", "--exact", "--nocapture"])
@@ -43,7 +42,7 @@ fn told(variable: &str) -> (String, String) {
 #[test]
 fn every_set_of_the_machine_can_be_forced() {
     for simd in Simd::available() {
-        // No transpose is written for VBMI: its kernels are those of AVX-512.
+        // No transpose is specific to VBMI; the AVX-512 kernels are used.
         let kernel = if simd == Simd::Avx512Vbmi { Simd::Avx512 } else { simd };
         let (forced, said) = told(simd.name());
         assert_eq!(forced, format!("{simd} {kernel}"));

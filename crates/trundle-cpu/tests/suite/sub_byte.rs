@@ -1,5 +1,4 @@
-//! Elements of less than a byte against the oracle, with the kernels that this machine would pick for
-//! their boxes, and with portable ones.
+//! Sub-byte elements against the oracle, with the default kernels for their boxes and with the portable ones.
 
 use trundle_cpu::{Cpu, Machine, Planner, Simd};
 use trundle_testing::sub_byte;

@@ -1,4 +1,4 @@
-//! Large moves on several threads, again and again, and by several callers at once.
+//! Large moves on several threads, repeatedly and from several callers at once.
 
 use trundle_core::ops::{Flip, ReverseSequence, Roll, Transpose};
 use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
@@ -7,8 +7,7 @@ use trundle_testing::{MOST_BOXES, everything};
 
 use crate::common::streaming;
 
-/// Moves of three to five megabytes with edges that fall in the middle of tiles and lines: the
-/// operator, the shape and the width of an element.
+/// Moves of three to five megabytes, with edges inside tiles and cache lines.
 fn moves() -> Vec<Move> {
     let lengths = |count: i128, most: i128| -> Vec<i128> {
         (0..count).map(|number| number * 7919 % (most + 1)).collect()
@@ -38,14 +37,14 @@ fn source(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|byte| (byte * 31 + byte / 251 + byte / 65_537) as u8).collect()
 }
 
-/// What the move says, element by element.
+/// Returns the expected result, element by element.
 fn expected(work: &Move, src: &[u8]) -> Vec<u8> {
     let (mut dst, width) = (vec![0; work.dst_bytes()], work.width());
     work.for_each_pair(|from, to| dst[to..to + width].copy_from_slice(&src[from..from + width]));
     dst
 }
 
-/// A plan on up to `threads` threads; with caches of no size, its results are streamed.
+/// Makes a plan for up to `threads` threads. A threshold of 0 streams the result.
 fn plan(work: &Move, threads: usize, streaming_bytes: usize) -> Plan {
     let machine =
         Machine { threads, tuning: streaming(streaming_bytes), ..Machine::detect().clone() };
@@ -75,7 +74,7 @@ fn every_run_on_any_number_of_threads_is_exact() {
 
 #[test]
 fn every_unit_is_in_one_task() {
-    // Of many sizes, so that last tasks of all lengths are among them.
+    // Many sizes, for last tasks of many lengths.
     let sizes = (0..200).map(|more| Shape::new([90 + more, 1024]).unwrap());
     let transposes = sizes.map(|shape| {
         let map = Op::from(Transpose::new(&[])).index_map(&shape).unwrap();

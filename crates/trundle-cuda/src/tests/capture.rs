@@ -1,4 +1,4 @@
-//! Streams that are captured into a graph.
+//! Streams captured into a graph.
 
 use cudarc::driver::{result, sys};
 use trundle_core::{Backend, Error, ShapeError};
@@ -7,11 +7,11 @@ use trundle_testing::noise;
 use super::devices::{CAPTURED, FIRST, MEMORY, OnStream, WITHOUT_POOLS, device, emulated};
 use super::moves::{moved, part, reverse, roll};
 
-/// Captures what is begun on a stream, which is not changed by what was refused meanwhile.
+/// Captures what `begin` enqueues. Refused operations must not end the capture.
 fn captured(on: &OnStream, begin: impl FnOnce()) -> sys::CUgraph {
     let _current = on.gpu.stream.context.current().unwrap();
     let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-    // SAFETY: the stream lives.
+    // SAFETY: the stream is alive.
     unsafe { result::stream::begin_capture(on.stream, mode) }.unwrap();
     begin();
     // SAFETY: as above.
@@ -26,7 +26,7 @@ fn is_refused<T>(refusal: Result<T, Error>) {
     );
 }
 
-/// A run of borrowed buffers is replayed, with what is in them then.
+/// Each replay reads the current contents of the borrowed buffers.
 #[test]
 fn a_plan_without_tables_is_captured() {
     let Some(gpu) = device(FIRST) else { return };
@@ -37,10 +37,10 @@ fn a_plan_without_tables_is_captured() {
     let [from, mut to] = [&src, &dst].map(|buffer| part(gpu, buffer, 0, 8000));
     gpu.wait().unwrap();
     let graph = captured(&on, || gpu.run(&plan, &from, &mut to).unwrap());
-    // What was captured was not done.
+    // Captured work was not run.
     assert_eq!(gpu.read(&dst).unwrap(), [0; 8000]);
     let _current = gpu.stream.context.current().unwrap();
-    // SAFETY: the graph was made here, of launches between buffers that live.
+    // SAFETY: the graph was made here from launches between live buffers.
     unsafe {
         let mut replayed = std::ptr::null_mut();
         sys::cuGraphInstantiateWithFlags(&raw mut replayed, graph, 0).result().unwrap();
@@ -55,7 +55,7 @@ fn a_plan_without_tables_is_captured() {
     }
 }
 
-/// Nothing of it comes to the driver, so that the capture goes on.
+/// Refused operations do not reach the driver, so the capture continues.
 #[test]
 fn what_would_be_gone_is_refused() {
     for ordinal in [FIRST, WITHOUT_POOLS] {
@@ -81,14 +81,14 @@ fn what_would_be_gone_is_refused() {
         });
         is_refused(gpu.run(&planned_meanwhile.unwrap(), &src, &mut dst));
         let _current = gpu.stream.context.current().unwrap();
-        // SAFETY: it was made here.
+        // SAFETY: the graph was made here.
         unsafe { result::graph::destroy(graph) }.unwrap();
         gpu.run(&with, &src, &mut dst).unwrap();
         gpu.wait().unwrap();
     }
 }
 
-/// Memory that is dropped during a capture is given back with what is dropped next.
+/// Memory dropped during a capture is freed with the next drop after it.
 #[test]
 fn memory_that_is_dropped_meanwhile_is_given_back_later() {
     let Some(gpu) = emulated(CAPTURED) else { return };
@@ -100,6 +100,6 @@ fn memory_that_is_dropped_meanwhile_is_given_back_later() {
     drop(other);
     on.gpu.buffer(MEMORY / 4 * 3).unwrap();
     let _current = on.gpu.stream.context.current().unwrap();
-    // SAFETY: it was made here.
+    // SAFETY: the graph was made here.
     unsafe { result::graph::destroy(graph) }.unwrap();
 }

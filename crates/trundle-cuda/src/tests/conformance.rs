@@ -1,4 +1,4 @@
-//! The suite of all backends.
+//! The conformance suite of all backends.
 
 use std::borrow::{Borrow, BorrowMut, Cow};
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use crate::launch::Misaligned;
 use crate::prepared::Prepared;
 use crate::{Cuda, CudaBuffer};
 
-/// The last bytes of an allocation, so that what is beyond them is a fault of an emulated device.
+/// The last bytes of an allocation, so that the emulated device detects accesses past the end.
 pub struct LastBytes {
     part: CudaBuffer,
     _whole: Box<CudaBuffer>,
@@ -21,7 +21,7 @@ pub struct LastBytes {
 
 impl LastBytes {
     pub(crate) fn holding(gpu: &Cuda, bytes: &[u8]) -> LastBytes {
-        // They begin anywhere, as views of a tensor do.
+        // The buffer may begin at any address, as a tensor view does.
         let before = bytes.len().next_multiple_of(16) - bytes.len();
         let whole = gpu.buffer_of(&[&vec![0; before], bytes].concat()).expect("there is memory");
         LastBytes { part: part(gpu, &whole, before, bytes.len()), _whole: whole }
@@ -70,7 +70,7 @@ fn moves_on_a_stream_are_what_the_oracle_says_without_pools() {
     suite::share_of_conformance(&OnStream::new(&gpu).gpu, 2, if everything() { 16 } else { 192 });
 }
 
-/// Buffers begin anywhere, so that grains are less than a move's own.
+/// Buffers begin at any address, so the grain can be smaller than the move's own.
 #[test]
 fn the_suite_reaches_every_kernel() {
     let mut reached = BTreeSet::from(["gather_sub_byte"]);

@@ -1,4 +1,4 @@
-//! What kernels ask of memory, counted on the host: nothing here is a time.
+//! Memory accesses of the kernels, counted on the host. Nothing here measures time.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use trundle_testing::noise;
 
 use super::kernels::{Counts, Kernels, Shifted, Wavefronts};
 
-/// A move between buffers that begin so many bytes behind a multiple of 256.
+/// A move between buffers that begin `shift` bytes after a multiple of 256.
 struct Case {
     name: &'static str,
     op: Op,
@@ -18,22 +18,21 @@ struct Case {
     most: Most,
 }
 
-/// The most that a case may ask for.
+/// Upper limits for a case.
 #[derive(Clone, Copy)]
 struct Most {
-    /// Sectors that requests read, and write, beside the least.
+    /// Sectors read and written, relative to the minimum.
     read: f64,
     written: f64,
-    /// Wavefronts of shared memory beside the least.
+    /// Shared memory wavefronts, relative to the minimum.
     conflicts: f64,
-    /// Requests for entries of tables, for each KiB.
+    /// Requests for table entries per KiB moved.
     numbers: f64,
 }
 
-/// Nothing more than is needed.
 const LEAST: Most = Most { read: 1.0, written: 1.0, conflicts: 1.0, numbers: 0.0 };
 
-/// What a case asks of memory, beside what it moves.
+/// The accesses of a case, with the bytes it moves.
 struct Counted {
     kernels: Vec<&'static str>,
     bytes: f64,
@@ -72,12 +71,11 @@ impl Case {
 }
 
 impl Counted {
-    /// The bytes of sectors beside those that are moved.
+    /// Returns the bytes of the sectors, relative to the bytes moved.
     fn sectors(&self, sectors: u64) -> f64 {
         32.0 * sectors as f64 / self.bytes
     }
 
-    /// Requests for each KiB that is moved.
     fn a_kib(&self, requests: u64) -> f64 {
         1024.0 * requests as f64 / self.bytes
     }
@@ -116,13 +114,13 @@ fn transpose(name: &'static str, shape: &[usize], width: usize) -> Case {
     Case::new(name, Transpose::new(&[]), shape, width)
 }
 
-/// What is not at even places of sectors.
+/// Ranges not aligned to sectors.
 const UNEVEN: Most = Most { read: 1.25, written: 1.25, ..LEAST };
 
-/// Narrow elements, of which two words make one.
+/// Unaligned narrow elements, each composed from two words.
 const UNEVEN_NARROW: Most = Most { read: 2.7, written: 2.1, conflicts: 1.35, numbers: 0.0 };
 
-/// Runs that begin within vectors, which are read twice by requests, and once from memory.
+/// Runs that begin inside a vector: each vector is requested twice, and read from memory once.
 const UNEVEN_RUNS: Most = Most { read: 2.3, written: 1.1, ..LEAST };
 
 fn cases() -> Vec<Case> {
@@ -181,7 +179,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// The table of docs/gpu.md, which `cargo test -p trundle-cuda counted -- --nocapture` prints.
+/// The table in docs/gpu.md; `cargo test -p trundle-cuda counted -- --nocapture` prints it.
 #[test]
 fn no_more_is_asked_of_memory_than_docs_say() {
     let Some(kernels) = Kernels::new() else { return };

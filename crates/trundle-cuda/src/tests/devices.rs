@@ -1,4 +1,4 @@
-//! The devices of the tests.
+//! Devices for the tests.
 
 use std::ffi::c_void;
 use std::path::Path;
@@ -11,20 +11,20 @@ use libloading::Library;
 
 use crate::Cuda;
 
-/// The device that most tests are for. It has pools of memory.
+/// The device of most tests. It has memory pools.
 pub(crate) const FIRST: usize = 0;
 
-/// Of the emulated devices that without pools.
+/// The emulated device without memory pools.
 pub(crate) const WITHOUT_POOLS: usize = 1;
 
-/// That on which something goes wrong: a failure is told to whoever waits next.
+/// The device on which tests cause failures, which the next wait reports.
 pub(crate) const FAILING: usize = 2;
 
-/// That of which a test takes all memory, and that of which another one does.
+/// Devices whose memory is filled by one test each.
 pub(crate) const FULL: usize = 3;
 pub(crate) const CAPTURED: usize = 4;
 
-/// The bytes of an emulated device, most of which nobody touches.
+/// Memory of an emulated device in bytes. Most pages are never touched.
 pub(crate) const MEMORY: usize = 16 << 30;
 
 enum Driver {
@@ -33,7 +33,7 @@ enum Driver {
     None,
 }
 
-/// The driver that is loaded for all tests. It is not looked for before this is asked.
+/// Returns the driver of all tests, loading it on first use.
 fn driver() -> &'static Driver {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     DRIVER.get_or_init(|| match std::env::var_os("TRUNDLE_CUDA") {
@@ -42,7 +42,8 @@ fn driver() -> &'static Driver {
     })
 }
 
-/// The emulated driver, which is found by its name once it is loaded; `None` without a compiler, and but on Linux.
+/// Builds and loads the emulated driver; cudarc then finds it by its name. Returns `None` without a C++ compiler or
+/// outside Linux.
 fn built() -> Option<Library> {
     if !cfg!(target_os = "linux") {
         return None;
@@ -61,14 +62,14 @@ fn built() -> Option<Library> {
         ("TRUNDLE_EMULATED_WITHOUT_POOLS", WITHOUT_POOLS.to_string()),
     ];
     for (name, value) in all {
-        // SAFETY: nobody reads the environment meanwhile but by std, which has a lock for it.
+        // SAFETY: only std reads the environment here, and it takes a lock.
         unsafe { std::env::set_var(name, value) };
     }
-    // SAFETY: nothing runs when it is loaded but what the kernels' names are kept by.
+    // SAFETY: loading runs only the initializers of the kernel name table.
     Some(unsafe { Library::new(folder.path().join("libcuda.so.1")) }.expect("it can be loaded"))
 }
 
-/// The driver, if it is emulated.
+/// Returns the driver if it is emulated.
 pub(crate) fn library() -> Option<&'static Library> {
     match driver() {
         Driver::Emulated(library) => Some(library),
@@ -79,10 +80,10 @@ pub(crate) fn library() -> Option<&'static Library> {
     }
 }
 
-/// A device, on its default stream. That of a machine may have only some of them.
+/// Returns a device on its default stream, or `None` if there is no such device.
 ///
 /// # Panics
-/// If the first is not there, though it has to be.
+/// Panics if `TRUNDLE_CUDA=required` is set and the first device is missing.
 pub(crate) fn device(ordinal: usize) -> Option<Cuda> {
     match driver() {
         Driver::None => {
@@ -105,24 +106,23 @@ pub(crate) fn device(ordinal: usize) -> Option<Cuda> {
     }
 }
 
-/// An emulated device.
 pub(crate) fn emulated(ordinal: usize) -> Option<Cuda> {
     library().and_then(|_| device(ordinal))
 }
 
-/// A device on a stream of the test's own, which ends with it.
+/// A device on its own stream, which is destroyed on drop.
 pub(crate) struct OnStream {
     pub(crate) gpu: Cuda,
     pub(crate) stream: sys::CUstream,
 }
 
 impl OnStream {
-    /// A stream that does not wait for the default one.
+    /// Makes a stream that does not synchronize with the default stream.
     pub(crate) fn new(gpu: &Cuda) -> OnStream {
         OnStream::of_kind(gpu, result::stream::StreamKind::NonBlocking)
     }
 
-    /// One that waits for the default stream, and is waited for.
+    /// Makes a stream that synchronizes with the default stream.
     pub(crate) fn blocking(gpu: &Cuda) -> OnStream {
         OnStream::of_kind(gpu, result::stream::StreamKind::Default)
     }
@@ -130,7 +130,7 @@ impl OnStream {
     fn of_kind(gpu: &Cuda, kind: result::stream::StreamKind) -> OnStream {
         let _current = gpu.stream.context.current().unwrap();
         let stream = result::stream::create(kind).unwrap();
-        // SAFETY: it is of this device, and tests that drop it have dropped all that is of it.
+        // SAFETY: the stream belongs to this device, and tests drop its buffers and plans before it.
         let gpu = unsafe { gpu.on(stream.cast::<c_void>()) };
         OnStream { gpu, stream }
     }
@@ -139,7 +139,7 @@ impl OnStream {
 impl Drop for OnStream {
     fn drop(&mut self) {
         let _current = self.gpu.stream.context.current();
-        // SAFETY: it was created here.
+        // SAFETY: the stream was created here.
         let _ = unsafe { result::stream::destroy(self.stream) };
     }
 }

@@ -1,4 +1,4 @@
-//! What a device finds to be wrong is told to whoever waits, and an emulated one finds it.
+//! Device faults, which the next wait reports. The emulated device detects them.
 
 use trundle_core::{Backend, Error, Result};
 
@@ -11,13 +11,13 @@ fn has_failed<T: std::fmt::Debug>(outcome: Result<T>) {
     assert_eq!(outcome.unwrap_err(), Error::DeviceFailed { message });
 }
 
-/// A buffer that is said to be longer than it is.
+/// Wraps a buffer with a size larger than the real one.
 fn lengthened(gpu: &Cuda, buffer: &CudaBuffer) -> CudaBuffer {
-    // SAFETY: none, which is what an emulated device finds.
+    // SAFETY: none; the emulated device must detect the violation.
     unsafe { gpu.borrowed(DeviceBytes { bytes: 8000, ..buffer.device_bytes() }) }
 }
 
-/// One test, since whoever waits next is told.
+/// One test, because the next wait on the device reports the failure.
 #[test]
 fn memory_that_is_not_there_is_found() {
     let Some(gpu) = emulated(FAILING) else { return };
@@ -29,7 +29,7 @@ fn memory_that_is_not_there_is_found() {
     has_failed(gpu.wait());
     gpu.run(&plan, &whole, &mut long).unwrap();
     has_failed(gpu.read(&whole));
-    // It is told once.
+    // A failure is reported once.
     gpu.wait().unwrap();
 
     let dropped = gpu.buffer(8000).unwrap();
@@ -40,7 +40,7 @@ fn memory_that_is_not_there_is_found() {
     gpu.run(&plan, &stale, &mut whole).unwrap();
     has_failed(gpu.wait());
 
-    // Memory that another stream has not come to yet.
+    // Memory that its stream has not allocated yet.
     let other = OnStream::new(&gpu);
     let early = other.gpu.buffer(8000).unwrap();
     let here = part(&gpu, &early, 0, 8000);

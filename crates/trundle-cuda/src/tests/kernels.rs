@@ -1,4 +1,4 @@
-//! The kernels as functions of the host, for tests of what they ask of memory and of every edge of a tile.
+//! The kernels compiled for the host, to count memory accesses and to test every tile edge.
 
 use std::ffi::{CStr, CString, c_char};
 use std::process::Command;
@@ -12,7 +12,7 @@ use crate::launch::{Launch, Misaligned};
 use crate::numbers::Numbers;
 use crate::parameters::Parameters;
 
-/// What a launch may touch, as the struct of the same name in `kernels/host.h`.
+/// Memory that a launch may access; mirrors the struct in `kernels/host.h`.
 #[repr(C)]
 struct Memory {
     src: u64,
@@ -24,7 +24,7 @@ struct Memory {
     written: *mut u8,
 }
 
-/// As the structs of the same names in `kernels/counts.h`, which says what the numbers are.
+/// Mirrors the structs of the same names in `kernels/counts.h`, which documents the counts.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Traffic {
@@ -57,12 +57,12 @@ type Run =
     unsafe extern "C" fn(*const c_char, *const Parameters, u64, *const Memory) -> *const c_char;
 type CountInto = unsafe extern "C" fn(*mut Counts);
 
-/// What the host's compiler has made of them.
+/// The library built by the host compiler.
 #[derive(Clone, Copy)]
 pub(super) struct Kernels(&'static Library);
 
 impl Kernels {
-    /// Compiled once for all tests; `None`, and a line that says so, without a compiler.
+    /// Compiles the kernels once for all tests. Without a compiler it prints a note and returns `None`.
     pub(super) fn new() -> Option<Kernels> {
         static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
         let library = LIBRARY.get_or_init(compiled).as_ref();
@@ -72,10 +72,10 @@ impl Kernels {
         library.map(Kernels)
     }
 
-    /// Moves between two buffers; gives the names of the kernels.
+    /// Runs a move between two buffers and returns the kernel names.
     ///
     /// # Errors
-    /// What a kernel did wrong.
+    /// The fault that a kernel caused.
     pub(super) fn run(
         self,
         work: &Move,
@@ -117,7 +117,7 @@ impl Kernels {
         self.call(launch.kernel.name(), &parameters, launch.blocks, memory)
     }
 
-    /// Runs a block of a kernel that touches shared memory alone.
+    /// Runs one block of a kernel that uses only shared memory.
     pub(super) fn run_shared(self, name: &str, rows: u64) -> Result<(), String> {
         let memory = Memory {
             src: 0,
@@ -139,8 +139,8 @@ impl Kernels {
         memory: &Memory,
     ) -> Result<(), String> {
         let name = CString::new(kernel).expect("names have no zeros");
-        // SAFETY: this is the type of the function of this name, which touches nothing but what `memory` says, and that is
-        // borrowed until it returns. What it gives is null or a text that stays until the next call of this thread.
+        // SAFETY: the function has this type and accesses only the ranges in `memory`, which are borrowed for the
+        // call. It returns null or a text that is valid until the next call on this thread.
         let fault = unsafe {
             let run = self.0.get::<Run>("run").expect("the library has it");
             let fault = run(name.as_ptr(), parameters, u64::from(blocks), memory);
@@ -149,10 +149,10 @@ impl Kernels {
         fault.map_or(Ok(()), |fault| Err(format!("{kernel}: {fault}")))
     }
 
-    /// What is asked of memory meanwhile.
     pub(super) fn counted<T>(self, work: impl FnOnce() -> T) -> (T, Counts) {
         let mut counts = Counts::default();
-        // SAFETY: this is the type of the function of this name. The counts are there until it is told of no others.
+        // SAFETY: the function has this type, and `counts` outlives the registration, which ends with the null
+        // pointer.
         unsafe {
             let count_into = self.0.get::<CountInto>("count_into").expect("the library has it");
             count_into(&raw mut counts);
@@ -163,7 +163,7 @@ impl Kernels {
     }
 }
 
-/// The compiler that is asked for, where `CXX` names no other.
+/// Default compiler; `CXX` overrides it.
 const COMPILER: &str = "c++";
 
 fn compiled() -> Option<Library> {
@@ -176,11 +176,11 @@ fn compiled() -> Option<Library> {
     let run = Command::new(compiler).args(flags).arg(kernels).arg("-o").arg(&library).output();
     let output = run.ok()?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // SAFETY: nothing runs when it is loaded but what its own names are kept by.
+    // SAFETY: loading runs only the initializers of the library's name table.
     Some(unsafe { Library::new(&library) }.expect("it can be loaded"))
 }
 
-/// Bytes that begin so many behind a multiple of 256, as allocations of a device do.
+/// Bytes that begin at a given offset after a multiple of 256, as device allocations do.
 pub(super) struct Shifted {
     around: Vec<u8>,
     begin: usize,

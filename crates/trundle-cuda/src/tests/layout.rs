@@ -1,4 +1,4 @@
-//! The structs of Rust and of C++ are the same.
+//! Struct layouts agree between Rust and C++.
 
 use std::mem::offset_of;
 
@@ -23,13 +23,13 @@ fn parameters_are_where_the_kernels_look_for_them() {
         ("offset_of_across_shift", offset_of!(Parameters, across_shift)),
         ("offset_of_each", offset_of!(Parameters, each)),
     ] {
-        // SAFETY: the numbers that kernels.cu exports are of this type.
+        // SAFETY: kernels.cu exports these values with this type.
         let there = unsafe { **library.get::<*const u64>(name).expect("it has it") };
         assert_eq!(there, here as u64, "{name}");
     }
 }
 
-/// What is checked in was made of these kernels: `kernels/build.py --check` says more, where its compiler is.
+/// The checked-in PTX has all kernels. `kernels/build.py --check` compares it exactly but needs its compiler.
 #[test]
 fn ptx_has_every_kernel() {
     for name in NAMES {

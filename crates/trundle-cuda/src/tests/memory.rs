@@ -1,4 +1,4 @@
-//! Memory of a device's own.
+//! Owned device memory.
 
 use trundle_core::{Backend, Error, ShapeError};
 
@@ -24,7 +24,7 @@ fn new_buffers_are_zeros_or_what_is_given() {
     }
 }
 
-/// What the host has is copied when a function returns, whatever becomes of it then.
+/// Uploads have copied the host memory when they return.
 #[test]
 fn the_hosts_memory_may_change_at_once() {
     for ordinal in [FIRST, WITHOUT_POOLS] {
@@ -40,7 +40,7 @@ fn the_hosts_memory_may_change_at_once() {
     }
 }
 
-/// More than are staged at once, small ones and large ones.
+/// More copies than can be staged at once, both small and large.
 #[test]
 fn many_copies_are_on_their_way_at_once() {
     let Some(gpu) = device(FIRST) else { return };
@@ -66,12 +66,12 @@ fn more_memory_than_there_is_is_refused() {
             };
             assert_eq!(what, format!("a buffer of {bytes} bytes on {}", gpu.name()));
         }
-        // It works as before.
+        // The device still works.
         assert_eq!(gpu.read(&gpu.buffer_of(&[7; 9]).unwrap()).unwrap(), [7; 9]);
     }
 }
 
-/// Where there is no memory for tables, runs say so, and the next plan is another one.
+/// If tables cannot be allocated, runs return the error; a later plan can succeed.
 #[test]
 fn a_plan_without_memory_for_its_tables_says_so_when_it_is_run() {
     let Some(gpu) = emulated(FULL) else { return };

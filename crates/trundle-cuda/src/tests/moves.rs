@@ -1,16 +1,16 @@
-//! Moves that tests run, and what they make.
+//! Moves for the tests, and their expected results.
 
 use trundle_core::ops::{ReverseSequence, Roll};
 use trundle_core::{Layout, Move, Op, Shape};
 
 use crate::{Cuda, CudaBuffer, DeviceBytes};
 
-/// The elements of a roll of 40 x 50 words, which reads no tables.
+/// A roll of 40 x 50 words; its kernels read no tables.
 pub(crate) fn roll() -> Move {
     of(&Roll::new(&[3, -7], &[0, 1]).into())
 }
 
-/// The rows of the same tensor, of which each is reversed up to a length of its own: its kernels read a table.
+/// Reverses a prefix of each row of the same tensor; its kernels read a length table.
 pub(crate) fn reverse() -> Move {
     let lengths: Vec<i128> = (0..40).map(|row| row * 7 % 51).collect();
     of(&ReverseSequence::new(1, 0, lengths).into())
@@ -22,7 +22,7 @@ fn of(op: &Op) -> Move {
     Move::new(&op.index_map(&shape).unwrap(), 4, &layout, &layout, 64).unwrap()
 }
 
-/// What a move makes of these bytes, where all of the destination is written.
+/// Returns the expected destination of a move that writes all of it.
 pub(crate) fn moved(work: &Move, src: &[u8]) -> Vec<u8> {
     let mut dst = vec![0; work.dst_bytes()];
     work.for_each_pair(|from, to| {
@@ -31,10 +31,11 @@ pub(crate) fn moved(work: &Move, src: &[u8]) -> Vec<u8> {
     dst
 }
 
-/// Some bytes of a buffer as one of their own.
+/// Wraps a part of a buffer as a borrowed buffer.
 pub(crate) fn part(gpu: &Cuda, whole: &CudaBuffer, begin: usize, bytes: usize) -> CudaBuffer {
     let DeviceBytes { address, bytes: all } = whole.device_bytes();
     assert!(begin + bytes <= all);
-    // SAFETY: they are of a buffer, which tests that use both keep until the stream is done, and they use one at a time.
+    // SAFETY: the range is inside `whole`, which the tests keep until the stream is done, and they use one of the two
+    // at a time.
     unsafe { gpu.borrowed(DeviceBytes { address: address + begin as u64, bytes }) }
 }

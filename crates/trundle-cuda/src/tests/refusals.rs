@@ -1,4 +1,4 @@
-//! What is refused, and how, before anything is begun.
+//! Errors reported before any work is enqueued.
 
 use trundle_core::{Backend, Error, LayoutError, ShapeError};
 
@@ -26,7 +26,7 @@ fn it_is_said_what_was_looked_for() {
     );
 }
 
-/// Whatever the machine has, no device has this number.
+/// No machine has this device index.
 #[test]
 fn a_device_that_is_not_there_is_an_error() {
     let _ = device(FIRST);
@@ -65,7 +65,7 @@ fn buffers_that_are_too_short_are_refused() {
     ));
 }
 
-/// Whatever is asked of a device, with a buffer that is not of its stream.
+/// Every operation refuses a buffer of another stream.
 fn refuses_buffer(gpu: &Cuda, other: &mut CudaBuffer) {
     let plan = gpu.plan(&roll());
     let mut own = gpu.buffer(8000).unwrap();
@@ -105,10 +105,10 @@ fn a_plan_with_tables_is_refused_on_another_stream() {
     assert!(message.contains(", and is run on stream 0x"), "{message}");
     other.gpu.run(&without, &src, &mut dst).unwrap();
     other.gpu.wait().unwrap();
-    // The same stream by another clone, or by the name that it has as an integer, is no other one.
+    // Another clone, or the integer handle of the default stream, counts as the same stream.
     let [src, mut dst] = [gpu.buffer(8000), gpu.buffer(8000)].map(Result::unwrap);
     for default in [std::ptr::null_mut(), std::ptr::without_provenance_mut(1)] {
-        // SAFETY: it is the default stream, which is always there.
+        // SAFETY: the default stream always exists.
         let same = unsafe { other.gpu.on(default) };
         same.run(&with, &src, &mut dst).unwrap();
     }

@@ -1,4 +1,4 @@
-//! What is begun on a stream is done in its order, and nobody waits for it.
+//! Work on a stream runs in order and asynchronously.
 
 use trundle_core::Backend;
 use trundle_testing::noise;
@@ -7,7 +7,7 @@ use super::devices::{FIRST, OnStream, WITHOUT_POOLS, device, emulated};
 use super::moves::{moved, part, reverse, roll};
 use crate::Cuda;
 
-/// All that a run reads is dropped before anybody waits: buffers and the plan's tables.
+/// Drops the buffers and the plan's tables before the stream has run.
 fn is_given_back_in_order(gpu: &Cuda) {
     let (reverse, roll, bytes) = (reverse(), roll(), noise(8000));
     let expected = moved(&roll, &moved(&reverse, &bytes));
@@ -43,7 +43,7 @@ fn what_a_run_reads_is_given_back_after_it_without_pools() {
     is_given_back_in_order(&OnStream::new(&gpu).gpu);
 }
 
-/// Another stream sees a destination as it was, until somebody waits.
+/// Another stream does not see the result before a wait.
 #[test]
 fn a_run_waits_for_nothing() {
     let Some(gpu) = emulated(FIRST) else { return };
@@ -60,7 +60,7 @@ fn a_run_waits_for_nothing() {
     assert_eq!(seen(), moved(&roll, &bytes));
 }
 
-/// Nor does a plan whose tables go to the device.
+/// Uploading a plan's tables does not wait either.
 #[test]
 fn a_plan_waits_for_nothing() {
     let Some(gpu) = emulated(FIRST) else { return };
@@ -82,7 +82,7 @@ fn a_plan_waits_for_nothing() {
     assert_eq!([seen(&rolled), seen(&reversed)], [moved(&roll, &bytes), moved(&reverse, &bytes)]);
 }
 
-/// It is asked before each part of a run whether that goes on, and not behind the last.
+/// `go_on` is called before each part of a run, and not after the last.
 #[test]
 fn a_run_is_stopped() {
     let Some(gpu) = device(FIRST) else { return };
@@ -108,7 +108,7 @@ fn the_default_stream_and_blocking_ones_wait_for_each_other() {
     assert_eq!(gpu.read(&twice).unwrap(), moved(&roll, &moved(&roll, &bytes)));
 }
 
-/// Buffers of the caller's, wherever they begin, and what is beside them stays.
+/// Borrowed buffers may begin at any address; bytes around them do not change.
 #[test]
 fn the_callers_memory_is_moved_between_wherever_it_begins() {
     let Some(gpu) = device(FIRST) else { return };

@@ -1,4 +1,4 @@
-//! Several threads, and what is current in them.
+//! Several threads, and the current context of each.
 
 use std::ptr::null_mut;
 
@@ -10,7 +10,7 @@ use super::devices::{FIRST, OnStream, WITHOUT_POOLS, device};
 use super::moves::{moved, part, reverse, roll};
 use crate::Cuda;
 
-/// What a thread does on a stream of its own, with a plan that all have and one that only it has.
+/// Runs a shared plan and one of this thread on a stream of its own.
 fn moves_on_a_stream_of_its_own(gpu: &Cuda, shared: &crate::CudaPlan, seed: usize) {
     let gpu = &OnStream::new(gpu).gpu;
     let (roll, reverse) = (roll(), reverse());
@@ -38,7 +38,7 @@ fn a_dozen_threads_have_a_stream_each() {
     });
 }
 
-/// All that opens a device has the same kernels, which are never unloaded.
+/// All handles of a device share one context and its kernels.
 #[test]
 fn a_device_is_opened_once() {
     let Some(gpu) = device(FIRST) else { return };
@@ -48,12 +48,12 @@ fn a_device_is_opened_once() {
 
 fn current() -> sys::CUcontext {
     let mut current = null_mut();
-    // SAFETY: there is room for it, and the driver has been opened.
+    // SAFETY: the pointer is to a local variable, and the driver is loaded.
     unsafe { sys::cuCtxGetCurrent(&raw mut current) }.result().unwrap();
     current
 }
 
-/// Whatever is current in a thread, both devices are used, and it stays current.
+/// Using two devices leaves the thread's current context unchanged.
 #[test]
 fn the_current_context_stays_what_it_is() {
     let (Some(first), Some(second)) = (device(FIRST), device(WITHOUT_POOLS)) else { return };

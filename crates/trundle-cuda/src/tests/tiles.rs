@@ -1,4 +1,4 @@
-//! Tiles of every width, and what is around them: sizes beside those of a tile, buffers that begin anywhere.
+//! Tiles of every width, with loop lengths around the tile size and unaligned buffers.
 
 use trundle_core::ops::{Flip, Indices, Take, Transpose};
 use trundle_core::{IndexMap, Layout, Move, Op, Shape};
@@ -6,7 +6,7 @@ use trundle_testing::noise;
 
 use super::kernels::{Kernels, Shifted};
 
-/// Moves rows that are some bytes apart, which need not be whole elements beyond those of a row.
+/// Moves rows with gaps between them, which need not be multiples of the element size.
 fn moves(
     kernels: Kernels,
     map: &IndexMap,
@@ -52,7 +52,7 @@ fn tiles_are_right_at_all_their_edges() {
                 let map = transpose.index_map(&shape).unwrap();
                 let flip = Op::from(Flip::new(&[axis]));
                 let flipped = map.then(&flip.index_map(map.out_shape()).unwrap()).unwrap();
-                // Elements of 4 bytes and more begin at multiples of 4.
+                // Elements of 4 bytes and more are aligned to 4 bytes.
                 let unit = width.min(4);
                 for shift in [[0, 0], [unit, 3 * unit], [5 * unit, 2 * unit]] {
                     for apart in 0..3 {

@@ -1,4 +1,4 @@
-//! What larger moves take: divisions of 64 bits, and offsets beyond 32.
+//! Paths of larger moves: 64-bit divisions and offsets.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use super::moves::part;
 use crate::launch::{Ends, Launch};
 use crate::{Cuda, CudaBuffer, CudaPlan};
 
-/// A device that divides as in moves of more than 2 GiB.
+/// A device that uses the divisions of moves above 2 GiB.
 struct Wide(Cuda);
 
 impl Backend for Wide {
@@ -57,7 +57,7 @@ impl Backend for Wide {
             .iter()
             .map(|launch| Launch { parameters: launch.parameters.widened(), ..*launch })
             .collect();
-        // SAFETY: the buffers have the bytes that are needed, and all is of one stream.
+        // SAFETY: the buffers have the sizes of the plan and belong to one stream.
         unsafe { self.0.stream.launch(&launches, &ends) }
     }
 }
@@ -80,8 +80,7 @@ fn wide_divisions_move_what_the_oracle_says() {
     suite::share_of_conformance(&Wide(gpu), 1, if everything() { 1 } else { 96 });
 }
 
-/// Rows so far apart that the last one begins behind 4 GiB, in the source and in the destination. Pages that nobody touches
-/// take no memory of an emulated device.
+/// The last row begins beyond 4 GiB in source and destination. Untouched pages of an emulated device use no memory.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn offsets_have_64_bits() {

@@ -1,4 +1,4 @@
-//! The channels of pixels become planes.
+//! Deinterleaving: the channels of pixels become planes.
 
 use std::array;
 use std::ops::Range;
@@ -11,15 +11,14 @@ use crate::pattern::{Pattern, Space};
 use crate::simd::{LINE, Token, Vector, store_part};
 use crate::tile::{AffineLoop, Store, Tile};
 
-/// How far ahead pixels are prefetched that become planes by streaming stores, in bytes (measured;
-/// docs/kernels.md).
+/// How far ahead pixels are prefetched if planes are streamed, in bytes (measured; docs/kernels.md).
 const PIXELS_AHEAD: usize = 4 << 10;
 
-/// Planes of less take longer to begin with than to be transposed or moved one by one (measured;
+/// Setting up shorter planes takes longer than transposing them or moving them one by one (measured;
 /// docs/kernels.md).
 const LEAST_PLANE_BYTES: usize = 4 * LINE;
 
-/// The same for elements of 4 and 8 bytes, of which a vector has few.
+/// The same limit for elements of 4 and 8 bytes, of which a vector holds few.
 const LEAST_WIDE_PLANE_BYTES: usize = 8 * LINE;
 
 /// The neighbours of a pixel, in either order, become planes.
@@ -33,7 +32,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && pattern.col_strides.1 == width.cast_signed()
 }
 
-/// Tiles of all channels.
+/// Tiles with all channels.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (channels, _)) = (space.pattern.width, space.pattern.lens);
     (channels, tile_pixels(width, channels))
@@ -42,15 +41,14 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// Copies pixels to planes.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the rows are channels, neighbours in the source; the
-/// columns are pixels, neighbours in the destination, and a multiple of the width apart in the
-/// source.
+/// As [`Call::Tile`](crate::Call::Tile). The rows are channels, neighbours in the source. The columns are pixels,
+/// neighbours in the destination, and a multiple of the width apart in the source.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let channels = tile.cols.src_stride.unsigned_abs() / tile.width;
     // Parts of ragged tiles may lack channels.
     let whole = tile.rows.len == channels && tile.cols.len * tile.width >= V::BYTES;
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe {
         if whole {
             by_channels!(token, tile, tile.width, channels, to_planes::<V>);
@@ -61,7 +59,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
 }
 
 /// # Safety
-/// As [`run`], for all of N channels of W bytes and a vector of pixels at least.
+/// As [`run`], for all N channels of W bytes and at least one vector of pixels.
 #[inline(always)]
 unsafe fn to_planes<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(
     token: Token<V>,
@@ -101,7 +99,6 @@ unsafe fn to_planes<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     }
 }
 
-/// Planes that are made from pixels.
 struct Planes<V, const W: usize, const N: usize, const SHUFFLES: usize> {
     src: *const u8,
     planes: [*mut u8; N],
@@ -111,24 +108,22 @@ struct Planes<V, const W: usize, const N: usize, const SHUFFLES: usize> {
 }
 
 impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V, W, N, SHUFFLES> {
-    /// Copies pixels to all planes at a time.
+    /// Copies pixels to all planes at once.
     ///
     /// # Safety
-    /// The pixels are the tile's, as many as fill whole vectors.
-    /// If they are streamed, all planes have a line there.
+    /// The pixels are the tile's and fill whole vectors. If they are streamed, a line begins there in all planes.
     #[inline(always)]
     unsafe fn together(&self, pixels: Range<usize>, streamed: bool) {
         let each = V::BYTES / W;
         let count = pixels.len() / each;
         for turn in 0..count {
-            // The source is read from its front, which is what the hardware prefetcher predicts
-            // best.
+            // The source is read in ascending order, which the hardware prefetcher predicts best.
             let turn = if self.falls() { count - 1 - turn } else { turn };
             let pixel = pixels.start + turn * each;
             if streamed {
                 self.prefetch_ahead(pixel);
             }
-            // SAFETY: by the caller.
+            // SAFETY: the caller guarantees that the bytes are valid.
             unsafe {
                 let vectors = self.vectors(pixel);
                 for (channel, plane) in self.planes.into_iter().enumerate() {
@@ -139,10 +134,10 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
         }
     }
 
-    /// Copies pixels to planes whose lines do not begin with the same pixel: the first at `heads`.
+    /// Copies pixels to planes whose lines begin with different pixels, the first ones at `heads`.
     ///
     /// # Safety
-    /// The pixels of so many lines are the tile's.
+    /// The pixels of these lines are the tile's.
     #[inline(always)]
     unsafe fn apart(&self, heads: &[usize; N], lines: usize) {
         let line = LINE / W;
@@ -155,7 +150,7 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
             for (channel, head) in heads.iter().enumerate() {
                 for part in (0..line).step_by(V::BYTES / W) {
                     let pixel = head + first + part;
-                    // SAFETY: by the caller; parts of lines are aligned as the lines are.
+                    // SAFETY: the caller guarantees the pixels; parts of lines are aligned as the lines are.
                     unsafe {
                         let vector = self.shuffled(&self.vectors(pixel), channel);
                         vector.stream(self.planes[channel].add(pixel * W));
@@ -165,10 +160,10 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
         }
     }
 
-    /// The vectors of the pixels from `pixel` on, as many as a vector has elements.
+    /// Returns the vectors with one vector's worth of pixels from `pixel` on.
     ///
     /// # Safety
-    /// As many pixels as a vector has elements are the tile's.
+    /// These pixels are the tile's.
     #[inline(always)]
     unsafe fn vectors(&self, pixel: usize) -> [V; N] {
         let src = self.front(pixel);
@@ -176,14 +171,14 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
         unsafe { loaded(self.token, &array::from_fn(|index| src.wrapping_add(index * V::BYTES))) }
     }
 
-    /// Where the pixels from `pixel` on, as many as a vector has elements, begin in the source.
+    /// Returns the lowest source address of one vector's worth of pixels from `pixel` on.
     #[inline(always)]
     fn front(&self, pixel: usize) -> *const u8 {
         let first = if self.falls() { pixel + V::BYTES / W - 1 } else { pixel };
         self.src.wrapping_offset(first.cast_signed() * self.pixels.src_stride)
     }
 
-    /// Prefetches what lies [`PIXELS_AHEAD`] behind these pixels in the source.
+    /// Prefetches the source [`PIXELS_AHEAD`] bytes after these pixels.
     #[inline(always)]
     fn prefetch_ahead(&self, pixel: usize) {
         let src = self.front(pixel).wrapping_add(PIXELS_AHEAD);
@@ -192,14 +187,12 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
         }
     }
 
-    /// The vector of a plane.
     #[inline(always)]
     fn shuffled(&self, vectors: &[V; N], channel: usize) -> V {
         let vector = shuffled::<V, W, N, SHUFFLES>(vectors, self.indices, channel);
         if self.falls() { vector.reverse::<W>() } else { vector }
     }
 
-    /// Whether the pixels fall in the source.
     #[inline(always)]
     fn falls(&self) -> bool {
         self.pixels.src_stride < 0
@@ -208,7 +201,7 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
     /// Copies a few pixels of one plane.
     ///
     /// # Safety
-    /// The pixels are the tile's, which has as many as a vector has elements.
+    /// The pixels are the tile's, which has at least one vector of them.
     #[inline(always)]
     unsafe fn edge(&self, channel: usize, pixels: Range<usize>) {
         let each = V::BYTES / W;
@@ -216,7 +209,7 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
         while pixel < pixels.end {
             let first = pixel.min(self.pixels.len - each);
             let end = (first + each).min(pixels.end);
-            // SAFETY: the vector is a part of the tile, and what is written a part of the vector.
+            // SAFETY: the vector is a part of the tile, and the written bytes are a part of the vector.
             unsafe {
                 let part = (pixel - first) * W..(end - first) * W;
                 let dst = self.planes[channel].add(pixel * W);

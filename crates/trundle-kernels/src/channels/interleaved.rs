@@ -1,4 +1,4 @@
-//! Planes become the channels of pixels.
+//! Interleaving: planes become the channels of pixels.
 
 use std::array;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use crate::pattern::{Pattern, Space};
 use crate::simd::{LINE, Token, Vector, store_part};
 use crate::tile::{Store, Tile};
 
-/// How far ahead each plane is prefetched where planes become pixels (measured; docs/kernels.md).
+/// How far ahead each plane is prefetched, in bytes (measured; docs/kernels.md).
 const PLANES_AHEAD: usize = 2 << 10;
 
 /// Planes become the neighbours of a pixel.
@@ -24,7 +24,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && pattern.col_strides.1 == width.cast_signed()
 }
 
-/// Tiles of all channels.
+/// Tiles with all channels.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (_, channels)) = (space.pattern.width, space.pattern.lens);
     (tile_pixels(width, channels), channels)
@@ -33,15 +33,14 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// Copies planes to pixels.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the rows are pixels, neighbours in the source, and a
-/// multiple of the width apart in the destination; the columns are channels, neighbours in the
-/// destination.
+/// As [`Call::Tile`](crate::Call::Tile). The rows are pixels, neighbours in the source, and a multiple of the width
+/// apart in the destination. The columns are channels, neighbours in the destination.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let channels = tile.rows.dst_stride.unsigned_abs() / tile.width;
     // Parts of ragged tiles may lack channels.
     let whole = tile.cols.len == channels && tile.rows.len * tile.width >= V::BYTES;
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe {
         if whole {
             by_channels!(token, tile, tile.width, channels, to_pixels::<V>);
@@ -52,7 +51,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
 }
 
 /// # Safety
-/// As [`run`], for all of N channels of W bytes and a vector of pixels at least.
+/// As [`run`], for all N channels of W bytes and at least one vector of pixels.
 #[inline(always)]
 unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(
     token: Token<V>,
@@ -65,8 +64,7 @@ unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     let streamed = tile.store == Store::Streaming && head.is_some();
     let head = head.unwrap_or(0);
     let periods = (elements - head) / (each * N);
-    // The first line may begin within a pixel. The channels before are then taken from the next
-    // pixel, and are the last.
+    // The first line may begin within a pixel. The channels before that point come from the next pixel, and last.
     let (pixel, channel) = (head / N, head % N);
     let planes: [_; N] = array::from_fn(|index| {
         let channel = channel + index;
@@ -76,8 +74,7 @@ unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     unsafe {
         pixels.edge(indices, 0..head);
         for turn in 0..periods {
-            // The source is read from its front, which is what the hardware prefetcher predicts
-            // best.
+            // The source is read in ascending order, which the hardware prefetcher predicts best.
             let falls = tile.rows.src_stride < 0;
             let period = if falls { periods - 1 - turn } else { turn };
             let ahead = (period * each).cast_signed() * tile.rows.src_stride;
@@ -98,31 +95,30 @@ unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
     }
 }
 
-/// Pixels that are made from planes.
 struct Pixels<'a, V, const W: usize, const N: usize> {
     token: Token<V>,
     tile: &'a Tile,
 }
 
 impl<V: Vector, const W: usize, const N: usize> Pixels<'_, V, W, N> {
-    /// Where a plane's vector is read that has `pixel` and those after it.
+    /// Returns the source of the vector of a plane that starts with `pixel`.
     #[inline(always)]
     fn src(&self, channel: usize, pixel: usize) -> *const u8 {
         let Tile { rows, cols, .. } = self.tile;
-        // The pixel that lies first in the source.
+        // The pixel at the lowest source address.
         let first = if rows.src_stride < 0 { pixel + V::BYTES / W - 1 } else { pixel };
         let plane = channel.cast_signed() * cols.src_stride;
         self.tile.src.wrapping_offset(plane + first.cast_signed() * rows.src_stride)
     }
 
-    /// The vectors at these addresses, their elements in the order of the destination.
+    /// Loads one vector from each address, with elements in the order of the destination.
     ///
     /// # Safety
     /// The vectors lie within the tile's planes.
     #[inline(always)]
     unsafe fn vectors(&self, planes: &[*const u8; N]) -> [V; N] {
         let falls = self.tile.rows.src_stride < 0;
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the bytes are valid.
         let mut vectors = unsafe { loaded(self.token, planes) };
         if falls {
             for vector in &mut vectors {
@@ -135,7 +131,7 @@ impl<V: Vector, const W: usize, const N: usize> Pixels<'_, V, W, N> {
     /// Copies a few elements, counted through all channels.
     ///
     /// # Safety
-    /// The elements are the tile's, which has as many pixels as a vector has elements.
+    /// The elements are the tile's, which has at least one vector of pixels.
     #[inline(always)]
     unsafe fn edge<const SHUFFLES: usize>(
         &self,
@@ -146,11 +142,11 @@ impl<V: Vector, const W: usize, const N: usize> Pixels<'_, V, W, N> {
         let mut element = elements.start;
         while element < elements.end {
             let pixel = (element / N).min(self.tile.rows.len - each);
-            // The vector that has the element, of those that begin with the pixel.
+            // The vector with the element, among the vectors that begin with the pixel.
             let index = (element - pixel * N) / each;
             let first = pixel * N + index * each;
             let end = (first + each).min(elements.end);
-            // SAFETY: the vector is a part of the tile, and what is written a part of the vector.
+            // SAFETY: the vector is a part of the tile, and the written bytes are a part of the vector.
             unsafe {
                 let vectors = self.vectors(&array::from_fn(|channel| self.src(channel, pixel)));
                 let vector = shuffled::<V, W, N, SHUFFLES>(&vectors, indices, index);

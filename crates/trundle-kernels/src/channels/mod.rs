@@ -1,9 +1,7 @@
-//! Channels: the few elements of a pixel, which are neighbours where pixels follow each other, and
-//! a plane each where planes do.
+//! Channels: the few elements of a pixel, which are neighbours in interleaved data and separate planes otherwise.
 //!
-//! N vectors of whole pixels hold the same bytes as one vector of each of the N planes. So each
-//! vector of either side is shuffled from N vectors of the other, by indices that are always the
-//! same:
+//! N vectors of whole pixels hold the same bytes as one vector from each of N planes. Each vector of one side is
+//! shuffled from N vectors of the other, always with the same indices:
 //!
 //! ```text
 //! of two pixels' vectors:   r0 g0 b0 r1 | g1 b1 r2 g2 | b2 r3 g3 b3
@@ -18,15 +16,14 @@ pub(crate) mod interleaved;
 use crate::simd::{Indices, LINE, Token, Vector};
 use crate::tile::Store;
 
-/// The most channels that are worth their picks: each vector takes one less.
+/// The most channels for which shuffles pay: each vector takes one fewer than there are channels.
 pub(crate) const MOST_CHANNELS: usize = 8;
 
-/// Of results that stay in the caches, those of less are not worth the work of beginning with a
-/// whole line (a guess).
+/// Smaller results that stay in the caches are not aligned to lines (a guess).
 const LEAST_ALIGNED_BYTES: usize = 4096;
 
-/// Calls a kernel for a number of elements of `$width` bytes with that width and that number as
-/// constants `W` and `N`, and the number of shuffles that make N vectors, `SHUFFLES`.
+/// Calls a kernel with the constants `W` (the width of an element), `N` (the number of channels) and `SHUFFLES`
+/// (the number of shuffles for N vectors).
 macro_rules! by_channels {
     ($token:expr, $tile:expr, $width:expr, $channels:expr, $kernel:ident::<$V:ident>) => {
         match $width {
@@ -52,33 +49,31 @@ macro_rules! by_channels {
 }
 use by_channels;
 
-/// Pixels are put together into tiles of about this many bytes: whole lines in every plane.
+/// The approximate size of a tile of pixels: whole lines in every plane.
 const PIXELS_BYTES: usize = 64 << 10;
 
-/// How many pixels a tile has.
 fn tile_pixels(width: usize, channels: usize) -> usize {
     PIXELS_BYTES / (channels * width * LINE) * LINE
 }
 
-/// Whether elements of a pixel are worth to be shuffled in registers: a few, of less than a line.
+/// Returns whether pixels are shuffled in registers: they have few channels and less than a line.
 fn is_pixel(width: usize, channels: usize) -> bool {
     matches!(width, 1 | 2 | 4 | 8)
         && (2..=MOST_CHANNELS).contains(&channels)
         && channels * width < LINE
 }
 
-/// The shuffle indices of N vectors: N - 1 for each, as it is shuffled from the first two, then
-/// from what is there and the third, and so on.
+/// The shuffle indices of N vectors, N - 1 for each: the first two vectors are shuffled, then the result with the
+/// third, and so on.
 type ShuffleIndices<const SHUFFLES: usize> = [[u8; LINE]; SHUFFLES];
 
-/// The side that is read.
 #[derive(Clone, Copy)]
 enum From {
     Pixels,
     Planes,
 }
 
-/// The shuffle indices in vectors of `bytes` bytes, for `channels` elements of `width` bytes.
+/// Returns the shuffle indices in vectors of `bytes` bytes, for `channels` elements of `width` bytes.
 const fn indices<const SHUFFLES: usize>(
     from: From,
     channels: usize,
@@ -106,7 +101,7 @@ const fn indices<const SHUFFLES: usize>(
         } else if vector == 0 && added == 1 {
             place as u8
         } else {
-            // What was shuffled before stays where it is.
+            // Bytes of earlier shuffles stay where they are.
             byte as u8
         };
         at += 1;
@@ -114,16 +109,15 @@ const fn indices<const SHUFFLES: usize>(
     indices
 }
 
-/// The vectors at these addresses.
+/// Loads one vector from each address.
 ///
 /// # Safety
-/// Each is valid for reads of a vector.
+/// Each address is valid for reads of a vector.
 #[inline(always)]
 unsafe fn loaded<V: Vector, const N: usize>(token: Token<V>, src: &[*const u8; N]) -> [V; N] {
-    // SAFETY: by the caller.
+    // SAFETY: the caller guarantees that the bytes are valid.
     unsafe {
-        // No closure touches vectors: the compiler does not build those with the set's
-        // instructions.
+        // No closure, because the compiler would not build it with the instructions of the set.
         let mut vectors = [V::load(token, src[0]); N];
         for (vector, src) in vectors.iter_mut().zip(src) {
             *vector = V::load(token, *src);
@@ -132,7 +126,7 @@ unsafe fn loaded<V: Vector, const N: usize>(token: Token<V>, src: &[*const u8; N
     }
 }
 
-/// Vector `index` of those that the indices are for, of N elements of W bytes.
+/// Shuffles vector `index`, with N elements of W bytes.
 #[inline(always)]
 fn shuffled<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(
     vectors: &[V; N],
@@ -147,8 +141,8 @@ fn shuffled<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(
     there
 }
 
-/// How many elements lie before the first whole line of `bytes` bytes, if lines hold whole elements
-/// and it is worth to begin with one.
+/// Returns the number of elements before the first whole line of `bytes` bytes, if lines hold whole elements and
+/// aligning to a line pays.
 #[inline(always)]
 fn head<const W: usize>(dst: *const u8, bytes: usize, store: Store) -> Option<usize> {
     let before = dst.align_offset(LINE);

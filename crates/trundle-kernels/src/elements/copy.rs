@@ -1,12 +1,11 @@
-//! Elements copied one by one.
+//! Copies of single elements.
 
 use std::mem::MaybeUninit;
 
-/// N bytes of elements on their way. Elements may hold padding, which is no value of any integer.
+/// N bytes of elements. Elements may hold padding, which is not a valid value of any integer.
 pub(crate) type Opaque<const N: usize> = MaybeUninit<[u8; N]>;
 
-/// Calls `$body` with the constant `W` equal to `$width` where a constant width is worth code of
-/// its own, and `$other` for any other width.
+/// Calls `$body` with a constant `W` equal to `$width` for the common widths, and `$other` for any other width.
 macro_rules! by_width {
     ($width:expr, $W:ident => $body:expr, $other:expr) => {
         match $width {
@@ -54,11 +53,11 @@ pub(crate) use by_width;
 /// `src` is valid for reads and `dst` for writes of W bytes.
 #[inline(always)]
 pub(crate) unsafe fn copy<const W: usize>(src: *const u8, dst: *mut u8) {
-    // SAFETY: the caller vouches for both.
+    // SAFETY: the caller guarantees that both are valid.
     unsafe { dst.cast::<Opaque<W>>().write_unaligned(src.cast::<Opaque<W>>().read_unaligned()) };
 }
 
-/// Copies one element of N to 2 · N bytes: its first N bytes and its last.
+/// Copies one element of N to 2 · N bytes as its first N bytes and its last N.
 ///
 /// # Safety
 /// `src` is valid for reads and `dst` for writes of `width` bytes, and they do not overlap.
@@ -73,9 +72,8 @@ pub(crate) unsafe fn ends<const N: usize>(src: *const u8, dst: *mut u8, width: u
     }
 }
 
-/// The elements of a tile.
 pub(crate) trait Elements {
-    /// Calls `copy` for where each is read and written.
+    /// Calls `copy` with the source and the destination of each element.
     ///
     /// # Safety
     /// The tile's elements are valid.
@@ -85,14 +83,14 @@ pub(crate) trait Elements {
 /// Copies elements of `width` bytes.
 ///
 /// # Safety
-/// Each is valid for reads in the source and for writes in the destination, and no two overlap.
+/// Each element is valid for reads in the source and for writes in the destination, and no two overlap.
 #[inline(always)]
 pub(crate) unsafe fn copy_each(width: usize, elements: &impl Elements) {
     by_width!(
         width,
-        // SAFETY: the contract is the same; W is the width.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the width.
         W => unsafe { elements.for_each(|src, dst| copy::<W>(src, dst)) },
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         unsafe {
             match width {
                 5..=7 => elements.for_each(|src, dst| ends::<4>(src, dst, width)),

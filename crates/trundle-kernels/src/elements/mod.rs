@@ -4,5 +4,5 @@
 pub(crate) mod small;
 pub(crate) mod strided;
 
-// What it is made of, and others are.
+// Parts, also of other kernels.
 pub(crate) mod copy;

@@ -1,4 +1,4 @@
-//! Tiles of few elements: the plain loops, and those from tile to tile around them.
+//! Tiles of few elements: the plain loops, and the loop over tiles around them.
 
 use super::copy::{Elements, copy_each};
 use crate::pattern::{Pattern, Space};
@@ -6,18 +6,17 @@ use crate::simd::LINE;
 use crate::tile::{AffineLoop, Tile, Tiles};
 use crate::transpose::{padded, transposed};
 
-/// Tiles of up to so many elements are moved one by one in the time that other kernels take to begin
-/// (measured; docs/kernels.md).
+/// Up to this many elements are moved one by one in the time that other kernels take to set up (measured;
+/// docs/kernels.md).
 const MOST_ELEMENTS: usize = 256;
 
-/// The same where a transpose would go through several of them, of 16 bytes, as one.
+/// The limit where a transpose would treat several tiles of 16-byte elements as one.
 const MOST_LANES: usize = 64;
 
-/// Rows of up to so many elements are reversed one by one in the time that it takes to load and store a part
-/// of a vector.
+/// Up to this many elements are reversed one by one in the time it takes to load and store a partial vector.
 const MOST_REVERSED: usize = 8;
 
-/// Tiles of few elements, whose rows are no runs in either order, or short ones.
+/// Tiles of few elements whose rows are short or not contiguous.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let (width, (rows, cols)) = (pattern.width, pattern.lens);
     let is_run = pattern.col_strides.0.unsigned_abs() == width && cols * width > LINE;
@@ -43,11 +42,10 @@ pub(crate) fn tile(_: &Space) -> (usize, usize) {
 /// # Safety
 /// As [`Call::Tiles`](crate::Call::Tiles).
 pub(crate) unsafe fn run(tiles: &Tiles) {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe { copy_each(tiles.tile.width, tiles) };
 }
 
-/// Tile after tile, along each row.
 impl Elements for Tiles {
     #[inline(always)]
     unsafe fn for_each(&self, copy: impl Fn(*const u8, *mut u8)) {
@@ -58,7 +56,7 @@ impl Elements for Tiles {
     }
 }
 
-/// Calls `visit` for where each step of a loop is, from `at` on.
+/// Calls `visit` with the addresses of each step of a loop that starts at `at`.
 #[inline(always)]
 fn steps(each: AffineLoop, mut at: (*const u8, *mut u8), visit: impl Fn((*const u8, *mut u8))) {
     for _ in 0..each.len {

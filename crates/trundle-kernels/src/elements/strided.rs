@@ -1,4 +1,4 @@
-//! Any strides at all: the plain loops.
+//! Any strides: the plain loops.
 
 use super::copy::{Elements, copy_each};
 use crate::channels::{deinterleaved, interleaved};
@@ -7,15 +7,14 @@ use crate::simd::LINE;
 use crate::tile::Tile;
 use crate::{rows, transpose};
 
-/// Any strides.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
     true
 }
 
-/// The sides of a tile whose lines stay in the first-level cache on both sides.
+/// The side of a tile whose lines fit the first-level cache on both sides.
 const SIDE: usize = 64;
 
-/// Tiles for any kernel that would be right if the instruction set had it.
+/// Tiles as another kernel would cut them that applies but lacks the instruction set.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let pattern = &space.pattern;
     let Pattern { width, row_strides, col_strides, .. } = *pattern;
@@ -37,15 +36,14 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// # Safety
 /// As [`Call::Tile`](crate::Call::Tile).
 pub(crate) unsafe fn run(tile: &Tile) {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe { copy_each(tile.width, tile) };
 }
 
-/// Along each row.
 impl Elements for Tile {
     #[inline(always)]
     unsafe fn for_each(&self, copy: impl Fn(*const u8, *mut u8)) {
-        // Rows of no elements, as parts of tiles may have, can begin outside the buffers.
+        // Rows without elements, as parts of tiles may have, can begin outside the buffers.
         let rows = if self.cols.len == 0 { 0 } else { self.rows.len };
         for row in 0..rows {
             // SAFETY: the row is one of the tile's, and has an element.

@@ -1,4 +1,4 @@
-//! Axes of two, and of powers of two, in registers: bits of indices change places.
+//! Permutes axes of two, or of powers of two, in registers: bits of the indices are exchanged.
 
 use std::mem::MaybeUninit;
 
@@ -11,13 +11,13 @@ use crate::transpose::transposed;
 
 pub(crate) use crate::elements::strided::tile;
 
-/// Larger tiles of two loops are moved faster by these, but for transposes of rows that come to less (measured;
+/// Larger tiles of two loops are faster with plain kernels, except transposes of shorter rows (measured;
 /// docs/kernels.md).
 const MOST_PLAIN_BYTES: usize = 1024;
 const LEAST_PLAIN_ROW_BYTES: usize = 24;
 
-/// Tiles of two loops would be small, there are others, and as many steps of two as fill a register
-/// are the innermost on either side.
+/// A tile of two loops would be small, there are more loops, and on either side the innermost loops of two fill a
+/// register.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let Pattern { width, lens, tile, bits, .. } = *pattern;
     let is_small = |(rows, cols): (usize, usize)| {
@@ -37,7 +37,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
 /// As [`Call::GatherTile`](crate::Call::GatherTile); the tables are for registers of V.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &GatherTile<'_>) {
-    // SAFETY: the contract is the same; W is the tile's width.
+    // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
     unsafe {
         match tile.width {
             1 => rounds::<V, 1>(token, tile),
@@ -57,7 +57,7 @@ unsafe fn rounds<V: Vector, const W: usize>(token: Token<V>, tile: &GatherTile<'
         let large = tile.store == Store::Streaming;
         let streamed = large && tile.tables.lines && dst.addr().is_multiple_of(LINE);
         let round = Round { tables: tile.tables, src, dst, large, streamed };
-        // SAFETY: the contract is the same; streamed registers are aligned.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid. Streamed registers are aligned.
         unsafe {
             match tile.tables.cols.len() {
                 many if many * W == V::BYTES => round.transposed::<V, W>(token),
@@ -72,19 +72,18 @@ unsafe fn rounds<V: Vector, const W: usize>(token: Token<V>, tile: &GatherTile<'
     }
 }
 
-/// The micro-tiles of a tile.
 struct Round<'a> {
     tables: &'a Tables,
     src: *const u8,
     dst: *mut u8,
-    /// Whether the result is larger than the caches: what is read next is prefetched.
+    /// Whether the result is larger than the caches: then the next source is prefetched.
     large: bool,
-    /// Whether its registers are streamed: all are aligned.
+    /// Whether registers are streamed: all are aligned.
     streamed: bool,
 }
 
 impl Round<'_> {
-    /// Where a micro-tile is read and written, and where the next is read.
+    /// Returns the source and the destination of a micro-tile, and the source of the next.
     #[inline(always)]
     fn micro_tile(&self, at: usize) -> (*const u8, *mut u8, *const u8) {
         let micro_tiles = &self.tables.micro_tiles;
@@ -99,21 +98,21 @@ impl Round<'_> {
     /// `dst` is a row of a micro-tile.
     #[inline(always)]
     unsafe fn put<V: Vector>(&self, vector: V, dst: *mut u8) {
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { if self.streamed { vector.stream(dst) } else { vector.store(dst) } }
     }
 
-    /// Copies micro-tiles of as many registers as each has elements, all of whose bits are exchanged.
+    /// Copies micro-tiles of as many registers as each has elements, and exchanges all their bits.
     ///
     /// # Safety
-    /// As [`run`], for this round, and such tables.
+    /// As [`run`], for this round, with such tables.
     #[inline(always)]
     unsafe fn transposed<V: Vector, const W: usize>(&self, token: Token<V>) {
         let mut vectors = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
         let vectors = &mut vectors[..V::BYTES / W];
         for at in 0..self.tables.micro_tiles.len() {
             let (src, dst, next) = self.micro_tile(at);
-            // SAFETY: by the caller; all vectors are written.
+            // SAFETY: the caller guarantees that all rows and columns are valid; all vectors are written.
             unsafe {
                 for (vector, col) in vectors.iter_mut().zip(&self.tables.cols) {
                     if self.large {
@@ -130,10 +129,11 @@ impl Round<'_> {
         }
     }
 
-    /// Copies micro-tiles of N registers, the bits of whose indices are exchanged with some of the places.
+    /// Copies micro-tiles of N registers: exchanges the bits of register indices with some of the bits of
+    /// positions.
     ///
     /// # Safety
-    /// As [`run`], for this round, and such tables.
+    /// As [`run`], for this round, with such tables.
     #[inline(always)]
     unsafe fn exchanged<V: Vector, const W: usize, const N: usize>(&self, token: Token<V>) {
         let Tables { micro_tiles, rows, cols, exchanges, .. } = self.tables;
@@ -151,7 +151,7 @@ impl Round<'_> {
         }
         for at in 0..micro_tiles.len() {
             let (src, dst, next) = self.micro_tile(at);
-            // SAFETY: by the caller.
+            // SAFETY: the caller guarantees that the bytes are valid.
             unsafe {
                 let mut vectors = [V::load(token, src.wrapping_offset(cols[0].src)); N];
                 for i in 0..N {
@@ -176,7 +176,7 @@ impl Round<'_> {
     }
 }
 
-/// Exchanges the bit B of the indices of N vectors with a bit of places, if they have it.
+/// Exchanges bit B of the indices of N vectors with a bit of positions, if the indices have it.
 #[inline(always)]
 fn exchange<V: Vector, const W: usize, const N: usize, const B: usize>(
     vectors: &mut [V; N],

@@ -1,31 +1,30 @@
-//! Bits of indices that change places: the index of a register against a place in it.
+//! Exchanges of index bits: a bit of a register's index with a bit of the positions in it.
 //!
-//! A micro-tile is a register for each of its columns. Bit t of a register's index is that of a loop that
-//! is innermost in the destination, and some bit of an element's place that of one which is innermost
-//! in the source. Of each two registers whose indices differ in bit t alone, the one keeps the elements
-//! whose place has a 0 there, and the other those with a 1: so both bits have changed places, by a
-//! shuffle for each register. The last of them also brings every element to its place. Where no bit
-//! changes places with a register's, there is one shuffle within it.
+//! A micro-tile has one register for each of its columns. Bit t of a register's index belongs to a loop that is
+//! innermost in the destination. Some bit of an element's position belongs to a loop that is innermost in the
+//! source. Of two registers whose indices differ only in bit t, one gets the elements whose position bit is 0, the
+//! other those whose bit is 1. This exchanges both bits, with one shuffle for each register. The last exchange also
+//! moves every element to its final position. If no bit is exchanged, there is one shuffle within each register.
 
 use crate::simd::LINE;
 
-/// Where a bit of an element's place in a register of the destination comes from.
+/// The origin of one bit of an element's position in a destination register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// The bit of the place in a register of the source.
+    /// The bit of the position in a source register.
     pub(crate) bit: usize,
-    /// Whether it counts downwards.
+    /// Whether the bit counts downwards.
     pub(crate) falls: bool,
-    /// The bit of the register's index that has been exchanged with it before.
+    /// The bit of the register's index that has been exchanged with it.
     pub(crate) exchanged: Option<usize>,
 }
 
-/// The shuffle indices of two registers that become two.
+/// The shuffle indices for a pair of registers.
 pub(crate) type Exchange = [[u8; LINE]; 2];
 
-/// The shuffles that bring all bits to their `places`, of which `exchanged` change places with those of
-/// an index, in registers of `vector_bytes` with elements of `width` bytes: a pair for each bit of an
-/// index. If there is none, one, whose first indices permute a register.
+/// Returns the shuffles that bring all bits to their `places`. `exchanged` of the bits are exchanged with bits of
+/// the register index, in registers of `vector_bytes` with elements of `width` bytes. There is one pair of shuffles
+/// for each exchanged bit; if there is none, a single pair whose first indices permute a register.
 pub(crate) fn exchanges(
     places: &[Place],
     exchanged: usize,
@@ -39,7 +38,7 @@ pub(crate) fn exchanges(
         }
     }
     let elements = vector_bytes / width;
-    // The bytes of elements that are each picked from a register and a place.
+    // Shuffle indices for elements that are each picked by register and position.
     let indices = |pick: &dyn Fn(usize) -> (usize, usize)| {
         let mut indices = [0; LINE];
         for element in 0..elements {
@@ -51,7 +50,7 @@ pub(crate) fn exchanges(
         }
         indices
     };
-    // The place before the last permutation.
+    // The position before the last permutation.
     let ordered = |to: usize| {
         let bit =
             |(at, place): (usize, &Place)| ((to >> at & 1) ^ usize::from(place.falls)) << place.bit;

@@ -1,4 +1,4 @@
-//! Many short axes, element by element.
+//! Gathers over many short axes, element by element.
 
 use super::tables::GatherTile;
 use crate::elements::copy::{Elements, copy_each};
@@ -7,12 +7,12 @@ use crate::transpose::transposed;
 
 pub(crate) use crate::elements::strided::tile;
 
-/// More elements than this in a tile of two loops, and in one of a transpose, are moved as fast without
-/// tables (measured; docs/kernels.md).
+/// Above these numbers of elements in a tile of two loops, and in a tile of a transpose, tables do not help
+/// (measured; docs/kernels.md).
 const MOST_PLAIN_ELEMENTS: usize = 64;
 const MOST_TRANSPOSED_ELEMENTS: usize = 128;
 
-/// Tiles of two loops would be small, and there are others.
+/// A tile of two loops would be small, and there are more loops.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let Pattern { lens, tile, .. } = *pattern;
     let is_small = |(rows, cols): (usize, usize), most| rows.saturating_mul(cols) <= most;
@@ -25,11 +25,10 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
 /// # Safety
 /// As [`Call::GatherTile`](crate::Call::GatherTile).
 pub(crate) unsafe fn run(tile: &GatherTile<'_>) {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe { copy_each(tile.width, tile) };
 }
 
-/// Along each row.
 impl Elements for GatherTile<'_> {
     #[inline(always)]
     unsafe fn for_each(&self, copy: impl Fn(*const u8, *mut u8)) {

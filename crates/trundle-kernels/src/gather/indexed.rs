@@ -1,4 +1,4 @@
-//! Elements at the indices of a table, wherever these lead.
+//! Elements at the indices of a table.
 
 use std::array;
 
@@ -8,50 +8,47 @@ use crate::simd::prefetch;
 use crate::tile::AffineLoop;
 use crate::tuning::Tuning;
 
-/// Rows of elements, of which each is read where an index leads.
+/// Rows of elements that are each read at an index.
 #[derive(Clone, Copy)]
 pub struct IndexTile<'a> {
-    /// Where an element of index 0 of the first row would be read.
+    /// The source of an element with index 0 in the first row.
     pub src: *const u8,
-    /// Where the first element is written.
+    /// The destination of the first element.
     pub dst: *mut u8,
     /// The size of an element in bytes.
     pub width: usize,
-    /// The loop over rows, and how far apart their first entries are in the table.
+    /// The loop over rows, and the distance of their first entries in the table.
     pub rows: (AffineLoop, isize),
-    /// The loop over the elements of a row, and how far apart their entries are.
+    /// The loop over the elements of a row, and the distance of their entries.
     pub cols: (AffineLoop, isize),
     /// The table.
     pub indices: &'a [usize],
     /// The entry of the first element.
     pub entry: usize,
-    /// How far apart two neighbouring indices are in the source, in bytes.
+    /// The distance in the source of two consecutive indices, in bytes.
     pub scale: isize,
-    /// Whether indices lead further than the caches reach.
+    /// Whether the indices reach further than the caches.
     pub is_far: bool,
-    /// What is best on this machine.
+    /// The tuning record.
     pub tuning: Tuning,
 }
 
 impl IndexTile<'_> {
-    /// Where the elements of a row are written.
     pub(crate) fn dst_of(&self, row: usize) -> *mut u8 {
         self.dst.wrapping_offset(row.cast_signed() * self.rows.0.dst_stride)
     }
 
-    /// Where an element of index 0 of a row would be read.
+    /// Returns the source of an element with index 0 in a row.
     fn src_of_row(&self, row: usize) -> *const u8 {
         self.src.wrapping_offset(row.cast_signed() * self.rows.0.src_stride)
     }
 
-    /// The entry of an element.
     #[inline(always)]
     fn entry_of(&self, row: usize, col: usize) -> usize {
         let (row, col) = (row.cast_signed() * self.rows.1, col.cast_signed() * self.cols.1);
         self.entry.wrapping_add_signed(row + col)
     }
 
-    /// Where an element is read.
     #[inline(always)]
     pub(crate) fn src_of(&self, row: usize, col: usize) -> *const u8 {
         let index = self.indices[self.entry_of(row, col)].cast_signed();
@@ -60,7 +57,6 @@ impl IndexTile<'_> {
             .wrapping_offset(index.wrapping_mul(self.scale))
     }
 
-    /// Prefetches an element.
     #[inline(always)]
     fn prefetch(&self, row: usize, col: usize) {
         let src = self.src_of(row, col);
@@ -71,33 +67,34 @@ impl IndexTile<'_> {
     }
 }
 
-/// Where indices lead further than this, what they lead to is prefetched: no second-level cache has it (measured;
+/// If indices reach further than this, their elements are prefetched: no second-level cache holds them (measured;
 /// docs/kernels.md).
 pub const FAR_BYTES: usize = 1 << 20;
 
-/// Tiles are as many columns as a second-level cache has of their indices, of one row or more.
+/// A tile has as many columns as a second-level cache holds indices, and one or more rows.
 const MOST_COLS: usize = 1 << 12;
 const MOST_ELEMENTS: usize = 1 << 13;
 
-/// Its roles are those of indices alone.
+/// The planner selects this kernel by its roles.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
     true
 }
 
-/// Few enough that other threads have work, and a stop is heard.
+/// Few enough elements that other threads get work, and that a stop takes effect soon.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let cols = space.pattern.lens.1.clamp(1, MOST_COLS);
     (MOST_ELEMENTS / cols, cols)
 }
 
-/// How many elements ahead of the one that is moved the source is prefetched, where no cache has it: the number that
-/// a core has under way by itself is a few (measured; docs/kernels.md).
+/// How many elements ahead the source is prefetched if no cache holds it. A core by itself has only a few loads in
+/// flight (measured; docs/kernels.md).
 pub const ELEMENTS_AHEAD: usize = 64;
 
-/// How far ahead indices are prefetched: what these lead to keeps the hardware from it (measured; docs/kernels.md).
+/// How far ahead indices are prefetched: the scattered loads keep the hardware prefetcher from it (measured;
+/// docs/kernels.md).
 pub const INDICES_AHEAD_BYTES: usize = 2 << 10;
 
-/// How many elements are read before one of them is written.
+/// How many elements are read before the first of them is written.
 pub const ELEMENTS_AT_ONCE: usize = 4;
 
 /// Copies element by element.
@@ -108,17 +105,17 @@ pub(crate) unsafe fn run(tile: &IndexTile<'_>) {
     if tile.cols.1 == 1 {
         by_width!(
             tile.width,
-            // SAFETY: the contract is the same; W is the width.
+            // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the width.
             W => return (0..tile.rows.0.len).for_each(|row| unsafe { copy_row::<W>(tile, row) }),
             ()
         );
     }
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe { copy_each(tile.width, tile) };
 }
 
-/// Copies a row of elements of W bytes, whose entries follow each other: some are read before one is written, so that
-/// none waits for the others.
+/// Copies a row of elements of W bytes with consecutive entries. Several elements are read before the first is
+/// written, so that their loads overlap.
 ///
 /// # Safety
 /// As [`run`].
@@ -142,16 +139,16 @@ unsafe fn copy_row<const W: usize>(tile: &IndexTile<'_>, row: usize) {
             }
         }
         let elements: [Opaque<W>; ELEMENTS_AT_ONCE] = array::from_fn(|k| {
-            // SAFETY: the caller vouches for the elements of the tile.
+            // SAFETY: the caller guarantees that the elements of the tile are valid.
             unsafe { from(col + k, stretch[k]).cast::<Opaque<W>>().read_unaligned() }
         });
         for (k, element) in elements.into_iter().enumerate() {
-            // SAFETY: the same.
+            // SAFETY: as above.
             unsafe { to(col + k).cast::<Opaque<W>>().write_unaligned(element) };
         }
     }
     for (col, index) in (stretches.len() * ELEMENTS_AT_ONCE..).zip(rest) {
-        // SAFETY: the same.
+        // SAFETY: as above.
         unsafe { copy::<W>(from(col, *index), to(col)) };
     }
 }

@@ -1,11 +1,10 @@
-//! Elements from tables: tiles that are gathered over several short loops, whose steps are offsets in tables, and
-//! elements at indices.
+//! Gathers: elements over several short loops, by tables of offsets, and elements at indices.
 
 // Kernels.
 pub(crate) mod bit_permuted;
 pub(crate) mod gathered;
 pub(crate) mod indexed;
 
-// What they are made of.
+// Parts of kernels.
 pub(crate) mod exchanges;
 pub(crate) mod tables;

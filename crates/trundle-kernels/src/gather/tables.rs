@@ -1,10 +1,10 @@
-//! The tables of a gather: which loops its tiles are made of, and the offsets of their steps.
+//! The tables of a gather: the loops that make up its tiles, and the offsets of their steps.
 
 use super::exchanges::{Exchange, Place, exchanges};
 use crate::simd::LINE;
 use crate::tile::{AffineLoop, Store};
 
-/// How far a step is from the first, in bytes.
+/// The distance of a step from the first one, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offset {
     pub(crate) src: isize,
@@ -12,36 +12,35 @@ pub(crate) struct Offset {
 }
 
 impl Offset {
-    /// The places that are so far from these.
     #[inline(always)]
     pub(crate) fn of(self, src: *const u8, dst: *mut u8) -> (*const u8, *mut u8) {
         (src.wrapping_offset(self.src), dst.wrapping_offset(self.dst))
     }
 }
 
-/// What the tiles of a gather have in common: a tile is a number of micro-tiles, and each of these is rows of
-/// columns. All three are the steps of several loops.
+/// What the tiles of a gather have in common. A tile consists of micro-tiles, which are rows of columns. Each of
+/// the three iterates over the steps of several loops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tables {
     pub(crate) micro_tiles: Vec<Offset>,
     pub(crate) rows: Vec<Offset>,
     pub(crate) cols: Vec<Offset>,
-    /// How registers are permuted, if the micro-tiles are moved in registers, and no transposes.
+    /// The permutations of registers, if micro-tiles are moved in registers and not transposed.
     pub(crate) exchanges: Vec<Exchange>,
-    /// Whether all that is written whole begins with a line where the tile does.
+    /// Whether everything that is written whole begins with a line if the tile does.
     pub(crate) lines: bool,
 }
 
-/// A tile of a gather: the micro-tiles of its tables, as often as it has rounds.
+/// A tile of a gather: the micro-tiles of its tables, once for each round.
 #[derive(Clone, Copy)]
 pub struct GatherTile<'a> {
-    /// Where the first element is read.
+    /// The source of the first element.
     pub src: *const u8,
-    /// Where it is written.
+    /// The destination of the first element.
     pub dst: *mut u8,
     /// The size of an element in bytes.
     pub width: usize,
-    /// How often the tables are gone through, and where.
+    /// The loop over rounds.
     pub rounds: AffineLoop,
     /// The offsets.
     pub tables: &'a Tables,
@@ -50,7 +49,6 @@ pub struct GatherTile<'a> {
 }
 
 impl GatherTile<'_> {
-    /// Where each round begins to be read and written.
     #[inline(always)]
     pub(crate) fn rounds(&self) -> impl Iterator<Item = (*const u8, *mut u8)> {
         let GatherTile { src, dst, rounds, .. } = *self;
@@ -64,31 +62,31 @@ impl GatherTile<'_> {
     }
 }
 
-/// Tables, and what is left of the loops that they are made from.
+/// Tables, and the loops that are not part of them.
 pub struct Gathered {
     /// The tables.
     pub tables: Tables,
-    /// The loops around the tiles, by falling destination stride.
+    /// The loops around the tiles, by descending destination stride.
     pub outer: Vec<AffineLoop>,
-    /// Where the tiles begin, in bytes from where the loops do, in the source and in the destination.
+    /// The offset of the tiles from the start of the loops in bytes, in the source and in the destination.
     pub begin: (isize, isize),
-    /// The elements of a tile.
+    /// The number of elements of a tile.
     pub elements: usize,
 }
 
-/// The largest factor that loops are cut into.
+/// The largest factor into which loops are split.
 const MOST_FACTOR: usize = 31;
 
-/// The most lines that are written half by half with streaming stores (measured; docs/kernels.md).
+/// The most lines that are written in two halves with streaming stores (measured; docs/kernels.md).
 const MOST_OPEN_LINES: usize = 4;
 
 /// The most micro-tiles of a tile: their table stays in the first-level cache.
 const MOST_MICRO_TILES: usize = 1 << 10;
 
 impl Tables {
-    /// The tables for `loops` over elements of `width` bytes, in tiles of about `tile_bytes`. Those
-    /// for registers of `vector_bytes` need loops of two, or of powers of two, that make up a
-    /// register without a gap in the source, and others in the destination; else the answer is none.
+    /// Makes the tables for `loops` over elements of `width` bytes, in tiles of about `tile_bytes`. For registers
+    /// of `vector_bytes`, loops of two (or of powers of two) must fill a register without gaps in the source, and
+    /// others in the destination; otherwise there are no tables.
     pub fn of(
         loops: &[AffineLoop],
         width: usize,
@@ -130,7 +128,7 @@ impl Tables {
         Some(Gathered { tables, outer: left.joined(), begin, elements })
     }
 
-    /// How many bytes the tables fill.
+    /// Returns the size of the tables in bytes.
     pub fn own_bytes(&self) -> usize {
         let Tables { micro_tiles, rows, cols, exchanges, .. } = self;
         let offsets =
@@ -138,13 +136,13 @@ impl Tables {
         offsets + size_of_val(&exchanges[..])
     }
 
-    /// The numbers of micro-tiles, of rows and of columns.
+    /// Returns the numbers of micro-tiles, rows and columns.
     pub fn counts(&self) -> (usize, usize, usize) {
         (self.micro_tiles.len(), self.rows.len(), self.cols.len())
     }
 }
 
-/// The offsets of all steps of some loops, those of the first fastest.
+/// Returns the offsets of all steps of some loops; the first loop varies fastest.
 fn offsets(loops: &[AffineLoop]) -> Vec<Offset> {
     let mut all = Vec::with_capacity(loops.iter().map(|each| each.len).product());
     all.push(Offset { src: 0, dst: 0 });
@@ -161,11 +159,11 @@ fn offsets(loops: &[AffineLoop]) -> Vec<Offset> {
     all
 }
 
-/// Brings to the front of `micro_tiles` the loops that make lines of the registers of `bytes` that are written.
-/// Whether all lines are then written whole, and few at a time.
+/// Moves the loops that complete lines of the written registers of `bytes` bytes to the front of `micro_tiles`.
+/// Returns whether all lines are then written whole, and few at a time.
 fn make_lines(bytes: usize, rows: &[AffineLoop], micro_tiles: &mut [AffineLoop]) -> bool {
     let distance = |each: &AffineLoop| each.dst_stride.unsigned_abs();
-    // A part of a line begins at a multiple of its size: elsewhere its store would not be aligned.
+    // A part of a line must begin at a multiple of its size, or its store is not aligned.
     let is_part = |each: &AffineLoop| {
         let at = distance(each);
         each.len == 2 && each.dst_stride > 0 && at >= bytes && at.is_power_of_two()
@@ -180,18 +178,17 @@ fn make_lines(bytes: usize, rows: &[AffineLoop], micro_tiles: &mut [AffineLoop])
     all && bytes << within == LINE && (bytes == LINE || 1 << rows.len() <= MOST_OPEN_LINES)
 }
 
-/// The loops of two that registers are made of.
+/// The loops of two that fill registers.
 struct Bits {
-    /// Those that are neighbours in the source only, as a vector is permuted; those in the destination
-    /// only.
+    /// Loops that are neighbours only in the source (they permute vectors), and those only in the destination.
     rows: Vec<AffineLoop>,
     cols: Vec<AffineLoop>,
-    /// Where each bit of an element's place in a register of the destination comes from.
+    /// The origin of each bit of an element's position in a destination register.
     places: Vec<Place>,
     begin: (isize, isize),
 }
 
-/// Loops that are in no table yet, cut into small factors.
+/// Loops that are not in a table yet, split into small factors.
 struct Left(Vec<AffineLoop>);
 
 impl Left {
@@ -217,7 +214,7 @@ impl Left {
         Left(pieces)
     }
 
-    /// Takes the loops of two whose steps fill a register on either side.
+    /// Takes the loops of two that fill a register on either side.
     fn take_bits(&mut self, width: usize, vector_bytes: usize) -> Option<Bits> {
         let bits = (vector_bytes / width).ilog2() as usize;
         let find = |stride: &dyn Fn(&AffineLoop) -> usize, at: usize| {
@@ -232,7 +229,7 @@ impl Left {
 
         let (mut rows, mut exchanged, mut begin) = (Vec::new(), Vec::new(), (0, 0));
         for (at, each) in sources.iter().enumerate() {
-            // Registers are read upwards, whichever way a loop goes through the source.
+            // Registers are read in ascending order, whichever direction a loop has in the source.
             let falls = each.src_stride < 0;
             begin.0 += if falls { each.src_stride } else { 0 };
             if !destinations.contains(each) {
@@ -256,8 +253,7 @@ impl Left {
         Some(Bits { rows, cols, places, begin })
     }
 
-    /// Takes the loops that are the nearest on a side, until they make a line, or the next would make
-    /// much more.
+    /// Takes the innermost loops of a side until they fill a line, or the next one would make much more.
     fn take_line(&mut self, width: usize, stride: fn(&AffineLoop) -> isize) -> Vec<AffineLoop> {
         let (mut taken, mut count) = (Vec::new(), 1);
         while count * width < LINE
@@ -269,15 +265,15 @@ impl Left {
         taken
     }
 
-    /// The index of the loop of at most so many steps that is the nearest on a side. One that repeats
-    /// an element is the farthest.
+    /// Returns the index of the innermost loop of a side with at most `most` steps. A loop that repeats an element
+    /// counts as the outermost.
     fn nearest(&self, stride: fn(&AffineLoop) -> isize, most: usize) -> Option<usize> {
         let distance = |at: &usize| stride(&self.0[*at]).unsigned_abs().wrapping_sub(1);
         (0..self.0.len()).filter(|at| self.0[*at].len <= most).min_by_key(distance)
     }
 
-    /// Takes loops of at most so many steps in all, the nearest of either side in turn: what is
-    /// read and what is written then lie in as few pages as can be.
+    /// Takes loops with at most `most` steps in all, the innermost of each side in turn, so that reads and writes
+    /// touch few pages.
     fn take_near(&mut self, most: usize) -> Vec<AffineLoop> {
         let (mut taken, mut count): (Vec<AffineLoop>, _) = (Vec::new(), 1);
         let mut sides: [fn(&AffineLoop) -> isize; 2] =
@@ -287,12 +283,12 @@ impl Left {
             taken.push(self.0.remove(at));
             sides.reverse();
         }
-        // What is read one after another is near: other orders are slower (measured; docs/kernels.md).
+        // The order of the reads: others are slower (measured; docs/kernels.md).
         taken.sort_by_key(|each| each.src_stride.unsigned_abs());
         taken
     }
 
-    /// What is left, by falling destination stride, as few loops as can be.
+    /// Returns the remaining loops, joined where possible, by descending destination stride.
     fn joined(mut self) -> Vec<AffineLoop> {
         self.0.sort_unstable_by_key(|each| std::cmp::Reverse(each.dst_stride));
         let mut joined: Vec<AffineLoop> = Vec::with_capacity(self.0.len());

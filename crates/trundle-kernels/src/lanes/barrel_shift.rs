@@ -1,6 +1,6 @@
-//! Lanes that are neighbours, each read in the opposite order from a row of its own: beside the lane
-//! that begins the furthest back, every lane is *shifted* by some number of rows. A shift is done bit
-//! by bit, for all lanes of a line at once, as a barrel shifter does it:
+//! Reversal of neighbouring lanes that are each read from their own row: relative to the lane that starts furthest
+//! back, every lane is *shifted* by a number of rows. All lanes of a line are shifted at once, bit by bit, as in a
+//! barrel shifter:
 //!
 //! ```text
 //! for each few lines of lanes
@@ -10,9 +10,9 @@
 //!     row r takes the kept row in the bytes of the lanes that are not reversed there
 //! ```
 //!
-//! A pass over the rows does three bits in registers; the last one writes. So a line costs a dozen
-//! instructions for every three bits, however narrow its elements are, where moving it element by
-//! element takes a load and a store for each.
+//! A pass over the rows handles three bits in registers, and the last pass writes. A line costs a dozen
+//! instructions for every three bits, however narrow its elements are. Moving it element by element costs a load
+//! and a store for each element.
 
 use super::group::{Group, PACKED_AHEAD};
 use super::reversed_run::Reversed;
@@ -21,23 +21,20 @@ use crate::parts::scratch::{
 };
 use crate::simd::{LINE, Token, Vector};
 
-/// How many rows ahead of the one that is kept the source is prefetched (measured; docs/kernels.md).
+/// How many rows ahead the source of kept rows is prefetched (measured; docs/kernels.md).
 const KEPT_AHEAD: isize = 4;
 
-/// The passes over the reversed rows of a group: from the highest bits of the shifts to the lowest,
-/// which the last one does.
+/// The passes over the reversed rows of a group, from the highest bits of the shifts to the lowest.
 pub(crate) struct Shift<'a, V> {
     token: Token<V>,
     group: &'a Group<'a>,
     reversed: &'a Reversed,
-    /// How many rows are packed of each line.
     packed_rows: usize,
-    /// How many bits of the shifts are done by passes.
+    /// The number of shift bits that passes handle.
     bits: usize,
 }
 
 impl<'a, V: Vector> Shift<'a, V> {
-    /// Those of a group.
     pub(crate) fn of(token: Token<V>, group: &'a Group<'a>, reversed: &'a Reversed) -> Self {
         let packed_rows = reversed.packed_rows(group.rows.len());
         let bits = reversed.bits(group.rows.len());
@@ -47,11 +44,11 @@ impl<'a, V: Vector> Shift<'a, V> {
     /// Moves the reversed rows.
     ///
     /// # Safety
-    /// The rows are those that a lane of the group reverses, and fit the scratch, which has its lanes.
+    /// A lane of the group reverses these rows. They fit the scratch, which has the group's lanes.
     #[inline(always)]
     pub(crate) unsafe fn copy_all(&self, scratch: &mut Scratch<'_>) {
         self.group.find_shifts(self.reversed, self.bits, scratch);
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees the group's rows and the scratch.
         unsafe {
             if self.reversed.spread() >= 1 << self.bits || self.group.bytes.len() < LINE {
                 self.copy::<false>(scratch);
@@ -61,13 +58,13 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Moves the reversed rows. `PLAIN` if every line is whole and every shift is done by passes.
+    /// Moves the reversed rows. `PLAIN` if every line is whole and passes handle all bits of the shifts.
     ///
     /// # Safety
-    /// As [`Shift::copy_all`]; the scratch has what [`Group::find_shifts`] finds.
+    /// As [`Shift::copy_all`]; the scratch has the result of [`Group::find_shifts`].
     #[inline(always)]
     unsafe fn copy<const PLAIN: bool>(&self, scratch: &mut Scratch<'_>) {
-        // SAFETY: the contract is the same; each pass reads what the one before it has made.
+        // SAFETY: the caller upholds `# Safety`; each pass reads the result of the previous one.
         unsafe {
             self.pack::<PLAIN>(scratch);
             for line in 0..self.group.lines() {
@@ -79,14 +76,13 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Where row 0 of a line is packed.
     #[inline(always)]
     fn packed(&self, line: usize, scratch: &Scratch<'_>) -> *mut u8 {
         scratch.copies.wrapping_add(line * pitch(self.packed_rows) * LINE)
     }
 
-    /// Where the reversed row `row` of a lane that is not shifted is read, from the group's first
-    /// byte on; if no lane reads there, some other row.
+    /// Returns the source of reversed row `row` for a lane without a shift, from the group's first byte on. Where
+    /// no lane reads, it is some other valid row.
     #[inline(always)]
     fn src(&self, row: isize) -> *const u8 {
         let Reversed { rows, least, first, last, .. } = self.reversed;
@@ -106,7 +102,7 @@ impl<'a, V: Vector> Shift<'a, V> {
             let mut from = [std::ptr::null(); MADE];
             for (index, from) in from.iter_mut().enumerate() {
                 *from = self.src((row + index).cast_signed());
-                // All of a row together: what is near in memory is best read at once.
+                // All lines of a row together, because they are near in memory.
                 let ahead =
                     from.wrapping_offset(PACKED_AHEAD * self.group.runs.reversed.src_stride);
                 self.group.prefetch_row::<V>(ahead);
@@ -117,8 +113,8 @@ impl<'a, V: Vector> Shift<'a, V> {
                 let byte = self.group.byte_of(line);
                 for (index, from) in from.iter().enumerate() {
                     for at in (0..LINE).step_by(V::BYTES) {
-                        // SAFETY: `from` are rows that lanes read, or rows between them; a packed
-                        // line has room for a multiple of MADE rows.
+                        // SAFETY: `from` holds rows that lanes read, or rows between them; a packed line has room
+                        // for a multiple of MADE rows.
                         unsafe {
                             let vector = if PLAIN {
                                 V::load(self.token, from.add(byte + at))
@@ -133,14 +129,14 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Row `row` of a vector of lanes, each lane from as far ahead as it is to be read.
+    /// Loads row `row` of a vector of lanes, each lane at its own distance.
     ///
     /// # Safety
     /// As [`Shift::copy`].
     #[inline(always)]
     unsafe fn load_far(&self, row: usize, line_masks: &LineMasks, byte: usize, at: usize) -> V {
         let row = row.cast_signed();
-        // SAFETY: the contract is the same; a line has one distance at least.
+        // SAFETY: the caller upholds `# Safety`; a line has at least one distance.
         unsafe {
             let mut all =
                 self.group.load_part(self.token, self.src(row + line_masks.far[0].0), byte + at);
@@ -152,7 +148,7 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// A pass within the scratch, over one line.
+    /// Runs a pass within the scratch, over one line.
     ///
     /// # Safety
     /// As [`Shift::copy`].
@@ -163,7 +159,7 @@ impl<'a, V: Vector> Shift<'a, V> {
         let line_masks = &scratch.masks[line];
         for begin in (0..self.packed_rows).step_by(MADE * step) {
             for row in begin..self.packed_rows.min(begin + step) {
-                // SAFETY: the contract is the same.
+                // SAFETY: the rows are within the packed line.
                 unsafe {
                     if row + MADE * step < self.packed_rows {
                         self.shift_packed_rows::<READ>(packed, row, bit, line_masks);
@@ -175,11 +171,11 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Shifts [`MADE`] packed rows of a line from `row` on, `1 << bit` rows apart, out of the first
-    /// `COUNT` of those that are read for them.
+    /// Shifts [`MADE`] packed rows of a line from `row` on, `1 << bit` rows apart. Only the first `COUNT` of the
+    /// rows they read exist.
     ///
     /// # Safety
-    /// As [`Shift::copy`]; the rows after those are none that are packed.
+    /// As [`Shift::copy`]; no packed rows come after those.
     #[inline(always)]
     unsafe fn shift_packed_rows<const COUNT: usize>(
         &self,
@@ -191,7 +187,7 @@ impl<'a, V: Vector> Shift<'a, V> {
         let last = self.packed_rows - 1;
         let place = |index: usize| packed.wrapping_add((row + (index << bit)).min(last) * LINE);
         for at in (0..LINE).step_by(V::BYTES) {
-            // SAFETY: rows are within the packed line; each is read before it is written.
+            // SAFETY: the rows are within the packed line, and each is read before it is written.
             unsafe {
                 let mut rows = [V::load(self.token, place(COUNT - 1).add(at)); READ];
                 for (index, vector) in rows.iter_mut().enumerate().take(COUNT - 1) {
@@ -207,7 +203,7 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// The last pass: from the scratch to the destination, with the rows that are kept.
+    /// Runs the last pass: from the scratch to the destination, together with the kept rows.
     ///
     /// # Safety
     /// As [`Shift::copy`].
@@ -221,7 +217,7 @@ impl<'a, V: Vector> Shift<'a, V> {
             let end = count.min(begin + at_once);
             for row in (begin..end).step_by(MADE) {
                 let to = out.wrapping_add((row - begin) * bytes);
-                // SAFETY: there is room for as many rows.
+                // SAFETY: the scratch has room for these rows.
                 unsafe { self.make_rows::<PLAIN>(row, &mut reversed, to, scratch) };
             }
             let rows = self.reversed.rows.start + begin..self.reversed.rows.start + end;
@@ -230,9 +226,8 @@ impl<'a, V: Vector> Shift<'a, V> {
         }
     }
 
-    /// Makes [`MADE`] rows of each line from `row` on, at `to` and a group's row apart. `reversed`
-    /// are the bytes of each line that were reversed in the row before, and then those of the last
-    /// row.
+    /// Makes [`MADE`] rows of each line from `row` on, at `to`, with the pitch of the group. `reversed` holds the
+    /// reversed bytes of each line in the row before, and afterwards those of the last row.
     ///
     /// # Safety
     /// As [`Shift::copy`]; there is room for the rows.
@@ -246,7 +241,7 @@ impl<'a, V: Vector> Shift<'a, V> {
     ) {
         let (group, reversed_rows) = (self.group, &self.reversed.rows);
         let (bytes, lines) = (group.bytes.len(), group.lines());
-        // Rows beyond the last are made as it is, and written by nobody.
+        // Rows beyond the last repeat it and are never written.
         let mut kept_rows = [std::ptr::null(); MADE];
         for (index, kept) in kept_rows.iter_mut().enumerate() {
             *kept = group.kept_src((reversed_rows.start + row + index).min(reversed_rows.end - 1));
@@ -261,8 +256,8 @@ impl<'a, V: Vector> Shift<'a, V> {
             let changes = &scratch.changes[line * self.reversed.made_rows() + row..][..MADE];
             let before = *reversed;
             for at in (0..LINE).step_by(V::BYTES) {
-                // SAFETY: what is read beyond the packed rows is part of the scratch, and not used;
-                // a row that one lane keeps is valid in all.
+                // SAFETY: reads beyond the packed rows stay in the scratch, and their bytes are not used; a row
+                // that one lane keeps is valid in all lanes.
                 unsafe {
                     let mut rows = [V::load(self.token, packed.add(at)); READ];
                     for (index, vector) in rows.iter_mut().enumerate() {
@@ -294,7 +289,7 @@ impl<'a, V: Vector> Shift<'a, V> {
     }
 }
 
-/// The masks of three bits, for the vector at byte `at` of a line.
+/// Returns the masks of three bits, for the vector at byte `at` of a line.
 #[inline(always)]
 fn masks<V: Vector>(
     token: Token<V>,
@@ -307,7 +302,7 @@ fn masks<V: Vector>(
     [V::mask(token, one >> at), V::mask(token, two >> at), V::mask(token, four >> at)]
 }
 
-/// Shifts the first [`MADE`] of some rows by three bits; the others are used up.
+/// Shifts the first [`MADE`] of `rows` by three bits. The other rows are only sources.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "each row looks at another")]
 fn shift_rows<V: Vector>(rows: &mut [V; READ], masks: [V::Mask; PASS_BITS]) {

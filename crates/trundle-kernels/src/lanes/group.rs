@@ -1,4 +1,4 @@
-//! Rows and bytes of lanes that are moved at a time: where they lie, and what is reversed of them.
+//! Groups: rows and bytes of lanes that are moved together.
 
 use std::ops::Range;
 
@@ -11,10 +11,9 @@ use crate::simd::{LINE, Token, Vector};
 use crate::tile::{AffineLoop, Tile};
 use crate::tuning::Level;
 
-/// How many rows ahead of the one that is packed the source is prefetched (measured; docs/kernels.md).
+/// How many rows ahead the source of packed rows is prefetched (measured; docs/kernels.md).
 pub(crate) const PACKED_AHEAD: isize = 8;
 
-/// Rows and bytes that are moved at a time.
 pub(crate) struct Group<'a> {
     pub(crate) tile: &'a LaneTile<'a>,
     pub(crate) runs: Runs<'a>,
@@ -22,35 +21,32 @@ pub(crate) struct Group<'a> {
     pub(crate) rows: Range<usize>,
     /// The bytes of neighbouring lanes, from the first lane of the tile.
     pub(crate) bytes: Range<usize>,
-    /// Where row 0 of the next group begins, if that is known.
+    /// The address of row 0 of the next group, if known.
     pub(crate) next: Option<*const u8>,
 }
 
 impl Group<'_> {
-    /// How many lines the bytes make up. The last begins within the one before it if it would not
-    /// be whole otherwise.
+    /// Returns the number of lines. The last line overlaps the one before if it would not be whole otherwise.
     pub(crate) fn lines(&self) -> usize {
         self.bytes.len().div_ceil(LINE)
     }
 
-    /// The first byte of a line, counted from the group's first.
+    /// Returns the first byte of a line, from the group's first byte.
     #[inline(always)]
     pub(crate) fn byte_of(&self, line: usize) -> usize {
         (line * LINE).min(self.bytes.len().saturating_sub(LINE))
     }
 
-    /// The lane that holds byte `byte` of the tile's rows.
     fn lane_at(&self, byte: usize) -> usize {
         byte / self.tile.tile.width
     }
 
-    /// The lanes of the tile that the bytes are of.
     pub(crate) fn lanes(&self) -> Range<usize> {
         self.lane_at(self.bytes.start)..self.lane_at(self.bytes.end - 1) + 1
     }
 
-    /// The bytes of the group that belong to its lane `index`: all of its element, but for what is
-    /// another group's of the first and the last lane.
+    /// Returns the bytes of the group that belong to its lane `index`. The first and the last lane may be only
+    /// partly in the group.
     #[inline(always)]
     pub(crate) fn place_of(&self, index: usize) -> Range<usize> {
         let (width, Range { start, end }) = (self.tile.tile.width, self.bytes.clone());
@@ -58,7 +54,7 @@ impl Group<'_> {
         (lane * width).max(start) - start..((lane + 1) * width).min(end) - start
     }
 
-    /// Finds what is reversed of each lane; `None` if nothing is.
+    /// Finds the reversed rows of each lane; `None` if there are none.
     pub(crate) fn find_reversed(&self, lanes: &mut [Lane]) -> Option<Reversed> {
         Reversed::find(self.tile, &self.runs, &self.rows, self.lanes(), lanes)
     }
@@ -100,26 +96,25 @@ impl Group<'_> {
         }
     }
 
-    /// Where row 0 of the ragged axis is written, from the group's first byte on.
+    /// Returns the destination of row 0 of the ragged axis, at the group's first byte.
     pub(crate) fn dst(&self) -> *mut u8 {
         self.tile.tile.dst.wrapping_add(self.bytes.start)
     }
 
-    /// Where a row is read that is kept.
     #[inline(always)]
     pub(crate) fn kept_src(&self, row: usize) -> *const u8 {
         self.kept_row(self.tile.tile.src.wrapping_add(self.bytes.start), row)
     }
 
-    /// The same of a group whose row 0 begins at `src`.
+    /// Returns the source of a kept row for a group whose row 0 begins at `src`.
     #[inline(always)]
     pub(crate) fn kept_row(&self, src: *const u8, row: usize) -> *const u8 {
         let Run { src_offset, src_stride, .. } = *self.runs.kept;
         src.wrapping_offset(src_offset.wrapping_add(row.cast_signed().wrapping_mul(src_stride)))
     }
 
-    /// Prefetches the lines of a row, into the cache that rows which are read backwards go into: one of
-    /// the two runs of every lane is.
+    /// Prefetches the lines of a row into the cache for reversed rows, because one of each lane's two runs is
+    /// reversed.
     #[inline(always)]
     pub(crate) fn prefetch_row<V: Vector>(&self, row: *const u8) {
         match self.tile.tile.tuning.reversed_level {
@@ -130,13 +125,12 @@ impl Group<'_> {
         }
     }
 
-    /// The same, into the second-level cache.
     #[inline(always)]
     pub(crate) fn prefetch_row_l2<V: Vector>(&self, row: *const u8) {
         (0..self.lines()).for_each(|line| V::prefetch_l2(row.wrapping_add(line * LINE)));
     }
 
-    /// Reads a vector that begins with byte `at` of the group, of which the group may have less.
+    /// Reads a vector at byte `at` of the group, or less if the group ends before.
     ///
     /// # Safety
     /// The group's bytes are valid at `src`.
@@ -148,7 +142,7 @@ impl Group<'_> {
         at: usize,
     ) -> V {
         let bytes = self.bytes.len().saturating_sub(at);
-        // SAFETY: no more is read than the group has.
+        // SAFETY: reads stay within the group.
         unsafe {
             if bytes >= V::BYTES {
                 V::load(token, src.add(at))
@@ -158,14 +152,14 @@ impl Group<'_> {
         }
     }
 
-    /// Writes a vector that begins with byte `at` of a line, of which the group may have less.
+    /// Writes a vector at byte `at` of a line, or less if the group ends before.
     ///
     /// # Safety
     /// A line of the group is valid for writes at `dst`.
     #[inline(always)]
     pub(crate) unsafe fn store_part<V: Vector>(&self, vector: V, dst: *mut u8, at: usize) {
         let bytes = self.bytes.len().saturating_sub(at);
-        // SAFETY: no more is written than the group has.
+        // SAFETY: writes stay within the group.
         unsafe {
             if bytes >= V::BYTES {
                 vector.store(dst.add(at));
@@ -175,11 +169,10 @@ impl Group<'_> {
         }
     }
 
-    /// Writes these bytes of each row.
+    /// Writes the group's bytes of each row.
     ///
     /// # Safety
-    /// Each of `rows` has the group's bytes at `src` and `src_stride` from row to row, and they are
-    /// rows of the group.
+    /// Each of `rows` is a row of the group, and has the group's bytes at `src`, with `src_stride` between rows.
     #[inline(always)]
     pub(crate) unsafe fn write<V: Vector>(
         &self,
@@ -193,12 +186,12 @@ impl Group<'_> {
         let (mut count, mut bytes) = (rows.len(), self.bytes.len());
         let step = bytes.cast_signed();
         if (src_stride, dst_stride) == (step, step) {
-            // Rows without a gap are one run.
+            // Rows without gaps are one run.
             (count, bytes) = (1, bytes * count);
         }
         let rows = AffineLoop { len: count, src_stride, dst_stride };
         let cols = AffineLoop { len: bytes, src_stride: 1, dst_stride: 1 };
-        // SAFETY: the caller vouches for the rows; bytes are neighbours on both sides.
+        // SAFETY: the caller guarantees the rows; bytes are neighbours on both sides.
         unsafe {
             runs::run(
                 token,

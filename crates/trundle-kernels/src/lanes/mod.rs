@@ -1,11 +1,11 @@
-//! Lanes of a ragged axis: each is cut at a place of its own.
+//! Lanes of a ragged axis: each lane has its own cut.
 
 // Kernels.
 pub(crate) mod packed_lanes;
 pub(crate) mod strided_lanes;
 pub(crate) mod sub_line;
 
-// What they are made of.
+// Parts of kernels.
 mod barrel_shift;
 mod group;
 pub(crate) mod ragged;

@@ -1,11 +1,10 @@
-//! Lanes that are neighbours, each cut at a place of its own: whole lines of lanes are moved.
+//! Neighbouring lanes with a cut each, moved in whole lines of lanes.
 //!
-//! In one of the two runs, the *kept* one, all lanes read the same row of the source. In the other,
-//! the *reversed* one, they read rows in the opposite order, each lane from a row of its own. What a
-//! few lines of lanes read is packed in the second-level cache, put in order there, and leaves it in
-//! whole lines: lane by lane where what is reversed of a lane is a reversal of these rows alone
-//! ([`swapped`](super::swapped)), else for all lanes of a line at once
-//! ([`barrel_shift`](super::barrel_shift)).
+//! In one of the two runs, the *kept* one, all lanes read the same row of the source. In the other, the *reversed*
+//! one, they read rows in the opposite order, each lane from its own row. A few lines of lanes are packed in the
+//! second-level cache, put in order there, and written in whole lines. If each lane only reverses the packed rows
+//! themselves, lanes are swapped one by one ([`swapped`](super::swapped)). Otherwise all lanes of a line are
+//! shifted at once ([`barrel_shift`](super::barrel_shift)).
 
 use super::barrel_shift::Shift;
 use super::group::Group;
@@ -19,15 +18,14 @@ use crate::rows::runs;
 use crate::simd::{LINE, Token, Vector};
 use crate::tile::Tile;
 
-/// How many rows of an axis are moved at a time where its lanes need more bits.
+/// The number of rows moved at a time if the lanes of an axis need more bits.
 const ROWS_OF_MANY: usize = 1 << (MOST_BITS - 1);
 
-/// How many bytes of a row are moved at a time, of so many rows.
+/// Returns the number of bytes of a row moved at a time, for this number of rows.
 fn most_bytes(rows: usize) -> usize {
     LINE * (PACKED_LINES / pitch(rows)).min(MOST_LINES)
 }
 
-/// How many rows of the ragged axis are moved at a time, of as many as there are.
 fn block_rows(rows: usize) -> usize {
     if rows <= 1 << MOST_BITS { rows } else { ROWS_OF_MANY }
 }
@@ -37,7 +35,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     runs::applies(pattern, vector_bytes)
 }
 
-/// Tiles of some blocks that are moved at a time.
+/// Tiles of several blocks that are moved at a time.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let (width, (rows, _)) = (space.pattern.width, space.pattern.lens);
     let rows = block_rows(rows);
@@ -47,19 +45,18 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// Copies lanes that are neighbours on both sides.
 ///
 /// # Safety
-/// As [`Call::LaneTile`](crate::Call::LaneTile); the lanes are neighbours in the source and in the
-/// destination.
+/// As [`Call::LaneTile`](crate::Call::LaneTile); the lanes are neighbours in the source and in the destination.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
     // SAFETY: this thread moves one tile at a time.
     let (Some(runs), Some(mut scratch)) = (Runs::of(tile.ragged), unsafe { scratch() }) else {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { strided_lanes::run(tile) };
     };
     let Tile { dst, rows, cols, width, .. } = tile.tile;
     let (row_end, bytes) = (tile.row_begin + rows.len, cols.len * width);
     let row_block = block_rows(rows.len);
-    // Groups of about the same size meet where lines of the destination do.
+    // Groups of similar size, with borders at lines of the destination.
     let most = most_bytes(row_block).saturating_sub(LINE).max(LINE);
     let byte_block = bytes.div_ceil(bytes.div_ceil(most)).next_multiple_of(LINE);
     let first_end = bytes.min(byte_block + dst.align_offset(LINE));
@@ -73,8 +70,8 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
                 tile.tile.next.map(|next| next.src)
             };
             let group = Group { tile, runs, rows, bytes: begin..end, next };
-            // SAFETY: the group is a part of the tile; this thread does one group at a time, and
-            // nobody else has its scratch.
+            // SAFETY: the group is a part of the tile. This thread moves one group at a time, and has the scratch
+            // to itself.
             begin = unsafe { group.copy(token, &mut scratch) };
             end = bytes.min(begin + byte_block);
         }
@@ -82,10 +79,10 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
 }
 
 impl Group<'_> {
-    /// Copies the group, or as many of its lines as fit the scratch; gives the byte up to which.
+    /// Copies the group, or as many of its lines as fit the scratch. Returns the end of the copied bytes.
     ///
     /// # Safety
-    /// As [`run`], for a group of its tile, of [`block_rows`] rows at most.
+    /// As [`run`], for a group of its tile with at most [`block_rows`] rows.
     #[inline(always)]
     unsafe fn copy<V: Vector>(mut self, token: Token<V>, scratch: &mut Scratch<'_>) -> usize {
         let reversed = loop {
@@ -98,7 +95,7 @@ impl Group<'_> {
             if self.lines() <= fitting {
                 break reversed;
             }
-            // Lanes of few rows that lie far apart in the source.
+            // The lanes have few rows, far apart in the source.
             self.bytes.end = self.bytes.start + fitting * LINE;
         };
         // SAFETY: no lane is reversed outside the rows of `reversed`.

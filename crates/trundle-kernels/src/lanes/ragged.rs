@@ -1,29 +1,28 @@
-//! What a kernel of lanes is given: an axis whose rows are cut where their lengths say.
+//! Arguments of lane kernels: an axis whose rows are cut by lengths.
 
 use crate::tile::{AffineLoop, Tile};
 
-/// Lanes of a ragged axis: like a [`Tile`] whose columns each have a length of their own.
+/// Lanes of a ragged axis: a [`Tile`] whose columns each have a length.
 #[derive(Clone, Copy)]
 pub struct LaneTile<'a> {
-    /// The rows, `row_begin..row_begin + tile.rows.len` of the ragged axis; `tile.src` and
-    /// `tile.dst` are at row 0 of the axis and at the first lane.
+    /// The rows, `row_begin..row_begin + tile.rows.len` of the ragged axis; `tile.src` and `tile.dst` are at row 0
+    /// of the axis and at the first lane.
     pub tile: Tile,
-    /// The first of them.
+    /// The first row.
     pub row_begin: usize,
     /// The ragged axis.
     pub ragged: &'a Ragged<'a>,
-    /// The entry of the first lane in the table of lengths, and the distance to the next.
+    /// The entry of the first lane in the table of lengths.
     pub lane: usize,
-    /// See `lane`.
+    /// The distance to the entry of the next lane.
     pub lane_stride: isize,
-    /// The same lanes again: more than once for kernels that are picked for it.
+    /// Repetitions of the same lanes: more than one only for kernels whose roles allow it.
     pub slabs: AffineLoop,
-    /// The distance from slab to slab in the table of lengths.
+    /// The distance between slabs in the table of lengths.
     pub slab_lane_stride: isize,
 }
 
 impl LaneTile<'_> {
-    /// One slab.
     #[inline(always)]
     pub(crate) fn slab(&self, slab: usize) -> Self {
         let slab = slab.cast_signed();
@@ -37,7 +36,7 @@ impl LaneTile<'_> {
     }
 }
 
-/// An axis whose rows are each of two runs, which meet where the row's length says.
+/// An axis whose rows consist of two runs, which meet where the row's length says.
 #[derive(Clone, Copy, Debug)]
 pub struct Ragged<'a> {
     /// The number of elements of a row.
@@ -46,7 +45,7 @@ pub struct Ragged<'a> {
     pub lengths: &'a [usize],
     /// The cut of a row of length 0.
     pub cut_start: isize,
-    /// How the cut moves with the length: 1 or -1.
+    /// The change of the cut with the length: 1 or -1.
     pub cut_per_length: isize,
     /// The run before the cut.
     pub first: Run,
@@ -54,20 +53,20 @@ pub struct Ragged<'a> {
     pub second: Run,
 }
 
-/// Where a run of a ragged row is read: element i of the row begins at
-/// `src_offset + src_per_length · length + src_stride · i`, in bytes from the row's start.
+/// The source of a run of a ragged row. Element i is at `src_offset + src_per_length · length + src_stride · i`, in
+/// bytes from the row's start.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     /// The constant part.
     pub src_offset: isize,
-    /// What each unit of length adds.
+    /// The factor of the length.
     pub src_per_length: isize,
     /// The distance between neighbours.
     pub src_stride: isize,
 }
 
 impl Ragged<'_> {
-    /// Where the second run begins, for a row of this length: `0..=len`.
+    /// Returns the start of the second run for a row of this length, in `0..=len`.
     #[inline]
     pub(crate) fn cut(&self, length: usize) -> usize {
         let cut = self.cut_start.wrapping_add(self.cut_per_length * length.cast_signed());
@@ -76,7 +75,7 @@ impl Ragged<'_> {
 }
 
 impl Run {
-    /// Where element 0 of a row of this length would be read, in bytes from the row's start.
+    /// Returns the offset of element 0 of a row of this length, in bytes from the row's start.
     #[inline]
     pub(crate) fn start(&self, length: usize) -> isize {
         self.src_offset.wrapping_add(self.src_per_length.wrapping_mul(length.cast_signed()))

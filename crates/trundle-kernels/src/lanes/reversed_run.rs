@@ -1,4 +1,4 @@
-//! What is reversed of lanes that are each cut at a place of their own.
+//! The reversed parts of lanes with a cut each.
 
 use std::ops::Range;
 
@@ -7,20 +7,19 @@ use crate::parts::scratch::{Lane, MADE};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Runs<'a> {
-    /// Where it reads does not depend on the length.
+    /// The run whose source does not depend on the length.
     pub(crate) kept: &'a Run,
-    /// It reads in the opposite order, from where the length says.
+    /// The run that reads in the opposite order, from where the length says.
     pub(crate) reversed: &'a Run,
-    /// Whether the reversed run is the first.
     pub(crate) reversed_first: bool,
-    /// The index of the source row that row 0 of the reversed run reads in a lane of length 0, and
-    /// how it moves with the length: 1 or -1. Indices count in the direction of that run.
+    /// The index of the source row for row 0 of the reversed run in a lane of length 0, and its change with the
+    /// length: 1 or -1. Indices count in the direction of that run.
     start: isize,
     start_per_length: isize,
 }
 
 impl<'a> Runs<'a> {
-    /// The runs, if they walk the same rows of the source in opposite orders.
+    /// Returns the runs, if they walk the same source rows in opposite orders.
     pub(crate) fn of(ragged: &'a Ragged<'a>) -> Option<Runs<'a>> {
         let (first, second) = (&ragged.first, &ragged.second);
         let reversed_first = second.src_per_length == 0;
@@ -39,19 +38,19 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// The index of the source row that row 0 of the kept run reads, if it reads whole rows; the next
-    /// reads the one before.
+    /// Returns the index of the source row for row 0 of the kept run, if it reads whole rows. Each next row reads
+    /// the source row before.
     pub(crate) fn kept_start(&self) -> Option<isize> {
         let (offset, stride) = (self.kept.src_offset, self.reversed.src_stride);
         (offset % stride == 0).then(|| offset / stride)
     }
 }
 
-/// What is reversed of all lanes of a group.
+/// The reversed parts of all lanes of a group.
 pub(crate) struct Reversed {
-    /// Rows outside these are kept in every lane.
+    /// All lanes keep the rows outside these.
     pub(crate) rows: Range<usize>,
-    /// No lane is kept outside these.
+    /// No lane keeps rows outside these.
     pub(crate) kept: Range<usize>,
     /// The least and the greatest start of a lane.
     pub(crate) least: isize,
@@ -62,8 +61,8 @@ pub(crate) struct Reversed {
 }
 
 impl Reversed {
-    /// Finds what is reversed in `rows` of the lanes `indices` of a tile, and of each lane; `None`
-    /// if nothing is.
+    /// Finds the reversed part in `rows` of the lanes `indices` of a tile, and of each lane; `None` if there is
+    /// none.
     pub(crate) fn find(
         tile: &LaneTile<'_>,
         runs: &Runs<'_>,
@@ -103,36 +102,34 @@ impl Reversed {
         (!all.rows.is_empty()).then_some(all)
     }
 
-    /// The most rows that a lane is shifted by.
+    /// Returns the largest shift of a lane in rows.
     pub(crate) fn spread(&self) -> usize {
         (self.most - self.least).unsigned_abs()
     }
 
-    /// How many bits of the shifts are done by passes, in a group of so many rows: no more than
-    /// bring rows of the group together.
+    /// Returns how many bits of the shifts passes handle for a group of `rows` rows: no more than keep the shifts
+    /// within the group.
     pub(crate) fn bits(&self, rows: usize) -> usize {
         bits_of(self.spread()).min(bits_of(rows - 1))
     }
 
-    /// How many rows are packed of each line, in a group of so many rows: all that are shifted to
-    /// reversed rows.
+    /// Returns how many rows of each line are packed for a group of `rows` rows: all that shifts move to reversed
+    /// rows.
     pub(crate) fn packed_rows(&self, rows: usize) -> usize {
         (self.rows.len() - 1 + (1 << self.bits(rows))).min(self.read_rows())
     }
 
-    /// How many rows are made of each line: all that are reversed, and those that are made with
-    /// them.
+    /// Returns how many rows of each line are made: all reversed rows, rounded up.
     pub(crate) fn made_rows(&self) -> usize {
         self.rows.len().next_multiple_of(MADE)
     }
 
-    /// How many rows are read from the first on that a lane without a shift reads.
+    /// Returns how many rows are read, from the first row that a lane without a shift reads.
     fn read_rows(&self) -> usize {
         (self.last - self.least - self.rows.start.cast_signed() + 1).unsigned_abs()
     }
 }
 
-/// How many bits a number has.
 pub(crate) fn bits_of(index: usize) -> usize {
     (usize::BITS - index.leading_zeros()) as usize
 }

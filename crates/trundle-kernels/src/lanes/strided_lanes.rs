@@ -1,21 +1,20 @@
-//! Lanes that are cut at different places: reverse subsequences with a length in every lane.
+//! Lanes with a cut each and any strides, as in reverse subsequences with a length for every lane.
 
 use super::ragged::{LaneTile, Ragged};
 use crate::elements::copy::{self, by_width};
 use crate::pattern::Pattern;
 use crate::tile::Tile;
 
-/// Lanes whose cuts are worked out together, before the rows are walked.
+/// The number of lanes whose cuts are computed before their rows are moved.
 const LANES: usize = 64;
 
 pub(crate) use super::packed_lanes::tile;
 
-/// Any strides.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
     true
 }
 
-/// Copies rows of the ragged axis across lanes that each have a length of their own.
+/// Copies rows of the ragged axis across lanes that each have a length.
 ///
 /// # Safety
 /// As [`Call::LaneTile`](crate::Call::LaneTile).
@@ -23,14 +22,14 @@ pub(crate) unsafe fn run(tile: &LaneTile<'_>) {
     let width = tile.tile.width;
     by_width!(
         width,
-        // SAFETY: the contract is the same; W is the tile's width.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
         W => unsafe { groups(tile, |src, dst| copy::copy::<W>(src, dst)) },
-        // SAFETY: the contract is the same; elements do not overlap.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid, and they do not overlap.
         unsafe { groups(tile, |src, dst| std::ptr::copy_nonoverlapping(src, dst, width)) }
     );
 }
 
-/// What is known of a lane before its rows are walked.
+/// What is computed for a lane before its rows are moved.
 #[derive(Clone, Copy, Default)]
 struct Lane {
     cut: usize,

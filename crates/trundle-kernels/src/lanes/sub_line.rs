@@ -1,11 +1,10 @@
-//! Rows of a few lanes, each shorter than a line, that follow each other without gaps on both
-//! sides.
+//! Lanes in rows shorter than a line, contiguous on both sides.
 //!
-//! A part of the rows is put together in the first-level cache and leaves it in whole lines, on
-//! through the slabs of an outer loop. All rows are taken as they are where lanes keep them. What
-//! is reversed comes element by element, or, where elements are small, as in
-//! [`barrel_shift`](super::barrel_shift) but for lines of many rows: a shift by some rows is one by
-//! as many times the bytes of a row, and the masks of a line follow from those of the line before.
+//! A part of the rows is assembled in the first-level cache and written in whole lines, across the slabs of an
+//! outer loop. First all rows are copied as the lanes keep them. Reversed elements are then moved one by one. Small
+//! elements are instead shifted as in [`barrel_shift`](super::barrel_shift), with lines of many rows: a shift by
+//! rows is a shift by as many times the bytes of a row, and the masks of a line follow from the masks of the line
+//! before.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -21,17 +20,16 @@ use crate::rows::runs;
 use crate::simd::{LINE, Token, Vector};
 use crate::tile::{AffineLoop, Tile};
 
-/// How far ahead of what is reversed the source is prefetched, in bytes (measured;
-/// docs/kernels.md).
+/// How far ahead of reversed elements the source is prefetched, in bytes (measured; docs/kernels.md).
 const AHEAD: usize = 4 << 10;
 
-/// The largest elements that are shifted and not moved one by one (measured; docs/kernels.md).
+/// The largest elements that are shifted rather than moved one by one (measured; docs/kernels.md).
 const MOST_SHIFTED_BYTES: usize = 2;
 
-/// A tile has about this many bytes, with all slabs that are within: lines at their ends are few.
+/// The approximate size of a tile with all its slabs: large enough that it has few lines at its ends.
 pub const SLABS_BYTES: usize = 64 << 10;
 
-/// Rows of less than a line that follow each other on both sides, in either order.
+/// Contiguous rows shorter than a line on both sides, in either order.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let row_bytes = pattern.lens.1 * pattern.width;
     runs::applies(pattern, vector_bytes)
@@ -47,11 +45,11 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
     (if space.pattern.wrapped.0 > rows { most / rows * rows } else { most }, cols)
 }
 
-/// Copies lanes in rows of less than a line.
+/// Copies lanes in rows shorter than a line.
 ///
 /// # Safety
-/// As [`Call::LaneTile`](crate::Call::LaneTile); the lanes are neighbours on both sides, make up
-/// rows of less than a line, and so do the rows.
+/// As [`Call::LaneTile`](crate::Call::LaneTile). The lanes are neighbours on both sides and fill rows shorter than
+/// a line, and the rows are contiguous.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
     let Tile { dst, rows, cols, width, store, .. } = tile.tile;
@@ -60,7 +58,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
     // SAFETY: this thread moves one tile at a time.
     let (Some(runs), Some(mut scratch)) = (runs, unsafe { scratch() }) else {
         for slab in 0..tile.slabs.len {
-            // SAFETY: the contract is the same.
+            // SAFETY: the caller upholds `# Safety`: all elements are valid.
             unsafe { strided_lanes::run(&tile.slab(slab)) };
         }
         return;
@@ -73,8 +71,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
         for row in (tile.row_begin..row_end).step_by(rows_at_once) {
             let rows = row..row_end.min(row + rows_at_once);
             let part = Part { slab, runs, rows, row_bytes };
-            // SAFETY: the part is one of the tile; there is room for as many rows, and they come
-            // next in the destination.
+            // SAFETY: the part is one of the tile; the room fits its rows, which come next in the destination.
             unsafe {
                 part.make(token, lines.room(), &mut scratch);
                 let ahead = part.kept_src(part.rows.end).wrapping_add(AHEAD);
@@ -82,11 +79,10 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
             }
         }
     }
-    // SAFETY: what is left belongs to the destination.
+    // SAFETY: the remaining bytes belong to the destination.
     unsafe { lines.end() };
 }
 
-/// Rows that are put together at a time.
 struct Part<'a> {
     slab: &'a LaneTile<'a>,
     runs: Runs<'a>,
@@ -99,14 +95,12 @@ impl Part<'_> {
         self.rows.len() * self.row_bytes
     }
 
-    /// Where a row is read that is kept.
     fn kept_src(&self, row: usize) -> *const u8 {
         let row = row.wrapping_mul(self.row_bytes).cast_signed();
         let Tile { src, .. } = self.slab.tile;
         src.wrapping_offset(self.runs.kept.src_offset.wrapping_add(row))
     }
 
-    /// Where the source row of an index is read.
     fn reversed_src(&self, index: isize) -> *const u8 {
         self.slab.tile.src.wrapping_offset(index.wrapping_mul(self.runs.reversed.src_stride))
     }
@@ -114,7 +108,7 @@ impl Part<'_> {
     /// Makes the rows at `to`.
     ///
     /// # Safety
-    /// As [`run`], for a part of its tile; there is room for the rows and a line more.
+    /// As [`run`], for a part of its tile; there is room for the rows and one more line.
     #[inline(always)]
     unsafe fn make<V: Vector>(&self, token: Token<V>, to: *mut u8, scratch: &mut Scratch<'_>) {
         let AffineLoop { len: count, .. } = self.slab.tile.cols;
@@ -122,7 +116,7 @@ impl Part<'_> {
         let reversed = Reversed::find(self.slab, &self.runs, &self.rows, 0..count, lanes);
         let width = self.slab.tile.width;
         let shifted = width <= MOST_SHIFTED_BYTES && V::BYTES == LINE;
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         unsafe {
             match reversed {
                 None => self.keep(self.rows.clone(), to),
@@ -145,7 +139,7 @@ impl Part<'_> {
     /// Copies rows as lanes keep them.
     ///
     /// # Safety
-    /// A lane keeps the first and the last of them, and the part is made at `to`.
+    /// A lane keeps the first and the last of the rows, and the part is made at `to`.
     unsafe fn keep(&self, rows: Range<usize>, to: *mut u8) {
         let to = to.wrapping_add((rows.start - self.rows.start) * self.row_bytes);
         // SAFETY: rows between those that are read are valid too.
@@ -154,7 +148,7 @@ impl Part<'_> {
         }
     }
 
-    /// Moves what is reversed, of W bytes, or of any width if W is 0.
+    /// Moves reversed elements of W bytes, or of any width if W is 0.
     ///
     /// # Safety
     /// As [`Part::make`]; `lanes` are the lanes of the part.
@@ -183,7 +177,7 @@ impl Part<'_> {
                 (0..count).for_each(reverse_row);
                 continue;
             }
-            // The last few may be moved twice: one end of the loop is predicted badly enough.
+            // The last few rows may be moved twice: this mispredicts only one loop end.
             for begin in (0..count - AT_ONCE).step_by(AT_ONCE) {
                 (begin..begin + AT_ONCE).for_each(reverse_row);
             }
@@ -194,8 +188,8 @@ impl Part<'_> {
     /// Makes the rows in lines.
     ///
     /// # Safety
-    /// As [`Part::make`]; `reversed` is of the part, with its lanes in the scratch, and has shifts
-    /// below the number of rows.
+    /// As [`Part::make`]; `reversed` belongs to the part, its lanes are in the scratch, and its shifts are below
+    /// the number of rows.
     #[inline(always)]
     unsafe fn shift<V: Vector>(
         &self,
@@ -209,8 +203,8 @@ impl Part<'_> {
         let readable = self.readable(reversed);
         let packed = scratch.copies;
         let every = Every::row_of(self.row_bytes);
-        // SAFETY: the packed rows reach as far as the shifts, which is less than 4 times as far as
-        // the part, and the scratch further.
+        // SAFETY: the packed rows reach as far as the shifts, which is less than 4 times the size of the part, and
+        // the scratch is larger.
         unsafe {
             let packed_rows = self.pack(reversed, packed);
             for pair in (1..pairs).rev() {
@@ -229,8 +223,8 @@ impl Part<'_> {
         }
     }
 
-    /// For each bit, the bytes of a row whose lane's shift has it. Notes where lanes begin or cease
-    /// to be reversed.
+    /// Returns, for each bit, the bytes of a row in lanes whose shift has the bit. Records where lanes start or
+    /// stop being reversed.
     #[inline(always)]
     fn find_masks(&self, reversed: &Reversed, scratch: &mut Scratch<'_>) -> [u64; MOST_BITS + 2] {
         let mut masks = [0u64; MOST_BITS + 2];
@@ -241,7 +235,7 @@ impl Part<'_> {
             let bytes = (1 << width) - 1;
             let change = if self.runs.reversed_first { lane.end } else { lane.begin };
             let change = (change - self.rows.start) * self.row_bytes + at;
-            // Elements that are shifted divide a line: none lies over a line's end.
+            // Shifted elements divide a line, so none crosses the end of a line.
             changes[change / LINE] |= bytes << (change % LINE);
             if lane.begin < lane.end {
                 let shift = (lane.start - reversed.least).unsigned_abs() as u64;
@@ -253,8 +247,8 @@ impl Part<'_> {
         masks
     }
 
-    /// Packs the rows that reversed lanes read, in the opposite order. Gives the number of rows up
-    /// to the last.
+    /// Packs the rows that reversed lanes read, in the opposite order. Returns the number of rows up to the last
+    /// one.
     ///
     /// # Safety
     /// As [`Part::shift`].
@@ -265,7 +259,7 @@ impl Part<'_> {
         let count = (reversed.last + 1 - begin).unsigned_abs();
         let src = self.reversed_src(begin);
         let to = packed.wrapping_add((begin - base).unsigned_abs() * self.row_bytes);
-        // SAFETY: these rows are read by lanes, or between rows that are.
+        // SAFETY: lanes read these rows, or rows on both sides of them.
         unsafe {
             match self.row_bytes {
                 ..=16 => pack_rows::<16>(src, to, count, self.row_bytes),
@@ -276,7 +270,7 @@ impl Part<'_> {
         (reversed.last + 1 - base).unsigned_abs()
     }
 
-    /// The last pass: from the packed rows to those that are made, with what is kept.
+    /// Runs the last pass: from the packed rows to the final rows, together with the kept elements.
     ///
     /// # Safety
     /// As [`Part::shift`].
@@ -297,7 +291,7 @@ impl Part<'_> {
         let whole = readable.start..readable.end - V::BYTES.cast_signed() + 1;
         let Scratch { copies: packed, sub_line_changes: changes, .. } = scratch;
         let lines = self.bytes().div_ceil(LINE);
-        // Lanes without an end leave theirs beyond the last line.
+        // Lanes that never stop being reversed have their change beyond the last line.
         changes[lines..lines + 2].fill(0);
         for (line, change) in changes[..lines].iter_mut().enumerate() {
             let line = line * LINE;
@@ -305,8 +299,8 @@ impl Part<'_> {
             let kept = after ^ flip;
             for at in (0..LINE).step_by(V::BYTES) {
                 let byte = line + at;
-                // SAFETY: the packed rows reach as far as the shifts of the part's rows and a line
-                // more; there is room for a line more than the part; what is readable is.
+                // SAFETY: the packed rows reach as far as the shifts of the part's rows plus a line. There is room
+                // for a line more than the part. Loads of the source stay within `readable`.
                 unsafe {
                     let reversed = shift_twice(token, packed.add(byte), self.row_bytes, masks, at);
                     let own = if whole.contains(&byte.cast_signed()) {
@@ -321,7 +315,7 @@ impl Part<'_> {
         }
     }
 
-    /// What can be read of the source, from the part's first row as it is kept.
+    /// Returns the readable range of the source, from the part's first kept row.
     fn readable(&self, reversed: &Reversed) -> Range<isize> {
         let kept = &reversed.kept;
         let from = self.kept_src(self.rows.start).addr();
@@ -340,7 +334,7 @@ impl Part<'_> {
     }
 }
 
-/// The bytes of a row, repeated every row: 64 at a time, from the first byte of a row on.
+/// A pattern of row bytes that repeats every row, in blocks of 64 bytes.
 #[derive(Clone, Copy)]
 struct Every {
     row_bytes: usize,
@@ -354,27 +348,27 @@ impl Every {
         Every { row_bytes, rows }
     }
 
-    /// The first bytes.
+    /// Returns the first block for the bytes of a row.
     #[inline(always)]
     fn first(self, row: u64) -> u64 {
         row.wrapping_mul(self.rows)
     }
 
-    /// The bytes that follow these.
+    /// Returns the block after `bytes`.
     #[inline(always)]
     fn next(self, bytes: u64) -> u64 {
         self.on(bytes, 0)
     }
 
-    /// The bytes that follow these, where those of `more`, no two of one lane, come up and stay.
+    /// Returns the block after `bytes`. The bits of `more`, no two of the same lane, are set from there on too.
     #[inline(always)]
     fn on(self, bytes: u64, more: u64) -> u64 {
         (bytes >> (LINE - self.row_bytes) | more).wrapping_mul(self.rows)
     }
 }
 
-/// A vector at `from`, in which the bytes of one mask come from `step` further on, and those of the
-/// other from twice as far.
+/// Loads a vector at `from`. The bytes of the first mask come from `step` bytes further on, those of the second
+/// mask from twice as far.
 ///
 /// # Safety
 /// Vectors up to 3 steps on are valid for reads.
@@ -386,7 +380,7 @@ unsafe fn shift_twice<V: Vector>(
     masks: [u64; 2],
     at: usize,
 ) -> V {
-    // SAFETY: the caller vouches for the bytes.
+    // SAFETY: the caller guarantees that the bytes are valid.
     unsafe {
         let [once, twice] = [V::mask(token, masks[0] >> at), V::mask(token, masks[1] >> at)];
         let near = V::select(once, V::load(token, from.add(step)), V::load(token, from));
@@ -396,7 +390,7 @@ unsafe fn shift_twice<V: Vector>(
     }
 }
 
-/// A line from byte `at` of `src` on, as far as it is `readable`.
+/// Loads a line from byte `at` of `src`, as far as it is `readable`.
 ///
 /// # Safety
 /// The bytes of `readable` are valid for reads.
@@ -412,7 +406,7 @@ unsafe fn load_within(
         .map(|byte| byte.saturating_sub(begin).clamp(0, LINE.cast_signed()).unsigned_abs());
     if first < end {
         let to = &mut line[first..end];
-        // SAFETY: these bytes are readable, and padding may be among them.
+        // SAFETY: these bytes are readable; some may be padding.
         unsafe {
             let from = src.wrapping_add(at + first).cast();
             std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len());
@@ -421,22 +415,22 @@ unsafe fn load_within(
     line
 }
 
-/// Packs rows of less than N bytes, each of which is read from before the one before it.
+/// Packs rows shorter than N bytes, each of which is read from before the previous one.
 ///
 /// # Safety
-/// They are valid for reads, and there is room for them and N bytes more.
+/// The rows are valid for reads, and there is room for them and N more bytes.
 #[inline(always)]
 unsafe fn pack_rows<const N: usize>(src: *const u8, to: *mut u8, count: usize, row_bytes: usize) {
-    // What is read beyond a row is part of those before it, but for the first few.
+    // A read of N bytes ends in earlier rows, except for the first few rows.
     let first = (N - row_bytes).div_ceil(row_bytes).min(count);
     let (mut src, mut to) = (src, to);
     for _ in 0..first {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { src.copy_to_nonoverlapping(to, row_bytes) };
         (src, to) = (src.wrapping_sub(row_bytes), to.wrapping_add(row_bytes));
     }
     for _ in first..count {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { copy::copy::<N>(src, to) };
         (src, to) = (src.wrapping_sub(row_bytes), to.wrapping_add(row_bytes));
     }

@@ -1,10 +1,10 @@
-//! Lanes whose reversed rows are a reversal of these rows alone, as those of whole axes are: packed in the
-//! order in which lanes keep them, they need no room but their own. In each lane the first of them changes
-//! places with the last, the second with the last but one, and so on.
+//! Lanes whose reversed rows are a reversal of these rows alone, as for whole axes. Packed in the order of the kept
+//! rows, they need no extra room: in each lane the first row is swapped with the last, the second with the last but
+//! one, and so on.
 //!
-//! Rows are packed an odd number of lines apart, so that those of a lane spread over all sets of the
-//! first-level cache, and stay there while the lanes of a line take their turns. Meanwhile what the next
-//! group reads is on its way to the second-level cache.
+//! Rows are packed an odd number of lines apart. The rows of a lane then spread over all sets of the first-level
+//! cache, and stay there while the lanes of a line are swapped. At the same time the source of the next group is
+//! prefetched into the second-level cache.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -16,23 +16,22 @@ use crate::parts::scratch::{COPIED_BYTES, Lane, Scratch};
 use crate::rows::runs;
 use crate::simd::{LINE, Token, Vector};
 
-/// Smaller elements are shifted, many at once, where a vector is a line (measured; docs/kernels.md).
+/// Smaller elements are shifted, many at once, if a vector is a line (measured; docs/kernels.md).
 const LEAST_BYTES: usize = 2;
 
-/// How many pairs of rows are swapped together: their loads come before their stores.
+/// The number of pairs of rows that are swapped together: all loads come before all stores.
 const PAIRS: usize = 4;
 
-/// Lanes that are reversed where they are packed.
 pub(crate) struct Swap<'a> {
     group: &'a Group<'a>,
     /// The rows that a lane reverses.
     rows: &'a Range<usize>,
-    /// From packed row to packed row, in bytes.
+    /// The distance between packed rows, in bytes.
     pitch: usize,
 }
 
 impl<'a> Swap<'a> {
-    /// Those of a group, if each of its `lanes` can be reversed in place and that is the fastest.
+    /// Returns the swaps of a group, if each of its `lanes` can be reversed in place and this is fastest.
     pub(crate) fn of(
         group: &'a Group<'a>,
         reversed: &'a Reversed,
@@ -62,7 +61,7 @@ impl<'a> Swap<'a> {
     #[inline(always)]
     pub(crate) unsafe fn copy<V: Vector>(&self, token: Token<V>, scratch: &mut Scratch<'_>) {
         let lanes = &scratch.lanes[..self.group.lanes().len()];
-        // SAFETY: every one of the rows is read by the lane that reverses the most; they fit the scratch.
+        // SAFETY: the lane that reverses the most reads all of these rows; they fit the scratch.
         unsafe {
             self.pack(token, scratch.copies);
             by_width!(
@@ -75,7 +74,7 @@ impl<'a> Swap<'a> {
         }
     }
 
-    /// Packs the rows, in the order in which lanes keep them.
+    /// Packs the rows in the order in which lanes keep them.
     ///
     /// # Safety
     /// As [`Swap::copy`].
@@ -85,14 +84,14 @@ impl<'a> Swap<'a> {
         for (index, row) in self.rows.clone().enumerate() {
             let src = self.group.kept_src(row);
             self.group.prefetch_row::<V>(src.wrapping_offset(PACKED_AHEAD * stride));
-            // SAFETY: the row is read in all lanes, or between rows that are.
+            // SAFETY: all lanes read the row, or rows on both sides of it.
             unsafe {
                 runs::copy_run(token, src, to.add(index * self.pitch), self.group.bytes.len());
             };
         }
     }
 
-    /// Reverses lanes of W bytes, or of any width if W is 0, and prefetches what the next group packs.
+    /// Reverses lanes of W bytes, or of any width if W is 0, and prefetches the source of the next group.
     ///
     /// # Safety
     /// The rows are packed at `packed`.
@@ -128,10 +127,10 @@ impl<'a> Swap<'a> {
     }
 }
 
-/// Swaps W bytes of `pairs` rows from `first` on with those from `last` back.
+/// Swaps W bytes of `pairs` rows, ascending from `first` and descending from `last`.
 ///
 /// # Safety
-/// All are valid, and no two overlap.
+/// All bytes are valid, and no two overlap.
 #[inline(always)]
 unsafe fn swap_rows<const W: usize>(first: *mut u8, last: *mut u8, pitch: usize, pairs: usize) {
     let at = |pair: usize| {
@@ -140,7 +139,7 @@ unsafe fn swap_rows<const W: usize>(first: *mut u8, last: *mut u8, pitch: usize,
         (low.cast::<MaybeUninit<[u8; W]>>(), high.cast::<MaybeUninit<[u8; W]>>())
     };
     let whole = pairs / PAIRS * PAIRS;
-    // SAFETY: the caller vouches for the bytes.
+    // SAFETY: the caller guarantees that the bytes are valid.
     unsafe {
         for pair in (0..whole).step_by(PAIRS) {
             let mut values = [(MaybeUninit::uninit(), MaybeUninit::uninit()); PAIRS];
@@ -162,7 +161,7 @@ unsafe fn swap_rows<const W: usize>(first: *mut u8, last: *mut u8, pitch: usize,
     }
 }
 
-/// The same for any number of bytes.
+/// Swaps `bytes` bytes of each pair of rows, as [`swap_rows`] does.
 ///
 /// # Safety
 /// As [`swap_rows`].
@@ -170,7 +169,7 @@ unsafe fn swap_bytes(first: *mut u8, last: *mut u8, pitch: usize, pairs: usize, 
     for pair in 0..pairs {
         let low = first.wrapping_add(pair * pitch).cast::<MaybeUninit<u8>>();
         let high = last.wrapping_sub(pair * pitch).cast();
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { std::ptr::swap_nonoverlapping(low, high, bytes) };
     }
 }

@@ -1,16 +1,15 @@
-//! Lines of the destination, put together in registers.
+//! Lines of the destination, assembled in registers.
 
 use std::mem::MaybeUninit;
 
 use crate::simd::{LINE, Token, Vector};
 
-/// The most vectors of a line: those of the smallest registers.
+/// The most vectors of a line, for the smallest registers.
 const MOST_PARTS: usize = LINE / 16;
 
-/// A line in registers: as many of these as make one, each of which has been written.
+/// A line in registers: the first `PARTS` vectors, all of them written.
 pub(crate) struct Line<V>([MaybeUninit<V>; MOST_PARTS]);
 
-/// A line in memory.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct CarryBuffer(pub(crate) [MaybeUninit<u8>; LINE]);
@@ -22,7 +21,7 @@ impl CarryBuffer {
 impl<V: Vector> Line<V> {
     const PARTS: usize = LINE / V::BYTES;
 
-    /// The line whose first part is this vector, and the only one where that is as long.
+    /// Makes a line whose first vector is `vector`; the whole line if vectors are that long.
     #[inline(always)]
     pub(crate) fn of_vector(vector: V) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
@@ -30,10 +29,10 @@ impl<V: Vector> Line<V> {
         line
     }
 
-    /// The line of row `i` of micro-tiles of `side` vectors: a vector of each micro-tile.
+    /// Makes the line of row `i` of micro-tiles of `side` vectors: one vector of each micro-tile.
     ///
     /// # Safety
-    /// Each has been written.
+    /// All of these vectors have been written.
     #[inline(always)]
     pub(crate) unsafe fn of_row(micro_tiles: &[MaybeUninit<V>], i: usize, side: usize) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
@@ -55,16 +54,16 @@ impl<V: Vector> Line<V> {
         line
     }
 
-    /// Reads the first `bytes` bytes, at most [`LINE`]; what the others are is not said.
+    /// Reads the first `bytes` bytes, at most [`LINE`]. The other bytes are unspecified.
     ///
     /// # Safety
-    /// `src` is valid for reads of them.
+    /// `src` is valid for reads of `bytes` bytes.
     #[inline(always)]
     pub(crate) unsafe fn load_first(token: Token<V>, src: *const u8, bytes: usize) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
         for part in 0..Self::PARTS {
             let at = (part * V::BYTES).min(bytes);
-            // SAFETY: by the caller.
+            // SAFETY: the caller guarantees that the bytes are valid.
             let vector = unsafe { V::load_first(token, src.add(at), (bytes - at).min(V::BYTES)) };
             line.0[part].write(vector);
         }
@@ -81,7 +80,7 @@ impl<V: Vector> Line<V> {
         }
     }
 
-    /// This line, but from byte `from` on `other`.
+    /// Returns this line with `other` from byte `from` on.
     #[inline(always)]
     pub(crate) fn then(&self, other: &Self, from: usize) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
@@ -95,10 +94,10 @@ impl<V: Vector> Line<V> {
         line
     }
 
-    /// The line from byte `at` on of this line and `next` in a row: a multiple of W.
+    /// Returns the line that begins at byte `at` of this line followed by `next`. `at` is a multiple of W.
     ///
     /// # Safety
-    /// `at` is 1 to [`LINE`]: no other bytes are known.
+    /// `at` is 1 to [`LINE`]; other positions need further lines.
     #[inline(always)]
     pub(crate) unsafe fn join<const W: usize>(&self, next: &Line<V>, at: usize) -> Line<V> {
         if Self::PARTS == 1 {
@@ -118,11 +117,11 @@ impl<V: Vector> Line<V> {
             line.0[1].write(b.join::<W>(c, at));
             return line;
         }
-        // A part that is not known before is read from memory.
+        // For a position that is only known at run time, the parts are read from memory.
         let part = |index: usize| match index.checked_sub(Self::PARTS) {
-            // SAFETY: the parts of a line are written, and the caller asks for no more.
+            // SAFETY: the parts of a line are written, and `at` is within the two lines.
             None => unsafe { self.0[index].assume_init() },
-            // SAFETY: the same.
+            // SAFETY: as above.
             Some(index) => unsafe { next.0[index].assume_init() },
         };
         let (first, at) = ((at - 1) / V::BYTES, (at - 1) % V::BYTES + 1);
@@ -140,7 +139,7 @@ impl<V: Vector> Line<V> {
     #[inline(always)]
     pub(crate) unsafe fn stream(&self, dst: *mut u8) {
         for part in 0..Self::PARTS {
-            // SAFETY: the caller vouches for the line.
+            // SAFETY: the caller guarantees that the line is valid.
             unsafe { self.0[part].assume_init().stream(dst.add(part * V::BYTES)) };
         }
     }
@@ -148,12 +147,12 @@ impl<V: Vector> Line<V> {
     /// Stores the first `bytes` bytes, at most [`LINE`], by ordinary stores.
     ///
     /// # Safety
-    /// `dst` is valid for writes of them.
+    /// `dst` is valid for writes of `bytes` bytes.
     #[inline(always)]
     pub(crate) unsafe fn store_first(&self, dst: *mut u8, bytes: usize) {
         for part in 0..Self::PARTS {
             let at = part * V::BYTES;
-            // SAFETY: the caller vouches for the bytes.
+            // SAFETY: the caller guarantees that the bytes are valid.
             unsafe {
                 let vector = self.0[part].assume_init();
                 if at + V::BYTES <= bytes {

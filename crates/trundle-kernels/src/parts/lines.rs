@@ -1,40 +1,39 @@
-//! Bytes that are made in the first-level cache and leave it in whole lines.
+//! Bytes that are assembled in the first-level cache and written in whole lines.
 
 use crate::elements::copy;
 use crate::simd::{LINE, Token, Vector, stream_line};
 use crate::tile::Store;
 
-/// Bytes that are put together in the first-level cache, and leave it in whole lines.
+/// Bytes that are assembled in the first-level cache and written in whole lines.
 pub(crate) struct Lines {
-    /// What is put together: a line of the destination begins at its start.
+    /// The assembled bytes; a line of the destination begins at the start.
     made: *mut u8,
-    /// Where that line is.
+    /// The address of that line.
     dst: *mut u8,
-    /// The bytes of that line that are not to be written.
+    /// The bytes of that line that must not be written.
     skip: usize,
-    /// The bytes that are made, with those.
+    /// The number of assembled bytes, including the skipped ones.
     full: usize,
     store: Store,
 }
 
 impl Lines {
-    /// Lines that begin at `dst`, made in the scratch's `out`.
     pub(crate) fn new(dst: *mut u8, store: Store, out: *mut u8) -> Lines {
         let skip = dst.addr() % LINE;
         let made = out.wrapping_add(out.align_offset(LINE));
         Lines { made, dst: dst.wrapping_sub(skip), skip, full: skip, store }
     }
 
-    /// Where the next bytes are to be made: [`OUT_BYTES`](super::scratch::OUT_BYTES) and what is left of a line.
+    /// Returns where the next bytes go. There is room for [`OUT_BYTES`](super::scratch::OUT_BYTES) and the rest of
+    /// a line.
     pub(crate) fn room(&self) -> *mut u8 {
         self.made.wrapping_add(self.full)
     }
 
-    /// Writes the lines that are whole when `bytes` more are made, and prefetches as many lines of
-    /// the source at `ahead`.
+    /// Writes the lines that are complete after `bytes` more bytes, and prefetches as many source lines at `ahead`.
     ///
     /// # Safety
-    /// They are made in the room and come next in the destination.
+    /// The bytes are in the room and come next in the destination.
     #[inline(always)]
     pub(crate) unsafe fn put<V: Vector>(
         &mut self,
@@ -47,7 +46,7 @@ impl Lines {
         if whole == 0 {
             return;
         }
-        // SAFETY: the caller vouches for the bytes; all but the first line are whole.
+        // SAFETY: the caller guarantees that the bytes are valid; all lines but the first are whole.
         unsafe {
             if self.skip > 0 {
                 self.put_part(LINE);
@@ -69,21 +68,21 @@ impl Lines {
     /// Writes the bytes of the first line up to `end`.
     ///
     /// # Safety
-    /// They are made, and belong to the destination.
+    /// The bytes are assembled and belong to the destination.
     unsafe fn put_part(&self, end: usize) {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             let (from, to) = (self.made.add(self.skip), self.dst.wrapping_add(self.skip));
             from.copy_to_nonoverlapping(to, end - self.skip);
         }
     }
 
-    /// Writes what is left.
+    /// Writes the remaining bytes.
     ///
     /// # Safety
     /// As [`Lines::put_part`].
     pub(crate) unsafe fn end(&self) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         unsafe { self.put_part(self.full) };
     }
 }

@@ -1,4 +1,4 @@
-//! What kernels of several kinds are made of.
+//! Parts of several kinds of kernels.
 
 pub(crate) mod line;
 pub(crate) mod lines;

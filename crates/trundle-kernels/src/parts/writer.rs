@@ -1,40 +1,38 @@
-//! Bytes written one after another, in whole lines by streaming stores.
+//! Sequential writes in whole lines by streaming stores.
 
 use super::line::Line;
 use crate::simd::{LINE, Token, Vector};
 
-/// Writes bytes one after another, in lines.
+/// Writes bytes sequentially, in whole lines.
 pub(crate) struct Writer<V> {
     token: Token<V>,
-    /// The line that is being put together.
+    /// The line that is being assembled.
     line: Line<V>,
-    /// Where it goes: aligned to a line.
+    /// Its destination, aligned to a line.
     dst: *mut u8,
-    /// The bytes of it that are not the writer's: of the first line only.
+    /// The bytes of the first line that do not belong to the writer.
     skip: usize,
-    /// The bytes of it that are known, with those that are skipped.
+    /// The number of assembled bytes, including the skipped ones.
     full: usize,
 }
 
 impl<V: Vector> Writer<V> {
-    /// A writer that begins at `dst`.
     #[inline(always)]
     pub(crate) fn at(token: Token<V>, dst: *mut u8) -> Self {
         const NOTHING: [u8; LINE] = [0; LINE];
         let skip = dst.addr() % LINE;
-        // SAFETY: what is read is a line.
+        // SAFETY: `NOTHING` is a line.
         let line = unsafe { Line::load(token, NOTHING.as_ptr()) };
         Writer { token, line, dst: dst.wrapping_sub(skip), skip, full: skip }
     }
 
-    /// Writes the first `bytes` bytes of `line`, which are whole elements of W bytes, as are all
-    /// that have been written.
+    /// Writes the first `bytes` bytes of `line`. All writes are whole elements of W bytes.
     ///
     /// # Safety
-    /// What comes next in the destination is valid for writes.
+    /// The next `bytes` bytes of the destination are valid for writes.
     #[inline(always)]
     pub(crate) unsafe fn put_line_of<const W: usize>(&mut self, line: &Line<V>, bytes: usize) {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             let rotated = line.join::<W>(line, LINE - self.full);
             self.line = self.line.then(&rotated, self.full);
@@ -47,11 +45,11 @@ impl<V: Vector> Writer<V> {
         }
     }
 
-    /// Writes `bytes` bytes from `src` on: whole elements of W bytes, as are all that have been
-    /// written. Meanwhile prefetches what is `ahead` bytes further.
+    /// Writes `bytes` bytes from `src`, and prefetches the source `ahead` bytes further on. All writes are whole
+    /// elements of W bytes.
     ///
     /// # Safety
-    /// They are valid for reads, and what comes next in the destination for writes.
+    /// The bytes are valid for reads, and the next bytes of the destination for writes.
     #[inline(always)]
     pub(crate) unsafe fn put_run<const W: usize, const LEVEL: u8>(
         &mut self,
@@ -59,11 +57,11 @@ impl<V: Vector> Writer<V> {
         bytes: usize,
         ahead: isize,
     ) {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             let mut at = (LINE - self.full).min(bytes);
             V::prefetch_into::<LEVEL>(src.wrapping_offset(ahead));
-            // Of a long run whole lines can be read at both ends, which takes no copy of a part.
+            // Long runs can read a whole line at both ends, without a partial copy.
             let is_long = bytes >= LINE;
             let first = match is_long {
                 true => Line::load(self.token, src),
@@ -90,28 +88,27 @@ impl<V: Vector> Writer<V> {
         }
     }
 
-    /// Writes `bytes` bytes, which are whole elements of W bytes, as are all that have been
-    /// written.
+    /// Writes `bytes` bytes. All writes are whole elements of W bytes.
     ///
     /// # Safety
-    /// They are valid for reads, as whole lines, and what comes next in the destination for writes.
+    /// The bytes are valid for reads as whole lines, and the next bytes of the destination for writes.
     #[inline(always)]
     pub(crate) unsafe fn put_bytes<const W: usize>(&mut self, src: *const u8, bytes: usize) {
         for at in (0..bytes).step_by(LINE) {
-            // SAFETY: the caller vouches for the bytes.
+            // SAFETY: the caller guarantees that the bytes are valid.
             let line = unsafe { Line::load(self.token, src.add(at)) };
-            // SAFETY: the same.
+            // SAFETY: as above.
             unsafe { self.put_line_of::<W>(&line, LINE.min(bytes - at)) };
         }
     }
 
-    /// Writes the line that is known whole, and begins the next.
+    /// Writes the completed line and begins the next.
     ///
     /// # Safety
-    /// Its bytes are valid for writes, but those that are skipped.
+    /// The bytes of the line are valid for writes, except the skipped ones.
     #[inline(always)]
     unsafe fn put_line(&mut self) {
-        // SAFETY: the caller vouches for the line.
+        // SAFETY: the caller guarantees that the line is valid.
         unsafe {
             if self.skip == 0 {
                 self.line.stream(self.dst);
@@ -123,13 +120,13 @@ impl<V: Vector> Writer<V> {
         (self.skip, self.full) = (0, 0);
     }
 
-    /// Stores what is known of a line that is not only the writer's.
+    /// Stores the assembled bytes of a line that belongs only partly to the writer.
     ///
     /// # Safety
-    /// As [`Writer::put_line`], for the bytes that are known.
+    /// As [`Writer::put_line`], for the assembled bytes.
     #[inline(always)]
     unsafe fn store_known(&self) {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             let known = self.line.join::<1>(&self.line, self.skip.max(1));
             if self.skip == 0 {
@@ -140,13 +137,13 @@ impl<V: Vector> Writer<V> {
         }
     }
 
-    /// Writes what is left.
+    /// Writes the remaining bytes.
     ///
     /// # Safety
-    /// As [`Writer::put_line`], for the bytes that are known.
+    /// As [`Writer::put_line`], for the assembled bytes.
     #[inline(always)]
     pub(crate) unsafe fn end(&self) {
-        // SAFETY: the same.
+        // SAFETY: as above.
         unsafe { self.store_known() };
     }
 }

@@ -1,8 +1,8 @@
-//! Runs of one tensor that each take the place of the one before.
+//! Moves runs of one tensor, each to the place of the one before.
 //!
-//! Runs that follow each other are *floors*: each becomes the next one, and the last what is told. They are gone through together, some
-//! lines of each at a time: what is written over was read just before, so that memory reads and writes each line once.
-//! A single floor is read elsewhere than it is written, and is streamed.
+//! Such consecutive runs are called *floors*: each floor gets the content of the next one, and the last gets
+//! `last`. Some lines of every floor are moved at a time. They overwrite lines that were read just before, so
+//! memory reads and writes each line once. A single floor has a source elsewhere, and is streamed.
 
 use super::runs::copy_run;
 use crate::pattern::Pattern;
@@ -10,52 +10,53 @@ use crate::simd::{LINE, Lanes, Token, Vector};
 
 pub(crate) use super::tile;
 
-/// Floors of runs.
+/// Floors: runs that each move to the place of the one before.
 #[derive(Clone, Copy)]
 pub struct FloorTile<'a> {
-    /// The memory that all floors are in.
+    /// The memory of all floors.
     pub memory: *mut u8,
-    /// Where the run of each floor begins, in bytes from the start of the memory.
+    /// The offset of the run of each floor, in bytes from `foot`.
     pub floors: &'a [usize],
-    /// So much further each of them does.
+    /// The offset of all floors, in bytes from the start of the memory.
     pub foot: usize,
-    /// What becomes of the last floor. It may overlap that if there is no other one; else it is [`MOST_TOGETHER_BYTES`] ahead of
-    /// floors that it overlaps.
+    /// The source of the last floor. It may overlap a single floor. It may overlap several floors only
+    /// [`MOST_TOGETHER_BYTES`] or more ahead of the bytes that are moved.
     pub last: *const u8,
     /// The bytes of each run.
     pub bytes: usize,
-    /// How they are gone through.
+    /// The order of the moves.
     pub order: FloorOrder,
 }
 
-/// How floors are gone through.
+/// The order in which floors are moved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum FloorOrder {
     /// From the start.
     Forwards,
-    /// From the end, where what becomes of the last floor is before it.
+    /// From the end, if the source of the last floor is before its destination.
     Backwards,
-    /// A single one from the start, in the caches, where ordinary stores leave it.
+    /// A single floor from the start, by ordinary stores, which leave it in the caches.
     Cached,
-    /// The same, which is not overlapped: as each byte of `last` has been moved, one from here takes its place.
+    /// As `Cached`, without overlap: each byte of `last` is overwritten with a byte from here after it has been
+    /// moved.
     Refilled(*const u8),
 }
 
-/// Of so many floors some lines are moved at a time.
+/// Up to this number of floors, fewer bytes of each are moved at a time.
 const FEW_FLOORS: usize = 12;
 
-/// How many bytes of each floor are moved at a time, of few floors (measured; docs/kernels.md).
+/// The number of bytes of each floor that are moved at a time, for few floors (measured; docs/kernels.md).
 const TOGETHER_BYTES: usize = 256;
 
-/// How many are of more floors.
+/// The number of bytes for more floors.
 pub const MOST_TOGETHER_BYTES: usize = 1024;
 
-/// They are asked for by name.
+/// The planner requests this kernel by name.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
     false
 }
 
-/// Moves every floor down.
+/// Moves every floor.
 ///
 /// # Safety
 /// As [`Call::FloorTile`](crate::Call::FloorTile).
@@ -63,7 +64,7 @@ pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FloorTile<'_>) {
     let FloorTile { memory, floors, foot, last, bytes, order } = *tile;
     let is_backwards = order == FloorOrder::Backwards;
-    // SAFETY: by the caller.
+    // SAFETY: the caller guarantees that the bytes are valid.
     unsafe {
         if let [only] = floors {
             let dst = memory.add(foot + only);
@@ -99,10 +100,11 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FloorTile<'_>) {
     }
 }
 
-/// Streams a run to where it may overlap, behind what is read then, or from the end, before it.
+/// Streams a run to a destination that may overlap the bytes already read: those before it, or after it if
+/// backwards.
 ///
 /// # Safety
-/// Both are valid, for reads and for writes.
+/// Both are valid for reads and writes.
 #[inline(always)]
 unsafe fn shift<V: Vector>(
     token: Token<V>,
@@ -113,7 +115,7 @@ unsafe fn shift<V: Vector>(
 ) {
     let head = dst.align_offset(LINE).min(bytes);
     let end = head + (bytes - head) / LINE * LINE;
-    // SAFETY: lines that are written are not read any more.
+    // SAFETY: written lines are not read again.
     unsafe {
         if is_backwards {
             std::ptr::copy(src.add(end), dst.add(end), bytes - end);
@@ -131,14 +133,14 @@ unsafe fn shift<V: Vector>(
     }
 }
 
-/// Copies a run to where it may overlap, behind what is read then.
+/// Copies a run to a destination that may overlap the bytes already read.
 ///
 /// # Safety
-/// Both are valid, for reads and for writes.
+/// Both are valid for reads and writes.
 #[inline(always)]
 unsafe fn copy_down<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8, bytes: usize) {
     let end = bytes / LINE * LINE;
-    // SAFETY: lines that are written are not read any more.
+    // SAFETY: written lines are not read again.
     unsafe {
         for at in (0..end).step_by(LINE) {
             V::prefetch(src.wrapping_add(at + 4096));
@@ -149,10 +151,10 @@ unsafe fn copy_down<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8, by
     }
 }
 
-/// Copies a run, and writes another one over it.
+/// Copies a run and overwrites it with `refill`.
 ///
 /// # Safety
-/// All are valid, for reads and for writes, and do not overlap.
+/// All are valid for reads and writes, and do not overlap.
 #[inline(always)]
 unsafe fn copy_and_refill<V: Vector>(
     token: Token<V>,
@@ -161,7 +163,7 @@ unsafe fn copy_and_refill<V: Vector>(
     bytes: usize,
 ) {
     let end = bytes / LINE * LINE;
-    // SAFETY: by the caller.
+    // SAFETY: the caller guarantees that the bytes are valid.
     unsafe {
         for at in (0..end).step_by(LINE) {
             V::prefetch(refill.wrapping_add(at + 4096));
@@ -176,10 +178,10 @@ unsafe fn copy_and_refill<V: Vector>(
     }
 }
 
-/// Reads a line, of which the first vector is read.
+/// Reads the other vectors of a line whose first vector has been read.
 ///
 /// # Safety
-/// It is valid for reads.
+/// The line is valid for reads.
 #[inline(always)]
 unsafe fn load_line<V: Vector>(
     token: Token<V>,
@@ -188,7 +190,7 @@ unsafe fn load_line<V: Vector>(
 ) -> &mut [V] {
     let vectors = &mut vectors[..LINE / V::BYTES];
     for (at, vector) in vectors.iter_mut().enumerate().skip(1) {
-        // SAFETY: by the caller; vectors divide the line.
+        // SAFETY: the caller guarantees that the bytes are valid; vectors divide the line.
         *vector = unsafe { V::load(token, src.add(at * V::BYTES)) };
     }
     vectors
@@ -197,22 +199,22 @@ unsafe fn load_line<V: Vector>(
 /// Writes a line.
 ///
 /// # Safety
-/// It is valid for writes.
+/// The line is valid for writes.
 #[inline(always)]
 unsafe fn store_line<V: Vector>(vectors: &[V], dst: *mut u8) {
     for (at, vector) in vectors.iter().enumerate() {
-        // SAFETY: by the caller; vectors divide the line.
+        // SAFETY: the caller guarantees that the bytes are valid; vectors divide the line.
         unsafe { vector.store(dst.add(at * V::BYTES)) };
     }
 }
 
-/// Streams a line to where it may overlap.
+/// Streams a line to a destination that may overlap it.
 ///
 /// # Safety
-/// Both are valid, for reads and for writes, and the destination is aligned.
+/// Both are valid for reads and writes, and the destination is aligned.
 #[inline(always)]
 unsafe fn move_line<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8) {
-    // SAFETY: vectors divide the line, of which all are read before one is written.
+    // SAFETY: vectors divide the line; all are read before the first is written.
     unsafe {
         let mut vectors: Lanes<V> = [V::load(token, src); LINE / 16];
         for (at, vector) in load_line(token, src, &mut vectors).iter().enumerate() {

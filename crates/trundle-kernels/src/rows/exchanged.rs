@@ -1,6 +1,6 @@
-//! Rows of one tensor that take each other's places, as they are or read backwards.
+//! Exchanges rows of one tensor, in order or reversed.
 //!
-//! Both rows are read before either is written, vector by vector, so that nothing is kept anywhere else.
+//! Both rows are read before either is written, vector by vector, so no buffer is needed.
 
 use crate::elements::copy::by_width;
 use crate::pattern::Pattern;
@@ -9,28 +9,28 @@ use crate::tile::AffineLoop;
 
 pub(crate) use super::tile;
 
-/// Rows that take each other's places.
+/// Rows to exchange.
 #[derive(Clone, Copy)]
 pub struct ExchangeTile {
-    /// Where the first row of the one side begins.
+    /// The start of the first row of one side.
     pub first: *mut u8,
-    /// Where that of the other one does.
+    /// The start of the first row of the other side.
     pub second: *mut u8,
-    /// The rows: their strides of the second side are those of the source, of the first those of the destination.
+    /// The loop over rows: `dst_stride` for the first side, `src_stride` for the second.
     pub rows: AffineLoop,
-    /// The elements of a row.
+    /// The number of elements of a row.
     pub cols: usize,
-    /// The bytes of an element.
+    /// The size of an element in bytes.
     pub width: usize,
-    /// Whether each row becomes the other one read backwards.
+    /// Whether each row becomes the reversal of the other.
     pub is_reversed: bool,
 }
 
-/// How far ahead short rows are fetched, in bytes and in rows (measured; docs/kernels.md).
+/// How far ahead short rows are prefetched, in bytes and in rows (measured; docs/kernels.md).
 const AHEAD_BYTES: usize = 4 << 10;
 const MOST_ROWS_AHEAD: usize = 32;
 
-/// They are asked for by name.
+/// The planner requests this kernel by name.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
     false
 }
@@ -43,7 +43,7 @@ pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &ExchangeTile) {
     let ExchangeTile { first, second, rows, cols, width, is_reversed } = *tile;
     let bytes = cols * width;
-    // What of short rows comes next the hardware does not know.
+    // The hardware prefetcher does not predict the next short rows.
     let ahead = (AHEAD_BYTES / bytes.max(1)).clamp(1, MOST_ROWS_AHEAD).cast_signed();
     let is_fetched = bytes <= AHEAD_BYTES && rows.len > 1;
     for row in 0..rows.len.cast_signed() {
@@ -55,7 +55,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &ExchangeTile) {
                 V::prefetch(second.wrapping_offset(ahead * rows.src_stride).wrapping_add(at));
             }
         }
-        // SAFETY: both rows are of `cols` elements, and do not overlap.
+        // SAFETY: both rows have `cols` elements, and do not overlap.
         unsafe {
             match width {
                 _ if !is_reversed => exchange(token, first, second, cols * width),
@@ -81,7 +81,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &ExchangeTile) {
 #[inline(always)]
 unsafe fn exchange<V: Vector>(token: Token<V>, first: *mut u8, second: *mut u8, bytes: usize) {
     let whole = bytes / V::BYTES * V::BYTES;
-    // SAFETY: by the caller.
+    // SAFETY: the caller guarantees that the bytes are valid.
     unsafe {
         for at in (0..whole).step_by(V::BYTES) {
             let one = V::load(token, first.add(at));
@@ -105,7 +105,7 @@ unsafe fn exchange<V: Vector>(token: Token<V>, first: *mut u8, second: *mut u8, 
     }
 }
 
-/// Exchanges two rows of elements of W bytes, the first of each for the last of the other.
+/// Exchanges two rows of elements of W bytes, the first of each with the last of the other.
 ///
 /// # Safety
 /// As [`exchange`], for `count` elements.
@@ -118,7 +118,7 @@ unsafe fn backwards<V: Vector, const W: usize>(
 ) {
     let bytes = count * W;
     let whole = bytes / V::BYTES * V::BYTES;
-    // SAFETY: by the caller.
+    // SAFETY: the caller guarantees that the bytes are valid.
     unsafe {
         let end = second.add(bytes);
         for at in (0..whole).step_by(V::BYTES) {
@@ -131,7 +131,7 @@ unsafe fn backwards<V: Vector, const W: usize>(
     }
 }
 
-/// The same element by element, of W bytes, or of `width` where that is 0.
+/// Exchanges two rows in opposite order element by element, of W bytes, or of `width` bytes if W is 0.
 ///
 /// # Safety
 /// As [`backwards`].
@@ -139,7 +139,7 @@ unsafe fn backwards<V: Vector, const W: usize>(
 unsafe fn elements<const W: usize>(first: *mut u8, second: *mut u8, count: usize, width: usize) {
     let width = if W == 0 { width } else { W };
     for at in 0..count {
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             let (one, other) = (first.add(at * width), second.add((count - 1 - at) * width));
             std::ptr::swap_nonoverlapping(one, other, width);

@@ -1,8 +1,8 @@
-//! Rows with an element repeated before, between and behind them: a padded tensor.
+//! Padding: rows with an element repeated before, between and after them.
 //!
-//! A line of the destination that holds the end of a row, what is filled in and the start of the next row is put
-//! together in registers, so that every line is written once and whole. Of short rows, which end in every other line,
-//! several are put together in the first-level cache.
+//! A line of the destination that holds the end of a row, filling and the start of the next row is assembled in
+//! registers, so that every line is written once and whole. Short rows end in every second line or so; several of
+//! them are assembled in the first-level cache.
 
 use std::mem::MaybeUninit;
 
@@ -18,19 +18,19 @@ use crate::tuning::{Level, Tuning};
 
 pub(crate) use super::tile;
 
-/// Shorter rows are put together in the cache (measured; docs/kernels.md).
+/// Shorter rows are assembled in the cache (measured; docs/kernels.md).
 const LEAST_DIRECT_BYTES: usize = 192;
 
-/// About how many bytes are put together before they are written: while some are, others are read (measured;
-/// docs/kernels.md).
+/// The approximate number of bytes that are assembled before they are written, so that reads and writes overlap
+/// (measured; docs/kernels.md).
 const TOGETHER_BYTES: usize = 512;
 
 const _: () = assert!(TOGETHER_BYTES + LEAST_DIRECT_BYTES <= OUT_BYTES);
 
-/// The widest element that is filled in.
+/// The widest element for filling.
 pub const MOST_FILLED_BYTES: usize = 16;
 
-/// An element, so often that lines of any number of them begin at its start.
+/// An element, repeated so often that a line can be read from any position within the element.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub struct Filling {
@@ -39,88 +39,87 @@ pub struct Filling {
 }
 
 impl Filling {
-    /// The element of `width` bytes at `element`.
+    /// Makes a filling of the element of `width` bytes at `element`.
     ///
     /// # Safety
-    /// It is valid for reads.
+    /// The element is valid for reads.
     ///
     /// # Panics
-    /// If it is wider than [`MOST_FILLED_BYTES`], or has no bytes.
+    /// If the element is wider than [`MOST_FILLED_BYTES`], or has no bytes.
     pub unsafe fn of(element: *const u8, width: usize) -> Filling {
         assert!((1..=MOST_FILLED_BYTES).contains(&width), "elements of {width} bytes");
         let mut bytes = [MaybeUninit::uninit(); MOST_FILLED_BYTES * LINE];
         for place in bytes[..width * LINE].chunks_exact_mut(width) {
-            // SAFETY: the caller vouches for the element, and the place is as wide.
+            // SAFETY: the caller guarantees that the element is valid, and the place has its width.
             unsafe { std::ptr::copy_nonoverlapping(element, place.as_mut_ptr().cast(), width) };
         }
         Filling { bytes, width }
     }
 
-    /// The size of the element.
     pub(super) fn width(&self) -> usize {
         self.width
     }
 
-    /// A line of it that begins within an element: so many bytes behind its start.
+    /// Returns a line of filling that begins `phase` bytes into an element.
     pub(super) fn from(&self, phase: usize) -> *const u8 {
         debug_assert!(phase < self.width);
-        // With elements of one byte there is a line, with wider ones a line and more.
+        // One-byte elements fill exactly a line, wider ones more.
         self.bytes.as_ptr().cast::<u8>().wrapping_add(phase)
     }
 
-    /// How far within an element a place is that is `step` bytes, less than an element, behind one that is so far.
+    /// Returns the position within an element that is `step` bytes after `phase`; `step` is less than an element.
     #[inline(always)]
     pub(super) fn after(&self, phase: usize, step: usize) -> usize {
         let next = phase + step;
         if next < self.width { next } else { next - self.width }
     }
 
-    /// After so many bytes, which are whole lines, it begins anew.
+    /// Returns the number of bytes after which the filling repeats as whole lines.
     fn period(&self) -> usize {
         self.width * LINE
     }
 
-    /// Stores so many bytes of it, and up to a line more.
+    /// Stores `bytes` bytes of filling, and up to a line more.
     ///
     /// # Safety
-    /// They are valid for writes.
+    /// These bytes are valid for writes.
     #[inline(always)]
     unsafe fn store<V: Vector>(&self, token: Token<V>, to: *mut u8, bytes: usize) {
         let (from, period) = (self.bytes.as_ptr().cast::<u8>(), self.period());
         for begin in (0..bytes).step_by(period) {
             for at in (begin..bytes.min(begin + period)).step_by(V::BYTES) {
-                // SAFETY: vectors divide the period; the caller vouches for the destination.
+                // SAFETY: vectors divide the period; the caller guarantees that the destination is valid.
                 unsafe { V::load(token, from.add(at - begin)).store(to.add(at)) };
             }
         }
     }
 }
 
-/// Rows that are runs of bytes, and an element around them.
+/// Rows that are runs of bytes, with filling around them.
 #[derive(Clone, Copy)]
 pub struct FilledTile<'a> {
-    /// Where the first row is read.
+    /// The source of the first row.
     pub src: *const u8,
-    /// Where the first byte is written: of what is filled in before the first row.
+    /// The destination of the first byte, which is the filling before the first row.
     pub dst: *mut u8,
-    /// The bytes that are filled in before the first row.
+    /// The number of filled bytes before the first row.
     pub before: usize,
-    /// The loop around the rows, of one step or more. Between its steps in the destination is what is filled in.
+    /// The loop around the rows, of at least one step. The gaps between its steps in the destination are filled.
     pub slabs: AffineLoop,
-    /// The rows, one or more. Between them is what is filled in.
+    /// The loop over rows, of at least one step. The gaps between rows in the destination are filled.
     pub rows: AffineLoop,
     /// The bytes of a row.
     pub run: usize,
-    /// The bytes that are filled in behind the last row.
+    /// The number of filled bytes after the last row.
     pub behind: usize,
-    /// What is filled in.
+    /// The filling.
     pub filling: &'a Filling,
-    /// What is best on this machine.
+    /// The tuning record.
     pub tuning: Tuning,
 }
 
 impl FilledTile<'_> {
-    /// The bytes that are filled in behind a row, and behind the last row of a slab.
+    /// Returns the number of filled bytes after a row, and after the last row of a slab.
     fn between(&self) -> [usize; 2] {
         let FilledTile { slabs, rows, run, .. } = *self;
         let behind = |each: AffineLoop, bytes: usize| match each.len {
@@ -132,15 +131,14 @@ impl FilledTile<'_> {
         [behind_row, behind(slabs, slab)]
     }
 
-    /// All rows, in the order of the destination.
     #[inline(always)]
     fn all_rows(&self) -> Rows<'_> {
         Rows { tile: self, between: self.between(), slab: 0, row: 0 }
     }
 }
 
-/// Where the rows of a tile are read, with the bytes that are filled in behind each. No closure is called for each: what
-/// is in one is compiled without the instructions of the kernel.
+/// Iterates over the sources of the rows of a tile, with the number of filled bytes after each. It uses no
+/// closures, because they are compiled without the instructions of the kernel.
 struct Rows<'a> {
     tile: &'a FilledTile<'a>,
     between: [usize; 2],
@@ -170,34 +168,34 @@ impl Iterator for Rows<'_> {
     }
 }
 
-/// Its roles are those of filled rows alone.
+/// The planner selects this kernel by its roles.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
     true
 }
 
-/// Copies the rows, and fills in around them.
+/// Copies the rows and fills the gaps around them.
 ///
 /// # Safety
 /// As [`Call::FilledTile`](crate::Call::FilledTile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &FilledTile<'_>) {
     if tile.run < LEAST_DIRECT_BYTES {
-        // SAFETY: the contract is the same, and this thread moves one tile at a time.
+        // SAFETY: the caller upholds `# Safety`, and this thread moves one tile at a time.
         if let Some(mut scratch) = unsafe { scratch() } {
-            // SAFETY: the same.
+            // SAFETY: as above.
             return unsafe { put_together(token, tile, &mut scratch) };
         }
     }
     let [behind_row, behind_slab] = tile.between();
     let bytes = tile.before | tile.run | tile.behind | behind_row | behind_slab;
     let unaligned = tile.dst.addr() | bytes;
-    // SAFETY: the contract is the same; all places in the destination are multiples of W.
+    // SAFETY: the caller upholds `# Safety`; all positions in the destination are multiples of W.
     unsafe {
         by_grain_and_level!(unaligned, tile.tuning.rolled_level, stream_rows::<V>(token, tile));
     }
 }
 
-/// Streams the rows and what is around them as one run.
+/// Streams the rows and the filling as one run.
 ///
 /// # Safety
 /// As [`run`]; everything begins and ends at multiples of W in the destination.
@@ -207,8 +205,8 @@ unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(
     tile: &FilledTile<'_>,
 ) {
     let ahead = bytes_ahead(tile.rows.src_stride, &tile.tuning);
-    // SAFETY: a row is `run` bytes of the source; all bytes from `dst` on to the end of what is behind the last row
-    // are the tile's.
+    // SAFETY: a row is `run` bytes of the source; all bytes from `dst` to the end of the last filling belong to the
+    // tile.
     unsafe {
         let mut writer = Writer::at(token, tile.dst);
         fill::<V, W>(token, &mut writer, tile.filling, tile.before);
@@ -220,7 +218,7 @@ unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Fills in so many bytes, which are whole elements.
+/// Writes `bytes` bytes of filling, which are whole elements.
 ///
 /// # Safety
 /// As [`Writer::put_run`].
@@ -232,7 +230,7 @@ unsafe fn fill<V: Vector, const W: usize>(
     mut bytes: usize,
 ) {
     let from: *const u8 = filling.bytes.as_ptr().cast();
-    // SAFETY: a line at least of the filling is written, and all of its period.
+    // SAFETY: a filling has at least a line, and all bytes of its period are written.
     unsafe {
         while bytes > LINE {
             let now = bytes.min(filling.period());
@@ -245,7 +243,7 @@ unsafe fn fill<V: Vector, const W: usize>(
     }
 }
 
-/// Puts several rows and what is between them together in the first-level cache, which they leave in whole lines.
+/// Assembles several rows and the filling between them in the first-level cache, and writes them in whole lines.
 ///
 /// # Safety
 /// As [`run`].
@@ -258,8 +256,8 @@ unsafe fn put_together<V: Vector>(
     let FilledTile { run, filling, .. } = *tile;
     let ahead = bytes_ahead(tile.rows.src_stride, &tile.tuning);
     let mut lines = Lines::new(tile.dst, Store::Streaming, scratch.out);
-    // SAFETY: a row is `run` bytes of the source, a line or more; there is room for what is made at once, a row and a
-    // line more, which what comes next is made over.
+    // SAFETY: a row is `run` bytes of the source. There is room for the bytes assembled at once, a row and one more
+    // line; the next bytes overwrite that line.
     unsafe {
         put_filling(token, &mut lines, filling, tile.before);
         let mut made = 0;
@@ -288,10 +286,10 @@ unsafe fn put_together<V: Vector>(
     }
 }
 
-/// Fills in so many bytes, which are whole elements.
+/// Writes `bytes` bytes of filling, which are whole elements.
 ///
 /// # Safety
-/// They come next in the destination.
+/// These bytes come next in the destination.
 #[inline(always)]
 unsafe fn put_filling<V: Vector>(
     token: Token<V>,
@@ -302,7 +300,7 @@ unsafe fn put_filling<V: Vector>(
     let from: *const u8 = filling.bytes.as_ptr().cast();
     while bytes > 0 {
         let now = bytes.min(filling.period());
-        // SAFETY: the filling has so many bytes, and the room has; they come next.
+        // SAFETY: the filling and the room have this number of bytes, which come next in the destination.
         unsafe {
             filling.store(token, lines.room(), now);
             lines.put(token, now, from);

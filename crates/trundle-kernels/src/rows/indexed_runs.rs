@@ -1,7 +1,7 @@
-//! Rows that are runs of bytes, each read where an index leads, which follow each other where they are written.
+//! Rows that are runs of bytes, read at indices and contiguous in the destination.
 //!
-//! They are written as one run: a line that holds the end of a row and the start of the next is put together in
-//! registers. No prefetcher knows where the next row is read, so the line of a row to come is prefetched with each line.
+//! They are written as one run: a line with the end of one row and the start of the next is assembled in registers.
+//! No hardware prefetcher predicts the source of the next row, so each line also prefetches a line of a later row.
 
 use crate::gather::indexed::IndexTile;
 use crate::parts::writer::Writer;
@@ -9,14 +9,13 @@ use crate::pattern::{Pattern, Space};
 use crate::simd::{L1, L2, LINE, Token, Vector};
 use crate::tuning::Level;
 
-/// The bytes that are prefetched before they are moved: so many lines are on their way at once (measured;
-/// docs/kernels.md).
+/// How many bytes ahead the source is prefetched: this many lines are in flight (measured; docs/kernels.md).
 const AHEAD_BYTES: usize = 4 << 10;
 
-/// The bytes of a tile: the first rows of one are not prefetched (a guess: a fraction of a second-level cache).
+/// The bytes of a tile, whose first rows are not prefetched (a guess: a fraction of a second-level cache).
 const TILE_BYTES: usize = 256 << 10;
 
-/// The columns are the rows that are moved, as the indices are along them.
+/// The planner selects this kernel by its roles. The columns are the rows that are moved.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
     true
 }
@@ -28,13 +27,13 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// Copies the rows.
 ///
 /// # Safety
-/// As [`Call::IndexTile`](crate::Call::IndexTile); along the columns what is written is contiguous.
+/// As [`Call::IndexTile`](crate::Call::IndexTile); along the columns the destination is contiguous.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &IndexTile<'_>) {
     let (rows, _) = tile.rows;
     let unaligned = tile.dst.addr() | tile.width | rows.dst_stride.cast_unsigned();
     for row in 0..rows.len {
-        // SAFETY: the contract is the same; all places in the destination are multiples of W.
+        // SAFETY: the caller upholds `# Safety`; all positions in the destination are multiples of W.
         unsafe {
             by_grain_and_level!(
                 unaligned,
@@ -45,7 +44,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &IndexTile<'_>) {
     }
 }
 
-/// Streams what is written along the columns of a row as one run.
+/// Streams the columns of a row as one run.
 ///
 /// # Safety
 /// As [`run`]; everything begins and ends at multiples of W in the destination.
@@ -64,7 +63,7 @@ unsafe fn stream_row<V: Vector, const W: usize, const LEVEL: u8>(
             V::prefetch_into::<LEVEL>(src.wrapping_add(at));
         }
     }
-    // SAFETY: an element is `width` bytes of the source; the elements of a row follow each other in the destination.
+    // SAFETY: an element is `width` bytes of the source; the elements of a row are contiguous in the destination.
     unsafe {
         for col in 0..cols.len {
             let src = tile.src_of(row, col);

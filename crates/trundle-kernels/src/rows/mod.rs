@@ -1,8 +1,7 @@
-//! Rows whose elements are neighbours on both sides: in the same order, in the opposite one, rolled, or with
-//! something filled in around them.
+//! Rows whose elements are neighbours on both sides: copied, reversed, rolled, or with filling around them.
 
-/// Calls a function of a vector, the largest of 1, 2 and 4 that all places in the destination are multiples of, and the level
-/// of the cache to prefetch into, which are constants of it.
+/// Calls a function with two constants: the largest of 1, 2 and 4 that divides all positions in the destination,
+/// and the cache level for prefetches.
 macro_rules! by_grain_and_level {
     ($unaligned:expr, $level:expr, $run:ident::<$vector:ident>$arguments:tt) => {
         match ($unaligned.trailing_zeros(), $level) {
@@ -28,17 +27,17 @@ pub(crate) mod rolled;
 pub(crate) mod rolled_short;
 pub(crate) mod runs;
 
-// What they are made of.
+// Parts of kernels.
 mod windows;
 
 use crate::pattern::Space;
 use crate::tuning::Tuning;
 
-/// Longer runs are cut into tiles of this many bytes: enough to make the partial lines at their ends
-/// cheap, and little enough to be shared evenly (a guess: a fraction of a second-level cache).
+/// Longer runs are cut into tiles of this size: large enough that the partial lines at their ends are cheap, and
+/// small enough for an even distribution (a guess: a fraction of a second-level cache).
 const RUN_BYTES: usize = 256 << 10;
 
-/// Shorter runs are put together into tiles of this many bytes: enough to make their set-up cheap.
+/// Shorter runs are combined into tiles of this size, which makes their set-up cheap.
 const RUNS_BYTES: usize = 32 << 10;
 
 /// Tiles of whole rows, or of parts of one.
@@ -51,8 +50,8 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
     }
 }
 
-/// How far ahead of what is moved the source is read that is prefetched, in bytes, where rows are `row_stride` apart:
-/// of short ones, which are read in turn, it is so many rows.
+/// Returns the prefetch distance in bytes for rows that are `row_stride` apart. For short rows, it is a whole
+/// number of rows.
 pub(crate) fn bytes_ahead(row_stride: isize, tuning: &Tuning) -> isize {
     let (bytes, row) = (tuning.run_ahead, row_stride.unsigned_abs().max(1));
     if row <= 2 * bytes {

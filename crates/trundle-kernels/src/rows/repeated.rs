@@ -1,4 +1,4 @@
-//! Rows of one element of the source, which is repeated along them.
+//! Rows that repeat one element of the source.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use crate::pattern::Pattern;
 use crate::simd::{LINE, Token, Vector, stream_line};
 use crate::tile::{LEAST_STREAMED_BYTES, Store, Tile};
 
-/// Fewer elements are written one by one in the time that it takes to begin (a guess).
+/// Fewer elements are written one by one in the time that it takes to set up (a guess).
 const LEAST_ELEMENTS: usize = 256;
 
 pub(crate) use super::tile;
 
-/// Rows that are one element, the same in all.
+/// All rows repeat the same element.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let Pattern { width, row_strides, col_strides, lens: (rows, cols), .. } = *pattern;
     col_strides == (0, width.cast_signed())
@@ -25,21 +25,21 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 /// Fills each row with the element.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours in the destination, and one element in the source, which
-/// is that of all rows.
+/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours in the destination, and all rows and columns
+/// read the same element of the source.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
     if tile.rows.len == 0 || bytes < LINE {
         // Part of a tile, at an end.
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { crate::elements::strided::run(tile) };
     }
     // SAFETY: the tile has an element.
     let filling = unsafe { Filling::of(tile.src, tile.width) };
     let is_streamed = tile.store == Store::Streaming && bytes >= LEAST_STREAMED_BYTES;
     for row in 0..tile.rows.len {
-        // SAFETY: a row of the tile is `bytes` bytes of the destination, a line or more, and whole elements.
+        // SAFETY: a row of the tile is `bytes` bytes of the destination: whole elements, at least a line.
         unsafe {
             let (_, dst) = tile.row(row);
             match is_streamed {
@@ -50,10 +50,10 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Fills a part of a row by ordinary stores, the last of which may overlap the one before.
+/// Fills a part of a row by ordinary stores; the last one may overlap the one before.
 ///
 /// # Safety
-/// `dst` is valid for writes of as many bytes as the part's end says. The part is a line or more.
+/// `dst` is valid for writes up to the end of the part. The part is at least a line.
 #[inline(always)]
 unsafe fn store_row<V: Vector>(
     token: Token<V>,
@@ -63,7 +63,8 @@ unsafe fn store_row<V: Vector>(
 ) {
     let last = part.end - V::BYTES;
     let (mut phase, step) = (part.start % filling.width(), V::BYTES % filling.width());
-    // SAFETY: the caller vouches for the destination; a vector from any place of the element on is within the filling.
+    // SAFETY: the caller guarantees that the destination is valid; a vector from any position of the element is
+    // within the filling.
     unsafe {
         for at in (part.start..last).step_by(V::BYTES) {
             V::load(token, filling.from(phase)).store(dst.add(at));
@@ -73,17 +74,18 @@ unsafe fn store_row<V: Vector>(
     }
 }
 
-/// Fills a row, whole lines of it by streaming stores.
+/// Fills a row, with streaming stores for whole lines.
 ///
 /// # Safety
-/// `dst` is valid for writes of so many bytes, of [`LEAST_STREAMED_BYTES`] or more.
+/// `dst` is valid for writes of `bytes` bytes, at least [`LEAST_STREAMED_BYTES`].
 #[inline(always)]
 unsafe fn stream_row<V: Vector>(token: Token<V>, filling: &Filling, dst: *mut u8, bytes: usize) {
     let head = dst.align_offset(LINE);
     let end = head + (bytes - head) / LINE * LINE;
     let (mut phase, step) = (head % filling.width(), LINE % filling.width());
-    // SAFETY: the caller vouches for the destination, which is aligned from the head on; a line from any place of the
-    // element on is within the filling. What is partial at the ends is written with what is beside it in the row.
+    // SAFETY: the caller guarantees that the destination is valid, and it is aligned from the head on. A line from
+    // any position of the element is within the filling. Partial lines at the ends are written as whole lines of
+    // the row.
     unsafe {
         if head > 0 {
             store_row(token, filling, dst, 0..LINE);

@@ -10,7 +10,7 @@ use crate::tuning::{Level, Tuning};
 
 pub(crate) use super::tile;
 
-/// Neighbours in the destination that stand in the opposite order in the source.
+/// Neighbours in the destination are neighbours in the source in the opposite order.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let width = pattern.width.cast_signed();
     pattern.col_strides == (-width, width)
@@ -19,11 +19,11 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 /// Copies each row with its elements in the opposite order.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours, falling in the source and
-/// rising in the destination.
+/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours, descending in the source and ascending in the
+/// destination.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
-    // SAFETY: the contract is the same; W is the tile's width.
+    // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
     unsafe {
         match tile.width {
             // Registers hold whole elements of these widths, and can reverse them.
@@ -32,7 +32,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
             4 => vectors::<V, 4>(token, tile),
             8 => vectors::<V, 8>(token, tile),
             16 => vectors::<V, 16>(token, tile),
-            // A window holds few elements that are half a line, and costs more than to move them.
+            // A window holds few elements of half a line, and costs more than moving them.
             _ if V::HAS_SHUFFLE && (tile.width < LINE / 2 || tile.store == Store::Streaming) => {
                 backwards(token, tile);
             }
@@ -44,18 +44,18 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
 /// Copies rows as groups of one element.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours, falling in the source and
-/// rising in the destination.
+/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours, descending in the source and ascending in the
+/// destination.
 #[inline(always)]
 unsafe fn backwards<V: Vector>(token: Token<V>, tile: &Tile) {
     let (width, bytes) = (tile.width, tile.cols.len * tile.width);
     if bytes < V::BYTES || !fits(V::BYTES, width, tile.cols.src_stride) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { strided::run(tile) };
     }
     let windows = Windows::new::<V>(width, tile.cols.src_stride, width, true);
     for row in 0..tile.rows.len {
-        // SAFETY: a row is as many elements as fill `bytes`, and no less than a vector.
+        // SAFETY: a row has the elements that fill `bytes`, at least a vector.
         unsafe {
             let (src, dst) = tile.row(row);
             windows.copy(token, src, dst, bytes, tile.store);
@@ -63,35 +63,35 @@ unsafe fn backwards<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// A row: its elements fall from before `end` in the source, and rise from `dst`.
+/// A row whose elements descend from `end` in the source and ascend from `dst`.
 #[derive(Clone, Copy)]
 struct Row<V> {
     token: Token<V>,
-    /// Behind the element that comes first, which is the last in memory.
+    /// The end of the element that comes first, which is the last in memory.
     end: *const u8,
     dst: *mut u8,
     bytes: usize,
 }
 
 impl<V: Vector> Row<V> {
-    /// The vector that goes to byte `at` of the row.
+    /// Returns the vector for byte `at` of the row.
     ///
     /// # Safety
     /// The row has the vector's bytes from `at` on.
     #[inline(always)]
     unsafe fn vector<const W: usize>(&self, at: usize) -> V {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { V::load(self.token, self.end.sub(at + V::BYTES)).reverse::<W>() }
     }
 
-    /// Stores the `bytes` bytes from byte `at` on, and nothing around them.
+    /// Stores exactly `bytes` bytes from byte `at` on.
     ///
     /// # Safety
     /// The bytes are whole elements of the row.
     #[inline(always)]
     unsafe fn store_part<const W: usize>(&self, at: usize, bytes: usize) {
         let whole = bytes / V::BYTES * V::BYTES;
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             for at in (at..at + whole).step_by(V::BYTES) {
                 self.vector::<W>(at).store(self.dst.add(at));
@@ -113,7 +113,7 @@ impl<V: Vector> Row<V> {
     #[inline(always)]
     unsafe fn stream_line<const W: usize>(&self, at: usize) {
         for at in (at..at + LINE).step_by(V::BYTES) {
-            // SAFETY: the caller vouches for the line.
+            // SAFETY: the caller guarantees that the line is valid.
             unsafe { self.vector::<W>(at).stream(self.dst.add(at)) };
         }
     }
@@ -143,12 +143,12 @@ unsafe fn vectors<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Moves a row with streamed stores of whole lines; what lies before the first and after the last
-/// whole line is written by ordinary stores.
+/// Moves a row with streaming stores of whole lines, and ordinary stores for the bytes before the first and after
+/// the last whole line.
 ///
 /// # Safety
-/// As [`Row::store_part`] for the whole row, of two lines at least; it is aligned to a line at
-/// `head`, where an element begins.
+/// As [`Row::store_part`] for the whole row, of at least two lines; it is aligned to a line at `head`, where an
+/// element begins.
 #[inline(always)]
 unsafe fn stream_row<V: Vector, const W: usize, const LEVEL: u8>(
     row: &Row<V>,
@@ -176,7 +176,7 @@ unsafe fn stream_row<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Moves a row by ordinary stores: in vectors of which the last two may overlap.
+/// Moves a row by ordinary stores of vectors; the last two may overlap.
 ///
 /// # Safety
 /// As [`vectors`], for one row.
@@ -213,10 +213,10 @@ unsafe fn elements_of_rows<const W: usize>(tile: &Tile) {
     }
 }
 
-/// Copies `count` elements, falling from `src`, rising from `dst`.
+/// Copies `count` elements, descending from `src` and ascending from `dst`.
 ///
 /// # Safety
-/// They are valid, and do not overlap.
+/// The elements are valid, and do not overlap.
 #[inline(always)]
 unsafe fn elements<const W: usize>(src: *const u8, dst: *mut u8, count: usize) {
     for i in 0..count {

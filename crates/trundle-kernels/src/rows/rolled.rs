@@ -1,7 +1,7 @@
-//! Rows that are rolled: each is the end of a row of the source, then its start.
+//! Rolled rows: each is the end of a row of the source, then its start.
 //!
-//! A line of the destination that holds the end of one run and the start of the next is put
-//! together in registers, so that every line is written once and whole.
+//! A line with the end of one run and the start of the next is assembled in registers, so that every line is
+//! written once and whole.
 
 use super::{bytes_ahead, runs};
 use crate::parts::writer::Writer;
@@ -27,7 +27,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let cut = tile.col_jumps.first * tile.width;
     let strides = tile.rows.dst_stride.unsigned_abs();
     let unaligned = bytes | cut | tile.dst.addr() | strides;
-    // SAFETY: the contract is the same; all places in the destination are multiples of W.
+    // SAFETY: the caller upholds `# Safety`; all positions in the destination are multiples of W.
     unsafe {
         if tile.store == Store::Ordinary {
             for row in 0..tile.rows.len {
@@ -46,7 +46,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Streams rolled rows; those that follow each other in the destination as one run.
+/// Streams rolled rows; contiguous rows are streamed as one run.
 ///
 /// # Safety
 /// As [`run`]; the rows and the runs begin and end at multiples of W in the destination.
@@ -56,8 +56,8 @@ unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(token: Token<V
     let cut = tile.col_jumps.first * tile.width;
     let follow = tile.rows.dst_stride == bytes.cast_signed();
     let ahead = bytes_ahead(tile.rows.src_stride, &tile.tuning);
-    // SAFETY: a row's runs are `cut` bytes from `src` on, and the others before them; the writer
-    // writes rows of the tile.
+    // SAFETY: the first run of a row is `cut` bytes from `src` on, and the second is before it; the writer writes
+    // rows of the tile.
     unsafe {
         let mut writer = Writer::at(token, tile.dst);
         for row in 0..tile.rows.len {

@@ -1,8 +1,8 @@
-//! Short rows that are rolled and follow each other: whole vectors of them at a time.
+//! Short rolled rows that are contiguous, moved in whole vectors.
 //!
-//! A rolled row keeps its bytes in order: up to the cut they come from where the source's row goes on, and
-//! from the cut on from a row before that. So a vector of the destination is a choice, byte by byte, of
-//! two vectors of the source, a row apart, wherever rows begin in it.
+//! A rolled row keeps its bytes in order. Before the cut they come from the address where an unrolled row would be
+//! read, after the cut from one row earlier. A vector of the destination therefore selects, byte by byte, from two
+//! vectors of the source that are a row apart.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -18,11 +18,10 @@ pub(crate) use super::tile;
 /// Longer rows are copied as two runs each: few of their vectors have bytes of both (a guess).
 const MOST_ROW_BYTES: usize = 512;
 
-/// Less is copied run by run: most of it would be the part at either end that makes no whole vectors
-/// (a guess).
+/// Smaller tiles are copied run by run: most of them would be ends without whole vectors (a guess).
 const LEAST_BYTES: usize = 16 * LINE;
 
-/// Short rolled rows that follow each other on both sides.
+/// Short rolled rows that are contiguous on both sides.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (rows, cols) = pattern.lens;
     let row = cols.saturating_mul(pattern.width);
@@ -30,7 +29,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     follow && row <= MOST_ROW_BYTES && rows.saturating_mul(row) >= LEAST_BYTES
 }
 
-/// Copies short rolled rows, which follow each other on both sides, in whole vectors.
+/// Copies short rolled rows, contiguous on both sides, in whole vectors.
 ///
 /// # Safety
 /// As [`rolled`].
@@ -41,19 +40,18 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
         RolledRows { token, src, dst, row: cols.len * width, cut: tile.col_jumps.first * width };
     let bytes = rows.len * rolled.row;
     let streamed = tile.store == Store::Streaming;
-    // What is read a row before is there from the first cut on, and what is not up to the last.
+    // Reads one row earlier are valid from the first cut on, the others up to the last cut.
     let begin = rolled.cut + dst.wrapping_add(rolled.cut).align_offset(LINE);
     let end = begin + (bytes - rolled.row + rolled.cut).saturating_sub(begin) / LINE * LINE;
     if end <= begin || rolled.row > MOST_ROW_BYTES || rows.dst_stride != rolled.row.cast_signed() {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { rolled::run(token, tile) };
     }
     let ahead = tile.tuning.run_ahead;
-    // SAFETY: the rows are those of the tile, one after another; the vectors lie between the first cut
-    // and the last.
+    // SAFETY: the rows are contiguous rows of the tile; the vectors are between the first cut and the last.
     unsafe {
         if streamed {
-            // What is written by ordinary stores is read before.
+            // Lines that ordinary stores write partially are read first.
             for at in (0..begin).step_by(LINE).chain((end..bytes).step_by(LINE)) {
                 prefetch(dst.wrapping_add(at));
             }
@@ -68,20 +66,19 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Rolled rows that follow each other on both sides.
 struct RolledRows<V> {
     token: Token<V>,
-    /// Where the first byte of the first row comes from.
+    /// The source of the first byte of the first row.
     src: *const u8,
     dst: *mut u8,
     /// The bytes of a row.
     row: usize,
-    /// How many of them come from `src` on, as if rows were not rolled; the others from a row before that.
+    /// The number of bytes that are read at `src` as if rows were not rolled. The others are read one row earlier.
     cut: usize,
 }
 
 impl<V: Vector> RolledRows<V> {
-    /// Puts the bytes `range`, counted from the first row's first on, run by run.
+    /// Copies the bytes `range`, counted from the start of the first row, run by run.
     ///
     /// # Safety
     /// They are bytes of the rows.
@@ -96,18 +93,16 @@ impl<V: Vector> RolledRows<V> {
                 (self.row, self.src.wrapping_add(at).wrapping_sub(self.row))
             };
             let bytes = (end - in_row).min(range.end - at);
-            // SAFETY: by the caller; the run goes on to its end.
+            // SAFETY: the caller guarantees these bytes of the rows; the run extends to its end.
             unsafe { runs::copy_run(self.token, src, self.dst.add(at), bytes) };
             at += bytes;
         }
     }
 
-    /// Puts the bytes `range` in whole vectors, and prefetches what is `ahead` bytes further in the
-    /// source.
+    /// Copies the bytes `range` in whole vectors, and prefetches the source `ahead` bytes further on.
     ///
     /// # Safety
-    /// They are whole lines of the rows, between the first cut and the last; rows have
-    /// [`MOST_ROW_BYTES`] at most.
+    /// They are whole lines of the rows, between the first cut and the last; rows have at most [`MOST_ROW_BYTES`].
     #[inline(always)]
     unsafe fn put_vectors<const STREAMED: bool, const LEVEL: u8>(
         &self,
@@ -123,7 +118,8 @@ impl<V: Vector> RolledRows<V> {
                 V::prefetch_into::<LEVEL>(self.src.wrapping_add(line + ahead));
             }
             for at in (line..line + LINE).step_by(V::BYTES) {
-                // SAFETY: by the caller. There is a choice for a vector that begins anywhere in a row.
+                // SAFETY: the caller guarantees that the bytes are valid. The masks cover a vector that begins
+                // anywhere in a row.
                 unsafe {
                     let mask = V::load_mask(self.token, choice.add(in_row));
                     let src = self.src.add(at);
@@ -143,8 +139,8 @@ impl<V: Vector> RolledRows<V> {
         }
     }
 
-    /// For each byte of a row, and on through a vector that begins with its last, whether it comes from
-    /// `src` on.
+    /// Returns a mask for each byte of a row, and for a vector that begins with its last byte: whether the byte
+    /// comes from `src` itself.
     #[inline(always)]
     fn choice(&self) -> [MaybeUninit<u8>; MOST_ROW_BYTES + LINE] {
         let mut choice = [MaybeUninit::uninit(); MOST_ROW_BYTES + LINE];

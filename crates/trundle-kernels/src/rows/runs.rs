@@ -8,16 +8,16 @@ use crate::simd::{L1, L2, LINE, Token, Vector, stream_line};
 use crate::tile::{LEAST_STREAMED_BYTES, Next, Store, Tile};
 use crate::tuning::{Level, MOST_PAGES, Tuning};
 
-/// Longer runs are left to the system's copy.
+/// Longer runs use the system's copy.
 const MOST_INLINE_BYTES: usize = 4096;
 
-/// Ordinary stores of shorter runs begin within lines as they come: how many vectors they take then is
-/// always the same (measured; docs/kernels.md).
+/// Ordinary stores of shorter runs are not aligned to lines, so that the number of their vectors is constant
+/// (measured; docs/kernels.md).
 const LEAST_ALIGNED_BYTES: usize = 512;
 
 pub(crate) use super::tile;
 
-/// Rows of one element each, or of neighbours in both: they are copied as runs of bytes.
+/// Rows whose elements are neighbours on both sides.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let width = pattern.width.cast_signed();
     pattern.col_strides == (width, width)
@@ -31,7 +31,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
     if tile.store == Store::Ordinary || bytes < LEAST_STREAMED_BYTES {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { store_rows(token, tile, bytes) };
     }
     let into_l2 = tile.tuning.run_level == Level::L2;
@@ -48,7 +48,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Copies each row, `bytes` bytes, by ordinary stores. What depends on its length alone is asked once.
+/// Copies each row, `bytes` bytes, by ordinary stores. The branches on its length are outside the loop.
 ///
 /// # Safety
 /// As [`run`].
@@ -79,8 +79,8 @@ unsafe fn store_rows<V: Vector>(token: Token<V>, tile: &Tile, bytes: usize) {
     }
 }
 
-/// Copies a run by ordinary stores. Short ones, common when axes are small, take two moves that
-/// may overlap each other instead of a call.
+/// Copies a run by ordinary stores. Short runs, common when axes are small, take two moves that may overlap instead
+/// of a call.
 ///
 /// # Safety
 /// `src` is valid for reads and `dst` for writes of `bytes` bytes, and they do not overlap.
@@ -91,7 +91,7 @@ pub(crate) unsafe fn copy_run<V: Vector>(
     dst: *mut u8,
     bytes: usize,
 ) {
-    // SAFETY: each arm moves at most `bytes`, which the caller vouches for.
+    // SAFETY: each arm moves at most `bytes`, which the caller guarantees to be valid.
     unsafe {
         match bytes {
             0..4 => std::ptr::copy_nonoverlapping(src, dst, bytes),
@@ -100,7 +100,7 @@ pub(crate) unsafe fn copy_run<V: Vector>(
             16..32 => ends::<16>(src, dst, bytes),
             32..64 => ends::<32>(src, dst, bytes),
             LINE..=MOST_INLINE_BYTES => {
-                // From the second vector on, none of a longer run is stored across lines.
+                // From the second vector on, no store of a longer run crosses a line.
                 V::load(token, src).store(dst);
                 let aligned = if bytes < LEAST_ALIGNED_BYTES { 0 } else { dst.addr() % V::BYTES };
                 for at in (V::BYTES - aligned..bytes - V::BYTES).step_by(V::BYTES) {
@@ -114,11 +114,11 @@ pub(crate) unsafe fn copy_run<V: Vector>(
     }
 }
 
-/// Copies a run with streamed stores of whole lines; what lies before the first and after the last
-/// whole line is written by ordinary stores.
+/// Copies a run with streaming stores of whole lines, and ordinary stores for the bytes before the first and after
+/// the last whole line.
 ///
 /// # Safety
-/// As [`copy_run`], with `bytes` of a line at least.
+/// As [`copy_run`], with at least a line.
 #[inline(always)]
 unsafe fn stream_run<V: Vector, const LEVEL: u8>(
     token: Token<V>,
@@ -150,15 +150,14 @@ unsafe fn stream_run<V: Vector, const LEVEL: u8>(
     }
 }
 
-/// The bytes of a page.
 const PAGE: usize = 4096;
 
-/// Shorter runs are copied line by line in the order of their bytes.
+/// Shorter runs are copied in order.
 const LEAST_PAGED_BYTES: usize = 32 << 10;
 
-/// Streams the lines `lines` of a run as far as there are `pages` pages, which are gone through line by
-/// line in turn: the prefetcher of a second-level cache follows several pages at once, and brings more
-/// lines than a core can wait for. The answer is how many bytes that was.
+/// Streams the lines `lines` of a run as far as they fill groups of `pages` pages, one line of each page in turn.
+/// The prefetcher of a second-level cache follows several pages at once, and then has more lines in flight than a
+/// core alone. Returns the number of bytes.
 ///
 /// # Safety
 /// As [`stream_run`], for these bytes of the run, whose destination begins at a line.
@@ -178,7 +177,7 @@ unsafe fn stream_pages<V: Vector>(
     for first in (lines.start..lines.start + whole).step_by(group) {
         for line in (first..first + PAGE).step_by(LINE) {
             for at in (line..line + group).step_by(PAGE) {
-                // SAFETY: the line is one of the run's, and aligned as the first.
+                // SAFETY: the line belongs to the run, and is aligned as the first.
                 unsafe { stream_line(token, src.add(at), dst.add(at)) };
             }
         }

@@ -1,55 +1,51 @@
-//! Short groups of bytes that follow each other in the destination, and are a fixed step apart in
-//! the source: elements of odd widths that are read backwards, pixels whose channels are.
+//! Short groups of bytes, contiguous in the destination and at a fixed stride in the source: reversed elements of
+//! odd widths, or pixels with reversed channels.
 //!
-//! A vector of the destination has its bytes from a window of the source that is hardly longer, so
-//! it is shuffled from the first and the last vector of that window. Where a vector begins within a
-//! group decides the shuffle indices; after as many vectors as a group has odd bytes, they repeat.
+//! The bytes of a destination vector come from a window of the source that is little longer, so the vector is
+//! shuffled from the first and the last vector of the window. The position of the vector within a group determines
+//! the shuffle indices. They repeat after as many vectors as the odd factor of the group's size.
 
 use crate::simd::{Indices, LINE, Token, Vector, store_part};
 use crate::tile::{AHEAD_BYTES, Store};
 
-/// The most bytes of a group whose vectors are shuffled: above that, two moves a group are as fast
-/// (measured).
+/// The most bytes of a group for shuffles: above that, two moves for each group are as fast (measured).
 const MOST_GROUP_BYTES: usize = 33;
 
-/// The most places within a group where a vector can begin: the bytes of the longest group.
+/// The most positions within a group where a vector can begin: the bytes of the longest group.
 const MOST_PHASES: usize = MOST_GROUP_BYTES;
 
-/// Of results that stay in the caches, runs of less are not worth the work of beginning with a
-/// whole line (a guess).
+/// Shorter runs that stay in the caches are not aligned to lines (a guess).
 const LEAST_ALIGNED_BYTES: usize = 4096;
 
-/// Whether vectors of `bytes` bytes have their bytes from windows of at most two vectors, for
-/// groups of `group` bytes that are `step` bytes apart.
+/// Returns whether windows of at most two vectors suffice for vectors of `bytes` bytes, with groups of `group`
+/// bytes that are `step` bytes apart.
 pub(crate) fn fits(bytes: usize, group: usize, step: isize) -> bool {
     let groups = (bytes + group.saturating_sub(2)) / group.max(1) + 1;
     let window = step.unsigned_abs().saturating_mul(groups - 1).saturating_add(group);
-    // Groups that overlap would have windows of less than a vector.
+    // Overlapping groups would have windows shorter than a vector.
     (2..=MOST_GROUP_BYTES).contains(&group) && step.unsigned_abs() >= group && window <= 2 * bytes
 }
 
-/// At how many places of a group of `group` bytes vectors of `bytes` bytes, a power of two, begin
-/// before they begin at the same again.
+/// Returns the number of different positions in a group of `group` bytes where vectors of `bytes` bytes, a power of
+/// two, begin.
 pub(crate) fn phases(bytes: usize, group: usize) -> usize {
     let shared = group.trailing_zeros().min(bytes.trailing_zeros());
     group.checked_shr(shared).unwrap_or(0)
 }
 
-/// What is known of the vectors that begin at one place of a group.
+/// The window and the shuffle of the vectors that begin at one position of a group.
 #[derive(Clone, Copy)]
 struct Phase {
-    /// Where the first and the last vector of the window begin, in bytes from where the groups are
-    /// read that begin with phase 0.
+    /// The first and the last vector of the window, in bytes from the source of the groups at phase 0.
     window: [isize; 2],
     /// The shuffle indices of the bytes in both.
     indices: [u8; LINE],
 }
 
-/// The windows of all phases.
 pub(crate) struct Windows {
     group: usize,
     step: isize,
-    /// In the order in which they follow each other, the first at the start of a group.
+    /// In their order in the destination; the first is at the start of a group.
     phases: [Phase; MOST_PHASES],
     count: usize,
     /// The index of the phase that begins with a byte of a group.
@@ -57,8 +53,8 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    /// For groups of `group` bytes, `step` bytes apart in the source, of elements of `width` bytes
-    /// that rise in the source or fall.
+    /// Makes windows for groups of `group` bytes, `step` bytes apart in the source, of elements of `width` bytes
+    /// that ascend or descend in the source.
     #[inline(always)]
     pub(crate) fn new<V: Vector>(group: usize, step: isize, width: usize, rises: bool) -> Windows {
         let width = small(width);
@@ -68,8 +64,8 @@ impl Windows {
         })
     }
 
-    /// For groups of `group` bytes, `step` bytes apart in the source, whose bytes are at `place_of`
-    /// in the source's group.
+    /// Makes windows for groups of `group` bytes, `step` bytes apart in the source. `place_of` maps a byte to its
+    /// position in the source's group.
     #[inline(always)]
     fn of<V: Vector>(group: usize, step: isize, place_of: impl Fn(i32) -> i32) -> Windows {
         let mut windows = Windows {
@@ -97,8 +93,8 @@ impl Windows {
     /// Copies a run of whole groups.
     ///
     /// # Safety
-    /// The windows are for V. `bytes` are a vector at least; every group is valid for reads, from
-    /// `src` on, and `bytes` for writes.
+    /// The windows are for V. `bytes` is at least a vector. Every group from `src` on is valid for reads, and
+    /// `bytes` for writes.
     #[inline(always)]
     pub(crate) unsafe fn copy<V: Vector>(
         &self,
@@ -111,13 +107,13 @@ impl Windows {
         let head = self.head(dst, bytes, store);
         let streamed = store == Store::Streaming && head.is_some();
         let (head, first) = head.unwrap_or((0, 0));
-        // Where the groups of phase 0 are read, for a vector of a phase.
+        // The source of the groups at phase 0, for a vector of a phase.
         let phases_src = |at: usize, index: usize| {
             let at = at.cast_signed() - (index * V::BYTES).cast_signed();
             src.wrapping_offset(at / self.group.cast_signed() * self.step)
         };
         let ahead = (V::BYTES * self.count / self.group).cast_signed() * self.step;
-        // SAFETY: every window holds bytes of the run's groups alone, for vectors within the run.
+        // SAFETY: for vectors within the run, every window holds only bytes of the run's groups.
         unsafe {
             for at in (0..head).step_by(V::BYTES) {
                 let index = at / V::BYTES % self.count;
@@ -125,8 +121,7 @@ impl Windows {
                 store_part(vector, 0..V::BYTES.min(head - at), dst.add(at));
             }
             let whole = (bytes - head) / V::BYTES;
-            // The source is read from its front, which is what the hardware prefetcher predicts
-            // best.
+            // The source is read in ascending order, which the hardware prefetcher predicts best.
             let falls = self.step < 0;
             let begin = if falls { head + whole.saturating_sub(1) * V::BYTES } else { head };
             let mut index = (first + (begin - head) / V::BYTES) % self.count;
@@ -161,26 +156,26 @@ impl Windows {
         }
     }
 
-    /// The bytes before the first whole line, and the phase that the line begins with, if it is
-    /// worth to begin with one.
+    /// Returns the number of bytes before the first whole line and the phase at its start, if aligning to a line
+    /// pays.
     #[inline(always)]
     fn head(&self, dst: *mut u8, bytes: usize, store: Store) -> Option<(usize, usize)> {
         let before = dst.align_offset(LINE);
         let index = self.of_byte[before % self.group];
         let worth = store == Store::Streaming || bytes >= LEAST_ALIGNED_BYTES;
-        // Not to be read beyond the run: the head is shuffled as whole vectors.
+        // The head is shuffled as whole vectors, which must not read beyond the run.
         let fits = before.next_multiple_of(LINE) <= bytes;
         (worth && fits && index != u8::MAX).then_some((before, usize::from(index)))
     }
 
-    /// A vector, from where the groups of phase 0 are read.
+    /// Returns a vector, given the source of the groups at phase 0.
     ///
     /// # Safety
     /// The window is valid for reads.
     #[inline(always)]
     unsafe fn shuffled<V: Vector>(&self, token: Token<V>, src: *const u8, index: usize) -> V {
         let Phase { window: [first, last], indices } = &self.phases[index];
-        // SAFETY: by the caller; indices are counted through both vectors.
+        // SAFETY: the caller guarantees that the window is valid; indices count through both vectors.
         unsafe {
             V::prefetch(src.wrapping_offset(*first + AHEAD_BYTES.cast_signed()));
             let (first, last) =
@@ -190,18 +185,18 @@ impl Windows {
     }
 }
 
-/// A quotient of numbers of at most two lines: exact for those, and worked out for many at a time.
+/// Divides numbers of at most two lines exactly; it vectorizes.
 fn divided(index: i32, by: i32) -> i32 {
     (index * ((1 << 16) / by + 1)) >> 16
 }
 
-/// A number of at most a few hundred bytes.
+/// Converts a size of at most a few hundred bytes.
 fn small(bytes: usize) -> i32 {
     (bytes as u32).cast_signed()
 }
 
 impl Phase {
-    /// The phase whose vectors have their bytes `from` there.
+    /// Makes the phase whose vectors take their bytes from `from`.
     #[inline(always)]
     fn new<V: Vector>(from: &[i32; LINE]) -> Phase {
         let bytes = small(V::BYTES);

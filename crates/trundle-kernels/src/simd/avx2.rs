@@ -17,25 +17,25 @@ impl Vector for Avx2 {
 
     #[inline(always)]
     unsafe fn load(_: Token<Self>, src: *const u8) -> Self {
-        // SAFETY: the token proves AVX2; the caller vouches for the bytes.
+        // SAFETY: the token proves AVX2; the caller guarantees that the bytes are valid.
         Avx2(unsafe { _mm256_loadu_si256(src.cast()) })
     }
 
     #[inline(always)]
     unsafe fn load_lanes(_: Token<Self>, srcs: &Lanes<*const u8>) -> Self {
-        // SAFETY: the token proves AVX2; the caller vouches for the bytes.
+        // SAFETY: the token proves AVX2; the caller guarantees that the bytes are valid.
         Avx2(unsafe { _mm256_loadu2_m128i(srcs[1].cast(), srcs[0].cast()) })
     }
 
     #[inline(always)]
     unsafe fn store(self, dst: *mut u8) {
-        // SAFETY: the vector proves AVX2; the caller vouches for the bytes.
+        // SAFETY: the vector proves AVX2; the caller guarantees that the bytes are valid.
         unsafe { _mm256_storeu_si256(dst.cast(), self.0) };
     }
 
     #[inline(always)]
     unsafe fn stream(self, dst: *mut u8) {
-        // SAFETY: the vector proves AVX2; the caller vouches for the bytes and the alignment.
+        // SAFETY: the vector proves AVX2; the caller guarantees that the bytes are valid and aligned.
         unsafe { _mm256_stream_si256(dst.cast(), self.0) };
     }
 
@@ -58,14 +58,13 @@ impl Vector for Avx2 {
             if W.is_multiple_of(4) {
                 let word = _mm256_set1_epi32(((at / 4) as u32).cast_signed());
                 let from = _mm256_add_epi32(word, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-                // The words of each are counted by the lowest bits.
+                // Both use only the lowest bits of the word indices.
                 let from_a = _mm256_permutevar8x32_epi32(a, from);
                 let from_b = _mm256_permutevar8x32_epi32(b, from);
                 let is_b = _mm256_cmpgt_epi32(from, _mm256_set1_epi32(7));
                 _mm256_blendv_epi8(from_a, from_b, is_b)
             } else {
-                // Both halves of the result go on from one half to the next: from the halves of `a` or
-                // from those behind.
+                // Each half of the result continues from one half to the next: of `a`, or of the halves after it.
                 let between = _mm256_permute2x128_si256::<0x21>(a, b);
                 let is_late = _mm256_set1_epi8(if at >= 16 { -1 } else { 0 });
                 let first = _mm256_blendv_epi8(a, between, is_late);
@@ -76,8 +75,8 @@ impl Vector for Avx2 {
                     0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
                 );
                 let from = _mm256_add_epi8(places, _mm256_set1_epi8((at as u8).cast_signed()));
-                // A place with its upper bit set gives zero: in the first those behind its 16, in the next
-                // those before.
+                // A shuffle index with its highest bit set gives zero: in the first shuffle indices of 16 and
+                // above, in the next one those below.
                 let in_first = _mm256_add_epi8(from, _mm256_set1_epi8(0x70));
                 let in_next = _mm256_sub_epi8(from, _mm256_set1_epi8(16));
                 _mm256_or_si256(
@@ -117,7 +116,7 @@ impl Vector for Avx2 {
     fn reverse<const W: usize>(self) -> Self {
         // SAFETY: the vector proves AVX2.
         unsafe {
-            // Each half is reversed by itself; then the halves change places.
+            // Each half is reversed by itself, then the halves are exchanged.
             let halves = match W {
                 1 => {
                     let order = _mm256_setr_epi8(
@@ -145,7 +144,7 @@ impl Vector for Avx2 {
     fn mask(_: Token<Self>, bits: u64) -> __m256i {
         // SAFETY: the token proves AVX2.
         unsafe {
-            // Each byte gets the byte of `bits` that has its bit, and keeps that bit.
+            // Each byte gets the byte of `bits` that has its bit, and keeps only that bit.
             let each = _mm256_set1_epi64x(bits.cast_signed());
             let of = _mm256_setr_epi64x(
                 0,
@@ -160,7 +159,7 @@ impl Vector for Avx2 {
 
     #[inline(always)]
     unsafe fn load_mask(token: Token<Self>, src: *const u8) -> __m256i {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { Self::load(token, src) }.0
     }
 
@@ -176,15 +175,15 @@ impl Vector for Avx2 {
         // SAFETY: the vector proves AVX2.
         Avx2(unsafe {
             if W.is_multiple_of(4) {
-                // The indices of elements are read from the lowest bits that they need.
+                // Only the lowest bits of the element indices are used.
                 let elements = _mm256_srli_epi32(indices, 2);
                 let from_a = _mm256_permutevar8x32_epi32(a, elements);
                 let from_b = _mm256_permutevar8x32_epi32(b, elements);
                 let is_b = _mm256_srai_epi32(_mm256_slli_epi32(indices, 26), 31);
                 _mm256_blendv_epi8(from_a, from_b, is_b)
             } else {
-                // Each of the four halves is asked for all indices in it. Then the bits of an index
-                // that say which half it is in choose; a choice is made by a byte's upper bit.
+                // Each of the four halves is shuffled by all indices. The bits of an index that say which half it
+                // is in then select, moved to the highest bit of the byte.
                 let in_a_low = _mm256_permute2x128_si256::<0x00>(a, a);
                 let in_a_high = _mm256_permute2x128_si256::<0x11>(a, a);
                 let in_b_low = _mm256_permute2x128_si256::<0x00>(b, b);
@@ -209,7 +208,7 @@ impl Vector for Avx2 {
     #[inline(never)]
     #[target_feature(enable = "avx2")]
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds the `# Safety` of the part.
         unsafe { P::run(token, tile) };
     }
 

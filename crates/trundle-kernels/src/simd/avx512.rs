@@ -1,5 +1,4 @@
-//! AVX-512, the F and BW parts: a whole line in a register. With the VBMI part, single bytes go
-//! anywhere in one instruction.
+//! AVX-512 F and BW: a whole line in a register. VBMI permutes single bytes in one instruction.
 
 use std::arch::x86_64::*;
 
@@ -11,31 +10,31 @@ pub(crate) struct Avx512<const VBMI: bool = false>(__m512i);
 
 pub(crate) type Avx512Vbmi = Avx512<true>;
 
-/// The register of these integers.
+/// Loads integers into a register.
 ///
 /// # Safety
 /// The machine has AVX-512F.
 #[inline(always)]
 unsafe fn order<T, const N: usize>(indices: &[T; N]) -> __m512i {
     const { assert!(size_of::<[T; N]>() == LINE) };
-    // SAFETY: the array is a register's bytes.
+    // SAFETY: the array has the size of a register.
     unsafe { _mm512_loadu_si512(indices.as_ptr().cast()) }
 }
 
-/// The mask of the first `bytes` bytes, at most 64.
+/// Returns the mask of the first `bytes` bytes, at most 64.
 #[inline(always)]
 fn first(bytes: usize) -> u64 {
     1u64.checked_shl(bytes as u32).unwrap_or(0).wrapping_sub(1)
 }
 
-/// 16 words from word `at` of both in a row.
+/// Returns 16 words from word `at` of `a` followed by `b`.
 ///
 /// # Safety
 /// The machine has AVX-512F.
 #[inline(always)]
 unsafe fn joined(a: __m512i, b: __m512i, at: usize) -> __m512i {
     let indices: [u32; 16] = each!(place in 16 => place as u32);
-    // SAFETY: the caller vouches for the set.
+    // SAFETY: the caller guarantees that the machine has AVX-512F.
     unsafe {
         let from = _mm512_add_epi32(order(&indices), _mm512_set1_epi32((at as u32).cast_signed()));
         _mm512_permutex2var_epi32(a, from, b)
@@ -52,14 +51,14 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
 
     #[inline(always)]
     unsafe fn load(_: Token<Self>, src: *const u8) -> Self {
-        // SAFETY: the token proves AVX-512F; the caller vouches for the bytes.
+        // SAFETY: the token proves AVX-512F; the caller guarantees that the bytes are valid.
         Avx512(unsafe { _mm512_loadu_si512(src.cast()) })
     }
 
     #[inline(always)]
     unsafe fn load_lanes(_: Token<Self>, srcs: &Lanes<*const u8>) -> Self {
         let [a, b, c, d] = *srcs;
-        // SAFETY: the token proves AVX-512F; the caller vouches for the bytes.
+        // SAFETY: the token proves AVX-512F; the caller guarantees that the bytes are valid.
         Avx512(unsafe {
             let first = _mm512_castsi128_si512(_mm_loadu_si128(a.cast()));
             let second = _mm512_inserti32x4::<1>(first, _mm_loadu_si128(b.cast()));
@@ -70,21 +69,21 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
 
     #[inline(always)]
     unsafe fn store(self, dst: *mut u8) {
-        // SAFETY: the vector proves AVX-512F; the caller vouches for the bytes.
+        // SAFETY: the vector proves AVX-512F; the caller guarantees that the bytes are valid.
         unsafe { _mm512_storeu_si512(dst.cast(), self.0) };
     }
 
     #[inline(always)]
     unsafe fn load_first(_: Token<Self>, src: *const u8, bytes: usize) -> Self {
-        // SAFETY: the token proves AVX-512F and BW; the caller vouches for the bytes: the others are
-        // not read.
+        // SAFETY: the token proves AVX-512F and BW; the caller guarantees that the bytes are valid, and no others
+        // are read.
         Avx512(unsafe { _mm512_maskz_loadu_epi8(first(bytes), src.cast()) })
     }
 
     #[inline(always)]
     unsafe fn store_first(self, dst: *mut u8, bytes: usize) {
-        // SAFETY: the vector proves AVX-512F and BW; the caller vouches for the bytes: no other is
-        // written.
+        // SAFETY: the vector proves AVX-512F and BW; the caller guarantees that the bytes are valid, and no others
+        // are written.
         unsafe { _mm512_mask_storeu_epi8(dst.cast(), first(bytes), self.0) };
     }
 
@@ -100,7 +99,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
         unsafe {
             match W {
                 1 => {
-                    // By whole words first, then by the bytes that are left.
+                    // Whole words first, then the remaining bytes.
                     let (words, bits) = (at / 4, (at % 4 * 8) as u32);
                     let low = joined(self.0, other.0, words);
                     let high = joined(self.0, other.0, words + 1);
@@ -124,7 +123,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
 
     #[inline(always)]
     unsafe fn stream(self, dst: *mut u8) {
-        // SAFETY: the vector proves AVX-512F; the caller vouches for the bytes and the alignment.
+        // SAFETY: the vector proves AVX-512F; the caller guarantees that the bytes are valid and aligned.
         unsafe { _mm512_stream_si512(dst.cast(), self.0) };
     }
 
@@ -145,13 +144,13 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
 
     #[inline(always)]
     fn transpose_lanes(vectors: &mut Lanes<Self>) {
-        /// The even, and the odd 16 bytes of both.
+        /// Returns the even and the odd blocks of 16 bytes of both.
         ///
         /// # Safety
         /// The machine has AVX-512F.
         #[inline(always)]
         unsafe fn split(a: __m512i, b: __m512i) -> (__m512i, __m512i) {
-            // SAFETY: by the caller.
+            // SAFETY: the caller guarantees that the machine has AVX-512F.
             unsafe {
                 (
                     _mm512_shuffle_i32x4::<0b10_00_10_00>(a, b),
@@ -172,7 +171,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
     #[inline(always)]
     fn reverse<const W: usize>(self) -> Self {
         const QUARTERS: [u64; 8] = [6, 7, 4, 5, 2, 3, 0, 1];
-        // SAFETY: the vector proves AVX-512F and BW, and VBMI if it is one of that.
+        // SAFETY: the vector proves AVX-512F and BW, and VBMI if `VBMI`.
         Avx512(unsafe {
             match W {
                 1 if VBMI => {
@@ -180,7 +179,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
                     _mm512_permutexvar_epi8(order(&indices), self.0)
                 }
                 1 => {
-                    // Quarters are reversed by themselves, then change places.
+                    // Quarters are reversed by themselves, then exchanged.
                     let bytes: [u8; 64] = each!(place in 64 => 15 - place as u8 % 16);
                     let quarters = _mm512_shuffle_epi8(self.0, order(&bytes));
                     _mm512_permutexvar_epi64(order(&QUARTERS), quarters)
@@ -209,7 +208,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
 
     #[inline(always)]
     unsafe fn load_mask(token: Token<Self>, src: *const u8) -> u64 {
-        // SAFETY: the token proves AVX-512BW; the caller vouches for the bytes.
+        // SAFETY: the token proves AVX-512BW; the caller guarantees that the bytes are valid.
         unsafe { _mm512_movepi8_mask(Self::load(token, src).0) }
     }
 
@@ -221,17 +220,17 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
 
     #[inline(always)]
     fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self {
-        /// The bytes that are the second of their two.
+        /// The second byte of each pair.
         const SECOND: u64 = 0xaaaa_aaaa_aaaa_aaaa;
         let (a, b, indices) = (self.0, other.0, indices.0.0);
-        // SAFETY: the vector proves AVX-512F and BW, and VBMI if it is one of that.
+        // SAFETY: the vector proves AVX-512F and BW, and VBMI if `VBMI`.
         Avx512(unsafe {
             match W {
                 1 if VBMI => _mm512_permutex2var_epi8(a, indices, b),
                 1 => {
-                    // The two bytes that hold the first of two places, then those that hold the
-                    // second; each byte that is wanted is moved to its place in them. The numbers
-                    // of elements are read from the lowest bits that they need.
+                    // First the pairs of bytes for the even positions, then those for the odd ones; each byte is
+                    // then shifted to its position in the pair. Only the lowest bits of the element indices are
+                    // used.
                     let one = _mm512_set1_epi16(1);
                     let first = _mm512_permutex2var_epi16(a, _mm512_srli_epi16(indices, 1), b);
                     let down = _mm512_slli_epi16(_mm512_and_si512(indices, one), 3);
@@ -250,11 +249,11 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
         })
     }
 
-    // No kernel that has such parts is built for VBMI, whose instructions so are not asked for.
+    // No kernel with outlined parts is built for VBMI, so its instructions are not enabled here.
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds the `# Safety` of the part.
         unsafe { P::run(token, tile) };
     }
 

@@ -1,6 +1,6 @@
-//! Instruction sets. A kernel is written once over `Vector`; a set only says what a vector is.
+//! Instruction sets. Kernels are generic over `Vector`, and a set only defines its vectors.
 
-/// An array of a number for each place, made by the compiler also where nothing is optimized.
+/// An array with a number for each place, computed by the compiler even without optimization.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! each {
     ($place:ident in $places:literal => $number:expr) => {
@@ -41,12 +41,11 @@ pub(crate) use portable::Portable;
 
 use crate::Tile;
 
-/// Instruction sets that kernels are built for. Of those of one architecture, each holds those
-/// before it.
+/// The instruction sets that kernels are built for. Of the sets of one architecture, each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Simd {
-    /// What every machine has.
+    /// Any machine.
     Portable,
     /// NEON of aarch64.
     Neon,
@@ -54,24 +53,24 @@ pub enum Simd {
     Avx2,
     /// AVX-512 of x86-64: the F, BW and VL parts.
     Avx512,
-    /// AVX-512 of x86-64 with its VBMI part, the permutations of bytes.
+    /// AVX-512 of x86-64 with its VBMI part, which permutes bytes.
     Avx512Vbmi,
 }
 
 impl Simd {
-    /// All sets, the narrowest first.
+    /// All sets, narrowest first.
     const ALL: [Simd; 5] = [Simd::Portable, Simd::Neon, Simd::Avx2, Simd::Avx512, Simd::Avx512Vbmi];
 
-    /// The sets that this machine has, the narrowest first.
+    /// Returns the sets of this machine, narrowest first.
     pub fn available() -> impl Iterator<Item = Simd> {
         Simd::ALL.into_iter().filter(|simd| simd.is_available())
     }
 
-    /// Whether this machine has the set.
+    /// Returns whether this machine has the set.
     pub fn is_available(self) -> bool {
         match self {
             Simd::Portable => true,
-            // In the other byte order the elements of a register are numbered otherwise.
+            // In the other byte order the elements of a register have other numbers.
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Simd::Neon => std::arch::is_aarch64_feature_detected!("neon"),
             #[cfg(target_arch = "x86_64")]
@@ -90,12 +89,12 @@ impl Simd {
         }
     }
 
-    /// The widest set that this machine has.
+    /// Returns the widest set of this machine.
     pub fn detect() -> Simd {
         Simd::available().last().unwrap_or(Simd::Portable)
     }
 
-    /// What the set is called.
+    /// Returns the name of the set.
     pub fn name(self) -> &'static str {
         match self {
             Simd::Portable => "portable",
@@ -106,7 +105,7 @@ impl Simd {
         }
     }
 
-    /// The bytes of a register.
+    /// Returns the number of bytes of a register.
     pub fn vector_bytes(self) -> usize {
         match self {
             Simd::Portable => Portable::BYTES,
@@ -126,7 +125,7 @@ impl fmt::Display for Simd {
 impl FromStr for Simd {
     type Err = String;
 
-    /// A set by its name, whether this machine has it or not.
+    /// Parses the name of a set, whether this machine has it or not.
     fn from_str(name: &str) -> Result<Simd, String> {
         Simd::ALL.into_iter().find(|simd| simd.name() == name).ok_or_else(|| {
             let names = Simd::ALL.map(Simd::name).join(", ");
@@ -135,15 +134,15 @@ impl FromStr for Simd {
     }
 }
 
-/// As many vectors as the widest has 16 bytes.
+/// As many vectors as the widest vector has blocks of 16 bytes.
 pub(crate) type Lanes<V> = [V; LINE / 16];
 
-/// Proof that the machine has the instruction set of V: safe code can make it only where it is compiled
-/// with the instructions of the set, and unsafe code has to know that they are there.
+/// Proof that the machine has the instruction set of V. Safe code can make a token only where it is compiled with
+/// the instructions of the set; unsafe code must know that the machine has them.
 #[derive(Clone, Copy)]
 pub(crate) struct Token<V>(PhantomData<V>);
 
-/// The token of a set of these features.
+/// Defines the token of a set with these features.
 macro_rules! token {
     ($set:ty $(, $features:literal)?) => {
         impl Token<$set> {
@@ -157,26 +156,24 @@ macro_rules! token {
 }
 use token;
 
-/// A register of an instruction set, and the few things that kernels do with it. A value proves that
-/// the machine has the set, as a [`Token`] does: it is made with one, or from other values.
+/// A register of an instruction set, with the operations that kernels need. Like a [`Token`], a value proves that
+/// the machine has the set: it is made with a token, or from other values.
 ///
-/// Elements may hold padding, and pointers. Registers of the machine carry both as any copy of
-/// memory does, although in the letter of the language only [`Portable`] may hold bytes without a
-/// value.
+/// Elements may hold padding and pointers. Machine registers carry both, as any copy of memory does, although by
+/// the rules of the language only [`Portable`] may hold uninitialized bytes.
 pub(crate) trait Vector: Copy {
     /// The bytes of a register: a divisor of [`LINE`].
     const BYTES: usize;
 
-    /// Some of the bytes of a register.
+    /// A selection of the bytes of a register.
     type Mask: Copy;
 
     /// Whether [`Vector::shuffle`] is faster than moving elements one by one.
     const HAS_SHUFFLE: bool = true;
 
-    /// Whether kernels that stream are built for the set: their instances are most of the code.
+    /// Whether streaming kernels are built for the set: their instances are most of the code.
     const STREAMS: bool = true;
 
-    /// That the machine has the set.
     #[inline(always)]
     fn token(self) -> Token<Self> {
         Token(PhantomData)
@@ -188,14 +185,14 @@ pub(crate) trait Vector: Copy {
     /// They are valid for reads.
     unsafe fn load(token: Token<Self>, src: *const u8) -> Self;
 
-    /// Reads 16 bytes from as many places as a register has 16 bytes, the first of `srcs`.
+    /// Reads 16 bytes from each of the first `srcs`, as many as fill a register.
     ///
     /// # Safety
     /// They are valid for reads.
     #[inline(always)]
     unsafe fn load_lanes(token: Token<Self>, srcs: &Lanes<*const u8>) -> Self {
         const { assert!(Self::BYTES == 16, "wider sets have their own") };
-        // SAFETY: a register of 16 bytes has one place; the contract is the same.
+        // SAFETY: a register of 16 bytes has one source, which the caller guarantees to be valid.
         unsafe { Self::load(token, srcs[0]) }
     }
 
@@ -205,14 +202,14 @@ pub(crate) trait Vector: Copy {
     /// They are valid for writes.
     unsafe fn store(self, dst: *mut u8);
 
-    /// Reads the first `bytes` bytes, at most [`Vector::BYTES`]; what the others are is not said.
+    /// Reads the first `bytes` bytes, at most [`Vector::BYTES`]. The other bytes are unspecified.
     ///
     /// # Safety
     /// They are valid for reads.
     #[inline(always)]
     unsafe fn load_first(token: Token<Self>, src: *const u8, bytes: usize) -> Self {
         let mut buffer = MaybeUninit::<[u8; LINE]>::zeroed();
-        // SAFETY: a vector is a line at most; the caller vouches for the source.
+        // SAFETY: a vector is at most a line; the caller guarantees that the source is valid.
         unsafe {
             std::ptr::copy_nonoverlapping(src, buffer.as_mut_ptr().cast(), bytes);
             Self::load(token, buffer.as_ptr().cast())
@@ -226,19 +223,19 @@ pub(crate) trait Vector: Copy {
     #[inline(always)]
     unsafe fn store_first(self, dst: *mut u8, bytes: usize) {
         let mut buffer = MaybeUninit::<[u8; LINE]>::uninit();
-        // SAFETY: a vector is a line at most; the caller vouches for the destination.
+        // SAFETY: a vector is at most a line; the caller guarantees that the destination is valid.
         unsafe {
             self.store(buffer.as_mut_ptr().cast());
             std::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), dst, bytes);
         }
     }
 
-    /// This register, but from byte `from` on, which is at most [`Vector::BYTES`], `other`.
+    /// Returns this register with `other` from byte `from` on; `from` is at most [`Vector::BYTES`].
     #[inline(always)]
     fn then(self, other: Self, from: usize) -> Self {
         let mut buffer = MaybeUninit::<[u8; LINE]>::uninit();
         let start: *mut u8 = buffer.as_mut_ptr().cast();
-        // SAFETY: a vector is a line at most.
+        // SAFETY: a vector is at most a line.
         unsafe {
             other.store(start);
             self.store_first(start, from.min(Self::BYTES));
@@ -246,13 +243,13 @@ pub(crate) trait Vector: Copy {
         }
     }
 
-    /// [`Vector::BYTES`] bytes from byte `at` of `self` and `other` in a row; `at` is a multiple of
-    /// `W`, and [`Vector::BYTES`] at most.
+    /// Returns [`Vector::BYTES`] bytes from byte `at` of `self` followed by `other`. `at` is a multiple of `W` and
+    /// at most [`Vector::BYTES`].
     #[inline(always)]
     fn join<const W: usize>(self, other: Self, at: usize) -> Self {
         let mut buffer = MaybeUninit::<[u8; 2 * LINE]>::uninit();
         let start: *mut u8 = buffer.as_mut_ptr().cast();
-        // SAFETY: two vectors are two lines at most.
+        // SAFETY: two vectors are at most two lines.
         unsafe {
             self.store(start);
             other.store(start.add(Self::BYTES));
@@ -260,51 +257,49 @@ pub(crate) trait Vector: Copy {
         }
     }
 
-    /// Writes [`Vector::BYTES`] bytes by a streaming (non-temporal) store where the set can. The
-    /// rest of the line should follow at once, and [`fence`] after the last.
+    /// Writes [`Vector::BYTES`] bytes, by a streaming (non-temporal) store if the set has one. The rest of the line
+    /// should follow at once, and a [`fence`] after the last line.
     ///
     /// # Safety
-    /// They are valid for writes, and `dst` is aligned to them.
+    /// They are valid for writes, and `dst` is aligned to [`Vector::BYTES`].
     #[inline(always)]
     unsafe fn stream(self, dst: *mut u8) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { self.store(dst) };
     }
 
-    /// Within each 16 bytes, elements of `W` bytes of both in turn: the first half of that, and the
-    /// second half. `W` is a power of two below 16.
+    /// Interleaves elements of `W` bytes of both registers within each 16 bytes. Returns the first half of the
+    /// results and the second half. `W` is a power of two below 16.
     fn interleave<const W: usize>(self, other: Self) -> (Self, Self);
 
-    /// Exchanges the index of a vector with that of its 16 bytes: a transpose of as many vectors as
-    /// each has 16 bytes; the others are left as they are.
+    /// Exchanges the index of a vector with the index of its blocks of 16 bytes: a transpose of as many vectors as
+    /// each has blocks. Other vectors do not change.
     #[inline(always)]
     fn transpose_lanes(_vectors: &mut Lanes<Self>) {
         const { assert!(Self::BYTES == 16, "wider sets have their own") };
     }
 
-    /// Elements of `W` bytes in the opposite order; `W` is a power of two
-    /// below [`Vector::BYTES`], and 16 at most.
+    /// Reverses the order of elements of `W` bytes; `W` is a power of two below [`Vector::BYTES`], at most 16.
     fn reverse<const W: usize>(self) -> Self;
 
-    /// The bytes whose bits are set in the lowest [`Vector::BYTES`] of `bits`.
+    /// Returns the mask of the bytes whose bits are set in the lowest [`Vector::BYTES`] bits.
     fn mask(token: Token<Self>, bits: u64) -> Self::Mask;
 
-    /// The bytes that have their upper bit in the [`Vector::BYTES`] bytes at `src`.
+    /// Returns the mask of the bytes whose highest bit is set in the [`Vector::BYTES`] bytes at `src`.
     ///
     /// # Safety
-    /// They are valid for reads, and have values.
+    /// They are valid for reads and initialized.
     unsafe fn load_mask(token: Token<Self>, src: *const u8) -> Self::Mask;
 
-    /// The bytes of `named` that `mask` names, and the others of `others`.
+    /// Returns the bytes of `named` in the mask, and the bytes of `others` elsewhere.
     fn select(mask: Self::Mask, named: Self, others: Self) -> Self;
 
-    /// The bytes at `indices` of both registers: numbers below 2 · [`Vector::BYTES`], counted
-    /// through this register and on through the other. Elements of `W` bytes stay together: each W
-    /// indices are neighbours that begin at a multiple of W. `W` as in [`Vector::interleave`].
+    /// Returns the bytes at `indices` of both registers. Indices are below 2 · [`Vector::BYTES`], and count through
+    /// this register and then the other. Elements of `W` bytes stay together: each W indices are consecutive from a
+    /// multiple of W. `W` is as in [`Vector::interleave`].
     fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self;
 
-    /// Calls a part of a kernel as a function of its own, which is compiled with the instructions
-    /// of the set.
+    /// Calls a part of a kernel as a function of its own, compiled with the instructions of the set.
     ///
     /// # Safety
     /// As the part.
@@ -313,11 +308,11 @@ pub(crate) trait Vector: Copy {
     /// Prefetches the line at `address`, which need not be valid.
     fn prefetch(address: *const u8);
 
-    /// The same, into the second-level cache, and not into the first.
+    /// Prefetches the line into the second-level cache only.
     fn prefetch_l2(address: *const u8);
 
-    /// The same, into the first-level cache or the second. The level is a constant of the kernel: a
-    /// branch for it costs a transpose a fifth of its speed.
+    /// Prefetches the line into the first-level cache or the second. The level is a constant of the kernel: a
+    /// branch on it would make transposes a fifth slower.
     #[inline(always)]
     fn prefetch_into<const LEVEL: u8>(address: *const u8) {
         if LEVEL == L2 { Self::prefetch_l2(address) } else { Self::prefetch(address) }
@@ -328,12 +323,12 @@ pub(crate) trait Vector: Copy {
 pub(crate) const L1: u8 = 1;
 pub(crate) const L2: u8 = 2;
 
-/// A part of a kernel that is called by [`Vector::outlined`]: everything else is inlined into its
-/// kernel, to be compiled with the instructions of a set. Kernels of many widths would become
-/// functions whose frames, where nothing is optimised, are larger than a thread's stack.
+/// A part of a kernel that is called by [`Vector::outlined`]. All other code is inlined into its kernel, so that it
+/// is compiled with the instructions of a set. Without optimization, kernels of many widths would have stack frames
+/// larger than a thread's stack.
 pub(crate) trait Outlined {
     /// # Safety
-    /// What the part's kernel asks of the tile holds.
+    /// The tile meets the requirements of the part's kernel.
     unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile);
 }
 
@@ -342,17 +337,17 @@ pub(crate) trait Outlined {
 pub(crate) struct Indices<V>(V);
 
 impl<V: Vector> Indices<V> {
-    /// The first of these, as many as a register has bytes.
+    /// Loads the first indices, as many as a register has bytes.
     #[inline(always)]
     pub(crate) fn new(token: Token<V>, indices: &[u8; LINE]) -> Self {
-        // SAFETY: a vector is a line at most.
+        // SAFETY: a vector is at most a line.
         Indices(unsafe { V::load(token, indices.as_ptr()) })
     }
 }
 
-/// Orders the streamed writes of this thread before its later writes.
+/// Orders the streaming stores of this thread before its later writes.
 pub fn fence() {
-    // Miri knows no such instruction, and no stores that pass the caches either.
+    // Miri knows neither this instruction nor streaming stores.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: SSE is part of x86-64.
     unsafe {
@@ -360,11 +355,10 @@ pub fn fence() {
     };
 }
 
-/// Writes a whole line by streaming stores, as the set can.
+/// Writes a whole line by streaming stores, if the set has them.
 ///
 /// # Safety
-/// `src` is valid for reads and `dst` for writes of [`LINE`] bytes, and `dst` is aligned to
-/// [`LINE`].
+/// `src` is valid for reads and `dst` for writes of [`LINE`] bytes, and `dst` is aligned to [`LINE`].
 #[inline(always)]
 pub(crate) unsafe fn stream_line<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8) {
     for at in (0..LINE).step_by(V::BYTES) {
@@ -376,12 +370,12 @@ pub(crate) unsafe fn stream_line<V: Vector>(token: Token<V>, src: *const u8, dst
 /// Writes a part of a vector.
 ///
 /// # Safety
-/// `bytes` lie within a vector, and as many are valid for writes at `dst`.
+/// `bytes` are within a vector, and `dst` is valid for writes of as many bytes.
 #[inline(always)]
 pub(crate) unsafe fn store_part<V: Vector>(vector: V, bytes: Range<usize>, dst: *mut u8) {
     let mut line = MaybeUninit::<[u8; LINE]>::uninit();
     let line: *mut u8 = line.as_mut_ptr().cast();
-    // SAFETY: by the caller; a vector is a line at most.
+    // SAFETY: the caller guarantees that the bytes are valid; a vector is at most a line.
     unsafe {
         vector.store(line);
         line.add(bytes.start).copy_to_nonoverlapping(dst, bytes.len());
@@ -392,7 +386,7 @@ pub(crate) unsafe fn store_part<V: Vector>(vector: V, bytes: Range<usize>, dst: 
 mod tests {
     use super::*;
 
-    /// What an interleave, a reversal and a shuffle of elements of W bytes give: as many registers.
+    /// The results of an interleave, a reversal and a shuffle of elements of W bytes.
     #[derive(Debug, PartialEq)]
     struct Moved {
         interleaved: Vec<u8>,
@@ -408,13 +402,13 @@ mod tests {
         let store = |vectors: &[V]| {
             let mut bytes = vec![0; vectors.len() * V::BYTES];
             for (vector, to) in vectors.iter().zip(bytes.chunks_exact_mut(V::BYTES)) {
-                // SAFETY: the part has a vector's bytes.
+                // SAFETY: the part has the size of a vector.
                 unsafe { vector.store(to.as_mut_ptr()) };
             }
             bytes
         };
         let (a, b) = both.split_at(V::BYTES);
-        // SAFETY: both are of a vector's bytes.
+        // SAFETY: both halves have the size of a vector.
         let (a, b) = unsafe { (V::load(token, a.as_ptr()), V::load(token, b.as_ptr())) };
         let (low, high) = a.interleave::<W>(b);
         Moved {
@@ -424,7 +418,7 @@ mod tests {
         }
     }
 
-    /// The same, from the bytes.
+    /// Computes the same results byte by byte.
     fn expected<const W: usize>(both: &[u8], indices: &[u8]) -> Moved {
         let (a, b) = both.split_at(both.len() / 2);
         let lanes = |half: usize| {

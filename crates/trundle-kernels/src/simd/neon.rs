@@ -6,7 +6,7 @@ use std::arch::asm;
 use super::{Indices, Outlined, Token, Vector, prefetch, token};
 use crate::Tile;
 
-/// It streams by ordinary stores: streaming ones write two registers at once.
+/// Streams by ordinary stores, because NEON's streaming stores write two registers at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Neon(uint8x16_t);
 
@@ -19,13 +19,13 @@ impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn load(_: Token<Self>, src: *const u8) -> Self {
-        // SAFETY: the token proves NEON; the caller vouches for the bytes.
+        // SAFETY: the token proves NEON; the caller guarantees that the bytes are valid.
         Neon(unsafe { vld1q_u8(src) })
     }
 
     #[inline(always)]
     unsafe fn store(self, dst: *mut u8) {
-        // SAFETY: the vector proves NEON; the caller vouches for the bytes.
+        // SAFETY: the vector proves NEON; the caller guarantees that the bytes are valid.
         unsafe { vst1q_u8(dst, self.0) };
     }
 
@@ -82,7 +82,7 @@ impl Vector for Neon {
         let whole = self.0;
         // SAFETY: the vector proves NEON.
         Neon(unsafe {
-            // Each half is reversed by itself; then the halves change places.
+            // Each half is reversed by itself, then the halves are exchanged.
             let halves = match W {
                 1 => vrev64q_u8(whole),
                 2 => vreinterpretq_u8_u16(vrev64q_u16(vreinterpretq_u16_u8(whole))),
@@ -107,7 +107,7 @@ impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn load_mask(token: Token<Self>, src: *const u8) -> uint8x16_t {
-        // SAFETY: the token proves NEON; the caller vouches for the bytes.
+        // SAFETY: the token proves NEON; the caller guarantees that the bytes are valid.
         unsafe { vcltzq_s8(vreinterpretq_s8_u8(Self::load(token, src).0)) }
     }
 
@@ -126,7 +126,7 @@ impl Vector for Neon {
     #[inline(never)]
     #[target_feature(enable = "neon")]
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         unsafe { P::run(token, tile) };
     }
 

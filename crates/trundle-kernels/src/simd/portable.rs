@@ -1,4 +1,4 @@
-//! Plain Rust, for every machine; the compiler makes of it what the machine has.
+//! Plain Rust for every machine, compiled to the instructions that the machine has.
 
 use std::array;
 use std::mem::MaybeUninit;
@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use super::{Indices, Outlined, Token, Vector, token};
 use crate::Tile;
 
-/// 16 bytes, what most machines hold in a register. Each may be padding of an element.
+/// 16 bytes, the register size of most machines. A byte may be padding of an element.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable([MaybeUninit<u8>; 16]);
 
@@ -15,26 +15,26 @@ token!(Portable);
 impl Vector for Portable {
     const BYTES: usize = 16;
     const HAS_SHUFFLE: bool = false;
-    // An interpreter checks the code of streaming by this set, which is the only one that it knows.
+    // Miri checks the streaming code with this set, the only one it supports.
     const STREAMS: bool = cfg!(miri);
 
     type Mask = [bool; 16];
 
     #[inline(always)]
     unsafe fn load(_: Token<Self>, src: *const u8) -> Self {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         Portable(unsafe { src.cast::<[MaybeUninit<u8>; 16]>().read_unaligned() })
     }
 
     #[inline(always)]
     unsafe fn store(self, dst: *mut u8) {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { dst.cast::<[MaybeUninit<u8>; 16]>().write_unaligned(self.0) };
     }
 
     #[inline(always)]
     fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
-        // A transpose takes hundreds of them: spelled out byte by byte, they are the larger part of all kernels.
+        // A transpose has hundreds of these. Written byte by byte, they would be the larger part of all kernels.
         #[cfg(all(target_arch = "x86_64", not(miri)))]
         return sse2_interleaved::<W>(self, other);
         #[cfg(not(all(target_arch = "x86_64", not(miri))))]
@@ -53,7 +53,7 @@ impl Vector for Portable {
 
     #[inline(always)]
     unsafe fn load_mask(_: Token<Self>, src: *const u8) -> [bool; 16] {
-        // SAFETY: the caller vouches for the bytes.
+        // SAFETY: the caller guarantees that the bytes are valid.
         array::from_fn(|place| unsafe { src.add(place).read() } > 127)
     }
 
@@ -66,7 +66,7 @@ impl Vector for Portable {
     #[inline(always)]
     fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self {
         Portable(array::from_fn(|byte| {
-            // SAFETY: indices have values.
+            // SAFETY: indices are initialized.
             let place = usize::from(unsafe { indices.0.0[byte].assume_init() });
             if place < 16 { self.0[place] } else { other.0[place % 16] }
         }))
@@ -74,7 +74,7 @@ impl Vector for Portable {
 
     #[inline(never)]
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds the `# Safety` of the part.
         unsafe { P::run(token, tile) };
     }
 
@@ -90,7 +90,7 @@ impl Vector for Portable {
 #[inline(always)]
 fn interleaved<const W: usize>(one: Portable, other: Portable) -> (Portable, Portable) {
     let byte = |place: usize| {
-        // Elements alternate, so each pair of them takes one from either side.
+        // Elements alternate, so each pair has one from either side.
         let from = place / (2 * W) * W + place % W;
         if (place / W).is_multiple_of(2) { one.0[from] } else { other.0[from] }
     };

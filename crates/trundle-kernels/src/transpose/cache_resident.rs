@@ -1,6 +1,6 @@
-//! Transposes of tiles that stay in the caches, by ordinary stores.
+//! Transposes of tiles that fit the caches, by ordinary stores.
 //!
-//! No addresses of rows are listed first, which would cost more than the micro-tiles of small tiles.
+//! Row addresses are not computed in advance, because that would cost more than the micro-tiles of small tiles.
 
 use std::mem::MaybeUninit;
 
@@ -16,25 +16,25 @@ use crate::tile::Tile;
 /// The columns that make a line of each row; missing columns repeat the last pointer.
 type Cols = [*const u8; LINE];
 
-/// Elements of W bytes of a near tile, in rows that rise through the source.
+/// Elements of W bytes of a tile in the caches, with rows that ascend in the source.
 pub(crate) struct CacheResident<const W: usize>;
 
 impl<const W: usize> Outlined for CacheResident<W> {
     #[inline(always)]
     unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         unsafe { cache_resident::<V, W>(token, tile) };
     }
 }
 
-/// Copies a near tile.
+/// Copies a tile in the caches.
 ///
 /// # Safety
-/// As [`transposed`](super::transposed::run), for elements of W bytes and rising rows.
+/// As [`transposed`](super::transposed::run), for elements of W bytes and ascending rows.
 #[inline(always)]
 unsafe fn cache_resident<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
     if W == LANE {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { lanes_one_by_one::<W>(tile) };
     }
     let (each, side) = (LINE / W, V::BYTES / W);
@@ -57,9 +57,9 @@ unsafe fn cache_resident<V: Vector, const W: usize>(token: Token<V>, tile: &Tile
             next_row: Cursor::of_rows(tile),
         };
         let (mut row, rows) = (0, tile.rows.len);
-        // SAFETY: the rows are rows of the tile, and the columns too.
+        // SAFETY: the rows and columns belong to the tile.
         unsafe {
-            // Of 8 bytes, lanes take less instructions than a whole micro-tile.
+            // For elements of 8 bytes, lanes take fewer instructions than whole micro-tiles.
             while W < 8 && rows - row >= side {
                 group.micro_tile::<W>(row, side);
                 row += side;
@@ -69,7 +69,7 @@ unsafe fn cache_resident<V: Vector, const W: usize>(token: Token<V>, tile: &Tile
                 row += LANE / W;
             }
             if row < rows && row > 0 {
-                // The last rows once more cost less than a micro-tile of few.
+                // Repeating some rows costs less than a micro-tile of few rows.
                 group.next_row = Cursor::of_rows(tile);
                 group.next_row.skip(rows - LANE / W);
                 group.lanes::<W>(rows - LANE / W);
@@ -80,20 +80,20 @@ unsafe fn cache_resident<V: Vector, const W: usize>(token: Token<V>, tile: &Tile
     }
 }
 
-/// How many rows and columns of lanes are gone through together: the lines of a column stay in the
-/// first-level cache from row to row.
+/// The number of rows and columns of lanes that are moved together: the lines of a column stay in the first-level
+/// cache from row to row.
 const LANE_ROWS: usize = 2 * LINE / LANE;
 const LANE_COLS: usize = 160;
 
-/// Copies elements of W bytes, a lane, one by one, row by row, which takes a load and a store each. Whole
-/// lines take no less where they begin within lines of the destination, and neither do several rows at a
-/// time: stores of one line after another wait for each other (measured; docs/kernels.md).
+/// Copies elements of W bytes, a lane, row by row, with a load and a store for each element. Assembling whole lines
+/// is not faster if rows begin within lines of the destination. Several rows at once are not faster either: stores
+/// to one line after another wait for each other (measured; docs/kernels.md).
 ///
 /// # Safety
 /// As [`cache_resident`].
 #[inline(always)]
 unsafe fn lanes_one_by_one<const W: usize>(tile: &Tile) {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe {
         match tile.cols.len {
             2 => return few_columns::<W, 2>(tile),
@@ -105,7 +105,7 @@ unsafe fn lanes_one_by_one<const W: usize>(tile: &Tile) {
             _ => {}
         }
     }
-    // Of the same length, about, but for the last.
+    // Groups of similar length, except for the last.
     let most = tile.cols.len.div_ceil(tile.cols.len.div_ceil(LANE_COLS).max(1)).max(1);
     let mut next_row = Cursor::of_rows(tile);
     for row in (0..tile.rows.len).step_by(LANE_ROWS) {
@@ -136,7 +136,7 @@ unsafe fn lanes_one_by_one<const W: usize>(tile: &Tile) {
 /// Copies rows of COLS elements of W bytes.
 ///
 /// # Safety
-/// As [`cache_resident`]; the tile has so many columns.
+/// As [`cache_resident`]; the tile has COLS columns.
 #[inline(always)]
 unsafe fn few_columns<const W: usize, const COLS: usize>(tile: &Tile) {
     let (mut next_row, mut next_col) = (Cursor::of_rows(tile), Cursor::of_cols(tile));
@@ -153,13 +153,11 @@ unsafe fn few_columns<const W: usize, const COLS: usize>(tile: &Tile) {
     }
 }
 
-/// Columns that make a line of each row, or a part of one, and the rows from the next on.
+/// Columns that make a line of each row, or a part of one, and the rows from the next one on.
 struct Group<'a, V> {
     token: Token<V>,
     cols: &'a Cols,
-    /// Where the first row is written.
     dst: *mut u8,
-    /// The bytes of each row.
     bytes: usize,
     next_row: Cursor,
 }
@@ -168,15 +166,15 @@ impl<V: Vector> Group<'_, V> {
     /// Moves the next `count` rows, at most as many as a vector has elements.
     ///
     /// # Safety
-    /// They are the tile's, the first of them `row`.
+    /// They belong to the tile, and the first is `row`.
     #[inline(always)]
     unsafe fn micro_tile<const W: usize>(&mut self, row: usize, count: usize) {
         let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             micro_tile_lines::<V, W>(self.token, self.cols, row, count, &mut lines);
             if count == V::BYTES / W {
-                // As many lines as the compiler knows stay in registers.
+                // With a constant number, the lines stay in registers.
                 self.put(&lines, V::BYTES / W, V::BYTES / W);
             } else {
                 self.put(&lines, V::BYTES / W, count);
@@ -187,11 +185,11 @@ impl<V: Vector> Group<'_, V> {
     /// Moves the next rows, as many as a lane has elements.
     ///
     /// # Safety
-    /// They are the tile's, the first of them `row`.
+    /// They belong to the tile, and the first is `row`.
     #[inline(always)]
     unsafe fn lanes<const W: usize>(&mut self, row: usize) {
         let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             lane_lines::<V, W>(self.token, self.cols, row, &mut lines);
             self.put(&lines, LANE / W, LANE / W);
@@ -201,20 +199,21 @@ impl<V: Vector> Group<'_, V> {
     /// Writes the lines of the next `count` rows.
     ///
     /// # Safety
-    /// They are the tile's, and as many lines have been made, of micro-tiles of `side` vectors.
+    /// They belong to the tile, and their lines have been made, from micro-tiles of `side` vectors.
     #[inline(always)]
     unsafe fn put(&mut self, lines: &[MaybeUninit<V>; MOST_VECTORS], side: usize, count: usize) {
         for i in 0..count {
             let dst = self.dst.wrapping_offset(self.next_row.next());
-            // The line that the next columns end in: rows are far apart, and stores wait for their lines.
+            // Prefetches the line in which the next columns end: rows are far apart, and stores wait for their
+            // lines.
             V::prefetch(dst.wrapping_add(2 * LINE - 1));
-            // SAFETY: by the caller.
+            // SAFETY: the caller guarantees that the bytes are valid.
             unsafe { Line::of_row(lines, i, side).store_first(dst, self.bytes) };
         }
     }
 }
 
-/// The lines of `count` rows, at most as many as a vector has elements.
+/// Makes the lines of `count` rows, at most as many as a vector has elements.
 ///
 /// # Safety
 /// The rows are valid in all columns.
@@ -231,7 +230,7 @@ unsafe fn micro_tile_lines<V: Vector, const W: usize>(
         let vectors = &mut lines[micro_tile * side..(micro_tile + 1) * side];
         for (vector, col) in vectors.iter_mut().zip(&cols[micro_tile * side..]) {
             let src = col.wrapping_add(row * W);
-            // SAFETY: by the caller.
+            // SAFETY: the caller guarantees that the bytes are valid.
             vector.write(unsafe {
                 if count == side {
                     V::load(token, src)
@@ -245,8 +244,7 @@ unsafe fn micro_tile_lines<V: Vector, const W: usize>(
     }
 }
 
-/// The lines of as many rows as a lane has elements: each lane of a vector reads a column of its
-/// own.
+/// Makes the lines of as many rows as a lane has elements. Each lane of a vector reads its own column.
 ///
 /// # Safety
 /// As [`micro_tile_lines`].
@@ -265,7 +263,7 @@ unsafe fn lane_lines<V: Vector, const W: usize>(
             for (lane, src) in srcs[..lanes].iter_mut().enumerate() {
                 *src = cols[(part * lanes + lane) * each + i].wrapping_add(row * W);
             }
-            // SAFETY: by the caller.
+            // SAFETY: the caller guarantees that the bytes are valid.
             vector.write(unsafe { V::load_lanes(token, &srcs) });
         }
         // SAFETY: all vectors are written.

@@ -1,4 +1,4 @@
-//! The offsets of rows and columns, one after another.
+//! Iterates over the offsets of rows and columns that may jump.
 
 use std::mem::MaybeUninit;
 
@@ -6,12 +6,12 @@ use super::row_block::RowBlock;
 use crate::jumps::Jumps;
 use crate::tile::Tile;
 
-/// The offsets of rows or columns, one after another, on the side where they may jump.
+/// The current offset of rows or columns, on the side where they may jump.
 pub(crate) struct Cursor {
     pub(crate) offset: isize,
     stride: isize,
     jumps: Jumps,
-    /// How many steps are left until the next jump.
+    /// The number of steps until the next jump.
     pub(crate) until_jump: usize,
 }
 
@@ -26,7 +26,6 @@ impl Cursor {
         Cursor { offset: 0, stride: tile.cols.src_stride, jumps, until_jump: jumps.first }
     }
 
-    /// Goes on by `steps` steps.
     #[inline(always)]
     pub(crate) fn skip(&mut self, mut steps: usize) {
         while steps >= self.until_jump {
@@ -38,7 +37,6 @@ impl Cursor {
         self.until_jump -= steps;
     }
 
-    /// Goes on by `steps` steps, with no jump.
     #[inline(always)]
     fn go(&mut self, steps: usize) {
         self.offset = self.offset.wrapping_add(steps.cast_signed().wrapping_mul(self.stride));
@@ -52,12 +50,12 @@ impl Cursor {
         self.jumps.following = [next, jump];
     }
 
-    /// Goes on by a step for each of `places`, and says where each was, from `base` on.
+    /// Writes the address of each step to `places`, relative to `base`, and advances past them.
     #[inline(always)]
     pub(crate) fn fill(&mut self, base: *const u8, places: &mut [MaybeUninit<*const u8>]) {
         let mut rest = places;
         while !rest.is_empty() {
-            // Between two jumps nothing is asked, so that many are worked out at a time.
+            // The loop between two jumps has no branches, so it vectorizes.
             let (places, later) = rest.split_at_mut(self.until_jump.min(rest.len()));
             let first = base.wrapping_offset(self.offset);
             for (step, place) in places.iter_mut().enumerate() {
@@ -81,17 +79,17 @@ impl Cursor {
     }
 }
 
-/// The columns that are prefetched: some columns ahead of those that are read, and after
-/// the last the first of the rows that come next, of this tile or of the next.
+/// The columns to prefetch: some columns ahead of the reads, and after the last one the first columns of the next
+/// rows, of this tile or the next.
 pub(crate) struct Lookahead {
     cursor: Cursor,
-    /// How many columns are left until the first of the next rows.
+    /// The number of columns until the first one of the next rows.
     until_wrap: usize,
     wrapped: Cursor,
 }
 
 impl Lookahead {
-    /// `cols` columns ahead, for some rows of a tile.
+    /// Starts `cols` columns ahead, for some rows of a tile.
     #[inline(always)]
     pub(crate) fn of(tile: &Tile, cols: usize, rows: &RowBlock) -> Lookahead {
         let cols = cols.min(tile.cols.len);

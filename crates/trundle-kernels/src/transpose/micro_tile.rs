@@ -1,4 +1,4 @@
-//! Micro-tiles of elements transposed in registers: as many vectors as each has elements.
+//! Micro-tiles: square blocks of elements that are transposed in registers.
 
 use std::array;
 use std::mem::MaybeUninit;
@@ -6,28 +6,28 @@ use std::ptr;
 
 use crate::simd::{LINE, Lanes, Vector};
 
-/// The most vectors that a micro-tile has: 64 of 64 bytes for elements of one byte.
+/// The most vectors of a micro-tile: 64 of 64 bytes for elements of one byte.
 pub(crate) const MOST_VECTORS: usize = LINE;
 
-/// The bytes of a lane: what the instructions of all sets work on by itself.
+/// The bytes of a lane, within which the shuffles of all sets work.
 pub(crate) const LANE: usize = 16;
 
-/// Vectors that are written one by one, when each has been.
+/// Returns vectors that have been written one by one.
 ///
 /// # Safety
-/// Each has been.
+/// All have been written.
 #[inline(always)]
 pub(crate) unsafe fn written<V: Vector>(vectors: &mut [MaybeUninit<V>]) -> &mut [V] {
-    // SAFETY: by the caller, and both lie in memory alike.
+    // SAFETY: the caller guarantees that all are written, and both types have the same layout.
     unsafe { &mut *(ptr::from_mut(vectors) as *mut [V]) }
 }
 
 /// Transposes a micro-tile of as many vectors as each has elements of W bytes.
 ///
-/// Within lanes first: neighbouring vectors, as many as a lane has elements, seen as one sequence
-/// in each lane. An interleave of the sequence's halves rotates the bits of every element's index
-/// by one, and as many interleaves as a place in the lane has bits exchange that place with the
-/// vector's index. Then whole lanes change places with the groups.
+/// Lanes come first. As many neighbouring vectors as a lane has elements form one sequence in each lane. An
+/// interleave of the two halves of the sequence rotates the bits of every element's index by one. After as many
+/// interleaves as the position in a lane has bits, the position and the vector's index are exchanged. Then whole
+/// lanes are exchanged with the groups of vectors.
 #[inline(always)]
 pub(crate) fn transpose_micro_tile<V: Vector, const W: usize>(vectors: &mut [V]) {
     match W {
@@ -39,7 +39,7 @@ pub(crate) fn transpose_micro_tile<V: Vector, const W: usize>(vectors: &mut [V])
     }
 }
 
-/// [`transpose_micro_tile`], where a lane has G elements.
+/// [`transpose_micro_tile`] for lanes of G elements.
 #[inline(always)]
 fn groups_and_lanes<V: Vector, const W: usize, const G: usize>(vectors: &mut [V]) {
     let lanes = V::BYTES / LANE;
@@ -58,8 +58,8 @@ fn groups_and_lanes<V: Vector, const W: usize, const G: usize>(vectors: &mut [V]
     }
 }
 
-/// Transposes, in each lane by itself, the micro-tile that the lanes of a group make: as many
-/// vectors as a lane has elements of W bytes.
+/// Transposes, in each lane by itself, the micro-tile of the lanes of a group: as many vectors as a lane has
+/// elements of W bytes.
 #[inline(always)]
 pub(crate) fn transpose_within_lanes<V: Vector, const W: usize>(group: &mut [V]) {
     match W {
@@ -71,11 +71,11 @@ pub(crate) fn transpose_within_lanes<V: Vector, const W: usize>(group: &mut [V])
     }
 }
 
-/// [`transpose_within_lanes`], where a lane has G elements.
+/// [`transpose_within_lanes`] for lanes of G elements.
 #[inline(always)]
 fn interleave_group<V: Vector, const W: usize, const G: usize>(group: &mut [V]) {
     let mut interleaved: [V; G] = array::from_fn(|i| group[i]);
-    // Written out, since the vectors stay in registers then.
+    // Unrolled, so that the vectors stay in registers.
     if G >= 2 {
         interleave_halves::<V, W, G>(&mut interleaved);
     }

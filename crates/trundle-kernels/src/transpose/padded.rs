@@ -1,5 +1,5 @@
-//! The transpose of elements of odd widths: each is padded to a power of two in registers,
-//! micro-tiles of padded elements are transposed, and the padding is left out again.
+//! Transposes of elements of odd widths: registers pad each element to a power of two, micro-tiles of padded
+//! elements are transposed, and the padding is removed again.
 
 use std::mem::MaybeUninit;
 
@@ -12,7 +12,7 @@ use crate::tile::Tile;
 /// How many columns ahead the source is prefetched, as for the blocked transpose.
 const COLS_AHEAD: usize = 32;
 
-/// Elements of an odd width that are transposed, and enough of them to fill micro-tiles.
+/// A transpose of elements of an odd width, with enough of them to fill micro-tiles.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (width, (rows, cols)) = (pattern.width, pattern.lens);
     (3..16).contains(&width)
@@ -28,14 +28,13 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
     super::tile_of(space.pattern.width)
 }
 
-/// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the
-/// destination.
+/// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the destination.
 ///
 /// # Safety
 /// As [`Call::Tile`](crate::Call::Tile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
-    // SAFETY: the contract is the same; P is a width that holds the tile's.
+    // SAFETY: the caller upholds `# Safety`; P is a width that holds the tile's elements.
     unsafe {
         match tile.width {
             3 => micro_tiles::<V, 4>(token, tile),
@@ -53,33 +52,33 @@ unsafe fn micro_tiles<V: Vector, const P: usize>(token: Token<V>, tile: &Tile) {
     let side = V::BYTES / P;
     let (rows, cols, width) = (tile.rows.len, tile.cols.len, tile.width);
     if side < 2 || rows * width < V::BYTES || cols < side {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { strided::run(tile) };
     }
     let tile = &tile.rising();
     let indices = &ShuffleIndices::new::<P>(width);
     for first in (0..cols).step_by(side) {
-        // The last micro-tiles share columns and rows with those before.
+        // The last micro-tiles overlap those before.
         let col = first.min(cols - side);
         for first in (0..rows).step_by(side) {
             let row = first.min(rows - side);
-            // SAFETY: the micro-tile lies within the tile.
+            // SAFETY: the micro-tile is within the tile.
             unsafe { micro_tile::<V, P>(token, tile, row, col, indices) };
         }
     }
 }
 
-/// Where the bytes of padded elements are, and the bytes of elements without.
+/// Shuffle indices that add and remove the padding.
 struct ShuffleIndices {
-    /// The place of each byte of padded elements, for elements from place 0 on. The padding is some
-    /// byte of its element.
+    /// For each byte of padded elements, its position without padding, for elements from position 0 on. Padding
+    /// repeats a byte of its element.
     padded: [u8; LINE],
-    /// The place of each byte of elements, in padded ones.
+    /// For each byte of elements, its position with padding.
     packed: [u8; LINE],
 }
 
 impl ShuffleIndices {
-    /// For elements of `width` bytes that are padded to P.
+    /// Makes indices for elements of `width` bytes that are padded to P.
     #[inline(always)]
     fn new<const P: usize>(width: usize) -> ShuffleIndices {
         let (mut padded, mut packed) = ([0; LINE], [0; LINE]);
@@ -93,12 +92,12 @@ impl ShuffleIndices {
     }
 }
 
-/// Transposes one micro-tile. What lies behind it in its rows of the destination is not kept, if it
-/// is the tile's: later micro-tiles write it.
+/// Transposes one micro-tile. It may overwrite bytes of the tile after it in its rows of the destination, which
+/// later micro-tiles write again.
 ///
 /// # Safety
-/// As [`run`]; the micro-tile of `V::BYTES / P` elements a side lies within the tile, whose rows
-/// rise and are as many as fill a vector. The indices are for its width.
+/// As [`run`]; the micro-tile of `V::BYTES / P` elements a side is within the tile. The tile's rows ascend and fill
+/// at least a vector. The indices are for its width.
 #[inline(always)]
 unsafe fn micro_tile<V: Vector, const P: usize>(
     token: Token<V>,
@@ -108,7 +107,7 @@ unsafe fn micro_tile<V: Vector, const P: usize>(
     indices: &ShuffleIndices,
 ) {
     let (side, width) = (V::BYTES / P, tile.width);
-    // A vector from the row on, or the last of the column: its elements are moved down.
+    // A vector from the row on, or the last vector of the column, whose elements are then moved down.
     let from = (row * width).min(tile.rows.len * width - V::BYTES);
     let down = (row * width - from) as u8;
     let mut padded = indices.padded;
@@ -119,7 +118,7 @@ unsafe fn micro_tile<V: Vector, const P: usize>(
     let vectors = &mut vectors[..side];
     let padded = Indices::new(token, &padded);
     let packed = Indices::new(token, &indices.packed);
-    // SAFETY: what is read lies within the columns, what is written within the rows.
+    // SAFETY: reads are within the columns, writes within the rows.
     unsafe {
         for (index, vector) in vectors.iter_mut().enumerate() {
             let at = (col + index).cast_signed() * tile.cols.src_stride;

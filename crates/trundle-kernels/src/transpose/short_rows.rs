@@ -1,4 +1,4 @@
-//! Short rows that follow each other in the destination: their lines are put together in registers.
+//! Transposes into short contiguous rows, whose lines are assembled in registers.
 
 use std::mem::MaybeUninit;
 
@@ -12,22 +12,22 @@ use crate::parts::writer::Writer;
 use crate::simd::{LINE, Lanes, Outlined, Token, Vector};
 use crate::tile::{AffineLoop, Tile, prefetch_partial};
 
-/// Rows of at most this many bytes that follow each other are put together in registers.
+/// Contiguous rows of at most this many bytes are assembled in registers.
 const MOST_SHORT_ROW_BYTES: usize = 8 * LINE;
 
 /// The lines of such a row.
 const MOST_LINES: usize = MOST_SHORT_ROW_BYTES / LINE;
 
-/// How many bytes ahead in the same column the source is prefetched, for such rows.
+/// The prefetch distance in the same column, in bytes, for such rows.
 const SHORT_ROWS_AHEAD: usize = 8 * LINE;
 
-/// What is prefetched with a place of a column: what comes some lines further in it, and at its end what
-/// the next tile begins with, if it is known.
+/// What is prefetched with a position of a column: some lines further in the column, and at its end the start of
+/// the next tile if it is known.
 #[derive(Clone, Copy)]
 struct Ahead {
-    /// From how many bytes of a column on it is the next tile's.
+    /// From this byte of a column on, the next tile is prefetched.
     until: usize,
-    /// How many bytes further both are.
+    /// The prefetch distance for either, in bytes.
     bytes: [isize; 2],
 }
 
@@ -40,19 +40,18 @@ impl Ahead {
         let jump = next.src.addr().wrapping_sub(tile.src.addr()).wrapping_sub(column);
         Ahead {
             until: column.saturating_sub(SHORT_ROWS_AHEAD),
-            // Of a short column, the next tile's is prefetched from its first byte on.
+            // For a short column, the next tile is prefetched from its first byte on.
             bytes: [ahead, jump.wrapping_add(column.min(SHORT_ROWS_AHEAD)).cast_signed()],
         }
     }
 
-    /// With byte `at` of a column.
+    /// Returns the prefetch distance at byte `at` of a column.
     #[inline(always)]
     fn of_place(&self, at: usize) -> isize {
         self.bytes[usize::from(at >= self.until)]
     }
 }
 
-/// Whether the rows of a tile follow each other without a gap, and are short.
 pub(crate) fn are_short_rows(tile: &Tile) -> bool {
     let row_bytes = tile.cols.len * tile.width;
     row_bytes <= MOST_SHORT_ROW_BYTES.min(tile.tuning.short_row_bytes(tile.width))
@@ -60,8 +59,8 @@ pub(crate) fn are_short_rows(tile: &Tile) -> bool {
         && tile.rows.len > 1
 }
 
-/// Streams the rows of a tile of which [`are_short_rows`] holds: of elements of W bytes at multiples of
-/// W, its rows rising through the source, which is prefetched into the cache of LEVEL.
+/// Streams the rows of a tile for which [`are_short_rows`] holds. Elements have W bytes and are aligned to W. The
+/// rows ascend in the source, which is prefetched into the cache LEVEL.
 pub(crate) struct ShortRows<const W: usize, const LEVEL: u8>;
 
 impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
@@ -70,10 +69,10 @@ impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
         let mut srcs = [MaybeUninit::<*const u8>::uninit(); MOST_SHORT_ROW_BYTES];
         let (cols, padded) = (tile.cols.len, tile.cols.len.next_multiple_of(LINE / W));
         Cursor::of_cols(tile).fill(tile.src, &mut srcs[..cols]);
-        // Lines that lack columns have the last in their place.
+        // Lines with too few columns repeat the last one.
         let last = srcs[cols - 1];
         srcs[cols..padded].fill(last);
-        // SAFETY: as many are known.
+        // SAFETY: the first `padded` entries are written.
         let srcs: &[*const u8] =
             unsafe { std::slice::from_raw_parts(srcs.as_ptr().cast(), padded) };
         let ahead = Ahead::of(tile);
@@ -89,11 +88,11 @@ impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
                 row_jumps: Jumps::NONE,
                 ..*tile
             };
-            // What is written in part is read before: the last line, and the first after the jump.
+            // Lines that are written partially are read first: the last one, and the first one after the jump.
             prefetch_partial(dst.wrapping_add(len * cols * W));
             next.skip(len);
             prefetch_partial(tile.dst.wrapping_offset(next.offset));
-            // SAFETY: the rows are rows of the tile, between two jumps.
+            // SAFETY: the rows belong to the tile, between two jumps.
             unsafe {
                 if are_lanes::<W>(cols) {
                     join_lanes::<V, W, LEVEL>(token, &rows, &srcs[..cols], row * W, ahead);
@@ -106,18 +105,18 @@ impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
     }
 }
 
-/// Whether rows of so many columns are whole lanes, but less than a line: more micro-tiles than
-/// those of their lanes would be mostly empty.
+/// Returns whether rows of `cols` columns are whole lanes but less than a line. Micro-tiles of more than their
+/// lanes would be mostly empty.
 const fn are_lanes<const W: usize>(cols: usize) -> bool {
     cols * W < LINE && cols.is_multiple_of(LANE / W) && cols.is_multiple_of(LINE / LANE)
 }
 
-/// Joins rows of whole lanes. The lanes of each micro-tile are transposed by themselves and then
-/// put in the order of the destination, which makes whole lines.
+/// Joins rows of whole lanes. The lanes of each micro-tile are transposed by themselves and then arranged in the
+/// order of the destination, which makes whole lines.
 ///
 /// # Safety
-/// As [`ShortRows`], for columns at `at` bytes from `srcs`, which fill lanes and of which there is
-/// a multiple of a line's lanes.
+/// As [`ShortRows`], for columns at `at` bytes from `srcs`. The columns fill lanes, and their number is a multiple
+/// of a line's lanes.
 #[inline(always)]
 unsafe fn join_lanes<V: Vector, const W: usize, const LEVEL: u8>(
     token: Token<V>,
@@ -127,13 +126,13 @@ unsafe fn join_lanes<V: Vector, const W: usize, const LEVEL: u8>(
     ahead: Ahead,
 ) {
     let (each, side, lanes) = (LANE / W, V::BYTES / W, V::BYTES / LANE);
-    // How many lanes a row has, and how many bytes the same lane of all vectors.
+    // The number of lanes of a row, and the bytes of the same lane of all vectors.
     let (pieces, block) = (srcs.len() / each, srcs.len() * LANE);
     let mut vectors = [MaybeUninit::<V>::uninit(); LINE];
     let mut made = [MaybeUninit::<V>::uninit(); LINE];
     let made: *mut u8 = made.as_mut_ptr().cast();
-    // SAFETY: only rows and columns of the tile are read. Each lane of the vectors becomes as many
-    // bytes as the vectors have lanes; what is made is written one after another.
+    // SAFETY: only rows and columns of the tile are read. Each lane of the vectors becomes as many bytes as the
+    // vectors have lanes; the results are written sequentially.
     unsafe {
         let mut writer = Writer::at(token, tile.dst);
         for row in (0..tile.rows.len).step_by(side) {
@@ -164,8 +163,8 @@ unsafe fn join_lanes<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Loads `count` rows, at most as many as a vector has elements, of each column into a vector. Prefetches the bytes
-/// `ahead` of them.
+/// Loads `count` rows, at most as many as a vector has elements, of each column into a vector. Prefetches the
+/// source `ahead` bytes further on.
 ///
 /// # Safety
 /// The rows are valid at `at` bytes from each of `srcs`.
@@ -179,7 +178,7 @@ unsafe fn load_columns<V: Vector, const W: usize, const LEVEL: u8>(
     ahead: isize,
 ) {
     for (vector, src) in vectors.iter_mut().zip(srcs) {
-        // SAFETY: the caller vouches for these rows of each column.
+        // SAFETY: the caller guarantees that these rows of each column are valid.
         unsafe {
             let src = src.add(at);
             V::prefetch_into::<LEVEL>(src.wrapping_offset(ahead));
@@ -192,11 +191,10 @@ unsafe fn load_columns<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Joins rows of any length: each line is put together from the ends of rows.
+/// Joins rows of any length: each line is assembled from the ends of rows.
 ///
 /// # Safety
-/// As [`ShortRows`], for columns at `at` bytes from `srcs`, of which there are enough to fill
-/// lines.
+/// As [`ShortRows`], for columns at `at` bytes from `srcs`, enough of them to fill lines.
 #[inline(always)]
 unsafe fn join_rows<V: Vector, const W: usize, const LEVEL: u8>(
     token: Token<V>,
@@ -206,10 +204,10 @@ unsafe fn join_rows<V: Vector, const W: usize, const LEVEL: u8>(
     ahead: Ahead,
 ) {
     let (each, side) = (LINE / W, V::BYTES / W);
-    // The micro-tiles of a line of each row, one group of them after another.
+    // The micro-tiles of a line of each row, in consecutive groups.
     let group = LINE / V::BYTES * side;
     let mut lines = [MaybeUninit::<V>::uninit(); MOST_LINES * MOST_VECTORS];
-    // SAFETY: only rows and columns of the tile are read, and rows written one after another.
+    // SAFETY: only rows and columns of the tile are read, and rows are written sequentially.
     unsafe {
         let mut writer = Writer::at(token, tile.dst);
         for row in (0..tile.rows.len).step_by(side) {

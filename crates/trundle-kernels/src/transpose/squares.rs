@@ -1,8 +1,8 @@
-//! Two tiles of a square matrix that are each other's transpose afterwards: micro-tiles of both are read, transposed in registers, and
-//! change places.
+//! Exchanges two tiles of a square matrix and transposes both, micro-tile by micro-tile in registers.
 //!
-//! Where the rows of a tile fall into few sets of the caches, they would drive each other out before all micro-tiles have been there. Both
-//! tiles are staged then: copied row by row to where their rows follow each other, and written row by row from there.
+//! If the rows of a tile map to few sets of the caches, they would evict each other before all micro-tiles are
+//! done. Both tiles are then staged: copied row by row into the scratch, where rows are contiguous, and written
+//! back row by row.
 
 use std::mem::MaybeUninit;
 
@@ -14,34 +14,35 @@ use crate::simd::{LINE, Token, Vector};
 
 pub(crate) use crate::rows::tile;
 
-/// A tile of a matrix, and the one that is at its transposed place; both may be one.
+/// A tile of a matrix, and the tile at its transposed position. Both may be the same tile.
 #[derive(Clone, Copy)]
 pub struct SquareTile {
-    /// Where the first one begins.
+    /// The start of the first tile.
     pub first: *mut u8,
-    /// Where the other one does.
+    /// The start of the second tile.
     pub second: *mut u8,
     /// The distance between rows of the matrix, in bytes.
     pub stride: isize,
-    /// The rows of the first, which are the columns of the second.
+    /// The rows of the first tile, which are the columns of the second.
     pub rows: usize,
-    /// The columns of the first.
+    /// The columns of the first tile.
     pub cols: usize,
     /// The bytes of an element: 1, 2, 4, 8 or 16.
     pub width: usize,
-    /// Where two tiles begin that are moved next.
+    /// The starts of the two tiles that are moved next.
     pub next: [*const u8; 2],
-    /// Memory of [`square_scratch_bytes`], which nobody else uses.
+    /// Memory of [`square_scratch_bytes`] for this call alone.
     pub scratch: *mut u8,
 }
 
-/// The bytes between rows in the scratch: were they a power of two, these would drive each other out, too.
+/// Returns the distance between rows in the scratch. It is not a power of two, or rows would evict each other there
+/// too.
 fn pitch(cols: usize, width: usize) -> usize {
     (cols * width).next_multiple_of(LINE) + LINE
 }
 
-/// The scratch that tiles take of at most so many rows and columns, of elements of so many bytes, where rows of the matrix are
-/// so far apart.
+/// Returns the scratch size for tiles of at most `side` rows and columns, with elements of `width` bytes and rows
+/// of the matrix `stride` bytes apart.
 pub fn square_scratch_bytes(side: usize, width: usize, stride: isize) -> usize {
     if !are_aliasing(width, stride) {
         return 0;
@@ -50,10 +51,10 @@ pub fn square_scratch_bytes(side: usize, width: usize, stride: isize) -> usize {
     (2 * side + LINE) * pitch(side, width)
 }
 
-/// So many rows ahead of the one that is staged are fetched (measured; docs/kernels.md).
+/// How many rows ahead of the staged row are prefetched (measured; docs/kernels.md).
 const ROWS_AHEAD: isize = 8;
 
-/// They are asked for by name.
+/// The planner requests this kernel by name.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
     false
 }
@@ -64,7 +65,7 @@ pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
 /// As [`Call::SquareTile`](crate::Call::SquareTile).
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &SquareTile) {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller upholds `# Safety`: all elements are valid.
     unsafe {
         match tile.width {
             1 => exchange::<V, 1>(token, tile),
@@ -82,7 +83,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &SquareTile) {
 #[inline(always)]
 unsafe fn exchange<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile) {
     if are_aliasing(W, tile.stride) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller upholds `# Safety`: all elements are valid.
         return unsafe { exchange_staged::<V, W>(token, tile) };
     }
     let side = V::BYTES / W;
@@ -98,7 +99,7 @@ unsafe fn exchange<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile
             }
             let mut one = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
             let mut other = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
-            // SAFETY: both micro-tiles are of the tiles, and are one or apart.
+            // SAFETY: both micro-tiles belong to the tiles, and are the same or do not overlap.
             unsafe {
                 load(token, first, tile.stride, &mut one[..side]);
                 let one = written(&mut one[..side]);
@@ -113,27 +114,27 @@ unsafe fn exchange<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile
             }
         }
     }
-    // What is beyond the last whole micro-tile of rows or columns.
+    // Elements beyond the last whole micro-tile of rows or columns.
     for row in 0..tile.rows {
         let begin = if row < rows { cols } else { 0 };
         let begin = if is_diagonal { begin.max(row + 1) } else { begin };
         for col in begin..tile.cols {
             let first = tile.at::<W>(tile.first, row, col).cast::<[u8; W]>();
             let second = tile.at::<W>(tile.second, col, row).cast::<[u8; W]>();
-            // SAFETY: both elements are of the tiles, and apart.
+            // SAFETY: both elements belong to the tiles, and do not overlap.
             unsafe { std::ptr::swap_nonoverlapping(first, second, 1) };
         }
     }
 }
 
-/// [`exchange`] by way of the scratch.
+/// [`exchange`] through the scratch.
 ///
 /// # Safety
 /// As [`exchange`].
 #[inline(always)]
 unsafe fn exchange_staged<V: Vector, const W: usize>(token: Token<V>, tile: &SquareTile) {
     let SquareTile { first, second, stride, rows, cols, scratch, .. } = *tile;
-    // SAFETY: by the caller; the scratch has room for both tiles and a band.
+    // SAFETY: the caller guarantees that both tiles are valid; the scratch has room for them and a band.
     unsafe {
         let one = Staged { rows: scratch, pitch: pitch(cols, W) };
         let other = Staged { rows: scratch.add(rows * one.pitch), pitch: pitch(rows, W) };
@@ -148,15 +149,13 @@ unsafe fn exchange_staged<V: Vector, const W: usize>(token: Token<V>, tile: &Squ
     }
 }
 
-/// A tile in the scratch.
 struct Staged {
     rows: *mut u8,
-    /// The distance between rows.
     pitch: usize,
 }
 
 impl Staged {
-    /// Copies so many rows of so many bytes here.
+    /// Copies `rows` rows of `bytes` bytes to the scratch.
     ///
     /// # Safety
     /// They are valid for reads, and there is room for them.
@@ -175,15 +174,17 @@ impl Staged {
             for at in (0..bytes).step_by(LINE) {
                 V::prefetch(ahead.wrapping_add(at));
             }
-            // SAFETY: by the caller.
+            // SAFETY: the caller guarantees that the bytes are valid.
             unsafe { copy_run(token, src, self.rows.add(row * self.pitch), bytes) };
         }
     }
 
-    /// Writes the transpose of what is here, of so many rows and columns of it: some rows at a time, which are put together at `band`.
+    /// Writes the transpose of `rows` rows and `cols` columns of the staged tile. Some rows at a time are assembled
+    /// at `band`.
     ///
     /// # Safety
-    /// The rows are valid for writes; as many columns are here, and there is room for the rows of a micro-tile.
+    /// The rows are valid for writes. The staged tile has these columns, and `band` has room for the rows of a
+    /// micro-tile.
     #[inline(always)]
     unsafe fn write_transposed<V: Vector, const W: usize>(
         &self,
@@ -194,7 +195,7 @@ impl Staged {
     ) {
         let side = V::BYTES / W;
         let band_pitch = pitch(cols, W);
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe {
             for row in (0..rows).step_by(side) {
                 let count = side.min(rows - row);
@@ -222,7 +223,6 @@ impl Staged {
 }
 
 impl SquareTile {
-    /// The element of a row and a column of the tile at `begin`.
     #[inline(always)]
     fn at<const W: usize>(&self, begin: *mut u8, row: usize, col: usize) -> *mut u8 {
         begin.wrapping_offset(row.cast_signed() * self.stride).wrapping_add(col * W)
@@ -241,7 +241,7 @@ unsafe fn load<V: Vector>(
     vectors: &mut [MaybeUninit<V>],
 ) {
     for (row, vector) in vectors.iter_mut().enumerate() {
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the bytes are valid.
         vector.write(unsafe { V::load(token, from.wrapping_offset(row.cast_signed() * stride)) });
     }
 }
@@ -253,7 +253,7 @@ unsafe fn load<V: Vector>(
 #[inline(always)]
 unsafe fn store<V: Vector>(to: *mut u8, stride: isize, vectors: &[V]) {
     for (row, vector) in vectors.iter().enumerate() {
-        // SAFETY: by the caller.
+        // SAFETY: the caller guarantees that the bytes are valid.
         unsafe { vector.store(to.wrapping_offset(row.cast_signed() * stride)) };
     }
 }

@@ -1,4 +1,4 @@
-//! Neighbours of the source become rows of the destination: the blocked transpose.
+//! The blocked transpose: neighbours in the source become rows of the destination.
 //!
 //! ```text
 //! for each group of columns that fills a line of the destination
@@ -9,9 +9,9 @@
 //!         store the vectors of each row, which make a line     (neighbours along the columns)
 //! ```
 //!
-//! Streamed stores want whole lines of the destination, and each row has lines of its own. So what
-//! a row has beyond its last whole line is *carried*: kept until the next group completes the line.
-//! Groups are gone through in panels, whose columns may be packed before.
+//! Streaming stores need whole lines of the destination, and each row has its own lines. The bytes of a row beyond
+//! its last whole line are therefore *carried*: kept until the next group completes the line. Groups are processed
+//! in panels, whose columns may be packed first.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -33,8 +33,8 @@ use crate::simd::{L1, L2, LINE, Outlined, Token, Vector};
 use crate::tile::{Store, Tile};
 use crate::tuning::{Level, Tuning};
 
-/// What the rows and the columns of a transpose come to at least, in bytes (measured on pictures of
-/// 2 to 16 channels; docs/kernels.md).
+/// The least bytes of the rows and of the columns of a transpose (measured on pictures of 2 to 16 channels;
+/// docs/kernels.md).
 const LEAST_MICRO_TILE_BYTES: (usize, usize) = (24, 32);
 
 /// Neighbours in the source, in either order, are a row apart in the destination.
@@ -50,29 +50,27 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && (matches!(width, 1 | 2 | 4 | 8 | 16) || width.is_multiple_of(LINE))
 }
 
-/// Larger elements are copied as runs: their partial lines are few (measured; docs/kernels.md).
+/// Larger elements are copied as runs: they have few partial lines (measured; docs/kernels.md).
 const MOST_WIDTH: usize = 512;
 
-/// Whether elements of so many bytes, a line or more, are transposed with streaming stores, and not
+/// Returns whether elements of `width` bytes, at least a line, are transposed with streaming stores instead of
 /// copied as runs of bytes.
 pub fn takes_lines(width: usize) -> bool {
     width.is_multiple_of(LINE) && width <= MOST_WIDTH
 }
 
-/// Up to how many bytes the source's neighbours are not cut, if they are whole lines each: what is
-/// read is then one stretch where the columns follow each other.
+/// Up to this many bytes, the source's neighbours are not cut if each is a whole number of lines. Reads are then
+/// contiguous if the columns are.
 const WHOLE_ROW_BYTES: usize = 8 << 10;
 
-/// How far a tile reaches along the source's neighbours where rows are short and follow each other in
-/// the destination.
+/// The length of a tile along the source's neighbours if rows are short and contiguous in the destination.
 const SHORT_ROWS_BYTES: usize = 32 * 64;
 
-/// How many rows of bytes that are streamed a tile has at least: memory serves runs of 256 bytes
-/// slowly.
+/// The least number of rows of a streamed tile of one-byte elements: memory serves runs of 256 bytes slowly.
 const LEAST_STREAMED_ROWS: usize = 512;
 
-/// How far a tile reaches along the source's neighbours where columns of elements of more than 2 bytes are
-/// packed, in bytes and in rows: it shares the second-level cache with the panels (measured; docs/kernels.md).
+/// The size of a tile along the source's neighbours, in bytes and in rows, if columns of elements of more than 2
+/// bytes are packed: it shares the second-level cache with the panels (measured; docs/kernels.md).
 const PACKED_TILE: (usize, usize) = (1 << 10, 256);
 
 /// Tiles as large as tasks allow.
@@ -99,7 +97,6 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
     (rows, (share / (rows * width)).clamp(most.min(super::TILE_COLS), most))
 }
 
-/// How many rows a tile has that is streamed.
 fn streamed_rows(pattern: &Pattern, tuning: &Tuning) -> usize {
     let (width, stride) = (pattern.width, pattern.col_strides.0);
     let packed = width > 2 && tuning.packed.has(width) && are_aliasing(width, stride);
@@ -108,27 +105,26 @@ fn streamed_rows(pattern: &Pattern, tuning: &Tuning) -> usize {
     (bytes / width).clamp(1, most)
 }
 
-/// How many rows a tile has at most that is written in the caches: as many as a first-level cache has
-/// places for, so that a line that is written in two parts, since rows begin within lines, is still there
-/// for its second.
+/// Returns the most rows of a tile that is written into the caches: as many as a first-level cache has ways for.
+/// Rows begin within lines, so a line is written in two parts and must still be in the cache for the second.
 fn cached_rows(pattern: &Pattern) -> usize {
     const SAME_SET_BYTES: usize = 4096;
     const WAYS: usize = 8;
     let zeros = pattern.row_strides.1.trailing_zeros().min(SAME_SET_BYTES.trailing_zeros());
     let rows = (WAYS * SAME_SET_BYTES) >> zeros;
-    // Less than a lane's are as much work.
+    // Fewer rows than a lane has cost as much.
     rows.max(LANE / pattern.width.min(LANE))
 }
 
-/// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the
-/// destination. Rows may jump in the destination, columns in the source.
+/// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the destination. Rows
+/// may jump in the destination, columns in the source.
 ///
 /// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the width is 1, 2, 4, 8, 16 or whole lines. Rows that jump
-/// rise through the source.
+/// As [`Call::Tile`](crate::Call::Tile); the width is 1, 2, 4, 8, 16 or whole lines. Rows that jump ascend in the
+/// source.
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
-    // SAFETY: the contract is the same; W is the tile's width.
+    // SAFETY: the caller upholds `# Safety`: all elements are valid. W is the tile's width.
     unsafe {
         match tile.width {
             1 => V::outlined::<Lines<1>>(token, tile),
@@ -144,7 +140,6 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     }
 }
 
-/// Elements of W bytes.
 struct Lines<const W: usize>;
 
 impl<const W: usize> Outlined for Lines<W> {
@@ -155,11 +150,11 @@ impl<const W: usize> Outlined for Lines<W> {
             risen = tile.rising();
             &risen
         } else {
-            // A copy takes longer than to move a small tile.
+            // For a small tile a copy takes longer than the move.
             tile
         };
         if !V::STREAMS || tile.store == Store::Ordinary {
-            // SAFETY: the contract is the same.
+            // SAFETY: the caller upholds `# Safety`: all elements are valid.
             return unsafe { V::outlined::<CacheResident<W>>(token, tile) };
         }
         let aligned = tile.dst.addr().is_multiple_of(W)
@@ -167,10 +162,9 @@ impl<const W: usize> Outlined for Lines<W> {
             && tile.row_jumps.is_multiple_of(W);
         let joined = aligned && are_short_rows(tile);
         let streamed = aligned && tile.cols.len * W >= LINE;
-        // Whether lines begin at the same columns in every row.
         let together = are_aligned(tile);
-        // SAFETY: the contract is the same; the rows rise, and those that are joined or streamed are
-        // aligned to elements.
+        // SAFETY: the caller upholds `# Safety`; the rows ascend, and joined or streamed rows are aligned to
+        // elements.
         unsafe {
             match tile.tuning.transpose_level {
                 Level::L1 if joined => V::outlined::<ShortRows<W, L1>>(token, tile),
@@ -189,12 +183,12 @@ impl<const W: usize> Outlined for Lines<W> {
     }
 }
 
-/// Elements of W bytes in rows that rise through the source, prefetched into the cache of LEVEL and
-/// written as WRITTEN says.
+/// Elements of W bytes in rows that ascend in the source, prefetched into the cache LEVEL. WRITTEN selects the
+/// stores.
 struct Large<const W: usize, const WRITTEN: u8, const LEVEL: u8>;
 
-/// Rows are written by ordinary stores, by streaming ones, or by streaming ones where their lines
-/// begin at the same columns.
+/// Rows are written by ordinary stores, by streaming ones, or by streaming ones where their lines begin at the same
+/// columns.
 const ORDINARY: u8 = 0;
 const STREAMING: u8 = 1;
 const STREAMING_ALIGNED: u8 = 2;
@@ -212,7 +206,7 @@ impl<const W: usize, const WRITTEN: u8, const LEVEL: u8> Outlined for Large<W, W
                 let over = row.addr() % LINE;
                 dst.write((row.wrapping_sub(over), over));
             }
-            // SAFETY: the rows are rows of the tile.
+            // SAFETY: the rows belong to the tile.
             unsafe {
                 match WRITTEN {
                     STREAMING_ALIGNED => stream_aligned_rows::<V, W, LEVEL>(token, tile, &rows),
@@ -227,13 +221,13 @@ impl<const W: usize, const WRITTEN: u8, const LEVEL: u8> Outlined for Large<W, W
 /// Writes rows by ordinary stores.
 ///
 /// # Safety
-/// As [`run`], for elements of W bytes and rising rows.
+/// As [`run`], for elements of W bytes and ascending rows.
 #[inline(always)]
 unsafe fn store_rows<V: Vector, const W: usize>(token: Token<V>, tile: &Tile, rows: &RowBlock) {
     let mut panel = Panel::of(token, tile, rows, None);
     for done in (0..tile.cols.len).step_by(LINE / W) {
         let count = (tile.cols.len - done).min(LINE / W);
-        // SAFETY: the columns are columns of the tile.
+        // SAFETY: the columns belong to the tile.
         unsafe {
             panel.advance::<W, L1>(done, count, 0, 0);
             put_lines::<V, W, STORED, L1>(&mut panel, rows, 0..count, &mut []);
@@ -241,18 +235,18 @@ unsafe fn store_rows<V: Vector, const W: usize>(token: Token<V>, tile: &Tile, ro
     }
 }
 
-/// Streams whole lines of rows whose lines begin at the same columns: the columns before the first
-/// of them and after the last are written by ordinary stores.
+/// Streams whole lines of rows whose lines begin at the same columns. Columns before the first line and after the
+/// last are written by ordinary stores.
 ///
 /// # Safety
-/// As [`run`], for elements of W bytes and rising rows, all aligned as the first.
+/// As [`run`], for elements of W bytes and ascending rows, all aligned as the first.
 #[inline(always)]
 unsafe fn stream_aligned_rows<V: Vector, const W: usize, const LEVEL: u8>(
     token: Token<V>,
     tile: &Tile,
     rows: &RowBlock,
 ) {
-    // SAFETY: there is a row, and it has a line or more.
+    // SAFETY: there is at least one row, of at least a line.
     unsafe {
         let over = rows.dst(0).1;
         let head = if over > 0 { (LINE - over) / W } else { 0 };
@@ -260,12 +254,11 @@ unsafe fn stream_aligned_rows<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Streams whole lines of rows. What a row has beyond its last whole line is carried to the next
-/// group of columns.
+/// Streams whole lines of rows. The bytes of a row beyond its last whole line are carried to the next group of
+/// columns.
 ///
 /// # Safety
-/// As [`run`], for elements of W bytes and rising rows, each a line or longer, at multiples
-/// of W.
+/// As [`run`], for elements of W bytes and ascending rows, each at least a line, at multiples of W.
 #[inline(always)]
 unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(
     token: Token<V>,
@@ -273,7 +266,7 @@ unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(
     rows: &RowBlock,
 ) {
     let mut carry = [CarryBuffer::NONE; MOST_ROWS];
-    // SAFETY: the first group is a whole one, and from it on every row carries a line.
+    // SAFETY: the first group is whole, and every row carries a line from then on.
     unsafe {
         stream::<V, W, BEGUN, STREAMED, ENDED, LEVEL>(token, tile, rows, LINE / W, &mut carry);
         if tile.cols.len.is_multiple_of(LINE / W) {
@@ -287,11 +280,11 @@ unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// Streams rows: the first `head` columns as HEAD says, as many whole lines as there are then as
-/// BODY, and what is left as TAIL.
+/// Streams rows: the first `head` columns by HEAD, then as many whole lines as possible by BODY, and the rest by
+/// TAIL.
 ///
 /// # Safety
-/// As [`put_lines`], for rows of the tile; it has `head` columns.
+/// As [`put_lines`], for rows of the tile, which has at least `head` columns.
 #[inline(always)]
 unsafe fn stream<
     V: Vector,
@@ -311,13 +304,13 @@ unsafe fn stream<
     let end = head + (cols - head) / each * each;
     let mut panel = Panel::of(token, tile, rows, PackedPanels::of(tile, rows, W));
     let most = panel.cols(W);
-    // Where a panel ends: the first has the head's columns too, and the last those of the tail.
+    // The end of a panel: the first panel includes the head, the last one the tail.
     let until = |from: usize| {
         let until = from.max(head) + most;
         if until < end { until } else { cols }
     };
     let blocks = (rows.count * W).div_ceil(step_bytes::<V, W>());
-    // SAFETY: the columns are columns of the tile.
+    // SAFETY: the columns belong to the tile.
     unsafe {
         if head > 0 {
             rows.prefetch_partial(0);
@@ -346,9 +339,9 @@ unsafe fn stream<
     }
 }
 
-/// What becomes of the lines of columns: they are written by ordinary stores, or streamed as they
-/// are, where they are lines of the destination, or joined with what the rows carry; the first of
-/// these are begun, and the last ended, by ordinary stores.
+/// What happens to the lines of columns. STORED uses ordinary stores. ALIGNED streams them unchanged, where they
+/// are lines of the destination. The others join them with the carried bytes; BEGUN and ENDED use ordinary stores
+/// for the first and the last line of a row.
 const STORED: u8 = 0;
 const ALIGNED: u8 = 1;
 const BEGUN: u8 = 2;
@@ -358,8 +351,8 @@ const ENDED: u8 = 4;
 /// Transposes the micro-tiles of a group of columns and puts their lines into the rows.
 ///
 /// # Safety
-/// The columns are valid for the rows, and the rows for the columns. Where lines are streamed or
-/// ended, rows carry lines.
+/// The columns are valid for the rows, and the rows for the columns. Where lines are streamed or ended, rows carry
+/// lines.
 #[inline(always)]
 unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
     panel: &mut Panel<V>,
@@ -370,8 +363,7 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
     let side = V::BYTES / W;
     let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
     let mut row = 0;
-    // SAFETY: `row < rows.count`, so every access is in bounds; vectors are written before they become
-    // lines.
+    // SAFETY: `row < rows.count`, so every access is in bounds; vectors are written before they become lines.
     unsafe {
         while row < rows.count {
             let left = rows.count - row;
@@ -393,7 +385,7 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
                     let cols = first + micro_tile * side..first + (micro_tile + 1) * side;
                     let (srcs, aheads) = (&panel.srcs[cols.clone()], &panel.aheads[cols]);
                     for (vector, (src, ahead)) in vectors.iter_mut().zip(srcs.iter().zip(aheads)) {
-                        // A column begins anywhere in a line, so it ends in one line more.
+                        // A column begins anywhere in a line, so it may end one line later.
                         let ahead = ahead.assume_init();
                         if row == 0 {
                             V::prefetch_into::<LEVEL>(ahead);
@@ -414,19 +406,19 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
     }
 }
 
-/// Whether micro-tiles of elements of W bytes are always read lane by lane: those of vectors would not
-/// stay in the registers between their two steps.
+/// Returns whether micro-tiles of elements of W bytes are always read lane by lane: micro-tiles of vectors would
+/// not stay in the registers between their two steps.
 const fn are_lanes<V: Vector, const W: usize>() -> bool {
     W <= 2 && V::BYTES > LANE
 }
 
-/// The rows that are transposed in one step.
+/// The bytes of the rows that are transposed in one step.
 const fn step_bytes<V: Vector, const W: usize>() -> usize {
     if are_lanes::<V, W>() { LANE } else { V::BYTES }
 }
 
-/// [`put_lines`] for as many rows as a lane has elements, from `row` on. Each lane of a vector
-/// reads a column of its own, so that a line needs no more than the transposes within lanes.
+/// [`put_lines`] for as many rows as a lane has elements, from `row` on. Each lane of a vector reads its own
+/// column, so a line needs only the transposes within lanes.
 ///
 /// # Safety
 /// As [`put_lines`], for those rows.
@@ -439,8 +431,8 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
     carry: &mut [CarryBuffer],
 ) {
     let each = LANE / W;
-    // Lines of the source have four lanes: with each, one of four columns is prefetched; of a last line
-    // that is not whole, all with its first lane. Wide elements come here with such lines alone.
+    // A line of the source has four lanes. Each lane prefetches one column of four; in a last partial line, the
+    // first lane prefetches all columns. Wide elements only come here with partial lines.
     let (line, quarter) = (row * W / LINE * LINE, row * W % LINE / LANE);
     let asked = match rows.count * W - line {
         LINE.. => quarter * each..(quarter + 1) * each,
@@ -449,8 +441,7 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
     };
     for first in cols.clone().step_by(LINE / W) {
         let count = (cols.end - first).min(LINE / W);
-        // SAFETY: `row < rows.count`, so every access is in bounds; vectors are written before they
-        // become lines.
+        // SAFETY: `row < rows.count`, so every access is in bounds; vectors are written before they become lines.
         unsafe {
             if let Some(packed) = &mut panel.packed {
                 packed.pack_some::<V, LEVEL>(panel.token);
@@ -464,7 +455,7 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
             }
             if V::BYTES == LINE {
                 let vectors = lane_vectors::<V, W>(panel, first, row);
-                // Written out, since the vectors stay in registers then.
+                // Unrolled, so that the vectors stay in registers.
                 macro_rules! put {
                     ($($i:literal)*) => {
                         $(if $i < LANE / W {
@@ -493,11 +484,11 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
     }
 }
 
-/// As many vectors as a lane has elements, the first of these, of lanes that are each read from a column
-/// from row `row` on, transposed within lanes.
+/// Returns vectors of which each lane is read from its own column, from row `row` on, transposed within lanes. The
+/// first vectors are used, as many as a lane has elements.
 ///
 /// # Safety
-/// The columns from `col` on are columns of the panel, and the rows are rows of the columns.
+/// The columns from `col` on belong to the panel, and the rows to the columns.
 #[inline(always)]
 unsafe fn lane_vectors<V: Vector, const W: usize>(
     panel: &Panel<V>,
@@ -505,7 +496,7 @@ unsafe fn lane_vectors<V: Vector, const W: usize>(
     row: usize,
 ) -> [V; LANE] {
     let (each, lanes) = (LANE / W, V::BYTES / LANE);
-    // SAFETY: the caller vouches for the columns and the rows.
+    // SAFETY: the caller guarantees that the columns and rows are valid.
     let vector = |i: usize| unsafe {
         let mut srcs = [panel.srcs[col + i].assume_init().add(row * W); LINE / LANE];
         for (lane, src) in srcs[..lanes].iter_mut().enumerate() {
@@ -522,7 +513,7 @@ unsafe fn lane_vectors<V: Vector, const W: usize>(
     vectors
 }
 
-/// [`put_lines`] for less rows than a micro-tile has.
+/// [`put_lines`] for fewer rows than a micro-tile has.
 ///
 /// # Safety
 /// As [`put_lines`], for the rows `some`.
@@ -536,8 +527,7 @@ unsafe fn put_some_lines<V: Vector, const W: usize, const PUT: u8>(
 ) {
     let side = V::BYTES / W;
     let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
-    // SAFETY: `row < rows.count`, so every access is in bounds; vectors are written before they become
-    // lines.
+    // SAFETY: `row < rows.count`, so every access is in bounds; vectors are written before they become lines.
     unsafe {
         for first in cols.clone().step_by(LINE / W) {
             for micro_tile in 0..LINE / V::BYTES {
@@ -572,10 +562,10 @@ unsafe fn put_line<V: Vector, const W: usize, const PUT: u8>(
     row: usize,
     carry: &mut [CarryBuffer],
 ) {
-    // SAFETY: the caller vouches for the row.
+    // SAFETY: the caller guarantees that the row is valid.
     unsafe {
         let (base, over) = rows.dst(row);
-        // A row's first line may begin before the buffer, by what the row is over.
+        // The first line of a row may begin before the buffer, by the bytes before the row.
         let dst = base.wrapping_add((panel.done + first) * W);
         let bytes = count * W;
         match PUT {

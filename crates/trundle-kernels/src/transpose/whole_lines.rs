@@ -1,21 +1,21 @@
-//! The transpose of elements that are one line or more: they stay whole, and change places.
+//! Transposes of elements of one or more whole lines, which are moved unchanged.
 
 use super::cursor::Cursor;
 use crate::parts::line::{CarryBuffer, Line};
 use crate::simd::{LINE, Outlined, Token, Vector};
 use crate::tile::{Store, Tile, prefetch_partial};
 
-/// The rows that are moved together: what they keep stays in a first-level cache.
+/// The most rows that are moved together: their carry buffers stay in a first-level cache.
 const MOST_ROWS: usize = 64;
 
-/// How many bytes the source is prefetched.
+/// The prefetch distance in the source, in bytes.
 const BYTES_AHEAD: usize = 8 << 10;
 
-/// Copies a tile of elements of whole lines that are neighbours along the rows in the source, and
-/// along the columns in the destination. Rows may jump in the destination, columns in the source.
+/// Copies a tile of elements of whole lines that are neighbours along the rows in the source, and along the columns
+/// in the destination. Rows may jump in the destination, columns in the source.
 ///
-/// Lines of the destination begin anywhere in an element: what one element leaves of a line is
-/// kept until the next completes it. The source is prefetched into the cache of LEVEL.
+/// Lines of the destination begin anywhere in an element: the incomplete line at the end of an element is kept
+/// until the next element completes it. The source is prefetched into the cache LEVEL.
 pub(crate) struct WholeLines<const LEVEL: u8>;
 
 impl<const LEVEL: u8> Outlined for WholeLines<LEVEL> {
@@ -36,7 +36,7 @@ impl<const LEVEL: u8> Outlined for WholeLines<LEVEL> {
             }
             let src = tile.src.wrapping_add(first * tile.width);
             let rows = Rows { src, dsts: &dsts[..count] };
-            // SAFETY: the rows are rows of the tile.
+            // SAFETY: the rows belong to the tile.
             unsafe {
                 match tile.store {
                     Store::Streaming => stream_rows::<V, LEVEL>(token, tile, &rows),
@@ -47,10 +47,9 @@ impl<const LEVEL: u8> Outlined for WholeLines<LEVEL> {
     }
 }
 
-/// Rows that are moved together: neighbours in the source.
 struct Rows<'a> {
     src: *const u8,
-    /// Where each is written, and how many bytes of its first line are before it.
+    /// For each row, its destination and the number of bytes of its first line before it.
     dsts: &'a [(*mut u8, usize)],
 }
 
@@ -63,7 +62,7 @@ unsafe fn store_rows<V: Vector>(token: Token<V>, tile: &Tile, rows: &Rows<'_>) {
         let src = rows.src.wrapping_offset(cols.next());
         for (row, (dst, _)) in rows.dsts.iter().enumerate() {
             for at in (0..tile.width).step_by(LINE) {
-                // SAFETY: the element is one of the tile's.
+                // SAFETY: the element belongs to the tile.
                 unsafe {
                     let line = Line::load(token, src.add(row * tile.width + at));
                     line.store(dst.add(col * tile.width + at));
@@ -96,8 +95,7 @@ unsafe fn stream_rows<V: Vector, const LEVEL: u8>(token: Token<V>, tile: &Tile, 
             }
         }
         for (row, (&(dst, over), carry)) in rows.dsts.iter().zip(&mut carry).enumerate() {
-            // SAFETY: the element is one of the tile's; from the second column on, the row has kept
-            // the line before.
+            // SAFETY: the element belongs to the tile; from the second column on, the row has kept the line before.
             unsafe {
                 let (src, dst) = (src.add(row * width), dst.add(col * width));
                 let carry = carry.0.as_mut_ptr().cast::<u8>();
@@ -117,7 +115,7 @@ unsafe fn stream_rows<V: Vector, const LEVEL: u8>(token: Token<V>, tile: &Tile, 
         }
     }
     for (&(dst, over), carry) in rows.dsts.iter().zip(&carry) {
-        // SAFETY: each row has kept its last line, of which the last bytes are still to be written.
+        // SAFETY: each row has kept its last line, whose last bytes are still to be written.
         unsafe {
             let line = Line::load(token, carry.0.as_ptr().cast());
             let end = dst.add(tile.cols.len * width);
@@ -126,13 +124,13 @@ unsafe fn stream_rows<V: Vector, const LEVEL: u8>(token: Token<V>, tile: &Tile, 
     }
 }
 
-/// [`Line::join`] at any byte, the quick way where it can.
+/// [`Line::join`] at any byte; faster at multiples of 4.
 ///
 /// # Safety
 /// As [`Line::join`].
 #[inline(always)]
 unsafe fn join<V: Vector>(first: &Line<V>, next: &Line<V>, at: usize) -> Line<V> {
-    // SAFETY: the contract is the same.
+    // SAFETY: the caller upholds the `# Safety` of [`Line::join`].
     unsafe {
         if at.is_multiple_of(4) { first.join::<4>(next, at) } else { first.join::<1>(next, at) }
     }

@@ -1,9 +1,8 @@
-"""Moves the elements of arrays: rolls, transposes and reverses them, exactly, at the speed of memory, and in one pass
-however many steps are chained.
+"""Moves the elements of arrays, exactly and in one pass over memory where chained operators compose.
 
-numpy arrays in, numpy arrays out. Tensors of torch, and any array with ``__dlpack__`` on the CPU, in and the same kind
-out. Tensors of torch and arrays of CuPy on a GPU of NVIDIA's are moved there, on the stream on which their library works. Results are new and C-contiguous, unless ``out`` is given. Elements are moved and never looked at: every bit
-pattern of every dtype but object stays as it is.
+Takes numpy arrays, torch tensors, and any array with ``__dlpack__`` on the CPU, and returns arrays of the same kind.
+Tensors of torch and arrays of CuPy on an NVIDIA GPU are moved there, on the current stream of their library. Results
+are new and C-contiguous unless ``out`` is given. Elements of every dtype but object keep their bit patterns.
 
 >>> import numpy as np, trundle
 >>> bgr = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
@@ -17,19 +16,18 @@ array([[[ 2,  5],
        [[ 0,  3],
         [ 6,  9]]], dtype=uint8)
 
-The keywords that most functions have:
+Most functions have these keywords:
 
 out
-    Where the result goes: an array of the same kind as ``x``, with the result's shape and dtype and any strides. It is
-    returned. It may overlap ``x``: the result is then as if ``x`` had been copied first. If it is ``x`` itself, large
-    arrays are moved in place where that can be, without a copy.
+    An array for the result, which is returned: of the same kind as ``x``, with the shape and dtype of the result and
+    any strides. It may overlap ``x``; the result is the same as if ``x`` was copied first. If it is ``x`` itself,
+    large arrays are moved in place where possible.
 threads
-    How many threads may move at once, 1 or more. None: as many as the process has cores. On a GPU it says nothing.
+    The maximum number of threads, 1 or more. None: the number of cores available to the process. Ignored on a GPU.
 
-``axis`` and ``axes`` are the same argument, whichever of them a function has.
+``axis`` and ``axes`` are synonyms in all functions.
 
-The interpreter lock is released while more than a few KiB are moved, and Ctrl-C stops a long move, but one
-in place, for whose end it waits.
+Functions release the GIL if they move more than a few KiB. Ctrl-C interrupts a long move, but not a move in place.
 """
 
 from . import zarr
@@ -69,7 +67,7 @@ from ._trundle import (
     tune,
 )
 
-# What other libraries call a function of this package.
+# Names of other libraries for functions of this package.
 _NAMED_HERE = {
     "permute": "permute_dims",
     "concat": "concatenate",
@@ -86,7 +84,7 @@ _NAMED_HERE = {
 
 
 def __getattr__(name: str) -> object:
-    """``trundle.torch``, which is imported when it is first used, and a hint for names of other libraries."""
+    """Imports ``trundle.torch`` on first use, and adds hints to errors for names of other libraries."""
     hint = ""
     if name == "torch":
         import importlib
@@ -94,7 +92,7 @@ def __getattr__(name: str) -> object:
         try:
             return importlib.import_module(".torch", __name__)
         except ImportError as error:
-            # An older PyTorch lacks modules that a newer one has.
+            # An older PyTorch lacks modules of newer versions.
             if (error.name or "").partition(".")[0] != "torch":
                 raise
             hint = ": it needs PyTorch 2.5 or newer"

@@ -76,7 +76,7 @@ _Widths: TypeAlias = _Ints | Sequence[_List] | Mapping[int, int | tuple[int, int
 _IndexMode: TypeAlias = Literal["raise", "wrap", "clip"]
 _PadMode: TypeAlias = Literal["constant", "edge", "reflect", "symmetric", "wrap"]
 
-# Elements at other places. A subclass of numpy.ndarray stays what it is.
+# These functions keep subclasses of numpy.ndarray.
 
 @overload
 def roll(
@@ -380,7 +380,7 @@ def copyto(
     threads: _Int | None = None,
 ) -> None: ...
 
-# Of a subclass of numpy.ndarray, the base class.
+# These functions return the base class for subclasses of numpy.ndarray.
 
 @overload
 def ascontiguousarray(

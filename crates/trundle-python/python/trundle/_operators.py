@@ -1,11 +1,11 @@
-"""Movements as operators of PyTorch, ``torch.ops.trundle``: importing this defines them. `trundle.torch` has the functions to
-call.
+"""PyTorch operators for movements, ``torch.ops.trundle``. Importing this module defines them; call the
+functions of `trundle.torch`.
 """
 
-# A movement has four sides here: what does it (`_moves`), the shape that it makes (`_fakes`), the movement back
-# (`_gradients`), and the same movement with one more axis in front (`_batched`).
+# Each movement has four functions here: the movement itself (`_moves`), the resulting shape (`_fakes`), the
+# inverse movement (`_gradients`), and the movement with one more leading axis (`_batched`).
 
-# What operators give is of any type to mypy.
+# To mypy, operators return Any.
 # mypy: no-warn-return-any
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ._steps import (
 if not hasattr(torch.library, "register_vmap"):
     raise ImportError(f"trundle.torch needs PyTorch 2.5 or newer, and this is {torch.__version__}")
 
-# What goes to trundle at once. An operator costs some microseconds, so whatever nobody watches passes by.
+# Plain tensors are passed to trundle directly, because an operator costs some microseconds.
 
 _ops = torch.ops.trundle
 _modes = torch._C._len_torch_dispatch_stack
@@ -43,8 +43,8 @@ _trace = torch._C._get_tracing_state
 
 
 def is_plain(x: Any) -> bool:
-    """Whether `x` is a tensor in memory as it lies there, that asks for no gradient, and nobody watches operators: no mode,
-    as tracers have them, no transform of ``torch.func``, no ``torch.jit.trace``.
+    """Whether `x` is a plain tensor: strided, without gradient and flags, and without a dispatch mode (such as
+    a tracer), a transform of ``torch.func`` or ``torch.jit.trace`` in progress.
     """
     return (
         type(x) is Tensor
@@ -58,11 +58,11 @@ def is_plain(x: Any) -> bool:
     )
 
 
-# What does it.
+# Movements.
 
 
 def _read(x: Tensor) -> Tensor:
-    """A tensor as trundle reads it: gradients are seen to by who calls an operator."""
+    """Detaches a tensor for trundle; the caller of an operator handles gradients."""
     return x.detach() if x.requires_grad else x
 
 
@@ -93,7 +93,7 @@ def _moves_chain(
     return stages(_read(x), **given_by_name(names, [_read(each) for each in given]))
 
 
-# The shapes. Sizes may be symbols, of which nothing is asked that need not be.
+# Shapes. Sizes may be symbols, so they are compared only where necessary.
 
 
 def _fakes_roll(x: Tensor, shifts: list[int], axes: list[int]) -> Tensor:
@@ -150,7 +150,7 @@ def _fakes_chain(
     return x.new_empty(steps[-1].after if steps else x.shape)
 
 
-# The movements back.
+# Inverse movements.
 
 
 def _gradients_roll(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
@@ -214,9 +214,9 @@ def _differentiated(
     keeps: Callable[..., None],
     checks: Callable[..., None] | None,
 ) -> Callable[..., Tensor]:
-    """What an operator does with tensors that gradients may be asked of.
+    """Returns the autograd implementation of an operator.
 
-    Not by `torch.library.register_autograd`, whose operators ``torch.func.grad`` refuses.
+    Does not use `torch.library.register_autograd`, because ``torch.func.grad`` refuses such operators.
     """
 
     def below(keyset: Any, *arguments: Any) -> Tensor:
@@ -234,7 +234,7 @@ def _differentiated(
         members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
         return type(f"trundle_{operator._opname}", (kind,), members)
 
-    # Transforms come to an operator one after another; for the one whose turn it is there is a kind of its own.
+    # Transforms are applied to an operator one at a time; the current one needs its own function class.
     function = of_kind(torch.autograd.Function)
     function_of_transform = of_kind(torch.autograd.function._SingleLevelFunction)
 
@@ -243,7 +243,7 @@ def _differentiated(
         if is_asked and checks is not None:
             checks(*arguments)
         if not (is_asked and x.requires_grad):
-            # What goes on from here would come to the same, some microseconds later.
+            # Avoids redispatching a plain tensor, which takes some microseconds.
             return moves(x, *arguments) if is_plain(x) else below(keyset, x, *arguments)
         if _transforms() is None:
             return function.apply(keyset, x, *arguments)
@@ -253,11 +253,11 @@ def _differentiated(
     return with_gradient
 
 
-# One more axis in front, as ``torch.func.vmap`` has it.
+# Movements with one more leading axis, for ``torch.func.vmap``.
 
 
 def _in_front(x: Tensor, axis: int | None, size: int) -> Tensor:
-    """The tensors of a batch one after another: `x` itself for each of them, if it is not of the batch."""
+    """Moves the batch axis to the front; a tensor without one is repeated."""
     return x.expand(size, *x.shape) if axis is None else x.movedim(axis, 0)
 
 
@@ -287,7 +287,7 @@ def _batched_reverse_sequence(
     axis, batch_axis = behind(axes_of((axis, batch_axis), x.ndim - 1))
     if in_dims[1] is None:
         return _ops.reverse_sequence.default(x, lengths, axis, batch_axis), 0
-    # Both batches as one: the sequences of all tensors.
+    # Merges both batches: the sequences of all tensors.
     x = x.movedim(batch_axis, 1)
     sequences = x.flatten(0, 1)
     moved = _ops.reverse_sequence.default(
@@ -313,7 +313,7 @@ def _batched_chain(
         steps = [step.batched(size) for step in steps_of(x.shape[1:], x.dtype, text, sizes, given, names)]
         if None not in steps:
             return run(x, steps, given, names), 0
-    # What cannot be said of all at once is done for one after another.
+    # If a step cannot be applied to all tensors at once, apply it to each.
     each = [
         _ops.chain.given(
             x[at],
@@ -327,7 +327,7 @@ def _batched_chain(
     return torch.stack(each), 0
 
 
-# The operators. Results are contiguous whatever the strides of inputs are, so these need not be changed.
+# Operators. Results are contiguous for inputs of any strides, so PyTorch need not copy the inputs.
 
 _library: Any = torch.library.Library("trundle", "DEF")  # type: ignore[no-untyped-call, unused-ignore]
 
@@ -404,6 +404,6 @@ _define(
     _batched_chain,
     _checks_given,
 )
-# As one calls it by hand.
+# A short form for calls by hand.
 _library.define("chain(Tensor x, str text) -> Tensor", tags=(torch.Tag.pt2_compliant_tag,))
 _library.impl("chain", lambda x, text: _ops.chain.given(x, text, [], [], ""), "CompositeImplicitAutograd")

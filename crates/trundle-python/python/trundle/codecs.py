@@ -1,11 +1,11 @@
-"""A codec for zarr-python that transposes chunks at the speed of memory.
+"""A codec for zarr-python that transposes chunks with trundle.
 
-zarr-python takes it in place of its own after one line of configuration, in version 3 of Zarr and wherever it finds
-``transpose`` among the codecs::
+Use it in place of zarr-python's own codec, for Zarr version 3, wherever ``transpose`` is among the codecs::
 
     zarr.config.set({"codecs.transpose": "trundle.codecs.TransposeCodec"})
 
-What is stored is the same. zarr-python's own codec leaves chunks as views, which are then copied element by element.
+The stored data is the same. zarr-python's own codec returns views of chunks, which are then copied element
+by element.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["TransposeCodec"]
 
 
 class TransposeCodec(zarr.codecs.TransposeCodec):
-    """The codec ``transpose`` of Zarr, version 3: the axes of a chunk in another order.
+    """The codec ``transpose`` of Zarr, version 3, which permutes the axes of a chunk.
 
     Parameters
     ----------
     order : iterable of int
-        Which axis of a chunk stands where when it is encoded, the slowest first.
+        The axes of a chunk in the order in which they are encoded, the slowest first.
     """
 
     def _encode_sync(self, chunk_array: Any, chunk_spec: Any) -> Any:
@@ -36,7 +36,7 @@ class TransposeCodec(zarr.codecs.TransposeCodec):
         inverse = tuple(self.order.index(axis) for axis in range(len(self.order)))
         return _transposed(chunk_array, inverse, chunk_spec)
 
-    # What versions of zarr-python call that have no others.
+    # Called by versions of zarr-python that have no synchronous methods.
     async def _encode_single(self, chunk_array: Any, chunk_spec: Any) -> Any:
         return self._encode_sync(chunk_array, chunk_spec)
 
@@ -45,7 +45,7 @@ class TransposeCodec(zarr.codecs.TransposeCodec):
 
 
 def _transposed(chunk: Any, order: tuple[int, ...], spec: Any) -> Any:
-    """The chunk with its axes in this order; as a view where it is not of NumPy, or of Python's objects."""
+    """Transposes a chunk; returns a view of arrays that are not numpy's or hold Python objects."""
     array = chunk.as_ndarray_like()
     if not isinstance(array, np.ndarray) or array.dtype.hasobject:
         return chunk.transpose(order)

@@ -1,10 +1,11 @@
-"""Movements that PyTorch compiles, exports, differentiates and vectorizes: ``torch.compile(fullgraph=True)``,
-``torch.export``, autograd, ``torch.func``.
+"""Movements that PyTorch can compile (``torch.compile(fullgraph=True)``), export (``torch.export``), differentiate
+(autograd) and vectorize (``torch.func``).
 
-``import trundle.torch`` makes them known to PyTorch as operators, ``torch.ops.trundle.roll`` and others. The functions
-here are those to call: they take what the functions of the same names in ``trundle`` take, but for ``out`` and
-``threads``; `repeat` is that of einops. Where nothing is traced and no gradient is asked for, they are those functions. Tensors are on
-the CPU or on a GPU of NVIDIA's, lengths and indices on the CPU; results are new and contiguous. PyTorch 2.5 or newer.
+``import trundle.torch`` registers them as operators, ``torch.ops.trundle.roll`` and others. Call the functions of this
+module: they take the arguments of the functions with the same names in ``trundle``, except ``out`` and ``threads``;
+`repeat` is that of einops. If nothing is traced and no gradient is needed, they call these functions directly. Tensors
+are on the CPU or on an NVIDIA GPU, lengths and indices on the CPU. Results are new and contiguous. Requires PyTorch 2.5
+or newer.
 
 >>> import torch, trundle.torch
 >>> x = torch.arange(4.0, requires_grad=True)
@@ -13,10 +14,10 @@ the CPU or on a GPU of NVIDIA's, lengths and indices on the CPU; results are new
 >>> x.grad
 tensor([20., 30., 40., 10.])
 
-The gradient is the movement back. Forward mode (``torch.func.jvp``) is not there.
+The gradient is the inverse movement. Forward mode (``torch.func.jvp``) is not supported.
 """
 
-# What operators give is of any type to mypy.
+# To mypy, operators return Any.
 # mypy: no-warn-return-any
 
 from __future__ import annotations
@@ -47,22 +48,22 @@ _is_compiling = torch.compiler.is_compiling
 _ops = torch.ops.trundle
 
 
-# The functions.
+# Functions.
 
 
 def roll(
     x: Tensor, shift: Any = None, axis: Any = None, *, shifts: Any = None, dims: Any = None
 ) -> Tensor:
-    """Elements shifted along axes, in at one end what goes out at the other, as ``torch.roll`` and `trundle.roll`.
+    """Shifts elements along axes, with wrap-around, as ``torch.roll`` and `trundle.roll`.
 
     Parameters
     ----------
     x : Tensor
     shift : int or sequence of int
-        By how many places, towards larger indices; for each axis, or for all of them. Sizes of a traced tensor may be
-        among them.
+        The shift towards larger indices, for each axis or for all. May contain sizes of a traced tensor.
     axis : int or sequence of int, optional
-        The axes; negative ones count from the end, repeated ones add. None: `x` is rolled as if it had one axis.
+        The axes; negative ones count from the end, shifts of repeated ones add up. None: `x` is rolled as if
+        it were flat.
     shifts, dims
         PyTorch's names of `shift` and `axis`.
 
@@ -73,7 +74,7 @@ def roll(
     Raises
     ------
     IndexError, ValueError
-        For an axis out of range, and where `shift` and `axis` do not go together.
+        For an axis out of range, and if `shift` and `axis` have different lengths.
 
     Examples
     --------
@@ -98,19 +99,19 @@ def roll(
     elif len(axes) == 1:
         axes = axes * len(shifts)
     if not axes:
-        # Without axes the operator takes all of them as one.
+        # Without axes, the operator would roll the flat tensor.
         shifts = [0]
     return _ops.roll.default(x, shifts, axes)
 
 
 def flip(x: Tensor, axis: Any = None, *, dims: Any = None) -> Tensor:
-    """Elements in the opposite order along axes, as ``torch.flip`` and `trundle.flip`.
+    """Reverses elements along axes, as ``torch.flip`` and `trundle.flip`.
 
     Parameters
     ----------
     x : Tensor
     axis : int or sequence of int, optional
-        The axes; negative ones count from the end. None: all of them.
+        The axes; negative ones count from the end. None: all axes.
     dims
         PyTorch's name of `axis`.
 
@@ -137,13 +138,13 @@ def flip(x: Tensor, axis: Any = None, *, dims: Any = None) -> Tensor:
 
 
 def permute_dims(x: Tensor, axes: Any = None, *, dims: Any = None) -> Tensor:
-    """The axes in another order, as ``x.permute(axes).contiguous()`` and `trundle.permute_dims`.
+    """Permutes the axes, as ``x.permute(axes).contiguous()`` and `trundle.permute_dims`.
 
     Parameters
     ----------
     x : Tensor
     axes : sequence of int
-        Which axis of `x` stands where; negative ones count from the end.
+        The axes of `x` in their new order; negative ones count from the end.
     dims
         PyTorch's name of `axes`.
 
@@ -154,7 +155,7 @@ def permute_dims(x: Tensor, axes: Any = None, *, dims: Any = None) -> Tensor:
     Raises
     ------
     IndexError, ValueError
-        If the axes are no permutation of those of `x`.
+        If `axes` is not a permutation of the axes of `x`.
 
     Examples
     --------
@@ -171,13 +172,14 @@ def permute_dims(x: Tensor, axes: Any = None, *, dims: Any = None) -> Tensor:
 
 
 def transpose(x: Tensor, order: Any = ()) -> Tensor:
-    """The axes in another order, or inverted, as `trundle.transpose`; PyTorch's, of two axes, is ``permute_dims`` here.
+    """Permutes or reverses the axes, as `trundle.transpose`. For ``torch.transpose``, which swaps two axes, use
+    ``permute_dims``.
 
     Parameters
     ----------
     x : Tensor
     order : sequence of int, optional
-        Which axis of `x` stands where, none of them negative. Empty: the axes are inverted.
+        The axes of `x` in their new order, none of them negative. Empty: the axes are reversed.
 
     Returns
     -------
@@ -186,7 +188,7 @@ def transpose(x: Tensor, order: Any = ()) -> Tensor:
     Raises
     ------
     ValueError
-        If the order is not empty, and no permutation of the axes of `x`.
+        If `order` is neither empty nor a permutation of the axes of `x`.
 
     Examples
     --------
@@ -205,7 +207,7 @@ def transpose(x: Tensor, order: Any = ()) -> Tensor:
 
 
 def reverse_sequence(x: Tensor, lengths: Any, axis: int, batch_axis: int) -> Tensor:
-    """The first elements of each sequence reversed, with a length for each index of the batch axis.
+    """Reverses the first elements of each sequence, with a length for each index of the batch axis.
 
     Parameters
     ----------
@@ -213,9 +215,9 @@ def reverse_sequence(x: Tensor, lengths: Any, axis: int, batch_axis: int) -> Ten
     lengths : Tensor or sequence of int
         One for each index of `batch_axis`.
     axis : int
-        Along which the elements are reversed.
+        The axis to reverse along.
     batch_axis : int
-        Which sequence it is.
+        The axis of the sequences.
 
     Returns
     -------
@@ -224,7 +226,8 @@ def reverse_sequence(x: Tensor, lengths: Any, axis: int, batch_axis: int) -> Ten
     Raises
     ------
     IndexError, ValueError
-        For an axis out of range, and lengths below 0 or over the axis; the latter are seen when elements are moved.
+        For an axis out of range, and for lengths below 0 or greater than the size of the axis. Lengths are
+        checked when elements are moved.
 
     Examples
     --------
@@ -240,15 +243,16 @@ def reverse_sequence(x: Tensor, lengths: Any, axis: int, batch_axis: int) -> Ten
 
 
 def reverse_subsequences(x: Tensor, lengths: Any, axis: int) -> Tensor:
-    """The first elements of each row reversed, with a length for every position outside the axis.
+    """Reverses the first elements of each row, with a length for each position outside the axis.
 
     Parameters
     ----------
     x : Tensor
     lengths : Tensor or nested sequence of int
-        In the shape of `x`, but 1 along `axis`. A length over the axis counts as the whole row.
+        Has the shape of `x`, but size 1 along `axis`. A length greater than the size of the axis reverses
+        the whole row.
     axis : int
-        Along which the elements are reversed.
+        The axis to reverse along.
 
     Returns
     -------
@@ -257,7 +261,7 @@ def reverse_subsequences(x: Tensor, lengths: Any, axis: int) -> Tensor:
     Raises
     ------
     IndexError, ValueError
-        For an axis out of range, and lengths of another shape or below 0.
+        For an axis out of range, and for lengths of another shape or below 0.
 
     Examples
     --------
@@ -275,16 +279,16 @@ def reverse_subsequences(x: Tensor, lengths: Any, axis: int) -> Tensor:
 def rearrange(
     x: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, /, **sizes: Any
 ) -> Tensor:
-    """Axes split, put in another order and merged, as ``einops.rearrange``; the result is no view.
+    """Splits, permutes and merges axes, as ``einops.rearrange``, but returns a copy, not a view.
 
     Parameters
     ----------
     x : Tensor, or list or tuple of Tensor
         Several tensors of one shape are stacked along a new first axis.
     pattern : str
-        The axes of `x` by names, and behind an arrow those of the result.
+        The names of the axes of `x`, an arrow, and the axes of the result.
     **sizes : int
-        Sizes of axes that the shape of `x` does not say. Sizes of a traced tensor may be among them.
+        Sizes of axes that do not follow from the shape of `x`. May contain sizes of a traced tensor.
 
     Returns
     -------
@@ -293,7 +297,7 @@ def rearrange(
     Raises
     ------
     ValueError
-        If the pattern is none, does not fit the shape of `x`, or leaves a size open.
+        If the pattern is invalid, does not fit the shape of `x`, or needs more sizes.
 
     Examples
     --------
@@ -315,16 +319,18 @@ def rearrange(
 def repeat(
     x: Tensor | list[Tensor] | tuple[Tensor, ...], pattern: str, /, **sizes: Any
 ) -> Tensor:
-    """Elements repeated along new axes of a pattern, as ``einops.repeat``; what ``numpy.repeat`` does is `trundle.repeat`.
+    """Repeats elements along new axes of a pattern, as ``einops.repeat``. `trundle.repeat` is ``numpy.repeat``.
 
     Parameters
     ----------
     x : Tensor, or list or tuple of Tensor
         Several tensors of one shape are stacked along a new first axis.
     pattern : str
-        The axes of `x` by names, and behind an arrow those of the result: all of `x`, and new ones, by names or as numbers.
+        The names of the axes of `x`, an arrow, and the axes of the result: all axes of `x`, and new ones by
+        name or as numbers.
     **sizes : int
-        Sizes of the new axes, and of those that the shape of `x` does not say. Sizes of a traced tensor may be among them.
+        Sizes of new axes, and of axes that do not follow from the shape of `x`. May contain sizes of a
+        traced tensor.
 
     Returns
     -------
@@ -333,11 +339,11 @@ def repeat(
     Raises
     ------
     ValueError
-        If the pattern is none, does not fit the shape of `x`, or leaves a size open.
+        If the pattern is invalid, does not fit the shape of `x`, or needs more sizes.
 
     Notes
     -----
-    The gradient is the sum over the new axes, which PyTorch computes.
+    The gradient is the sum over the new axes, computed by PyTorch.
 
     Examples
     --------
@@ -359,15 +365,16 @@ def repeat(
 
 
 def chain(x: Tensor, text: str, /, **given: Any) -> Tensor:
-    """Stages one after another, in as few passes over memory as can be, as ``trundle.chain(text)(x, **given)``.
+    """Applies a chain of operators in as few passes over memory as possible, as ``trundle.chain(text)(x,
+    **given)``.
 
     Parameters
     ----------
     x : Tensor
     text : str
-        Stages, with ``|`` between them: patterns (``"h w c -> c h w"``) and calls (``"flip(axes=[2])"``).
+        Stages, separated by ``|``: patterns (``"h w c -> c h w"``) and calls (``"flip(axes=[2])"``).
     **given : Tensor or sequence of int
-        What the text leaves open, by its names: lengths, indices, other tensors.
+        The values of names in the text: lengths, indices, other tensors.
 
     Returns
     -------
@@ -376,13 +383,14 @@ def chain(x: Tensor, text: str, /, **given: Any) -> Tensor:
     Raises
     ------
     ValueError, TypeError
-        As `trundle.chain` and its call. NotImplementedError when a gradient goes through a stage that is no movement
-        back and forth: one that repeats elements, leaves some out, or has several tensors.
+        As `trundle.chain` and its call. NotImplementedError for a gradient through a stage that is not
+        invertible: one that repeats elements, drops elements, or takes several tensors.
 
     Notes
     -----
-    Where sizes are symbols, as with ``dynamic=True``, patterns, ``transpose``, ``reshape``, ``roll``, ``flip``, ``rot90``
-    and ``reverse`` keep them so; other stages make them numbers, and what is compiled is for these.
+    With symbolic sizes (``dynamic=True``), patterns, ``transpose``, ``reshape``, ``roll``, ``flip``,
+    ``rot90`` and ``reverse`` keep sizes symbolic. Other stages specialise the compiled code to the actual
+    sizes.
 
     Examples
     --------
@@ -407,21 +415,21 @@ def chain(x: Tensor, text: str, /, **given: Any) -> Tensor:
 
 
 def _one_of(name: str, value: Any, synonym: str, other: Any) -> Any:
-    """An argument that has two names, whichever was given."""
+    """Returns the value of an argument that has two names."""
     if value is not None and other is not None:
         raise TypeError(f"got both {name} and {synonym}: they are one argument")
     return other if value is None else value
 
 
 def _listed(given: Any) -> list[Any]:
-    """One integer, or several, as a list. Sizes of traced tensors stay what they are."""
+    """Converts one or more integers to a list. Sizes of traced tensors stay symbolic."""
     if isinstance(given, (int, torch.SymInt)) or (isinstance(given, Tensor) and given.ndim == 0):
         return [_size(given)]
     return [_size(each) for each in given]
 
 
 def _size(given: Any) -> Any:
-    """A size, which ``torch.jit.trace`` has as a tensor."""
+    """Converts a size, which is a tensor in ``torch.jit.trace``."""
     return int(given) if isinstance(given, Tensor) else given
 
 

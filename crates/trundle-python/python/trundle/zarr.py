@@ -152,22 +152,19 @@ def plan(
         raise FileNotFoundError(errno.ENOENT, "no such file or store", source)
     if os.path.exists(target) and not overwrite:
         raise FileExistsError(errno.EEXIST, "already exists; overwrite=True replaces it", target)
-    arguments = ["apply", source, chain] if chain.strip() else ["convert", source]
-    arguments += ["-o", target]
     options = {
-        "--chunks": _sizes(chunks),
-        "--shards": _sizes(shards),
-        "--codec": codec,
-        "--max-mem": max_mem,
-        "--task-size": task_size,
-        "--tensor": tensor,
+        "chunks": _sizes(chunks),
+        "shards": _sizes(shards),
+        "codec": codec,
+        "max_mem": None if max_mem is None else str(max_mem),
+        "task_size": None if task_size is None else str(task_size),
+        "tensor": tensor,
+        "workers": 1 if workers is None else workers,
+        "metadata_only": metadata_only,
+        "verify": verify,
+        "overwrite": overwrite,
     }
-    arguments += [f"{name}={value}" for name, value in options.items() if value is not None]
-    arguments += ["--tasks=-"]
-    arguments += ["--metadata-only"] if metadata_only else []
-    arguments += ["--verify"] if verify else []
-    arguments += ["--force"] if overwrite else []
-    return Plan(_trundle.plan_tasks(arguments, 1 if workers is None else workers))
+    return Plan(_trundle.plan_tasks(source, chain, target, options))
 
 
 class Plan:

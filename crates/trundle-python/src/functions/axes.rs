@@ -1,4 +1,4 @@
-//! The axes in another order.
+//! Functions that permute axes.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -13,12 +13,12 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
-/// The axes of `x` in another order: axis i of the result is axis ``axes[i]`` of `x`.
+/// Permutes the axes of `x`: axis i of the result is axis ``axes[i]`` of `x`.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// axes : sequence of ints
 ///     Each axis of `x` once; negative ones count from the end.
 /// out, threads
@@ -33,13 +33,13 @@ use crate::tensor::Tensor;
 /// numpy.exceptions.AxisError
 ///     If an axis is out of range.
 /// ValueError
-///     If `axes` is no permutation of the axes of `x`, or if `out` does not fit.
+///     If `axes` is not a permutation of the axes of `x`, or if `out` does not fit.
 /// TypeError
-///     If `axes` has anything but integers, or for a dtype that holds objects.
+///     If `axes` are not integers, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// The Array API's ``permute_dims``, and ``numpy.transpose`` with axes; the result is no view.
+/// The Array API's ``permute_dims``, and ``numpy.transpose`` with axes, but returns a copy, not a view.
 ///
 /// Examples
 /// --------
@@ -75,15 +75,15 @@ pub(crate) fn permute_dims<'py>(
     moved(axes.py(), &Operation::of(Transpose::DECLARATION, [order]), &x, out, threads)
 }
 
-/// The axes of `x` in another order, as OpenVINO's Transpose-1 says: no order inverts them.
+/// Permutes the axes of `x` according to OpenVINO's Transpose-1. Without an order, reverses the axes.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// order : sequence of ints
-///     Axis i of the result is axis ``order[i]`` of `x`, each axis of `x` once, none of them negative. Empty, the default:
-///     the axes are inverted.
+///     Axis i of the result is axis ``order[i]`` of `x`. Each axis of `x` once, not negative. Empty (the
+///     default) reverses the axes.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -94,13 +94,13 @@ pub(crate) fn permute_dims<'py>(
 /// Raises
 /// ------
 /// ValueError
-///     If `order` is no permutation of 0 to x.ndim - 1, or if `out` does not fit.
+///     If `order` is not a permutation of 0 to x.ndim - 1, or if `out` does not fit.
 /// TypeError
-///     If `order` has anything but integers, or for a dtype that holds objects.
+///     If `order` has entries that are not integers, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// `permute_dims` takes negative axes too.
+/// `permute_dims` accepts negative axes.
 ///
 /// Examples
 /// --------
@@ -137,14 +137,14 @@ pub(crate) fn transpose<'py>(
     moved(py, &Operation::of(Transpose::DECLARATION, [order]), &x, out, threads)
 }
 
-/// `m` turned by 90 degrees in the plane of two axes, from the first of them towards the second.
+/// Rotates `m` by 90 degrees in the plane of two axes, from the first towards the second.
 ///
 /// Parameters
 /// ----------
 /// m : array_like
-///     Two axes or more, any dtype, but no object dtype and no MaskedArray.
+///     Two axes or more, any dtype, except object dtypes and MaskedArray.
 /// k : int, optional
-///     How many quarter turns; negative ones turn the other way. Of any size.
+///     The number of rotations, of any size; negative numbers rotate the other way.
 /// axes : sequence of two ints, optional
 ///     The axes of the plane; negative ones count from the end.
 /// out, threads
@@ -152,20 +152,20 @@ pub(crate) fn transpose<'py>(
 ///
 /// Returns
 /// -------
-/// array of the kind and dtype of `m`, and its shape; if `k` is odd, with the sizes of both axes swapped
+/// array of the kind, dtype and shape of `m`; if `k` is odd, with the sizes of the two axes swapped
 ///
 /// Raises
 /// ------
 /// numpy.exceptions.AxisError
 ///     If an axis is out of range.
 /// ValueError
-///     If `axes` has other than two axes, or one of them twice, or if `out` does not fit.
+///     If `axes` is not two different axes, or if `out` does not fit.
 /// TypeError
-///     If `k` or `axes` has anything but integers, or for a dtype that holds objects.
+///     If `k` or `axes` are not integers, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``numpy.rot90``; the result is no view.
+/// As ``numpy.rot90``, but returns a copy, not a view.
 ///
 /// Examples
 /// --------
@@ -195,7 +195,7 @@ pub(crate) fn rot90<'py>(
     let axes = axis_or_axes("rot90", axis, axes)?;
     let (x, threads) = (Tensor::to_read("m", m, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();
-    // Four turns are none, also of more turns than 64 bits count.
+    // Reduces k modulo 4, in Python because k may exceed 64 bits.
     let turns = |k| numbers::one("k", k, || k.rem(4)?.extract());
     let k = k.map_or(Ok(1), turns)?.rem_euclid(4);
     let axes = match axes {
@@ -210,16 +210,16 @@ pub(crate) fn rot90<'py>(
     moved(m.py(), &Operation::of(Rot90::DECLARATION, [k, axes]), &x, out, threads)
 }
 
-/// Axes of `a` at other positions; the others keep their order.
+/// Moves axes of `a` to other positions; the other axes keep their order.
 ///
 /// Parameters
 /// ----------
 /// a : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// source : int or sequence of ints
 ///     The axes to move, each once.
 /// destination : int or sequence of ints
-///     Where each of them goes, each position once.
+///     The new position of each, each position once.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -232,14 +232,13 @@ pub(crate) fn rot90<'py>(
 /// numpy.exceptions.AxisError
 ///     If an axis is out of range.
 /// ValueError
-///     If an axis is named twice, if `source` and `destination` have different numbers of entries, or if `out` does not
-///     fit.
+///     If an axis is repeated, if `source` and `destination` have different lengths, or if `out` does not fit.
 /// TypeError
-///     If an axis is no integer, or for a dtype that holds objects.
+///     If an axis is not an integer, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``numpy.moveaxis``; the result is no view.
+/// As ``numpy.moveaxis``, but returns a copy, not a view.
 ///
 /// Examples
 /// --------
@@ -276,12 +275,12 @@ pub(crate) fn moveaxis<'py>(
     moved(a.py(), &Operation::of(Transpose::DECLARATION, [order.collect()]), &x, out, threads)
 }
 
-/// Two axes of `a`, each in the place of the other.
+/// Swaps two axes of `a`.
 ///
 /// Parameters
 /// ----------
 /// a : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// axis1, axis2 : int
 ///     The axes; negative ones count from the end.
 /// out, threads
@@ -298,11 +297,11 @@ pub(crate) fn moveaxis<'py>(
 /// ValueError
 ///     If `out` does not fit.
 /// TypeError
-///     If an axis is no integer, or for a dtype that holds objects.
+///     If an axis is not an integer, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``numpy.swapaxes``; the result is no view.
+/// As ``numpy.swapaxes``, but returns a copy, not a view.
 ///
 /// Examples
 /// --------

@@ -1,4 +1,4 @@
-//! Elements where they are to lie: copies of any view, and axes split and merged.
+//! Functions that copy strided arrays, and einops patterns.
 
 use std::fmt::Write;
 
@@ -14,33 +14,34 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
-/// A new C-contiguous array with the elements of `x`, whatever the strides of `x` are.
+/// Copies `x` to a new C-contiguous array.
 ///
-/// Negative strides (``x[::-1]``), zero strides (``np.broadcast_to``) and every order of axes are read as they are.
+/// Reads any strides directly: negative (``x[::-1]``), zero (``np.broadcast_to``), and any order of axes.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any dtype, but no object dtype and no MaskedArray. An array without axes gets one, as numpy's does.
+///     Any dtype, except object dtypes and MaskedArray. An array without axes becomes one with one axis, as in
+///     numpy.
 /// dtype : dtype_like, optional
-///     That of `x`, for calls that are written for numpy: nothing is cast.
+///     Must be the dtype of `x`; accepted for compatibility with numpy. Nothing is cast.
 /// out, threads
 ///     See `help(trundle)`.
 ///
 /// Returns
 /// -------
-/// array of the kind, shape and dtype of `x`; of a subclass of numpy.ndarray, the base class
+/// array of the kind, shape and dtype of `x`; for a subclass of numpy.ndarray, the base class
 ///
 /// Raises
 /// ------
 /// ValueError
 ///     If `out` does not fit.
 /// TypeError
-///     If `dtype` is another than that of `x`, or for one that holds objects.
+///     If `dtype` is not the dtype of `x`, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``numpy.ascontiguousarray``, but always a new array: numpy returns `x` itself where it is contiguous already.
+/// As ``numpy.ascontiguousarray``, but always copies: numpy returns `x` itself if it is contiguous.
 ///
 /// Examples
 /// --------
@@ -66,19 +67,19 @@ pub(crate) fn ascontiguousarray<'py>(
     moved(py, &Operation::Copy, &x, out, threads)
 }
 
-/// Writes the elements of `src` into `dst`, each with any strides.
+/// Copies the elements of `src` to `dst`. Both may have any strides.
 ///
 /// Parameters
 /// ----------
 /// dst : array
-///     What is written: writable, no two elements in one place.
+///     The destination: writable, without overlapping elements.
 /// src : array_like
-///     Of the dtype of `dst`, with its shape or one that broadcasts to it. It may overlap `dst`: `dst` is then as if `src`
-///     had been copied first.
+///     Has the dtype of `dst`, and its shape or one that broadcasts to it. May overlap `dst`; the result is the
+///     same as if `src` was copied first.
 /// casting : str, optional
-///     One of numpy's words, for calls that are written for it: nothing is cast, whatever it says.
+///     One of numpy's casting rules, accepted for compatibility. Nothing is cast.
 /// where : bool, optional
-///     True.
+///     Must be True.
 /// threads : int, optional
 ///     See `help(trundle)`.
 ///
@@ -87,11 +88,11 @@ pub(crate) fn ascontiguousarray<'py>(
 /// ValueError
 ///     If `src` does not broadcast to the shape of `dst`, or if `dst` is read-only or has overlapping elements.
 /// TypeError
-///     If the dtypes differ, if they hold objects, or if `where` is a mask.
+///     If the dtypes differ or hold objects, or if `where` is a mask.
 ///
 /// Notes
 /// -----
-/// As ``numpy.copyto``, but nothing is cast, and all elements are written.
+/// As ``numpy.copyto``, but without casting and masks.
 ///
 /// Examples
 /// --------
@@ -122,10 +123,10 @@ pub(crate) fn copyto<'py>(
     copied(py, &broadcast, &dst.memory, threads)
 }
 
-/// Words of numpy's that allow more or less of what is not done.
+/// Checks that `casting` is one of numpy's casting rules.
 ///
 /// # Errors
-/// ValueError for any other.
+/// ValueError for any other value.
 fn check_casting(casting: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     const CASTINGS: [&str; 6] = ["no", "equiv", "safe", "same_kind", "same_value", "unsafe"];
     let Some(casting) = casting else { return Ok(()) };
@@ -139,8 +140,10 @@ fn check_casting(casting: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     }
 }
 
+/// Checks that `where` is True.
+///
 /// # Errors
-/// TypeError for anything but True.
+/// TypeError for any other value.
 fn check_where(r#where: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     match r#where {
         Some(mask) if !mask.is(PyBool::new(mask.py(), true)) => Err(PyTypeError::new_err(
@@ -150,7 +153,7 @@ fn check_where(r#where: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     }
 }
 
-/// The same elements for every index of new axes in front, and of axes of size 1.
+/// Broadcasts `src` to `sizes` by strides of 0, for new leading axes and for axes of size 1.
 fn broadcast(src: &Memory, sizes: &[isize]) -> PyResult<Memory> {
     let extra = src.sizes.len().saturating_sub(sizes.len());
     let fits = |(own, size): (&isize, &isize)| own == size || *own == 1;
@@ -176,33 +179,35 @@ fn broadcast(src: &Memory, sizes: &[isize]) -> PyResult<Memory> {
     })
 }
 
-/// Axes split, reordered and merged, as a pattern says in the notation of einops.
+/// Splits, permutes and merges axes according to a pattern in the notation of einops.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// pattern : str
-///     The axes of `x`, an arrow, and what becomes of them. Names in parentheses are one axis: split before the arrow,
-///     merged behind it. ``...`` is any number of axes, ``1`` or ``()`` one of size 1. Each name stands on both sides.
+///     The axes of `x`, an arrow, and the axes of the result. Names in parentheses are one axis, which is split
+///     on the left and merged on the right. ``...`` is any number of axes; ``1`` and ``()`` have
+///     size 1. Each name occurs once on both sides.
 /// **sizes : int
-///     The sizes of axes by their names; of an axis that splits, all but one.
+///     Sizes of axes by name. An axis that is split needs all sizes but one.
 ///
 /// Returns
 /// -------
-/// array of the kind and dtype of `x`; of a subclass of numpy.ndarray, the base class
+/// array of the kind and dtype of `x`; for a subclass of numpy.ndarray, the base class
 ///
 /// Raises
 /// ------
 /// ValueError
-///     If the pattern is none, does not fit the shape of `x`, or leaves a size open; the message shows where.
+///     If the pattern is invalid, does not fit the shape of `x`, or needs more sizes; the message shows the
+///     place.
 /// TypeError
-///     If `pattern` is no str, if a size is no integer, or for a dtype that holds objects.
+///     If `pattern` is not a str, if a size is not an integer, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``einops.rearrange``; the result is no view. Since every keyword is the size of an axis, there is no ``out`` and no
-/// ``threads``: a `chain` of the pattern has both.
+/// As ``einops.rearrange``, but returns a copy, not a view. All keywords are sizes of axes; use a `chain` of
+/// the pattern to give ``out`` or ``threads``.
 ///
 /// Examples
 /// --------
@@ -246,8 +251,10 @@ pub(crate) fn rearrange<'py>(
     moved(py, &Operation::Rearrange(text), &x, None, None)
 }
 
+/// Extracts the pattern.
+///
 /// # Errors
-/// TypeError for anything but a str.
+/// TypeError if it is not a str.
 fn pattern_text<'a>(pattern: &'a Bound<'_, PyAny>, x: &Bound<'_, PyAny>) -> PyResult<&'a str> {
     if let Ok(text) = pattern.cast::<PyString>() {
         return text.to_str();
@@ -260,7 +267,7 @@ fn pattern_text<'a>(pattern: &'a Bound<'_, PyAny>, x: &Bound<'_, PyAny>) -> PyRe
     Err(PyTypeError::new_err(format!("pattern must be a str, not {kind}{hint}")))
 }
 
-/// Whether an axis of a pattern has this name.
+/// Whether a pattern has an axis with this name.
 fn has_axis(pattern: &str, name: &str) -> bool {
     pattern.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
 }

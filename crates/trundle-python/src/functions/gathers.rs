@@ -1,4 +1,4 @@
-//! Elements at indices.
+//! Functions that gather and scatter elements at indices.
 
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -16,19 +16,19 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
-/// The elements of `x` at indices of an axis; the axes of `indices` come in its place.
+/// Takes the elements of `x` at indices along an axis. In the result, the axes of `indices` replace this axis.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// indices : array_like of integers
-///     Any shape; without axes the axis is left out. Those from -size to -1 count from the end.
+///     Any shape; a scalar removes the axis. Indices from -size to -1 count from the end.
 /// axis : int, optional
-///     The axis; a negative one counts from the end. None: `x` is taken as if it were flat.
+///     The axis; a negative one counts from the end. None: `x` is flattened first.
 /// mode : {'raise', 'wrap', 'clip'}, optional
-///     What an index out of range is: an IndexError, the remainder by the size, or the nearest one, which for a
-///     negative index is 0.
+///     How to treat an index out of range: raise IndexError, take the remainder modulo the size, or clip to the
+///     nearest index (0 for all negative indices).
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -41,15 +41,16 @@ use crate::tensor::Tensor;
 /// numpy.exceptions.AxisError
 ///     If `axis` is out of range.
 /// IndexError
-///     If an index is out of range, or if there is one for an axis without elements, whatever the mode.
+///     If an index is out of range in mode 'raise', or, in any mode, if the axis has no elements but there are
+///     indices.
 /// ValueError
-///     If `mode` is none of these, or if `out` does not fit.
+///     If `mode` is unknown, or if `out` does not fit.
 /// TypeError
-///     If `indices` has no integer or bool dtype, or for a dtype that holds objects.
+///     If the dtype of `indices` is not integer or bool, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``numpy.take`` and the Array API's ``take``. The result is always an array, also of one element.
+/// As ``numpy.take`` and the Array API's ``take``. Always returns an array, also for one element.
 ///
 /// Examples
 /// --------
@@ -100,8 +101,10 @@ pub(crate) fn take<'py>(
     moved(py, &operation, &x, out, threads)
 }
 
+/// Parses the mode.
+///
 /// # Errors
-/// ValueError for another word, TypeError for what is none.
+/// ValueError for an unknown mode, TypeError if it is not a str.
 fn index_mode(mode: Option<&Bound<'_, PyAny>>) -> PyResult<IndexMode> {
     let Some(mode) = mode else { return Ok(IndexMode::Raise) };
     let Ok(word) = mode.cast::<PyString>() else {
@@ -116,7 +119,7 @@ fn index_mode(mode: Option<&Bound<'_, PyAny>>) -> PyResult<IndexMode> {
     })
 }
 
-/// The axis that a call names, if it names one: None is none of them.
+/// An axis argument, which may be missing or explicitly None.
 pub(crate) enum OneAxis<'py> {
     Last,
     Given(Option<Bound<'py, PyAny>>),
@@ -127,40 +130,42 @@ fn given<'py>(axis: &Bound<'py, PyAny>) -> PyResult<OneAxis<'py>> {
     Ok(OneAxis::Given(Some(axis).filter(|axis| !axis.is_none()).cloned()))
 }
 
-/// For each position of `indices` an element of its row along an axis of `x`, at the index that stands there.
+/// Takes for each position of `indices` an element of the same row of `x` along an axis, at this index.
 ///
-/// ``out[i, j, k] == x[i, indices[i, j, k], k]`` along the middle one of three axes.
+/// ``out[i, j, k] == x[i, indices[i, j, k], k]`` for the middle one of three axes.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// indices : array_like of integers
-///     As many axes as `x`; along the others than `axis` both have the same size, or one of them has size 1, which is
-///     there for all. Those from -size to -1 count from the end.
+///     Has as many axes as `x`, and broadcasts with `x` along all axes but `axis`. Indices from -size to -1
+///     count from the end.
 /// axis : int, optional
-///     The axis; a negative one counts from the end. None: `x` is taken as if it were flat, and `indices` has one axis.
+///     The axis; a negative one counts from the end. None: `x` is flattened first, and `indices` must have one
+///     axis.
 /// out, threads
 ///     See `help(trundle)`.
 ///
 /// Returns
 /// -------
-/// array of the kind and dtype of `x`, with the shape to which both broadcast, and the size of `indices` along `axis`
+/// array of the kind and dtype of `x`, with the broadcast shape of both, but the size of `indices` along `axis`
 ///
 /// Raises
 /// ------
 /// numpy.exceptions.AxisError
 ///     If `axis` is out of range.
 /// IndexError
-///     If an index is out of range, if `indices` has no integer dtype, or if its shape does not broadcast.
+///     If an index is out of range, if the dtype of `indices` is not integer, or if its shape does not
+///     broadcast.
 /// ValueError
-///     If `indices` has more or fewer axes than `x`, or if `out` does not fit.
+///     If `indices` does not have as many axes as `x`, or if `out` does not fit.
 /// TypeError
 ///     For a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``numpy.take_along_axis`` and the Array API's. It puts an array in the order that ``argsort`` gives.
+/// As ``numpy.take_along_axis`` and the Array API's. Sorts an array with the indices that ``argsort`` returns.
 ///
 /// Examples
 /// --------
@@ -223,21 +228,21 @@ pub(crate) fn take_along_axis<'py>(
     moved(py, &operation, &x, out, threads)
 }
 
-/// Puts `values` into `x`, for each position into its row along an axis, at the index that stands there.
+/// Puts `values` into `x` along an axis: for each position of `indices` into the same row, at this index.
 ///
 /// Parameters
 /// ----------
 /// x : array
-///     Any shape and dtype, but no object dtype and no MaskedArray; an array, since it is changed.
+///     Any shape and dtype, except object dtypes and MaskedArray. Modified in place unless `out` is given.
 /// indices : array_like of integers
-///     As many axes as `x`; along the others than `axis` sizes of 1 stand for as many as there are. Those from -size to -1
-///     count from the end. Of several for one place, the last counts.
+///     Has as many axes as `x`, and broadcasts with `x` along all axes but `axis`. Indices from -size to -1
+///     count from the end. If several positions have the same index, the last one wins.
 /// values : array_like
-///     What is put there, of the dtype of `x`; it is broadcast to the positions.
+///     The values to put, with the dtype of `x`; they broadcast to the positions.
 /// axis : int
 ///     The axis; a negative one counts from the end.
 /// out
-///     An array like `x` for the result, which is returned; `x` stays as it is then.
+///     An array like `x` for the result, which is returned; `x` is not modified in this case.
 /// threads
 ///     See `help(trundle)`.
 ///
@@ -246,15 +251,15 @@ pub(crate) fn take_along_axis<'py>(
 /// numpy.exceptions.AxisError
 ///     If `axis` is out of range.
 /// IndexError
-///     If an index is out of range, or if `indices` do not broadcast or are no integers.
+///     If an index is out of range, or if `indices` does not broadcast or is not of an integer dtype.
 /// ValueError
-///     If `values` do not broadcast, or if `x` is read-only.
+///     If `values` does not broadcast, or if `x` is read-only.
 /// TypeError
-///     For values of another kind or dtype, or for a dtype that holds objects.
+///     If `values` has another kind or dtype, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``numpy.put_along_axis``. All is read before anything is written.
+/// As ``numpy.put_along_axis``. Reads all arguments before writing.
 ///
 /// Examples
 /// --------
@@ -305,8 +310,10 @@ pub(crate) fn put_along_axis<'py>(
     Ok(out.cloned())
 }
 
+/// Checks that `indices` has `rank` axes.
+///
 /// # Errors
-/// ValueError for indices with more or fewer axes than `rank`.
+/// ValueError for another number of axes.
 fn check_rank(indices: &[usize], rank: usize, because: &str) -> PyResult<()> {
     if indices.len() == rank {
         return Ok(());
@@ -316,9 +323,10 @@ fn check_rank(indices: &[usize], rank: usize, because: &str) -> PyResult<()> {
     Err(PyValueError::new_err(message))
 }
 
+/// Checks that `indices` broadcasts with `sizes` along all axes but `axis`.
+///
 /// # Errors
-/// As numpy raises them: ValueError for indices with more or fewer axes than there are sizes, IndexError for an
-/// axis along which neither has the size 1, nor both the same.
+/// As numpy: ValueError for another number of axes, IndexError for sizes that do not broadcast.
 fn check_broadcast(sizes: &[isize], indices: &[usize], axis: i64) -> PyResult<()> {
     check_rank(indices, sizes.len(), "as many as `x` has")?;
     for (at, (size, other)) in (0..).zip(sizes.iter().zip(indices)) {

@@ -1,4 +1,4 @@
-//! Arrays one after another.
+//! Functions that join arrays.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,14 +10,15 @@ use crate::error::refused;
 use crate::numbers;
 use crate::tensor::Tensor;
 
-/// Arrays one after another along an axis.
+/// Concatenates arrays along an axis.
 ///
 /// Parameters
 /// ----------
 /// arrays : sequence of array_like
-///     One or more, of one kind and dtype, whose shapes are the same but along `axis`. Unlike numpy's, they are not cast.
+///     One or more, of one kind and dtype, with equal sizes except along `axis`. Unlike in numpy, they are not
+///     cast.
 /// axis : int, optional
-///     The axis; a negative one counts from the end. None: each array is flattened before.
+///     The axis; a negative one counts from the end. None: the arrays are flattened first.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -30,13 +31,13 @@ use crate::tensor::Tensor;
 /// numpy.exceptions.AxisError
 ///     If the axis is out of range.
 /// ValueError
-///     If there are no arrays, or shapes do not go together, or if `out` does not fit.
+///     If there are no arrays, if their shapes do not match, or if `out` does not fit.
 /// TypeError
 ///     If dtypes or kinds differ, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``numpy.concatenate`` and the Array API's ``concat`` say.
+/// As ``numpy.concatenate`` and the Array API's ``concat``.
 ///
 /// Examples
 /// --------
@@ -82,14 +83,14 @@ pub(crate) fn concatenate<'py>(
     assembled(py, &assembly, out, numbers::threads(threads)?)
 }
 
-/// Arrays of one shape one after another along a new axis.
+/// Stacks arrays of one shape along a new axis.
 ///
 /// Parameters
 /// ----------
 /// arrays : sequence of array_like
-///     One or more, of one kind, dtype and shape. Unlike numpy's, they are not cast.
+///     One or more, of one kind, dtype and shape. Unlike in numpy, they are not cast.
 /// axis : int, optional
-///     The new axis of the result; a negative one counts from its end.
+///     The new axis of the result; a negative one counts from the end of the result's axes.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -102,13 +103,13 @@ pub(crate) fn concatenate<'py>(
 /// numpy.exceptions.AxisError
 ///     If the axis is out of range.
 /// ValueError
-///     If there are no arrays, or shapes differ, or if `out` does not fit.
+///     If there are no arrays, if shapes differ, or if `out` does not fit.
 /// TypeError
 ///     If dtypes or kinds differ, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``numpy.stack`` and the Array API's ``stack`` say.
+/// As ``numpy.stack`` and the Array API's ``stack``.
 ///
 /// Examples
 /// --------
@@ -137,11 +138,11 @@ pub(crate) fn stack<'py>(
     assembled(py, &assembly, out, numbers::threads(threads)?)
 }
 
-/// An axis that may be None, which is not the default.
+/// An axis argument whose default is 0 and which may be None.
 pub(crate) enum AxisOrNone<'py> {
-    /// It was left out.
+    /// The argument is missing.
     Zero,
-    /// What was given, None too.
+    /// The given value, which may be None.
     Given(Bound<'py, PyAny>),
 }
 
@@ -153,7 +154,7 @@ impl<'py> FromPyObject<'_, 'py> for AxisOrNone<'py> {
     }
 }
 
-/// The arrays of a sequence, all of the kind and dtype of the first.
+/// Reads a sequence of arrays, which must have the kind and dtype of the first.
 fn read<'py>(function: &str, arrays: &Bound<'py, PyAny>) -> PyResult<Vec<Tensor<'py>>> {
     let mut tensors: Vec<Tensor<'py>> = Vec::new();
     for (at, array) in arrays.try_iter()?.enumerate() {

@@ -1,4 +1,4 @@
-//! The functions of the package: each reads its arguments as numpy does, and says what to move.
+//! The functions of the package. Each reads its arguments as numpy does and converts them to an operation.
 
 pub(crate) mod axes;
 pub(crate) mod copies;
@@ -25,7 +25,7 @@ fn axis_or_axes<T>(function: &str, axis: Option<T>, axes: Option<T>) -> PyResult
     Ok(axis.or(axes))
 }
 
-/// Returns an argument without a default, in a signature where an argument before it has two names.
+/// Returns a required argument that follows an optional one in the signature.
 ///
 /// # Errors
 /// TypeError if the argument is missing.

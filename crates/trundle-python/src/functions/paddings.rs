@@ -1,4 +1,4 @@
-//! Elements put around an array.
+//! Padding.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,40 +17,41 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
-/// `x` with a constant, or elements of its own, put before and behind it along its axes.
+/// Pads `x` along its axes with constants or with its own elements.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// pad_width : int, sequence of ints or of pairs, or dict
-///     How many elements before and behind: one number or one pair for all axes, or a pair for each axis; or a dict that
-///     has either for some axes, by their numbers.
+///     The number of elements before and after: one number or one pair for all axes, or a pair for each axis;
+///     or a dict from axes to numbers or pairs.
 /// mode : str, optional
-///     'constant': what `constant_values` has; 'edge': the outermost element; 'reflect' and 'symmetric': those within mirrored, without the outermost one and with
-///     it; 'wrap': those from the other end.
+///     'constant': pad with `constant_values`. 'edge': repeat the outermost element. 'reflect' and 'symmetric':
+///     mirror, without and with the outermost element. 'wrap': continue from the other end.
 /// constant_values : scalar, or sequence of scalars or of pairs, optional
-///     What mode 'constant' puts there: one for all, or one before and one behind, or such a pair for each axis; 0 if left out.
+///     The values for mode 'constant': one for all, one before and one after, or such a pair for each axis. The
+///     default is 0.
 /// out, threads
 ///     See `help(trundle)`.
 ///
 /// Returns
 /// -------
-/// array of the kind and dtype of `x`, each size with the widths added; of a subclass of numpy.ndarray, the base class
+/// array of the kind and dtype of `x`, with the padded shape; for a subclass of numpy.ndarray, the base class
 ///
 /// Raises
 /// ------
 /// numpy.exceptions.AxisError
-///     If a dict names an axis that is out of range.
+///     If a dict has an axis that is out of range.
 /// ValueError
-///     If `pad_width` has a negative number, or does not broadcast to a pair for each axis; for an axis without elements;
-///     if `mode` is none of these; or if `out` does not fit.
+///     If `pad_width` is negative or does not broadcast to a pair for each axis; if the mode needs elements of
+///     an axis that has none; if `mode` is unknown; or if `out` does not fit.
 /// TypeError
-///     If `pad_width` has anything but integers, or for a dtype that holds objects.
+///     If `pad_width` is not of integers, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``numpy.pad``, but for the modes that compute.
+/// As ``numpy.pad``, without the modes that compute values.
 ///
 /// Examples
 /// --------
@@ -98,8 +99,8 @@ pub(crate) fn pad<'py>(
     moved(py, &operation, &x, out, threads)
 }
 
-/// Constants around an array: two elements for each axis, one after another in `values`. What stands in a corner is of
-/// the last axis.
+/// Pads with constants. `values` has the bytes of two elements for each axis. Corners get the value of the last
+/// axis.
 fn by_constants<'py>(
     py: Python<'py>,
     x: Tensor<'py>,
@@ -127,22 +128,24 @@ fn by_constants<'py>(
     assembled(py, &assembly, out, threads)
 }
 
-/// What is put around an array.
+/// How to pad an array.
 enum Around {
-    /// One element everywhere.
+    /// With constants.
     Constant,
-    /// Elements of its own.
+    /// With elements of the array.
     Own {
-        /// Which, in the operator's word.
+        /// The operator's mode.
         word: &'static str,
-        /// The number of that among its words.
+        /// The index of the mode.
         number: i64,
     },
 }
 
 impl Around {
+    /// Parses the mode.
+    ///
     /// # Errors
-    /// ValueError for a word that is no mode, or one of a mode that computes; TypeError for what is no word.
+    /// ValueError for an unknown mode or one that computes; TypeError if it is not a str.
     fn of(mode: Option<&Bound<'_, PyAny>>) -> PyResult<Around> {
         const COMPUTED: [&str; 6] =
             ["empty", "linear_ramp", "maximum", "mean", "median", "minimum"];
@@ -159,7 +162,7 @@ impl Around {
             Kind::Word(words) => Some(words),
             _ => None,
         });
-        // A constant has a way of its own, with values of any type.
+        // Mode 'constant' is handled above, for values of any type.
         let words = words.unwrap_or_default();
         if let Some((number, word)) = (0..).zip(words).find(|(_, own)| **own == word) {
             return Ok(Around::Own { word, number });
@@ -173,17 +176,17 @@ impl Around {
     }
 }
 
-/// Two widths for each axis, before and behind it.
+/// Reads two widths for each axis, before and after.
 ///
 /// # Errors
-/// TypeError for anything but integers; ValueError for negative ones, and a shape that does not broadcast to that;
-/// AxisError for an axis of a dict that is out of range.
+/// TypeError for anything but integers; ValueError for negative widths and for a shape that does not broadcast
+/// to a pair for each axis; AxisError for an axis of a dict that is out of range.
 fn widths(pad_width: &Bound<'_, PyAny>, rank: usize) -> PyResult<PerAxis<i64>> {
     if let Ok(by_axis) = pad_width.cast::<PyMapping>() {
         return widths_by_axis(by_axis, rank);
     }
     let (sizes, widths) = IntegerArray::read("pad_width", pad_width)?.counts("pad_width")?;
-    // One pair is for all axes; a column has a number for each.
+    // One row is for all axes; one column is for both sides.
     let (rows, columns) = match sizes[..] {
         [] => (1, 1),
         [columns] => (1, columns),
@@ -203,7 +206,7 @@ fn widths(pad_width: &Bound<'_, PyAny>, rank: usize) -> PyResult<PerAxis<i64>> {
     Ok((0..rank).flat_map(|axis| [width(axis, 0), width(axis, 1)]).collect())
 }
 
-/// The widths of the axes that a mapping has; of the others, none.
+/// Reads the widths from a mapping. Axes that it does not have get 0.
 ///
 /// # Errors
 /// As [`widths`].

@@ -1,4 +1,4 @@
-//! Elements that are there several times.
+//! Functions that repeat elements.
 
 use std::iter::repeat_n;
 
@@ -16,32 +16,31 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
-/// Each element of `x`, or each index of an axis, several times in a row.
+/// Repeats each element of `x`, or each index of an axis.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// repeats : int or sequence of ints
-///     How often each is there; a number for all of them, or one for each.
+///     The number of repetitions: one for all, or one for each element.
 /// axis : int, optional
-///     The axis; a negative one counts from the end. None: `x` is taken as if it were flat, and the result is.
+///     The axis; a negative one counts from the end. None: `x` is flattened first, and the result is flat.
 /// out, threads
 ///     See `help(trundle)`.
 ///
 /// Returns
 /// -------
-/// array of the kind, dtype and shape of `x`, but for the axis
+/// array of the kind and dtype of `x`, with the shape of `x` except along the axis
 ///
 /// Raises
 /// ------
 /// numpy.exceptions.AxisError
 ///     If `axis` is out of range.
 /// ValueError
-///     If `repeats` has a negative number, more than one axis, or not as many numbers as there are indices; or if `out`
-///     does not fit.
+///     If `repeats` is negative, has more than one axis or the wrong length, or if `out` does not fit.
 /// TypeError
-///     If `repeats` has anything but integers, or for a dtype that holds objects.
+///     If `repeats` is not of integers, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
@@ -88,10 +87,11 @@ pub(crate) fn repeat<'py>(
     moved(py, &operation, &x, out, threads)
 }
 
-/// Each index of an axis of `size` as often as `repeats` says, which is for all of them or for each.
+/// Creates the operation that repeats the indices of an axis of `size`.
 ///
 /// # Errors
-/// TypeError for what are no integers; ValueError for negative ones, and other than one or `size` of them.
+/// TypeError if `repeats` is not of integers; ValueError if it is negative or has another length than 1 or
+/// `size`.
 fn repeated(repeats: &Bound<'_, PyAny>, axis: i64, size: usize) -> PyResult<Operation> {
     let all =
         |count: i64| Operation::of(Repeat::DECLARATION, [[count], [axis]].map(PerAxis::from_iter));
@@ -132,28 +132,28 @@ fn repeated(repeats: &Bound<'_, PyAny>, axis: i64, size: usize) -> PyResult<Oper
     Ok(Operation::once(Take::new(axis, Indices::list(indices))))
 }
 
-/// `x` several times along each of its axes.
+/// Repeats `x` as a whole along its axes.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// reps : int or sequence of ints
-///     How often `x` stands along each axis, of the last axes if there are fewer numbers than axes. If there are more,
-///     `x` has new axes of size 1 in front.
+///     The number of repetitions along each axis. If there are fewer numbers than axes, they are for the last
+///     axes. If there are more, `x` gets new leading axes of size 1.
 /// out, threads
 ///     See `help(trundle)`.
 ///
 /// Returns
 /// -------
-/// array of the kind and dtype of `x`, each size as often as `reps` says
+/// array of the kind and dtype of `x`, with each size multiplied by its number in `reps`
 ///
 /// Raises
 /// ------
 /// ValueError
-///     If `reps` has a negative number, or if `out` does not fit.
+///     If `reps` is negative, or if `out` does not fit.
 /// TypeError
-///     If `reps` has anything but integers, or for a dtype that holds objects.
+///     If `reps` is not of integers, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
@@ -185,31 +185,31 @@ pub(crate) fn tile<'py>(
     moved(py, &Operation::of(Tile::DECLARATION, [reps]), &x, out, threads)
 }
 
-/// `x` in a larger shape: axes of size 1 give their only index for all, and new axes come in front.
+/// Broadcasts `x` to a larger shape: repeats axes of size 1 and adds leading axes.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// shape : int or sequence of ints
-///     The sizes, held against those of `x` from the last one on.
+///     The new sizes, aligned with the last axis of `x`.
 /// out, threads
 ///     See `help(trundle)`.
 ///
 /// Returns
 /// -------
-/// array of the kind and dtype of `x`, with this shape; of a subclass of numpy.ndarray, the base class
+/// array of the kind and dtype of `x`, with this shape; for a subclass of numpy.ndarray, the base class
 ///
 /// Raises
 /// ------
 /// ValueError
 ///     If `shape` has a negative size, if `x` does not broadcast to it, or if `out` does not fit.
 /// TypeError
-///     If `shape` has anything but integers, or for a dtype that holds objects.
+///     If `shape` is not of integers, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``numpy.broadcast_to`` and the Array API's ``broadcast_to``; the result is no view, and fills memory.
+/// As ``numpy.broadcast_to`` and the Array API's ``broadcast_to``, but returns a copy in memory, not a view.
 ///
 /// Examples
 /// --------
@@ -231,40 +231,39 @@ pub(crate) fn broadcast_to<'py>(
     moved(py, &Operation::of(Broadcast::DECLARATION, [sizes]), &x, out, threads)
 }
 
-/// Every window of a size along axes of `x`, as new axes at the end.
+/// Returns all windows of a given size along axes of `x`, as new axes at the end.
 ///
 /// ``out[i, j, a, b] == x[i + a, j + b]`` for windows along both of two axes.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// window_shape : int or sequence of ints
 ///     The size of a window along each of the axes.
 /// axis : int or sequence of ints, optional
-///     The axes; negative ones count from the end, and windows of an axis that is named twice are windows of windows.
-///     None: all axes.
+///     The axes; negative ones count from the end. A repeated axis gives windows of windows. None: all axes.
 /// out, threads
 ///     See `help(trundle)`.
 ///
 /// Returns
 /// -------
-/// array of the kind and dtype of `x`, of whose axes each is shorter by the size of a window less one, followed by the
-/// axes of a window; of a subclass of numpy.ndarray, the base class
+/// array of the kind and dtype of `x`. Each of the axes is shorter by the window size less one; the axes of the
+/// windows follow. For a subclass of numpy.ndarray, the base class
 ///
 /// Raises
 /// ------
 /// numpy.exceptions.AxisError
 ///     If an axis is out of range.
 /// ValueError
-///     If `window_shape` has a negative size, one that is larger than its axis, or not one for each axis; or if `out`
-///     does not fit.
+///     If `window_shape` has a negative size, a size larger than its axis, or not one size for each axis; or if
+///     `out` does not fit.
 /// TypeError
-///     If `window_shape` or `axis` has anything but integers, or for a dtype that holds objects.
+///     If `window_shape` or `axis` is not of integers, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``numpy.lib.stride_tricks.sliding_window_view``; the result is no view, and fills as much memory as all windows do.
+/// As ``numpy.lib.stride_tricks.sliding_window_view``, but returns a copy in memory of all windows, not a view.
 ///
 /// Examples
 /// --------
@@ -305,8 +304,8 @@ pub(crate) fn sliding_window_view<'py>(
         );
         return Err(PyValueError::new_err(message));
     }
-    // A view of the windows is copied as any other: strides say all of it, of windows of windows and of those
-    // without elements too, which are no operator's.
+    // Copies a strided view of the windows. Unlike the operator, strides also represent windows of windows and
+    // empty windows.
     let memory = &mut x.memory;
     for (axis, size) in axes.into_iter().zip(window) {
         let at = usize::try_from(axis).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Elements in the opposite order.
+//! Functions that reverse elements.
 
 use pyo3::prelude::*;
 use trundle::ops::Flip;
@@ -11,14 +11,14 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
-/// The elements of `x` in the opposite order along axes.
+/// Reverses the elements of `x` along axes.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// axis : int or sequence of ints, optional
-///     The axes, each once; negative ones count from the end. None: all of them.
+///     The axes, each once; negative ones count from the end. None: all axes.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -31,13 +31,13 @@ use crate::tensor::Tensor;
 /// numpy.exceptions.AxisError
 ///     If an axis is out of range.
 /// ValueError
-///     If an axis is named twice, or if `out` does not fit.
+///     If an axis is repeated, or if `out` does not fit.
 /// TypeError
-///     If `axis` has anything but integers, or for a dtype that holds objects.
+///     If `axis` is not of integers, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``numpy.flip`` and the Array API's ``flip`` say; the result is no view.
+/// As ``numpy.flip`` and the Array API's ``flip``, but returns a copy, not a view.
 ///
 /// Examples
 /// --------
@@ -72,16 +72,17 @@ pub(crate) fn flip<'py>(
     moved(py, &Operation::of(Flip::DECLARATION, [axes]), &x, out, threads)
 }
 
-/// The first elements along an axis in the opposite order, with a length for every position of the other axes.
+/// Reverses the first elements along an axis, with a length for each position of the other axes.
 ///
-/// Elements from the length on stay where they are.
+/// Elements after the given length are unchanged.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     One axis or more, any dtype, but no object dtype and no MaskedArray.
+///     One axis or more, any dtype, except object dtypes and MaskedArray.
 /// lengths : array_like of integers
-///     The shape of `x`, but 1 along `axis`. A length over ``x.shape[axis]`` counts as that; 0 and 1 reverse nothing.
+///     Has the shape of `x`, but size 1 along `axis`. A length greater than ``x.shape[axis]`` counts as that; 0
+///     and 1 reverse nothing.
 /// axis : int
 ///     The axis to reverse along; a negative one counts from the end.
 /// out, threads
@@ -98,12 +99,12 @@ pub(crate) fn flip<'py>(
 /// ValueError
 ///     If `lengths` has another shape or a negative length, or if `out` does not fit.
 /// TypeError
-///     If `lengths` has no integer dtype, or for a dtype that holds objects.
+///     If the dtype of `lengths` is not integer, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As DirectML's ``DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`` says. `reverse_sequence` has one length for each index of a
-/// batch axis, and refuses those that are too long.
+/// As DirectML's ``DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC``. `reverse_sequence` has one length for each index
+/// of a batch axis, and refuses lengths that are too large.
 ///
 /// Examples
 /// --------
@@ -139,20 +140,20 @@ pub(crate) fn reverse_subsequences<'py>(
     moved(py, &Operation::once(op), &x, out, threads)
 }
 
-/// The first elements along an axis in the opposite order, with a length for every index of a batch axis.
+/// Reverses the first elements along an axis, with a length for each index of a batch axis.
 ///
-/// Elements from the length on, the padding of a batch of sequences, stay where they are.
+/// Elements after the given length, the padding in a batch of sequences, are unchanged.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Two axes or more, any dtype, but no object dtype and no MaskedArray.
+///     Two axes or more, any dtype, except object dtypes and MaskedArray.
 /// lengths : array_like of integers
-///     One axis, with ``x.shape[batch_axis]`` entries of 0 to ``x.shape[axis]``.
+///     One axis, with ``x.shape[batch_axis]`` lengths from 0 to ``x.shape[axis]``.
 /// axis : int
 ///     The axis to reverse along; a negative one counts from the end.
 /// batch_axis : int
-///     The axis that the lengths are for; another one than `axis`.
+///     The axis that has the lengths; different from `axis`.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -165,14 +166,14 @@ pub(crate) fn reverse_subsequences<'py>(
 /// numpy.exceptions.AxisError
 ///     If `axis` or `batch_axis` is out of range.
 /// ValueError
-///     If a length is negative or over the size of the axis, if there are more or fewer lengths than batches, if both axes
-///     are the same, or if `out` does not fit.
+///     If a length is negative or greater than the size of the axis, if the number of lengths is wrong, if both
+///     axes are the same, or if `out` does not fit.
 /// TypeError
-///     If `lengths` has no integer dtype, or for a dtype that holds objects.
+///     If the dtype of `lengths` is not integer, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ReverseSequence of ONNX, OpenVINO and TensorFlow. `reverse_subsequences` has a length for every position.
+/// As ReverseSequence of ONNX, OpenVINO and TensorFlow. `reverse_subsequences` has a length for each position.
 ///
 /// Examples
 /// --------

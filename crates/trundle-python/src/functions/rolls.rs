@@ -1,4 +1,4 @@
-//! Elements shifted along axes.
+//! Functions that shift elements along axes.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -12,19 +12,19 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
-/// The elements of `x` shifted along axes: what goes out at one end comes in at the other.
+/// Shifts the elements of `x` along axes, with wrap-around.
 ///
 /// ``out[(i + shift) % size] == x[i]`` along each axis.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// shift : int or sequence of ints
-///     Places towards larger indices; negative ones towards smaller indices. Of any size.
+///     The shift towards larger indices, of any size; negative shifts are towards smaller indices.
 /// axis : int or sequence of ints, optional
-///     The axes to shift along, -x.ndim to x.ndim - 1; shifts of an axis that is named twice add. One shift is for every
-///     axis, and one axis for every shift. None: `x` is shifted as if it were flat, and keeps its shape.
+///     The axes to shift along, from -x.ndim to x.ndim - 1; shifts of a repeated axis add up. One shift applies
+///     to all axes, and one axis to all shifts. None: `x` is shifted as if it were flat, and keeps its shape.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -37,13 +37,13 @@ use crate::tensor::Tensor;
 /// numpy.exceptions.AxisError
 ///     If an axis is out of range.
 /// ValueError
-///     If `shift` and `axis` have different numbers of entries, neither of them one, or if `out` does not fit.
+///     If `shift` and `axis` have different lengths, neither of which is 1, or if `out` does not fit.
 /// TypeError
-///     If `shift` or `axis` has anything but integers, or for a dtype that holds objects.
+///     If `shift` or `axis` is not of integers, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``numpy.roll``, the Array API's ``roll`` and OpenVINO's Roll-7 say, but for float shifts, which are refused.
+/// As ``numpy.roll``, the Array API's ``roll`` and OpenVINO's Roll-7, but float shifts are refused.
 ///
 /// Examples
 /// --------
@@ -81,7 +81,7 @@ pub(crate) fn roll<'py>(
     moved(shift.py(), &operation, &x, out, threads)
 }
 
-/// All elements as one axis, by the sum of the shifts.
+/// Rolls all elements as one axis, by the sum of the shifts.
 fn flat(shift: &Bound<'_, PyAny>, sizes: &[isize]) -> PyResult<Operation> {
     let elements = sizes.iter().fold(1isize, |all, size| all.saturating_mul(*size)).max(1);
     let mut sum = 0;
@@ -96,7 +96,7 @@ fn flat(shift: &Bound<'_, PyAny>, sizes: &[isize]) -> PyResult<Operation> {
     })
 }
 
-/// Shifts and axes beside each other; a single one is for all of the others.
+/// Pairs shifts and axes; a single one is paired with all of the others.
 fn along(
     shift: &Bound<'_, PyAny>,
     axis: &Bound<'_, PyAny>,
@@ -114,26 +114,26 @@ fn along(
         }
     }
     let size = |axis: i64| usize::try_from(axis).map_or(1, |axis| sizes[axis]);
-    // The one shift again for every axis.
+    // Repeats a single shift for all axes.
     let beside = shifts.iter().cycle().zip(&axes);
     let shifts = beside.map(|(shift, axis)| shift.along(size(*axis))).collect::<PyResult<_>>()?;
     Ok(Operation::of(Roll::DECLARATION, [shifts, axes]))
 }
 
-/// The zero frequency of a spectrum in the middle: each axis rolled by half its size, rounded down.
+/// Moves the zero frequency of a spectrum to the centre: rolls each axis by half its size, rounded down.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// axes : int or sequence of ints, optional
-///     The axes; negative ones count from the end. None: all of them.
+///     The axes; negative ones count from the end. None: all axes.
 /// out, threads
 ///     See `help(trundle)`.
 ///
 /// Returns
 /// -------
-/// array of the kind, shape and dtype of `x`; of a subclass of numpy.ndarray, the base class
+/// array of the kind, shape and dtype of `x`; for a subclass of numpy.ndarray, the base class
 ///
 /// Raises
 /// ------
@@ -142,11 +142,12 @@ fn along(
 /// ValueError
 ///     If `out` does not fit.
 /// TypeError
-///     If an axis is no integer, or for a dtype that holds objects.
+///     If an axis is not an integer, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``numpy.fft.fftshift`` and the Array API's ``fft.fftshift``. `ifftshift` undoes it, also where sizes are odd.
+/// As ``numpy.fft.fftshift`` and the Array API's ``fft.fftshift``. `ifftshift` is the inverse, also for odd
+/// sizes.
 ///
 /// Examples
 /// --------
@@ -169,20 +170,20 @@ pub(crate) fn fftshift<'py>(
     by_half(x, axes, out, threads, |size| size / 2)
 }
 
-/// What `fftshift` did undone: each axis rolled back by half its size, rounded down.
+/// Undoes `fftshift`: rolls each axis back by half its size, rounded down.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// axes : int or sequence of ints, optional
-///     The axes; negative ones count from the end. None: all of them.
+///     The axes; negative ones count from the end. None: all axes.
 /// out, threads
 ///     See `help(trundle)`.
 ///
 /// Returns
 /// -------
-/// array of the kind, shape and dtype of `x`; of a subclass of numpy.ndarray, the base class
+/// array of the kind, shape and dtype of `x`; for a subclass of numpy.ndarray, the base class
 ///
 /// Raises
 /// ------
@@ -191,7 +192,7 @@ pub(crate) fn fftshift<'py>(
 /// ValueError
 ///     If `out` does not fit.
 /// TypeError
-///     If an axis is no integer, or for a dtype that holds objects.
+///     If an axis is not an integer, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----

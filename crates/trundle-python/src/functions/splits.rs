@@ -1,4 +1,4 @@
-//! One array in parts.
+//! Functions that split arrays.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -14,15 +14,16 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
-/// The parts of `x` along an axis, each a new array.
+/// Splits `x` along an axis into new arrays.
 ///
 /// Parameters
 /// ----------
 /// x : array_like
-///     Any shape and dtype, but no object dtype and no MaskedArray.
+///     Any shape and dtype, except object dtypes and MaskedArray.
 /// indices_or_sections : int or sequence of ints
-///     Into how many parts of one size, or where each part but the first begins. Indices that are negative count from the
-///     end, and what lies outside the axis is its nearest end, as in a slice; a part that ends before it begins is empty.
+///     The number of equal parts, or the start index of each part but the first. Negative indices count from
+///     the end, and indices outside the axis are clipped, as in a slice; a part that ends before it starts is
+///     empty.
 /// axis : int, optional
 ///     The axis; a negative one counts from the end.
 /// threads
@@ -30,20 +31,20 @@ use crate::tensor::Tensor;
 ///
 /// Returns
 /// -------
-/// list of arrays of the kind and dtype of `x`, with its shape but for the axis
+/// list of arrays of the kind and dtype of `x`, with the shape of `x` except along the axis
 ///
 /// Raises
 /// ------
 /// numpy.exceptions.AxisError
 ///     If `axis` is out of range.
 /// ValueError
-///     If the axis is no whole number of such parts, or there are to be less than one.
+///     If the axis does not divide into equal parts, or if the number of parts is less than 1.
 /// TypeError
-///     If indices are no integers, or for a dtype that holds objects.
+///     If indices are not integers, or for a dtype that holds objects.
 ///
 /// Notes
 /// -----
-/// As ``numpy.split``, whose parts are views. What ``concatenate`` puts together again.
+/// As ``numpy.split``, but returns copies, not views. `concatenate` is the inverse.
 ///
 /// Examples
 /// --------
@@ -87,10 +88,11 @@ pub(crate) fn split<'py>(
     Ok(parts)
 }
 
-/// Where each part of an axis ends.
+/// Computes the end of each part of an axis.
 ///
 /// # Errors
-/// ValueError for parts that do not fill the axis, or for less than one; TypeError for what are no integers.
+/// ValueError if the axis does not divide into equal parts, or for less than one part; TypeError for anything
+/// but integers.
 fn ends(places: &Bound<'_, PyAny>, size: i64) -> PyResult<Vec<i64>> {
     if places.len().is_ok() {
         let from_front = |place: i64| if place < 0 { place.saturating_add(size) } else { place };
@@ -99,7 +101,7 @@ fn ends(places: &Bound<'_, PyAny>, size: i64) -> PyResult<Vec<i64>> {
         return Ok(ends.chain([size]).collect());
     }
     let refused = |message| Err(PyValueError::new_err(message));
-    // No axis has more elements than that.
+    // A larger number of parts exceeds the size of any axis.
     let sections = numbers::one("indices_or_sections", places, || match places.gt(0)? {
         true => Ok(i64::MAX),
         false => Ok(0),

@@ -1,4 +1,4 @@
-//! Random chains, beside the CPU.
+//! Random chains, compared with the CPU.
 
 use proptest::test_runner::TestCaseError;
 use trundle::lowering::{Device, PlannedProgram, Runner};
@@ -31,7 +31,7 @@ fn is_as_on_the_cpu(device: &Wgpu, given: &ShapingChain, width: Width) -> Result
     }
 }
 
-/// Several tensors and a constant, moved to one output in what passes are worth to a GPU.
+/// Several tensors and a constant combined into one output, with the pass costs of a GPU.
 #[test]
 fn programs_of_several_tensors_are_as_on_the_cpu() {
     let Some(device) = device() else { return };
@@ -58,7 +58,7 @@ fn programs_of_several_tensors_are_as_on_the_cpu() {
     }
 }
 
-/// Ten thousand where everything is tested.
+/// Ten thousand cases in the full test run.
 #[test]
 fn random_chains_are_as_on_the_cpu() {
     let Some(device) = device() else { return };

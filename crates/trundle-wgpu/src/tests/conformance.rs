@@ -1,4 +1,4 @@
-//! The suite of all backends.
+//! The conformance suite of all backends.
 
 use trundle_core::Move;
 use trundle_gpu::{GpuMove, Pattern, TILE_BYTES};
@@ -24,7 +24,7 @@ fn moves_between_windows_are_what_the_oracle_says() {
     suite::share_of_conformance(&device, 1, shares(16));
 }
 
-/// Tiles of every width, whole and at the edges, upwards and downwards, rolled, at every place of a word.
+/// Tiles of every width, full and partial, forward, reversed and rolled, at every offset within a word.
 #[test]
 fn tiles_are_what_the_oracle_says() {
     let Some(device) = device() else { return };

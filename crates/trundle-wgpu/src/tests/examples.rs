@@ -1,4 +1,4 @@
-//! The examples that the specifications give, on a device.
+//! The examples of the operator specifications.
 
 use trundle_core::ops::{ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, Layout, Move, Op, Shape};
@@ -6,7 +6,7 @@ use trundle_core::{Backend, Layout, Move, Op, Shape};
 use super::device;
 use crate::Wgpu;
 
-/// What an operator makes of elements 0, 1, 2, and so on.
+/// Applies an operator to the elements 0, 1, 2, ...
 fn made(device: &Wgpu, op: &Op, sizes: &[usize]) -> Vec<i32> {
     let shape = Shape::new(sizes).unwrap();
     let map = op.index_map(&shape).unwrap();
@@ -37,13 +37,13 @@ fn examples_of_the_specifications_come_out() {
             &[4, 3],
             &[7, 8, 6, 10, 11, 9, 1, 2, 0, 4, 5, 3],
         ),
-        // OpenVINO Transpose-1: an order, and none.
+        // OpenVINO Transpose-1: with and without an order.
         (Transpose::new(&[2, 0, 1]).into(), &[2, 2, 3], &[0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11]),
         (Transpose::new(&[]).into(), &[2, 3], &[0, 3, 1, 4, 2, 5]),
         // DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC, examples 1 and 2.
         (lengths(3, &[2, 4, 3]), &[1, 1, 3, 4], &[1, 0, 2, 3, 7, 6, 5, 4, 10, 9, 8, 11]),
         (lengths(2, &[2, 3, 1, 0]), &[1, 1, 3, 4], &[4, 9, 2, 3, 0, 5, 6, 7, 8, 1, 10, 11]),
-        // ONNX ReverseSequence, examples 1 and 2: the second is written along the other axis.
+        // ONNX ReverseSequence, examples 1 and 2.
         (
             sequence(0, 1, &[4, 3, 2, 1]),
             &[4, 4],

@@ -1,4 +1,4 @@
-//! More than is bound at once on many devices.
+//! Buffers larger than the binding limit of many devices.
 
 use trundle::{Chain, Plan, Shape};
 use trundle_core::Backend;
@@ -6,10 +6,10 @@ use trundle_testing::noise;
 
 use super::device;
 
-/// What many devices bind at once.
+/// A common binding limit.
 const BOUND: usize = 128 << 20;
 
-/// A chain of a tensor of more than that, beside the CPU.
+/// Runs a chain on a tensor above the limit and compares it with the CPU.
 fn is_as_on_the_cpu(chain: &str, sizes: &[usize], width: usize, launches: usize) {
     let Some(device) = device() else { return };
     let device = device.with_windows(BOUND);
@@ -18,7 +18,7 @@ fn is_as_on_the_cpu(chain: &str, sizes: &[usize], width: usize, launches: usize)
     let [work] = plan.moves() else { panic!("{chain} is one move") };
     let some = noise(1 << 20);
     let mut src: Vec<u8> = some.iter().copied().cycle().take(work.src_bytes()).collect();
-    // No two stretches of the noise are alike.
+    // Makes all parts of the source different.
     src.chunks_mut(some.len()).zip(0..).for_each(|(part, number)| part[number as usize] ^= number);
     assert!(src.len() > BOUND);
     let mut expected = vec![0; work.dst_bytes()];

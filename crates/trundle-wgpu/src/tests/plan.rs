@@ -1,4 +1,4 @@
-//! What a plan says of itself.
+//! The `Display` of a plan.
 
 use trundle_core::ops::Flip;
 use trundle_core::{Backend, Layout, Move, Op, Shape};

@@ -1,4 +1,4 @@
-//! What is refused, and how.
+//! Errors.
 
 use trundle_core::ops::Transpose;
 use trundle_core::{Backend, Error, Layout, LayoutError, Move, Op, Shape, ShapeError};
@@ -68,7 +68,7 @@ fn a_buffer_that_no_device_has_room_for_is_refused() {
         let refusal = device.buffer(bytes).unwrap_err();
         assert!(matches!(refusal, Error::Shape(ShapeError::TooLarge { .. })), "{refusal}");
     }
-    // And goes on.
+    // The device still works.
     assert_eq!(device.buffer(3).unwrap().bytes(), 3);
 }
 

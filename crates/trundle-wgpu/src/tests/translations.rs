@@ -1,5 +1,4 @@
-//! The kernels as every interface takes them: checked as WGSL without an optional capability, and translated to what Vulkan,
-//! DirectX 12 and Metal are given.
+//! Validates the kernels as WGSL without optional capabilities and translates them for Vulkan, DirectX 12 and Metal.
 
 use naga::back::{hlsl, msl, spv};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
@@ -9,7 +8,7 @@ use trundle_gpu::{Access, Kernel, TILE_BYTES};
 
 use crate::source::source;
 
-/// Every kernel.
+/// Returns every kernel.
 fn kernels() -> Vec<Kernel> {
     let packings = (1..8).flat_map(|bits| BitOrder::ALL.map(|order| Packing::new(bits, order)));
     let sub_byte = packings.flatten().map(Access::SubByte).map(Kernel::Gather);
@@ -19,7 +18,7 @@ fn kernels() -> Vec<Kernel> {
     sub_byte.chain(whole).chain(tiles).collect()
 }
 
-/// A kernel that is valid where a device has nothing that is optional.
+/// Validates a kernel for a device without optional features.
 fn valid(kernel: Kernel) -> (Module, ModuleInfo) {
     let text = source(kernel);
     let module = wgsl::parse_str(&text)

@@ -1,4 +1,4 @@
-//! Chains that are read once, and given lengths and indices with every tensor.
+//! Chains that are parsed once and get their lengths and indices later.
 
 use std::ops::Range;
 
@@ -8,8 +8,10 @@ use trundle_core::ops::Operand;
 use super::Chain;
 use crate::notation::{self, Fault, NotationError, NumbersFile, StageKind, Unfilled, quoted};
 
-/// A chain that may leave lengths and indices open: where the language has the name of a file, a
-/// name stands for numbers that are given later, `reverse(axis=1, lengths=n)`, `take(indices=i)`.
+/// A chain with open lengths or indices.
+///
+/// Where the chain language allows a file name, an open chain has a name for numbers that are given later:
+/// `reverse(axis=1, lengths=n)`, `take(indices=i)`.
 ///
 /// ```
 /// use trundle::OpenChain;
@@ -25,28 +27,28 @@ use crate::notation::{self, Fault, NotationError, NumbersFile, StageKind, Unfill
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenChain {
-    /// In the place of a slot, an operator that no caller sees.
+    /// Has a placeholder operator for each slot; callers never see it.
     chain: Chain,
     slots: Vec<Slot>,
 }
 
-/// A stage that lacks its lengths or indices.
+/// A stage without its lengths or indices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
-    /// Which operator of the chain it is, counted from 0.
+    /// The index of the operator in the chain, from 0.
     pub stage: usize,
     /// The operator without its numbers.
     pub unfilled: Unfilled,
-    /// What the numbers are called. Several slots may have one name.
+    /// The name of the numbers. Several slots may share a name.
     pub name: String,
 }
 
 impl OpenChain {
-    /// The chain that `text` says in the language of [`notation`].
+    /// Parses the chain language, see [`notation`].
     ///
     /// # Errors
-    /// [`NotationError`] if `text` is not of the language, or has a file where a name belongs: a
-    /// name is letters, digits and `_`, not in quotes, with no digit first.
+    /// [`NotationError`] if `text` does not parse, or if it has a file where a name is needed. A name consists
+    /// of letters, digits and `_`, without quotes, and does not start with a digit.
     pub fn parse(text: &str) -> Result<OpenChain, NotationError> {
         let mut open = OpenChain {
             chain: Chain { text: text.to_owned(), ..Chain::default() },
@@ -72,25 +74,25 @@ impl OpenChain {
         Ok(open)
     }
 
-    /// The tensors that it takes: see [`Chain::inputs`].
+    /// The tensors that the chain takes: see [`Chain::inputs`].
     pub fn inputs(&self) -> Vec<&Operand> {
         self.chain.inputs()
     }
 
-    /// Whether it moves the elements of one tensor, and puts nothing beside them.
+    /// Whether the chain only moves the elements of one tensor.
     pub fn is_map(&self) -> bool {
         self.chain.is_map()
     }
 
-    /// What is to be given, in the order of the stages.
+    /// The slots, in the order of the stages.
     pub fn slots(&self) -> &[Slot] {
         &self.slots
     }
 
-    /// The chain with an operator in each slot.
+    /// Returns the chain with an operator in each slot.
     ///
     /// # Errors
-    /// What `operator` gives as one.
+    /// The first error of `operator`.
     pub fn fill<E>(&self, mut operator: impl FnMut(&Slot) -> Result<Op, E>) -> Result<Chain, E> {
         let mut chain = self.chain.clone();
         for slot in &self.slots {
@@ -101,13 +103,13 @@ impl OpenChain {
 }
 
 impl From<Chain> for OpenChain {
-    /// A chain that leaves nothing open.
+    /// Returns an open chain without slots.
     fn from(chain: Chain) -> OpenChain {
         OpenChain { chain, slots: Vec::new() }
     }
 }
 
-/// Checks that the tensors of an operator are names, and not files.
+/// Checks that the operands of an operator are names, not files.
 fn check_names(text: &str, span: &Range<usize>, operands: &[Operand]) -> Result<(), NotationError> {
     for operand in operands {
         let Operand::Named(name) = operand else { continue };

@@ -1,4 +1,4 @@
-//! Chains by themselves: what they are, which passes they take, and what is said of those that do not fit.
+//! Tests of chains: values, passes, and errors.
 
 use proptest::prelude::*;
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
@@ -40,8 +40,7 @@ fn axes_are_kept_unless_they_are_split_merged_or_put_in() {
     assert_eq!(kept("transpose(0, 1)"), None, "it does not fit");
 }
 
-/// For each output index of `shape` after the chain, the source index by one map after
-/// another.
+/// The source index for each output index of `shape` after the chain, through one map after another.
 fn sources(maps: &[IndexMap], out_shape: &Shape) -> Vec<Vec<usize>> {
     let mut sources = Vec::new();
     out_shape.for_each_index(|index| {
@@ -51,7 +50,7 @@ fn sources(maps: &[IndexMap], out_shape: &Shape) -> Vec<Vec<usize>> {
     sources
 }
 
-/// The index maps of the operators, one for each.
+/// The index map of each operator.
 fn steps(chain: &Chain, shape: &Shape) -> Vec<IndexMap> {
     let mut shape = shape.clone();
     let step = |op: &Op| {
@@ -62,7 +61,7 @@ fn steps(chain: &Chain, shape: &Shape) -> Vec<IndexMap> {
     chain.ops().iter().map(step).collect()
 }
 
-/// The law of [`Plan::passes`]; the passes between row-major tensors.
+/// Checks the law of [`Plan::passes`] and returns the passes between row-major tensors.
 fn check_passes(chain: &Chain, shape: &Shape) -> Vec<ChainPass> {
     let plan = Plan::row_major(chain, 2, shape, Some(1)).unwrap();
     let (passes, steps) = (plan.passes().to_vec(), steps(chain, shape));
@@ -80,7 +79,7 @@ fn check_passes(chain: &Chain, shape: &Shape) -> Vec<ChainPass> {
     passes
 }
 
-/// The law of [`Chain::program`].
+/// Checks the law of [`Chain::program`].
 fn check_program(chain: &Chain, shape: &Shape, maps: &[IndexMap]) {
     let program = chain.program(shape, DType::Bytes(2)).unwrap();
     let [output] = program.outputs() else { panic!("one output") };
@@ -303,7 +302,7 @@ fn a_chain_that_was_built_is_shown_as_it_would_be_written() {
     );
 }
 
-/// An operator that fits every shape of three axes of size 3.
+/// Operators that fit every shape of three axes of size 3.
 fn fitting_op() -> impl Strategy<Value = Op> {
     let axes = || proptest::collection::vec(-3..3i64, 0..4);
     let length = 0..=4u64;

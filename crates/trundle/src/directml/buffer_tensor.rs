@@ -4,32 +4,32 @@ use trundle_core::{BitOrder, DType, Layout, Shape, Width, check_sizes};
 
 use super::{Error, Result};
 
-/// A tensor in a buffer, from its first byte on.
+/// A tensor that starts at the first byte of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferTensorDesc<'a> {
-    /// The type of the elements: any, unless a feature level is asked.
+    /// The element type. Feature levels support only some types.
     pub data_type: DType,
-    /// The order in which elements of less than a byte share bytes, which DirectML has none of; `None`
-    /// for that of [`DType::packing`], and for all other types.
+    /// The order in which elements of less than a byte share bytes, an extension of DirectML. `None` for the
+    /// order of [`DType::packing`], and for other types.
     pub bit_order: Option<BitOrder>,
     /// The size of each axis, the outermost first.
     pub sizes: &'a [u32],
-    /// The distance between neighbours along each axis, in elements, one for each axis; 0 gives the
-    /// same elements all along it. `None`: packed, row-major.
+    /// The stride of each axis in elements; 0 repeats the same elements. `None` for a row-major tensor without
+    /// gaps.
     pub strides: Option<&'a [u32]>,
     /// The size of the buffer in bytes.
     pub total_tensor_size_in_bytes: u64,
 }
 
-/// Buffers of DirectML have a multiple of this many bytes.
+/// The sizes of DirectML buffers are multiples of this many bytes.
 const GRAIN_BYTES: u128 = 4;
 
 impl BufferTensorDesc<'_> {
-    /// The least size of a buffer for this tensor: `(dot(sizes - 1, strides) + 1)` elements, in
-    /// bytes, rounded up to a multiple of 4; 0 if it has no elements.
+    /// The minimal size in bytes of a buffer for this tensor: `(dot(sizes - 1, strides) + 1)` elements, rounded
+    /// up to a multiple of 4 bytes; 0 if it has no elements.
     ///
-    /// Source: `DMLCalcBufferTensorSize` of DirectML's helper functions, but never wrapped: there
-    /// the index of the last element has 32 bits.
+    /// Source: `DMLCalcBufferTensorSize` of DirectML's helper functions, which however computes the index of
+    /// the last element with 32 bits and may overflow.
     ///
     /// # Errors
     /// [`SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if there is not one stride for each axis,
@@ -42,7 +42,7 @@ impl BufferTensorDesc<'_> {
         Ok(bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| self.too_large())?)
     }
 
-    /// What a move must know of the elements: their bytes, or how they share some.
+    /// The width of the elements: bytes or a packing.
     ///
     /// # Errors
     /// [`NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type has not this order of bits.
@@ -53,8 +53,8 @@ impl BufferTensorDesc<'_> {
         })
     }
 
-    /// The bytes from the start of the buffer to the end of the last element; `None` if `u128` has
-    /// no room for a number on the way.
+    /// The bytes from the start of the buffer to the end of the last element; `None` if an intermediate value
+    /// exceeds `u128`.
     fn reached_bytes(&self, width: Width) -> Option<u128> {
         if self.sizes.contains(&0) {
             return Some(0);
@@ -75,7 +75,7 @@ impl BufferTensorDesc<'_> {
         groups.checked_mul(group_bytes as u128)?.checked_add(tail as u128)
     }
 
-    /// Checks that the description holds together and fits its buffer, and gives the layout.
+    /// Checks that the descriptor is consistent and fits its buffer, and returns the layout.
     pub(super) fn checked_layout(&self, argument: &'static str) -> Result<Layout> {
         self.check_strides(argument)?;
         let (shape, width) = (self.shape()?, self.width()?);
@@ -94,7 +94,7 @@ impl BufferTensorDesc<'_> {
     }
 
     pub(super) fn shape(&self) -> Result<Shape> {
-        // Where a u32 does not fit, no shape has a size that large.
+        // If a u32 does not fit into usize, the size is too large for a shape.
         let size = |size: &u32| usize::try_from(*size).unwrap_or(usize::MAX);
         Ok(Shape::new(self.sizes.iter().map(size).collect::<Vec<_>>())?)
     }
@@ -103,7 +103,7 @@ impl BufferTensorDesc<'_> {
         let width = width.units();
         let Some(strides) = self.strides else { return Ok(Layout::row_major(shape, width)?) };
         let in_bytes = |(stride, size): (&u32, &u32)| {
-            // Nobody goes along such an axis, so its stride may be anything.
+            // The stride of an axis of size 0 or 1 is not used and may have any value.
             let stride = if *size < 2 { 0 } else { isize::try_from(*stride).ok()? };
             stride.checked_mul(isize::try_from(width).ok()?)
         };

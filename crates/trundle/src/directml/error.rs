@@ -1,4 +1,4 @@
-//! Every refusal: which tensor, and both numbers.
+//! Errors, which name the tensor and the values.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -7,58 +7,58 @@ use trundle_core::DType;
 
 use super::FeatureLevel;
 
-/// The result of what can be refused.
+/// The result of fallible functions of this module.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a description was refused. Nothing has been written when one of these is returned.
+/// The reason why a descriptor was refused. Nothing has been written when one of these is returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operator itself refuses it, whatever the feature level.
+    /// The operator itself refuses it, at every feature level.
     Operator(trundle_core::Error),
     /// A tensor has more bytes than its buffer.
     BufferTooSmall {
         /// The member that describes the tensor.
         argument: &'static str,
-        /// The bytes that it needs.
+        /// The bytes that the tensor needs.
         needed: u64,
-        /// The bytes that its description says it has.
+        /// The total size in its descriptor.
         total: u64,
     },
-    /// The feature level has no tensor of this rank.
+    /// The feature level does not support this rank.
     Rank {
         /// The feature level.
         level: FeatureLevel,
         /// The member that describes the tensor.
         argument: &'static str,
-        /// The ranks that the feature level has.
+        /// The supported ranks.
         supported: RangeInclusive<usize>,
         /// The rank of the tensor.
         rank: usize,
     },
-    /// The feature level has no tensor of this type.
+    /// The feature level does not support this element type.
     DataType {
         /// The feature level.
         level: FeatureLevel,
         /// The member that describes the tensor.
         argument: &'static str,
-        /// The types that the feature level has.
+        /// The supported types.
         supported: &'static [DType],
         /// The type of the tensor.
         data_type: DType,
     },
-    /// A size is 0, which no feature level allows.
+    /// A size is 0, which no feature level supports.
     ZeroSize {
         /// The member that describes the tensor.
         argument: &'static str,
-        /// The axis of this size.
+        /// The axis of size 0.
         axis: usize,
     },
-    /// A tensor has more elements than any feature level allows.
+    /// A tensor has more elements than any feature level supports.
     TooManyElements {
         /// The member that describes the tensor.
         argument: &'static str,
-        /// How many there are; `u128::MAX` if there are more.
+        /// The number of elements, at most `u128::MAX`.
         elements: u128,
     },
 }

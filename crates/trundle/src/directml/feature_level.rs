@@ -1,11 +1,11 @@
-//! What each feature level of DirectML has: the tables of the operator's documentation.
+//! The ranks and types that each DirectML feature level supports, from the tables in the operator's documentation.
 
 use std::fmt;
 use std::ops::RangeInclusive;
 
 use trundle_core::DType;
 
-/// A feature level from which on the operator has more than before.
+/// A feature level that changed the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum FeatureLevel {
@@ -36,7 +36,6 @@ const UP_TO_64_BITS: &[DType] = &[
     DType::U8,
 ];
 
-/// One table.
 pub(super) struct Support {
     pub(super) ranks: RangeInclusive<usize>,
     pub(super) data_types: &'static [DType],
@@ -44,7 +43,7 @@ pub(super) struct Support {
 }
 
 impl FeatureLevel {
-    /// Every level, from the lowest to the highest.
+    /// All levels, in ascending order.
     pub const ALL: [FeatureLevel; 4] = [
         FeatureLevel::Level2_1,
         FeatureLevel::Level3_0,
@@ -62,9 +61,9 @@ impl FeatureLevel {
         }
     }
 
-    /// The level whose table holds at a value of `DML_FEATURE_LEVEL`: 0x3100, which is
-    /// `DML_FEATURE_LEVEL_3_1`, has what `DML_FEATURE_LEVEL_3_0` has. `None` below
-    /// `DML_FEATURE_LEVEL_2_1`, where there is no such operator.
+    /// Returns the level whose table applies to a value of `DML_FEATURE_LEVEL`: for 0x3100
+    /// (`DML_FEATURE_LEVEL_3_1`) it is `DML_FEATURE_LEVEL_3_0`. Returns `None` below `DML_FEATURE_LEVEL_2_1`,
+    /// which does not have the operator.
     pub fn from_number(number: u32) -> Option<FeatureLevel> {
         FeatureLevel::ALL.into_iter().rev().find(|level| level.number() <= number)
     }

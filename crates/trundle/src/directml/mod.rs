@@ -1,8 +1,8 @@
-//! Reverse subsequences in the form that DirectML gives it: descriptors of buffers, checked against
-//! a feature level if one is named.
+//! DirectML's reverse subsequences operator, with its buffer descriptors. Descriptors can be checked against a
+//! feature level.
 //!
-//! Source: the documentation of `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC` and
-//! `DML_BUFFER_TENSOR_DESC`, whose members have the same names here.
+//! Source: the documentation of `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC` and `DML_BUFFER_TENSOR_DESC`; members
+//! have the same names.
 //!
 //! ```
 //! use trundle::DType;

@@ -9,22 +9,20 @@ use trundle_core::{
 use super::feature_level::Support;
 use super::{BufferTensorDesc, Error, FeatureLevel, Result};
 
-/// For each position outside the axis, the first `length` elements along it reversed and the rest
-/// kept. A length over the size of the axis counts as the size.
+/// Reverses the first `length` elements along an axis at each position outside the axis, and keeps the others.
+/// A length greater than the size of the axis counts as that size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReverseSubsequencesOperatorDesc<'a> {
-    /// The elements to move.
+    /// The tensor to move.
     pub input_tensor: BufferTensorDesc<'a>,
-    /// The lengths: u32 or u64, with the sizes of the input, but 1 on `axis`.
+    /// The lengths: u32 or u64, with the sizes of the input, but size 1 on `axis`.
     pub sequence_lengths_tensor: BufferTensorDesc<'a>,
-    /// The result: of the sizes, the type and the order of bits of the input. No two of its elements
-    /// share a byte, or a bit where they are less than one.
+    /// The result, with the sizes, the type and the bit order of the input. Its elements must not overlap.
     pub output_tensor: BufferTensorDesc<'a>,
-    /// The axis to reverse along, below the rank of the input.
+    /// The axis to reverse along, less than the rank of the input.
     pub axis: u32,
 }
 
-/// Where the elements of each tensor lie in its buffer.
 struct Layouts {
     input: Layout,
     lengths: Layout,
@@ -32,7 +30,7 @@ struct Layouts {
 }
 
 impl<'a> ReverseSubsequencesOperatorDesc<'a> {
-    /// The tensors and their names.
+    /// The tensors and the names of their members.
     pub(super) fn tensors(&self) -> [(&'static str, &BufferTensorDesc<'a>); 3] {
         [
             ("InputTensor", &self.input_tensor),
@@ -41,20 +39,18 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         ]
     }
 
-    /// Checks what the operator itself asks, and with a feature level also that DirectML has it
-    /// there: the ranks and the types of that level's table, no size of 0, at most 2^32 - 1
-    /// elements, and total sizes of at least [`BufferTensorDesc::minimum_buffer_bytes`].
+    /// Checks the operator, and if `level` is given, also that this level supports it: ranks and types, no size
+    /// of 0, at most 2^32 - 1 elements, and total sizes of at least [`BufferTensorDesc::minimum_buffer_bytes`].
     ///
     /// # Errors
-    /// [`Error::Operator`](super::Error::Operator) and
-    /// [`Error::BufferTooSmall`](super::Error::BufferTooSmall); the others only for a level.
+    /// [`Error::Operator`](super::Error::Operator) and [`Error::BufferTooSmall`](super::Error::BufferTooSmall);
+    /// the others only with a level.
     pub fn check(&self, level: Option<FeatureLevel>) -> Result<()> {
         self.layouts()?;
         level.map_or(Ok(()), |level| check_level(level, self))
     }
 
-    /// Moves the elements from `input` to `output`, which each begin where their buffers do. Bytes
-    /// of `output` that no element covers are left as they are.
+    /// Moves the elements from `input` to `output`. Bytes of `output` that no element covers are unchanged.
     ///
     /// # Errors
     /// What [`check`](Self::check) refuses without a level, and
@@ -86,7 +82,7 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         Ok(crate::reverse_subsequences_into(&data, &lengths, axis, &mut out)?)
     }
 
-    /// Checks what the operator itself asks.
+    /// Checks the operator without a feature level.
     fn layouts(&self) -> Result<Layouts> {
         let [input, lengths, output] =
             self.tensors().map(|(argument, tensor)| tensor.checked_layout(argument));
@@ -105,7 +101,6 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
         Ok(layouts)
     }
 
-    /// These sizes, but 1 on the axis.
     fn one_on_axis(&self, shape: &Shape) -> Result<Shape> {
         let mut sizes = shape.sizes().to_vec();
         let size = usize::try_from(self.axis).ok().and_then(|axis| sizes.get_mut(axis));
@@ -170,7 +165,7 @@ fn check_type(
     Err(DTypeError::DTypeMismatch { argument, expected: expected.to_vec(), got }.into())
 }
 
-/// Checks that elements of the type that is needed are packed as is needed.
+/// Checks that the elements of a tensor have the expected bit order.
 fn check_order(
     argument: &'static str,
     tensor: &BufferTensorDesc<'_>,

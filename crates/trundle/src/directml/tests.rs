@@ -4,12 +4,12 @@ use trundle_core::{BitOrder, DType};
 
 use super::{BufferTensorDesc, Error, FeatureLevel, ReverseSubsequencesOperatorDesc};
 
-/// A packed tensor in a buffer that DirectML has room for.
+/// A tensor without gaps, in a buffer large enough for DirectML.
 fn tensor(data_type: DType, sizes: &[u32]) -> BufferTensorDesc<'_> {
     packed(data_type, None, sizes)
 }
 
-/// The same, in an order of bits.
+/// [`tensor`] with a bit order.
 fn packed(data_type: DType, bit_order: Option<BitOrder>, sizes: &[u32]) -> BufferTensorDesc<'_> {
     let any = BufferTensorDesc {
         data_type,
@@ -38,7 +38,7 @@ fn message(checked: Result<(), Error>) -> String {
     checked.unwrap_err().to_string()
 }
 
-/// The tables of the documentation: level, dimension counts, data types, types of lengths.
+/// The tables of the documentation: level, ranks, data types, length types.
 const TABLES: [(FeatureLevel, RangeInclusive<usize>, &str, &str); 4] = [
     (FeatureLevel::Level2_1, 4..=4, "f32 f16 i32 i16 i8 u32 u16 u8", "u32"),
     (FeatureLevel::Level3_0, 4..=5, "f32 f16 i32 i16 i8 u32 u16 u8", "u32"),
@@ -203,13 +203,13 @@ fn the_least_size_of_a_buffer_is_that_of_directml_without_wrapping() {
     assert_eq!(least(DType::F64, &[2, 3], Some(&[0, 0])), Ok(8));
     assert_eq!(least(DType::F64, &[2, 0], Some(&[7, 7])), Ok(0));
     assert_eq!(least(DType::F32, &[], None), Ok(4));
-    // Packed elements fill whole bytes, and where they are split whole groups of three.
+    // Packed elements fill whole bytes; split packings fill whole groups of three bytes.
     assert_eq!(least(DType::U4, &[3, 3], None), Ok(8));
     assert_eq!(least(DType::I4, &[2, 3], Some(&[4, 1])), Ok(4));
     assert_eq!(least(DType::U1, &[33], None), Ok(8));
     assert_eq!(least(DType::U6, &[5], None), Ok(8));
     assert_eq!(least(DType::U4, &[u32::MAX, u32::MAX], None), Ok(9_223_372_032_559_808_516));
-    // The index of the last element is over 32 bits: DirectML's own helper gives 12.
+    // The index of the last element exceeds 32 bits: DirectML's own helper returns 12.
     assert_eq!(least(DType::F32, &[2, 3], Some(&[u32::MAX, 2])), Ok(17_179_869_200));
     assert_eq!(least(DType::U8, &[65536, 65536], None), Ok(1 << 32));
     assert_eq!(least(DType::U8, &[u32::MAX, u32::MAX], None), Ok(18_446_744_065_119_617_028));
@@ -284,10 +284,10 @@ fn what_the_operator_itself_asks_is_checked_without_a_level() {
 #[test]
 fn strides_are_in_elements_and_broadcast_where_they_are_zero() {
     let sizes = [2, 3];
-    // One row, read twice, of every second element; one length for both.
+    // One row of every second element, read twice; one length for both.
     let input = BufferTensorDesc { strides: Some(&[0, 2]), ..tensor(DType::U16, &sizes) };
     let lengths = BufferTensorDesc { strides: Some(&[0, 7]), ..tensor(DType::U64, &[2, 1]) };
-    // Column by column, with a gap.
+    // Column-major, with a gap.
     let output = BufferTensorDesc {
         strides: Some(&[1, 3]),
         total_tensor_size_in_bytes: 16,
@@ -295,7 +295,7 @@ fn strides_are_in_elements_and_broadcast_where_they_are_zero() {
     };
     let operator =
         ReverseSubsequencesOperatorDesc { output_tensor: output, ..operator(input, lengths, 1) };
-    // 2^32 + 1 is clamped to 3, and is not 1.
+    // 2^32 + 1 is clamped to 3, not truncated to 1.
     let lengths = ((1u64 << 32) + 1).to_ne_bytes();
     let bytes = |values: &[u16]| values.iter().flat_map(|value| value.to_ne_bytes()).collect();
     let input: Vec<u8> = bytes(&[1, 9, 2, 9, 3]);
@@ -328,11 +328,11 @@ fn packed_elements_of_another_order_are_moved_in_it() {
     let high = Some(BitOrder::HighFirst);
     moved(DType::I4, high, &[0x12, 0x34, 0x56, 0x78, 0x9f], &mut output).unwrap();
     assert_eq!(output, [0x21, 0x36, 0x54, 0x78, 0x90]);
-    // The order that the type has by itself may be said too. The last half byte stays.
+    // The default order may be given explicitly. The last half byte is unchanged.
     let low = Some(BitOrder::LowFirst);
     moved(DType::I4, low, &[0x21, 0x43, 0x65, 0x87, 0x09], &mut output).unwrap();
     assert_eq!(output, [0x12, 0x63, 0x45, 0x87, 0x99]);
-    // Nine elements of 3 bits as a stream fill 4 bytes, and split they fill 6.
+    // Nine elements of 3 bits fill 4 bytes as a stream, and 6 bytes split.
     // 0 1 2, 3 4 5, 6 7 5 become 1 0 2, 5 4 3, 6 7 5.
     let mut output = [0; 4];
     moved(DType::U3, low, &[0x88, 0xc6, 0xfa, 0x05], &mut output).unwrap();

@@ -1,9 +1,9 @@
-//! Lists of a run, which allocates none of few entries.
+//! Short lists on the stack.
 
-/// Up to so many are few.
+/// The longest list that is kept on the stack.
 const FEW: usize = 64;
 
-/// Calls `work` with a list of `len` entries, which are what `any` says before it writes them.
+/// Calls `work` with a list of `len` entries, initialised by `any`.
 pub fn with_list<T, R>(len: usize, any: impl Fn() -> T, work: impl FnOnce(&mut [T]) -> R) -> R {
     let mut few: [T; FEW] = std::array::from_fn(|_| any());
     match few.get_mut(..len) {

@@ -1,4 +1,5 @@
-//! Plumbing for the other crates of this workspace. It is not part of the public interface and may change in any version.
+//! Items for the other crates of this workspace. They are not part of the public interface and may change in
+//! any version.
 
 pub mod few;
 pub mod plan_cache;

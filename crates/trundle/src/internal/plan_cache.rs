@@ -1,15 +1,13 @@
-//! Plans of the latest calls, for when the same call comes again.
+//! A cache of plans for recent calls. The one-shot functions use it; front ends can use it for calls of their
+//! own.
 //!
-//! Planning a small move takes longer than moving it. A call is known again by what it is given,
-//! before anything is made of that: building the move alone takes longer than the whole of a
-//! small run. The one-shot functions of this crate keep their plans so, and a front end with calls
-//! of its own can keep what it makes of them.
+//! Planning a small move takes longer than running it, and so does building its `Move` alone. A call is therefore
+//! identified by its arguments, before anything is built from them.
 //!
-//! A call is a value with a derived [`Hash`]: a struct of all that the plan is made from, and the
-//! plan a function of that struct alone. So no parameter can be forgotten: one that is not in the
-//! struct cannot be planned with. Derived implementations, as std asks of all, write different words
-//! for unequal values, none of which begin with those of the other. Calls are the same if
-//! all of these words are.
+//! A call is a struct with a derived [`Hash`] that holds everything its plan depends on, and the plan is a
+//! function of the struct alone, so that no parameter can be forgotten. Two calls are the same if their hashes
+//! write the same words. Derived implementations guarantee, as std requires, that unequal values write
+//! different words and that none is a prefix of another.
 //!
 //! ```
 //! use std::cell::RefCell;
@@ -52,20 +50,18 @@ use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
 use std::thread::LocalKey;
 
-/// How many plans a cache keeps: more than a program's hot loop has different calls (a guess), and
-/// few enough to look through one by one.
+/// The most plans that a cache keeps: more than the different calls of a typical hot loop (a guess), and few
+/// enough for linear search.
 pub const MOST_PLANS: usize = 64;
 
-/// The words of a call at most: calls with more are not kept. Enough for six axes of a source and of
-/// an output, and as many shifts.
+/// The most words of a call that is cached. Enough for six axes of a source and of an output, and six shifts.
 pub const MOST_WORDS: usize = 52;
 
-/// Plans that fill more bytes are not worth keeping: those of large moves, which take long beside
-/// their planning, and of rolls of many axes. A cache does not know what its plans fill: whoever
-/// puts them there does, as [`planned`] is told.
+/// The largest plan in bytes that [`planned`] caches. Larger plans belong to large moves, whose planning time
+/// is negligible, or to rolls of many axes.
 pub const MOST_PLAN_BYTES: usize = 16 << 10;
 
-/// Odd numbers without a pattern: what each word counts in the hash.
+/// A random odd weight for each word of the hash.
 const WEIGHTS: [u64; MOST_WORDS] = {
     let mut weights = [0; MOST_WORDS];
     let mut state = 0u64;
@@ -81,26 +77,27 @@ const WEIGHTS: [u64; MOST_WORDS] = {
     weights
 };
 
-/// What a call writes as it is hashed, as words: a number of 64 bits or less is one, bytes are one
-/// for each eight. Lists and byte strings of std write their lengths first. Texts do not, but end
-/// with a byte of 0xff, which no text has: so it is that by which a last word is filled up.
+/// The words that a call writes to its hasher: one for a number of up to 64 bits, one for every eight bytes of
+/// a byte string.
+///
+/// Lists and byte strings write their lengths first. Strings write a final byte of 0xff, which UTF-8 does not
+/// contain; a partial last word is therefore padded with 0xff.
 struct Words {
     words: [u64; MOST_WORDS],
-    /// How many there are, also of those that found no room.
+    /// The number of words, including those beyond the capacity.
     len: usize,
-    /// The words by their weights: differs for most calls that differ. The products do not wait for
-    /// each other, as the steps of a usual hash do.
+    /// The hash: the weighted sum of the words. The products are independent of each other, unlike the steps of
+    /// a usual hash.
     sum: u64,
 }
 
 impl Words {
-    /// None yet.
     #[inline]
     fn new() -> Words {
         Words { words: [0; MOST_WORDS], len: 0, sum: 0 }
     }
 
-    /// Whether all of them found room.
+    /// Whether all words fit.
     #[inline]
     fn is_whole(&self) -> bool {
         self.len <= MOST_WORDS
@@ -162,12 +159,11 @@ impl Hasher for Words {
     }
 }
 
-/// A plan, and the call that it is for.
 #[derive(Debug)]
 struct Kept<P> {
     words: Box<[u64]>,
     sum: u64,
-    /// When it was used last.
+    /// The time of the last use.
     used: u64,
     plan: P,
 }
@@ -178,9 +174,8 @@ impl<P> Kept<P> {
     }
 }
 
-/// A bounded number of plans, at most [`MOST_PLANS`]; the one that has not been used for longest
-/// makes way for a new one. `P` is a plan that costs little to clone: an [`Rc`](std::rc::Rc) or an
-/// [`Arc`](std::sync::Arc) of one.
+/// A cache of at most [`MOST_PLANS`] plans, which replaces the least recently used. `P` should be cheap to
+/// clone: an [`Rc`](std::rc::Rc) or an [`Arc`](std::sync::Arc) of a plan.
 #[derive(Debug)]
 pub struct PlanCache<P> {
     plans: Vec<Kept<P>>,
@@ -189,12 +184,12 @@ pub struct PlanCache<P> {
 }
 
 impl<P: Clone> PlanCache<P> {
-    /// No plans yet, and no memory for them.
+    /// Creates an empty cache, without allocating.
     pub const fn new() -> PlanCache<P> {
         PlanCache { plans: Vec::new(), clock: 0 }
     }
 
-    /// The plan that was put here for the same call. It has been used now.
+    /// Returns the plan of a call and marks it as used.
     #[inline]
     pub fn get(&mut self, call: &impl Hash) -> Option<P> {
         let mut words = Words::new();
@@ -209,8 +204,8 @@ impl<P: Clone> PlanCache<P> {
         Some(kept.plan.clone())
     }
 
-    /// Keeps a plan, in the place of another of the same call. A plan whose call has more than
-    /// [`MOST_WORDS`] words is dropped.
+    /// Adds a plan, or replaces the plan of the same call. Drops a plan whose call has more than [`MOST_WORDS`]
+    /// words.
     pub fn put(&mut self, call: &impl Hash, plan: P) {
         let mut words = Words::new();
         call.hash(&mut words);
@@ -234,15 +229,14 @@ impl<P: Clone> Default for PlanCache<P> {
     }
 }
 
-/// The plan of a call: one that this thread's cache has, else what `plan` makes, which is kept if
-/// the bytes that it fills, as `own_bytes` says, are no more than [`MOST_PLAN_BYTES`]. Errors are not
-/// kept.
+/// Returns the plan of a call from the cache of this thread, or calls `plan` and caches the result if it has at
+/// most [`MOST_PLAN_BYTES`] bytes according to `own_bytes`. Errors are not cached.
 ///
-/// Each thread has a cache of its own, so that no call waits for another or shares a line with it.
-/// While the thread ends the cache may be gone: then nothing is kept.
+/// Caches are thread-local, so that calls neither lock nor share cache lines. While a thread ends, its cache
+/// may be destroyed; then nothing is cached.
 ///
 /// # Errors
-/// Those of `plan`.
+/// The errors of `plan`.
 #[inline]
 pub fn planned<P: Clone, E>(
     cache: &'static LocalKey<RefCell<PlanCache<P>>>,
@@ -255,7 +249,7 @@ pub fn planned<P: Clone, E>(
     }
     let planned = plan()?;
     if own_bytes(&planned) <= MOST_PLAN_BYTES {
-        // A cache that is gone, or in use by a call that this one is made in, is not needed.
+        // Skips a cache that is destroyed, or that an outer call is using.
         let _ = cache.try_with(|plans| {
             plans.try_borrow_mut().map(|mut plans| plans.put(call, planned.clone()))
         });
@@ -267,7 +261,6 @@ pub fn planned<P: Clone, E>(
 mod tests {
     use super::*;
 
-    /// The words that a call writes.
     fn words(call: &impl Hash) -> Vec<u64> {
         let mut words = Words::new();
         call.hash(&mut words);
@@ -302,7 +295,7 @@ mod tests {
 
     #[test]
     fn calls_that_differ_find_plans_of_their_own() {
-        /// What a call may be given.
+        /// A call with many kinds of fields.
         #[derive(Clone, Debug, PartialEq, Hash)]
         enum Call {
             Copy,
@@ -374,7 +367,7 @@ mod tests {
 
     #[test]
     fn long_calls_are_not_kept() {
-        // A list says how long it is.
+        // A list writes its length first.
         let (mut cache, most) = (PlanCache::new(), MOST_WORDS - 1);
         for (len, is_kept) in [(most, true), (most + 1, false), (most + 2, false)] {
             let call = vec![1u64; len];

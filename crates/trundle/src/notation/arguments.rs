@@ -1,4 +1,4 @@
-//! The arguments of a call: `(shift=[-1, 2], axes=[0, 1])`.
+//! Parses the arguments of a call: `(shift=[-1, 2], axes=[0, 1])`.
 
 use std::num::{IntErrorKind, ParseIntError};
 use std::ops::Range;
@@ -12,27 +12,24 @@ use super::error::{Fault, quoted};
 use super::names::{Given, NameError, dim_words};
 use super::similar::most_similar;
 
-/// What an argument is given.
 pub(super) struct Value<'a> {
     pub(super) span: Range<usize>,
     form: Form<'a>,
 }
 
 enum Form<'a> {
-    /// An integer or a file, as the parameter wants it.
+    /// An integer or a file name; the parameter decides.
     Bare(&'a str),
-    /// A file.
     Quoted {
-        /// With the quotes.
+        /// Including the quotes.
         written: &'a str,
         name: &'a str,
     },
     List(Vec<Word<'a>>),
-    /// Lists in a list, each with its place, and where the first one begins.
+    /// Lists in a list with their spans, and the span of the first inner opening bracket.
     Lists(Vec<(Vec<Word<'a>>, Range<usize>)>, Range<usize>),
 }
 
-/// A name without its quotes.
 fn unquoted(word: &str) -> &str {
     let within = |quote| word.strip_prefix(quote)?.strip_suffix(quote);
     within('"').or_else(|| within('\'')).unwrap_or(word)
@@ -80,7 +77,7 @@ impl<'a> Value<'a> {
         Ok(Value { span: start..cursor.at(), form })
     }
 
-    /// The name of a file: in quotes, or a word that is no integer.
+    /// The file name: in quotes, or a word that is not an integer.
     pub(super) fn as_file(&self) -> Option<&'a str> {
         match self.form {
             Form::Quoted { name, .. } => Some(name),
@@ -89,7 +86,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The words that should be the integers of a list; one word is a list of one.
+    /// The words of a list of integers. A single word is a list of one.
     pub(super) fn words(&self) -> Vec<Word<'a>> {
         match &self.form {
             Form::Bare(text) | Form::Quoted { written: text, .. } => {
@@ -100,7 +97,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The tensors that it names.
+    /// Converts the value to names of tensors.
     pub(super) fn operands(&self, name: &str) -> Result<Vec<Operand>, Fault> {
         if let Form::Lists(_, first) = &self.form {
             return Err(Fault::new(first.clone(), "list in a list"));
@@ -116,7 +113,7 @@ impl<'a> Value<'a> {
         self.words().into_iter().map(operand).collect()
     }
 
-    /// The number that it is, as a list of a call.
+    /// Converts the value to a number in the list form of a call.
     fn value(&self, name: &str) -> Result<Vec<i64>, Fault> {
         let text = match &self.form {
             Form::Bare(text) | Form::Quoted { name: text, .. } => *text,
@@ -130,7 +127,7 @@ impl<'a> Value<'a> {
         text.parse().map(|value: Scalar| value.list().to_vec()).map_err(refused)
     }
 
-    /// Checks that lists in the list are what the parameter takes.
+    /// Checks that the parameter accepts lists in a list, if there are any.
     fn check_lists(&self, parameter: &Parameter) -> Result<(), Fault> {
         let Form::Lists(lists, first) = &self.form else { return Ok(()) };
         if parameter.kind != Kind::Pairs {
@@ -146,7 +143,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Which of these words it is.
+    /// The index of the value in `words`.
     fn choice(&self, name: &str, words: &[&'static str]) -> Result<i64, Fault> {
         let text = match &self.form {
             Form::Bare(text) | Form::Quoted { name: text, .. } => *text,
@@ -167,7 +164,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// Several integers, or names of tensors, as one list.
+    /// Joins several integers or names of tensors to one list.
     fn gathered(parameter: &Parameter, values: &[Value<'a>]) -> Result<Value<'a>, Fault> {
         let mut words = Vec::with_capacity(values.len());
         for value in values {
@@ -185,7 +182,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Reads a word that should be an integer of a list.
+/// Reads an entry of a list, which should be an integer.
 fn list_entry<'a>(cursor: &mut Cursor<'a>) -> Result<Word<'a>, Fault> {
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ']' | ')' | '[' | '(' | '|');
     if let Some(quote @ ('"' | '\'')) = cursor.peek() {
@@ -203,7 +200,6 @@ fn list_in_list(span: Range<usize>) -> Fault {
     Fault::new(span, "list in a list").suggest("write one list")
 }
 
-/// Reads a word in quotes.
 fn quoted_entry<'a>(cursor: &mut Cursor<'a>, quote: char) -> Result<Word<'a>, Fault> {
     match cursor.rest()[1..].find(quote) {
         Some(length) => Ok(cursor.take(length + 2)),
@@ -211,8 +207,7 @@ fn quoted_entry<'a>(cursor: &mut Cursor<'a>, quote: char) -> Result<Word<'a>, Fa
     }
 }
 
-/// Reads an opening bracket, what `item` reads as often as there is something, with commas
-/// between, and the closing bracket. A last comma may be left.
+/// Reads a bracketed list of items, separated by commas. A trailing comma is allowed.
 pub(super) fn separated<'a>(
     cursor: &mut Cursor<'a>,
     mut item: impl FnMut(&mut Cursor<'a>) -> Result<(), Fault>,
@@ -240,17 +235,17 @@ pub(super) fn separated<'a>(
     }
 }
 
-/// The arguments of one call, each with its parameter.
+/// The arguments of one call, assigned to its parameters.
 pub(super) struct Arguments<'a> {
     pub(super) declared: &'static Declaration,
-    /// Where the whole call stands.
+    /// The span of the whole call.
     call: Range<usize>,
-    /// For each parameter, what it is given, and whether these are names of axes.
+    /// For each parameter its value, and whether the value consists of axis names.
     values: Vec<Option<(Value<'a>, bool)>>,
 }
 
 impl<'a> Arguments<'a> {
-    /// Gives each argument to its parameter.
+    /// Assigns arguments to parameters.
     pub(super) fn bind(
         declared: &'static Declaration,
         call: Range<usize>,
@@ -285,7 +280,7 @@ impl<'a> Arguments<'a> {
         Ok(Arguments { declared, call, values })
     }
 
-    /// What the parameter of this number is given.
+    /// The value of a parameter by its index, or an error if it has none.
     pub(super) fn required(&self, number: usize) -> Result<&Value<'a>, Fault> {
         self.values[number].as_ref().map(|(value, _)| value).ok_or_else(|| {
             let Declaration { name, parameters, example, .. } = self.declared;
@@ -294,12 +289,12 @@ impl<'a> Arguments<'a> {
         })
     }
 
-    /// Where what the parameter of this number is given stands, if it is given anything.
+    /// The span of the value of a parameter, if it has one.
     pub(super) fn place_of(&self, number: usize) -> Option<Range<usize>> {
         self.values[number].as_ref().map(|(value, _)| value.span.clone())
     }
 
-    /// What each parameter is given, or its default; nothing for lengths.
+    /// The value or the default of each parameter; empty for lengths, indices and tensors.
     pub(super) fn given(&self) -> Result<Vec<Given>, Fault> {
         let numbers = 0..self.declared.parameters.len();
         numbers.map(|number| self.given_of(number)).collect()
@@ -349,12 +344,12 @@ impl<'a> Arguments<'a> {
         Ok(Given::Integers(integers.collect::<Result<_, _>>()?))
     }
 
-    /// What the parameter of this number is called where it takes names.
+    /// The keyword that takes axis names for a parameter.
     fn dim_word(&self, number: usize) -> &'static str {
         dim_words(&self.declared.parameters[number]).first().copied().unwrap_or_default()
     }
 
-    /// Why a name does not go with the tensor, at its place.
+    /// Converts a name error to a fault at the place of the name.
     pub(super) fn misnamed(&self, error: NameError) -> Fault {
         let names = self.values.iter().flatten().filter(|(_, are_names)| *are_names);
         let mut words = names.flat_map(|(value, _)| value.words());
@@ -364,7 +359,6 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// The integer that a word is.
 pub(super) fn integer<T: FromStr<Err = ParseIntError>>(
     parameter: &str,
     word: &Word<'_>,

@@ -1,4 +1,4 @@
-//! Calls: `roll(shift=[-1, 2], axes=[0, 1])`.
+//! Parses calls: `roll(shift=[-1, 2], axes=[0, 1])`.
 
 use std::ptr;
 
@@ -15,22 +15,22 @@ use super::numbers::{NumbersError, NumbersFile, Unfilled};
 use super::similar::most_similar;
 use super::stage::{Read, StageKind};
 
-/// The operator that is called so.
+/// The declaration of the operator with this name.
 pub(super) fn declared(name: &str) -> Option<&'static Declaration> {
     DECLARATIONS.into_iter().find(|declared| declared.name == name)
 }
 
-/// The name that was perhaps meant.
+/// The most similar operator name, for a suggestion.
 pub(super) fn similar_to(name: &str) -> Option<&'static str> {
     most_similar(name, DECLARATIONS.iter().map(|declared| declared.name))
 }
 
-/// All names, to be read.
+/// All operator names, comma-separated.
 pub(super) fn names() -> String {
     DECLARATIONS.map(|declared| declared.name).join(", ")
 }
 
-/// Reads the parentheses and what is in them. The stage began at `start`.
+/// Reads the parentheses and the arguments. `start` is the start of the stage.
 pub(super) fn read<'a>(
     declared: &'static Declaration,
     cursor: &mut Cursor<'a>,
@@ -55,7 +55,7 @@ pub(super) fn read<'a>(
     Arguments::bind(declared, call, unnamed, named)
 }
 
-/// The stage for a tensor whose axes have these names, which it follows.
+/// Converts a call to a stage for a tensor with the given axis names, and updates the names.
 pub(super) fn stage(arguments: &Arguments<'_>, names: &mut AxisNames) -> Result<Read, Fault> {
     let given = arguments.given()?;
     if is_scatter(arguments.declared) && pair(arguments)?[0] != Operand::Previous {
@@ -74,7 +74,7 @@ pub(super) fn stage(arguments: &Arguments<'_>, names: &mut AxisNames) -> Result<
     Ok(Read { kind: Some(kind), is_by_number })
 }
 
-/// What a call does, with these integers for each parameter.
+/// Converts a call to an operator, with the given integers for its parameters.
 fn kind(arguments: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
     let has = |kind| arguments.declared.parameters.iter().any(|each| each.kind == kind);
     match arguments.declared.op(integers) {
@@ -88,12 +88,12 @@ fn kind(arguments: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, F
     }
 }
 
-/// Whether a call puts one of two tensors into the other.
+/// Whether an operator scatters one tensor into another.
 fn is_scatter(declared: &Declaration) -> bool {
     declared.parameters.iter().any(|parameter| parameter.kind == Kind::TwoTensors)
 }
 
-/// The two tensors of a scatter.
+/// The two operands of a scatter.
 fn pair(given: &Arguments<'_>) -> Result<[Operand; 2], Fault> {
     let (names, Declaration { name, example, .. }) = (given.required(0)?, given.declared);
     let operands = names.operands(given.declared.parameters[0].name)?;
@@ -103,7 +103,7 @@ fn pair(given: &Arguments<'_>) -> Result<[Operand; 2], Fault> {
     })
 }
 
-/// An operator of several tensors.
+/// Converts a call of several tensors.
 fn of_several(given: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
     if let ([_, starts, stops, axes, steps], true) = (integers, is_scatter(given.declared)) {
         let slice = Slice::new(starts, stops, axes, steps);
@@ -122,7 +122,7 @@ fn of_several(given: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind,
     })
 }
 
-/// An operator with lengths or indices, which are listed or in a file.
+/// Converts a call with lengths or indices, which are a list or a file.
 fn with_numbers(given: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
     let unfilled = match is_scatter(given.declared) {
         true => Unfilled::of_two(given.declared, pair(given)?, integers),
@@ -147,8 +147,9 @@ fn with_numbers(given: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKin
     Ok(op.into())
 }
 
-/// Which parameter a name is, and whether it takes axes by their names. `axis` and `axes` are one, whichever of
-/// them the stage has, and `dim` and `dims` are it by name.
+/// Finds a parameter by name. Returns its index, and whether the argument has axis names.
+///
+/// `axis` and `axes` are synonyms; `dim` and `dims` take axis names for the same parameter.
 pub(super) fn parameter(declared: &Declaration, name: &Word<'_>) -> Result<(usize, bool), Fault> {
     let position = |name| declared.parameters.iter().position(|parameter| parameter.name == name);
     let by_number = position(name.text).or(match name.text {
@@ -169,12 +170,12 @@ pub(super) fn parameter(declared: &Declaration, name: &Word<'_>) -> Result<(usiz
     })
 }
 
-/// The parameter that was perhaps meant.
+/// The parameter with the most similar name, for a suggestion.
 fn similar_parameter(declared: &Declaration, name: &str) -> Option<&'static str> {
     most_similar(name, declared.parameters.iter().map(|parameter| parameter.name))
 }
 
-/// Reads `name =` if that is next.
+/// Reads `name =`, if present.
 fn argument_name<'a>(cursor: &mut Cursor<'a>) -> Option<Word<'a>> {
     let mut ahead = cursor.clone();
     let name = ahead.name();

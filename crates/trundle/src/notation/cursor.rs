@@ -1,21 +1,20 @@
-//! A place in the text that moves forwards.
+//! A position in the text that moves forwards.
 
 use std::ops::Range;
 
 use super::error::{Fault, quoted};
 
-/// A part of the text and where it stands, in bytes.
+/// A part of the text and its span in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Word<'a> {
     pub(super) text: &'a str,
     pub(super) span: Range<usize>,
 }
 
-/// What is read so far of a text.
 #[derive(Clone, Debug)]
 pub(super) struct Cursor<'a> {
     text: &'a str,
-    /// In bytes, at the beginning of a character.
+    /// In bytes, at a character boundary.
     at: usize,
 }
 
@@ -28,12 +27,11 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// What is still to be read.
     pub(super) fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
-    /// What has been read since `start`, without the space at its end.
+    /// The span from `start` to the position, without trailing space.
     pub(super) fn since(&self, start: usize) -> Range<usize> {
         start..start + self.text[start..self.at].trim_end().len()
     }
@@ -42,7 +40,7 @@ impl<'a> Cursor<'a> {
         self.rest().chars().next()
     }
 
-    /// Where the next character stands; empty at the end of the text.
+    /// The span of the next character; empty at the end of the text.
     pub(super) fn here(&self) -> Range<usize> {
         self.at..self.at + self.peek().map_or(0, char::len_utf8)
     }
@@ -51,7 +49,7 @@ impl<'a> Cursor<'a> {
         self.take_while(char::is_whitespace);
     }
 
-    /// Reads `wanted` if it is next.
+    /// Consumes `wanted` if it is next.
     pub(super) fn eat(&mut self, wanted: char) -> bool {
         let found = self.peek() == Some(wanted);
         if found {
@@ -60,32 +58,32 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Reads the characters that belong, perhaps none.
+    /// Consumes characters while `belongs` returns true.
     pub(super) fn take_while(&mut self, belongs: impl Fn(char) -> bool) -> Word<'a> {
         let rest = self.rest();
         self.take(rest.find(|c| !belongs(c)).unwrap_or(rest.len()))
     }
 
-    /// Reads that many bytes, up to the beginning of a character.
+    /// Consumes the given number of bytes, which must end at a character boundary.
     pub(super) fn take(&mut self, bytes: usize) -> Word<'a> {
         let span = self.at..self.at + bytes;
         self.at = span.end;
         Word { text: &self.text[span.clone()], span }
     }
 
-    /// Reads that many bytes, and gives a cursor of them alone.
+    /// Consumes the given number of bytes and returns a cursor over them.
     pub(super) fn take_apart(&mut self, bytes: usize) -> Cursor<'a> {
         let at = self.at;
         self.at += bytes;
         Cursor { text: &self.text[..self.at], at }
     }
 
-    /// Reads a name: letters, digits and `_`; perhaps none.
+    /// Consumes letters, digits and `_`; the result may be empty.
     pub(super) fn name(&mut self) -> Word<'a> {
         self.take_while(is_name_char)
     }
 
-    /// The fault that something else than `wanted` is next.
+    /// Returns the fault that `wanted` was expected at the position.
     pub(super) fn expected(&self, wanted: &str) -> Fault {
         let got = match self.peek() {
             Some(c) => quoted(c.encode_utf8(&mut [0; 4])),
@@ -95,7 +93,6 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Whether a character may be part of a name.
 pub(super) fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }

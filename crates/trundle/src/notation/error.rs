@@ -1,25 +1,25 @@
-//! What is wrong with a chain, with a caret under the place.
+//! Parse errors, with carets under their place.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Why a text is not a chain. It prints as several lines: the message, the chain with a caret
-/// under the place, and a suggestion where there is one.
+/// The reason why a text is not a chain. Prints several lines: the message, the chain with a caret under the
+/// place, and a suggestion if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NotationError {
-    /// What is wrong, in one line.
+    /// The message, in one line.
     pub message: String,
-    /// The whole chain as it was given.
+    /// The whole chain as given.
     pub text: String,
-    /// Where in `text`, in bytes; empty where something is missing.
+    /// The span of the fault in `text`, in bytes; empty where something is missing.
     pub span: Range<usize>,
     /// What to write instead, in one line.
     pub suggestion: Option<String>,
 }
 
 impl NotationError {
-    /// An error about `text`, of which a chain may be a part.
+    /// Creates an error about `text`, which may contain more than the chain.
     pub fn new(message: impl Into<String>, text: &str, span: Range<usize>) -> NotationError {
         Fault::new(span, message).within(text)
     }
@@ -37,7 +37,7 @@ impl fmt::Display for NotationError {
     }
 }
 
-/// A [`NotationError`] before it is told the text it is about.
+/// A [`NotationError`] without its text.
 #[derive(Debug)]
 pub(crate) struct Fault {
     message: String,
@@ -55,7 +55,6 @@ impl Fault {
         Fault { suggestion: Some(suggestion.into()), ..self }
     }
 
-    /// The error about `text`.
     pub(crate) fn within(self, text: &str) -> NotationError {
         NotationError {
             message: self.message,
@@ -66,7 +65,7 @@ impl Fault {
     }
 }
 
-/// A word of the user's in a message: quoted, escaped, and cut off where it is very long.
+/// Quotes and escapes a word of the user for a message, and truncates a long one.
 pub(crate) fn quoted(word: &str) -> String {
     const MOST_CHARS: usize = 40;
     match word.char_indices().nth(MOST_CHARS) {
@@ -75,9 +74,10 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// Two lines below a message: the line of `text` in which `span` begins, and carets under `span`.
-/// One character takes one column, a tab takes a tab; of long lines the part around `span` is
-/// shown. Nothing, where all of `text` is blank.
+/// Prints two lines below a message: the line of `text` in which `span` begins, and carets under `span`.
+///
+/// Assumes one column for each character, except that tabs are repeated. Long lines are cut around `span`.
+/// Prints nothing if `text` is blank.
 pub(crate) struct Snippet<'a> {
     pub(crate) text: &'a str,
     /// In bytes.
@@ -93,7 +93,6 @@ impl fmt::Display for Snippet<'_> {
         let from = self.text.get(self.span.start..).unwrap_or_default();
         let line_before = upto.rsplit('\n').next().unwrap_or_default();
         let line_from = from.split('\n').next().unwrap_or_default();
-        // Carets under nothing only puzzle.
         if self.text.trim().is_empty() {
             return Ok(());
         }
@@ -101,7 +100,7 @@ impl fmt::Display for Snippet<'_> {
             line_from.split_at_checked(self.span.len()).unwrap_or((line_from, ""));
 
         let before = last_chars(line_before, MOST_BEFORE);
-        // What follows a marked part that is cut off itself is of no help.
+        // If the marked part is truncated, the text after it does not help.
         let is_cut = marked.chars().nth(MOST_MARKED).is_some();
         let marked = first_chars(marked, MOST_MARKED);
         let after = if is_cut { String::new() } else { first_chars(after, MOST_AFTER) };
@@ -111,7 +110,7 @@ impl fmt::Display for Snippet<'_> {
     }
 }
 
-/// The beginning of `line`, with an ellipsis if that is not all of it.
+/// The first characters of `line`, with an ellipsis if it is longer.
 fn first_chars(line: &str, most: usize) -> String {
     match line.char_indices().nth(most) {
         Some((end, _)) => line[..end].chars().map(printable).chain("...".chars()).collect(),
@@ -119,7 +118,7 @@ fn first_chars(line: &str, most: usize) -> String {
     }
 }
 
-/// The end of `line`, with an ellipsis if that is not all of it.
+/// The last characters of `line`, with an ellipsis if it is longer.
 fn last_chars(line: &str, most: usize) -> String {
     match line.char_indices().rev().nth(most) {
         Some((begin, first)) => {
@@ -130,7 +129,7 @@ fn last_chars(line: &str, most: usize) -> String {
     }
 }
 
-/// One character for one character, without those that would move the cursor.
+/// Replaces control characters, which would move the cursor.
 fn printable(c: char) -> char {
     if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c }
 }

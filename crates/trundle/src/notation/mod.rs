@@ -14,40 +14,38 @@
 //! tensor   = "_", what the stages before give, or the name of another tensor, as a file
 //! ```
 //!
-//! A pattern such as `b (h p1) (w p2) c -> b (h w) (p1 p2 c), p1=16, p2=16` names the axes of the
-//! tensor on the left and says on the right what becomes of them, as `einops.rearrange` does:
+//! A pattern such as `b (h p1) (w p2) c -> b (h w) (p1 p2 c), p1=16, p2=16` names the axes of the tensor on the
+//! left and arranges them on the right, as `einops.rearrange` does:
 //!
 //! | written | on the left | on the right |
 //! |---|---|---|
-//! | `h` | an axis | the same axis, perhaps elsewhere |
-//! | `(h p1)` | an axis that splits into h and p1, h the outer one | h and p1 merged |
-//! | `...` or `…` | any number of axes, perhaps none; not in parentheses | the same axes; merged in parentheses |
-//! | `1` or `()` | an axis of size 1, which goes | an axis of size 1 that is put in |
-//! | `, p1=16` after the pattern | the size of p1; of each axis that splits, all sizes but one are needed | |
+//! | `h` | an axis | the same axis, in any position |
+//! | `(h p1)` | an axis that splits into h and p1, with h the outer one | h and p1 merged |
+//! | `...` or `…` | any number of axes, also none; not in parentheses | the same axes; merged in parentheses |
+//! | `1` or `()` | an axis of size 1, which is removed | a new axis of size 1 |
+//! | `, p1=16` after the pattern | the size of p1; an axis that splits needs all sizes but one | |
 //!
-//! The same names stand on both sides, each once: nothing is repeated (`tile` does that), and
-//! nothing reduced. Names are letters, digits and `_`, with a letter first and no `_` last. A
-//! pattern that only puts axes in another order is a [`Transpose`](trundle_core::ops::Transpose),
-//! any other a [`Rearrange`](trundle_core::ops::Rearrange).
+//! Each name occurs once on each side: patterns do not repeat (use `tile`) or reduce. Names are letters, digits
+//! and `_`, start with a letter and do not end with `_`. A pattern that only permutes axes is a
+//! [`Transpose`](trundle_core::ops::Transpose), any other a [`Rearrange`](trundle_core::ops::Rearrange).
 //!
-//! The calls, their arguments and the order in which those go without a name are
-//! [`DECLARATIONS`](trundle_core::ops::DECLARATIONS). `reverse` is a
-//! [`ReverseSequence`](trundle_core::ops::ReverseSequence) if it has a batch axis. Of a call with a
-//! single argument, as `transpose(2, 0, 1)`, all that has no name is one list.
-//! Where a list is wanted, one integer is a list of one. Integers are of 64 bits. `axis` and `axes`
-//! are the same argument, whichever of them a call has. In their place `dim` and `dims` take axes by their
-//! names, and so does `batch_dim`: names are those of the tensor's file ([`AxisNames`]), and those that a pattern
-//! before gives.
+//! The calls, their arguments and the order of unnamed arguments are in
+//! [`DECLARATIONS`](trundle_core::ops::DECLARATIONS). Details:
 //!
-//! `concat`, `stack` and what puts one tensor into another (`put_along_axis`, `scatter_nd`, `slice_scatter`) take tensors by their
-//! names, all that have no argument's name. `_` is what the stages before give, and has to be one of them; in the first stage it is the tensor without a name that the chain is applied to. A first stage
-//! without it takes none.
+//! - `reverse` is a [`ReverseSequence`](trundle_core::ops::ReverseSequence) if it has a batch axis.
+//! - The unnamed arguments of a call with a single parameter are one list: `transpose(2, 0, 1)`.
+//! - One integer in place of a list is a list of one. Integers have 64 bits.
+//! - `axis` and `axes` are synonyms. `dim`, `dims` and `batch_dim` take axis names instead: the names in the
+//!   tensor's file ([`AxisNames`]) and those of an earlier pattern.
+//! - `concat`, `stack` and scatters (`put_along_axis`, `scatter_nd`, `slice_scatter`) take names of tensors as
+//!   unnamed arguments. `_` is the result of the previous stages and must be one of them; in the first stage it
+//!   is the unnamed input of the chain. If the first stage does not have it, the chain has no unnamed input.
 //!
-//! Law: what an [`Op`] prints as is a stage that gives an equal operator, unless it has more
-//! lengths than it prints, or lengths with a shape of their own, which print as a list, or is a
-//! [`Rearrange`](trundle_core::ops::Rearrange) that a transpose would do for.
+//! Law: an [`Op`] prints as a stage that parses to an equal operator. Exceptions: long lists of lengths are
+//! abbreviated, lengths with a shape print as a list, and a [`Rearrange`](trundle_core::ops::Rearrange) that
+//! only permutes axes parses as a transpose.
 //!
-//! `docs/chains.md` is about the same for those who use the program.
+//! `docs/chains.md` describes the language for users of the program.
 
 mod arguments;
 mod call;
@@ -76,20 +74,21 @@ pub(crate) use error::{Fault, Snippet, quoted};
 pub(crate) use pattern::misfit;
 use stage::Read;
 
-/// The stages of a chain, one at least, in the order in which they are applied.
+/// Parses a chain into at least one stage, in the order of application. Takes linear time; for stages with axis
+/// names, also in the number of axes.
 ///
 /// # Errors
-/// [`NotationError`] with the first place that is not of the language. Takes time in proportion to
-/// the text, and of stages that name axes to the number of axes.
+/// [`NotationError`] for the first fault in the text.
 pub fn parse(text: &str) -> Result<Vec<Stage>, NotationError> {
     parse_named(text, &mut AxisNames::unknown())
 }
 
-/// The stages of a chain for a tensor whose axes have these names, in the order in which they are applied: none
-/// that do nothing to it. The names are then those of the result.
+/// Parses a chain for a tensor with the given axis names, and updates them to the names of the result. Leaves
+/// out stages that would not change such a tensor.
 ///
 /// # Errors
-/// As [`parse`]; also for a name that no axis has, and for a stage that cannot be said of this tensor.
+/// As [`parse`]; also for an unknown axis name, and for a stage that cannot be applied to a tensor with these
+/// names.
 pub fn parse_named(text: &str, names: &mut AxisNames) -> Result<Vec<Stage>, NotationError> {
     stages(text, names).map_err(|fault| fault.within(text))
 }
@@ -141,7 +140,7 @@ fn empty_stage(bar: Range<usize>) -> Fault {
     Fault::new(bar, "empty stage").suggest("drop this \"|\", or write a stage beside it")
 }
 
-/// Checks that a stage behind others takes what they give.
+/// Checks that a stage after the first takes the result of the previous stages.
 fn check_previous(
     kind: Option<&StageKind>,
     span: &Range<usize>,
@@ -159,7 +158,7 @@ fn check_previous(
     Err(Fault::new(span.clone(), message).suggest("\"_\" among its tensors is that"))
 }
 
-/// Why a stage cannot be for a tensor that has fewer axes than others.
+/// The fault of a stage that uses axis indices in a chain that must also work for tensors with fewer axes.
 fn by_number(span: Range<usize>, lacked: &str) -> Fault {
     let lacked = quoted(lacked);
     let message = format!("there is no axis {lacked}, and this stage has axes by their numbers");
@@ -167,7 +166,7 @@ fn by_number(span: Range<usize>, lacked: &str) -> Fault {
         .suggest("by their names, as in dims=[lat, lon], it is for tensors of fewer axes too")
 }
 
-/// Reads one stage. A name with a parenthesis is a call, anything else a pattern.
+/// Reads one stage: a call if it starts with a name and a parenthesis, otherwise a pattern.
 fn stage(cursor: &mut Cursor<'_>, names: &mut AxisNames) -> Result<Read, Fault> {
     let mut ahead = cursor.clone();
     let name = ahead.name();

@@ -1,7 +1,7 @@
-//! What the axes of a tensor are called, along a chain that is read for it.
+//! The axis names of a tensor along a chain.
 //!
-//! Names come from the tensor's file, and from the patterns of the chain. Operators know none: each name
-//! becomes a number when its stage is read.
+//! Names come from the tensor's file and from patterns in the chain. Operators do not have names: each name is
+//! resolved to an axis index when its stage is read.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -15,7 +15,7 @@ use trundle_core::{Op, Shape};
 use super::error::{Fault, quoted};
 use super::similar::most_similar;
 
-/// The names of a tensor's axes, before a chain and, once it is read, behind it.
+/// The axis names of a tensor. Parsing a chain updates them to the names of the result.
 ///
 /// ```
 /// use std::collections::BTreeSet;
@@ -41,13 +41,13 @@ use super::similar::most_similar;
 #[derive(Clone, Debug)]
 pub struct AxisNames {
     pub(super) axes: Vec<Axis>,
-    /// The names that other tensors have, which a chain is for too.
+    /// The axis names of other tensors that the same chain is applied to.
     elsewhere: Arc<BTreeSet<String>>,
-    /// The names of what a pattern would have split from axes that are not there.
+    /// The names that a pattern gives to parts of axes that this tensor lacks.
     pub(super) gone: BTreeSet<String>,
-    /// Whether the tensor is not known yet, and may have any name.
+    /// Whether the tensor is not yet known and may have any name.
     any: bool,
-    /// The first name in the chain that another tensor has, and this one lacks.
+    /// The first name in the chain that this tensor lacks and another one has.
     pub(super) lacked: Option<String>,
 }
 
@@ -55,26 +55,26 @@ pub struct AxisNames {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Axis {
     One {
-        /// What the file calls it.
+        /// Its name in the file.
         stated: Option<String>,
-        /// What a pattern before calls it.
+        /// Its name in an earlier pattern.
         given: Option<String>,
     },
-    /// Any number of axes of which nothing is known.
+    /// An unknown number of unknown axes.
     Rest,
 }
 
-/// What the parameter of a call is given.
+/// The value of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Given {
-    /// Integers, or axes by their numbers.
+    /// Integers, or axis indices.
     Integers(Vec<i64>),
-    /// Axes by their names.
+    /// Axis names.
     Names(Vec<String>),
 }
 
-/// What a parameter that takes axes is called where it takes them by their names, the usual word first; nothing
-/// for one that takes none.
+/// The keywords that take axis names for a parameter, the usual one first; empty for parameters that are not
+/// axes.
 pub fn dim_words(parameter: &Parameter) -> &'static [&'static str] {
     match (parameter.kind, parameter.name) {
         (Kind::Axes, _) => &["dims", "dim"],
@@ -84,14 +84,14 @@ pub fn dim_words(parameter: &Parameter) -> &'static [&'static str] {
     }
 }
 
-/// Why names do not go with the axes of a tensor.
+/// The reason why axis names do not fit a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameError {
-    /// What is wrong, in one line.
+    /// The message, in one line.
     pub message: String,
     /// What to write instead, in one line.
     pub suggestion: Option<String>,
-    /// The name that it is about, if it is about one.
+    /// The name at fault, if it is one name.
     pub(super) name: Option<String>,
 }
 
@@ -113,7 +113,7 @@ impl NameError {
         NameError { suggestion: Some(suggestion.into()), ..self }
     }
 
-    /// The same at a place of a chain.
+    /// Converts the error to a fault at a place of a chain.
     pub(super) fn at(self, span: Range<usize>) -> Fault {
         let fault = Fault::new(span, self.message);
         match self.suggestion {
@@ -133,7 +133,7 @@ impl Axis {
         }
     }
 
-    /// All that it is called, each once.
+    /// Its distinct names.
     fn names(&self) -> impl Iterator<Item = &str> {
         let both = match self {
             Axis::One { stated, given } if stated == given => [given.as_deref(), None],
@@ -145,7 +145,7 @@ impl Axis {
 }
 
 impl AxisNames {
-    /// Nothing is known, not even how many axes there are: names come from patterns alone.
+    /// Creates the names of an unknown tensor of unknown rank. Only patterns give names.
     pub fn unknown() -> AxisNames {
         AxisNames {
             axes: vec![Axis::Rest],
@@ -156,37 +156,38 @@ impl AxisNames {
         }
     }
 
-    /// Those of a tensor that is not known yet: every name is taken, and becomes some number. For those who
-    /// want to know whether a text is of the language before they look at a tensor.
+    /// Creates names for a tensor that is not yet known, to check the syntax of a chain: every name is accepted
+    /// and resolves to some index.
     pub fn any() -> AxisNames {
         AxisNames { any: true, ..AxisNames::unknown() }
     }
 
-    /// What each axis is called, where it has a name.
+    /// Creates names from a list with the name of each axis, if it has one.
     pub fn of(axes: &[Option<String>]) -> AxisNames {
         let one = |stated: &Option<String>| Axis::One { stated: stated.clone(), given: None };
         AxisNames { axes: axes.iter().map(one).collect(), ..AxisNames::unknown() }
     }
 
-    /// The same of a tensor among others that have these names. A stage whose names these are moves the tensor
-    /// as far as it has them, where all of its axes have names.
+    /// Adds the axis names of other tensors that the same chain is applied to.
+    ///
+    /// If all axes of this tensor are named, stages skip names that only other tensors have.
     #[must_use]
     pub fn among(self, names: &Arc<BTreeSet<String>>) -> AxisNames {
         AxisNames { elsewhere: names.clone(), ..self }
     }
 
-    /// The axes of a call as numbers; `None` if it does nothing to a tensor that lacks the axes.
+    /// Resolves the axis names of a call to indices. Returns `None` if the call does not change a tensor that
+    /// lacks the axes.
     ///
     /// # Errors
-    /// [`NameError`] for a name that no axis has, or several have, and for a call that is for more axes than the
-    /// tensor has and cannot be for fewer.
+    /// [`NameError`] for an unknown or ambiguous name, and for a call that needs axes that the tensor lacks.
     pub fn resolve(
         &mut self,
         declared: &Declaration,
         given: &[Given],
     ) -> Result<Option<Vec<Vec<i64>>>, NameError> {
         let mut numbers = Vec::with_capacity(given.len());
-        // For each name of a list, whether the tensor has it.
+        // For each name of a list, whether the tensor has this axis.
         let mut has: Vec<bool> = Vec::new();
         for (parameter, given) in declared.parameters.iter().zip(given) {
             let names = match given {
@@ -236,8 +237,8 @@ impl AxisNames {
         Ok(Some(numbers))
     }
 
-    /// Where the axis of each name is, from the end where nothing else is known; `None` if another tensor has it,
-    /// and this one surely not.
+    /// The axis index of each name, counted from the end where the rank is unknown; `None` for an axis that
+    /// only other tensors have.
     fn places_of(&mut self, names: &[String]) -> Result<Vec<Option<i64>>, NameError> {
         let rest = self.rest();
         let mut called: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -265,7 +266,7 @@ impl AxisNames {
         places
     }
 
-    /// Whether other tensors have an axis of this name, or parts of axes that this one lacks.
+    /// Whether another tensor has this axis, or it is part of an axis that this tensor lacks.
     pub(super) fn is_elsewhere(&self, name: &str) -> bool {
         self.elsewhere.contains(name) || self.gone.contains(name)
     }
@@ -275,14 +276,14 @@ impl AxisNames {
         !self.elsewhere.is_empty()
     }
 
-    /// Which entry stands for axes of which nothing is known.
+    /// The index of the entry for unknown axes.
     pub(super) fn rest(&self) -> Option<usize> {
         self.axes.iter().position(|axis| *axis == Axis::Rest)
     }
 
     fn not_found(&self, name: &str) -> NameError {
         let error = NameError::new(name, format!("no axis is called {}", quoted(name)));
-        // A data set may have very many.
+        // A data set may have very many names.
         const MOST: usize = 100;
         let others = self.elsewhere.iter().take(MOST).map(String::as_str);
         let known: Vec<&str> = self.axes.iter().flat_map(Axis::names).chain(others).collect();
@@ -301,12 +302,12 @@ impl AxisNames {
         self.axes.iter().all(|axis| axis.stated().is_some())
     }
 
-    /// What follows has the axes of another tensor, of which nothing is known.
+    /// Forgets the axes: the next result has the axes of another tensor, which are unknown.
     pub(super) fn forget(&mut self) {
         self.axes = vec![Axis::Rest];
     }
 
-    /// Follows the axes through a call with these arguments.
+    /// Updates the names for a call with these arguments.
     pub(super) fn follow(&mut self, op: &Op, arguments: &[Vec<i64>]) {
         let place = |axis: i64, rank: usize| {
             let axis = if axis < 0 { axis.checked_add_unsigned(rank as u64)? } else { axis };
@@ -314,7 +315,7 @@ impl AxisNames {
         };
         match (op, arguments) {
             (Op::Reshape(_), _) => self.axes = vec![Axis::Rest],
-            // The axes of the indices, which may be any number, come in the place of one.
+            // The axes of the indices, of any number, replace one axis.
             (Op::Take(take), _) if take.indices().shape().rank() != 1 => {
                 self.axes = vec![Axis::Rest];
             }
@@ -349,7 +350,7 @@ impl AxisNames {
         }
     }
 
-    /// Makes of axes of which nothing is known as many as make up this rank.
+    /// Replaces the unknown axes by as many unnamed axes as the rank requires.
     pub(super) fn expand(&mut self, rank: usize) {
         if let Some(at) = self.rest() {
             let more = (rank + 1).saturating_sub(self.axes.len());
@@ -359,7 +360,7 @@ impl AxisNames {
 }
 
 impl fmt::Display for AxisNames {
-    /// `(time, lat, -)`.
+    /// Writes the names as `(time, lat, -)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |axis: &Axis| match axis {
             Axis::Rest => "...".to_owned(),
@@ -371,8 +372,8 @@ impl fmt::Display for AxisNames {
     }
 }
 
-/// Checks that a call fits a tensor that has all of its axes, so that what is refused there is not done to a
-/// tensor that lacks some.
+/// Checks that a call would fit a tensor that has all of its axes, so that an invalid call is refused for every
+/// tensor.
 fn check_for_all(declared: &Declaration, given: &[Given]) -> Result<(), NameError> {
     let mut rank = 0;
     let numbers: Vec<Vec<i64>> = given

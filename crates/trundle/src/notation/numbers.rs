@@ -1,4 +1,4 @@
-//! The lengths of a reversal and the indices of a gather, as a list or a file gives them.
+//! The lengths of reversals and the indices of gathers and scatters, from a list or a file.
 
 use std::{fmt, ptr};
 
@@ -8,16 +8,16 @@ use trundle_core::ops::{
 };
 use trundle_core::{Op, Shape, check_sizes};
 
-/// Lengths or indices as a file or a list gives them: integers of any type, row-major.
+/// Lengths or indices from a file or a list: integers of any type, row-major.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumbersFile {
-    /// `None` for a list: one axis.
+    /// `None` for a list with one axis.
     shape: Option<Shape>,
     values: Vec<i128>,
 }
 
 impl NumbersFile {
-    /// The values of a tensor of this shape, row-major. One of one axis is a list.
+    /// Creates numbers with the values of a tensor of this shape, row-major. A tensor of rank 1 is a list.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one value for each element of `shape`.
@@ -26,53 +26,55 @@ impl NumbersFile {
         Ok(NumbersFile { shape: (shape.rank() != 1).then_some(shape), values })
     }
 
-    /// A plain list.
+    /// Creates a list.
     pub fn list(values: Vec<i128>) -> NumbersFile {
         NumbersFile { shape: None, values }
     }
 }
 
-/// An operator that lacks the numbers which a list or a file has.
+/// An operator without its lengths or indices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unfilled {
-    /// A reversal without its lengths. With a batch axis they are one for each of its indices
-    /// ([`ReverseSequence`]); without, one for each position outside `axis`, as a list or in the data's
-    /// shape with 1 on `axis` ([`ReverseSubsequences`]).
+    /// A reversal without its lengths.
+    ///
+    /// With a batch axis, there is one length for each index of this axis ([`ReverseSequence`]). Without, there
+    /// is one for each position outside `axis`, as a list or in the shape of the data with size 1 on `axis`
+    /// ([`ReverseSubsequences`]).
     Reverse {
-        /// The axis that is reversed.
+        /// The axis to reverse.
         axis: i64,
-        /// The axis that has one length for each index.
+        /// The axis with one length for each index.
         batch_axis: Option<i64>,
     },
     /// A [`Take`] without its indices.
     Take {
-        /// The axis that they are of.
+        /// The axis that the indices refer to.
         axis: i64,
-        /// What an index out of range is.
+        /// How out-of-range indices are treated.
         mode: IndexMode,
     },
     /// A [`TakeAlongAxis`] without its indices.
     TakeAlongAxis {
-        /// The axis that they are of.
+        /// The axis that the indices refer to.
         axis: i64,
     },
     /// A [`PutAlongAxis`] without its indices.
     PutAlongAxis {
-        /// The tensor, and the values that are put into it.
+        /// The tensor, and the values to put into it.
         inputs: [Operand; 2],
-        /// The axis that they are of.
+        /// The axis that the indices refer to.
         axis: i64,
     },
     /// A [`ScatterNd`] without its indices.
     ScatterNd {
-        /// The tensor, and the updates that are put into it.
+        /// The tensor, and the updates to put into it.
         inputs: [Operand; 2],
     },
 }
 
 impl Unfilled {
-    /// The operator of a call of one tensor that has numbers, with these integers for its other parameters.
+    /// Creates the operator of a call with one tensor. `integers` are the values of its parameters.
     pub fn of(declared: &'static Declaration, integers: &[Vec<i64>]) -> Unfilled {
         let integer = |name: &str| integer(declared, integers, name);
         let axis = integer("axis").unwrap_or_default();
@@ -86,7 +88,7 @@ impl Unfilled {
         }
     }
 
-    /// The same of a call of two tensors.
+    /// Creates the operator of a call with two tensors. `integers` are the values of its parameters.
     pub fn of_two(
         declared: &'static Declaration,
         inputs: [Operand; 2],
@@ -101,7 +103,7 @@ impl Unfilled {
         }
     }
 
-    /// What the operator takes.
+    /// The operands of the operator.
     pub fn operands(&self) -> &[Operand] {
         match self {
             Unfilled::PutAlongAxis { inputs, .. } | Unfilled::ScatterNd { inputs } => inputs,
@@ -109,7 +111,7 @@ impl Unfilled {
         }
     }
 
-    /// What the numbers are called: `lengths` or `indices`.
+    /// The argument that the numbers are for: `lengths` or `indices`.
     pub fn argument(&self) -> &'static str {
         match self {
             Unfilled::Reverse { .. } => "lengths",
@@ -120,11 +122,11 @@ impl Unfilled {
         }
     }
 
-    /// The operator with its numbers.
+    /// Creates the operator with the given numbers.
     ///
     /// # Errors
-    /// [`NumbersError::NotAList`] for lengths along a batch axis, [`NumbersError::OutOfRange`]. The rest is checked
-    /// against the shape of the data, by [`Op::index_map`].
+    /// [`NumbersError::NotAList`] for lengths along a batch axis with a shape of another rank than 1, and
+    /// [`NumbersError::OutOfRange`]. [`Op::index_map`] checks the rest against the shape of the data.
     pub fn fill(&self, numbers: NumbersFile) -> Result<Op, NumbersError> {
         let NumbersFile { shape, values } = numbers;
         Ok(match self {
@@ -162,7 +164,7 @@ impl Unfilled {
         })
     }
 
-    /// The values in the type that the operator takes.
+    /// Converts the values to the type that the operator takes.
     fn narrow<T: TryFrom<i128>>(&self, values: &[i128]) -> Result<Vec<T>, NumbersError> {
         let one = |(index, &number): (usize, &i128)| {
             let is_length = matches!(self, Unfilled::Reverse { .. });
@@ -173,26 +175,26 @@ impl Unfilled {
     }
 }
 
-/// The integer that the parameter of this name is given.
+/// The integer value of a parameter by name.
 fn integer(declared: &Declaration, integers: &[Vec<i64>], name: &str) -> Option<i64> {
     let named = declared.parameters.iter().position(|each| each.name == name);
     named.and_then(|at| integers[at].first().copied())
 }
 
-/// Why numbers make no operator, whatever the shape of the data.
+/// The reason why numbers do not give an operator, regardless of the shape of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NumbersError {
-    /// With a batch axis, lengths are a list.
+    /// Lengths along a batch axis must be a list.
     NotAList {
-        /// The shape they have.
+        /// The shape of the lengths.
         shape: Shape,
     },
-    /// A length is negative, or a number is beyond 64 bits.
+    /// A length is negative, or a number exceeds 64 bits.
     OutOfRange {
-        /// Whether it is a length, and not an index.
+        /// Whether the number is a length or an index.
         is_length: bool,
-        /// Which of the numbers, counted from 0.
+        /// The position of the number, from 0.
         index: usize,
         /// The number.
         number: i128,

@@ -1,4 +1,4 @@
-//! Axis patterns: `b (h p1) w -> b h (p1 w), p1=16`.
+//! Parses axis patterns: `b (h p1) w -> b h (p1 w), p1=16`.
 
 use std::ops::Range;
 
@@ -18,24 +18,23 @@ const ARROWS: [&str; 2] = ["->", "→"];
 pub(super) const ONLY_REARRANGES: &str = "a pattern splits, reorders and merges axes, each name \
      once on both sides: it neither repeats nor reduces";
 
-/// What the two sides of an axis pattern say, for those who keep it.
+/// The contents of an axis pattern, in a normalised form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AxisPattern {
-    /// The axes before the arrow, in one form however they were written: `b (h p) ...`.
+    /// The left side: `b (h p) ...`.
     pub left: String,
-    /// Those behind it.
+    /// The right side.
     pub right: String,
-    /// The sizes that are given, in the order in which they are.
+    /// The given sizes, in order.
     pub sizes: Vec<(String, usize)>,
 }
 
 impl AxisPattern {
-    /// The pattern that is all of `text`.
+    /// Parses a text that is one pattern.
     ///
     /// # Errors
-    /// [`NotationError`] as [`parse`](super::parse), and if `text` has another stage than one
-    /// pattern.
+    /// [`NotationError`] as [`parse`](super::parse), and if `text` has a call or several stages.
     pub fn parse(text: &str) -> Result<AxisPattern, NotationError> {
         AxisPattern::read(text).map_err(|fault| fault.within(text))
     }
@@ -47,7 +46,7 @@ impl AxisPattern {
             let fault = Fault::new(second.span.clone(), "a second stage beside an axis pattern");
             return Err(fault.suggest("only one pattern is possible here"));
         }
-        // A call is none, be it one with an arrow in the name of a file.
+        // A call is not a pattern, even if a file name in it contains an arrow.
         match Pattern::read(&mut Cursor::new(&text[span.clone()])) {
             Some(Ok(pattern)) => Ok(pattern.sides()),
             _ => Err(Fault::new(span, "a call in place of an axis pattern")
@@ -56,7 +55,7 @@ impl AxisPattern {
     }
 }
 
-/// A pattern, and where everything stands in the text.
+/// A pattern with the spans of its parts.
 struct Pattern<'a> {
     left: WrittenSide<'a>,
     arrow: Range<usize>,
@@ -64,13 +63,13 @@ struct Pattern<'a> {
     sizes: Vec<(Word<'a>, usize)>,
 }
 
-/// Reads a stage that has an arrow, for a tensor whose axes have these names, which it follows; `None` if it
-/// has none.
+/// Reads a pattern for a tensor with the given axis names, and updates the names. Returns `None` if the stage
+/// has no arrow.
 pub(super) fn read(cursor: &mut Cursor<'_>, names: &mut AxisNames) -> Option<Result<Read, Fault>> {
     Some(Pattern::read(cursor)?.and_then(|pattern| pattern.stage(names)))
 }
 
-/// Whether an arrow stands in this stage after its first parentheses.
+/// Whether the stage has an arrow after its first parentheses.
 pub(super) fn has_arrow_after_parentheses(rest: &str) -> bool {
     let stage = rest.split('|').next().unwrap_or_default();
     stage.split_once(')').is_some_and(|(_, after)| first_arrow(after).is_some())
@@ -80,8 +79,8 @@ pub(super) fn first_arrow(text: &str) -> Option<(usize, &'static str)> {
     ARROWS.into_iter().filter_map(|arrow| Some((text.find(arrow)?, arrow))).min()
 }
 
-/// Why a stage that is written as a pattern refuses a shape, where in the stage that shows, and
-/// what to write instead; `None` if it is no pattern, or has another reason.
+/// Explains the error of a pattern for a shape: the fault, its span in the stage, and a suggestion. Returns
+/// `None` if the stage is not a pattern or has another error.
 pub(crate) fn misfit(
     stage: &str,
     error: &Error,
@@ -90,7 +89,7 @@ pub(crate) fn misfit(
     let pattern = Pattern::read(&mut Cursor::new(stage))?.ok()?;
     let fault = match error {
         Error::Pattern(fault) => PatternFault::clone(fault),
-        // One that only reorders is a transpose, which speaks of its order.
+        // A pattern that only permutes is a transpose, whose errors are about its order.
         Error::Shape(ShapeError::SizesDiffer { left: "order", .. }) => PatternFault::Rank {
             axes: pattern.left.groups.len(),
             more: false,
@@ -111,7 +110,7 @@ impl<'a> Pattern<'a> {
         Some(Pattern::read_around(cursor, at, arrow))
     }
 
-    /// Reads the pattern whose arrow is `at` bytes ahead.
+    /// Reads a pattern whose arrow is `at` bytes ahead.
     fn read_around(cursor: &mut Cursor<'a>, at: usize, arrow: &str) -> Result<Pattern<'a>, Fault> {
         let left = WrittenSide::read(&mut cursor.take_apart(at))?;
         let arrow = cursor.take(arrow.len()).span;
@@ -178,7 +177,7 @@ impl<'a> Pattern<'a> {
         }
     }
 
-    /// Where a fault shows: at the arrow if nowhere else.
+    /// The span of a fault; by default that of the arrow.
     fn span_of(&self, fault: &PatternFault) -> Range<usize> {
         let found = match fault {
             PatternFault::BadName { name } => {
@@ -200,7 +199,6 @@ impl<'a> Pattern<'a> {
         found.unwrap_or_else(|| self.arrow.clone())
     }
 
-    /// Where the sizes of this axis stand.
     fn sizes_of<'b>(&'b self, name: &'b str) -> impl Iterator<Item = Range<usize>> + 'b {
         self.sizes
             .iter()
@@ -208,7 +206,7 @@ impl<'a> Pattern<'a> {
             .map(|(word, _)| word.span.clone())
     }
 
-    /// The pattern with spaces between letters, if both sides are one word of the same letters: `zyx -> xyz`.
+    /// Suggests spaces between letters if both sides are one word of the same letters: `zyx -> xyz`.
     fn with_spaces(&self) -> Option<String> {
         let letters = |side: Side| -> Option<Vec<String>> {
             let mut names = self.side(side).names();
@@ -225,7 +223,6 @@ impl<'a> Pattern<'a> {
             .then(|| format!("separate axes by spaces: {left} -> {right}"))
     }
 
-    /// What to write instead.
     fn suggestion(&self, fault: &PatternFault) -> Option<String> {
         let did_you_mean = |name: &str, side: Side| {
             let similar = most_similar(name, self.side(side).names())?;
@@ -259,7 +256,7 @@ impl<'a> Pattern<'a> {
     }
 }
 
-/// How a size and the sizes that it should be split into would fit each other.
+/// Suggests a size, or sizes to split into, that would fit.
 fn resized(size: usize, known: &[(String, usize)], unknown: Option<&str>) -> Option<String> {
     let product = known.iter().try_fold(1usize, |product, (_, size)| product.checked_mul(*size))?;
     match (known, unknown) {
@@ -269,7 +266,8 @@ fn resized(size: usize, known: &[(String, usize)], unknown: Option<&str>) -> Opt
         }
         (_, Some(_)) if product == 0 => None,
         (_, Some(_)) => {
-            // No overflow: a product over the size gives 0, and one within it is a size itself.
+            // Does not overflow: if `product > size`, `below` is 0; otherwise `below <= size`, and `product <=
+            // size` as well.
             let (below, above) = (size / product * product, size / product * product + product);
             Some(match below {
                 0 => format!("the least size that splits is {above}"),

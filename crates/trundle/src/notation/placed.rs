@@ -1,4 +1,4 @@
-//! Patterns, held against the names of a tensor's axes.
+//! Applies patterns to tensors with axis names.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,25 +7,25 @@ use trundle_core::ops::{Group, Part};
 use super::error::quoted;
 use super::names::{Axis, AxisNames, NameError, UNNAMED};
 
-/// What becomes of a pattern for a tensor with names.
+/// How a pattern applies to a tensor with axis names.
 #[derive(Debug)]
 pub(super) enum Placed {
-    /// It is for all axes, in turn.
+    /// To all axes by position.
     ByPlace,
-    /// It is for all axes, of which the file calls some as it does.
+    /// To all axes; some of its names are names in the file.
     ByName,
-    /// It puts those of its axes that the tensor has in this order.
+    /// To some axes, which it permutes to this order.
     Order(Vec<i64>),
-    /// The tensor has nothing that it would move.
+    /// It does not change the tensor.
     Idle,
 }
 
 impl AxisNames {
-    /// Holds a pattern against the names that the file states, and follows the axes through it.
+    /// Matches a pattern with the names in the file, and updates the names.
     ///
     /// # Errors
-    /// [`NameError`] if a name of the file stands where the file has another axis, or if the pattern is for more
-    /// axes than the tensor has and cannot be for fewer.
+    /// [`NameError`] if the file has an axis of a name at another position, or if the pattern needs axes that
+    /// the tensor lacks.
     pub(super) fn place(&mut self, left: &[Group], right: &[Group]) -> Result<Placed, NameError> {
         let names: Vec<&str> = left.iter().filter_map(Group::as_axis).collect();
         let stated: BTreeSet<&str> = self.axes.iter().filter_map(Axis::stated).collect();
@@ -49,12 +49,12 @@ impl AxisNames {
         }
         let placed = self.place_those_there(left, right, lacked)?;
         self.lacked.get_or_insert_with(|| lacked.to_owned());
-        // What it splits from axes that are not there is not there either.
+        // Parts of axes that this tensor lacks are missing as well.
         self.gone.extend(right.iter().filter_map(Group::as_axis).map(str::to_owned));
         Ok(placed)
     }
 
-    /// The part of a pattern that is for the axes that the tensor has.
+    /// Applies a pattern to a tensor that lacks some of its axes.
     fn place_those_there(
         &mut self,
         left: &[Group],
@@ -128,7 +128,7 @@ impl AxisNames {
                     return Err(self.misplaced(name));
                 }
             }
-            // A part of an axis is not what the file calls so.
+            // A part of an axis does not keep the name that the axis has in the file.
             named.extend(group.as_axis().map(|name| (name, own.map(str::to_owned))));
         }
         let ellipsis = left.iter().position(|group| *group == Group::Ellipsis);
@@ -144,8 +144,8 @@ impl AxisNames {
         Ok(())
     }
 
-    /// For each group on the left of a pattern the axes that it stands for. Of those that the pattern does not fit,
-    /// nothing is known: it says so itself, when it is given the shape.
+    /// The axes for each group on the left of a pattern. If the pattern does not fit, the axes become unknown;
+    /// the operator reports the error when it gets the shape.
     fn aligned(&mut self, left: &[Group]) -> Vec<Vec<Axis>> {
         let ellipsis = left.iter().position(|group| *group == Group::Ellipsis);
         if ellipsis.is_none() {
@@ -177,7 +177,7 @@ impl AxisNames {
     }
 }
 
-/// The names on a side of a pattern that a tensor has, with others of its names where `...` stands.
+/// The names on one side of a pattern that a tensor has, with `others` in place of `...`.
 fn those_of<'a>(side: &[Group], own: &[&'a str], others: &[&'a str]) -> Vec<&'a str> {
     let of_group = |group: &Group| match group.as_axis() {
         Some(name) => own.iter().copied().find(|own| *own == name).into_iter().collect(),

@@ -1,4 +1,4 @@
-//! One side of a pattern: `b (h p1) ...`.
+//! Parses one side of a pattern: `b (h p1) ...`.
 
 use std::ops::Range;
 
@@ -13,21 +13,21 @@ const ELLIPSES: [&str; 2] = ["...", "…"];
 const NAMES: &str =
     "names are letters, digits and inner \"_\", with a letter first, and space between them";
 
-/// One side of a pattern, and where everything stands in the text.
+/// One side of a pattern, with the spans of its parts.
 #[derive(Default)]
 pub(super) struct WrittenSide<'a> {
     pub(super) groups: Vec<Group>,
-    /// For each group, with its parentheses.
+    /// For each group, including parentheses.
     pub(super) spans: Vec<Range<usize>>,
     /// The names and ellipses of all groups.
     words: Vec<Word<'a>>,
 }
 
 impl<'a> WrittenSide<'a> {
-    /// Reads all that is left of `cursor`.
+    /// Reads the rest of `cursor`.
     pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<WrittenSide<'a>, Fault> {
         let mut side = WrittenSide::default();
-        // What is in the parentheses that are open, and where they begin.
+        // The parts within the open parenthesis, and its span.
         let mut open: Option<(Vec<Part>, Range<usize>)> = None;
         loop {
             cursor.skip_space();
@@ -69,29 +69,28 @@ impl<'a> WrittenSide<'a> {
         self.spans.push(span);
     }
 
-    /// From the first group to the last.
+    /// The span from the first group to the last.
     pub(super) fn span(&self) -> Option<Range<usize>> {
         Some(self.spans.first()?.start..self.spans.last()?.end)
     }
 
-    /// The names of the axes.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.words.iter().map(|word| word.text).filter(|text| !ELLIPSES.contains(text))
     }
 
-    /// Where each axis of this name stands.
+    /// The spans of the axes with this name.
     pub(super) fn spans_of<'b>(&'b self, name: &'b str) -> impl Iterator<Item = Range<usize>> + 'b {
         self.words.iter().filter(move |word| word.text == name).map(|word| word.span.clone())
     }
 
-    /// Where each ellipsis stands.
+    /// The spans of the ellipses.
     pub(super) fn ellipses(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         let is_ellipsis = |word: &&Word<'_>| ELLIPSES.contains(&word.text);
         self.words.iter().filter(is_ellipsis).map(|word| word.span.clone())
     }
 }
 
-/// What a word stands for: nothing for 1.
+/// Parses a word as a part; `None` for a 1.
 fn part(word: &Word<'_>) -> Result<Option<Part>, Fault> {
     if ELLIPSES.contains(&word.text) {
         return Ok(Some(Part::Ellipsis));
@@ -105,7 +104,7 @@ fn part(word: &Word<'_>) -> Result<Option<Part>, Fault> {
     }
 }
 
-/// Nothing for the number 1.
+/// Parses a number: `None` for 1, an error for others.
 fn one(word: &Word<'_>) -> Result<Option<Part>, Fault> {
     if word.text.trim_start_matches('0') == "1" {
         return Ok(None);
@@ -114,7 +113,7 @@ fn one(word: &Word<'_>) -> Result<Option<Part>, Fault> {
     Err(Fault::new(word.span.clone(), message).suggest(ONLY_REARRANGES))
 }
 
-/// What keeps a word from being the name of an axis.
+/// The reason why a word is not a valid axis name.
 fn not_a_name(word: &Word<'_>) -> Option<Fault> {
     let at = |begin: usize, part: &str| -> Range<usize> {
         let begin = word.span.start + begin;

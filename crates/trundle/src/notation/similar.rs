@@ -1,7 +1,7 @@
-//! Which of the known names a misspelt one was meant to be.
+//! Suggests names for misspelt words.
 
-/// The name most like `word`, if one is like it: it differs in few letters, or only in letters at
-/// its end.
+/// Returns the name most similar to `word`, if there is one: it differs in few letters, or one is a prefix of
+/// the other.
 ///
 /// ```
 /// use trundle::notation::most_similar;
@@ -10,7 +10,8 @@
 /// assert_eq!(most_similar("permute", ["flip", "transpose"]), None);
 /// ```
 pub fn most_similar<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Longer words are no slips of the pen, and the comparison takes the product of the lengths.
+    // Longer words are unlikely to be typing errors, and the time is proportional to the product of the
+    // lengths.
     const MOST_CHARS: usize = 32;
     if word.chars().nth(MOST_CHARS).is_some() {
         return None;
@@ -31,7 +32,7 @@ pub fn most_similar<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, name)| name)
 }
 
-/// How many letters must be inserted, dropped, replaced, or swapped with their neighbour.
+/// The number of letters to insert, delete, replace or swap with their neighbour.
 fn distance(left: &[char], right: &[char]) -> usize {
     // `table[i][j]` is the distance of `left[..i]` to `right[..j]`.
     let mut table = vec![vec![0; right.len() + 1]; left.len() + 1];

@@ -1,4 +1,4 @@
-//! Chains of every operator against the oracle, which does one after the other.
+//! Chains of all operators, compared with the oracle, which applies one operator at a time.
 
 use proptest::{prop_assert, prop_assert_eq};
 use trundle::{Chain, Op, Plan, Shape};
@@ -25,7 +25,7 @@ fn a_chain_of_any_operators_moves_as_the_oracle_does_in_turn() {
     });
 }
 
-/// Whether what it prints as says all of it: the shape of indices is that of a list there.
+/// Whether the text of an operator is complete: it prints the shape of indices as a list.
 fn is_told_by_its_text(op: &Op) -> bool {
     match op {
         Op::Take(take) => take.indices().shape().rank() == 1,
@@ -34,7 +34,8 @@ fn is_told_by_its_text(op: &Op) -> bool {
     }
 }
 
-/// As many passes are run as are printed; they take in all stages, and no two of them compose.
+/// Checks that as many passes run as are printed, that they include all stages, and that no two of them
+/// compose.
 fn passes_are_as_the_plan_says(chain: &Chain, shape: &Shape, plan: &Plan) -> Outcome {
     let passes = plan.passes();
     let plural = if passes.len() == 1 { "" } else { "es" };

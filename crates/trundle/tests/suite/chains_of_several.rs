@@ -1,4 +1,4 @@
-//! Chains that take several tensors, and constants: every element is where the oracle has it.
+//! Chains of several tensors and of constants, compared with the oracle.
 
 use std::fmt::Write as _;
 
@@ -8,18 +8,18 @@ use trundle::{Chain, DType, Error, OpError, Plan, PlanError, ProgramPlan, Shape}
 use trundle_testing::choices::Choices;
 use trundle_testing::{Naive, holds};
 
-/// A chain under construction, with what it makes and what its inputs are.
+/// A chain under construction, with its inputs and its expected result.
 struct Built {
     text: String,
     made: Naive,
-    /// The tensors without and with names, by the first label of each.
+    /// The unnamed and the named tensors.
     inputs: Vec<(String, Naive)>,
     labels: usize,
     /// The indices that the text calls i0, i1 and so on.
     indices: Vec<NumbersFile>,
 }
 
-/// The label of what a chain puts around.
+/// The label of padding.
 const AROUND: usize = 60_000;
 
 impl Built {
@@ -37,7 +37,7 @@ impl Built {
         built
     }
 
-    /// One more tensor that the chain takes, of labels of its own.
+    /// Adds an input with new labels.
     fn input(&mut self, name: &str, sizes: &[usize]) -> Naive {
         let input = Naive::numbered_from(sizes, self.labels);
         self.labels += input.labels().len();
@@ -51,7 +51,7 @@ impl Built {
         self.made = made;
     }
 
-    /// The tensor so far among others, of which one has been there before.
+    /// Joins the current tensor with others, some of which are already inputs.
     fn join(&mut self, choices: &mut Choices) {
         let is_new = choices.below(3) == 0;
         let rank = self.made.shape().len();
@@ -89,7 +89,7 @@ impl Built {
         }
     }
 
-    /// Indices of an axis of `size`, with the name of their file.
+    /// Adds indices of an axis of `size`; returns the name of their file.
     fn indices(
         &mut self,
         choices: &mut Choices,
@@ -108,7 +108,7 @@ impl Built {
         (format!("i{}", self.indices.len() - 1), values)
     }
 
-    /// The tensor so far with another in some places, or a tensor of its shape with it in some places.
+    /// Scatters another tensor into the current one, or the current one into another tensor of its shape.
     fn scatter(&mut self, choices: &mut Choices) {
         let base = self.made.clone();
         let sizes = base.shape().to_vec();
@@ -188,7 +188,7 @@ fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// The labels of what a program of these tensors makes, run as a plan.
+/// Runs the program of a chain as a plan and returns the shape and labels of its result.
 fn run(chain: &Chain, inputs: &[(String, Naive)]) -> (Vec<usize>, Vec<usize>) {
     let shapes: Vec<Shape> = inputs.iter().map(|(_, input)| shape(input.shape())).collect();
     let program = chain.program(&shapes, DType::U16).unwrap_or_else(|error| panic!("{error}"));
@@ -223,7 +223,7 @@ fn chains_of_several_tensors_do_what_the_oracle_does() {
         let chain = Chain::parse(&built.text, read).unwrap_or_else(|error| panic!("{error:?}"));
         let names: Vec<String> = chain.inputs().into_iter().map(Operand::to_string).collect();
         let expected: Vec<&str> = built.inputs.iter().map(|(name, _)| &**name).collect();
-        // The operands of a stage stand in any order.
+        // The operands of a stage may be in any order.
         let order: Vec<usize> =
             names.iter().map(|name| expected.iter().position(|own| own == name).unwrap()).collect();
         assert_eq!(order.len(), expected.len(), "{}", built.text);

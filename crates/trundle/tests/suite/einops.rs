@@ -1,4 +1,4 @@
-//! Patterns mean what they mean in einops: its published examples, and what it refuses.
+//! Compares patterns with einops: its published examples, and patterns that it refuses.
 
 use trundle::{Chain, Plan, Shape};
 
@@ -6,7 +6,7 @@ use trundle::{Chain, Plan, Shape};
 struct Row<'a> {
     pattern: &'a str,
     shape: Vec<usize>,
-    /// The shape and the values that einops makes of 0, 1, 2, ...; `None` if it refuses.
+    /// The shape and the values of the result of einops for 0, 1, 2, ...; `None` if it refuses.
     made: Option<(Vec<usize>, Vec<u32>)>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// What trundle makes of 0, 1, 2, ...; `None` if it refuses, with carets under a place.
+    /// The result of trundle for 0, 1, 2, ...; `None` if it refuses, with carets under a place.
     fn moved(&self) -> Option<(Vec<usize>, Vec<u32>)> {
         let refused = |message: String| {
             assert!(message.contains('^'), "{message}");

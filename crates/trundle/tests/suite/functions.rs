@@ -1,4 +1,4 @@
-//! The one-shot functions: strided in, strided out, and what they refuse.
+//! The one-shot functions: strided inputs and outputs, and errors.
 
 use trundle::{DType, Layout, Shape, Tensor, TensorView, TensorViewMut};
 

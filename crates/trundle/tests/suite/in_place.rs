@@ -1,4 +1,4 @@
-//! Chains within a tensor's own memory, beside what they make of it elsewhere.
+//! Compares chains within a tensor's own memory with chains between two buffers.
 
 use trundle::{
     BitOrder, Chain, DType, Error, Layout, LayoutError, MoveError, Plan, Shape, ShapeError,
@@ -16,7 +16,7 @@ fn chains_are_done_in_as_few_passes_as_can_be() {
         ("flip(axes=[0]) | a b -> b a", &[70, 70], 1),
         ("roll(shift=[3, 4], axes=[0, 1]) | flip(axes=[1])", &[70, 90], 1),
         ("a b c -> a c b | flip(axes=[0, 2])", &[30, 40, 40], 1),
-        // Each is done by itself.
+        // These operators do not compose in place.
         ("roll(shift=[300], axes=[0]) | a b -> b a | roll(shift=[5], axes=[0])", &[900, 900], 3),
         (
             "reverse(axis=0, batch_axis=1, lengths=[2, 3]) | flip(axes=[0]) | \
@@ -24,7 +24,7 @@ fn chains_are_done_in_as_few_passes_as_can_be() {
             &[3, 2],
             3,
         ),
-        // The shape between is another one.
+        // The intermediate shape differs.
         ("a b -> b a | flip(axes=[0]) | a b -> b a", &[60, 50], 1),
         ("a b -> b a | roll(shift=[1], axes=[0])", &[600, 500], 2),
         ("", &[5, 6], 0),
@@ -98,7 +98,7 @@ fn elements_that_share_bytes_go_through_a_copy() {
     assert_eq!(view.shape().sizes(), [5, 9]);
     let data = TensorView::sub_byte(&before, DType::U4, order, layout).unwrap();
     let expected = trundle::transpose(&data, &[]).unwrap();
-    // What is behind the last element stays.
+    // Bits after the last element are unchanged.
     assert_eq!(buffer[..22], expected.bytes()[..22]);
     assert_eq!(
         (buffer[22] & 0xf0, buffer[22] & 0xf),
@@ -122,7 +122,7 @@ fn what_takes_more_scratch_than_there_may_be_is_refused() {
     let expected = plan.run_slice(&buffer).unwrap();
     within.run_slice(&mut buffer).unwrap();
     assert!(buffer == expected);
-    // A result that has other places has none there.
+    // A result with another size cannot be in place.
     let part = Plan::row_major(&"tile(repeats=[2, 1])".parse().unwrap(), 4, &shape, None).unwrap();
     assert!(matches!(part.in_place(None), Err(Error::Move(MoveError::NotInPlace { .. }))));
     let short = within.run_slice(&mut buffer[1..]);

@@ -1,4 +1,4 @@
-//! The public functions, chains and plans, called as users call them.
+//! Tests of the public functions, chains and plans.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod chains;

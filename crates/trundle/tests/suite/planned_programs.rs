@@ -1,5 +1,5 @@
-//! Programs carried out by runners, on the CPU and on a backend whose buffers are no bytes of the
-//! host, and that knows which of them nobody has written.
+//! Runs programs on the CPU and on a backend whose buffers are not host bytes and which detects reads of
+//! unwritten buffers.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ use trundle_testing::choices::Choices;
 use trundle_testing::programs::{any_budget, any_program};
 use trundle_testing::{Cells, Flush, PairByPair, TestBuffer, Testable};
 
-/// The bytes of a tensor that is given or filled.
+/// The bytes of an input or of a fill.
 fn source_bytes(program: &Program, id: TensorId) -> Vec<u8> {
     let tensor = program.tensor(id);
     match &tensor.made {
@@ -28,7 +28,7 @@ fn source_bytes(program: &Program, id: TensorId) -> Vec<u8> {
     }
 }
 
-/// An element, as bytes or as the byte of a packed one.
+/// An element as bytes, or as the byte value of a packed element.
 fn element(width: Width, bytes: &[u8], at: usize) -> Vec<u8> {
     match width.packing() {
         Some(packing) => vec![packing.get(bytes, at)],
@@ -36,7 +36,7 @@ fn element(width: Width, bytes: &[u8], at: usize) -> Vec<u8> {
     }
 }
 
-/// Holds a tensor's elements against their origins.
+/// Compares the elements of a tensor with their origins.
 fn check(program: &Program, id: TensorId, got: &[u8]) {
     let width = program.tensor(id).width;
     for at in 0..program.tensor(id).shape.elements() {
@@ -46,7 +46,7 @@ fn check(program: &Program, id: TensorId, got: &[u8]) {
     }
 }
 
-/// Runs a program to buffers of its caller's and to new ones; how many parts are in tiles.
+/// Runs a program to the caller's buffers and to new ones; returns the number of parts in tiles.
 fn run<B: Testable + Clone>(backend: &B, program: &Program, budget: Budget) -> usize {
     let planned = PlannedProgram::within(backend.clone(), program, budget).unwrap();
     let hold =
@@ -100,7 +100,7 @@ fn planned_programs_move_every_element_from_its_origin() {
     assert!(in_tiles > 100, "{in_tiles}");
 }
 
-/// A padded tensor, of which the padding is a constant: both are one plan where the result is streamed.
+/// A tensor and its constant padding are written by one plan if the result is streamed.
 #[test]
 fn rows_and_a_constant_around_them_are_written_at_once() {
     let machine = Machine::detect().clone();
@@ -135,7 +135,7 @@ fn rows_and_a_constant_around_them_are_written_at_once() {
     }
 }
 
-/// A roll of all axes in tiles, which is rolled again.
+/// A roll of all axes in tiles, and another roll.
 fn in_tiles() -> (Program, Budget) {
     let mut program = Program::new();
     let given = program.given(Shape::new([4, 5, 6]).unwrap(), 2).unwrap();
@@ -181,7 +181,7 @@ fn an_output_is_written_once_however_often_it_is_one() {
     assert!(out.iter().all(|byte| *byte == 0));
 }
 
-/// A backend that knows how many bytes of its buffers there are.
+/// A backend that counts the bytes of its buffers.
 #[derive(Clone, Default)]
 struct Measured(Arc<Mutex<Held>>);
 

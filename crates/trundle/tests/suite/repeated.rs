@@ -1,5 +1,4 @@
-//! Calls that come again, and calls that almost do: each gives what the operator, bound to the
-//! layouts anew, gives, or is refused in the same words.
+//! Repeated and almost repeated calls give the same result or error as an operator that is planned anew.
 
 use proptest::prelude::Strategy;
 use proptest::prop_assert_eq;
@@ -12,7 +11,7 @@ use trundle::{
 use trundle_testing::cases::{LayoutNumbers, buffer_bytes, chains, layouts};
 use trundle_testing::{MOST_BOXES, Outcome, PlainOp, holds};
 
-/// An operator, with its lengths, if it has any, as tensors.
+/// An operator, with its lengths as tensors if it has any.
 #[derive(Debug)]
 struct Operator {
     /// `None` for a copy.
@@ -22,7 +21,7 @@ struct Operator {
 }
 
 impl Operator {
-    /// The lengths of [`PlainOp::ReverseSubsequences`], of u64, and their shape.
+    /// The u64 lengths of [`PlainOp::ReverseSubsequences`] and their shape.
     fn lengths(&self) -> (Vec<u8>, Shape) {
         let Some(PlainOp::ReverseSubsequences { axis, lengths }) = &self.plain else {
             return (Vec::new(), Shape::new([0]).unwrap());
@@ -34,7 +33,7 @@ impl Operator {
         (bytes, Shape::new(sizes).unwrap())
     }
 
-    /// The one-shot function; without `out`, its result's bytes.
+    /// Calls the one-shot function; returns the bytes of the result if there is no `out`.
     fn call(&self, data: &TensorView<'_>, out: Option<&mut TensorViewMut<'_>>) -> Result<Vec<u8>> {
         /// `$function(data, ...)`, or `$into(data, ..., out)`.
         macro_rules! call {
@@ -75,7 +74,7 @@ impl Operator {
         }
     }
 
-    /// What the call should write to `bytes`, where `out` says.
+    /// Writes the expected result to `bytes` in layout `out`.
     fn write(&self, data: &TensorView<'_>, out: &Layout, bytes: &mut [u8]) -> Result<()> {
         let map = self.index_map(data.shape())?;
         let work = Move::new(&map, data.dtype().width(), data.layout(), out, MOST_BOXES)?;
@@ -86,7 +85,7 @@ impl Operator {
         Ok(())
     }
 
-    /// What the call should make.
+    /// Returns the expected result.
     fn made(&self, data: &TensorView<'_>) -> Result<Vec<u8>> {
         let shape = self.index_map(data.shape())?.out_shape().clone();
         let out = Layout::row_major(&shape, data.dtype().width())?;
@@ -95,8 +94,8 @@ impl Operator {
     }
 }
 
-/// One call of a case: its operator, and the numbers of the two tensors' shapes, element types and
-/// layouts.
+/// One call of a case: the indices of its operator and of the shapes, element types and layouts of its two
+/// tensors.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     operator: usize,
@@ -105,7 +104,7 @@ struct Call {
 }
 
 impl Call {
-    /// Every call of two or three of each.
+    /// All combinations of two or three of each.
     fn all() -> Vec<Call> {
         let bits = |number: usize| [number & 1, number >> 1 & 1, number >> 2 & 1];
         let call = |number: usize| Call {
@@ -117,7 +116,7 @@ impl Call {
     }
 }
 
-/// Operators, shapes, element types and layouts, which are all combined.
+/// Operators, shapes, element types and layouts to combine.
 #[derive(Debug)]
 struct Case {
     operators: [Operator; 3],
@@ -160,7 +159,7 @@ impl Case {
     }
 }
 
-/// Types of one width and of others, and of no width at all.
+/// Types of equal and of different widths, and of no bytes.
 const DTYPES: &[DType] = &[
     DType::U8,
     DType::I8,
@@ -188,7 +187,7 @@ fn calls_that_come_again_do_what_they_did() {
     holds(128, &values, |case| {
         let calls = Call::all();
         for number in 0..calls.len() {
-            // Neighbours differ in one thing. Each comes several times, soon and after many others.
+            // Neighbours differ in one property. Each call is repeated at once and after many others.
             for again in [number, number, number.saturating_sub(1), number / 2] {
                 case.check(calls[again])?;
             }

@@ -1,5 +1,5 @@
-//! Moves between several buffers in turn, on the CPU and on a backend whose buffers are no bytes of
-//! the host, and that knows which of them nobody has written.
+//! Runs moves between several buffers on the CPU and on a backend whose buffers are not host bytes and which
+//! detects reads of unwritten buffers.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,14 +10,14 @@ use trundle::ops::{Flip, Transpose};
 use trundle::{Error, IndexMap, Layout, LayoutError, Op, Result, Shape};
 use trundle_testing::{Cells, Flush, MOST_BOXES, PairByPair, TestBuffer, Testable};
 
-/// A copy of so many bytes, from and to these places.
+/// A copy of `bytes` bytes from offset `from` to offset `to`.
 fn copy(bytes: usize, from: usize, to: usize) -> Move {
     let shape = Shape::new([bytes]).unwrap();
     let at = |offset| Layout::strided(&shape, offset, &[1]).unwrap();
     Move::new(&IndexMap::identity(&shape), 1, &at(from), &at(to), MOST_BOXES).unwrap()
 }
 
-/// An operator between packed tensors.
+/// An operator between contiguous tensors.
 fn work(op: impl Into<Op>, sizes: &[usize], width: usize) -> Move {
     let map = op.into().index_map(&Shape::new(sizes).unwrap()).unwrap();
     let packed = |shape: &Shape| Layout::row_major(shape, width).unwrap();
@@ -34,7 +34,7 @@ fn runner<B: Backend>(backend: B, steps: &[(BufferId, BufferId, Move)]) -> Resul
     Runner::new(backend, &steps, &[])
 }
 
-/// A join of two inputs that is read by two outputs, one of which is read on.
+/// A join of two inputs that two outputs read; one of the outputs is read by another step.
 fn joined() -> Vec<(BufferId, BufferId, Move)> {
     vec![
         (Input(0), Temporary(7), copy(3, 0, 0)),
@@ -52,7 +52,7 @@ fn hold<B: Testable>(backend: &B, bytes: &[u8]) -> <B::Buffer as TestBuffer<B>>:
     TestBuffer::holding(backend, bytes, Flush::End, &|| "a buffer of a runner".to_owned())
 }
 
-/// What a runner gives.
+/// Returns the outputs of a run.
 fn run<B: Testable + Clone>(
     backend: &B,
     runner: &Runner<B>,
@@ -72,8 +72,7 @@ fn run<B: Testable + Clone>(
 
 fn moves_between_several_buffers<B: Testable + Clone>(backend: &B) {
     let runner = runner(backend.clone(), &joined()).unwrap();
-    // The five joined bytes, and what is cut out of them; then what is read of output 1 lies where
-    // the five were.
+    // The five joined bytes and the slice of them; a later buffer reuses the memory of the five.
     assert_eq!(runner.temporary_bytes(), 5 + 4);
     for [first, second] in [[b"abc", b"xyz"], [b"ABC", b"XYZ"]] {
         let [zero, one, two] = run(backend, &runner, &[first, second], [6, 6, 6]).unwrap();
@@ -163,7 +162,7 @@ fn a_step_that_writes_in_vain_is_refused() {
     let _ = runner(Device::default(), &[(Input(0), Temporary(3), copy(5, 0, 0))]);
 }
 
-/// Three passes: both temporary buffers are used.
+/// Three passes, which use both temporary buffers.
 fn transposes(width: usize) -> [Move; 3] {
     [
         work(Transpose::new(&[]), &[530, 1501], width),
@@ -182,7 +181,7 @@ fn a_step_is_not_begun_when_the_one_before_it_was_stopped() {
         let mut whole = vec![0xa5; src.len()];
         runner.run(&[&src], &mut [&mut whole]).unwrap();
         for yes in [1, parts[0] + 1, parts[0] + parts[1] + 1] {
-            // No once, and then yes again, which nobody should hear.
+            // Returns false once and true again later, which must have no effect.
             let asks = AtomicUsize::new(0);
             let go_on = || asks.fetch_add(1, Ordering::Relaxed) != yes;
             let mut dst = vec![0xa5; src.len()];
@@ -203,7 +202,7 @@ fn callers_of_one_runner_do_not_disturb_each_other() {
     std::thread::scope(|scope| {
         for caller in 0..4u8 {
             scope.spawn(move || {
-                // A tensor of each caller's own: what another left must not come through.
+                // Each caller has its own tensor, to detect data from another run.
                 let src: Vec<u8> =
                     (0..530 * 1501).map(|at| (at % 61) as u8 ^ caller << 6).collect();
                 let mut dst = vec![0; src.len()];

@@ -1,5 +1,5 @@
-//! Views of elements: the functions on slices of any type that is `Copy`, strided in and out, with
-//! results that are vectors of it, and into memory that is not initialised.
+//! The functions on slices of any `Copy` type: strided inputs and outputs, vectors as results, and
+//! uninitialised memory.
 #![allow(unsafe_code)]
 
 use std::fmt::Debug;
@@ -60,13 +60,13 @@ fn into<T: Copy + 'static, D: trundle::Destination<T>>(
     call!(op, data, out)
 }
 
-/// Every operator on elements of T, as the oracle says; `element` gives one for a number.
+/// Compares every operator on elements of T with the oracle. `element` converts a number.
 fn elements_are_moved<T: Copy + PartialEq + Debug + 'static>(element: fn(usize) -> T) {
     let one_operator = chains(300, 1);
     holds(300, &(one_operator, layouts(), layouts()), |(chain, src, dst)| {
         let Some(op) = chain.ops.first() else { return Ok(()) };
         let naive = chain.naive();
-        // Layouts of elements of one byte are those of elements that are counted.
+        // Layouts with elements of one byte are used as layouts in elements.
         let (src, dst) = (src.source(&chain.shape, 1), dst.destination(naive.shape(), 1));
         let data: Vec<T> = (0..buffer_bytes(&src, 1)).map(element).collect();
         let view = |layout: &Layout| {
@@ -101,7 +101,7 @@ fn elements_are_moved<T: Copy + PartialEq + Debug + 'static>(element: fn(usize) 
         let mut memory = vec![MaybeUninit::<T>::uninit(); expected.len()];
         let mut out = TensorViewMut::from_slice(&mut memory, &shape(naive.shape())).unwrap();
         into(op, &data, &mut out).unwrap();
-        // SAFETY: the call has initialised every element of `out`, which are all.
+        // SAFETY: the call has initialised every element of `out`, which covers the memory.
         let written = memory.iter().map(|each| unsafe { each.assume_init() });
         prop_assert!(written.eq(expected), "{:?}", chain);
         Ok(())
@@ -116,7 +116,7 @@ fn elements_of_every_kind_are_moved_as_the_oracle_says() {
     elements_are_moved::<f64>(|number| -(number as f64));
     elements_are_moved::<bool>(|number| number % 3 == 0);
     elements_are_moved::<char>(|number| char::from(b'a' + (number % 26) as u8));
-    // A byte that is never 0, a byte and padding, an address and a length, 12 and 16 bytes.
+    // A byte that is never 0, a byte with padding, an address with a length, and values of 12 and 16 bytes.
     elements_are_moved::<NonZeroU8>(|number| NonZeroU8::new((number % 255 + 1) as u8).unwrap());
     elements_are_moved::<(u8, u32)>(|number| (number as u8, !number as u32));
     elements_are_moved::<&'static str>(|number| &"abcdefghijklmnopqrstuvwxyz"[..number % 26]);
@@ -138,7 +138,7 @@ fn a_vector_is_the_result_itself() {
 
 #[test]
 fn several_passes_move_elements_of_any_type() {
-    // So many axes that one pass would be too many blocks.
+    // Too many axes for one pass.
     let (sizes, axes) = ([2usize; 12], (0..12).collect::<Vec<i64>>());
     let pairs: Vec<(u8, u32)> = (0..1 << 12).map(|number| (number as u8, number)).collect();
     let numbers: Vec<u32> = pairs.iter().map(|pair| pair.1).collect();
@@ -149,7 +149,7 @@ fn several_passes_move_elements_of_any_type() {
     let mut out = vec![MaybeUninit::<u32>::uninit(); 1 << 12];
     let mut out_view = TensorViewMut::from_slice(&mut out, &shape).unwrap();
     trundle::roll_into(&numbers, &[1], &axes, &mut out_view).unwrap();
-    // SAFETY: the call has initialised all of them.
+    // SAFETY: the call has initialised every element of `out`.
     assert!(out.iter().map(|each| unsafe { each.assume_init() }).eq((0..1 << 12).rev()));
 }
 
@@ -160,11 +160,11 @@ fn lengths_are_slices_too() {
     let reversed = ['b', 'a', 'c', 'f', 'e', 'd'];
     let lengths = TensorView::from_slice(&[2u32, 9], &shape(&[2, 1])).unwrap();
     assert_eq!(trundle::reverse_subsequences(&data, &lengths, 1).unwrap().into_vec(), reversed);
-    // Every other one, from behind.
+    // Every second element, backwards.
     let lengths = [9u64, 0, 2, 0];
     let lengths = TensorView::from_strided(&lengths, &shape(&[2, 1]), 2, &[-2, 1]).unwrap();
     assert_eq!(trundle::reverse_subsequences(&data, &lengths, 1).unwrap().into_vec(), reversed);
-    // Bytes of no known type, and numbers that are no lengths.
+    // Bytes of unknown type, and a type that is not allowed for lengths.
     let lengths = TensorView::from_slice(&[2u8, 9], &shape(&[2, 1])).unwrap();
     let refused = trundle::reverse_subsequences(&data, &lengths, 1).unwrap_err();
     assert_eq!(refused.to_string(), "lengths must have element type u32 or u64, got u8");
@@ -180,7 +180,7 @@ fn bytes_of_another_type_are_no_destination() {
     ));
 }
 
-/// Elements that share bytes are written beside what is there, so that must be initialised.
+/// Writing packed elements keeps the other bits of a byte, so the memory must be initialised.
 #[test]
 fn memory_for_packed_elements_is_initialised() {
     let bytes = [0x21, 0x43];
@@ -190,7 +190,7 @@ fn memory_for_packed_elements_is_initialised() {
     assert!(trundle::copy_into(&data, &mut out).is_err());
 }
 
-/// A result that is streamed, of rows and what is around them at once.
+/// A result large enough for streaming stores: a tensor and its padding in one pass.
 #[test]
 fn a_large_tensor_is_padded() {
     let [rows, cols] = [trundle::Machine::detect().tuning.streaming_bytes / 4000 + 1, 1000];

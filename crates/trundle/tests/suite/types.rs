@@ -1,5 +1,5 @@
-//! Every element type through the one-shot functions, against the oracle: random shapes, operators
-//! and strides on both sides, every bit pattern, packed types in every order.
+//! All element types through the one-shot functions, compared with the oracle: random shapes, operators and
+//! strides on both sides, all bit patterns, packed types in every bit order.
 
 use proptest::prelude::{Strategy, any};
 use proptest::{prop_assert, prop_assert_eq};
@@ -10,7 +10,7 @@ use trundle::{
 use trundle_testing::cases::{buffer_bytes, chains, layouts};
 use trundle_testing::{Naive, PlainOp, holds, indices};
 
-/// The types, each with the widths that its elements may have: packed ones in every order.
+/// The types, each with its possible widths: packed types in every bit order.
 fn types() -> Vec<(DType, Width)> {
     let named = DType::NAMED.iter().copied();
     let all = named.chain([3, 5, 12, 33].map(DType::Bytes));
@@ -58,7 +58,7 @@ fn view_mut<'a>(
     }
 }
 
-/// Moves, to a new tensor or to `out`.
+/// Calls the function, to a new tensor or to `out`.
 fn call(
     op: &PlainOp,
     data: &TensorView<'_>,
@@ -93,7 +93,7 @@ fn call(
     }
 }
 
-/// Bytes that differ, the same for the same seed.
+/// Pseudo-random bytes.
 fn noise(bytes: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let next = |_| {
@@ -147,7 +147,7 @@ fn bits_behind_the_last_element_are_zero() {
     assert_eq!(trundle::contiguous(&data).unwrap().bytes(), [0x21, 0x43, 0x65, 0x87, 0x09]);
 }
 
-/// Every packing: columns of a tensor, each written by itself, in any order and beside others.
+/// Checks for every packing that writing one column of a tensor does not change others.
 #[test]
 fn bits_beside_an_output_stay() {
     for bits in 1..8 {
@@ -196,7 +196,7 @@ fn packed_tensors_that_do_not_fit_are_refused() {
         view(&[0; 4], DType::U4).unwrap_err().to_string(),
         "data reaches elements 0..9 of 4 bits, but its buffer has 4 bytes"
     );
-    // Nine elements of 3 bits: 6 bytes in groups that are split, 4 as a stream.
+    // Nine elements of 3 bits: 6 bytes split, 4 bytes as a stream.
     assert!(view(&[0; 5], DType::U3).is_err());
     assert!(view(&[0; 6], DType::U3).is_ok());
     let layout = Layout::row_major(&shape, 1).unwrap();
@@ -225,7 +225,7 @@ fn other_orders_are_another_type() {
         "out must hold elements of type u4 that are packed high first, got low first"
     );
     assert!(matches!(refused, Error::DType(DTypeError::PackingMismatch { .. })));
-    // The same call again, in the other order, is another plan.
+    // The same call with the other bit order must have another plan.
     trundle::transpose_into(&data, &[], &mut out_view).unwrap();
     assert_eq!(out, [0x31, 0x42]);
     let turned = trundle::transpose(&high, &[]).unwrap();

@@ -1,4 +1,4 @@
-//! Axes by their names: those of a file, those of patterns, and of one array among others.
+//! Tests of axis names: from files, from patterns, and of one array among others.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -10,18 +10,18 @@ use trundle_core::Shape;
 use super::super::{AxisNames, NumbersFile, Unfilled};
 use crate::Chain;
 
-/// The names of axes that are written with space between them; `-` is none.
+/// Axis names from a text, separated by spaces; `-` is an unnamed axis.
 fn names(written: &str) -> AxisNames {
     let name = |word: &str| (word != "-").then(|| word.to_owned());
     AxisNames::of(&written.split_whitespace().map(name).collect::<Vec<_>>())
 }
 
-/// The names of a data set.
+/// The axis names of a data set.
 fn others(names: &[&str]) -> Arc<BTreeSet<String>> {
     Arc::new(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
-/// What the chain is for a tensor with these names.
+/// The chain as printed, or the error, for a tensor with these names.
 fn said(text: &str, names: &mut AxisNames) -> Result<String, String> {
     let lengths = |_: &Unfilled, _: &str| Ok::<_, Infallible>(NumbersFile::list(vec![1, 2]));
     match Chain::parse_named(text, names, lengths) {
@@ -53,7 +53,7 @@ fn names_are_those_of_the_file_and_of_patterns_before() {
             "time lat lon -> lat lon time | roll(shift=1, dim=lon) | flip(dim=time)",
             "transpose(1, 2, 0) | roll(shift=[1], axes=[1]) | flip(axes=[2])",
         ),
-        // A pattern gives names, and the file's remain.
+        // A pattern adds names; the names in the file remain.
         (
             "time lat lon",
             "t y x -> y x t | flip(dims=[x, t])",
@@ -85,7 +85,7 @@ fn names_are_those_of_the_file_and_of_patterns_before() {
             "lat (a b) -> a lat b, b=2 | flip(dims=[b, lat])",
             "lat (a b) -> a lat b, b=2 | flip(axes=[2, 1])",
         ),
-        // A name that two axes have is not looked for.
+        // An ambiguous name is only an error if it is used.
         ("x x", "flip(axes=1)", "flip(axes=[1])"),
     ] {
         assert_eq!(said(text, &mut names(axes)), Ok(expected.to_owned()), "{axes}: {text}");
@@ -124,7 +124,7 @@ fn a_tensor_among_others_is_moved_as_far_as_it_has_the_axes() {
         ("lat bnds", all, "flip(axes=[0])"),
         ("depth time lon", "... time lat lon -> ... lat lon time", "transpose(0, 2, 1)"),
         ("depth time lon", "... time lat lon -> lat lon time ...", "transpose(2, 1, 0)"),
-        // What stands where the pattern has no place for it stays, if all else does.
+        // Axes at positions that the pattern does not cover stay, if all others stay too.
         ("time bnds", "... time lat lon -> ... lat lon time", ""),
         ("bnds time", "... time lat lon -> ... lat lon time", ""),
         ("bnds time", "... time lat lon -> time lat lon ...", "transpose(1, 0)"),
@@ -154,7 +154,7 @@ fn what_could_be_meant_otherwise_is_refused() {
         ("time lat lon", "flip(dims=[lat, 1])", "no axis is called \"1\""),
         ("time lat lon", "flip(axes=[lat])", "names go with dims="),
         ("x x", "flip(dim=x)", "two axes are called \"x\""),
-        // Never another axis than the one of the name.
+        // A name never selects an axis with another name.
         (
             "time lat lon",
             "lat lon time -> time lat lon",
@@ -172,7 +172,7 @@ fn what_could_be_meant_otherwise_is_refused() {
             "... time lat lon -> ... lat lon time",
             "the axes are (time, lon, bnds), in this order",
         ),
-        // Not for fewer axes.
+        // Calls that need axes that the tensor lacks.
         (
             "time lat lon",
             "time (a b) lon -> time a b lon, b=2 | flip(dim=lat)",
@@ -199,7 +199,7 @@ fn what_could_be_meant_otherwise_is_refused() {
         ("time", "flip(dims=[lat, lon]) | reshape(-1)", "this stage has axes by their numbers"),
         ("depth time lon", "time lat lon -> lat lon time", "axis \"depth\" is not in the pattern"),
         ("lat", "time y x -> y x time", "no tensor has an axis \"y\""),
-        // An axis without a name may be the one.
+        // An unnamed axis may be the missing one.
         ("- lat", "roll(shift=1, dim=lon)", "no axis is called \"lon\""),
         ("-", "roll(shift=1, dim=lon)", "no axis is called \"lon\""),
     ] {
@@ -222,10 +222,10 @@ fn before_the_file_is_known_every_name_is_taken() {
     assert!(said("flip(dims=[a, b]) | roll(shift=x, dim=c)", &mut AxisNames::any()).is_err());
 }
 
-/// The axes of a data set, and their sizes.
+/// The axes of a data set and their sizes.
 const AXES: [(&str, usize); 3] = [("a", 2), ("b", 3), ("c", 4)];
 
-/// A stage by names, and the order in which the axes of a tensor that has all of them stand behind it.
+/// A stage with axis names, and the resulting order of the axes of a tensor that has all of them.
 fn stage(kind: usize, chosen: &[usize], shift: i64, order: &[usize]) -> (String, Vec<usize>) {
     let named = |axes: &[usize], between: &str| {
         axes.iter().map(|axis| AXES[*axis].0).collect::<Vec<_>>().join(between)
@@ -243,15 +243,15 @@ fn stage(kind: usize, chosen: &[usize], shift: i64, order: &[usize]) -> (String,
     }
 }
 
-/// Where an element of the result of a chain comes from.
+/// The source of an element of the result of a chain.
 fn source(chain: &Chain, shape: &Shape, index: &[usize]) -> Vec<usize> {
     let steps = chain.steps(shape).unwrap();
     steps.iter().rev().fold(index.to_vec(), |index, step| step.source_of(&index))
 }
 
 proptest! {
-    /// Law: an array that has some of the axes is moved as if it had all of them, and were the same along those
-    /// that it lacks.
+    /// Law: an array with some of the axes moves like an array with all axes that is constant along the missing
+    /// ones.
     #[test]
     fn an_array_of_fewer_axes_moves_as_one_of_all(
         stages in proptest::collection::vec(

@@ -1,4 +1,4 @@
-//! Patterns: what they mean, and what they print as.
+//! Tests of patterns: their operators and how they print.
 
 use proptest::prelude::*;
 use trundle_core::Op;
@@ -8,7 +8,7 @@ use trundle_testing::patterns::patterns;
 use super::super::AxisPattern;
 use super::ops;
 
-/// A pattern without its sizes; a one-letter name is an axis.
+/// Parses groups; each letter is an axis.
 fn groups(groups: &[&str]) -> Vec<Group> {
     let part = |c: char| if c == '.' { Part::Ellipsis } else { Part::Axis(c.to_string()) };
     let group = |group: &&str| match *group {

@@ -1,9 +1,8 @@
-"""Prints table.txt: what einops makes of patterns, by numpy, and what it refuses.
+"""Prints table.txt: results of einops on numpy arrays, and patterns that it refuses.
 
-Run as `python3 table.py > table.txt`, with einops 0.8 and numpy installed. Each line has a pattern
-with its sizes, the shape of a tensor of 0, 1, 2, ..., and either the shape that einops makes of it
-and its values or "refused". The patterns are those of einops' documentation, tutorials and tests,
-on small shapes.
+Run as `python3 table.py > table.txt`, with einops 0.8 and numpy installed. Each line has a pattern with its
+sizes, the shape of a tensor of 0, 1, 2, ..., and either the shape and the values of the result or "refused".
+The patterns are from einops' documentation, tutorials and tests, on small shapes.
 """
 
 import math

@@ -3,18 +3,16 @@
 use std::path::Path;
 
 use trundle_disk::{Job, TensorJob};
-use trundle_formats::{Format, Shown};
-use trundle_models::{Model, PlannedModel, TensorId};
+use trundle_formats::Format;
 
+use crate::names::shown_path;
 use crate::numbers::readable;
-use crate::selection::shown_path;
 
 /// More tensors than these are counted, not listed.
 const MOST_LINES: usize = 20;
 
-/// One sentence on a job for so many tensors: how much, in how many passes, how long, and what is
-/// done.
-pub(crate) fn sentence(tensors: &str, job: &Job) -> String {
+/// Describes a job in one sentence: tensors, bytes, passes, time, and what happens to the elements.
+pub fn sentence(tensors: &str, job: &Job) -> String {
     let bytes = job.tensors().iter().map(TensorJob::out_bytes).sum();
     let time = duration(job.cost().seconds);
     let passes = passes(job.tensors());
@@ -23,16 +21,16 @@ pub(crate) fn sentence(tensors: &str, job: &Job) -> String {
     format!("{}{}{}", parts.join(", "), doing(job.tensors()), traffic(job))
 }
 
-/// How many tensors there are, where it is not one.
-pub(crate) fn tensors(job: &Job) -> String {
+/// Counts the tensors of a job. Empty for a single tensor.
+pub fn tensors(job: &Job) -> String {
     match job.tensors().len() {
         1 => String::new(),
         several => counted(several, "tensor"),
     }
 }
 
-/// A number of things.
-pub(crate) fn counted(number: usize, thing: &str) -> String {
+/// Formats a number of things, with the plural.
+pub fn counted(number: usize, thing: &str) -> String {
     match (number, thing) {
         (1, _) => format!("1 {thing}"),
         (_, "axis") => format!("{number} axes"),
@@ -42,8 +40,8 @@ pub(crate) fn counted(number: usize, thing: &str) -> String {
     }
 }
 
-/// The first lines, and how many there are more.
-pub(crate) fn first_lines(lines: impl IntoIterator<Item = String>) -> impl Iterator<Item = String> {
+/// Returns the first lines, and a line that counts the others.
+pub fn first_lines(lines: impl IntoIterator<Item = String>) -> impl Iterator<Item = String> {
     let mut lines = lines.into_iter();
     let mut first: Vec<String> = lines.by_ref().take(MOST_LINES).collect();
     let more = lines.count();
@@ -63,7 +61,7 @@ fn passes(tensors: &[TensorJob]) -> String {
     }
 }
 
-/// What becomes of the elements.
+/// Says what happens to the elements.
 fn doing(tensors: &[TensorJob]) -> &'static str {
     let all = |is: fn(&TensorJob) -> bool| tensors.iter().all(is);
     if all(|tensor| tensor.encoded_chunks().is_some()) {
@@ -79,7 +77,7 @@ fn doing(tensors: &[TensorJob]) -> &'static str {
     }
 }
 
-/// What is asked of the disk, where more than once through memory is.
+/// Says how many bytes a job in parts reads and writes. Empty if every tensor goes through memory whole.
 fn traffic(job: &Job) -> String {
     let is_simple =
         |tensor: &TensorJob| tensor.tiles().is_empty() || tensor.encoded_chunks().is_some();
@@ -99,7 +97,7 @@ fn traffic(job: &Job) -> String {
     )
 }
 
-/// A time as people say it; empty for less than a second, which nobody waits for.
+/// Formats a time. Empty below a second.
 fn duration(seconds: f64) -> String {
     match seconds {
         ..1.0 => String::new(),
@@ -109,44 +107,14 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// Where the output would go, and what is there.
-pub(crate) fn destination(output: &Path, format: &Format) -> String {
+/// Says where the output would go, and whether a file is there.
+pub fn destination(output: &Path, format: &Format) -> String {
     let format = format.name();
     if output == Path::new("-") {
         return format!("to stdout, as .{format}");
     }
     let state = if output.exists() { "which would be overwritten" } else { "which is new" };
     format!("to {}, {state}", shown_path(output))
-}
-
-/// What running a model would do: a sentence, its outputs, and what is written on the way.
-pub(crate) fn of_model(model: &Model, planned: &PlannedModel) -> String {
-    let resolved = planned.model();
-    let on_the_way: Vec<TensorId> = planned
-        .passes()
-        .iter()
-        .map(|pass| pass.target)
-        .filter(|target| !resolved.outputs().contains(target))
-        .collect();
-    let mut text = format!(
-        "{}, {} for {}{}\n",
-        readable(planned.moved_bytes() as u64),
-        counted(planned.passes().len(), "pass"),
-        counted(model.outputs.len(), "output"),
-        match on_the_way.len() {
-            0 => String::new(),
-            several => format!(", {} written on the way", counted(several, "tensor")),
-        },
-    );
-    let line = |name: &str, id: TensorId, note: &str| {
-        let (element, shape) = (resolved.element(id), resolved.shape(id));
-        format!("  {}: {element} {shape}{note}", Shown(name))
-    };
-    let named = model.outputs.iter().zip(resolved.outputs());
-    let outputs = named.map(|(output, id)| line(&output.name, *id, ""));
-    let others = on_the_way.iter().map(|id| line(&resolved.name(*id), *id, ", on the way"));
-    first_lines(outputs.chain(others)).for_each(|line| text.push_str(&format!("{line}\n")));
-    text
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
-//! Names of several outputs that one name with a place for their numbers gives.
+//! Names of several outputs, made from one name with a place for a number.
 
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
-use crate::selection::shown_path;
+use crate::names::shown_path;
 
-/// The paths of so many outputs, numbered from 0: the number stands in the place of `{}`, with as many digits as the last
-/// one has, or of `%d` or `%03d` as ffmpeg and csplit have it.
+/// Returns the paths of `count` outputs, numbered from 0. The number replaces `{}`, with as many digits as the last number
+/// has, or `%d` or `%03d`, as in ffmpeg and csplit.
 ///
 /// # Errors
-/// If the path has no such place, or several, or one in the name of a folder, or is no text.
+/// If the path has no such place, or several, or one in the name of a folder, or is not text.
 pub(crate) fn numbered(path: &Path, count: usize) -> Result<Vec<PathBuf>, Failure> {
     let Some(text) = path.to_str() else {
         return Err(Failure::usage(format!("{}: is no text", shown_path(path))));

@@ -1,4 +1,4 @@
-//! The file that a command reads, and what is said of it.
+//! A file that is read, and what the user says about it.
 
 use std::path::{Path, PathBuf};
 
@@ -6,40 +6,35 @@ use trundle::Shape;
 use trundle_disk::Source;
 use trundle_formats::{Format, Problem, StoredDType, TensorFile, TensorHint};
 
-use crate::args::DescriptionArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, Setting};
+use crate::request::{Description, Written};
 
-/// A file, and what the user says of it.
+/// A file, and what the user says about it.
 #[derive(Debug)]
-pub(crate) struct Input {
+pub struct Input {
     path: PathBuf,
-    /// Its format, if the user says that.
+    /// Its format, if the user states it.
     format: Option<&'static Format>,
     hint: TensorHint,
 }
 
 impl Input {
-    /// A file that says itself what it holds.
-    pub(crate) fn described_by_itself(path: &Path) -> Input {
-        Input { path: path.to_owned(), format: None, hint: TensorHint::default() }
-    }
-
-    /// Its path, `-` for stdin.
-    pub(crate) fn path(&self) -> &Path {
+    /// Returns the path, `-` for stdin.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads what it holds.
+    /// Opens the file and reads its headers.
     ///
     /// # Errors
-    /// If it cannot be read, is malformed, or is not what the user says of it.
-    pub(crate) fn open(&self) -> Result<TensorFile, Failure> {
+    /// If the file cannot be read, is malformed, or contradicts the description.
+    pub fn open(&self) -> Result<TensorFile, Failure> {
         let format = self.format.or_else(|| Format::of_ending(&self.path));
         TensorFile::open_from(format, &self.hint, &self.path).map_err(|error| {
             let is_unknown = matches!(error.problem, Problem::UnknownEnding { .. });
             let failure = Failure::from(error);
             if is_unknown {
-                failure.with_option("--from FORMAT", "or --dtype and --shape say what it holds")
+                failure.with_setting(Setting::From, "or --dtype and --shape say what it holds")
             } else {
                 failure
             }
@@ -47,8 +42,8 @@ impl Input {
     }
 }
 
-/// Opened files with their paths, as a job reads them.
-pub(crate) fn sources<'a>(
+/// Pairs opened files with their paths, for a job.
+pub fn sources<'a>(
     opened: &'a mut [TensorFile],
     inputs: impl IntoIterator<Item = &'a Input>,
 ) -> Vec<Source<'a>> {
@@ -56,17 +51,17 @@ pub(crate) fn sources<'a>(
     each.map(|(file, input)| Source { file, path: input.path() }).collect()
 }
 
-impl DescriptionArgs {
-    /// The files at these paths, all of which are described. Formats, places in a file, shapes and byte orders
-    /// describe only the files that do not state them, if there is one.
+impl Description {
+    /// Describes the files at these paths. A format, offset, shape or byte order applies only to files that do not state
+    /// it themselves, if there are any.
     ///
     /// # Errors
-    /// As [`DescriptionArgs::of`].
-    pub(crate) fn of_all(&self, paths: &[&Path]) -> Result<Vec<Input>, Failure> {
+    /// As [`Description::of`].
+    pub fn of_all(&self, paths: &[&Path]) -> Result<Vec<Input>, Failure> {
         let says_itself = |path: &Path| {
             Format::of_ending(path).is_some_and(|format| format.name() != Format::RAW.name())
         };
-        let is_overridden = self.from.is_some() && paths.iter().all(|path| says_itself(path));
+        let is_overridden = self.format.is_some() && paths.iter().all(|path| says_itself(path));
         let is_mixed = !paths.iter().all(|path| says_itself(path));
         let input = |path: &&Path| {
             let mut input = self.of_one(path, says_itself(path) && !is_overridden)?;
@@ -86,7 +81,7 @@ impl DescriptionArgs {
         if says_itself {
             input.format = None;
             input.hint.offset = None;
-            input.hint.element = match (input.hint.element.take(), self.bit_order) {
+            input.hint.element = match (input.hint.element.take(), &self.bit_order) {
                 (Some(element), None) if element.width().packing().is_none() => {
                     Some(StoredDType::new(element.dtype()))
                 }
@@ -96,12 +91,14 @@ impl DescriptionArgs {
         Ok(input)
     }
 
-    /// The file at `path`, which they describe.
+    /// Describes the file at `path`.
     ///
     /// # Errors
     /// If the shape is too large, or elements of the type are not packed in the order.
-    pub(crate) fn of(&self, path: &Path) -> Result<Input, Failure> {
-        let element = match (self.dtype.clone(), self.bit_order) {
+    pub fn of(&self, path: &Path) -> Result<Input, Failure> {
+        let dtype = Written::value_of(&self.dtype);
+        let bit_order = Written::value_of(&self.bit_order);
+        let element = match (dtype, bit_order) {
             (Some(element), Some(order)) => {
                 Some(element.with_bit_order(order).map_err(Failure::usage)?)
             }
@@ -111,6 +108,6 @@ impl DescriptionArgs {
         let free_axis = self.shape.as_ref().and_then(|sizes| sizes.free);
         let offset = self.offset.map(|bytes| bytes.0);
         let hint = TensorHint { element, shape, free_axis, offset };
-        Ok(Input { path: path.to_owned(), format: self.from, hint })
+        Ok(Input { path: path.to_owned(), format: Written::value_of(&self.format), hint })
     }
 }

@@ -3,17 +3,17 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use glob::Pattern;
 use trundle::Chain;
 use trundle::notation::{AxisNames, AxisPattern, NotationError, parse_named};
 use trundle_formats::{Header, Shown};
 
-use crate::args::RelayoutArgs;
 use crate::axes::Axes;
 use crate::failure::Failure;
-use crate::selection::{listed, shown_path};
+use crate::names::{listed, shown_path};
 
 /// A rule: `conv*.weight: o i h w -> o h w i`.
 #[derive(Debug)]
@@ -40,16 +40,17 @@ const FORM: &str = "a rule names tensors and their axes, as in conv*.weight: o i
 ///
 /// # Errors
 /// If one is not of the form, or a file of them cannot be read.
-pub(crate) fn rules(asked: &RelayoutArgs) -> Result<Vec<Rule>, Failure> {
-    let mut rules = Vec::with_capacity(asked.given.len());
-    for text in &asked.given {
-        rules.push(Rule::parse(text, "--rule".to_owned())?);
+pub(crate) fn rules(given: &[String], files: &[PathBuf]) -> Result<Vec<Arc<Rule>>, Failure> {
+    let mut rules = Vec::with_capacity(given.len());
+    for text in given {
+        rules.push(Arc::new(Rule::parse(text, "--rule".to_owned())?));
     }
-    for file in &asked.files {
+    for file in files {
         let begin = rules.len();
         for (line, number) in read(file)?.lines().zip(1..) {
             if !line.trim().is_empty() && !line.trim_start().starts_with('#') {
-                rules.push(Rule::parse(line, format!("{}, line {number}", shown_path(file)))?);
+                let place = format!("{}, line {number}", shown_path(file));
+                rules.push(Arc::new(Rule::parse(line, place)?));
             }
         }
         if begin == rules.len() {
@@ -137,10 +138,10 @@ impl Rule {
 ///
 /// # Errors
 /// If two rules name one tensor, or a rule names none.
-pub(crate) fn assigned<'a>(
-    rules: &'a [Rule],
+pub(crate) fn assigned(
+    rules: &[Arc<Rule>],
     headers: &[Header],
-) -> Result<Vec<Option<&'a Rule>>, Failure> {
+) -> Result<Vec<Option<Arc<Rule>>>, Failure> {
     let mut assigned = Vec::with_capacity(headers.len());
     for header in headers {
         let mut naming = rules.iter().filter(|rule| rule.is_for(&header.name));
@@ -153,9 +154,10 @@ pub(crate) fn assigned<'a>(
                 second.text
             )));
         }
-        assigned.push(first);
+        assigned.push(first.cloned());
     }
-    let is_in_use = |rule: &Rule| assigned.iter().flatten().any(|used| std::ptr::eq(*used, rule));
+    let is_in_use =
+        |rule: &Arc<Rule>| assigned.iter().flatten().any(|used| Arc::ptr_eq(used, rule));
     match rules.iter().find(|rule| !is_in_use(rule)) {
         Some(idle) => Err(names_none(idle, headers)),
         None => Ok(assigned),

@@ -10,7 +10,7 @@ use crate::numbers::{Bytes, readable};
 ///
 /// # Errors
 /// A message with both numbers.
-pub(crate) fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
+pub fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
     if fits(needed, limit) {
         return Ok(());
     }
@@ -26,7 +26,7 @@ pub(crate) fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
 }
 
 /// Whether `needed` bytes are within `--max-mem`, or else within what the machine has free.
-pub(crate) fn fits(needed: u64, limit: Option<Bytes>) -> bool {
+pub fn fits(needed: u64, limit: Option<Bytes>) -> bool {
     match limit.map(|Bytes(limit)| limit) {
         Some(limit) => beside(needed, limit) <= limit,
         None => available().is_none_or(|available| needed <= available),
@@ -39,7 +39,7 @@ fn refused_by(needed: u64, whose: &str, limit: u64) -> Failure {
 }
 
 /// Formats a number of bytes exactly, with a readable unit behind it.
-pub(crate) fn exact(bytes: u64) -> String {
+pub fn exact(bytes: u64) -> String {
     match bytes {
         0..1024 => readable(bytes),
         _ => format!("{bytes} bytes ({})", readable(bytes)),
@@ -47,14 +47,14 @@ pub(crate) fn exact(bytes: u64) -> String {
 }
 
 /// Returns the bytes of memory that a command may take: `--max-mem`, or a quarter of the free memory.
-pub(crate) fn limit(max_mem: Option<Bytes>) -> u64 {
+pub fn limit(max_mem: Option<Bytes>) -> u64 {
     /// The limit if the free memory is unknown.
     const UNKNOWN: u64 = 4 << 30;
     max_mem.map_or_else(|| available().unwrap_or(UNKNOWN) / 4, |Bytes(limit)| limit)
 }
 
 /// Returns the share of each of so many tasks in the [limit], after the memory of this process is taken off.
-pub(crate) fn share(max_mem: Option<Bytes>, tasks: usize) -> u64 {
+pub fn share(max_mem: Option<Bytes>, tasks: usize) -> u64 {
     let limit = limit(max_mem);
     (limit - own_within(limit)) / tasks.max(1) as u64
 }
@@ -66,7 +66,7 @@ const VARIABLE: &str = "TRUNDLE_OWN_MEMORY";
 ///
 /// # Errors
 /// If its value is not a number of bytes.
-pub(crate) fn check_variable() -> Result<(), Failure> {
+pub fn check_variable() -> Result<(), Failure> {
     told()
         .map(drop)
         .map_err(|(text, why)| Failure::usage(format!("{VARIABLE} is \"{text}\": {why}")))
@@ -92,22 +92,22 @@ static IS_PROGRAM: AtomicBool = AtomicBool::new(false);
 
 /// Makes `--max-mem` limit the whole process from now on, its code included. In another program, such as a Python
 /// interpreter, it limits only the memory of the job.
-pub(crate) fn count_program() {
+pub fn count_program() {
     IS_PROGRAM.store(true, Ordering::Relaxed);
 }
 
 /// Returns the least memory that a job needs besides the process itself.
-pub(crate) fn least() -> u64 {
+pub fn least() -> u64 {
     if own() > 0 { LEAST_BYTES } else { 0 }
 }
 
 /// Adds the memory of the process itself to a number of bytes, as far as it counts within `limit`.
-pub(crate) fn beside(bytes: u64, limit: u64) -> u64 {
+pub fn beside(bytes: u64, limit: u64) -> u64 {
     own_within(limit).saturating_add(bytes)
 }
 
 /// Returns a limit that is enough for a job that was refused with `limit`, where `needed` is the result of [`beside`].
-pub(crate) fn enough(needed: u64, limit: u64) -> u64 {
+pub fn enough(needed: u64, limit: u64) -> u64 {
     needed.saturating_add(own() - own_within(limit))
 }
 

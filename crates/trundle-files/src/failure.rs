@@ -1,4 +1,4 @@
-//! Why a command ends otherwise than well, and the exit code that says so.
+//! Failures of a request: a message, hints, and an exit code.
 
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind};
@@ -11,32 +11,51 @@ use crate::memory;
 
 /// A message, hints, and an exit code.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Failure {
+pub struct Failure {
     code: u8,
     message: String,
     hints: Vec<Hint>,
-    /// What the system said, where it refused something.
+    /// The error of the system, if there is one.
     system: Option<SystemError>,
-    /// Whether all that is wrong is that nobody reads stdout any longer.
+    /// Whether the only problem is a closed stdout.
     is_unread: bool,
+}
+
+/// Something that a front end lets its user set: an option of the command line, or a keyword argument.
+/// A front end has a name for each, or says that it has none, so a new one has to break its build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// Axes by their names.
+    Dims,
+    /// The element type of a file that does not state it.
+    DType,
+    /// Links that lead out of a model's folder are followed.
+    FollowLinks,
+    /// The output may be overwritten.
+    Force,
+    /// The format of the input.
+    From,
+    /// Where raw data begins.
+    Offset,
+    /// Only the chosen tensors are written.
+    Only,
+    /// What an interrupted run left is continued.
+    Resume,
+    /// Which tensors are meant.
+    Tensor,
+    /// The format of the output.
+    To,
+    /// Tasks of earlier stages are waited for.
+    Wait,
 }
 
 /// What the user can do. Each front end prints it in its own words.
 #[derive(Clone, Debug)]
-pub(crate) struct Hint {
-    /// The option of the command line that the text goes on from, as `--tensor NAME`; `None` if the text is a sentence
-    /// of its own.
-    pub option: Option<&'static str>,
+pub struct Hint {
+    /// The setting that the text goes on from; `None` if the text is a sentence of its own.
+    pub setting: Option<Setting>,
+    /// What it does.
     pub text: String,
-}
-
-impl Display for Hint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.option {
-            Some(option) => write!(f, "{option} {}", self.text),
-            None => f.write_str(&self.text),
-        }
-    }
 }
 
 /// An error of the system, and the file that it is about.
@@ -59,45 +78,45 @@ impl SystemError {
 
 impl Failure {
     /// Failed while running: I/O, no space, a verification that differs.
-    pub(crate) fn running(message: impl Display) -> Failure {
+    pub fn running(message: impl Display) -> Failure {
         Failure { code: 1, message: message.to_string(), ..Failure::default() }
     }
 
-    /// What was compared differs, which has been said.
-    pub(crate) fn different() -> Failure {
+    /// A comparison found a difference, which the command has printed.
+    pub fn different() -> Failure {
         Failure::running("")
     }
 
-    /// The same of a command that ends with 1 where what it compares differs, and only there.
+    /// Changes exit code 1 to 2, for `trundle cmp`, where 1 means that the files differ.
     #[must_use]
-    pub(crate) fn of_comparison(self) -> Failure {
+    pub fn of_comparison(self) -> Failure {
         Failure { code: self.code.max(2), ..self }
     }
 
     /// The command was used wrongly.
-    pub(crate) fn usage(message: impl Display) -> Failure {
+    pub fn usage(message: impl Display) -> Failure {
         Failure { code: 2, ..Failure::running(message) }
     }
 
     /// The input is malformed, unsupported, or against an operator's rules.
-    pub(crate) fn refused(message: impl Display) -> Failure {
+    pub fn refused(message: impl Display) -> Failure {
         Failure { code: 3, ..Failure::running(message) }
     }
 
-    /// The same of a command that a plan holds: the plan is what is refused.
+    /// Changes a usage error to a refusal, for a request that a plan stores.
     #[must_use]
-    pub(crate) fn of_plan(self) -> Failure {
+    pub fn of_plan(self) -> Failure {
         Failure { code: if self.code == 2 { 3 } else { self.code }, ..self }
     }
 
-    /// There is nothing to resume, and the output at `path` replaces an input.
-    pub(crate) fn maybe_done(path: &Path) -> Failure {
+    /// Nothing can be resumed, and the output at `path` replaces an input.
+    pub fn maybe_done(path: &Path) -> Failure {
         let subject = format!("{}: ", Shown(&path.to_string_lossy()));
         let problem = Box::new(trundle_disk::Problem::MaybeDone);
         Failure::from(trundle_disk::Error { subject, problem })
     }
 
-    /// What the crates below say how bad it is.
+    /// A failure of a class that a lower crate states.
     fn of(class: ExitClass, message: impl Display) -> Failure {
         match class {
             ExitClass::Failed => Failure::running(message),
@@ -106,24 +125,24 @@ impl Failure {
         }
     }
 
-    /// The same, of the tensor or file of this name.
+    /// Puts the name of a tensor or file before the message.
     #[must_use]
-    pub(crate) fn within(self, name: &str) -> Failure {
+    pub fn within(self, name: &str) -> Failure {
         Failure { message: format!("{}: {}", Shown(name), self.message), ..self }
     }
 
     /// Adds what the user can do, in words that hold for every front end.
     #[must_use]
-    pub(crate) fn with_hint(mut self, text: impl Into<String>) -> Failure {
-        self.hints.push(Hint { option: None, text: text.into() });
+    pub fn with_hint(mut self, text: impl Into<String>) -> Failure {
+        self.hints.push(Hint { setting: None, text: text.into() });
         self
     }
 
-    /// Adds what an option of the command line does about it. The hint reads `OPTION TEXT`; a front end that has no
-    /// such option leaves it out.
+    /// Adds what a setting does about it. The hint reads `SETTING TEXT`; a front end that lacks the setting leaves it
+    /// out.
     #[must_use]
-    pub(crate) fn with_option(mut self, option: &'static str, text: impl Into<String>) -> Failure {
-        self.hints.push(Hint { option: Some(option), text: text.into() });
+    pub fn with_setting(mut self, setting: Setting, text: impl Into<String>) -> Failure {
+        self.hints.push(Hint { setting: Some(setting), text: text.into() });
         self
     }
 
@@ -131,31 +150,36 @@ impl Failure {
         Failure { system, ..self }
     }
 
-    /// Whether all that is wrong is that whoever was to read the output has stopped (`| head`).
-    pub(crate) fn is_unread(&self) -> bool {
+    /// Returns whether the only problem is that the reader of stdout has stopped (`| head`).
+    pub fn is_unread(&self) -> bool {
         self.is_unread
     }
 
-    /// Whether there is nothing to say beside the exit code.
-    pub(crate) fn is_said(&self) -> bool {
+    /// Returns whether the exit code is all that is left to report.
+    pub fn is_said(&self) -> bool {
         self.message.is_empty()
     }
 
-    /// The exit code, which programs read.
-    pub(crate) fn code(&self) -> u8 {
+    /// Returns the exit code.
+    pub fn code(&self) -> u8 {
         self.code
     }
 
-    /// The message, the hints, and what the system said.
-    pub(crate) fn into_parts(self) -> (String, Vec<Hint>, Option<SystemError>) {
-        (self.message, self.hints, self.system)
+    /// Returns what the user can do.
+    pub fn hints(&self) -> &[Hint] {
+        &self.hints
+    }
+
+    /// Returns the error of the system, if there is one.
+    pub fn system(&self) -> Option<&SystemError> {
+        self.system.as_ref()
     }
 }
 
+/// The message, without the hints.
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        self.hints.iter().try_for_each(|hint| write!(f, "\nhint: {hint}"))
+        f.write_str(&self.message)
     }
 }
 
@@ -177,11 +201,15 @@ impl From<trundle_formats::Error> for Failure {
         };
         let failure = Failure::of(error.exit_class(), &error).with_system(system);
         match &error.problem {
-            Problem::Exists => failure.with_option("--force", "overwrites it"),
-            Problem::Unfinished => failure.with_option("--force", "removes that and begins anew"),
-            Problem::HintMissing(_) => failure.with_option("--dtype", "and --shape are needed"),
-            Problem::OneTensor { .. } => failure.with_option("--tensor NAME", "picks one"),
-            Problem::DataLeft { .. } => failure.with_option("--offset 0", "ignores the rest"),
+            Problem::Exists => failure.with_setting(Setting::Force, "overwrites it"),
+            Problem::Unfinished => {
+                failure.with_setting(Setting::Force, "removes that and begins anew")
+            }
+            Problem::HintMissing(_) => {
+                failure.with_setting(Setting::DType, "and --shape are needed")
+            }
+            Problem::OneTensor { .. } => failure.with_setting(Setting::Tensor, "picks one"),
+            Problem::DataLeft { .. } => failure.with_setting(Setting::Offset, "ignores the rest"),
             _ => failure,
         }
     }
@@ -226,27 +254,6 @@ impl From<trundle_disk::Error> for Failure {
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Failure {
         Failure::refused(error)
-    }
-}
-
-impl From<trundle_models::Error> for Failure {
-    fn from(error: trundle_models::Error) -> Failure {
-        match error {
-            trundle_models::Error::Io { .. } => Failure::running(error),
-            trundle_models::Error::Link(_) => {
-                Failure::refused(error).with_option("--follow-links", "reads it")
-            }
-            _ => Failure::refused(error),
-        }
-    }
-}
-
-impl From<trundle_bench::Error> for Failure {
-    fn from(error: trundle_bench::Error) -> Failure {
-        match error {
-            trundle_bench::Error::NoCase { .. } => Failure::usage(Shown(error)),
-            _ => Failure::running(error),
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use trundle_disk::LeftOut;
 
-use crate::selection::listed;
+use crate::names::listed;
 
 /// Formats one line for each reason. The file's own metadata has a message elsewhere.
 pub(crate) fn lines(left: &LeftOut) -> Vec<String> {

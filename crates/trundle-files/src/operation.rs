@@ -1,27 +1,22 @@
-//! What a command asks for: a file, and operators for its tensors.
+//! The operators of a request. Each tensor gets a chain of them that fits its axes.
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use trundle::notation::{AxisNames, Given, NumbersFile, Unfilled};
-use trundle::ops::{Declaration, Kind, Operand};
+use trundle::ops::{DECLARATIONS, Declaration, Kind, Operand};
 use trundle::{Chain, Shape, normalize_axis};
 use trundle_formats::{FORMATS, Format, Header, Problem, Shown, TensorFile};
 
-use crate::args::{ApplyArgs, ConvertArgs};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::memory;
+use crate::request::{Argument, Description, Operators, Request};
 
-/// What is done to the tensors of a file.
+/// Operators for the tensors of a file.
 pub(crate) struct Operation {
-    /// The file whose tensors are moved.
-    pub input: Input,
-    /// The files of the tensors that the chain names, in the order of its inputs.
-    others: Vec<Input>,
     asked: Asked,
     /// The bytes that its lengths and indices take at most, while they become a chain.
     pub numbers_bytes: u64,
@@ -29,22 +24,26 @@ pub(crate) struct Operation {
     pub written: bool,
 }
 
-/// What is asked for, of which a chain is made for each tensor.
+/// The operators as the user wrote them.
 enum Asked {
-    /// The same for all.
-    Chain(Chain),
-    /// A chain as it was written, with the lengths and indices of the files that it names, and what it is for a tensor whose axes have
-    /// no names.
-    Written { text: String, numbers: HashMap<String, NumbersFile>, unnamed: Result<Chain, Failure> },
+    /// The same chain for all tensors.
+    Chain(Arc<Chain>),
+    /// A chain in its language, the lengths and indices from the files that it names, and the chain for tensors whose
+    /// axes have no names.
+    Written {
+        text: String,
+        numbers: HashMap<String, NumbersFile>,
+        unnamed: Result<Arc<Chain>, Failure>,
+    },
     /// One operator, with axes by their names, and its lengths or indices.
     Call { declared: &'static Declaration, given: Vec<Given>, numbers: Option<Numbers> },
-    /// A reversal by lengths, of axes by their numbers. A single one stands for as many as a tensor needs.
-    Reversal { chain: Chain, one: Option<OneLength> },
+    /// A reversal by lengths, of axes by number. A single length stands for as many as a tensor needs.
+    Reversal { chain: Arc<Chain>, one: Option<OneLength> },
 }
 
-/// Lengths or indices that are not of a tensor yet.
+/// Lengths or indices that no tensor has taken yet.
 struct Numbers {
-    /// As they were read.
+    /// The lengths or indices.
     read: NumbersFile,
     /// The one length that stands for as many as a tensor needs.
     one: Option<i128>,
@@ -59,7 +58,7 @@ struct OneLength {
 }
 
 impl OneLength {
-    /// How many lengths a tensor of this shape needs; `None` if it has no such axis.
+    /// Counts the lengths that a tensor of this shape needs. `None` if it has no such axis.
     fn count(self, shape: &Shape) -> Option<usize> {
         let place = |axis| normalize_axis("axis", axis, shape.rank()).ok();
         let axis = place(self.axis)?;
@@ -72,83 +71,138 @@ impl OneLength {
         }
     }
 
-    /// The reversal of a tensor of this shape.
+    /// Returns the reversal for a tensor of this shape.
     ///
     /// # Errors
-    /// If it takes more memory than there is, or the length is none.
-    fn chain(self, shape: &Shape) -> Result<Chain, Failure> {
+    /// If it takes more memory than there is, or the length is not valid.
+    fn chain(self, shape: &Shape) -> Result<Arc<Chain>, Failure> {
         let count = self.count(shape).unwrap_or(1);
         memory::check(BYTES_A_NUMBER.saturating_mul(count as u64), None)?;
         let OneLength { length, axis, batch_axis } = self;
         let unfilled = Unfilled::Reverse { axis, batch_axis };
         let op = unfilled.fill(NumbersFile::list(vec![length; count]));
-        Ok(Chain::new().then(op.map_err(Failure::refused)?))
+        Ok(Arc::new(Chain::new().then(op.map_err(Failure::refused)?)))
     }
 }
 
 impl Operation {
-    /// A chain that the program made, applied to a file.
-    pub(crate) fn new(input: Input, chain: Chain) -> Operation {
-        Operation::of(input, Asked::Chain(chain))
-    }
-
-    /// One operator with axes by their names.
+    /// Returns the operators of a request, and all files that they read: first the one whose tensors are moved, then the
+    /// files that the chain names, in the order of its inputs.
     ///
     /// # Errors
-    /// If the lengths cannot be read.
-    pub(crate) fn call(
-        input: Input,
-        declared: &'static Declaration,
-        given: Vec<Given>,
-        numbers: &str,
-    ) -> Result<Operation, Failure> {
-        let parameter = declared.parameters.iter().find(|each| each.kind == Kind::Numbers);
-        let mut numbers_bytes = 0;
-        let numbers = match parameter {
-            Some(parameter) => {
-                let each = BYTES_A_KEPT_NUMBER;
-                let own = (parameter.name, numbers);
-                let read = self::numbers(own, input.path(), each, &mut numbers_bytes)?;
-                Some(Numbers { read, one: numbers.trim().parse().ok() })
+    /// If the chain cannot be parsed, the description of a file is inconsistent, or lengths or indices cannot be read or
+    /// do not fit the operator.
+    pub(crate) fn of(
+        request: &Request,
+        operators: &Operators,
+    ) -> Result<(Operation, Vec<Input>), Failure> {
+        let path = request.only_input()?;
+        let input = || request.described.of(path);
+        match operators {
+            Operators::Convert => {
+                Ok((Operation::made(Asked::Chain(Arc::default())), vec![input()?]))
             }
-            None => None,
-        };
-        let operation = Operation::of(input, Asked::Call { declared, given, numbers });
-        Ok(Operation { numbers_bytes, ..operation })
+            Operators::Chain(text) => Operation::written(path, &request.described, text),
+            Operators::Call { operator, arguments, numbers } => {
+                let inputs = vec![input()?];
+                let call =
+                    Operation::call(path, declared(operator, arguments)?, arguments, numbers);
+                Ok((call?, inputs))
+            }
+        }
     }
 
-    /// Whether it may do nothing to a tensor that lacks the axes that it names.
+    /// A chain in its language, and the files that it reads.
+    fn written(
+        path: &Path,
+        described: &Description,
+        text: &str,
+    ) -> Result<(Operation, Vec<Input>), Failure> {
+        let (mut numbers_bytes, mut numbers) = (0, HashMap::new());
+        let read = |unfilled: &Unfilled, file: &str| {
+            let own = (unfilled.argument(), file);
+            let read = read_numbers(own, path, BYTES_A_KEPT_NUMBER, &mut numbers_bytes)?;
+            numbers.insert(file.to_owned(), read.clone());
+            Ok(read)
+        };
+        // Whether it is of the language is known before the names of the axes are.
+        let chain = Chain::parse_named(text, &mut AxisNames::any(), read)?;
+        let others = named_files(&chain, path)?;
+        let again = |_: &Unfilled, file: &str| {
+            numbers.get(file).cloned().ok_or_else(|| Failure::refused("no such file"))
+        };
+        let unnamed = Chain::parse(text, again).map(Arc::new).map_err(Failure::refused);
+        let paths = [path].into_iter().chain(others.iter().map(Path::new));
+        let inputs = described.of_all(&paths.collect::<Vec<_>>())?;
+        let text = text.to_owned();
+        let operation = Operation::made(Asked::Written { text, numbers, unnamed });
+        Ok((Operation { numbers_bytes, written: true, ..operation }, inputs))
+    }
+
+    /// One operator.
+    fn call(
+        input: &Path,
+        declared: &'static Declaration,
+        arguments: &[Argument],
+        text: &str,
+    ) -> Result<Operation, Failure> {
+        let integers = |argument: &Argument| match argument {
+            Argument::Integers(integers) => Some(integers.clone()),
+            Argument::Names(_) => None,
+        };
+        let integers = arguments.iter().map(integers).collect::<Option<Vec<_>>>();
+        if let Some(op) = integers.as_ref().and_then(|integers| declared.op(integers)) {
+            let chain = Arc::new(Chain::new().then(op));
+            return Ok(Operation::made(Asked::Chain(chain)));
+        }
+        let parameter = declared.parameters.iter().find(|each| each.kind == Kind::Numbers);
+        let each = if integers.is_some() { BYTES_A_NUMBER } else { BYTES_A_KEPT_NUMBER };
+        let mut numbers_bytes = 0;
+        let read = parameter
+            .map(|parameter| self::numbers((parameter.name, text), input, each, &mut numbers_bytes))
+            .transpose()?;
+        let one = text.trim().parse().ok();
+        let asked = match (integers, read) {
+            (Some(integers), Some(read)) => {
+                let unfilled = Unfilled::of(declared, &integers);
+                let op = unfilled.fill(read).map_err(Failure::refused)?;
+                let chain = Arc::new(Chain::new().then(op));
+                match unfilled {
+                    Unfilled::Reverse { axis, batch_axis } => {
+                        let one = one.map(|length| OneLength { length, axis, batch_axis });
+                        Asked::Reversal { chain, one }
+                    }
+                    _ => Asked::Chain(chain),
+                }
+            }
+            (_, read) => Asked::Call {
+                declared,
+                given: arguments.iter().map(Argument::given).collect(),
+                numbers: read.map(|read| Numbers { read, one }),
+            },
+        };
+        Ok(Operation { numbers_bytes, ..Operation::made(asked) })
+    }
+
+    /// Returns whether tensors that lack the named axes are left alone.
     pub(crate) fn is_by_name(&self) -> bool {
         matches!(self.asked, Asked::Written { .. } | Asked::Call { .. })
     }
 
-    fn of(input: Input, asked: Asked) -> Operation {
-        Operation { input, others: Vec::new(), asked, numbers_bytes: 0, written: false }
+    fn made(asked: Asked) -> Operation {
+        Operation { asked, numbers_bytes: 0, written: false }
     }
 
-    /// All files that it reads: first the one whose tensors are moved.
-    pub(crate) fn inputs(&self) -> impl Iterator<Item = &Input> {
-        std::iter::once(&self.input).chain(&self.others)
-    }
-
-    /// Opens them.
+    /// Returns the chain for a tensor. If several tensors are chosen, their axes have the names `among`. The chain is
+    /// empty if the tensor is left alone.
     ///
     /// # Errors
-    /// If one cannot be read, is malformed, or is not what the user says of it.
-    pub(crate) fn open(&self) -> Result<Vec<TensorFile>, Failure> {
-        self.inputs().map(Input::open).collect()
-    }
-
-    /// The chain for a tensor, one of several whose axes have the names `among`, or the only one. It is without
-    /// operators if nothing is done to that.
-    ///
-    /// # Errors
-    /// If a name is not that of one axis, or if it takes more memory than there is.
+    /// If a name does not name one axis, or the chain takes more memory than there is.
     pub(crate) fn chain_for(
         &self,
         header: &Header,
         among: Option<&Arc<BTreeSet<String>>>,
-    ) -> Result<Cow<'_, Chain>, Failure> {
+    ) -> Result<Arc<Chain>, Failure> {
         let (shape, stated) = (&header.shape, &header.annotations.dimension_names);
         let names = || {
             let unnamed = vec![None; shape.rank()];
@@ -159,31 +213,31 @@ impl Operation {
             }
         };
         match &self.asked {
-            Asked::Chain(chain) => Ok(Cow::Borrowed(chain)),
+            Asked::Chain(chain) => Ok(Arc::clone(chain)),
             Asked::Reversal { chain, one } => {
                 match one.filter(|one| one.count(shape).is_some_and(|count| count != 1)) {
-                    None => Ok(Cow::Borrowed(chain)),
-                    Some(one) => Ok(Cow::Owned(one.chain(shape)?)),
+                    None => Ok(Arc::clone(chain)),
+                    Some(one) => one.chain(shape),
                 }
             }
             // What has no axes lacks all of those that others have.
             Asked::Written { unnamed, .. }
                 if stated.is_empty() && !(shape.rank() == 0 && among.is_some()) =>
             {
-                unnamed.as_ref().map(Cow::Borrowed).map_err(Failure::clone)
+                unnamed.clone()
             }
             Asked::Written { text, numbers, .. } => {
                 let read = |_: &Unfilled, file: &str| {
                     numbers.get(file).cloned().ok_or_else(|| Failure::refused("no such file"))
                 };
                 let chain = Chain::parse_named(text, &mut names(), read);
-                chain.map(Cow::Owned).map_err(Failure::refused)
+                chain.map(Arc::new).map_err(Failure::refused)
             }
             Asked::Call { declared, given, numbers: own } => {
                 let numbers = names().resolve(declared, given).map_err(Failure::refused)?;
-                let Some(numbers) = numbers else { return Ok(Cow::Owned(Chain::new())) };
+                let Some(numbers) = numbers else { return Ok(Arc::default()) };
                 if let Some(op) = declared.op(&numbers) {
-                    return Ok(Cow::Owned(Chain::new().then(op)));
+                    return Ok(Arc::new(Chain::new().then(op)));
                 }
                 let unfilled = Unfilled::of(declared, &numbers);
                 let lacks = || {
@@ -193,85 +247,36 @@ impl Operation {
                 if let (Some(length), &Unfilled::Reverse { axis, batch_axis }) =
                     (own.one, &unfilled)
                 {
-                    return Ok(Cow::Owned(OneLength { length, axis, batch_axis }.chain(shape)?));
+                    return OneLength { length, axis, batch_axis }.chain(shape);
                 }
                 let op = unfilled.fill(own.read.clone()).map_err(Failure::refused)?;
-                Ok(Cow::Owned(Chain::new().then(op)))
+                Ok(Arc::new(Chain::new().then(op)))
             }
         }
     }
 }
 
-/// An operator with the lengths or indices that the command line gives, along axes by their numbers.
+/// Finds the operator of this name and this number of arguments.
 ///
 /// # Errors
-/// If the numbers cannot be read, or are of no use for the operator.
-pub(crate) fn with_numbers(
-    input: Input,
-    given: &str,
-    declared: &'static Declaration,
-    integers: &[Vec<i64>],
-) -> Result<Operation, Failure> {
-    let unfilled = Unfilled::of(declared, integers);
-    let mut numbers_bytes = 0;
-    let own = (unfilled.argument(), given);
-    let read = numbers(own, input.path(), BYTES_A_NUMBER, &mut numbers_bytes)?;
-    let op = unfilled.fill(read).map_err(Failure::refused)?;
-    let chain = Chain::new().then(op);
-    let asked = match unfilled {
-        Unfilled::Reverse { axis, batch_axis } => {
-            let one = given.trim().parse().ok();
-            let one = one.map(|length| OneLength { length, axis, batch_axis });
-            Asked::Reversal { chain, one }
-        }
-        _ => Asked::Chain(chain),
+/// If there is none, or it takes several tensors.
+fn declared(name: &str, arguments: &[Argument]) -> Result<&'static Declaration, Failure> {
+    let is_meant = |declared: &&Declaration| {
+        let takes_tensors = declared.parameters.iter().any(|each| each.kind.is_tensors());
+        declared.name == name && declared.parameters.len() == arguments.len() && !takes_tensors
     };
-    Ok(Operation { numbers_bytes, ..Operation::of(input, asked) })
+    DECLARATIONS.into_iter().find(is_meant).ok_or_else(|| {
+        let (name, count) = (Shown(name), arguments.len());
+        Failure::usage(format!(
+            "no operator of one tensor is called {name} and takes {count} arguments"
+        ))
+    })
 }
 
-impl ApplyArgs {
-    /// What these arguments ask for.
-    ///
-    /// # Errors
-    /// If the chain is not of the language, or names lengths that cannot be read.
-    pub(crate) fn operation(&self) -> Result<Operation, Failure> {
-        let (mut numbers_bytes, mut numbers) = (0, HashMap::new());
-        let read = |unfilled: &Unfilled, file: &str| {
-            let own = (unfilled.argument(), file);
-            let read = read_numbers(own, &self.input, BYTES_A_KEPT_NUMBER, &mut numbers_bytes)?;
-            numbers.insert(file.to_owned(), read.clone());
-            Ok(read)
-        };
-        // Whether it is of the language is known before the names of the axes are.
-        let chain = Chain::parse_named(&self.chain, &mut AxisNames::any(), read)?;
-        let others = named_files(&chain, &self.input)?;
-        let again = |_: &Unfilled, file: &str| {
-            numbers.get(file).cloned().ok_or_else(|| Failure::refused("no such file"))
-        };
-        let unnamed = Chain::parse(&self.chain, again).map_err(Failure::refused);
-        let paths = [&*self.input].into_iter().chain(others.iter().map(Path::new));
-        let mut others = self.described.of_all(&paths.collect::<Vec<_>>())?;
-        let input = others.remove(0);
-        let text = self.chain.clone();
-        let operation = Operation::of(input, Asked::Written { text, numbers, unnamed });
-        Ok(Operation { others, numbers_bytes, written: true, ..operation })
-    }
-}
-
-impl ConvertArgs {
-    /// What these arguments ask for: a chain that moves nothing.
-    ///
-    /// # Errors
-    /// If what they say of the file does not go together.
-    pub(crate) fn operation(&self) -> Result<Operation, Failure> {
-        Ok(Operation::new(self.described.of(&self.input)?, Chain::new()))
-    }
-}
-
-/// The files that a chain names as its tensors, beside the one that it is applied to.
+/// Returns the files of tensors that a chain names, besides its input.
 ///
 /// # Errors
-/// If it is applied to none, or stdin is to hold several tensors.
+/// If the chain does not use its input, or two tensors would come from stdin.
 fn named_files(chain: &Chain, input: &Path) -> Result<Vec<String>, Failure> {
     let (mut takes_input, mut files) = (false, Vec::new());
     for operand in chain.inputs() {
@@ -291,8 +296,8 @@ fn named_files(chain: &Chain, input: &Path) -> Result<Vec<String>, Failure> {
     Ok(files)
 }
 
-/// The lengths or indices, as `argument` says, that the command line gives: a list, or the name of a file, each of
-/// which takes so many bytes.
+/// Reads the lengths or indices of `argument`: a list, or the name of a file. Each takes `each` bytes, which are added to
+/// `held`.
 fn numbers(
     (argument, text): (&'static str, &str),
     input: &Path,
@@ -314,7 +319,7 @@ fn numbers(
     }
 }
 
-/// Whether a text is meant as the name of a file, be it there or not.
+/// Returns whether a text names a file, existing or not.
 fn names_a_file(text: &str) -> bool {
     let ending = Path::new(text).extension().unwrap_or_default();
     let mut endings = FORMATS.iter().flat_map(Format::endings);
@@ -323,15 +328,14 @@ fn names_a_file(text: &str) -> bool {
         || endings.any(|known| ending.eq_ignore_ascii_case(known))
 }
 
-/// What a length or an index takes while it becomes part of a chain: as it is read, as the operator holds it,
-/// and in the table that is moved by.
+/// The bytes that a length or an index takes: as it is read, in the operator, and in the table of the movement.
 const BYTES_A_NUMBER: u64 = (size_of::<i128>() + 3 * size_of::<u64>()) as u64;
 
-/// The same where what was read is kept, for each tensor that it may be for.
+/// The same for lengths or indices that are kept for further tensors.
 const BYTES_A_KEPT_NUMBER: u64 = BYTES_A_NUMBER + size_of::<i128>() as u64;
 
-/// Reads the lengths or indices in a text file: integers with commas or white space between them. What they take,
-/// `each` so many bytes, is added to `held`.
+/// Reads lengths or indices from a text file: integers with commas or white space between them. Each takes `each` bytes,
+/// which are added to `held`.
 fn read_text(
     (argument, file): (&'static str, &str),
     each: u64,
@@ -353,8 +357,8 @@ fn read_text(
     numbers.collect::<Result<_, _>>().map(NumbersFile::list)
 }
 
-/// The lengths or indices in a file of one tensor of integers; `input` is the file of the data. What they take,
-/// `each` so many bytes, is added to `held`.
+/// Reads lengths or indices from a file of one tensor of integers. `input` is the file of the data. Each takes `each`
+/// bytes, which are added to `held`.
 fn read_numbers(
     (argument, file): (&'static str, &str),
     input: &Path,

@@ -5,44 +5,41 @@ use std::collections::{BTreeMap, BTreeSet};
 use trundle::{IndexMap, Op};
 use trundle_formats::{Header, Shown};
 
-use crate::args::PlanArgs;
 use crate::operation::Operation;
-use crate::say::say;
 use crate::selection::Choice;
 
-/// Warns of likely mistakes: shifts that move nothing, and tensors of the output that no longer fit each other along a
-/// named axis.
-pub(crate) fn warn(
+/// A message for each shift that moves nothing.
+pub(crate) fn notes(headers: &[Header], choice: &Choice) -> Vec<String> {
+    let note = |(shift, size)| format!("a shift of {shift} on an axis of {size} moves nothing");
+    idle_shifts(headers, choice).into_iter().map(note).collect()
+}
+
+/// A message, and what the user can do, for each named axis along which tensors of the output no longer fit each other.
+/// `picks` says whether the request names tensors.
+pub(crate) fn warnings(
     operation: &Operation,
     headers: &[Header],
-    choice: &Choice<'_>,
-    planning: &PlanArgs,
-    is_quiet: bool,
-) {
-    if planning.means.json {
-        return;
-    }
-    let notes = idle_shifts(headers, choice).into_iter().map(|(shift, size)| {
-        format!("note: a shift of {shift} on an axis of {size} moves nothing")
-    });
-    notes.filter(|_| !is_quiet).for_each(|note| say(&note));
-    for (axis, Apart { moved, other, is_kept }) in apart(operation, headers, choice) {
+    choice: &Choice,
+    picks: bool,
+) -> Vec<String> {
+    let warning = |(axis, Apart { moved, other, is_kept })| {
         let (axis, moved, other) = (Shown(axis), Shown(moved), Shown(other));
         let what = match is_kept {
             true => format!("{moved} moved along {axis}, but {other} is kept as it is there"),
             false => format!("{moved} and {other} moved along {axis} in different ways"),
         };
-        let only = match (operation.is_by_name(), planning.tensor.is_some()) {
+        let only = match (operation.is_by_name(), picks) {
             (true, _) => "leave out --tensor".to_owned(),
             (false, true) => format!("use --dims {axis} without --tensor"),
             (false, false) => format!("use --dims {axis}"),
         };
-        say(&format!("warning: {what}\nhint: {only} to move both"));
-    }
+        format!("{what}\nhint: {only} to move both")
+    };
+    apart(operation, headers, choice).into_iter().map(warning).collect()
 }
 
 /// The shifts that move nothing, each with the size of its axis.
-fn idle_shifts(headers: &[Header], choice: &Choice<'_>) -> BTreeSet<(i64, usize)> {
+fn idle_shifts(headers: &[Header], choice: &Choice) -> BTreeSet<(i64, usize)> {
     let mut idle = BTreeSet::new();
     for moved in (0..headers.len()).filter_map(|index| choice.moved(index)) {
         let Ok(steps) = moved.chain.steps(&moved.shapes[0]) else { continue };
@@ -68,7 +65,7 @@ struct Apart<'a> {
 fn apart<'a>(
     operation: &Operation,
     headers: &'a [Header],
-    choice: &Choice<'_>,
+    choice: &Choice,
 ) -> BTreeMap<&'a str, Apart<'a>> {
     let mut apart = BTreeMap::new();
     // A map with a table of lengths or indices can be large, and such operators take no axis names.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use trundle::lowering::{Block, Cut, CutAt, Loop, Move, Run, Source};
 
 /// A move: its blocks, in bytes or packed elements.
-pub(crate) fn move_report(work: &Move) -> Value {
+pub fn move_report(work: &Move) -> Value {
     json!({
         "width": work.width(),
         "bytes": work.moved_bytes(),
@@ -13,7 +13,7 @@ pub(crate) fn move_report(work: &Move) -> Value {
 }
 
 /// A block: where it begins, and its loops.
-pub(crate) fn block_report(block: &Block) -> Value {
+pub fn block_report(block: &Block) -> Value {
     json!({
         "src_offset": block.src_offset,
         "dst_offset": block.dst_offset,

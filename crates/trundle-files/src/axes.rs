@@ -1,4 +1,4 @@
-//! What the axes of a tensor are, and the record of it in a file's metadata.
+//! Names of the axes of tensors, and the record of them in a file's metadata.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,10 +8,8 @@ use trundle::{Chain, Shape};
 use trundle_formats::{AXES_KEY, Header, Shown, TensorFile, ngff};
 
 use crate::failure::Failure;
-use crate::selection::Choice;
 
-/// The key of the record among the metadata. Its value is an object in JSON: what the axes are, by
-/// the names of tensors.
+/// The metadata key of the record. Its value is a JSON object from names of tensors to their axes.
 pub(crate) const KEY: &str = AXES_KEY;
 
 /// The axes of a tensor as one side of an axis pattern names them, and the sizes that were given
@@ -23,13 +21,13 @@ pub(crate) struct Axes {
 }
 
 impl Axes {
-    /// Those of one side of a pattern.
+    /// Reads one side of a pattern.
     pub(crate) fn new(side: &str, sizes: &[(String, usize)]) -> Axes {
         let sizes = sizes.iter().map(|(name, size)| (name.clone(), size.to_string())).collect();
         Axes { names: side.to_owned(), sizes }
     }
 
-    /// Those of a text, however its space is. Any text is some axes.
+    /// Reads a text, and ignores extra spaces. Any text names some axes.
     fn of_text(text: &str) -> Axes {
         let mut parts = text.split(',');
         let words: Vec<&str> = parts.next().unwrap_or_default().split_whitespace().collect();
@@ -55,10 +53,10 @@ impl fmt::Display for Axes {
     }
 }
 
-/// The axis of a tensor that has this name in its file, if one has it.
+/// Finds the axis of a tensor that has this name in its file.
 ///
 /// # Errors
-/// If several have it.
+/// If several axes have the name.
 pub(crate) fn called(header: &Header, name: &str) -> Result<Option<usize>, Failure> {
     let names = &header.annotations.dimension_names;
     let mut own = (0..names.len()).filter(|axis| names[*axis].as_deref() == Some(name));
@@ -71,15 +69,15 @@ pub(crate) fn called(header: &Header, name: &str) -> Result<Option<usize>, Failu
     }
 }
 
-/// What the axes of tensors are, by their names.
+/// The axes of tensors, by the names of the tensors.
 #[derive(Debug, Default)]
 pub(crate) struct Record(BTreeMap<String, String>);
 
 impl Record {
-    /// The record among the metadata, empty if there is none.
+    /// Reads the record from the metadata. Without one it is empty.
     ///
     /// # Errors
-    /// Why what stands there is no record.
+    /// Why the value of the key is not a record.
     pub(crate) fn of(metadata: &[(String, String)]) -> Result<Record, String> {
         let Some((_, text)) = metadata.iter().find(|(key, _)| key == KEY) else {
             return Ok(Record::default());
@@ -89,18 +87,17 @@ impl Record {
         })
     }
 
-    /// What the axes of the tensor of this name are, if that is known.
+    /// Returns the recorded axes of the tensor of this name.
     pub(crate) fn axes(&self, tensor: &str) -> Option<Axes> {
         self.0.get(tensor).map(|text| Axes::of_text(text))
     }
 
-    /// Notes what they are.
+    /// Records the axes of a tensor.
     pub(crate) fn note(&mut self, tensor: &str, axes: &Axes) {
         self.0.insert(tensor.to_owned(), axes.to_string());
     }
 
-    /// The metadata with this record in place of the one that is there, else at the end. An empty
-    /// record is none.
+    /// Returns the metadata with this record in place of its own, or at the end. An empty record is removed.
     pub(crate) fn within(&self, metadata: &[(String, String)]) -> Vec<(String, String)> {
         let mut metadata = metadata.to_vec();
         if self.0.is_empty() {
@@ -116,17 +113,17 @@ impl Record {
     }
 }
 
-/// What becomes of the axes of a tensor.
+/// The axes of a tensor in the output.
 #[derive(Clone, Debug)]
 pub(crate) enum Fate {
-    /// For each axis of the result the axis that it was, if each is as it was; `None` if they are others.
+    /// For each axis of the result the axis of the input. `None` if the axes are new ones.
     Order(Option<Vec<usize>>),
-    /// It is not in the output.
+    /// The tensor is not in the output.
     LeftOut,
 }
 
 impl Fate {
-    /// That of a tensor of this rank that has the axes that it had.
+    /// The axes of a tensor of this rank that keeps them.
     pub(crate) fn kept(rank: usize) -> Fate {
         Fate::Order(Some((0..rank).collect()))
     }
@@ -141,25 +138,9 @@ impl Fate {
     }
 }
 
-/// The metadata of a file once some of its tensors are moved, and the keys of what is left out
-/// of it since it would be false: see [`still_true_of`].
-pub(crate) fn still_true(
-    file: &TensorFile,
-    choice: &Choice<'_>,
-) -> (Vec<(String, String)>, Vec<String>) {
-    let fate = |(index, header): (usize, &Header)| match choice.moved(index) {
-        Some(moved) => Fate::Order(order_behind(&moved.chain, &moved.shapes)),
-        None if choice.is_left_out(index) => Fate::LeftOut,
-        None => Fate::kept(header.shape.rank()),
-    };
-    let fates: Vec<Fate> = file.headers().iter().enumerate().map(fate).collect();
-    still_true_of(file, &fates)
-}
-
-/// The metadata of a file of whose tensors this becomes, and the keys of what is left out of it since it would be
-/// false. Of the record of axes, that is what it says of tensors whose axes are others now, or that are left out;
-/// and what OME-NGFF says of the order of axes where another cannot be said in its place. The rest stays letter for
-/// letter.
+/// Returns the metadata of a file after its tensors had these fates, and the keys that were dropped because their
+/// values would be false. The record of axes loses tensors whose axes changed or that are left out. OME-NGFF metadata is
+/// reordered where possible, else dropped. The rest stays byte for byte.
 pub(crate) fn still_true_of(
     file: &TensorFile,
     fates: &[Fate],
@@ -198,15 +179,15 @@ pub(crate) fn still_true_of(
     (metadata, untrue)
 }
 
-/// Whether all tensors below the path `key` are left out, and there are some.
+/// Returns whether there are tensors below the path `key` and all of them are left out.
 fn is_of_left_out(headers: &[Header], fates: &[Fate], key: &str) -> bool {
     let below = headers.iter().zip(fates).filter(|(header, _)| header.name.starts_with(key));
     let mut below = below.map(|(_, fate)| fate.is_left_out()).peekable();
     below.peek().is_some() && below.all(|is_left_out| is_left_out)
 }
 
-/// What is said of a group within a store, an object in JSON, with what is said of axes in the order that they have
-/// now; and the keys of what cannot be said of that.
+/// Returns the metadata of a group in a store, a JSON object, with axes in their new order, and the keys for which that
+/// is impossible.
 fn group_still_true(
     text: &str,
     order_of: impl Fn(&str) -> Option<Vec<usize>>,
@@ -229,8 +210,8 @@ fn group_still_true(
     (Value::Object(own).to_string(), untrue)
 }
 
-/// For each axis of a result the axis that it was, if each is as long as it was.
-fn order_behind(chain: &Chain, shapes: &[Shape]) -> Option<Vec<usize>> {
+/// Returns for each axis of a result the axis of the input, if all have kept their sizes.
+pub(crate) fn order_behind(chain: &Chain, shapes: &[Shape]) -> Option<Vec<usize>> {
     let (order, shape) = (chain.axes_kept(shapes)?, shapes.first()?);
     let out = chain.out_shape(shapes).ok()?;
     let is_permutation = order.iter().collect::<BTreeSet<_>>().len() == shape.rank();

@@ -1,0 +1,156 @@
+//! The commands that move tensors from files to files, each of which can be planned too.
+
+use clap::{Args, Subcommand};
+use trundle_files::request::Request;
+
+use super::{
+    ApplyArgs, ConcatArgs, ConvertArgs, DeviceName, DryArgs, MoveArgs, NumberingArgs, PlannedArgs,
+    RelayoutArgs, SplitArgs, StackArgs, WritingArgs,
+};
+use crate::help;
+use crate::operator::OperatorCommand;
+
+/// Commands that move tensors. Beside what is moved they take `C` where they apply operators, and else `W`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MovingCommand<C: Rest, W: Rest> {
+    #[command(flatten)]
+    Operator(OperatorCommand<C>),
+    /// Apply a chain of operators, in one pass where one is enough
+    #[command(after_help = C::examples(help::APPLY))]
+    Apply {
+        #[command(flatten)]
+        operation: ApplyArgs,
+        #[command(flatten)]
+        rest: C,
+    },
+    /// Write a file in another format or order; nothing else moves
+    #[command(after_help = C::examples(help::CONVERT))]
+    Convert {
+        #[command(flatten)]
+        operation: ConvertArgs,
+        #[command(flatten)]
+        rest: C,
+    },
+    /// Put tensors of several files one after another along an axis
+    #[command(after_help = W::examples(help::CONCAT))]
+    Concat {
+        #[command(flatten)]
+        asked: ConcatArgs,
+        #[command(flatten)]
+        rest: W,
+    },
+    /// Put tensors of several files one after another along a new axis
+    #[command(after_help = W::examples(help::STACK))]
+    Stack {
+        #[command(flatten)]
+        asked: StackArgs,
+        #[command(flatten)]
+        rest: W,
+    },
+    /// Cut the tensors of a file along an axis, each part a file of its own
+    #[command(after_help = W::examples(help::SPLIT), mut_arg("output", |output| output.help(help::SPLIT_OUTPUT)))]
+    Split {
+        #[command(flatten)]
+        asked: SplitArgs,
+        #[command(flatten)]
+        rest: W,
+    },
+    /// Give tensors of a file another order of axes, by rules for their names
+    #[command(after_help = W::examples(help::RELAYOUT))]
+    Relayout {
+        #[command(flatten)]
+        asked: RelayoutArgs,
+        #[command(flatten)]
+        rest: W,
+    },
+}
+
+/// What a command takes beside what is moved.
+pub(crate) trait Rest: Args {
+    /// The end of the command's help, where `own` are its examples.
+    fn examples(own: &'static str) -> &'static str;
+
+    /// Adds to a request what is asked for. What is left is for the command line alone.
+    fn complete(self, request: &mut Request) -> Front;
+}
+
+/// How a command, or the plan of one, is told.
+#[derive(Default)]
+pub(crate) struct Front {
+    pub json: bool,
+    pub quiet: bool,
+    pub verbose: bool,
+    /// How a plan becomes tasks, if it can.
+    pub numbering: Option<NumberingArgs>,
+    pub device: DeviceName,
+}
+
+impl<C: Rest, W: Rest> MovingCommand<C, W> {
+    /// What is asked for.
+    pub(crate) fn request(self) -> (Request, Front) {
+        match self {
+            MovingCommand::Operator(command) => completed(command.request()),
+            MovingCommand::Apply { operation, rest } => completed((operation.request(), rest)),
+            MovingCommand::Convert { operation, rest } => completed((operation.request(), rest)),
+            MovingCommand::Concat { asked, rest } => completed((asked.request(), rest)),
+            MovingCommand::Stack { asked, rest } => completed((asked.request(), rest)),
+            MovingCommand::Split { asked, rest } => completed((asked.request(), rest)),
+            MovingCommand::Relayout { asked, rest } => completed((asked.request(), rest)),
+        }
+    }
+}
+
+fn completed((mut request, rest): (Request, impl Rest)) -> (Request, Front) {
+    let front = rest.complete(&mut request);
+    (request, front)
+}
+
+impl Rest for MoveArgs {
+    fn examples(own: &'static str) -> &'static str {
+        own
+    }
+
+    fn complete(self, request: &mut Request) -> Front {
+        let means = self.planning.choose(request);
+        WritingArgs { writing: self.writing, means }.complete(request)
+    }
+}
+
+impl Rest for WritingArgs {
+    fn examples(own: &'static str) -> &'static str {
+        own
+    }
+
+    fn complete(self, request: &mut Request) -> Front {
+        let (json, quiet) = (self.means.json, self.writing.quiet);
+        request.output = self.writing.destination();
+        request.resources = self.means.resources();
+        Front { json, quiet, ..Front::default() }
+    }
+}
+
+impl Rest for PlannedArgs {
+    fn examples(_: &'static str) -> &'static str {
+        help::PLAN
+    }
+
+    fn complete(self, request: &mut Request) -> Front {
+        let means = self.planning.choose(request);
+        let front = DryArgs { means, dry: self.dry }.complete(request);
+        Front { numbering: Some(self.numbering), device: self.device.device, ..front }
+    }
+}
+
+impl Rest for DryArgs {
+    fn examples(_: &'static str) -> &'static str {
+        help::PLAN
+    }
+
+    fn complete(self, request: &mut Request) -> Front {
+        let DryArgs { means, dry } = self;
+        let (json, quiet, verbose) = (means.json, dry.quiet, dry.verbose);
+        request.output = dry.destination();
+        request.resources = means.resources();
+        Front { json, quiet, verbose, ..Front::default() }
+    }
+}

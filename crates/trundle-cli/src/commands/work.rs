@@ -1,0 +1,64 @@
+//! Commands that move tensors from files to files.
+
+use std::io::{IsTerminal, stdout};
+use std::path::Path;
+use std::time::Instant;
+
+use trundle_files::decide::{Decided, decide};
+use trundle_files::failure::Failure;
+use trundle_files::request::Request;
+
+use crate::args::{Front, MoveArgs, MovingCommand, WritingArgs};
+use crate::progress::Progress;
+use crate::say::{print_json, say};
+use crate::signals;
+
+/// Moves what a command asks for, and says what it came to.
+///
+/// # Errors
+/// Everything that can be known before is checked before the data is read; nothing is left of an output that failed but
+/// what `--resume` can go on with.
+pub(crate) fn run(command: MovingCommand<MoveArgs, WritingArgs>) -> Result<(), Failure> {
+    let start = Instant::now();
+    let (request, Front { json, quiet, .. }) = command.request();
+    check_streams(&request, json)?;
+    let decided = decide(request)?;
+    if !json {
+        warn(&decided, quiet);
+    }
+    signals::when_stopped(decided.writes_store().then_some(signals::STORE));
+    let progress = if json { Progress::events(quiet) } else { Progress::new(quiet) };
+    let outcome = decided.run(&progress)?;
+    progress.finish();
+    let seconds = start.elapsed().as_secs_f64();
+    if json {
+        return print_json(&outcome.report(seconds));
+    }
+    outcome.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    if !quiet {
+        outcome.lines(seconds).iter().for_each(|line| say(line));
+    }
+    Ok(())
+}
+
+/// Warns of likely mistakes.
+pub(crate) fn warn(decided: &Decided, quiet: bool) {
+    if !quiet {
+        decided.notes().iter().for_each(|note| say(&format!("note: {note}")));
+    }
+    decided.warnings().iter().for_each(|warning| say(&format!("warning: {warning}")));
+}
+
+/// Checks that stdout holds either the tensor or the report.
+fn check_streams(request: &Request, json: bool) -> Result<(), Failure> {
+    if request.output.path.as_deref() != Some(Path::new("-")) {
+        return Ok(());
+    }
+    if json {
+        return Err(Failure::usage("--json and -o - cannot both write to stdout"));
+    }
+    if stdout().is_terminal() {
+        return Err(Failure::usage("-o - puts the tensor's bytes on stdout, which is a terminal"));
+    }
+    Ok(())
+}

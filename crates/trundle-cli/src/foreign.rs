@@ -1,0 +1,23 @@
+//! Failures of the crates that `trundle-files` does not know.
+
+use trundle_files::failure::{Failure, Setting};
+use trundle_formats::Shown;
+
+/// Why a model is refused, or cannot be read.
+pub(crate) fn of_model(error: trundle_models::Error) -> Failure {
+    match error {
+        trundle_models::Error::Io { .. } => Failure::running(error),
+        trundle_models::Error::Link(_) => {
+            Failure::refused(error).with_setting(Setting::FollowLinks, "reads it")
+        }
+        _ => Failure::refused(error),
+    }
+}
+
+/// Why the benchmark cannot run.
+pub(crate) fn of_bench(error: trundle_bench::Error) -> Failure {
+    match error {
+        trundle_bench::Error::NoCase { .. } => Failure::usage(Shown(error)),
+        _ => Failure::running(error),
+    }
+}

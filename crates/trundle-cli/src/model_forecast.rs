@@ -1,0 +1,36 @@
+//! What running a model would do, in words for people.
+
+use trundle_files::forecast::{counted, first_lines};
+use trundle_files::numbers::readable;
+use trundle_formats::Shown;
+use trundle_models::{Model, PlannedModel, TensorId};
+
+/// What running a model would do: a sentence, its outputs, and what is written on the way.
+pub(crate) fn forecast(model: &Model, planned: &PlannedModel) -> String {
+    let resolved = planned.model();
+    let on_the_way: Vec<TensorId> = planned
+        .passes()
+        .iter()
+        .map(|pass| pass.target)
+        .filter(|target| !resolved.outputs().contains(target))
+        .collect();
+    let mut text = format!(
+        "{}, {} for {}{}\n",
+        readable(planned.moved_bytes() as u64),
+        counted(planned.passes().len(), "pass"),
+        counted(model.outputs.len(), "output"),
+        match on_the_way.len() {
+            0 => String::new(),
+            several => format!(", {} written on the way", counted(several, "tensor")),
+        },
+    );
+    let line = |name: &str, id: TensorId, note: &str| {
+        let (element, shape) = (resolved.element(id), resolved.shape(id));
+        format!("  {}: {element} {shape}{note}", Shown(name))
+    };
+    let named = model.outputs.iter().zip(resolved.outputs());
+    let outputs = named.map(|(output, id)| line(&output.name, *id, ""));
+    let others = on_the_way.iter().map(|id| line(&resolved.name(*id), *id, ", on the way"));
+    first_lines(outputs.chain(others)).for_each(|line| text.push_str(&format!("{line}\n")));
+    text
+}

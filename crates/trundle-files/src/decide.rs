@@ -1,0 +1,307 @@
+//! A request decided: its files opened, and the jobs planned that do it. Running, reporting and cutting into tasks all
+//! begin here.
+
+use std::path::{Path, PathBuf};
+
+use trundle_disk::{Job, PlanOptions, Source, Storage, Wanted};
+use trundle_formats::{Format, TensorFile};
+
+use crate::coordinates;
+use crate::failure::{Failure, Setting};
+use crate::input::{Input, sources};
+use crate::join::{self, Files, Joined};
+use crate::memory;
+use crate::numbered_name::numbered;
+use crate::operation::Operation;
+use crate::output::format_like;
+use crate::relayout::{self, Relaid};
+use crate::request::{Request, Resources, StorageChoice, Work, Written};
+use crate::rule::rules;
+use crate::selection::Choice;
+use crate::split::{self, Parted};
+
+/// A request that is decided but not begun.
+pub struct Decided {
+    pub(crate) request: Request,
+    /// All files that are read, opened: first the one whose tensors are moved.
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) opened: Vec<TensorFile>,
+    pub(crate) decision: Decision,
+    /// The format of the outputs.
+    pub(crate) format: &'static Format,
+    /// One for each job; none if the request names no output.
+    pub(crate) outputs: Vec<PathBuf>,
+    pub(crate) jobs: Vec<Job>,
+    /// The options of the jobs.
+    pub(crate) options: PlanOptions,
+    /// The keys of metadata that would be false in the output, which leaves them out.
+    pub(crate) untrue: Vec<String>,
+}
+
+/// The fates of the tensors, for each kind of work.
+pub(crate) enum Decision {
+    Chain { operation: Operation, choice: Choice },
+    Join(Joined),
+    Split(Parted),
+    Relayout(Relaid),
+}
+
+/// Decides the fates of the tensors of the opened inputs, for an output of a format.
+type Decide<'a> =
+    Box<dyn FnOnce(&[Input], &[TensorFile], &Format) -> Result<Decision, Failure> + 'a>;
+
+/// Decides a request.
+///
+/// # Errors
+/// Everything that can be known without reading the data: an input that cannot be read, an operation that does not fit
+/// a tensor, an output that may not be overwritten, a memory limit that is too low.
+pub fn decide(request: Request) -> Result<Decided, Failure> {
+    decide_again(request, true)
+}
+
+/// [`decide`], of a request whose output may be there already unless `checks_outputs`.
+pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Decided, Failure> {
+    let (inputs, decide) = asked(&request)?;
+    let to = &request.output;
+    let outputs = match (&to.path, &request.work) {
+        (Some(path), Work::Split { parts, .. }) => numbered(path, parts.count())?,
+        (Some(path), _) => vec![path.clone()],
+        (None, _) => Vec::new(),
+    };
+    outputs.iter().try_for_each(|path| to.check_verified(path))?;
+    let format = match outputs.first() {
+        Some(path) => to.format_at(path, inputs[0].path())?,
+        None => to.stated_format(),
+    };
+    let is_relayout = matches!(request.work, Work::Relayout { .. });
+    let keeps_record = |format: &Format| match outputs.first() {
+        Some(path) if is_relayout => relayout::keeps_record(format, path),
+        _ => Ok(()),
+    };
+    format.map_or(Ok(()), keeps_record)?;
+    let opened = inputs.iter().map(Input::open).collect::<Result<Vec<TensorFile>, Failure>>()?;
+    let format = match format {
+        Some(format) => format,
+        None if !outputs.is_empty() => opened[0].format(),
+        None if is_relayout => relayout::keeping().next().unwrap_or(opened[0].format()),
+        None => format_like(&opened[0]),
+    };
+    keeps_record(format)?;
+    if checks_outputs {
+        outputs.iter().try_for_each(|path| to.check_writable(path, format))?;
+    }
+    let paths = inputs.iter().map(Input::path).chain(outputs.iter().map(PathBuf::as_path));
+    let resources = request.resources.among(paths).share();
+    let decision = decide(&inputs, &opened, format)?;
+    let (held, row_major) = match (&decision, &request.work) {
+        (Decision::Chain { operation, choice }, Work::Chain { row_major, .. }) => {
+            (choice.held_bytes(operation, resources.max_mem)?, *row_major)
+        }
+        _ => (0, false),
+    };
+    let options = PlanOptions {
+        row_major,
+        chunks: Written::value_of(&to.chunks),
+        shards: Written::value_of(&to.shards),
+        codecs: Written::value_of(&to.codecs),
+        metadata_only: to.metadata_only,
+        ..plan_options(held, &resources)?
+    };
+    let (metadata, untrue) = decision.metadata(&opened[0]);
+    let jobs = decision.jobs(&opened, format, &metadata, &options);
+    let jobs = jobs.map_err(|failure| match &decision {
+        Decision::Chain { choice, .. } if request.tensor.is_some() && !choice.moves_all() => {
+            failure.with_setting(Setting::Only, "leaves out what --tensor does not name")
+        }
+        _ => failure,
+    })?;
+    Ok(Decided { request, inputs, opened, decision, format, outputs, jobs, options, untrue })
+}
+
+/// Returns the options of a job that holds `held` bytes of memory throughout.
+///
+/// # Errors
+/// If the memory limit is lower than that.
+pub fn plan_options(held: u64, resources: &Resources) -> Result<PlanOptions, Failure> {
+    let Resources { threads, max_mem, storage, .. } = *resources;
+    memory::check(held.saturating_add(memory::least()), max_mem)?;
+    let storage = match storage {
+        Some(StorageChoice::Kind(storage)) => Some(storage),
+        Some(StorageChoice::Measure) => {
+            Storage::forget_measured().map_err(|error| {
+                Failure::running(format!(
+                    "cannot remove the remembered measurements of disks: {error}"
+                ))
+            })?;
+            None
+        }
+        None => None,
+    };
+    let max_bytes = memory::limit(max_mem);
+    let held_bytes = memory::beside(held, max_bytes);
+    Ok(PlanOptions {
+        max_bytes,
+        held_bytes,
+        storage,
+        threads,
+        row_major: false,
+        chunks: None,
+        shards: None,
+        codecs: None,
+        metadata_only: false,
+    })
+}
+
+impl Request {
+    /// Returns the input of work on one file.
+    pub(crate) fn only_input(&self) -> Result<&Path, Failure> {
+        match &self.inputs[..] {
+            [input] => Ok(input),
+            inputs => Err(Failure::usage(format!("this takes 1 file, got {}", inputs.len()))),
+        }
+    }
+}
+
+/// Returns the inputs of a request, and the function that decides about their tensors once they are opened.
+fn asked(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
+    let named = request.tensor.as_deref();
+    Ok(match &request.work {
+        Work::Chain { operators, only, .. } => {
+            let (operation, inputs) = Operation::of(request, operators)?;
+            let decide: Decide<'_> = Box::new(move |inputs, opened, format| {
+                let choice = Choice::of(&operation, inputs, opened, named, *only, format)?;
+                Ok(Decision::Chain { operation, choice })
+            });
+            (inputs, decide)
+        }
+        Work::Join { along, ignored_attributes: ignored } => {
+            let (files, inputs) = Files::of(request)?;
+            let decide: Decide<'_> = Box::new(move |inputs, opened, format| {
+                let joined = files.joined(inputs, opened, named, along, ignored, format);
+                joined.map(Decision::Join)
+            });
+            (inputs, decide)
+        }
+        Work::Split { axis, parts } => {
+            let decide: Decide<'_> = Box::new(move |inputs, opened, _| {
+                Parted::of(&opened[0], inputs[0].path(), named, axis, parts).map(Decision::Split)
+            });
+            (vec![split::input(request, parts)?], decide)
+        }
+        Work::Relayout { .. } if named.is_some() => {
+            return Err(Failure::usage("relayout has rules in place of the name of a tensor"));
+        }
+        Work::Relayout { rules: given, rule_files } => {
+            let rules = rules(given, rule_files)?;
+            let decide: Decide<'_> = Box::new(move |inputs, opened, _| {
+                Relaid::of(&opened[0], inputs[0].path(), &rules).map(Decision::Relayout)
+            });
+            (vec![request.described.of(request.only_input()?)?], decide)
+        }
+    })
+}
+
+impl Decision {
+    /// Returns the metadata of the outputs, and the keys that were dropped because their values would be false.
+    fn metadata(&self, first: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
+        match self {
+            Decision::Chain { choice, .. } => choice.metadata(first),
+            Decision::Join(joined) => joined.metadata(first),
+            Decision::Split(parted) => parted.metadata(first),
+            Decision::Relayout(relaid) => (relaid.metadata.clone(), Vec::new()),
+        }
+    }
+
+    /// Plans the jobs, one for each output.
+    fn jobs(
+        &self,
+        opened: &[TensorFile],
+        format: &'static Format,
+        metadata: &[(String, String)],
+        options: &PlanOptions,
+    ) -> Result<Vec<Job>, Failure> {
+        let files: Vec<&TensorFile> = opened.iter().collect();
+        let of_wanted = |wanted: &[Wanted<'_>]| {
+            Job::new(&files, wanted, format, metadata, options).map_err(Failure::from)
+        };
+        match self {
+            Decision::Chain { choice, .. } => Ok(vec![of_wanted(&choice.wanted())?]),
+            Decision::Relayout(relaid) => Ok(vec![of_wanted(&relaid.wanted())?]),
+            Decision::Split(parted) => {
+                (0..parted.parts).map(|part| of_wanted(&parted.wanted(part))).collect()
+            }
+            Decision::Join(joined) => {
+                let outputs = joined.assembled();
+                Ok(vec![Job::assembled(&files, &outputs, format, metadata, options)?])
+            }
+        }
+    }
+
+    /// Returns for each tensor of the output whether it is a copy of the one in the first input.
+    pub(crate) fn kept(&self) -> Vec<bool> {
+        match self {
+            Decision::Chain { choice, .. } => {
+                choice.wanted().iter().map(|wanted| !choice.is_moved(wanted.index)).collect()
+            }
+            Decision::Join(joined) => joined.tensors.iter().map(join::Tensor::is_kept).collect(),
+            Decision::Split(_) => Vec::new(),
+            Decision::Relayout(relaid) => {
+                relaid.fates.iter().map(|fate| !matches!(fate, relayout::Fate::Moved(_))).collect()
+            }
+        }
+    }
+
+    /// Counts the tensors that are in no output.
+    pub(crate) fn left_out(&self, opened: &[TensorFile]) -> usize {
+        match self {
+            Decision::Chain { choice, .. } => choice.left_out,
+            Decision::Join(joined) => joined.left_out(opened),
+            Decision::Split(parted) => parted.left_out(&opened[0]),
+            Decision::Relayout(_) => 0,
+        }
+    }
+}
+
+impl Decided {
+    /// Returns whether an output is a store, which a front end has to remove if a signal stops it.
+    pub fn writes_store(&self) -> bool {
+        self.jobs.iter().any(Job::writes_store)
+    }
+
+    /// Reads streams to their ends, so that errors in them are found.
+    ///
+    /// # Errors
+    /// If one cannot be read, or is malformed.
+    pub fn read_on(&mut self) -> Result<(), Failure> {
+        Ok(self.opened.iter_mut().try_for_each(TensorFile::read_on)?)
+    }
+
+    /// Returns notes: shifts that move nothing.
+    pub fn notes(&self) -> Vec<String> {
+        match &self.decision {
+            Decision::Chain { choice, .. } => coordinates::notes(self.opened[0].headers(), choice),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns likely mistakes: tensors of the output that no longer fit each other along a named axis.
+    pub fn warnings(&self) -> Vec<String> {
+        match &self.decision {
+            Decision::Chain { operation, choice } => {
+                let (headers, picks) = (self.opened[0].headers(), self.request.tensor.is_some());
+                coordinates::warnings(operation, headers, choice, picks)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the path of the first input.
+    pub(crate) fn first_path(&self) -> &Path {
+        self.inputs[0].path()
+    }
+
+    /// Pairs the opened files with their paths, for jobs.
+    pub(crate) fn sources(&mut self) -> Vec<Source<'_>> {
+        sources(&mut self.opened, &self.inputs)
+    }
+}

@@ -1,0 +1,489 @@
+//! Joins the tensors of several files along an axis that they have, or along a new one.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use trundle::{Shape, normalize_axis};
+use trundle_disk::{Assembled, Observer, PlanOptions, Program, Source, TensorId, compare};
+use trundle_formats::{
+    Annotations, Difference, Encoding, Format, Header, Shown, StoredDType, TensorFile,
+};
+
+use crate::axes::{self, Fate};
+use crate::failure::{Failure, Setting};
+use crate::forecast::first_lines;
+use crate::input::Input;
+use crate::names::{check_readable, select, shown_path};
+use crate::request::{Along, Axis, Request};
+
+/// The files that are read, each once.
+pub(crate) struct Files {
+    /// For each part of the result the index of its file.
+    of_part: Vec<usize>,
+}
+
+impl Files {
+    pub(crate) fn of(request: &Request) -> Result<(Files, Vec<Input>), Failure> {
+        let mut known: HashMap<&Path, usize> = HashMap::new();
+        let (mut paths, mut of_part) = (Vec::new(), Vec::with_capacity(request.inputs.len()));
+        for path in &request.inputs {
+            let next = paths.len();
+            let file = *known.entry(path).or_insert(next);
+            if file == next {
+                paths.push(&**path);
+            }
+            of_part.push(file);
+        }
+        if of_part.is_empty() {
+            return Err(Failure::usage("there are no files to join"));
+        }
+        Ok((Files { of_part }, request.described.of_all(&paths)?))
+    }
+
+    /// Joins the tensors of all files.
+    ///
+    /// # Errors
+    /// If they do not fit each other.
+    pub(crate) fn joined(
+        self,
+        inputs: &[Input],
+        opened: &[TensorFile],
+        name: Option<&str>,
+        along: &Along,
+        ignored_attributes: &[String],
+        format: &Format,
+    ) -> Result<Joined, Failure> {
+        let named = |tensor: &[usize]| -> Vec<Named<'_>> {
+            let each = opened.iter().zip(inputs).zip(tensor);
+            each.map(|((file, input), index)| (input.path(), &file.headers()[*index])).collect()
+        };
+        let chosen = chosen(inputs, opened, name)?;
+        check_meaning(inputs, opened, &chosen, ignored_attributes)?;
+        let mut tensors = Vec::with_capacity(chosen.len());
+        for indices in chosen {
+            let parts = named(&indices);
+            let several = opened.iter().any(|file| file.headers().len() > 1);
+            let tensor = Tensor::of(&parts, &indices, &self.of_part, along, format);
+            tensors.push(tensor.map_err(|failure| match several {
+                true => failure.within(&parts[0].1.name),
+                false => failure,
+            })?);
+        }
+        if let Along::Axis(Axis::Name(name)) = along
+            && tensors.iter().all(|tensor| tensor.axis.is_none())
+        {
+            let (file, name) = (shown_path(inputs[0].path()), Shown(name));
+            return Err(Failure::refused(format!("{file}: no axis is called \"{name}\"")));
+        }
+        Ok(Joined { tensors, of_part: self.of_part })
+    }
+}
+
+/// Checks that no attribute gives the elements of one file another meaning than those of the first file. `chosen`
+/// has the indices of each tensor in all files.
+///
+/// # Errors
+/// Lists all attributes that differ, except those in `ignored`, with their values.
+fn check_meaning(
+    inputs: &[Input],
+    opened: &[TensorFile],
+    chosen: &[Vec<usize>],
+    ignored: &[String],
+) -> Result<(), Failure> {
+    let annotations = |file: usize, indices: &[usize]| opened[file].annotations(indices[file]);
+    let said = |value: Option<String>| {
+        value.map_or("missing".to_owned(), |value| Shown(value).to_string())
+    };
+    let file = |number: usize| shown_path(inputs[number].path());
+    let (mut lines, mut attributes) = (Vec::new(), Vec::new());
+    for indices in chosen {
+        let name = &opened[0].headers()[indices[0]].name;
+        let first = annotations(0, indices);
+        let mut known: Vec<&str> = ignored.iter().map(String::as_str).collect();
+        for number in 1..opened.len() {
+            let own = annotations(number, indices);
+            for Difference { attribute, values } in first.differences_of_meaning(&own) {
+                if known.contains(&attribute) {
+                    continue;
+                }
+                known.push(attribute);
+                let [one, other] = values.map(said);
+                let (name, one_file, other_file) = (Shown(name), file(0), file(number));
+                lines.push(format!(
+                    "  {name}: {attribute} is {one} in {one_file}, {other} in {other_file}"
+                ));
+                if !attributes.contains(&attribute) {
+                    attributes.push(attribute);
+                }
+            }
+        }
+    }
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = first_lines(lines).collect();
+    let refusal = format!("attributes differ that say what elements mean:\n{}", lines.join("\n"));
+    let hint = format!(
+        "decode the files first, or pass --ignore-attrs {} to write the values of {}",
+        attributes.join(","),
+        file(0)
+    );
+    Err(Failure::refused(refusal).with_hint(hint))
+}
+
+/// Matches the tensors of all files by name, or the only tensor of each file. Returns the indices of each tensor in all
+/// files.
+///
+/// # Errors
+/// If a tensor is missing in a file, or cannot be read.
+fn chosen(
+    inputs: &[Input],
+    opened: &[TensorFile],
+    name: Option<&str>,
+) -> Result<Vec<Vec<usize>>, Failure> {
+    let mut chosen = Vec::with_capacity(opened.len());
+    for (file, path) in opened.iter().zip(inputs.iter().map(Input::path)) {
+        check_readable(path, file, name)?;
+        chosen.push(select(path, file.headers(), name)?);
+    }
+    if chosen.iter().all(|of_file| of_file.len() == 1) {
+        return Ok(vec![chosen.into_iter().flatten().collect()]);
+    }
+    let names = |file: usize| opened[file].headers().iter().map(|header| &*header.name);
+    let mut tensors: Vec<Vec<usize>> = chosen[0].iter().map(|index| vec![*index]).collect();
+    for (number, of_file) in chosen.iter().enumerate().skip(1) {
+        let by_name: HashMap<&str, usize> = names(number).zip(0..).collect();
+        let lacks = |file: usize, other: usize, name: &str| {
+            let (file, other) = (&inputs[file], &inputs[other]);
+            let (file, other) = (shown_path(file.path()), shown_path(other.path()));
+            let refusal = format!("{file}: no tensor is named \"{}\", as in {other}", Shown(name));
+            Failure::refused(refusal)
+                .with_setting(Setting::Tensor, "picks those that all files have")
+        };
+        for tensor in &mut tensors {
+            let name = &opened[0].headers()[tensor[0]].name;
+            let index = by_name.get(&**name).filter(|index| of_file.contains(index));
+            tensor.push(*index.ok_or_else(|| lacks(number, 0, name))?);
+        }
+        if of_file.len() > tensors.len() {
+            let firsts: HashMap<&str, usize> = names(0).zip(0..).collect();
+            let mut own = of_file.iter().map(|index| &opened[number].headers()[*index].name);
+            if let Some(name) = own.find(|name| !firsts.contains_key(&***name)) {
+                return Err(lacks(0, number, name));
+            }
+        }
+    }
+    Ok(tensors)
+}
+
+/// A tensor and its file.
+type Named<'a> = (&'a Path, &'a Header);
+
+/// The joined tensors.
+pub(crate) struct Joined {
+    pub(crate) tensors: Vec<Tensor>,
+    /// For each part of the result the index of its file.
+    of_part: Vec<usize>,
+}
+
+/// A tensor of the output, and the program that makes it.
+pub(crate) struct Tensor {
+    name: String,
+    element: StoredDType,
+    program: Program,
+    made: TensorId,
+    /// Its index in each file.
+    indices: Vec<usize>,
+    inputs: Vec<trundle_disk::Input>,
+    /// The shape in each file.
+    shapes: Vec<Shape>,
+    /// The axis along which it is joined. `None` for a tensor that is copied from the first file.
+    axis: Option<usize>,
+    is_new: bool,
+    /// Whether its attributes are the same in all files.
+    same_attributes: bool,
+    chunk: Option<Vec<usize>>,
+    encoding: Option<Encoding>,
+    annotations: Annotations,
+}
+
+impl Tensor {
+    /// Joins one tensor of each file, in the order of `of_part`.
+    ///
+    /// # Errors
+    /// If they do not fit each other.
+    fn of(
+        parts: &[Named<'_>],
+        indices: &[usize],
+        of_part: &[usize],
+        along: &Along,
+        format: &Format,
+    ) -> Result<Tensor, Failure> {
+        let (path, first) = parts[0];
+        let rank = first.shape.rank();
+        let in_first = |error| Failure::from(error).within(&path.to_string_lossy());
+        let axis = match along {
+            Along::Axis(Axis::Number(axis)) => {
+                Some(normalize_axis("axis", *axis, rank).map_err(in_first)?)
+            }
+            Along::New(axis, _) => Some(normalize_axis("axis", *axis, rank + 1).map_err(in_first)?),
+            Along::Axis(Axis::Name(name)) => axis_of(parts, name)?,
+        };
+        let is_new = matches!(along, Along::New(..));
+        let free = axis.filter(|_| !is_new);
+        parts.iter().skip(1).try_for_each(|part| check_shape(parts[0], *part, free))?;
+        let element = element_of(parts, format)?;
+        let mut program = Program::new();
+        let width = element.width();
+        let given = parts.iter().map(|(_, part)| program.given(part.shape.clone(), width));
+        let given = given.collect::<trundle::Result<Vec<TensorId>>>()?;
+        let joined: Vec<TensorId> = of_part.iter().map(|file| given[*file]).collect();
+        let made = match axis {
+            Some(axis) if is_new => program.stacked(axis, &joined)?,
+            Some(axis) => program.joined(axis, &joined)?,
+            None => given[0],
+        };
+        program.output(made)?;
+        let mut annotations =
+            Annotations { dimension_names: names_of(parts), ..first.annotations.clone() };
+        if let Along::New(_, name) = along {
+            let names = &mut annotations.dimension_names;
+            if names.is_empty() && name.is_some() {
+                names.resize(rank, None);
+            }
+            if let (Some(axis), false) = (axis, names.is_empty() && name.is_none()) {
+                names.insert(axis, name.clone());
+            }
+        }
+        // The first that is in chunks says how.
+        let in_chunks = parts.iter().find(|(_, part)| part.chunk.is_some());
+        let mut chunk = in_chunks.and_then(|(_, part)| part.chunk.clone());
+        if let (Some(chunk), Some(axis), true) = (&mut chunk, axis, is_new) {
+            chunk.insert(axis, 1);
+        }
+        let encoding = in_chunks.and_then(|(_, part)| part.encoding.as_ref());
+        let kept: Vec<usize> = (0..rank).collect();
+        let kept = Some(&*kept).filter(|_| !is_new);
+        let input =
+            |(file, index): (usize, &usize)| trundle_disk::Input::Tensor { file, index: *index };
+        Ok(Tensor {
+            name: first.name.clone(),
+            element,
+            program,
+            made,
+            indices: indices.to_vec(),
+            inputs: indices.iter().enumerate().map(input).collect(),
+            shapes: parts.iter().map(|(_, part)| part.shape.clone()).collect(),
+            axis,
+            is_new,
+            same_attributes: parts
+                .iter()
+                .all(|(_, part)| part.annotations.attributes == first.annotations.attributes),
+            chunk,
+            encoding: encoding.map(|encoding| encoding.of_axes(kept)),
+            annotations,
+        })
+    }
+
+    fn assembled(&self) -> Assembled<'_> {
+        Assembled {
+            name: &self.name,
+            element: self.element.clone(),
+            program: &self.program,
+            tensor: self.made,
+            inputs: &self.inputs,
+            chunk: self.chunk.clone(),
+            encoding: self.encoding.clone(),
+            annotations: self.annotations.clone(),
+        }
+    }
+
+    /// Returns whether it is copied from the first file.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.axis.is_none()
+    }
+
+    fn out_shape(&self) -> &Shape {
+        &self.program.tensor(self.made).shape
+    }
+
+    /// Describes it in a line.
+    fn line(&self, of_part: &[usize]) -> String {
+        const MOST: usize = 4;
+        let (name, dtype, out) = (Shown(&self.name), self.element.name(), self.out_shape());
+        let Some(axis) = self.axis else {
+            return format!("  {name}: {dtype} {out}, as in the first file");
+        };
+        let shapes = of_part.iter().map(|file| self.shapes[*file].to_string());
+        let mut shown: Vec<String> = shapes.take(MOST).collect();
+        if of_part.len() > MOST {
+            shown.push(format!("{} more", of_part.len() - MOST));
+        }
+        let along = if self.is_new { "along the new axis" } else { "along axis" };
+        format!("  {name}: {dtype} {} {along} {axis} -> {out}", shown.join(" + "))
+    }
+
+    /// Describes it as JSON.
+    pub(crate) fn report(&self) -> Value {
+        json!({
+            "name": self.name,
+            "dtype": self.element.name(),
+            "shape": self.out_shape().sizes(),
+            "axis": self.axis,
+        })
+    }
+}
+
+/// Finds the axis of this name. All tensors have it at the same place, or none has it.
+///
+/// # Errors
+/// If the tensors differ in that, or one has several axes of the name.
+fn axis_of(parts: &[Named<'_>], name: &str) -> Result<Option<usize>, Failure> {
+    let place = |(path, header): &Named<'_>| {
+        axes::called(header, name).map_err(|failure| failure.within(&path.to_string_lossy()))
+    };
+    let said = |axis: Option<usize>| match axis {
+        Some(axis) => format!("axis {axis}"),
+        None => "no axis".to_owned(),
+    };
+    let first = place(&parts[0])?;
+    for part in &parts[1..] {
+        let own = place(part)?;
+        if own != first {
+            let (path, other) = (shown_path(part.0), shown_path(parts[0].0));
+            let (own, first, name) = (said(own), said(first), Shown(name));
+            return Err(Failure::refused(format!(
+                "{path}: {own} is called \"{name}\", in {other} {first}"
+            )));
+        }
+    }
+    Ok(first)
+}
+
+/// Checks that the shape of a tensor equals that of the first, except for the size of the axis `free`.
+fn check_shape(first: Named<'_>, part: Named<'_>, free: Option<usize>) -> Result<(), Failure> {
+    let (own, expected) = (&part.1.shape, &first.1.shape);
+    let agree = |axis: usize| Some(axis) == free || own[axis] == expected[axis];
+    if own.rank() == expected.rank() && (0..own.rank()).all(agree) {
+        return Ok(());
+    }
+    let (file, other) = (shown_path(part.0), shown_path(first.0));
+    let but = match free {
+        Some(axis) => format!("only their sizes along axis {axis} may differ"),
+        None => "they have to be the same".to_owned(),
+    };
+    Err(Failure::refused(format!("{file}: shape {own}, and that in {other} is {expected}: {but}")))
+}
+
+/// Returns the element type of all tensors, as `format` stores it: in their byte order, or little-endian if that differs.
+///
+/// # Errors
+/// If the types differ.
+fn element_of(parts: &[Named<'_>], format: &Format) -> Result<StoredDType, Failure> {
+    let (path, first) = (parts[0].0, &parts[0].1.element);
+    let mut is_same = true;
+    for (own_path, own) in &parts[1..] {
+        is_same &= own.element == *first;
+        if own.element.to_little_endian() != first.to_little_endian() {
+            let (file, other) = (shown_path(own_path), shown_path(path));
+            let (own, first) = (said_of(&own.element), said_of(first));
+            return Err(Failure::refused(format!(
+                "{file}: element type {own}, and that in {other} is {first}: they have to be the same"
+            )));
+        }
+    }
+    Ok(if is_same { format.element_as_written(first) } else { first.to_little_endian() })
+}
+
+/// A type as messages show it, with the order of its bits.
+fn said_of(element: &StoredDType) -> String {
+    let order = element.width().packing().map(|packing| format!(" {}", packing.order()));
+    format!("{}{}", Shown(element.name()), order.unwrap_or_default())
+}
+
+/// Returns the names of the axes that are the same in all tensors. Empty if no axis has one.
+fn names_of(parts: &[Named<'_>]) -> Vec<Option<String>> {
+    let names = |part: &Named<'_>, axis: usize| {
+        part.1.annotations.dimension_names.get(axis).cloned().flatten()
+    };
+    let name = |axis: usize| {
+        let first = names(&parts[0], axis);
+        first.filter(|name| parts.iter().all(|part| names(part, axis).as_ref() == Some(name)))
+    };
+    let all: Vec<Option<String>> = (0..parts[0].1.shape.rank()).map(name).collect();
+    if all.iter().any(Option::is_some) { all } else { Vec::new() }
+}
+
+impl Joined {
+    /// Returns the tensors for a job.
+    pub(crate) fn assembled(&self) -> Vec<Assembled<'_>> {
+        self.tensors.iter().map(Tensor::assembled).collect()
+    }
+
+    /// Describes each tensor in a line.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
+        self.tensors.iter().map(|tensor| tensor.line(&self.of_part))
+    }
+
+    /// The path of each part of the result.
+    pub(crate) fn part_paths<'a>(&self, inputs: &'a [Input]) -> impl Iterator<Item = &'a Path> {
+        self.of_part.iter().map(|file| inputs[*file].path())
+    }
+
+    /// Returns the metadata of the first file, and the keys that were dropped because their values would be false.
+    pub(crate) fn metadata(&self, first: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
+        let mut fates = vec![Fate::LeftOut; first.headers().len()];
+        for tensor in &self.tensors {
+            fates[tensor.indices[0]] = match tensor.is_new {
+                true => Fate::Order(None),
+                false => Fate::kept(tensor.out_shape().rank()),
+            };
+        }
+        axes::still_true_of(first, &fates)
+    }
+
+    /// Counts the tensors that are not in the output.
+    pub(crate) fn left_out(&self, opened: &[TensorFile]) -> usize {
+        let there = opened.iter().map(|file| file.headers().len() + file.unreadable().len());
+        there.map(|there| there - self.tensors.len()).sum()
+    }
+
+    /// The names of the tensors whose attributes are not the same in all files.
+    pub(crate) fn attributes_differ(&self) -> Vec<String> {
+        let differ = self.tensors.iter().filter(|tensor| !tensor.same_attributes);
+        differ.map(|tensor| tensor.name.clone()).collect()
+    }
+
+    /// Checks that the tensors that are copied from the first file are equal in all files.
+    ///
+    /// # Errors
+    /// If an element differs.
+    pub(crate) fn check_kept(
+        &self,
+        sources: &mut [Source<'_>],
+        options: &PlanOptions,
+        observer: &dyn Observer,
+    ) -> Result<(), Failure> {
+        let Some((first, others)) = sources.split_first_mut() else { return Ok(()) };
+        for tensor in self.tensors.iter().filter(|tensor| tensor.is_kept()) {
+            for (other, index) in others.iter_mut().zip(&tensor.indices[1..]) {
+                let mut both = [
+                    Source { file: &mut *first.file, path: first.path },
+                    Source { file: &mut *other.file, path: other.path },
+                ];
+                if compare(&mut both, [tensor.indices[0], *index], options, observer)?.is_some() {
+                    let (file, first) = (shown_path(other.path), shown_path(first.path));
+                    let refusal = format!(
+                        "{file}: \"{}\" has other elements than in {first}, and not the axis along which \
+                         they could follow each other",
+                        Shown(&tensor.name)
+                    );
+                    return Err(Failure::refused(refusal)
+                        .with_hint("`trundle cmp` says which; --tensor NAME picks others"));
+                }
+            }
+        }
+        Ok(())
+    }
+}

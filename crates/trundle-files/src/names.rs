@@ -1,0 +1,77 @@
+//! Tensors and files by their names: which ones a user means, and how messages show them.
+
+use std::path::Path;
+
+use glob::Pattern;
+use trundle_formats::{Header, Shown, TensorFile};
+
+use crate::failure::{Failure, Setting};
+
+/// Checks that the tensor of this name can be read, or all tensors without a name.
+///
+/// # Errors
+/// Names the first tensor that cannot be read, and says why.
+pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Result<(), Failure> {
+    let is_meant = |own: &str| name.is_none_or(|name| name == own);
+    let Some(tensor) = file.unreadable().iter().find(|each| is_meant(&each.name)) else {
+        return Ok(());
+    };
+    let (file, own, why) = (shown_path(path), Shown(&tensor.name), Shown(&tensor.problem));
+    let failure = Failure::refused(format!("{file}: \"{own}\" cannot be read: {why}"));
+    Err(match name {
+        Some(_) => failure,
+        None => failure.with_setting(Setting::Tensor, LEAVES_OUT),
+    })
+}
+
+/// The hint for a tensor that cannot be read: name others.
+pub(crate) const LEAVES_OUT: &str = "leaves it out, where NAME may be '*'";
+
+/// Returns the failure for an unreadable tensor that would be lost.
+pub fn cannot_keep(file: &Path, tensor: &trundle_formats::Unreadable) -> Failure {
+    let (file, name, why) = (shown_path(file), Shown(&tensor.name), Shown(&tensor.problem));
+    Failure::refused(format!("{file}: \"{name}\" cannot be kept, since it cannot be read: {why}"))
+}
+
+/// Returns the indices of the tensors that a name or pattern selects, or of all.
+///
+/// # Errors
+/// If no tensor has the name. The message lists the names.
+pub fn select(file: &Path, headers: &[Header], name: Option<&str>) -> Result<Vec<usize>, Failure> {
+    let Some(name) = name else { return Ok((0..headers.len()).collect()) };
+    // A name may hold the characters of patterns, as params['w'] does.
+    if let Some(index) = headers.iter().position(|header| header.name == name) {
+        return Ok(vec![index]);
+    }
+    let like = |pattern: Pattern| -> Vec<usize> {
+        let is_like = |index: &usize| pattern.matches(&headers[*index].name);
+        (0..headers.len()).filter(is_like).collect()
+    };
+    match Pattern::new(name).map(like) {
+        Ok(like) if !like.is_empty() => Ok(like),
+        _ => {
+            let names = listed(headers.iter().map(|header| &header.name));
+            let (file, name) = (shown_path(file), Shown(name));
+            Err(Failure::refused(format!(
+                "{file}: no tensor is named \"{name}\", there are: {names}"
+            )))
+        }
+    }
+}
+
+/// Lists the first names, and counts the others.
+pub fn listed(names: impl ExactSizeIterator<Item = impl std::fmt::Display>) -> String {
+    const MOST: usize = 20;
+    let more = names.len().saturating_sub(MOST);
+    let first: Vec<String> = names.take(MOST).map(|name| Shown(name).to_string()).collect();
+    match (first.is_empty(), more) {
+        (true, _) => "no tensors".to_owned(),
+        (_, 0) => first.join(", "),
+        _ => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
+/// Formats a path for messages.
+pub fn shown_path(path: &Path) -> Shown<std::path::Display<'_>> {
+    Shown(path.display())
+}

@@ -1,0 +1,112 @@
+//! Where outputs go: their formats, and what may be overwritten.
+
+use std::io;
+use std::path::Path;
+
+use trundle_formats::{FORMATS, Format, Output, Problem, TensorFile, is_url};
+
+use crate::failure::{Failure, Setting};
+use crate::names::shown_path;
+use crate::request::{Destination, Written};
+
+/// Writes a file, whole or not at all.
+///
+/// # Errors
+/// If it exists and `force` does not say to overwrite it, or if it cannot be written.
+pub fn write_with(
+    path: &Path,
+    force: bool,
+    write: impl FnOnce(&mut Output) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let mut output = Output::create(path, force)?;
+    write(&mut output).map_err(|error| {
+        let file = if path == Path::new("-") { "stdout".into() } else { path.to_string_lossy() };
+        let problem = Problem::Io { doing: "write", source: error };
+        trundle_formats::Error { file: file.into_owned(), problem }
+    })?;
+    Ok(output.finish()?)
+}
+
+/// What messages call an output.
+pub(crate) fn shown_output(path: &Path) -> String {
+    match path == Path::new("-") {
+        true => "stdout".to_owned(),
+        false => shown_path(path).to_string(),
+    }
+}
+
+/// Whether there is something that is neither a file nor a folder, as a device or a pipe.
+fn is_special(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+impl Destination {
+    /// Checks that an output at `path` can be read back, if it is to be verified.
+    ///
+    /// # Errors
+    /// If it is a stream or a device.
+    pub(crate) fn check_verified(&self, path: &Path) -> Result<(), Failure> {
+        if self.verify && path == Path::new("-") {
+            return Err(Failure::usage("--verify reads the output back, which stdout cannot do"));
+        }
+        if self.verify && is_special(path) {
+            let output = shown_path(path);
+            return Err(Failure::usage(format!(
+                "{output}: --verify reads the output back, which only a file can do"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Checks that an output of this format can be written at `path`.
+    ///
+    /// # Errors
+    /// If it exists and may not be overwritten, or has no folder.
+    pub(crate) fn check_writable(&self, path: &Path, format: &Format) -> Result<(), Failure> {
+        // In a bucket there is what is gone on with, and nothing else.
+        if self.resume && is_url(path) {
+            return Ok(());
+        }
+        Ok(Output::check_as(format, path, self.overwrite)?)
+    }
+
+    /// The format of an output at `path`: the requested one, else by its ending, .npy for what is not a file. `None` is
+    /// the input's format, for an ending that no format has and that is also the input's.
+    ///
+    /// # Errors
+    /// If the ending is unknown.
+    pub(crate) fn format_at(
+        &self,
+        path: &Path,
+        input: &Path,
+    ) -> Result<Option<&'static Format>, Failure> {
+        if let Some(format) = self.stated_format().or_else(|| Format::of_ending(path)) {
+            return Ok(Some(format));
+        }
+        if is_special(path) {
+            return Ok(Some(Format::of(Path::new("-"))?));
+        }
+        if path.is_dir() {
+            // Which is what is wrong with it, whatever its name.
+            Output::check(path, true)?;
+        }
+        if path.extension().is_some() && path.extension() == input.extension() {
+            return Ok(None);
+        }
+        let failure =
+            |error| Failure::from(error).with_setting(Setting::To, "says what is to be written");
+        Format::of(path).map(Some).map_err(failure)
+    }
+
+    /// The format that the request states.
+    pub(crate) fn stated_format(&self) -> Option<&'static Format> {
+        Written::value_of(&self.format)
+    }
+}
+
+/// The format of an output that the request does not name: the input's, or one that holds several tensors too where
+/// that is not written.
+pub(crate) fn format_like(file: &TensorFile) -> &'static Format {
+    let written = || FORMATS.iter().find(|format| format.is_written() && !format.holds_one());
+    Some(file.format()).filter(|format| format.is_written()).or_else(written).unwrap_or(&FORMATS[0])
+}

@@ -1,0 +1,178 @@
+//! Gives the tensors of a file another order of axes, by rules for their names.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use trundle::Shape;
+use trundle_disk::Wanted;
+use trundle_formats::{FORMATS, Format, Header, Shown, TensorFile};
+
+use crate::axes::{Axes, Record};
+use crate::failure::Failure;
+use crate::forecast::counted;
+use crate::names::{cannot_keep, shown_path};
+use crate::rule::{Rule, assigned};
+
+/// The fate of a tensor.
+#[derive(Clone, Debug)]
+pub(crate) enum Fate {
+    /// No rule names it.
+    Copied,
+    /// Its axes are already in the order of its rule.
+    Already(Arc<Rule>),
+    /// Its axes are moved.
+    Moved(Arc<Rule>),
+}
+
+/// A file whose tensors are moved by rules.
+pub(crate) struct Relaid {
+    pub(crate) fates: Vec<Fate>,
+    /// The metadata of the output.
+    pub(crate) metadata: Vec<(String, String)>,
+}
+
+/// Returns the output formats that can store the record of axes.
+pub(crate) fn keeping() -> impl Iterator<Item = &'static Format> {
+    FORMATS.iter().filter(|format| format.is_written() && format.keeps_metadata())
+}
+
+/// Checks that the output can store the record of axes.
+pub(crate) fn keeps_record(format: &Format, output: &Path) -> Result<(), Failure> {
+    if format.keeps_metadata() {
+        return Ok(());
+    }
+    let keeping: Vec<&str> =
+        keeping().filter_map(|format| format.endings().first().copied()).collect();
+    Err(Failure::usage(format!(
+        "{}: .{} cannot store metadata, where relayout records the axes: write a .{} file",
+        shown_path(output),
+        format.name(),
+        keeping.join(" or .")
+    )))
+}
+
+impl Relaid {
+    /// Applies the rules to a file and its record of axes.
+    ///
+    /// # Errors
+    /// If something in the file cannot be read, or the rules do not fit the tensors, each other, or the record.
+    pub(crate) fn of(
+        file: &TensorFile,
+        path: &Path,
+        rules: &[Arc<Rule>],
+    ) -> Result<Relaid, Failure> {
+        if let Some(tensor) = file.unreadable().first() {
+            return Err(cannot_keep(path, tensor));
+        }
+        Relaid::of_headers(file, rules).map_err(|failure| failure.within(&path.to_string_lossy()))
+    }
+
+    fn of_headers(file: &TensorFile, rules: &[Arc<Rule>]) -> Result<Relaid, Failure> {
+        let mut record = Record::of(file.metadata()).map_err(Failure::refused)?;
+        let headers = file.headers();
+        let mut fates = Vec::with_capacity(headers.len());
+        for (header, rule) in headers.iter().zip(assigned(rules, headers)?) {
+            let fate = match rule {
+                None => Fate::Copied,
+                Some(rule) => fate(header, rule, record.axes(&header.name).as_ref())?,
+            };
+            if let Fate::Moved(rule) = &fate {
+                record.note(&header.name, &rule.to);
+            }
+            fates.push(fate);
+        }
+        let metadata = record.within(file.metadata());
+        Ok(Relaid { fates, metadata })
+    }
+
+    /// Returns the tensors of the output.
+    pub(crate) fn wanted(&self) -> Vec<Wanted<'_>> {
+        let wanted = self.fates.iter().enumerate().map(|(index, fate)| {
+            let chain = match fate {
+                Fate::Moved(rule) => Some(&rule.chain),
+                Fate::Copied | Fate::Already(_) => None,
+            };
+            Wanted { index, chain, others: &[] }
+        });
+        wanted.collect()
+    }
+
+    /// Describes each tensor that a rule names in a line.
+    pub(crate) fn lines(&self, headers: &[Header], out_shapes: &[&Shape]) -> Vec<String> {
+        let each = self.fates.iter().zip(headers).zip(out_shapes);
+        each.filter_map(|((fate, header), out_shape)| fate.line(header, out_shape)).collect()
+    }
+
+    /// Counts the tensors that are moved, that already have the order, and that no rule names.
+    pub(crate) fn counts(&self) -> [usize; 3] {
+        let mut counts = [0; 3];
+        for fate in &self.fates {
+            counts[match fate {
+                Fate::Moved(_) => 0,
+                Fate::Already(_) => 1,
+                Fate::Copied => 2,
+            }] += 1;
+        }
+        counts
+    }
+}
+
+/// Formats [`Relaid::counts`] for people.
+pub(crate) fn in_words([moved, already, copied]: [usize; 3]) -> String {
+    let already = match already {
+        0 => String::new(),
+        count => format!(", {count} as asked already"),
+    };
+    format!("{} moved{already}, {copied} copied", counted(moved, "tensor"))
+}
+
+impl Fate {
+    /// Describes the tensor in a line, unless no rule names it.
+    fn line(&self, header: &Header, out_shape: &Shape) -> Option<String> {
+        let Header { name, element, shape, .. } = header;
+        let (name, dtype) = (Shown(name), element.name());
+        match self {
+            Fate::Copied => None,
+            Fate::Already(rule) => Some(format!("  {name}  {dtype}  is {} already", rule.to)),
+            Fate::Moved(rule) => {
+                let (from, to) = (&rule.from, &rule.to);
+                Some(format!("  {name}  {dtype}  {from} {shape} -> {to} {out_shape}"))
+            }
+        }
+    }
+
+    /// Describes the tensor as JSON.
+    pub(crate) fn report(&self) -> Value {
+        let (done, axes) = match self {
+            Fate::Copied => ("copied", None),
+            Fate::Already(rule) => ("already", Some(&rule.to)),
+            Fate::Moved(rule) => ("moved", Some(&rule.to)),
+        };
+        let mut report = json!({ "relayout": done });
+        if let Some(axes) = axes {
+            report["axes"] = axes.to_string().into();
+        }
+        report
+    }
+}
+
+/// Decides the fate of a tensor that a rule names. Its axes are `known`, or those that the rule states.
+fn fate(header: &Header, rule: Arc<Rule>, known: Option<&Axes>) -> Result<Fate, Failure> {
+    match known {
+        Some(axes) if axes.agree_with(&rule.to) => return Ok(Fate::Already(rule)),
+        Some(axes) if !axes.agree_with(&rule.from) => {
+            return Err(Failure::refused(format!(
+                "{}: its axes are recorded as \"{}\", and the rule makes \"{}\" of \"{}\"",
+                Shown(&header.name),
+                Shown(axes),
+                rule.to,
+                rule.from
+            )));
+        }
+        _ => {}
+    }
+    rule.check(header)?;
+    let is_moved = !rule.from.agree_with(&rule.to);
+    Ok(if is_moved { Fate::Moved(rule) } else { Fate::Already(rule) })
+}

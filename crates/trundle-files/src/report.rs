@@ -1,0 +1,520 @@
+//! What decided work would do, as text for people and as JSON for programs.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use trundle::lowering::{AxisMap, Layer, Move};
+use trundle::tuning::{self, Used};
+use trundle::{Chain, Layout, Plan, PlanError, Program, ProgramPlan, Shape};
+use trundle_disk::{Job, TensorJob, Wanted};
+use trundle_formats::{Header, Order, Shown};
+
+use crate::decide::{Decided, Decision};
+use crate::failure::Failure;
+use crate::forecast::{counted, destination, first_lines, sentence, tensors};
+use crate::join::Tensor;
+use crate::left_out;
+use crate::moves::move_report;
+use crate::names::listed;
+use crate::numbers::readable;
+use crate::relayout::{Relaid, in_words};
+use crate::request::BIT_ORDERS;
+use crate::run::{add, not_kept};
+
+impl Decided {
+    /// Describes what the work would do: a sentence and a line for each tensor; with `verbose` also every stage.
+    ///
+    /// # Errors
+    /// If a plan in memory cannot be made.
+    pub fn plan_text(&self, verbose: bool) -> Result<String, Failure> {
+        let (job, file) = (&self.jobs[0], &self.opened[0]);
+        let mut text = match &self.decision {
+            Decision::Chain { choice, .. } => {
+                let lines =
+                    choice.wanted().into_iter().zip(job.tensors()).map(|(wanted, tensor)| {
+                        let Header { name, element, shape, .. } = &file.headers()[wanted.index];
+                        let (name, dtype) = (Shown(name), element.name());
+                        format!("  {name}: {dtype} {shape} -> {}", tensor.out_shape())
+                    });
+                self.summary(&tensors(job), lines)
+            }
+            Decision::Join(joined) => self.summary(&tensors(job), joined.lines()),
+            Decision::Relayout(relaid) => {
+                self.summary(&in_words(relaid.counts()), self.relaid_lines(relaid))
+            }
+            Decision::Split(parted) => {
+                let outputs = self.jobs.iter().enumerate().map(|(part, job)| {
+                    let place = match self.outputs.get(part) {
+                        Some(path) => destination(path, self.format),
+                        None => format!("part {part}"),
+                    };
+                    format!("  {place}: {}", sentence(&tensors(job), job))
+                });
+                lines_text(parted.lines(file)) + &lines_text(outputs) + &self.verify_line()
+            }
+        };
+        if verbose {
+            text.push_str(&self.stages()?);
+            let kept = match self.decision {
+                Decision::Join(_) => Vec::new(),
+                _ => self.decision.kept(),
+            };
+            let is_told = |index: usize| kept.get(index) != Some(&true);
+            let files = self.jobs.iter().map(|job| files_text(job, is_told));
+            text.push_str(&files.collect::<Vec<_>>().join("\n"));
+        }
+        Ok(text)
+    }
+
+    /// Formats a sentence, a line for each tensor, and the destination.
+    fn summary(&self, what: &str, lines: impl IntoIterator<Item = String>) -> String {
+        let job = &self.jobs[0];
+        format!("{}\n{}{}", sentence(what, job), lines_text(lines), self.destination_lines(job))
+    }
+
+    /// Describes what the work would do as JSON: an object for each tensor that operators are applied to, or one for all
+    /// files.
+    ///
+    /// # Errors
+    /// As [`Decided::plan_text`].
+    pub fn plan_reports(&self) -> Result<Vec<Value>, Failure> {
+        let Decided { decision, jobs, opened, inputs, .. } = self;
+        let job = &jobs[0];
+        let with_passes = |(mut report, tensor): (Value, &TensorJob)| {
+            report["passes"] = passes_report(tensor);
+            report
+        };
+        let first = self.first_path().to_string_lossy();
+        Ok(match decision {
+            Decision::Chain { .. } => {
+                let planned = self.moved().into_iter().map(|moved| {
+                    let plan = moved.in_memory(self.options.threads)?;
+                    Ok(moved.planned_report(&plan, job))
+                });
+                return planned.collect();
+            }
+            Decision::Join(joined) => {
+                let parts = joined.part_paths(inputs).map(|path| path.to_string_lossy());
+                let each = joined.tensors.iter().map(Tensor::report).zip(job.tensors());
+                vec![json!({
+                    "files": parts.collect::<Vec<_>>(),
+                    "tensors": each.map(with_passes).collect::<Vec<_>>(),
+                    "cost": cost_report(job),
+                })]
+            }
+            Decision::Split(parted) => {
+                let outputs = jobs.iter().enumerate().map(|(part, job)| {
+                    json!({
+                        "file": self.outputs.get(part).map(|path| path.to_string_lossy()),
+                        "tensors": job.tensors().iter().map(part_report).collect::<Vec<_>>(),
+                        "cost": cost_report(job),
+                    })
+                });
+                vec![json!({
+                    "file": first,
+                    "tensors": parted.report(&opened[0]),
+                    "outputs": outputs.collect::<Vec<_>>(),
+                })]
+            }
+            Decision::Relayout(relaid) => {
+                let headers = opened[0].headers();
+                let each = relaid.fates.iter().zip(headers).zip(job.tensors());
+                let each = each.map(|((fate, header), tensor)| {
+                    let mut report = json!({
+                        "name": header.name,
+                        "dtype": header.element.name(),
+                        "shape": tensor.out_shape().sizes(),
+                    });
+                    add(&mut report, fate.report());
+                    with_passes((report, tensor))
+                });
+                vec![json!({
+                    "file": first,
+                    "tensors": each.collect::<Vec<_>>(),
+                    "files": cost_report(job),
+                })]
+            }
+        })
+    }
+
+    /// Returns the tensors that operators are applied to. Empty if the work is not a chain.
+    pub fn moved(&self) -> Vec<MovedTensor<'_>> {
+        let Decision::Chain { choice, .. } = &self.decision else { return Vec::new() };
+        let wanted = choice.wanted();
+        let each = wanted.iter().zip(self.jobs[0].tensors());
+        let moved = each.filter_map(|(wanted, tensor)| {
+            let moved = choice.moved(wanted.index)?;
+            let inputs = self.headers_of(wanted);
+            Some(MovedTensor { file: self.first_path(), inputs, tensor, chain: &moved.chain })
+        });
+        moved.collect()
+    }
+
+    /// The header of a tensor, and of those that its chain names.
+    fn headers_of(&self, wanted: &Wanted<'_>) -> Vec<&Header> {
+        let others = wanted.others.iter().filter_map(|other| match other {
+            trundle_disk::Input::Tensor { file, index } => {
+                Some(&self.opened[*file].headers()[*index])
+            }
+            trundle_disk::Input::Constant(_) => None,
+        });
+        std::iter::once(&self.opened[0].headers()[wanted.index]).chain(others).collect()
+    }
+
+    /// Every stage of a chain in memory, after an empty line.
+    fn stages(&self) -> Result<String, Failure> {
+        let mut text = "\n".to_owned();
+        for moved in self.moved() {
+            text.push_str(&match moved.in_memory(self.options.threads)? {
+                InMemory::Chain(plan) => format!("{}\n{plan}\n", moved.title()),
+                InMemory::Program(plan) => format!("{}\n{plan}\n", moved.title()),
+            });
+        }
+        match self.decision {
+            Decision::Chain { .. } => Ok(text + &tuning_text()),
+            _ => Ok(text),
+        }
+    }
+
+    /// A line for each tensor that a rule names.
+    pub(crate) fn relaid_lines(&self, relaid: &Relaid) -> Vec<String> {
+        let out_shapes: Vec<&Shape> =
+            self.jobs[0].tensors().iter().map(TensorJob::out_shape).collect();
+        relaid.lines(self.opened[0].headers(), &out_shapes)
+    }
+
+    /// Describes the destination, what the output would lack, and the verification, in lines.
+    fn destination_lines(&self, job: &Job) -> String {
+        let mut lines = encoded_line(job);
+        if let Some(output) = self.outputs.first() {
+            lines.push_str(&format!("  {}\n", destination(output, self.format)));
+        }
+        if job.codecs_not_kept().next().is_some() {
+            lines.push_str(&format!("  {}\n", not_kept(job.codecs_not_kept())));
+        }
+        if !job.left_out().metadata.is_empty() {
+            let keys = listed(job.left_out().metadata.iter());
+            lines.push_str(&format!("  the format keeps no metadata; left out: {keys}\n"));
+        }
+        for line in left_out::lines(job.left_out()) {
+            lines.push_str(&format!("  {line}\n"));
+        }
+        lines + &self.verify_line()
+    }
+
+    /// Describes the verification in a line. Empty without one.
+    fn verify_line(&self) -> String {
+        if !self.request.output.verify {
+            return String::new();
+        }
+        let bytes = self.jobs.iter().flat_map(Job::tensors).map(TensorJob::out_bytes).sum();
+        format!("  then {} are read back and compared\n", readable(bytes))
+    }
+}
+
+/// A tensor that operators are applied to.
+pub struct MovedTensor<'a> {
+    file: &'a Path,
+    /// The header of the tensor, and of those that the chain names.
+    inputs: Vec<&'a Header>,
+    tensor: &'a TensorJob,
+    chain: &'a Chain,
+}
+
+/// How a tensor would be moved in memory.
+enum InMemory {
+    Chain(Box<Plan>),
+    /// Of several tensors, or with a constant.
+    Program(Box<ProgramPlan>),
+}
+
+impl MovedTensor<'_> {
+    /// The program of the operators.
+    ///
+    /// # Errors
+    /// If they do not fit the tensors.
+    pub fn program(&self) -> Result<Program, Failure> {
+        let element = self.tensor.element();
+        let shapes: Vec<Shape> = self.inputs.iter().map(|input| input.shape.clone()).collect();
+        let of_number = |number| element.of_number(number);
+        let program = self.chain.program_with(&shapes, element.width(), of_number);
+        program.map_err(|error| self.named(Failure::from(PlanError::from(error))))
+    }
+
+    /// Puts the tensor's name before a failure.
+    pub fn named(&self, failure: Failure) -> Failure {
+        failure.within(&self.inputs[0].name)
+    }
+
+    /// Formats the shapes before and after.
+    pub fn title(&self) -> String {
+        let (name, element) = (Shown(&self.inputs[0].name), self.inputs[0].element.name());
+        let from: Vec<String> = self.inputs.iter().map(|input| input.shape.to_string()).collect();
+        format!("{name}: {element} {} to {}", from.join(", "), self.tensor.out_shape())
+    }
+
+    /// The report of a plan, which begins with the tensor and the operators.
+    pub fn report(&self, plan: Value) -> Value {
+        let mut report = json!({
+            "file": self.file.to_string_lossy(),
+            "tensor": header_report(self.inputs[0]),
+        });
+        if !self.chain.is_map() {
+            report["others"] = self.inputs[1..].iter().map(|other| header_report(other)).collect();
+        }
+        report["out_shape"] = json!(self.tensor.out_shape().sizes());
+        report["chain"] = self.operators().into();
+        add(&mut report, plan);
+        report
+    }
+
+    /// The operators, as a chain has them.
+    fn operators(&self) -> Vec<String> {
+        self.chain.ops().iter().map(|op| format!("{op:#}")).collect()
+    }
+
+    /// Plans the move in memory, to a packed output in the order that its header will state.
+    fn in_memory(&self, threads: Option<usize>) -> Result<InMemory, Failure> {
+        let MovedTensor { inputs, tensor, chain, .. } = self;
+        let width = tensor.element().width();
+        let dst = match tensor.out_order() {
+            Order::RowMajor => Layout::row_major(tensor.out_shape(), width.units())?,
+            Order::ColumnMajor => Layout::column_major(tensor.out_shape(), width.units())?,
+        };
+        let layouts = inputs.iter().map(|input| input.layout()).collect::<Result<Vec<_>, _>>()?;
+        if chain.is_map() {
+            let plan = Plan::new(chain, width, &layouts[0], &dst, threads);
+            return plan
+                .map(|plan| InMemory::Chain(Box::new(plan)))
+                .map_err(|error| self.named(Failure::from(error)));
+        }
+        let plan = ProgramPlan::new(&self.program()?, &layouts, &dst, threads)?;
+        Ok(InMemory::Program(Box::new(plan)))
+    }
+
+    fn planned_report(&self, plan: &InMemory, job: &Job) -> Value {
+        let operators = self.operators();
+        let plan = match plan {
+            InMemory::Chain(plan) => plan,
+            InMemory::Program(plan) => {
+                return self.report(json!({
+                    "passes": self.tensor.passes(),
+                    "bytes_read": plan.moved_bytes(),
+                    "bytes_written": plan.moved_bytes(),
+                    "scratch_bytes": plan.scratch_bytes(),
+                    "files": files_report(self.tensor, job),
+                }));
+            }
+        };
+        let stages = plan.passes().iter().zip(plan.moves()).zip(plan.cpu_plans()).map(
+            |((pass, work), cpu_plan)| {
+                json!({
+                    "operators": operators[pass.stages.clone()],
+                    "index_map": {
+                        "out_shape": pass.map.out_shape().sizes(),
+                        "in_shape": pass.map.in_shape().sizes(),
+                        "layers": pass.map.layers().iter().rev().map(layer_report).collect::<Vec<_>>(),
+                    },
+                    "move": move_report(work),
+                    "plan": cpu_report(cpu_plan),
+                })
+            },
+        );
+        let bytes: usize = plan.moves().iter().map(Move::moved_bytes).sum();
+        self.report(json!({
+            "passes": plan.passes().len(),
+            "bytes_read": bytes,
+            "bytes_written": bytes,
+            "scratch_bytes": plan.scratch_bytes(),
+            "stages": stages.collect::<Vec<_>>(),
+            "tuning": tuning::used().tuning.to_string(),
+            "tuning_source": tuning::used().source.to_string(),
+            "files": files_report(self.tensor, job),
+        }))
+    }
+}
+
+/// The numbers that kernels and tiles take from the machine.
+fn tuning_text() -> String {
+    let Used { tuning, source, .. } = tuning::used();
+    let numbers = tuning.to_string();
+    let numbers: Vec<&str> = numbers.split(' ').collect();
+    let lines: String = numbers.chunks(5).map(|some| format!("  {}\n", some.join(" "))).collect();
+    format!("tuning: {}\n{lines}", Shown(source))
+}
+
+/// The first lines, each with its end.
+fn lines_text(lines: impl IntoIterator<Item = String>) -> String {
+    first_lines(lines).map(|line| line + "\n").collect()
+}
+
+/// Counts the chunks that would be copied encoded, in a line. Empty if all are decoded.
+fn encoded_line(job: &Job) -> String {
+    match job.tensors().iter().filter_map(TensorJob::encoded_chunks).sum() {
+        0 => String::new(),
+        count => format!("  encoded chunks copied: {count}\n"),
+    }
+}
+
+/// Describes the reads and writes of the tensors that `is_told` selects by index.
+fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
+    let cost = job.cost();
+    let mut text = format!("files, with {} of buffers\n", readable(cost.buffer_bytes));
+    for (_, tensor) in job.tensors().iter().enumerate().filter(|(number, _)| is_told(*number)) {
+        let name = Shown(tensor.name());
+        let tiles = tensor.tiles();
+        if let Some(count) = tensor.encoded_chunks() {
+            let chunks = counted(count, "chunk");
+            text.push_str(&format!("  {name}: {chunks} copied as they are encoded\n"));
+            continue;
+        }
+        if tensor.is_by_header() {
+            text.push_str(&format!("  {name}: copied as it is, the header says column-major\n"));
+        } else if tiles.is_empty() {
+            text.push_str(&format!("  {name}: read, moved and written whole\n"));
+        }
+        let passes = tiles.len();
+        for (number, (tiles, read, written)) in tiles.into_iter().enumerate() {
+            text.push_str(&format!(
+                "  {name}: pass {} of {passes}, {}, read in runs of {}, written in runs of {}\n",
+                number + 1,
+                counted(tiles, "tile"),
+                readable(read),
+                readable(written),
+            ));
+        }
+    }
+    text.push_str(&format!(
+        "  {} read, {} written, {} of temporary files\n  about {:.2} s, on a disk of {}\n",
+        readable(cost.bytes_read),
+        readable(cost.bytes_written),
+        readable(cost.temporary_bytes),
+        cost.seconds,
+        job.storage(),
+    ));
+    text
+}
+
+/// Describes the reads and writes of one tensor as JSON.
+fn files_report(tensor: &TensorJob, job: &Job) -> Value {
+    let mut report = cost_report(job);
+    report["by_header"] = tensor.is_by_header().into();
+    if let Some(count) = tensor.encoded_chunks() {
+        report["encoded_chunks"] = count.into();
+    }
+    report["passes"] = passes_report(tensor);
+    report
+}
+
+/// The passes of a tensor over files.
+fn passes_report(tensor: &TensorJob) -> Value {
+    let passes = tensor.tiles().into_iter().map(|(tiles, read, written)| {
+        json!({ "tiles": tiles, "bytes_of_a_read": read, "bytes_of_a_write": written })
+    });
+    passes.collect()
+}
+
+/// The cost of a job.
+fn cost_report(job: &Job) -> Value {
+    let cost = job.cost();
+    json!({
+        "buffer_bytes": cost.buffer_bytes,
+        "bytes_read": cost.bytes_read,
+        "bytes_written": cost.bytes_written,
+        "reads": cost.reads,
+        "writes": cost.writes,
+        "temporary_bytes": cost.temporary_bytes,
+        "seconds": cost.seconds,
+        "storage": {
+            "bytes_per_second": job.storage().bytes_per_second,
+            "request_seconds": job.storage().request_seconds,
+            "in_flight": job.storage().in_flight,
+        },
+    })
+}
+
+/// A part of a tensor that is cut.
+fn part_report(tensor: &TensorJob) -> Value {
+    json!({
+        "name": tensor.name(),
+        "shape": tensor.out_shape().sizes(),
+        "passes": passes_report(tensor),
+    })
+}
+
+/// A layer of an index map; `in_axes` is null for a reshape.
+fn layer_report(layer: &Layer) -> Value {
+    let axes = layer.axes().map(|axes| axes.iter().map(AxisMap::to_string).collect::<Vec<_>>());
+    json!({
+        "out_shape": layer.out_shape().sizes(),
+        "in_shape": layer.in_shape().sizes(),
+        "in_axes": axes,
+    })
+}
+
+fn cpu_report(plan: &trundle::lowering::CpuPlan) -> Value {
+    let steps = plan.steps().iter().map(|step| {
+        let mut kernels = vec![step.kernel.name];
+        kernels.extend(step.ragged.iter().map(|ragged| ragged.second.name));
+        kernels.dedup();
+        json!({
+            "kernels": kernels,
+            "reason": step.kernel.reason,
+            "store": step.store.to_string(),
+            "width": step.width,
+            "units": step.units(),
+            "rows": step.row_block,
+            "cols": step.col_block,
+        })
+    });
+    json!({
+        "threads": plan.threads(),
+        "tasks": plan.tasks().len(),
+        "steps": steps.collect::<Vec<_>>(),
+    })
+}
+
+/// A tensor as `--json` has it.
+pub fn header_report(header: &Header) -> Value {
+    let mut report = json!({
+        "name": header.name,
+        "dtype": header.element.name(),
+        "shape": header.shape.sizes(),
+        "order": order(header),
+        "bytes": header.data_bytes,
+        "descr": header.element.descr(),
+    });
+    if let Some(name) = bit_order(header) {
+        report["bit_order"] = name.into();
+    }
+    if let Some(chunk) = &header.chunk {
+        report["chunk"] = chunk[..].into();
+    }
+    if let Some(encoding) = &header.encoding {
+        report["codec"] = encoding.codecs.to_string().into();
+        if let Some(shard) = &encoding.shard {
+            report["shard"] = shard[..].into();
+        }
+        if let Some(order) = &encoding.order {
+            report["chunk_order"] = order[..].into();
+        }
+    }
+    if !header.annotations.dimension_names.is_empty() {
+        report["dimension_names"] = json!(header.annotations.dimension_names);
+    }
+    report
+}
+
+/// How the elements are packed, as `--bit-order` names it; `None` for elements of whole bytes.
+pub fn bit_order(header: &Header) -> Option<&'static str> {
+    let packing = header.element.width().packing()?;
+    BIT_ORDERS.into_iter().find(|(_, order)| *order == packing.order()).map(|(name, _)| name)
+}
+
+/// The order in the one letter that numpy uses.
+pub fn order(header: &Header) -> &'static str {
+    match header.order {
+        Order::RowMajor => "C",
+        Order::ColumnMajor => "F",
+    }
+}

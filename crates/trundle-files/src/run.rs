@@ -1,0 +1,308 @@
+//! Runs decided work, and reports what was done.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+use trundle_disk::{Finished, Job, Observer, PlanOptions, RunOptions, Source, TensorJob};
+use trundle_formats::Shown;
+
+use crate::decide::{Decided, Decision};
+use crate::failure::{Failure, Setting};
+use crate::forecast::{counted, first_lines};
+use crate::names::listed;
+use crate::numbers::readable;
+use crate::output::shown_output;
+use crate::{axes, left_out, relayout};
+
+/// The result of work.
+#[non_exhaustive]
+pub struct Outcome {
+    /// The output, as messages call it.
+    output: String,
+    /// One entry for each tensor of the output, as `--json` has it.
+    pub outputs: Vec<Value>,
+    /// The most passes that a tensor took.
+    pub passes: usize,
+    /// The time, and whether the output was verified or resumed.
+    pub ran: trundle_disk::Outcome,
+    /// Whether the header alone says the new order of the axes.
+    by_header: bool,
+    /// How many tensors of the inputs are not in the output.
+    left_out: usize,
+    /// Warnings, which quiet users get too: metadata and codecs that the output lacks, and attributes that differ
+    /// between the inputs.
+    pub warnings: Vec<String>,
+    /// More fields of the report.
+    more: Value,
+    /// The result of rules for the order of axes: a line for each tensor that a rule names, and the counts of tensors
+    /// that are moved, that already have the order, and that no rule names.
+    relaid: Option<(Vec<String>, [usize; 3])>,
+}
+
+impl Decided {
+    /// Runs the work. If there are several outputs, none appears before all are complete.
+    ///
+    /// # Errors
+    /// If something cannot be read or written, or a verification fails. Only work that a later run can continue is left
+    /// then.
+    pub fn run(mut self, observer: &dyn Observer) -> Result<Outcome, Failure> {
+        if self.outputs.is_empty() {
+            return Err(Failure::usage("an output is missing"));
+        }
+        let mut outcome = self.outcome();
+        let Decided { decision, options, jobs, outputs, request, .. } = self;
+        let mut sources = crate::input::sources(&mut self.opened, &self.inputs);
+        if let Decision::Join(joined) = &decision {
+            // A comparison writes nothing, so it takes no chunks and codecs.
+            let (chunks, shards, codecs) = (None, None, None);
+            let options = PlanOptions { chunks, shards, codecs, metadata_only: false, ..options };
+            joined.check_kept(&mut sources, &options, observer)?;
+        }
+        let options = RunOptions {
+            overwrite: request.output.overwrite,
+            verify: request.output.verify,
+            resume: request.output.resume,
+        };
+        let jobs = jobs.into_iter().zip(outputs).collect();
+        outcome.ran = run_jobs(jobs, &mut sources, options, observer)?;
+        Ok(outcome)
+    }
+
+    /// Returns the result of the work, without the parts that are known after it ran.
+    fn outcome(&self) -> Outcome {
+        let Decided { jobs, outputs, decision, .. } = self;
+        let all = || jobs.iter().zip(outputs);
+        let described = all().flat_map(|(job, path)| {
+            job.tensors().iter().map(|tensor| described(tensor, path)).collect::<Vec<_>>()
+        });
+        let mut described: Vec<Value> = described.collect();
+        let mut relaid = None;
+        if let Decision::Relayout(own) = decision {
+            let each = described.iter_mut().zip(&own.fates);
+            each.for_each(|(output, fate)| add(output, fate.report()));
+            relaid = Some((self.relaid_lines(own), own.counts()));
+        } else {
+            let kept = described.iter_mut().zip(decision.kept()).filter(|(_, is_kept)| *is_kept);
+            kept.for_each(|(output, _)| output["kept"] = true.into());
+        }
+        let is_by_header = |job: &Job| matches!(job.tensors(), [only] if only.is_by_header());
+        let output = shown_output(self.request.output.path.as_deref().unwrap_or(Path::new("")));
+        let (warnings, more) = self.losses(&output);
+        Outcome {
+            outputs: described,
+            passes: jobs.iter().flat_map(Job::tensors).map(TensorJob::passes).max().unwrap_or(0),
+            ran: trundle_disk::Outcome { move_seconds: 0.0, verified: false, resumed: false },
+            by_header: jobs.iter().all(is_by_header),
+            left_out: decision.left_out(&self.opened),
+            warnings,
+            more,
+            relaid,
+            output,
+        }
+    }
+
+    /// Returns what the output lacks, as warnings and as fields of the report.
+    fn losses(&self, output: &str) -> (Vec<String>, Value) {
+        let costs = self.jobs.iter().map(Job::cost);
+        let mut more = json!({
+            "bytes_read": costs.clone().map(|cost| cost.bytes_read).sum::<u64>(),
+            "bytes_written": costs.map(|cost| cost.bytes_written).sum::<u64>(),
+        });
+        // All jobs are of the same tensors.
+        let lost = self.jobs[0].left_out();
+        let mut warnings = left_out::lines(lost);
+        let keys: Vec<&String> = lost.metadata.iter().chain(&self.untrue).collect();
+        if !keys.is_empty() {
+            let axes = match keys.iter().any(|key| *key == axes::KEY) {
+                true => {
+                    "; without the record of axes in it, relayout cannot tell what it has already moved"
+                }
+                false => "",
+            };
+            let why = match lost.metadata.is_empty() {
+                true => "metadata about the axis order no longer applies",
+                false => "the format keeps no metadata",
+            };
+            warnings.push(format!("{why}; left out: {}{axes}", listed(keys.iter())));
+            more["metadata_left_out"] = json!(keys);
+        }
+        if let Some(left_out) = left_out::report(lost) {
+            more["tensor_metadata_left_out"] = left_out;
+        }
+        let differ = match &self.decision {
+            Decision::Join(joined) => joined.attributes_differ(),
+            _ => Vec::new(),
+        };
+        if !differ.is_empty() {
+            more["attributes_differ"] = json!(differ);
+        }
+        let codecs: BTreeSet<&str> = self.jobs.iter().flat_map(Job::codecs_not_kept).collect();
+        if !codecs.is_empty() {
+            warnings.push(not_kept(codecs.iter()));
+            more["codecs_not_kept"] = json!(codecs);
+        }
+        if !differ.is_empty() {
+            let names = listed(differ.iter());
+            warnings.push(format!(
+                "attributes that are not the same in all files are those of the first: {names}"
+            ));
+        }
+        (warnings.into_iter().map(|warning| format!("{output}: {warning}")).collect(), more)
+    }
+}
+
+/// Runs jobs of the same files, each with its output. No output appears before all are complete.
+///
+/// # Errors
+/// As [`Decided::run`].
+pub fn run_jobs(
+    jobs: Vec<(Job, PathBuf)>,
+    sources: &mut [Source<'_>],
+    options: RunOptions,
+    observer: &dyn Observer,
+) -> Result<trundle_disk::Outcome, Failure> {
+    let watched = Watched { observer, is_resumable: AtomicBool::new(false) };
+    let prepared =
+        jobs.into_iter().map(|(job, path)| job.prepare(sources, &path, options, &watched));
+    let prepared = prepared.collect::<Result<Vec<Finished>, _>>();
+    let done = prepared.and_then(|prepared| Finished::finish(prepared, &watched));
+    done.map_err(|error| match watched.is_resumable.load(Ordering::Relaxed) {
+        true => Failure::from(error).with_setting(Setting::Resume, "continues it"),
+        false => Failure::from(error),
+    })
+}
+
+/// An observer, and whether a later run could continue what this one did.
+struct Watched<'a> {
+    observer: &'a dyn Observer,
+    is_resumable: AtomicBool,
+}
+
+impl Observer for Watched<'_> {
+    fn phase(&self, name: &str, bytes: u64) {
+        self.observer.phase(name, bytes);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.observer.advance(bytes);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.observer.is_stopped()
+    }
+
+    fn resumable(&self, is: bool) {
+        self.is_resumable.store(is, Ordering::Relaxed);
+        self.observer.resumable(is);
+    }
+}
+
+impl Outcome {
+    /// Describes what was done in so many seconds, for people.
+    pub fn lines(&self, seconds: f64) -> Vec<String> {
+        let (file, how) = (&self.output, self.how(seconds));
+        if let Some((lines, counts)) = &self.relaid {
+            let last = format!("{file}: {}{how}", relayout::in_words(*counts));
+            return first_lines(lines.iter().cloned()).chain([last]).collect();
+        }
+        let several = self.outputs.len() > 1;
+        let files: BTreeSet<Option<&str>> =
+            self.outputs.iter().map(|output| output["file"].as_str()).collect();
+        let moved = || self.outputs.iter().filter(|output| output["kept"].is_null());
+        let lines = moved().map(|output| {
+            let name = output["name"].as_str().filter(|_| self.outputs.len() > files.len());
+            let file = shown_output(Path::new(output["file"].as_str().unwrap_or_default()));
+            format!(
+                "{file}: {}{} {}, {}{}",
+                name.map(|name| format!("{} ", Shown(name))).unwrap_or_default(),
+                output["dtype"].as_str().unwrap_or_default(),
+                output["shape"],
+                readable(output["bytes"].as_u64().unwrap_or_default()),
+                if several { "" } else { &how },
+            )
+        });
+        let mut lines: Vec<String> = first_lines(lines).collect();
+        let (moved, tensors) = (moved().count(), self.outputs.len());
+        if files.len() > 1 {
+            lines.push(format!("{file}: {}{how}", counted(files.len(), "file")));
+        } else if tensors != 1 {
+            let kept = match tensors - moved {
+                0 => String::new(),
+                1 => ", 1 of them kept as it is,".to_owned(),
+                kept => format!(", {kept} of them kept as they are,"),
+            };
+            lines.push(format!("{file}: {tensors} tensors{kept}{how}"));
+        }
+        lines
+    }
+
+    /// Describes what was done as JSON.
+    pub fn report(&self, seconds: f64) -> Value {
+        let mut report = json!({
+            "outputs": self.outputs,
+            "passes": self.passes,
+            "seconds": seconds,
+            "move_seconds": self.ran.move_seconds,
+            "bytes_read": self.more["bytes_read"],
+            "bytes_written": self.more["bytes_written"],
+            "resumed": self.ran.resumed,
+        });
+        if self.ran.verified {
+            report["verified"] = true.into();
+        }
+        if self.left_out > 0 {
+            report["left_out"] = self.left_out.into();
+        }
+        add(&mut report, self.more.clone());
+        if let Some((_, [moved, already, copied])) = self.relaid {
+            report["moved"] = moved.into();
+            report["already"] = already.into();
+            report["copied"] = copied.into();
+        }
+        report
+    }
+
+    /// Describes how it was done: passes, seconds, and more.
+    fn how(&self, seconds: f64) -> String {
+        format!(
+            " in {}, {seconds:.2} s{}{}{}{}",
+            counted(self.passes, "pass"),
+            if self.ran.resumed { ", resumed" } else { "" },
+            if self.ran.verified { ", verified" } else { "" },
+            match self.left_out {
+                0 => String::new(),
+                count => format!("; {} left out", counted(count, "tensor")),
+            },
+            if self.by_header {
+                "; the elements stay where they are and the header says column-major (--row-major moves them)"
+            } else {
+                ""
+            },
+        )
+    }
+}
+
+/// Says which codecs are not kept.
+pub(crate) fn not_kept(codecs: impl Iterator<Item = impl AsRef<str>>) -> String {
+    let codecs: Vec<String> = codecs.map(|codec| Shown(codec.as_ref()).to_string()).collect();
+    format!("codecs of the source are not kept: {}", codecs.join("; "))
+}
+
+/// Adds the fields of one object to another.
+pub(crate) fn add(report: &mut Value, more: Value) {
+    if let (Some(report), Value::Object(more)) = (report.as_object_mut(), more) {
+        report.extend(more);
+    }
+}
+
+fn described(tensor: &TensorJob, file: &Path) -> Value {
+    json!({
+        "name": tensor.name(),
+        "file": file.to_string_lossy(),
+        "dtype": tensor.element().name(),
+        "shape": tensor.out_shape().sizes(),
+        "bytes": tensor.out_bytes(),
+    })
+}

@@ -1,0 +1,202 @@
+//! Cuts the tensors of a file along an axis, each part into a file of its own.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use trundle::ops::Slice;
+use trundle::{Chain, normalize_axis};
+use trundle_disk::Wanted;
+use trundle_formats::{Header, Shown, TensorFile};
+
+use crate::axes;
+use crate::failure::{Failure, Setting};
+use crate::input::Input;
+use crate::names::{LEAVES_OUT, cannot_keep, select, shown_path};
+use crate::request::{Axis, Parts, Request};
+
+/// Returns the input of a split.
+///
+/// # Errors
+/// If the input is stdin, or there are no parts.
+pub(crate) fn input(request: &Request, parts: &Parts) -> Result<Input, Failure> {
+    let path = request.only_input()?;
+    if path == Path::new("-") {
+        return Err(Failure::usage(
+            "stdin can be read once, and each part reads what is cut: write it to a file first",
+        ));
+    }
+    if parts.count() == 0 {
+        return Err(Failure::usage("--sizes has no sizes"));
+    }
+    request.described.of(path)
+}
+
+impl Parts {
+    /// Computes the sizes of the parts of an axis.
+    ///
+    /// # Errors
+    /// A message, if the parts do not add up to the size of the axis.
+    fn sizes_of(&self, axis: usize, size: usize) -> Result<Vec<usize>, String> {
+        let asked = match self {
+            Parts::Count(parts) if *parts > size => {
+                return Err(format!("axis {axis} of size {size} does not make {parts} parts"));
+            }
+            Parts::Count(parts) => {
+                let longer = |part: usize| usize::from(part < size % parts);
+                return Ok((0..*parts).map(|part| size / parts + longer(part)).collect());
+            }
+            Parts::Sizes(asked) => asked,
+        };
+        let mut sizes = asked.sizes.clone();
+        let is_given = |(part, _): &(usize, &usize)| Some(*part) != asked.free;
+        let given = sizes.iter().enumerate().filter(is_given).map(|(_, size)| *size);
+        let sum = given.fold(0, usize::saturating_add);
+        match asked.free {
+            Some(free) if sum <= size => sizes[free] = size - sum,
+            None if sum == size => {}
+            _ => return Err(format!("the sizes add up to {sum}, and axis {axis} has size {size}")),
+        }
+        Ok(sizes)
+    }
+}
+
+impl Fate {
+    /// Cuts a tensor along an axis, or keeps it if it has no axis of the name.
+    ///
+    /// # Errors
+    /// If the tensor has no axis of the number, or the parts do not add up to its size.
+    fn of(header: &Header, axis: &Axis, parts: &Parts) -> Result<Fate, Failure> {
+        let axis = match axis {
+            Axis::Name(name) => axes::called(header, name)?,
+            Axis::Number(axis) => Some(normalize_axis("axis", *axis, header.shape.rank())?),
+        };
+        let Some(axis) = axis else { return Ok(Fate::Kept) };
+        let sizes = parts.sizes_of(axis, header.shape[axis]).map_err(Failure::refused)?;
+        let slices = Slice::parts(&header.shape, axis.cast_signed() as i64, sizes.iter().copied())?;
+        let chains = slices.into_iter().map(|slice| Chain::new().then(slice)).collect();
+        Ok(Fate::Cut { axis, sizes, chains })
+    }
+}
+
+/// The fate of a tensor.
+#[derive(Clone, Debug)]
+enum Fate {
+    /// Each of its parts along an axis goes to an output.
+    Cut { axis: usize, sizes: Vec<usize>, chains: Vec<Chain> },
+    /// It is copied to every output.
+    Kept,
+    /// It is in no output.
+    LeftOut,
+}
+
+/// A file whose tensors are cut.
+pub(crate) struct Parted {
+    /// The fate of each tensor.
+    fates: Vec<Fate>,
+    pub(crate) parts: usize,
+}
+
+impl Parted {
+    /// Cuts the tensors of a file with this name, or all.
+    ///
+    /// # Errors
+    /// If a chosen tensor cannot be cut or cannot be read.
+    pub(crate) fn of(
+        file: &TensorFile,
+        path: &Path,
+        name: Option<&str>,
+        axis: &Axis,
+        parts: &Parts,
+    ) -> Result<Parted, Failure> {
+        let headers = file.headers();
+        let is_meant = |own: &str| name.is_none_or(|name| name == own);
+        if let Some(tensor) = file.unreadable().iter().find(|tensor| is_meant(&tensor.name)) {
+            let failure = cannot_keep(path, tensor);
+            return Err(match name {
+                Some(_) => failure,
+                None => failure.with_setting(Setting::Tensor, LEAVES_OUT),
+            });
+        }
+        let mut fates = vec![Fate::LeftOut; headers.len()];
+        for index in select(path, headers, name)? {
+            let header = &headers[index];
+            fates[index] = Fate::of(header, axis, parts).map_err(|failure| {
+                let failure = failure.within(&header.name);
+                match headers.len() {
+                    1 => failure,
+                    _ => failure.with_setting(Setting::Tensor, "picks others"),
+                }
+            })?;
+        }
+        if let Axis::Name(dim) = axis
+            && !fates.iter().any(|fate| matches!(fate, Fate::Cut { .. }))
+        {
+            let (file, dim) = (shown_path(path), Shown(dim));
+            return Err(Failure::refused(format!("{file}: no axis is called \"{dim}\"")));
+        }
+        Ok(Parted { fates, parts: parts.count() })
+    }
+
+    /// Returns the tensors of a part.
+    pub(crate) fn wanted(&self, part: usize) -> Vec<Wanted<'_>> {
+        let fates = self.fates.iter().enumerate();
+        let wanted = fates.filter_map(|(index, fate)| {
+            let chain = match fate {
+                Fate::LeftOut => return None,
+                Fate::Kept => None,
+                Fate::Cut { chains, .. } => Some(&chains[part]),
+            };
+            Some(Wanted { index, chain, others: &[] })
+        });
+        wanted.collect()
+    }
+
+    /// Returns the metadata of the outputs, and the keys that were dropped because their values would be false.
+    pub(crate) fn metadata(&self, file: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
+        let fate = |(fate, header): (&Fate, &Header)| match fate {
+            Fate::LeftOut => axes::Fate::LeftOut,
+            _ => axes::Fate::kept(header.shape.rank()),
+        };
+        let fates: Vec<axes::Fate> = self.fates.iter().zip(file.headers()).map(fate).collect();
+        axes::still_true_of(file, &fates)
+    }
+
+    /// Counts the tensors that are in no output.
+    pub(crate) fn left_out(&self, file: &TensorFile) -> usize {
+        let is_out = |fate: &&Fate| matches!(fate, Fate::LeftOut);
+        self.fates.iter().filter(is_out).count() + file.unreadable().len()
+    }
+
+    /// Describes each tensor in a line.
+    pub(crate) fn lines(&self, file: &TensorFile) -> impl Iterator<Item = String> {
+        const MOST: usize = 4;
+        let line = |(fate, header): (&Fate, &Header)| {
+            let (name, dtype, shape) = (Shown(&header.name), header.element.name(), &header.shape);
+            let (axis, sizes) = match fate {
+                Fate::Cut { axis, sizes, .. } => (axis, sizes),
+                Fate::Kept => return Some(format!("{name}: {dtype} {shape}, in each")),
+                Fate::LeftOut => return None,
+            };
+            let mut shown: Vec<String> = sizes.iter().take(MOST).map(usize::to_string).collect();
+            if sizes.len() > MOST {
+                shown.push(format!("{} more", sizes.len() - MOST));
+            }
+            Some(format!("{name}: {dtype} {shape} along axis {axis} -> {}", shown.join(" + ")))
+        };
+        self.fates.iter().zip(file.headers()).filter_map(line)
+    }
+
+    /// Describes each tensor as JSON.
+    pub(crate) fn report(&self, file: &TensorFile) -> Vec<Value> {
+        let report = |(fate, header): (&Fate, &Header)| {
+            let (axis, sizes) = match fate {
+                Fate::Cut { axis, sizes, .. } => (Some(axis), Some(sizes)),
+                Fate::Kept => (None, None),
+                Fate::LeftOut => return None,
+            };
+            let (name, dtype) = (&header.name, header.element.name());
+            Some(json!({ "name": name, "dtype": dtype, "axis": axis, "sizes": sizes }))
+        };
+        self.fates.iter().zip(file.headers()).filter_map(report).collect()
+    }
+}

@@ -1,0 +1,272 @@
+//! Plans of numbered tasks, as files. A plan stores the request and the decided tasks. Each task decides the request
+//! again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use trundle_disk::{NumberedJob, Source, Stage, TaskOptions, TaskPlan};
+use trundle_formats::{Output, is_within};
+
+use crate::decide::{Decided, decide_again};
+use crate::failure::Failure;
+use crate::forecast::counted;
+use crate::memory;
+use crate::names::shown_path;
+use crate::numbers::{Bytes, readable};
+use crate::output::write_with;
+use crate::request::{Request, StorageChoice, Work};
+
+/// The version of the form of these files.
+const VERSION: u64 = 2;
+
+/// No plan is longer than this: it holds a request, and a few numbers.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// A plan of numbered tasks.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct PlanFile {
+    /// The version of the form.
+    trundle_tasks: u64,
+    /// The folder that the paths in the request count from; empty if they are absolute.
+    folder: PathBuf,
+    /// The request, with the memory and the storage of each task.
+    request: Request,
+    /// The decided tasks.
+    tasks: TaskPlan,
+}
+
+impl Decided {
+    /// Begins the output as numbered tasks, each of which writes about `bytes`, and writes their plan to `path`. Paths
+    /// in the request count from the current folder.
+    ///
+    /// # Errors
+    /// If the work cannot be done in tasks, or the output or the plan cannot be written.
+    pub fn begin_tasks_at(self, path: &Path, bytes: Option<Bytes>) -> Result<PlanFile, Failure> {
+        let force = self.request.output.overwrite;
+        Output::check(path, force)?;
+        let inputs = self.inputs.iter().map(crate::input::Input::path);
+        for other in inputs.chain(self.outputs.iter().map(PathBuf::as_path)) {
+            if is_within(path, other) {
+                let (plan, other) = (shown_path(path), shown_path(other));
+                return Err(Failure::usage(format!("{plan}: the plan cannot be within {other}")));
+            }
+        }
+        let folder = here()?;
+        self.begin_tasks(folder, bytes, |plan| {
+            let text = plan.text()?;
+            write_with(path, force, |out| std::io::Write::write_all(out, text.as_bytes()))?;
+            Ok(plan)
+        })
+    }
+
+    /// Begins the output as numbered tasks, each of which writes about `bytes`, and gives their plan to `keep`. Nothing
+    /// is left of the output if that fails.
+    ///
+    /// # Errors
+    /// If the work cannot be done in tasks, or the output cannot be begun.
+    pub fn begin_tasks<T>(
+        mut self,
+        folder: PathBuf,
+        bytes: Option<Bytes>,
+        keep: impl FnOnce(PlanFile) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let mut request = self.request.clone();
+        let output = output(&request)?;
+        let options = TaskOptions {
+            overwrite: request.output.overwrite,
+            verify: request.output.verify,
+            bytes: bytes.map(|Bytes(bytes)| bytes),
+        };
+        request.resources.max_mem = Some(Bytes(self.options.max_bytes));
+        request.resources.sharing = None;
+        let [job] = &*std::mem::take(&mut self.jobs) else {
+            return Err(Failure::refused("tasks write one output"));
+        };
+        job.begin_tasks(&self.sources(), &output, options, |tasks| {
+            request.resources.storage = Some(StorageChoice::Kind(tasks.storage()));
+            keep(PlanFile { trundle_tasks: VERSION, folder, request, tasks })
+        })
+    }
+}
+
+/// Returns the output of a request that can be cut into tasks.
+fn output(request: &Request) -> Result<PathBuf, Failure> {
+    let refused = |what: &str| Err(Failure::refused(format!("{what} not done in tasks")));
+    match &request.work {
+        Work::Chain { .. } => {}
+        Work::Join { .. } => return refused("concat and stack are"),
+        Work::Split { .. } => return refused("split is"),
+        Work::Relayout { .. } => return refused("relayout is"),
+    }
+    request.output.path.clone().ok_or_else(|| Failure::usage("an output is missing"))
+}
+
+impl PlanFile {
+    /// Its text, as a file has it.
+    ///
+    /// # Errors
+    /// If a path is not text.
+    pub fn text(&self) -> Result<String, Failure> {
+        let text = serde_json::to_string_pretty(self);
+        text.map(|text| text + "\n").map_err(|error| Failure::usage(error.to_string()))
+    }
+
+    /// Reads a plan from a file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is not a plan.
+    pub fn read(path: &Path) -> Result<PlanFile, Failure> {
+        let shown = shown_path(path);
+        let unread = |error| Failure::running(format!("{shown}: cannot read: {error}"));
+        let found = fs::metadata(path).map_err(unread)?;
+        if found.len() > MOST_BYTES {
+            return Err(Failure::refused(format!("{shown}: is too long for a plan of tasks")));
+        }
+        let text = fs::read_to_string(path).map_err(unread)?;
+        PlanFile::parse(&text).map_err(|failure| failure.within(&shown.to_string()))
+    }
+
+    /// Reads the text of a plan.
+    ///
+    /// # Errors
+    /// If the text is not a plan, or was written by an older trundle.
+    pub fn parse(text: &str) -> Result<PlanFile, Failure> {
+        #[derive(Deserialize)]
+        struct Version {
+            trundle_tasks: u64,
+        }
+        let no_plan =
+            |why: &dyn std::fmt::Display| Failure::refused(format!("is no plan of tasks: {why}"));
+        let read: Version = serde_json::from_str(text).map_err(|error| no_plan(&error))?;
+        match read.trundle_tasks {
+            VERSION => serde_json::from_str(text).map_err(|error| no_plan(&error)),
+            older if older < VERSION => Err(Failure::refused(
+                "this plan was written by an older trundle; run `trundle plan --tasks` again",
+            )),
+            other => Err(no_plan(&format!("it is of version {other}, not {VERSION}"))),
+        }
+    }
+
+    /// Decides the request again and passes its job to `work`. Returns `None` if the tasks are finished. A task uses
+    /// `threads`, or else the threads of the request.
+    ///
+    /// # Errors
+    /// If what the request reads has changed, or what was done is gone.
+    pub fn join<T>(
+        &self,
+        threads: Option<usize>,
+        work: impl FnOnce(Joined<'_>) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        let mut request = self.request.clone();
+        request.resources.threads = threads.or(request.resources.threads);
+        let output = output(&request).map_err(Failure::of_plan)?;
+        let mut decided = decide_again(request, false).map_err(Failure::of_plan)?;
+        let Some(job) = decided.jobs.pop() else { return Ok(None) };
+        let sources = decided.sources();
+        let Some(job) = job.join_tasks(&self.tasks, &sources, &output)? else { return Ok(None) };
+        work(Joined { job, sources, output: &output }).map(Some)
+    }
+
+    /// Removes what the tasks have done, even if their inputs have changed.
+    ///
+    /// # Errors
+    /// If a task is running.
+    pub fn discard(&self) -> Result<(), Failure> {
+        Ok(self.tasks.discard(&output(&self.request)?)?)
+    }
+
+    /// Goes to the folder that the paths in the request count from.
+    ///
+    /// # Errors
+    /// If the folder cannot be entered.
+    pub fn go_there(&self) -> Result<(), Failure> {
+        // A plan whose paths are absolute has no folder.
+        if self.folder.as_os_str().is_empty() {
+            return Ok(());
+        }
+        std::env::set_current_dir(&self.folder).map_err(|error| {
+            let folder = shown_path(&self.folder);
+            Failure::running(format!("{folder}: cannot work in the plan's folder: {error}"))
+        })
+    }
+
+    /// Checks that the paths in the request lead where they did from here.
+    ///
+    /// # Errors
+    /// If they count from another folder.
+    pub fn check_here(&self) -> Result<(), Failure> {
+        let is_here =
+            || Some(self.folder.canonicalize().ok()? == here().ok()?.canonicalize().ok()?);
+        match self.folder.as_os_str().is_empty() || is_here() == Some(true) {
+            true => Ok(()),
+            false => {
+                let folder = shown_path(&self.folder);
+                Err(Failure::usage(format!(
+                    "the paths of the plan count from {folder}: go there first"
+                )))
+            }
+        }
+    }
+
+    /// The bytes of memory that a task may use.
+    fn max_mem(&self) -> u64 {
+        memory::limit(self.request.resources.max_mem)
+    }
+
+    /// Describes the plan, which is at this path.
+    pub fn lines(&self, plan: &Path) -> String {
+        let stages = self.tasks.stages();
+        let (count, memory) = (self.tasks.tasks(), readable(self.max_mem()));
+        let plan = shown_path(plan);
+        let mut text =
+            format!("{plan}: {}, each within {memory} of memory\n", counted(count, "task"));
+        for (number, stage) in stages.iter().enumerate() {
+            let of_stages = match stages.len() {
+                1 => String::new(),
+                all => format!("stage {} of {all}: ", number + 1),
+            };
+            let bytes = readable(stage.bytes);
+            let tasks = match stage.tasks {
+                1 => format!("task {} writes", stage.first),
+                _ => format!("tasks {}-{} write", stage.first, stage.numbers().end - 1),
+            };
+            text.push_str(&format!("  {of_stages}{tasks} {bytes}\n"));
+        }
+        if stages.len() > 1 {
+            text.push_str("  a stage begins when all tasks of the one before are done\n");
+        }
+        text + &format!("next: trundle task {plan} N for each, then trundle finish {plan}\n")
+    }
+
+    /// Describes the plan as JSON.
+    pub fn report(&self, plan: &Path) -> serde_json::Value {
+        let stage = |stage: &Stage| json!({ "first": stage.first, "tasks": stage.tasks, "bytes": stage.bytes });
+        json!({
+            "plan": plan.to_string_lossy(),
+            "tasks": self.tasks.tasks(),
+            "stages": self.tasks.stages().iter().map(stage).collect::<Vec<_>>(),
+            "max_mem": self.max_mem(),
+        })
+    }
+}
+
+/// The current folder.
+///
+/// # Errors
+/// If the system does not tell.
+fn here() -> Result<PathBuf, Failure> {
+    std::env::current_dir()
+        .map_err(|error| Failure::running(format!("cannot find out the current folder: {error}")))
+}
+
+/// A job whose tasks run here, with its files.
+pub struct Joined<'a> {
+    /// The job.
+    pub job: NumberedJob,
+    /// The files that it reads.
+    pub sources: Vec<Source<'a>>,
+    /// The path of the output.
+    pub output: &'a Path,
+}
