@@ -7,8 +7,6 @@ use trundle_formats::{Error, ExitClass, Format, TensorFile, TensorHint};
 
 use crate::archive::{Member, archive, deflated, stored};
 
-#[allow(dead_code, reason = "of use for .npz only")]
-
 fn pt() -> &'static Format {
     Format::of(Path::new("x.pth")).unwrap()
 }
