@@ -54,7 +54,7 @@ impl<'a> Builder<'a> {
                 body(then, "then_branch", "then", 0, gives)?,
                 body(otherwise, "else_branch", "else", 0, gives)?,
             ]),
-            // The inputs M and cond may be missing at the end if nothing is carried.
+            // A body takes two inputs even if the file leaves out M and cond.
             Holder::Loop(graph) => {
                 Operator::Loop(body(graph, "body", "body", takes.max(2), 1 + gives)?)
             }
@@ -75,7 +75,7 @@ impl<'a> Builder<'a> {
         let label = format!("{}, {}", label(node, &scope.path), held.attribute);
         let of_graph = |problem: Problem| problem.of(label.as_str());
         self.check_graph(held, scope).map_err(of_graph)?;
-        // Names in messages about inputs and outputs of the graph start with the label, too.
+        // Messages about inputs and outputs of the graph repeat the label.
         let values = graph.input.len() + graph.output.len();
         self.growth.path(label.len().saturating_mul(values)).map_err(of_graph)?;
         let before = scope.enter(format!("{}{}/{}/", scope.path, name(node), held.path));

@@ -1,4 +1,3 @@
-
 use trundle_core::DType;
 
 use crate::ElementType;

@@ -5,11 +5,11 @@
 //! depth of the XML. Layers with bodies (`If`, `Loop`, `TensorIterator`) are refused without reading the bodies.
 //! Memory use depends on the size of the files, not on the sizes that they claim.
 //!
-//! - The name of an input is the name of its Parameter layer.
-//! - The name of an output is the first tensor name of its Result layer (`output_names`). If there is none, it is
-//!   the first name of the port that the Result reads (`names`); in version 10, next the name of the layer that it
-//!   reads, following OpenVINO; and at last the name of the Result.
-//! - A name that is taken is skipped for the next of these names, at last for `input_1` or `output_1`.
+//! - An input has the name of its Parameter layer.
+//! - An output has the first of these names that exists: the tensor names of its Result layer (`output_names`), the
+//!   names of the port that the Result reads (`names`), the name of the layer that it reads (in version 10 only, as in
+//!   OpenVINO), the name of the Result.
+//! - If a name is taken, the next one is used, and at last `input_1` or `output_1`.
 
 mod arithmetic;
 mod document;

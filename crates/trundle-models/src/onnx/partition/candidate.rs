@@ -124,7 +124,7 @@ impl<'a> Candidate<'a> {
 
     /// Replaces inputs that are shapes by nodes that compute them.
     ///
-    /// Tensors `within` other new nodes are not written, but the tensors that they are made from are. From these, a
+    /// Tensors `within` other new nodes are not written, but the tensors that they are made from are. With them, a
     /// runtime can infer the shapes of the outputs before it runs. Each step takes one from `left`.
     pub(super) fn find_shapes(
         &mut self,

@@ -53,7 +53,7 @@ pub struct Fused {
 pub struct FusedNode {
     /// The node's name.
     pub name: String,
-    /// The names in messages of the operators that it replaces.
+    /// The labels of the operators that it replaces (as in messages).
     pub operators: Vec<String>,
     /// The names of its inputs.
     pub inputs: Vec<String>,
@@ -216,7 +216,7 @@ impl<'a> Rest<'a> {
         Ok((file, nodes.collect()))
     }
 
-    /// Returns an order in which all nodes can run, which follows the file where possible.
+    /// Returns a topological order of all nodes, which follows the file where possible.
     fn order(&self, source: &Source<'a>, chosen: &[Candidate<'a>]) -> Result<Vec<Place>> {
         let kept = self.nodes.iter().map(|place| Place::Kept(*place));
         let mut places: Vec<Place> = kept.chain((0..chosen.len()).map(Place::Chosen)).collect();

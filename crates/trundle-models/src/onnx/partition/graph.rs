@@ -36,7 +36,7 @@ impl<'a> Graph<'a> {
         names_read(&self.nodes[place]).into_iter().filter_map(|name| self.giver(name)).collect()
     }
 
-    /// Returns the indices of all nodes, each after the nodes whose outputs it reads.
+    /// Returns the indices of all nodes in topological order.
     pub(super) fn sorted(&self) -> Result<Vec<usize>> {
         let named = |place: usize| label(&self.nodes[place], "");
         order::sorted(self.nodes.len(), |place| self.reads(place), named)
@@ -57,8 +57,7 @@ impl<'a> Graph<'a> {
     }
 
     /// Groups the nodes that move and can become one node: a node, and readers of its output or of its shape,
-    /// without computation in between. The groups and the nodes in each group are in an order in which they can
-    /// run.
+    /// without computation in between. Groups, and the nodes in each group, are in topological order.
     pub(super) fn components(&self, sorted: &[usize], roles: &[Role]) -> Vec<Vec<usize>> {
         let mut stages = Stages::new(self, sorted, roles);
         stages.wait(self, sorted, roles);
@@ -83,8 +82,8 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// The stage of each node: how often the paths to it change from computing to moving. Nodes that move in the same
-/// stage can be merged, because no path from one to the other leads through computation.
+/// The stage of each node: at least the number of changes from computing to moving on any path to it. Nodes that move
+/// in the same stage can be merged, because no path from one to the other leads through computation.
 struct Stages {
     of: Vec<usize>,
     /// Whether each node moves, or computes from the shape of a tensor moved in the same stage.

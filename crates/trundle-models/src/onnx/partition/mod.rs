@@ -69,7 +69,7 @@ pub struct Partition {
 /// A movement-only part of a model.
 #[derive(Debug)]
 pub struct Subgraph {
-    /// The names in messages of its operators that move, in an order in which they can run.
+    /// The labels of its operators that move (as in messages), in topological order.
     pub operators: Vec<String>,
     /// The names of the tensors that it reads: inputs of the model and outputs of nodes that compute.
     pub inputs: Vec<String>,
@@ -154,7 +154,7 @@ impl Partition {
         self.nodes.len()
     }
 
-    /// Returns the names in messages of operators that compute, with the number of nodes of each.
+    /// Returns the operators that compute (as named in messages), with the number of nodes of each.
     pub fn others(&self) -> impl Iterator<Item = (&str, usize)> {
         self.others.iter().map(|(name, count)| (&name[..], *count))
     }
@@ -164,7 +164,7 @@ impl Partition {
         self.views
     }
 
-    /// Returns the subgraphs that move elements, in an order in which they can run.
+    /// Returns the subgraphs that move elements, in topological order.
     pub fn subgraphs(&self) -> &[Subgraph] {
         &self.subgraphs
     }

@@ -1,4 +1,4 @@
-//! Classifies the nodes of a model by what they do with elements.
+//! Classifies the nodes of a model: known in advance, moving or computing.
 
 use std::collections::HashSet;
 

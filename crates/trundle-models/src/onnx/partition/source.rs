@@ -39,7 +39,7 @@ pub(super) struct Source<'a> {
     /// The fields of the model and of its graph.
     pub(super) model: Vec<Field>,
     pub(super) fields: Vec<Field>,
-    /// The position of each node in an order in which they can run.
+    /// The position of each node in a topological order.
     order: Vec<usize>,
     /// The encoded nodes, in the file's order, and the encoded initializers.
     pub(super) nodes: Vec<Bytes>,
