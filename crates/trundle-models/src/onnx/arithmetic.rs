@@ -44,7 +44,6 @@ pub(super) const ARITHMETIC: &[Row] = &[
     row("Xor", 1, &["A", "B"], &[], |call| binary(call, Binary::Xor)),
 ];
 
-/// Whether an operator of this name is arithmetic.
 pub(super) fn is_arithmetic(name: &str) -> bool {
     ARITHMETIC.iter().any(|row| row.name == name)
 }

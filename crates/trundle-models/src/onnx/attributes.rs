@@ -17,7 +17,6 @@ pub(super) struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    /// Collects the attributes for a call with attributes `call`.
     pub(super) fn new(
         without_default: &'a [String],
         with_default: &'a [Attribute],
@@ -97,7 +96,6 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Takes an integer.
     pub(super) fn int(&mut self, name: &str) -> Checked<Option<i64>> {
         let attribute = self.take(name, attribute_type::INT)?;
         attribute.map(|attribute| one(attribute, attribute.i, name)).transpose()
@@ -109,7 +107,6 @@ impl<'a> Attributes<'a> {
         attribute.map(|attribute| one(attribute, attribute.f, name)).transpose()
     }
 
-    /// Takes a string.
     pub(super) fn text(&mut self, name: &str) -> Checked<Option<&'a str>> {
         let Some(attribute) = self.take(name, attribute_type::STRING)? else { return Ok(None) };
         match std::str::from_utf8(attribute.s.as_deref().unwrap_or_default()) {
@@ -118,7 +115,6 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// Takes a list of integers.
     pub(super) fn ints(&mut self, name: &str) -> Checked<Option<&'a [i64]>> {
         Ok(self.take(name, attribute_type::INTS)?.map(|attribute| attribute.ints.as_slice()))
     }
@@ -133,7 +129,6 @@ impl<'a> Attributes<'a> {
         Ok(self.take(name, attribute_type::STRINGS)?.map(|attribute| attribute.strings.as_slice()))
     }
 
-    /// Takes a tensor.
     pub(super) fn tensor(&mut self, name: &str) -> Checked<Option<&'a Tensor>> {
         let Some(attribute) = self.take(name, attribute_type::TENSOR)? else { return Ok(None) };
         match &attribute.t {

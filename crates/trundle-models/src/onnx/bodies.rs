@@ -19,7 +19,7 @@ enum Holder<'a> {
     Scan { body: &'a proto::Graph, cuts: Vec<ScanAxis>, stacks: Vec<ScanAxis> },
 }
 
-/// A graph that a node holds, with its number of inputs and outputs.
+/// A graph that a node holds, and its number of inputs and outputs.
 struct Held<'a> {
     graph: &'a proto::Graph,
     /// The name of the attribute that holds it.
@@ -68,8 +68,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Reads a held graph as a body. Moves its constants in front of the node, because they do not change between
-    /// iterations.
+    /// Reads a held graph. Its constants, which do not change between iterations, go in front of the node.
     fn body(&mut self, node: &proto::Node, held: &Held<'a>, scope: &mut Scope<'a>) -> Result<Body> {
         let graph = held.graph;
         let label = format!("{}, {}", label(node, &scope.path), held.attribute);
@@ -107,7 +106,6 @@ impl<'a> Builder<'a> {
         Ok(Body { inputs, nodes: sorted_nodes(nodes)?, outputs })
     }
 
-    /// Checks the inputs and outputs of a graph, the nesting depth and the memory.
     fn check_graph(&mut self, held: &Held<'_>, scope: &Scope<'_>) -> Checked<()> {
         let Held { graph, takes, gives, .. } = held;
         if graph.input.len() != *takes {
@@ -128,7 +126,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Reads the graphs and attributes of a node.
 fn holder<'a>(
     kind: &str,
     mut attributes: Attributes<'a>,
@@ -195,12 +192,12 @@ fn axes(attributes: &mut Attributes<'_>, names: [&str; 2], count: usize) -> Chec
     axes.into_iter().zip(directions).map(axis).collect()
 }
 
-/// Reads the type and shape that the file states for an input or output of a body. Both are optional.
+/// Reads the type and shape that the file states; both are optional.
 fn body_value(info: &proto::ValueInfo, value: ValueId, what: &str) -> Result<BodyValue> {
     let unknown = BodyValue { value, element: None, shape: PartialShape::Unknown };
     let Some(r#type) = &info.r#type else { return Ok(unknown) };
     only_tensor(r#type, what)?;
-    // Exporters omit types that they do not know.
+    // Exporters omit unknown types.
     if r#type.tensor.as_ref().is_none_or(|tensor| tensor.elem_type == 0) {
         return Ok(unknown);
     }

@@ -119,7 +119,7 @@ impl<'a> Builder<'a> {
         self.add_operator(node, scope, attributes, inputs, outputs).map_err(of_node)
     }
 
-    /// Reads the attributes of a node. Before that, charges the memory of the node if it is in a function.
+    /// Reads the attributes of a node, after charging its memory.
     fn attributes(&mut self, node: &'a proto::Node, scope: &Scope<'a>) -> Checked<Attributes<'a>> {
         let in_function = scope.parameters.is_some();
         if in_function {
@@ -169,7 +169,6 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Builds the scope of a call, with the inputs and attributes of the function.
     fn call(
         &mut self,
         function: &'a proto::Function,
@@ -208,7 +207,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Inlines a function whose outputs become `outputs`.
+    /// Inlines a function that produces `outputs`.
     fn add_body(
         &mut self,
         function: &'a proto::Function,
@@ -247,7 +246,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Looks up the inputs of a node.
 fn inputs(node: &proto::Node, scope: &Scope<'_>) -> Checked<Vec<Option<ValueId>>> {
     let value = |name: &String| match (name.as_str(), scope.get(name)) {
         ("", _) => Ok(None),

@@ -38,7 +38,6 @@ pub(super) struct Call<'c, 'a> {
     pub(super) outputs: usize,
     /// The attributes that have not been read yet.
     pub(super) attributes: Attributes<'a>,
-    /// Reads tensors that attributes hold.
     pub(super) tensors: &'c mut Tensors<'a>,
 }
 
@@ -67,7 +66,6 @@ impl Call<'_, '_> {
         self.has(input).then_some(Integers::Input { input, types })
     }
 
-    /// Whether an input is present.
     pub(super) fn has(&self, input: usize) -> bool {
         self.inputs.get(input).is_some_and(Option::is_some)
     }
@@ -84,7 +82,6 @@ impl Call<'_, '_> {
     }
 }
 
-/// Returns the error for a missing attribute.
 pub(super) fn missing(attribute: &str) -> Problem {
     Problem::Wrong(format!("attribute {attribute:?} is missing"))
 }

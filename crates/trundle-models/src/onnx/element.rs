@@ -32,7 +32,6 @@ impl Field {
     const ALL: [Field; 6] =
         [Field::Float, Field::Int32, Field::String, Field::Int64, Field::Double, Field::Uint64];
 
-    /// The field's name in `TensorProto`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Field::Float => "float_data",
@@ -127,7 +126,6 @@ pub(super) fn number_of(element: ElementType) -> Option<i32> {
     Some(TYPES.iter().find(|row| row.element == Some(element))?.number)
 }
 
-/// Looks up an element type by its ONNX name.
 pub(super) fn named(name: &str) -> Option<ElementType> {
     TYPES.iter().find(|row| row.name == name)?.element
 }

@@ -25,7 +25,6 @@ pub(super) struct ExternalData {
     totals: HashMap<PathBuf, u64>,
 }
 
-/// A range of bytes in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Range {
     path: PathBuf,

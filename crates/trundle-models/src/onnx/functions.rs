@@ -7,7 +7,6 @@ use super::opsets::{Opsets, domain};
 use super::proto;
 use crate::{Error, Result};
 
-/// A function and the opset of its body.
 pub(super) struct Function<'a> {
     pub(super) proto: &'a proto::Function,
     /// `None` if the function does not state it; then the caller's opset applies.

@@ -115,7 +115,6 @@ fn read_within(bytes: Vec<u8>, external: ExternalData) -> Result<Model> {
     read_graph(&model, &graph, external)
 }
 
-/// Reads a graph, after refusing unsupported operators.
 fn read_graph(model: &proto::Model, graph: &proto::Graph, external: ExternalData) -> Result<Model> {
     let opset = opsets(model)?.onnx();
     let functions = Functions::new(&model.functions)?;

@@ -81,7 +81,6 @@ pub(super) const OPERATORS: &[Row] = &[
 
 const HOLDERS: [&str; 3] = ["If", "Loop", "Scan"];
 
-/// Whether a node holds graphs.
 pub(super) fn is_holder(node: &proto::Node) -> bool {
     let is_own = domain(&node.domain).is_empty() && node.overload.is_empty();
     is_own && HOLDERS.contains(&node.op_type.as_str())
@@ -92,7 +91,6 @@ pub(super) fn forms(name: &str) -> impl DoubleEndedIterator<Item = &'static Row>
     OPERATORS.iter().chain(ARITHMETIC).filter(move |row| row.name == name)
 }
 
-/// Whether an operator of this name is supported.
 pub(super) fn is_known(name: &str) -> bool {
     forms(name).next().is_some()
 }

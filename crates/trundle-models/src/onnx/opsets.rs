@@ -10,7 +10,6 @@ use crate::{Error, Result};
 /// meaning of an operator.
 pub(super) const NEWEST: i64 = 28;
 
-/// The version of each domain.
 pub(super) struct Opsets<'a>(HashMap<&'a str, i64>);
 
 /// Normalizes the name of a domain. ONNX's own domain has two names.

@@ -28,7 +28,6 @@ impl<'a> Scope<'a> {
         Scope { values: HashMap::new(), opset, parameters, path }
     }
 
-    /// Sets the prefix of node names.
     pub(super) fn named(self, path: String) -> Scope<'a> {
         Scope { path, ..self }
     }

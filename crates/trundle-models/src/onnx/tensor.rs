@@ -88,7 +88,6 @@ fn strings(tensor: &proto::Tensor, shape: &Shape) -> Checked<Arc<[String]>> {
     texts(&tensor.string_data)
 }
 
-/// Decodes UTF-8 strings.
 pub(super) fn texts(all: &[prost::bytes::Bytes]) -> Checked<Arc<[String]>> {
     let text = |(number, bytes): (usize, &prost::bytes::Bytes)| {
         let text = String::from_utf8(bytes.to_vec());
@@ -97,7 +96,6 @@ pub(super) fn texts(all: &[prost::bytes::Bytes]) -> Checked<Arc<[String]>> {
     all.iter().enumerate().map(text).collect()
 }
 
-/// Returns elements that the message itself holds.
 fn own_bytes(
     tensor: &proto::Tensor,
     row: &TensorType,

@@ -14,7 +14,6 @@ use super::tensor::{constant, texts};
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{Constant, Data, ElementType, Result};
 
-/// Converts tensors and attributes to constants.
 pub(super) struct Tensors<'a> {
     external: ExternalData,
     /// Constants from attributes, by the address of the decoded attribute and the name that it is read by. All
@@ -70,7 +69,6 @@ impl<'a> Tensors<'a> {
         Ok(constant)
     }
 
-    /// Converts the attribute `name`.
     fn form(&mut self, attributes: &mut Attributes<'a>, name: &str) -> Checked<Constant> {
         let none = || missing(name);
         match name {
@@ -107,7 +105,6 @@ impl<'a> Tensors<'a> {
     }
 }
 
-/// A tensor of rank 0.
 fn scalar(dtype: DType, bytes: &[u8]) -> Constant {
     let data = Data::Bytes(Bytes::copy_from_slice(bytes));
     Constant { element: ElementType::Fixed(dtype), shape: Shape::default(), data }

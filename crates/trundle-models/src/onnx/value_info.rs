@@ -27,12 +27,11 @@ pub(super) fn tensor_type(
     Ok((element, shape))
 }
 
-/// Builds the entry of a tensor with a name and nothing else.
+/// An entry with a name only.
 pub(super) fn named(name: &str) -> proto::ValueInfo {
     proto::ValueInfo { name: name.to_owned(), r#type: None }
 }
 
-/// Builds a tensor type with the element type `elem_type` and any shape.
 pub(super) fn without_shape(elem_type: i32) -> proto::Type {
     let tensor = Some(proto::TensorType { elem_type, shape: None });
     proto::Type { tensor, ..proto::Type::default() }

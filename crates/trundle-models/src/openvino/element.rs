@@ -1,3 +1,5 @@
+//! Parses the names of element types.
+
 use trundle_core::DType;
 
 use crate::ElementType;

@@ -10,6 +10,7 @@ use crate::{Error, Operator, PartialShape, Result};
 pub struct Fragment {
     /// The layer's type: `Roll`.
     pub kind: String,
+    /// The layer's operator.
     pub operator: Operator,
     /// The shape of each input.
     pub inputs: Vec<PartialShape>,

@@ -12,7 +12,6 @@ pub(super) fn mode_that_computes<'a>(layer: &Layer<'a>) -> Option<&'a str> {
     (mode != "nearest").then_some(mode)
 }
 
-/// Interpolate-1, -4 and -11.
 pub(super) fn interpolate(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     let mode = layer.required("mode")?;
     if mode != "nearest" {

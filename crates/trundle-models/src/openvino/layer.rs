@@ -12,7 +12,6 @@ use crate::{Error, PartialShape, Result};
 /// The newest operation set that this reader knows. Layers of a newer set may have another meaning.
 const NEWEST_OPSET: u32 = 17;
 
-/// A layer of a graph.
 pub(super) struct Layer<'a> {
     /// The number that edges refer to. Layers in documentation may have none.
     pub(super) id: Option<u64>,
@@ -115,7 +114,6 @@ impl<'a> Layer<'a> {
         child(self.element, "data").and_then(|data| data.attribute(name))
     }
 
-    /// Returns a required attribute of the operator.
     pub(super) fn required(&self, name: &str) -> Result<&'a str> {
         self.attribute(name).ok_or_else(|| self.malformed(format!("it has no attribute {name:?}")))
     }
@@ -125,7 +123,6 @@ impl<'a> Layer<'a> {
         self.attribute(name).map_or(Ok(default), |text| self.parse(name, text))
     }
 
-    /// Returns a required number.
     pub(super) fn required_number<N: FromStr>(&self, name: &str) -> Result<N> {
         self.parse(name, self.required(name)?)
     }
@@ -186,12 +183,11 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// Returns the first child element of this name.
 fn child<'a>(element: Node<'a, 'a>, name: &str) -> Option<Node<'a, 'a>> {
     element.children().find(|child| child.has_tag_name(name))
 }
 
-/// Returns the line of an element. This counts lines from the start of the file, so use it for messages only.
+/// The line of an element. For messages only, because it counts the lines from the start of the file.
 pub(super) fn line(element: Node) -> u32 {
     element.document().text_pos_at(element.range().start).row
 }

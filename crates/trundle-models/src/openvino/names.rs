@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-/// The names that are taken.
 #[derive(Default)]
 pub(super) struct Names {
     taken: HashSet<String>,
@@ -25,7 +24,6 @@ impl Names {
         name
     }
 
-    /// Returns `word` with the next number that makes it unique.
     fn made(&mut self, word: &str) -> String {
         loop {
             self.made += 1;

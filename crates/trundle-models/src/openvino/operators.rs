@@ -34,14 +34,12 @@ pub(super) struct Kind {
     pub(super) name: &'static str,
     /// The first operation set that has it.
     pub(super) since: u32,
-    /// The allowed numbers of inputs.
+    /// The allowed numbers of inputs and of outputs.
     pub(super) inputs: RangeInclusive<usize>,
-    /// The allowed numbers of outputs.
     pub(super) outputs: RangeInclusive<usize>,
     pub(super) role: Role,
 }
 
-/// The role of a layer in a graph.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
     /// An input of the model.
@@ -102,7 +100,6 @@ const KINDS: [Kind; 38] = [
     Kind { name: "VariadicSplit",   since: 1,  inputs: 3..=3, outputs: ANY,   role: Op(variadic_split) },
 ];
 
-/// Returns all supported types of layers.
 fn all_kinds() -> impl Iterator<Item = &'static Kind> {
     KINDS.iter().chain(&ARITHMETIC)
 }
@@ -163,7 +160,7 @@ fn add_arithmetic(layers: &[Layer], wiring: &Wiring, survey: &mut Survey) {
 }
 
 impl Kind {
-    /// Returns the kind of a layer. Refuses types that are not in the table or not in this form.
+    /// Returns the kind of a layer, unless its type, version or number of ports is not supported.
     pub(super) fn of(layer: &Layer) -> Result<&'static Kind> {
         let kind = all_kinds().find(|kind| kind.name == layer.kind).ok_or_else(|| {
             let known = KINDS.map(|kind| kind.name).join(", ");
@@ -233,7 +230,6 @@ fn convert(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
     }
 }
 
-/// Whether the float type `to` holds every value of `from`.
 fn widens(from: DType, to: DType) -> bool {
     use DType::{BF16, F16, F32, F64};
     matches!((from, to), (F16 | BF16, F32 | F64) | (F32, F64))
@@ -268,7 +264,6 @@ fn block_order(layer: &Layer) -> Result<BlockOrder> {
     }
 }
 
-/// The pads, or crops, in two inputs.
 fn pads(begins: usize) -> Pads {
     Pads::Each { begins: integers(begins), ends: integers(begins + 1) }
 }
@@ -313,7 +308,7 @@ fn output_type(layer: &Layer) -> Result<DType> {
     }
 }
 
-/// Eye, all of whose inputs are sizes.
+/// Eye. It has no data input.
 fn eye(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
     let list = |input| Integers::Input { input, types: IntegerTypes::I32OrI64 };
     let batch = (operands.len() > 3).then(|| list(3));

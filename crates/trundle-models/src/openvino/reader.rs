@@ -18,10 +18,8 @@ use crate::{
     PartialShape, Result, ValueId,
 };
 
-/// The supported versions.
 const VERSIONS: [&str; 2] = ["10", "11"];
 
-/// Builds the model of an .xml text.
 pub(super) fn read(xml: &str, weights: Weights) -> Result<Model> {
     let document = document::parse(xml)?;
     let net = document.root_element();
@@ -76,14 +74,12 @@ fn kind(layer: &Layer) -> Result<&'static Kind> {
     }
 }
 
-/// Returns the elements of a list.
 fn all<'a>(net: Node<'a, 'a>, list: &str, item: &'a str) -> impl Iterator<Item = Node<'a, 'a>> {
     let list = net.children().find(|element| element.has_tag_name(list));
     let items = list.into_iter().flat_map(|list| list.children());
     items.filter(move |element| element.has_tag_name(item))
 }
 
-/// A model under construction.
 struct Reader<'a> {
     /// Whether the name of a layer may serve as the name of an output.
     names_of_layers: bool,
@@ -173,7 +169,6 @@ impl Reader<'_> {
         self.values[tap.layer][tap.output]
     }
 
-    /// Returns the layers of a role with their indices, in the file's order.
     fn layers_of(&self, role: fn(&Role) -> bool) -> impl Iterator<Item = (usize, &Layer<'_>)> {
         let layers = self.layers.iter().enumerate();
         layers.filter(move |(at, _)| role(&self.kinds[*at].role))
@@ -232,7 +227,6 @@ fn element(layer: &Layer) -> Result<ElementType> {
     element::parse(name).map_err(|problem| layer.malformed(problem))
 }
 
-/// Returns the shape of a Parameter or Const layer.
 fn shape(layer: &Layer) -> Result<PartialShape> {
     match layer.attribute("shape") {
         Some(text) => shape::parse(text).map_err(|problem| layer.malformed(problem)),

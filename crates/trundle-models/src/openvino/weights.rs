@@ -19,7 +19,6 @@ use crate::{Data, ElementType, Error, Links, Result};
 /// constants could expand a small file.
 const SLACK_BYTES: u64 = 1 << 20;
 
-/// The source of constants.
 pub(super) struct Weights<'a> {
     source: Source<'a>,
     /// The size of the weights in bytes, once determined.
@@ -156,7 +155,6 @@ impl<'a> Weights<'a> {
 }
 
 impl Source<'_> {
-    /// Returns the size in bytes.
     fn length(&self) -> Result<u64> {
         match self {
             Source::Bytes(bytes) => Ok(bytes.len() as u64),

@@ -22,8 +22,7 @@ use crate::{Data, Error, Given, PlannedModel, Result};
 /// one of them alone is a gain (measured; docs/models.md).
 const SLOW: [&str; 3] = ["DepthToSpace", "Expand", "SpaceToDepth"];
 
-/// A subgraph as a node with a model of its own: its inputs and outputs, and the nodes and tensors that the model
-/// holds.
+/// A subgraph as a node with a model of its own.
 pub(super) struct Candidate<'a> {
     pub(super) subgraph: &'a Subgraph,
     pub(super) inputs: Vec<&'a str>,
@@ -109,7 +108,6 @@ impl<'a> Candidate<'a> {
         names_given(node).any(|name| self.read.contains(name))
     }
 
-    /// Adds an input.
     fn reads(&mut self, name: &'a str) {
         if self.read.insert(name) {
             self.inputs.push(name);

@@ -101,7 +101,6 @@ impl Partition {
 
 /// The parts of the original model that stay.
 struct Rest<'a> {
-    /// The indices of the nodes that stay.
     nodes: BTreeSet<usize>,
     /// The names of all tensors that are read.
     read: HashSet<&'a str>,
@@ -258,7 +257,6 @@ fn names_within<'a>(source: &Source<'a>, chosen: &[Candidate<'a>]) -> HashMap<&'
 /// A node of the new file.
 #[derive(Clone, Copy)]
 enum Place {
-    /// A node of the original file.
     Kept(usize),
     /// A new one.
     Chosen(usize),
@@ -328,14 +326,12 @@ fn import(source: &Source<'_>) -> Option<Bytes> {
     Some(message(field::OPSET_IMPORT, &import.encode_to_vec()))
 }
 
-/// Returns names that no node has yet.
 fn free_names(source: &Source<'_>, count: usize) -> Vec<String> {
     let taken: HashSet<&str> = source.partition.nodes.iter().map(|node| &node.name[..]).collect();
     let names = (0..).map(|number| format!("trundle_move_{number}"));
     names.filter(|name| !taken.contains(name.as_str())).take(count).collect()
 }
 
-/// Encodes a field of a message.
 fn message(number: u32, bytes: &[u8]) -> Bytes {
     let mut whole = Vec::with_capacity(bytes.len() + 12);
     add_field(&mut whole, number, bytes);

@@ -7,7 +7,6 @@ use crate::onnx::builder::label;
 use crate::onnx::{malformed, proto};
 use crate::{Error, Result, order};
 
-/// Nodes, and the node that produces each tensor.
 pub(super) struct Graph<'a> {
     nodes: &'a [proto::Node],
     giver: HashMap<&'a str, usize>,
@@ -154,7 +153,6 @@ impl Stages {
     }
 }
 
-/// Returns the names of a node's outputs.
 pub(super) fn names_given(node: &proto::Node) -> impl Iterator<Item = &str> {
     node.output.iter().map(String::as_str).filter(|name| !name.is_empty())
 }

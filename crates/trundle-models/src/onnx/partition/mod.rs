@@ -159,7 +159,7 @@ impl Partition {
         self.others.iter().map(|(name, count)| (&name[..], *count))
     }
 
-    /// Returns the number of nodes outside of the subgraphs that only give a tensor another shape.
+    /// Returns the number of nodes that only give a tensor another shape and belong to no subgraph.
     pub fn views(&self) -> usize {
         self.views
     }

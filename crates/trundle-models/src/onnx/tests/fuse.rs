@@ -24,12 +24,10 @@ fn written(fused: &Fused) -> Proto {
     Proto::decode(&fused.file.concat()[..]).unwrap()
 }
 
-/// Lists the kinds of a model's nodes, in its order.
 fn kinds(model: &Proto) -> Vec<&str> {
     model.graph.as_ref().unwrap().node.iter().map(|node| &node.op_type[..]).collect()
 }
 
-/// Returns the new nodes of a model.
 fn moves(model: &Proto) -> Vec<&Node> {
     let nodes = &model.graph.as_ref().unwrap().node;
     nodes

@@ -133,7 +133,6 @@ fn refusal(model: &Proto) -> String {
     read(model).expect_err("this model is wrong").to_string()
 }
 
-/// Lists the kinds of the nodes, in order.
 fn kinds(model: &Model) -> Vec<&str> {
     model.nodes.iter().map(|node| node.kind.as_str()).collect()
 }

@@ -92,7 +92,6 @@ impl Ir {
     }
 }
 
-/// The text by which operators are compared.
 fn said(operator: &Operator) -> String {
     format!("{operator:?}")
 }

@@ -32,7 +32,6 @@ fn model(version: u32, tensors: [&str; 2], results: [&str; 2]) -> Result<Model> 
     )
 }
 
-/// Returns the names of both outputs.
 fn outputs(version: u32, tensor: &str, results: [&str; 2]) -> [String; 2] {
     let model = model(version, ["", tensor], results).unwrap();
     assert_eq!(model.outputs[0].value, model.outputs[1].value);
