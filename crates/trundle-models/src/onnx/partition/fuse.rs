@@ -19,7 +19,7 @@ use crate::{Error, Result, order};
 const DOMAIN: &str = "trundle";
 const VERSION: i64 = 1;
 
-/// Limits the initializers that all new nodes hold, as a multiple of the file's size. Nodes that need the same
+/// Limits the bytes of initializers in all new nodes, as a multiple of the file's size. Nodes that need the same
 /// tensor each hold it, and a small model must not become a large one.
 const MOST_HELD: usize = 2;
 
