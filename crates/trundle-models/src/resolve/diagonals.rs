@@ -36,7 +36,7 @@ pub(super) fn triangle(
     }
     let fill = scalar_value(site, None)?;
     let fill = site.builder.moved(fill, IndexMap::broadcast(&shape))?;
-    // A row has so many elements of the first tensor, and then those of the second.
+    // A row starts with elements of the first tensor and ends with elements of the second.
     let (parts, more) = if is_upper { ([fill, data], 0) } else { ([data, fill], 1) };
     let first_of = |row: usize| -> usize {
         let count = row as i128 + i128::from(k) + more;

@@ -37,7 +37,7 @@ impl Bounds {
 /// `StridedSlice`. If several masks are set for an entry, ellipsis comes first, then new axis. A shrunk axis
 /// is read at its begin, whatever the other masks, the end and the stride are.
 ///
-/// Source: the specification of StridedSlice-1; the order of the masks is that of OpenVINO's shape inference.
+/// Source: the specification of StridedSlice-1; the order of the masks follows OpenVINO's shape inference.
 pub(super) fn strided_slice(
     site: &mut Site<'_, '_>,
     begin: &Integers,

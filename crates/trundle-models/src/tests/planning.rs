@@ -275,7 +275,7 @@ fn only_what_is_read_is_written_and_it_is_let_go() {
         .flat_map(|pass| pass.parts.iter().map(|part| part.from))
         .collect();
     assert!(planned.planned.passes().iter().all(|p| p.target == last || read.contains(&p.target)));
-    // Two tensors at once: the one that is read and the one that is written.
+    // Two tensors are held at once: source and destination of a pass.
     assert_eq!(planned.planned.peak_bytes(), 2 * 64 * 4 * 2);
     planned.is_right();
 }
