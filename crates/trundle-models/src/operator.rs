@@ -20,7 +20,7 @@ pub enum Operator {
     /// Runs the first body if input 0, a boolean that must be known, is true; else the second.
     Choose([Body; 2]),
     /// Runs a body repeatedly, as ONNX's Loop: input 0 is the number of iterations, input 1 the initial
-    /// condition, a boolean. Both are optional; they must be known if present.
+    /// condition, a boolean. Either may be omitted; a present one must be known.
     ///
     /// The body's inputs are the iteration's index, the condition and the carried values, which start as
     /// inputs 2 and on. The body's outputs are the next condition, the new carried values, and tensors to
@@ -387,9 +387,9 @@ pub struct ScanAxis {
 pub enum IndexRule {
     /// They are refused.
     Within,
-    /// Negative indices count from the end; all others are refused.
+    /// Negative indices count from the end; indices outside are refused.
     CountsBack,
-    /// Negative indices count from the end; all others read zero.
+    /// Negative indices count from the end; indices outside read zero.
     ZeroOutside,
 }
 

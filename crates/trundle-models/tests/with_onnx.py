@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs ONNX's own operator tests through the program and compares the results bit for bit.
 
-It takes the tests of movement operators, each also in every other opset form that takes the same model, and the tests of
-arithmetic, also in loops, with inputs as constants. Then it compares exported PyTorch modules (with_torch.py), random
+It takes the tests of movement operators, each also in every other opset form that takes the same model, and the tests
+of arithmetic, also in loops, with inputs as constants. Then it compares exported PyTorch modules (with_torch.py), random
 resizes, and random loops (onnx_loops.py) with ONNX's reference implementation.
 
     pip install onnx==1.23.2 numpy==2.4.6

@@ -11,7 +11,7 @@ use crate::{Data, Dimension, Error, Input, Model, PartialShape, Result};
 pub struct Given<'a> {
     /// The shape.
     pub shape: Shape,
-    /// The elements, of the type that the model states; not needed if no element decides a movement.
+    /// The elements, of the type that the model states; needed only if they decide how others move.
     pub data: Option<&'a Data>,
 }
 

@@ -78,7 +78,7 @@ fn floats(by: Binary, a: f64, b: f64) -> Number {
         Binary::Add => a + b,
         Binary::Subtract => a - b,
         Binary::Multiply => a * b,
-        // Python's floor division of floats does not round either.
+        // OpenVINO's floor division, `m_pythondiv`, rounds only integers.
         Binary::Divide | Binary::FloorDivide => a / b,
         Binary::Modulo => a % b,
         Binary::FloorModulo => {

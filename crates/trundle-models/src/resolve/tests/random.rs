@@ -317,7 +317,7 @@ fn front(indices: &[i64], size: usize) -> Vec<usize> {
     indices.iter().map(counted).collect()
 }
 
-/// Planning budgets: everything, nothing, and one limit each.
+/// Planning budgets: the device's, three with single limits, and a minimal one.
 fn budgets() -> [Budget; 5] {
     let all = || Device::default().budget();
     [
