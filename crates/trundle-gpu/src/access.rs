@@ -130,7 +130,6 @@ fn common_divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
-/// Calls `visit` with every offset and stride of a block.
 fn for_each_distance(block: &Block, mut visit: impl FnMut(isize)) {
     visit(block.src_offset);
     visit(block.dst_offset);

@@ -222,7 +222,6 @@ impl Launch {
     }
 }
 
-/// Converts a distance in bytes or packed elements to grains.
 fn grains(distance: isize, access: Access) -> u32 {
     (distance / access.grain().cast_signed()) as u32
 }

@@ -47,7 +47,6 @@ pub const fn tile_edge(width: usize) -> usize {
 }
 
 impl Pattern {
-    /// The pattern for a part.
     pub(crate) fn of(part: &Part, packing: Option<Packing>) -> Pattern {
         if packing.is_some() {
             return Pattern::Gather;

@@ -56,7 +56,6 @@ impl Windows {
         self.alignment * access.packing().map_or(1, trundle_core::Packing::group_bytes)
     }
 
-    /// The window of the whole buffer, if it fits.
     fn whole(&self, access: Access, bytes: usize) -> Option<Window> {
         let bytes = bytes.next_multiple_of(16);
         (bytes <= self.most(access)).then_some(Window { offset: 0, bytes })

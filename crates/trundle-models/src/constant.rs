@@ -64,7 +64,6 @@ pub(crate) fn unused_cleared(bytes: Bytes, dtype: DType, elements: usize) -> Byt
     bytes.into()
 }
 
-/// Borrowed elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Elements<'a> {
     /// Like [`Data::Bytes`].

@@ -41,7 +41,6 @@ impl Model {
     }
 }
 
-/// Names the values that `nodes` and the nodes of their bodies produce.
 fn name_values(nodes: &[Node], names: &mut [String]) {
     for (number, node) in nodes.iter().enumerate() {
         if let (Some(text), [value]) = (literal(node), &node.outputs[..]) {
@@ -66,7 +65,6 @@ fn name_values(nodes: &[Node], names: &mut [String]) {
     }
 }
 
-/// Writes one line for each node, with the nodes of bodies indented.
 fn write_nodes(
     f: &mut fmt::Formatter<'_>,
     nodes: &[Node],
@@ -117,7 +115,6 @@ impl fmt::Display for Line<'_> {
     }
 }
 
-/// The largest number of integers that are written inline.
 const MOST_WRITTEN: usize = 8;
 
 /// The text of a small integer constant, `[3, -1]` or `2`; these are usually parameters of operators.

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex};
 
-/// The largest number of entries.
 const MOST: usize = 16;
 
 /// A cache of the latest results. It never blocks: a thread that finds the lock taken treats that as a miss.

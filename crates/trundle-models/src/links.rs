@@ -43,7 +43,6 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Reads `bytes` bytes of a file from offset `start`.
 pub(crate) fn read_range(path: &Path, start: u64, bytes: usize) -> Result<Vec<u8>> {
     let read = || {
         let mut data = Vec::new();

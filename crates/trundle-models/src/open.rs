@@ -4,10 +4,8 @@ use std::path::Path;
 
 use crate::{Error, Links, Model, Result, onnx, openvino};
 
-/// A dialect's reader.
 type Read = fn(&Path, Links) -> Result<Model>;
 
-/// The dialects by file extension.
 const DIALECTS: [(&str, Read); 2] = [("xml", openvino::read_with), ("onnx", onnx::read_with)];
 
 impl Model {

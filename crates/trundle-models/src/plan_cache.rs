@@ -37,7 +37,6 @@ pub struct Lent<'a> {
     pub bytes: &'a [u8],
 }
 
-/// The key of a plan.
 #[derive(Debug)]
 struct Key {
     shapes: Vec<Shape>,

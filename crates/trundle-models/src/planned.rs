@@ -119,7 +119,6 @@ fn firsts(outputs: &[TensorId]) -> Vec<usize> {
     outputs.iter().enumerate().map(first).collect()
 }
 
-/// The joined tensors.
 fn joins(program: &Program) -> Vec<TensorId> {
     let is_join = |id: &TensorId| matches!(program.tensor(*id).made, Made::Joined { .. });
     (0..program.tensors().len()).map(TensorId).filter(is_join).collect()

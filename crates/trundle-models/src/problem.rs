@@ -2,7 +2,6 @@
 
 use crate::Error;
 
-/// A problem with a node, a tensor or an input.
 #[derive(Debug)]
 pub(crate) enum Problem {
     /// It violates the rules of its operator or format.
@@ -15,7 +14,6 @@ pub(crate) enum Problem {
     Known(Error),
 }
 
-/// The result of checking a part of a model.
 pub(crate) type Checked<T> = std::result::Result<T, Problem>;
 
 impl Problem {

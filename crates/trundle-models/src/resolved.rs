@@ -11,7 +11,6 @@ use crate::{Constant, Data, ElementType, Error, Result};
 pub struct ResolvedModel {
     /// The inputs are the model's inputs, followed by its constants.
     program: Program,
-    /// One entry for each tensor.
     infos: Vec<TensorInfo>,
     constants: Vec<Constant>,
 }
@@ -90,7 +89,6 @@ impl ResolvedModel {
         }
     }
 
-    /// Simplifies the program.
     pub(crate) fn simplified(self, budget: &Budget) -> ResolvedModel {
         ResolvedModel { program: self.program.simplified(budget), ..self }
     }

@@ -116,7 +116,6 @@ impl PlannedModel {
         })
     }
 
-    /// Copies outputs that are the same tensor as an earlier output.
     fn repeat(&self, outputs: &mut [&mut [u8]]) {
         for (number, (first, id)) in self.firsts.iter().zip(self.model().outputs()).enumerate() {
             if let Ok([from, to]) = outputs.get_disjoint_mut([*first, number]) {
@@ -172,7 +171,6 @@ impl PlannedModel {
         }
     }
 
-    /// Checks the number of inputs, and the elements of each.
     fn check(&self, inputs: &[Data]) -> Result<()> {
         let model = self.model();
         for (id, input) in self.given() {
@@ -208,7 +206,6 @@ impl PlannedModel {
         self.given().filter_map(|(id, _)| self.model().source(id, inputs)).map(&mut bytes).collect()
     }
 
-    /// Converts the moved bytes to the elements of an output.
     fn data(&self, id: TensorId, bytes: Box<[u8]>, texts: &[&String]) -> Data {
         if let ElementType::Fixed(_) = self.model().element(id) {
             return Data::Bytes(Bytes::from(bytes));

@@ -5,7 +5,6 @@ use std::hash::Hash;
 
 use crate::{Error, EyeSizes, Model, Node, Operator, Result, ValueId};
 
-/// Why an operator is not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Why {
     /// It computes new elements.
@@ -70,7 +69,6 @@ impl Survey {
         Err(Error::Unsupported(format!("{first}: not supported: {list}; what is: {supported}")))
     }
 
-    /// The text of the list, grouped by reason.
     fn list(&self) -> String {
         let mut groups: Vec<(Why, Vec<String>)> = Vec::new();
         for ((why, name), count) in self.nodes.iter().take(MOST_NAMED) {
@@ -97,7 +95,6 @@ impl Survey {
 pub(crate) struct Dependents<V>(HashSet<V>);
 
 impl<V: Eq + Hash> Dependents<V> {
-    /// The set of just the inputs.
     pub(crate) fn of(inputs: impl IntoIterator<Item = V>) -> Dependents<V> {
         Dependents(inputs.into_iter().collect())
     }

@@ -78,7 +78,6 @@ impl<'a> Verifier<'a> {
     }
 }
 
-/// Whether two elements are equal bit for bit.
 fn same(
     element: ElementType,
     (left, i): (Elements<'_>, usize),

@@ -18,7 +18,6 @@ fn shape(sizes: &[usize]) -> Shape {
 
 /// Random choices of movements and models.
 trait Cases {
-    /// A movement of a tensor of this shape.
     fn map(&mut self, of: &Shape) -> IndexMap;
 
     /// A model of two inputs, a constant, and tensors made of them.

@@ -140,13 +140,11 @@ fn words(bytes: &[u8]) -> Vec<u32> {
     padded.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
 }
 
-/// A workgroup.
 struct Workgroup<'a> {
     launch: &'a Launch,
     tables: Vec<u32>,
     src: &'a [u32],
     dst: &'a mut [u32],
-    /// The bits written so far.
     written: &'a mut [u32],
 }
 
@@ -242,7 +240,6 @@ impl Workgroup<'_> {
         self.dst[at] = self.dst[at] & !covered | value & covered;
     }
 
-    /// Reads bytes from one or two words.
     fn bytes(&self, at: u32, count: u32) -> u32 {
         self.bits(Field { bit: 8 * u64::from(at), bits: 8 * count })
     }
@@ -256,7 +253,6 @@ impl Workgroup<'_> {
         value & ones(field.bits)
     }
 
-    /// The destination position of a row.
     fn dst_of(&self, row: u32) -> u32 {
         let (mut rest, mut at) = (row, self.launch.dst_offset);
         for each in self.launch.loops[..self.launch.outer].iter().rev() {
@@ -416,7 +412,6 @@ fn fields_of(packing: Packing, element: u32) -> [Field; 2] {
     }
 }
 
-/// Sets bits that are 0.
 fn set_bits(words: &mut [u32; 3], field: Field, value: u32) {
     let (word, within) = ((field.bit / 32) as usize, (field.bit % 32) as u32);
     let value = value & ones(field.bits);

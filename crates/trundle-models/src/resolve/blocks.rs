@@ -227,7 +227,6 @@ fn spatial_axes(shape: &Shape, block: usize) -> Checked<&[usize]> {
     }
 }
 
-/// The number of elements of a block.
 fn power(block: usize, sides: usize) -> Option<usize> {
     block.checked_pow(u32::try_from(sides).ok()?)
 }

@@ -8,7 +8,6 @@ use super::site::{Site, Values, read};
 use crate::problem::{Checked, wrong};
 use crate::{Body, ElementType, IntegerTypes, Integers, Node};
 
-/// Runs the first body if the condition is true, else the second.
 pub(super) fn taken<'b>(
     node: &Node,
     bodies: &'b [Body; 2],

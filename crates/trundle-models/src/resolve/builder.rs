@@ -19,7 +19,6 @@ const MOST_AXES: usize = 1 << 21;
 /// The largest total cost of all loop iterations: a small file can state any number of them.
 const MOST_ITERATED: usize = 1 << 20;
 
-/// The program under construction.
 pub(super) struct Builder<'m> {
     model: &'m Model,
     /// The inputs given by the caller; they are the first tensors.
@@ -70,7 +69,6 @@ impl<'m> Builder<'m> {
         Ok(builder)
     }
 
-    /// Finishes the model with these outputs.
     pub(super) fn resolved(mut self, outputs: &[TensorId]) -> Result<ResolvedModel> {
         for output in outputs {
             let unknown = |error: trundle_core::Error| Error::Malformed(error.to_string());
@@ -79,12 +77,10 @@ impl<'m> Builder<'m> {
         ResolvedModel::new(self.program, self.infos, self.constants)
     }
 
-    /// The program so far.
     pub(super) fn program(&self) -> &Program {
         &self.program
     }
 
-    /// The number of tensors.
     pub(super) fn len(&self) -> usize {
         self.infos.len()
     }
@@ -130,7 +126,6 @@ impl<'m> Builder<'m> {
         name.clone_into(&mut self.infos[id.0].name);
     }
 
-    /// Adds a constant.
     pub(super) fn constant(&mut self, constant: &Constant) -> Checked<TensorId> {
         let Constant { element, shape, data } = constant;
         data.check(*element, shape)?;
@@ -139,7 +134,6 @@ impl<'m> Builder<'m> {
         Ok(id)
     }
 
-    /// Adds a scalar whose bits are all 0.
     pub(super) fn zero(&mut self, dtype: DType) -> Checked<TensorId> {
         self.filled(ElementType::Fixed(dtype))
     }
@@ -164,7 +158,6 @@ impl<'m> Builder<'m> {
         self.known(id, element)
     }
 
-    /// Applies an operator to a tensor.
     pub(super) fn moved_by(&mut self, from: TensorId, op: impl Into<Op>) -> Checked<TensorId> {
         let map = op.into().index_map(self.shape(from))?;
         self.moved(from, map)
@@ -205,7 +198,6 @@ impl<'m> Builder<'m> {
         self.known(id, self.element(first))
     }
 
-    /// Replaces the elements of `base` at the positions of a map by `updates`.
     pub(super) fn updated(
         &mut self,
         base: TensorId,
@@ -220,7 +212,6 @@ impl<'m> Builder<'m> {
         Ok(id)
     }
 
-    /// Runs a closure as part of an iteration.
     pub(super) fn in_iteration<T>(
         &mut self,
         iteration: usize,
@@ -275,14 +266,12 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Adds an input of the program.
     fn given(&mut self, element: ElementType, shape: &Shape) -> Checked<TensorId> {
         self.count(shape.rank())?;
         let id = self.program.given(shape.clone(), width_of(element))?;
         self.known(id, element)
     }
 
-    /// Adds a tensor's axes to the total.
     fn count(&mut self, axes: usize) -> Checked<()> {
         self.axes = self.axes.saturating_add(axes);
         if self.axes > MOST_AXES {

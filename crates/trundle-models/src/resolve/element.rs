@@ -3,7 +3,6 @@
 use trundle_core::{DType, Width};
 use trundle_formats::StoredDType;
 
-/// The exact value of an element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
     /// An integer, or a boolean as 0 or 1.

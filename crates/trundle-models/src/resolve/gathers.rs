@@ -67,7 +67,6 @@ fn with_zeros(
     Ok((joined, Indices::new(indices.shape().clone(), values)?))
 }
 
-/// Refuses negative indices.
 fn not_negative(indices: &Indices) -> Checked<()> {
     match indices.values().iter().position(|index| *index < 0) {
         Some(at) => {
@@ -216,7 +215,6 @@ pub(super) fn tensor_scatter(
 /// The largest total number of indices of all scatters: a file of some bytes can state data of any size.
 const MOST_INDICES: usize = 1 << 28;
 
-/// Replaces elements of the data at the positions of `places` by an input.
 fn updated(site: &mut Site<'_, '_>, places: &IndexMap, updates: usize) -> Checked<TensorId> {
     let (data, updates) = (site.data()?, site.input(updates)?);
     let (element, other) = (site.builder.element(data), site.builder.element(updates));

@@ -54,7 +54,6 @@ fn add_node(node: &Node, values: &mut Values, builder: &mut Builder<'_>) -> Chec
     Ok(())
 }
 
-/// Runs a body on these inputs and returns its outputs.
 pub(super) fn run(
     body: &Body,
     given: &[TensorId],

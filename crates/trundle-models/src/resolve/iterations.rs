@@ -8,7 +8,6 @@ use super::site::Values;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{Body, BodyValue, Constant, Data, ElementType, ScanAxis};
 
-/// A function that runs a body on these inputs.
 pub(super) type Run =
     fn(&Body, &[TensorId], &mut Values, &mut Builder<'_>) -> Checked<Vec<TensorId>>;
 
@@ -34,7 +33,6 @@ impl<'a> Iterations<'a> {
         Iterations { body, run, carried, stacks: stacks.collect(), done: 0 }
     }
 
-    /// The number of iterations.
     pub(super) fn done(&self) -> usize {
         self.done
     }
@@ -139,7 +137,6 @@ impl<'a> Iterations<'a> {
     }
 }
 
-/// The type and shape that the file states, if both are complete.
 fn stated_part(output: &BodyValue) -> Option<(ElementType, Shape)> {
     Some((output.element?, Shape::new(output.shape.sizes()?).ok()?))
 }

@@ -42,7 +42,6 @@ pub(super) fn split(
     Ok(tensors)
 }
 
-/// Equal sizes, one for each output.
 fn equal_parts(size: usize, outputs: usize) -> Checked<Vec<usize>> {
     if !size.is_multiple_of(outputs) {
         return wrong!("size {size} cannot be split into {outputs} equal parts");
@@ -50,7 +49,6 @@ fn equal_parts(size: usize, outputs: usize) -> Checked<Vec<usize>> {
     Ok(vec![size / outputs; outputs])
 }
 
-/// Equal sizes, one for each output, except for a smaller last one.
 fn parts_but_last(size: usize, outputs: usize) -> Checked<Vec<usize>> {
     let most = size.div_ceil(outputs);
     let mut parts = vec![most; outputs];

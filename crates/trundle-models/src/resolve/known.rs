@@ -37,7 +37,6 @@ pub(super) fn size(site: &mut Site<'_, '_>) -> Checked<TensorId> {
     integers(site, DType::I64, &Shape::default(), &[elements])
 }
 
-/// Adds a constant of these integers.
 fn integers(
     site: &mut Site<'_, '_>,
     dtype: DType,

@@ -83,7 +83,6 @@ impl Model {
     }
 }
 
-/// Resolves the nodes in order.
 fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
     inputs::check(model, inputs)?;
     let mut builder = Builder::new(model, inputs)?;

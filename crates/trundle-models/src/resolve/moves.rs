@@ -29,7 +29,6 @@ pub(super) fn transpose(site: &mut Site<'_, '_>, order: &Integers) -> Checked<Te
     site.moved_by(Transpose::new(&order))
 }
 
-/// ReverseSequence of all dialects.
 pub(super) fn reverse_sequence(
     site: &mut Site<'_, '_>,
     lengths: &Integers,
@@ -54,7 +53,6 @@ pub(super) fn flip(site: &mut Site<'_, '_>, axes: &Integers) -> Checked<TensorId
     flip_listed(site, &flipped)
 }
 
-/// Reverse-1 by mask.
 pub(super) fn flip_mask(site: &mut Site<'_, '_>, mask: &Integers) -> Checked<TensorId> {
     let mask = site.list("mask", mask)?;
     let rank = site.data_shape()?.rank();
@@ -66,7 +64,6 @@ pub(super) fn flip_mask(site: &mut Site<'_, '_>, mask: &Integers) -> Checked<Ten
     flip_listed(site, &flipped)
 }
 
-/// Reverses the axes for which `flipped` is true.
 fn flip_listed(site: &mut Site<'_, '_>, flipped: &[bool]) -> Checked<TensorId> {
     let axes: Vec<i64> =
         (0..).zip(flipped).filter(|(_, flip)| **flip).map(|(axis, _)| axis).collect();

@@ -10,7 +10,6 @@ pub(super) struct ResizedAxis {
     pub(super) size: usize,
     /// The size in the output.
     pub(super) resized: usize,
-    /// The scale.
     pub(super) scale: f64,
     /// The part of the data to take: 0 is the first index, 1 the last.
     pub(super) part: [f64; 2],
@@ -87,7 +86,6 @@ impl ResizedAxis {
 /// Evenly spaced indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// The first index.
     pub(super) start: usize,
     /// The number of indices, at least 1.
     pub(super) count: usize,

@@ -20,10 +20,8 @@ pub(super) const MOST_ENTRIES: usize = 1 << 24;
 /// many lists at the end of a long chain.
 const MOST_STEPS: usize = 1 << 26;
 
-/// A list, or a scalar.
 #[derive(Debug)]
 pub(super) struct List<T> {
-    /// The entries.
     pub(super) entries: Vec<T>,
     /// Whether it is a scalar and not a list of one.
     pub(super) scalar: bool,
@@ -41,7 +39,6 @@ impl Site<'_, '_> {
         Ok(List { entries: entries.into_iter().map(narrow).collect::<Checked<_>>()?, scalar })
     }
 
-    /// The entries of a parameter that must be a list.
     pub(super) fn list(&mut self, what: &str, from: &Integers) -> Checked<Vec<i64>> {
         let List { entries, scalar } = self.integers(what, from)?;
         if scalar { Err(not_a_list(what)) } else { Ok(entries) }
@@ -82,7 +79,6 @@ impl Site<'_, '_> {
         Ok(List { entries, scalar: list.scalar })
     }
 
-    /// The entries of a parameter of floats.
     pub(super) fn floats(&mut self, what: &str, from: &Floats) -> Checked<Vec<f64>> {
         let input = match from {
             Floats::Given(entries) => return Ok(entries.clone()),
@@ -213,7 +209,6 @@ impl Site<'_, '_> {
         Ok((shape, numbers))
     }
 
-    /// Adds to the number of steps and checks the limit.
     pub(super) fn spend(&mut self, what: &str, steps: usize) -> Checked<()> {
         self.builder.steps = self.builder.steps.saturating_add(steps);
         if self.builder.steps > MOST_STEPS {
@@ -279,7 +274,6 @@ impl fmt::Display for Listed<'_> {
     }
 }
 
-/// The error for a scalar where a list is required.
 pub(super) fn not_a_list(what: &str) -> Problem {
     format!("{what} must be a list, got a scalar").into()
 }
@@ -314,12 +308,10 @@ fn accepted(element: ElementType, types: IntegerTypes) -> Option<DType> {
     fits.then_some(dtype)
 }
 
-/// Whether an integer type is signed.
 pub(super) fn is_signed(dtype: DType) -> bool {
     matches!(dtype, DType::I2 | DType::I4 | DType::I8 | DType::I16 | DType::I32 | DType::I64)
 }
 
-/// Whether a type is an integer type, packed or not.
 pub(super) fn is_integer(dtype: DType) -> bool {
     use DType::{U1, U2, U3, U4, U6, U8, U16, U32, U64};
     is_signed(dtype) || matches!(dtype, U1 | U2 | U3 | U4 | U6 | U8 | U16 | U32 | U64)

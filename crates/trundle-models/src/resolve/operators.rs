@@ -10,7 +10,6 @@ use super::{
 use crate::Operator;
 use crate::problem::Checked;
 
-/// Resolves the node's operator and returns its outputs.
 pub(super) fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
     let output = match &site.node.operator {
         Operator::Split { axis, parts } => return joins::split(site, axis, parts),

@@ -180,7 +180,6 @@ pub(super) fn center(
     pad(site, &pads, Some(&Integers::Given(axes)), None)
 }
 
-/// The amounts before and after each axis.
 pub(super) fn both_ends(site: &mut Site<'_, '_>, pads: &Pads) -> Checked<(Vec<i64>, Vec<i64>)> {
     match pads {
         Pads::Each { begins, ends } => Ok((site.list("begins", begins)?, site.list("ends", ends)?)),

@@ -78,7 +78,6 @@ pub(super) fn patches(
     site.builder.moved_by(ordered, Reshape::new(&signed(&out)))
 }
 
-/// Zero-pads both ends of an axis.
 fn padded(
     site: &mut Site<'_, '_>,
     data: TensorId,

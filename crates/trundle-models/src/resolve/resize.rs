@@ -44,7 +44,6 @@ pub(super) fn resize(site: &mut Site<'_, '_>) -> Checked<TensorId> {
     Ok(data)
 }
 
-/// Zero-pads the data.
 fn padded(site: &mut Site<'_, '_>, pads: &[Vec<i64>; 2]) -> Checked<TensorId> {
     let (data, rank) = (site.data()?, site.data_shape()?.rank());
     if pads.iter().flatten().all(|pad| *pad == 0) {
@@ -65,7 +64,6 @@ fn padded(site: &mut Site<'_, '_>, pads: &[Vec<i64>; 2]) -> Checked<TensorId> {
     pad(site, &Pads::Each { begins: end(begins)?, ends: end(ends)? }, None, None)
 }
 
-/// The axes that may change.
 fn resized_axes(site: &mut Site<'_, '_>, shape: &Shape) -> Checked<Vec<(usize, ResizedAxis)>> {
     let Operator::Resize { scales, sizes, aspect, axes, coordinates, least, .. } =
         &site.node.operator
@@ -108,7 +106,6 @@ fn resized_axes(site: &mut Site<'_, '_>, shape: &Shape) -> Checked<Vec<(usize, R
     Ok(own.into_iter().zip(resized).zip(parts).zip(axes).map(axis).collect())
 }
 
-/// Size and scale of each axis from given scales.
 fn by_scales(
     scales: &[f64],
     own: &[usize],
@@ -131,7 +128,6 @@ fn by_scales(
     scales.iter().zip(own).zip(parts).map(resized).collect()
 }
 
-/// Size and scale of each axis from given sizes.
 #[expect(clippy::cast_precision_loss, reason = "it is refused if it is beyond 2^24")]
 fn by_sizes(sizes: &[i64], own: &[usize], aspect: AspectRatio) -> Checked<Vec<(usize, f64)>> {
     equal_sizes("sizes", sizes.len(), "axes", own.len())?;
@@ -153,7 +149,6 @@ fn by_sizes(sizes: &[i64], own: &[usize], aspect: AspectRatio) -> Checked<Vec<(u
     own.iter().map(|own| Ok((length_of(scale * *own as f64 + 0.5)?, scale))).collect()
 }
 
-/// Rounds a length down.
 fn length_of(length: f64) -> Checked<usize> {
     if length.is_nan() || length >= 2f64.powi(53) {
         return wrong!("a resize to {length} is too large");
@@ -219,7 +214,6 @@ fn chosen(
     Ok(split.then(&within)?.then(&merged)?)
 }
 
-/// The map that takes runs of indices.
 fn pieces(site: &mut Site<'_, '_>, shape: &Shape, axis: usize, runs: &[Run]) -> Checked<IndexMap> {
     let count = runs.len();
     if count > MOST_PIECES {
@@ -246,7 +240,6 @@ fn pieces(site: &mut Site<'_, '_>, shape: &Shape, axis: usize, runs: &[Run]) -> 
     }
 }
 
-/// The map that takes one run.
 fn piece(shape: &Shape, axis: usize, run: Run) -> Checked<IndexMap> {
     let number = |number: usize| number.cast_signed() as i64;
     let step = if run.step == 0 { 1 } else { run.step as i64 };

@@ -51,7 +51,6 @@ pub(super) fn scan(
     iterations.outputs(first, values, builder)
 }
 
-/// The number of iterations: the size of every scanned axis.
 fn iterations(scanned: &[Scanned]) -> Checked<usize> {
     let Some(first) = scanned.first() else {
         return wrong!("it scans no inputs, and has no number of iterations");
@@ -98,7 +97,6 @@ impl Scanned {
         Ok(Shape::new([before, after].concat())?)
     }
 
-    /// The slice of an iteration.
     fn part(&self, iteration: usize, builder: &mut Builder<'_>) -> Checked<TensorId> {
         let index = if self.is_backward { self.size() - 1 - iteration } else { iteration };
         let mut ranges: Vec<_> = self.shape.iter().map(|size| 0..*size).collect();

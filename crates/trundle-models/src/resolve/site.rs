@@ -12,7 +12,6 @@ use crate::{Node, ValueId};
 /// The tensors of the values resolved so far.
 pub(super) type Values = HashMap<ValueId, TensorId>;
 
-/// A node with its input tensors and the program that it extends.
 pub(super) struct Site<'a, 'm> {
     pub(super) node: &'a Node,
     pub(super) builder: &'a mut Builder<'m>,
@@ -20,7 +19,6 @@ pub(super) struct Site<'a, 'm> {
 }
 
 impl<'a, 'm> Site<'a, 'm> {
-    /// A node with the inputs that it lists.
     pub(super) fn new(
         node: &'a Node,
         values: &Values,
@@ -43,12 +41,10 @@ impl<'a, 'm> Site<'a, 'm> {
         self.inputs.get(number).copied().flatten().ok_or_else(|| missing(number))
     }
 
-    /// The number of inputs that the node lists.
     pub(super) fn inputs(&self) -> usize {
         self.inputs.len()
     }
 
-    /// Input 0, the data.
     pub(super) fn data(&self) -> Checked<TensorId> {
         self.input(0)
     }
@@ -62,13 +58,11 @@ impl<'a, 'm> Site<'a, 'm> {
         all(&self.inputs, 0)
     }
 
-    /// Applies an operator to input 0.
     pub(super) fn moved_by(&mut self, op: impl Into<Op>) -> Checked<TensorId> {
         let data = self.data()?;
         self.builder.moved_by(data, op)
     }
 
-    /// Applies a map to input 0.
     pub(super) fn moved(&mut self, map: IndexMap) -> Checked<TensorId> {
         let data = self.data()?;
         self.builder.moved(data, map)

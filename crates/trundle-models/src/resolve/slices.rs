@@ -29,7 +29,6 @@ pub(super) fn slice(
     site.moved_by(slice)
 }
 
-/// The slice that a node's lists describe.
 pub(super) fn slice_of(
     site: &mut Site<'_, '_>,
     starts: &Integers,

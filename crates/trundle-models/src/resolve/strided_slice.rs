@@ -9,7 +9,6 @@ use super::slices::equal_sizes;
 use crate::problem::{Checked, wrong};
 use crate::{Integers, StridedSliceMasks};
 
-/// The meaning of an entry of the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
     /// All axes without an entry, whole.
@@ -124,7 +123,6 @@ fn meanings(masks: &StridedSliceMasks, entries: usize, rank: usize) -> Checked<V
     Ok(meanings)
 }
 
-/// Whether a mask is set at an entry.
 fn masked(mask: &[i64], entry: usize) -> bool {
     mask.get(entry).is_some_and(|bit| *bit == 1)
 }

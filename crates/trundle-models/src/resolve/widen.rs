@@ -32,7 +32,6 @@ pub(super) fn widen(site: &mut Site<'_, '_>, to: DType) -> Checked<TensorId> {
     Ok(widened)
 }
 
-/// Converts a constant.
 fn widened(constant: &Constant, to: DType) -> Checked<Constant> {
     let inexact = || format!("{to} does not hold every value of {} exactly", constant.element);
     let (ElementType::Fixed(from), Data::Bytes(bytes)) = (constant.element, &constant.data) else {

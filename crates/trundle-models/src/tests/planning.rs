@@ -83,7 +83,6 @@ impl Planned {
         self.planned.passes().len()
     }
 
-    /// The number of boxes of all passes.
     fn boxes(&self) -> usize {
         let parts = self.planned.passes().iter().flat_map(|pass| &pass.parts);
         parts.filter_map(|part| part.work.as_ref()).map(|work| work.blocks().len()).sum()
@@ -186,7 +185,6 @@ fn too_many_boxes_are_moved_element_in_tiles() {
     assert_eq!((planned.passes(), planned.in_tiles()), (1, 1));
     assert!(planned.planned.to_string().contains("in tiles, since it would be too many boxes"));
     planned.is_right();
-    // For every kind of element.
     for element in
         [ElementType::Fixed(DType::U4), ElementType::Fixed(DType::F64), ElementType::String]
     {
@@ -239,7 +237,7 @@ fn outputs_at_every_step_of_a_long_chain_take_what_the_chain_takes() {
 
 #[test]
 fn a_small_graph_of_large_tensors_is_planned_within_bounds() {
-    // Each output has the maximal number of boxes, and would be pulled back through all others.
+    // Each output has the most boxes allowed and could be pulled back through all earlier ones.
     let mut sketch = Sketch::u16(&[2, 2]);
     let mut outputs = vec![sketch.doubled(16)];
     for number in 0..200 {

@@ -8,7 +8,6 @@ use super::super::range::holds;
 use super::known::{Known, is_reckoned};
 use crate::problem::{Checked, wrong};
 
-/// Converts numbers to another type.
 pub(super) fn cast(known: &Known, to: DType) -> Checked<Known> {
     if !is_reckoned(to) {
         return wrong!("numbers are not made {to} here");

@@ -18,7 +18,6 @@ pub(super) const OPERANDS: &str = "operands of its arithmetic";
 /// The largest number of operands; each takes some tens of bytes.
 const MOST_OPERANDS: usize = 1 << 20;
 
-/// Checks the number of operands against the limit.
 pub(super) fn check_count(count: usize) -> Checked<()> {
     if count > MOST_OPERANDS {
         return wrong!("there are {count} {OPERANDS}, over the limit of {MOST_OPERANDS}");
@@ -35,7 +34,6 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Applies `of` to each number.
     pub(super) fn each(&self, of: impl Fn(Number) -> Checked<Number>) -> Checked<Known> {
         let numbers = self.numbers.iter().map(|number| of(*number)).collect::<Checked<_>>()?;
         Ok(Known { dtype: self.dtype, shape: self.shape.clone(), numbers })
@@ -56,7 +54,6 @@ impl Known {
         Ok(places)
     }
 
-    /// The sizes after broadcasting with `other`.
     pub(super) fn sizes_with(&self, other: &[i64]) -> Vec<i64> {
         both_ways(&self.shape, other.to_vec())
     }

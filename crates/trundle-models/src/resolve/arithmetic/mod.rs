@@ -19,7 +19,6 @@ use crate::arithmetic::{Arithmetic, Binary};
 use crate::problem::{Checked, wrong};
 use known::{Known, shape_of_all};
 
-/// Resolves an arithmetic node to its output.
 pub(super) fn arithmetic(site: &mut Site<'_, '_>, what: &Arithmetic) -> Checked<TensorId> {
     match what {
         Arithmetic::Binary(by) => folded(site, *by),
@@ -70,7 +69,6 @@ fn folded(site: &mut Site<'_, '_>, by: Binary) -> Checked<TensorId> {
     site.made(&all)
 }
 
-/// Broadcasts two tensors and applies `by`.
 fn both(site: &mut Site<'_, '_>, a: &Known, b: &Known, by: Binary) -> Checked<Known> {
     if a.dtype != b.dtype && by != Binary::Power {
         return wrong!("its inputs are of types {} and {}, which must be one", a.dtype, b.dtype);

@@ -63,7 +63,6 @@ fn chosen(site: &mut Site<'_, '_>, condition: &Known) -> Checked<TensorId> {
     Boxes { shape, tensors, ranges, count: 0 }.joined(site, &axes, &condition.numbers)
 }
 
-/// The state of cutting the output into boxes.
 struct Boxes {
     shape: Shape,
     tensors: [TensorId; 2],

@@ -77,7 +77,6 @@ fn each_value_of_a_body_is_given_once() {
 
 #[test]
 fn what_is_not_said_is_refused() {
-    // The body does not return a condition.
     let silent = copying(&[10, 11, 12], 12, 13, &[13]);
     let expected = "its body does not say whether it goes on";
     assert_eq!(message(Operator::Loop(silent), &[1, 2, 0], 1), expected);

@@ -9,7 +9,6 @@ fn gather(axis: i64, batch_axes: i64, rule: IndexRule) -> Operator {
     Operator::Gather { axis: given(&[axis]), batch_axes, rule }
 }
 
-/// ONNX's Gather.
 fn plain(axis: i64) -> Operator {
     gather(axis, 0, IndexRule::CountsBack)
 }
@@ -35,7 +34,6 @@ fn slice_scatter(starts: &[i64], stops: &[i64], axes: &[i64], steps: &[i64]) -> 
     }
 }
 
-/// The output of one node.
 fn run(operator: Operator, data: &[Constant]) -> Tagged {
     let words = format!("{operator:?}");
     let mut sketch = Sketch::new(data);
@@ -236,7 +234,6 @@ fn elements_are_put_where_they_would_be_gathered() {
     expect_put(scatter_elements(-1), &[3, 3], &[indices], both, |i| {
         vec![i[0], places[2 * i[0] + i[1]]]
     });
-    // More updates than the data has elements along the axis.
     let many = i64s(&[6], &[1, 1, 0, 0, 2, 1]);
     expect_put(scatter_elements(0), &[5], &[many], (&[6], 2), |i| vec![[1, 1, 0, 0, 2, 1][i[0]]]);
     expect_put(

@@ -43,7 +43,6 @@ impl Tagged {
         Tagged { sizes: sizes.to_vec(), tags: self.tags.clone() }
     }
 
-    /// Rolls one axis.
     pub(super) fn roll(&self, axis: usize, shift: i64) -> Tagged {
         let size = self.sizes[axis];
         self.scatter(&self.sizes, |index| {
@@ -54,7 +53,6 @@ impl Tagged {
         })
     }
 
-    /// Permutes the axes, in gather form.
     pub(super) fn transpose(&self, order: &[usize]) -> Tagged {
         let sizes: Vec<usize> = order.iter().map(|axis| self.sizes[*axis]).collect();
         self.scatter(&sizes, |index| order.iter().map(|axis| index[*axis]).collect())
@@ -71,7 +69,6 @@ impl Tagged {
         })
     }
 
-    /// Concatenates tensors.
     pub(super) fn concat(parts: &[Tagged], axis: usize) -> Tagged {
         let mut sizes = parts[0].sizes.clone();
         sizes[axis] = parts.iter().map(|part| part.sizes[axis]).sum();

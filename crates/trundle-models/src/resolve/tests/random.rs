@@ -84,14 +84,12 @@ impl Growing {
         (size > 0).then(|| (0..count).map(|_| self.random.between(-size, size - 1)).collect())
     }
 
-    /// Adds a list as a constant.
     fn constant(&mut self, entries: &[i64]) -> usize {
         let value = self.sketch.node(Operator::Constant(i64s(&[entries.len()], entries)), &[], 1);
         self.sketch.model.outputs.pop();
         value[0]
     }
 
-    /// Adds elements as a constant.
     fn updates(&mut self, elements: &Tagged) -> usize {
         let value = self.sketch.node(Operator::Constant(elements.constant()), &[], 1)[0];
         self.sketch.model.outputs.pop();
@@ -361,7 +359,6 @@ fn planned_models_give_what_their_nodes_say_whatever_they_may_cost() {
             in_tiles[number] += parts.filter(|part| part.work.is_none()).count();
         }
     }
-    // The budgets lead to different plans.
     assert!(passes[0] < passes[1] && passes[1] < passes[4], "{passes:?}");
     assert!(in_tiles[0] == 0 && in_tiles[2] > 0 && in_tiles[4] > 0, "{in_tiles:?}");
 }

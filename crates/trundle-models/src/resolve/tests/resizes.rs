@@ -30,7 +30,6 @@ fn half_pixel(sizes: &[i64]) -> Operator {
     resize(None, Some(sizes), Coordinates::HalfPixel, Nearest::RoundPreferFloor)
 }
 
-/// A constant list of f32.
 fn f32s(entries: &[f32]) -> Constant {
     let bytes = entries.iter().flat_map(|entry| entry.to_le_bytes()).collect();
     constant(DType::F32, &[entries.len()], bytes)

@@ -41,7 +41,6 @@ impl Tagged {
         Tagged { sizes: sizes.to_vec(), tags }
     }
 
-    /// The element at an index.
     pub(super) fn at(&self, index: &[usize]) -> u64 {
         assert_eq!(index.len(), self.sizes.len());
         let mut number = 0;
@@ -72,7 +71,6 @@ pub(super) fn i64s(sizes: &[usize], entries: &[i64]) -> Constant {
     constant(DType::I64, sizes, bytes)
 }
 
-/// A constant of texts.
 pub(super) fn strings(sizes: &[usize], texts: &[&str]) -> Constant {
     let texts: Arc<[String]> = texts.iter().copied().map(String::from).collect();
     Constant {
@@ -82,12 +80,10 @@ pub(super) fn strings(sizes: &[usize], texts: &[&str]) -> Constant {
     }
 }
 
-/// A list stated in the file.
 pub(super) fn given(entries: &[i64]) -> Integers {
     Integers::Given(entries.to_vec())
 }
 
-/// A list from an input.
 pub(super) fn from_input(input: usize, types: IntegerTypes) -> Integers {
     Integers::Input { input, types }
 }
@@ -175,7 +171,6 @@ impl Sketch {
         Ok(model.outputs().iter().map(asked).collect())
     }
 
-    /// The texts of the first output.
     pub(super) fn texts(&self) -> Vec<String> {
         let (model, inputs) = (self.resolve().unwrap(), self.inputs());
         let output = model.outputs()[0];

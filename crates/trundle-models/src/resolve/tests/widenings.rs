@@ -9,7 +9,6 @@ use super::sketch::{Sketch, constant, given, strings};
 use crate::resolve::element::{Number, number};
 use crate::{Constant, Data, ElementType, Operator};
 
-/// The converted constant, or the error.
 fn widened(from: Constant, to: DType) -> Result<Constant, String> {
     let mut sketch = Sketch::new(&[]);
     let value = sketch.node(Operator::Constant(from), &[], 1)[0];
