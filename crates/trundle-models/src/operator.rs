@@ -6,7 +6,10 @@ use trundle_core::ops::PadMode;
 use crate::arithmetic::Arithmetic;
 use crate::{Body, Constant};
 
-/// The operator of a node. Unless stated otherwise, input 0 is the data and output 0 the result.
+/// The operator of a node.
+///
+/// Unless stated otherwise, input 0 is the data and output 0 the result. Negative axes count from the end.
+/// An omitted list of axes means all axes in order.
 ///
 /// Each reader translates its dialect's defaults, old forms and limits; the operators here mean the same for
 /// all dialects.
@@ -49,7 +52,7 @@ pub enum Operator {
     Roll {
         /// The shifts.
         shift: Integers,
-        /// The axes; negative ones count from the end.
+        /// The axes.
         axes: Integers,
     },
     /// [`Transpose`](trundle_core::ops::Transpose). An empty order inverts the axes.
@@ -61,12 +64,12 @@ pub enum Operator {
     ReverseSequence {
         /// One length for each index of the batch axis.
         lengths: Integers,
-        /// Negative ones count from the end.
+        /// The batch axis.
         batch_axis: i64,
-        /// Negative ones count from the end.
+        /// The sequence axis.
         sequence_axis: i64,
     },
-    /// [`Flip`](trundle_core::ops::Flip) of the listed axes; negative ones count from the end.
+    /// [`Flip`](trundle_core::ops::Flip) of the listed axes.
     Flip {
         /// The axes.
         axes: Integers,
@@ -83,9 +86,9 @@ pub enum Operator {
         /// The meaning of a size of 0.
         zero: ZeroSize,
     },
-    /// Removes axes of size 1; all of them without `axes`.
+    /// Removes axes of size 1; all of them if `axes` is `None`.
     Squeeze {
-        /// The axes; negative ones count from the end.
+        /// The axes.
         axes: Option<Integers>,
         /// Whether a listed axis of another size stays instead of being refused (an option of OpenVINO's
         /// Squeeze-15).
@@ -93,31 +96,31 @@ pub enum Operator {
     },
     /// Inserts axes of size 1.
     Unsqueeze {
-        /// The positions in the output; negative ones count from its end.
+        /// The axes of the output.
         axes: Integers,
     },
     /// Merges the axes before `axis` and the axes from it on, to rank 2.
     Flatten {
-        /// From 0 to the rank, inclusive; negative ones count from the end.
+        /// From 0 to the rank, inclusive.
         axis: i64,
     },
     /// Slices as ONNX's Slice: negative bounds count from the end, bounds beyond the size are clamped, and
     /// steps may be negative.
     Slice {
-        /// The first index along each axis of `axes`.
+        /// The first indices.
         starts: Integers,
-        /// The end along each axis, exclusive.
+        /// The ends, exclusive.
         stops: Integers,
-        /// The axes; all axes in order if omitted.
+        /// The axes.
         axes: Option<Integers>,
         /// The steps; all 1 if omitted.
         steps: Option<Integers>,
     },
     /// Slices as OpenVINO's StridedSlice-1.
     StridedSlice {
-        /// The first index along each axis.
+        /// The first indices.
         begin: Integers,
-        /// The end along each axis, exclusive.
+        /// The ends, exclusive.
         end: Integers,
         /// The steps; all 1 if omitted.
         strides: Option<Integers>,
@@ -126,14 +129,14 @@ pub enum Operator {
     },
     /// Splits the data along an axis, one part for each output.
     Split {
-        /// The axis, one entry; negative ones count from the end.
+        /// The axis; one entry.
         axis: Integers,
         /// The sizes of the parts.
         parts: Parts,
     },
     /// Concatenates all inputs along an axis.
     Concat {
-        /// Negative ones count from the end.
+        /// The axis.
         axis: i64,
     },
     /// Repeats the data along each axis, as OpenVINO's Tile-1: if the list and the shape differ in length,
@@ -146,7 +149,7 @@ pub enum Operator {
     TileAxis {
         /// The number of repeats; one entry.
         repeats: Integers,
-        /// The axis, one entry; negative ones count from the end.
+        /// The axis; one entry.
         axis: Integers,
     },
     /// Broadcasts the data to a larger shape.
@@ -160,7 +163,7 @@ pub enum Operator {
     Pad {
         /// The amounts before and after.
         pads: Pads,
-        /// The axes; all axes in order if omitted. Negative ones count from the end.
+        /// The axes.
         axes: Option<Integers>,
         /// The constant; zero if omitted.
         value: Option<PadValue>,
@@ -169,7 +172,7 @@ pub enum Operator {
     PadElements {
         /// The amounts before and after.
         pads: Pads,
-        /// The axes; all axes in order if omitted. Negative ones count from the end.
+        /// The axes.
         axes: Option<Integers>,
         /// The elements to pad with.
         mode: PadMode,
@@ -210,7 +213,7 @@ pub enum Operator {
     CenterCropPad {
         /// The sizes.
         sizes: Integers,
-        /// The axes; all axes in order if omitted. Negative ones count from the end.
+        /// The axes.
         axes: Option<Integers>,
     },
     /// Resizes by nearest neighbour. `scales`, `sizes` or both are present and not empty.
@@ -221,7 +224,7 @@ pub enum Operator {
         sizes: Option<Integers>,
         /// The meaning of the sizes.
         aspect: AspectRatio,
-        /// The axes; all axes in order if omitted. Negative ones count from the end.
+        /// The axes.
         axes: Option<Integers>,
         /// Zero padding applied first: the amounts before and after, from the first axis on.
         pads: [Vec<i64>; 2],
@@ -242,9 +245,9 @@ pub enum Operator {
     },
     /// The sizes of the data, or a range of them.
     Shape {
-        /// The first axis; negative ones count from the end, and values beyond the rank are clamped.
+        /// The first axis, clamped to the rank.
         start: i64,
-        /// The end, exclusive and treated likewise; the rank if omitted.
+        /// The end, exclusive and clamped too; the rank if omitted.
         end: Option<i64>,
         /// i32 or i64.
         element: DType,
@@ -283,7 +286,7 @@ pub enum Operator {
     },
     /// [`Take`](trundle_core::ops::Take): the elements at indices of an axis. Input 1 holds the indices.
     Gather {
-        /// The axis, one entry; negative ones count from the end.
+        /// The axis; one entry.
         axis: Integers,
         /// The number of batch axes of data and indices; a negative number counts from the rank of the
         /// indices.
@@ -293,7 +296,7 @@ pub enum Operator {
     },
     /// Replaces each index (input 1) by the element at that position of the same row along an axis.
     GatherElements {
-        /// Negative ones count from the end.
+        /// The axis.
         axis: i64,
     },
     /// [`GatherNd`](trundle_core::ops::GatherNd). Input 1 holds the indices.
@@ -305,7 +308,7 @@ pub enum Operator {
     },
     /// Replaces elements of the data, at the positions of [`Operator::GatherElements`], by input 2.
     ScatterElements {
-        /// Negative ones count from the end.
+        /// The axis.
         axis: Integers,
         /// Whether negative indices count from the end; otherwise they are refused.
         counts_back: bool,
@@ -315,16 +318,16 @@ pub enum Operator {
     /// Replaces slices of the data, at the positions of [`Operator::Gather`], by input 2; indices may not be
     /// negative.
     ScatterUpdate {
-        /// The axis, one entry; negative ones count from the end.
+        /// The axis; one entry.
         axis: Integers,
     },
     /// Replaces a slice of the data by input 1.
     SliceScatter {
-        /// The first index along each axis of `axes`.
+        /// The first indices.
         starts: Integers,
-        /// The end along each axis, exclusive.
+        /// The ends, exclusive.
         stops: Integers,
-        /// The axes; all axes in order if omitted.
+        /// The axes.
         axes: Option<Integers>,
         /// The steps; all 1 if omitted.
         steps: Option<Integers>,
@@ -332,7 +335,7 @@ pub enum Operator {
     /// Writes the rows of input 1 into the data, a cache with one sequence for each batch entry, as ONNX's
     /// TensorScatter. The optional input 2 holds the first position for each batch entry, else it is 0.
     TensorScatter {
-        /// The sequence axis, not the first; negative ones count from the end.
+        /// The sequence axis; not the first.
         axis: i64,
         /// Whether rows beyond the end wrap around.
         is_circular: bool,
@@ -350,7 +353,7 @@ pub enum Operator {
     },
     /// Interleaves the channels of the groups.
     ShuffleChannels {
-        /// Negative ones count from the end.
+        /// The axis.
         axis: i64,
         /// The number of groups.
         groups: usize,
