@@ -103,7 +103,7 @@ fn window(offset: usize, end: usize, buffer: usize) -> Window {
     Window { offset, bytes: end.saturating_sub(offset).max(16) }
 }
 
-/// Splits a block into parts that fit windows of buffers of these sizes, in bytes; most blocks are one part.
+/// Splits a block into parts that fit the windows of both buffers; most blocks are one part.
 pub(crate) fn pieces(block: &GpuBlock, windows: &Windows, buffers: [usize; 2]) -> Vec<Part> {
     let mut waiting = vec![block.part()];
     let mut pieces = Vec::new();

@@ -59,7 +59,7 @@ fn parts_but_last(size: usize, outputs: usize) -> Checked<Vec<usize>> {
     Ok(parts)
 }
 
-/// The sizes of a list, in which one may be -1.
+/// The sizes of a list; one may be -1.
 fn stated_parts(sizes: &[i64], size: usize, outputs: usize) -> Checked<Vec<usize>> {
     if sizes.len() != outputs {
         let listed = sizes.len();
