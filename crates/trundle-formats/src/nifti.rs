@@ -2,7 +2,7 @@
 //! header of fixed length.
 //!
 //! Single files (`.nii`, magic `n+1` or `n+2`) are read in either byte order. Pairs (`.hdr`, `.img`) and
-//! compressed files (`.nii.gz`) are refused. Sizes are reversed, as `NIfTI` lists the fastest axis first: x, y,
+//! compressed files (`.nii.gz`) are refused. Sizes are reversed, since the format lists the fastest axis first: x, y,
 //! z, t becomes shape [t, z, y, x]. Numbers are moved as stored; their scaling (`scl_slope`, `scl_inter`)
 //! becomes metadata if it has an effect. A warning names other fields in use, such as the affine
 //! transformation.

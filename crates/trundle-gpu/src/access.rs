@@ -1,17 +1,18 @@
-//! What one access to memory reads or writes.
+//! Memory access units.
 
 use std::fmt;
 
 use trundle_core::{Block, Packing, Source};
 
-/// What one access to memory reads or writes: the *grain* that the offsets and strides of a [`Launch`](crate::Launch) count.
+/// The unit of one memory access: the *grain* that offsets and strides of a [`Launch`](crate::Launch) count.
 ///
-/// Memory is words of 32 bits. Grains of less than a word are put together to words, and what else is in these stays.
+/// Memory consists of 32-bit words. Grains smaller than a word are assembled to words; other bits of these
+/// words are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Elements that share bytes.
+    /// Packed elements.
     SubByte(Packing),
-    /// Bytes: something begins between two words.
+    /// Bytes, if something is not aligned to words.
     Bytes,
     /// Words of 4 bytes.
     Words,
@@ -20,7 +21,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// The widest access by which all of a block can be reached.
+    /// The widest access that reaches every element of a block.
     pub(crate) fn of(block: &Block, width: usize, packing: Option<Packing>) -> Access {
         if let Some(packing) = packing {
             return Access::SubByte(packing);
@@ -33,7 +34,7 @@ impl Access {
         }
     }
 
-    /// The grain in bytes; packed elements are counted one by one.
+    /// The grain in bytes; 1 for packed elements, which are counted one by one.
     pub fn grain(self) -> usize {
         match self {
             Access::SubByte(_) | Access::Bytes => 1,
@@ -42,8 +43,8 @@ impl Access {
         }
     }
 
-    /// The grains of one store, by one invocation: a word, or a vector. Packed elements of 3 and 6 bits do not end with
-    /// words: three words have whole groups of them.
+    /// The grains in one store of an invocation: a word or a vector. For packed elements of 3 and 6 bits a
+    /// store is three words, since groups end only there.
     pub fn store(self) -> usize {
         match self {
             Access::SubByte(packing) => 32 * self.store_words() / packing.bits(),
@@ -69,7 +70,7 @@ impl Access {
         }
     }
 
-    /// What a block counts by, bytes or packed elements, as bytes: from where on, down to a whole group.
+    /// Converts units of a block (bytes or packed elements) to bytes, rounding down to a whole group.
     pub(crate) fn bytes_before(self, units: usize) -> usize {
         match self {
             Access::SubByte(packing) => units / packing.group() * packing.group_bytes(),
@@ -77,7 +78,7 @@ impl Access {
         }
     }
 
-    /// The same: to where, up to a whole group.
+    /// Converts units of a block to bytes, rounding up to a whole group.
     pub(crate) fn bytes_through(self, units: usize) -> usize {
         match self {
             Access::SubByte(packing) => units.div_ceil(packing.group()) * packing.group_bytes(),
@@ -85,7 +86,7 @@ impl Access {
         }
     }
 
-    /// Bytes as what a block counts by: whole groups.
+    /// Converts bytes to units of a block, rounding down to a whole group.
     pub(crate) fn units_of(self, bytes: usize) -> usize {
         match self {
             Access::SubByte(packing) => bytes / packing.group_bytes() * packing.group(),
@@ -94,7 +95,8 @@ impl Access {
     }
 }
 
-/// How many stores of some size a row takes, wherever it begins: the first row at `begin`, the others at these distances.
+/// The largest number of stores that a row takes; the first row starts at `begin`, the others at these
+/// strides from it.
 pub fn stores_of_row(
     row: usize,
     store: usize,
@@ -117,7 +119,7 @@ impl fmt::Display for Access {
     }
 }
 
-/// The bytes of which everything in a block is a multiple: where elements begin, and their width.
+/// The greatest common divisor of all offsets, strides and the width of a block.
 pub(crate) fn common_grain(block: &Block, width: usize) -> usize {
     let mut grain = width;
     for_each_distance(block, |distance| grain = common_divisor(grain, distance.unsigned_abs()));
@@ -128,7 +130,6 @@ fn common_divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
-/// Calls `visit` with every distance that the offset of an element is made of.
 fn for_each_distance(block: &Block, mut visit: impl FnMut(isize)) {
     visit(block.src_offset);
     visit(block.dst_offset);

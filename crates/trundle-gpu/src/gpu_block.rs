@@ -1,4 +1,4 @@
-//! Blocks of moves, each with how invocations share its work.
+//! Blocks of moves with their access unit and pattern.
 
 use std::fmt;
 
@@ -10,11 +10,12 @@ use crate::{Access, Pattern};
 /// A block of a [`GpuMove`](crate::GpuMove).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GpuBlock {
-    /// Loops around one element, as those of a [`Move`](trundle_core::Move). A block of tiles has no cut in the two loops of its tiles.
+    /// The loops around one element, as in a [`Move`](trundle_core::Move). The two tile loops of a tile
+    /// pattern have no cut.
     pub block: Block,
-    /// The size of an element in bytes; of sub-byte elements, how many stay together.
+    /// The size of an element in bytes; for packed elements, the number that move together.
     pub width: usize,
-    /// What one access reads and writes.
+    /// The unit of one access.
     pub access: Access,
     /// How invocations share the work.
     pub pattern: Pattern,
@@ -32,13 +33,12 @@ impl GpuBlock {
         GpuBlock { block: part.block, width: part.width, access, pattern }
     }
 
-    /// The part that is all of this.
     pub(crate) fn part(&self) -> Part {
         Part { block: self.block.clone(), width: self.width }
     }
 
-    /// How many of the loops are around rows, the outermost; the elements of the others follow each other in the destination
-    /// without gaps.
+    /// The number of outer loops, which go over rows. Inner loops make up a row, which is contiguous in the
+    /// destination.
     pub fn row_loops(&self) -> usize {
         self.part().row_loops()
     }

@@ -1,4 +1,4 @@
-//! A move as a GPU does it.
+//! Moves planned for a GPU.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,9 +11,9 @@ use crate::span::{bytes_read, bytes_written};
 use crate::windows::pieces;
 use crate::{GpuBlock, Launch, Windows, tile_edge};
 
-/// How a [`Move`] is done on a GPU: its blocks, each with what one access reads and a pattern. Offsets and strides are of 64
-/// bits and count bytes, or packed elements; a device with pointers takes them as they are. [`GpuMove::launches`] are for
-/// kernels that count with 32 bits.
+/// A [`Move`] planned for a GPU: its blocks, each with an access unit and a pattern. Offsets and strides have
+/// 64 bits and count bytes or packed elements; a device with pointers uses them directly.
+/// [`GpuMove::launches`] converts them for kernels with 32-bit offsets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GpuMove {
     packing: Option<Packing>,
@@ -23,17 +23,17 @@ pub struct GpuMove {
     moved_bytes: usize,
 }
 
-/// Rows of at least so many bytes that are read as two runs are two blocks: a guess, at which the few words that both have
-/// a part of are of no account.
+/// Rows of at least this many bytes that are read as two runs become two blocks. This is a guess: at this
+/// length, the few words that both runs share do not matter.
 const LONG_ROW_BYTES: usize = 256;
 
 impl GpuMove {
-    /// How `work` is done.
+    /// Plans `work`.
     ///
-    /// Law: the blocks move what those of `work` move.
+    /// Law: the blocks move the same elements as the blocks of `work`.
     pub fn of(work: &Move) -> GpuMove {
         let (packing, width) = (work.packing(), work.width());
-        // Elements of no bytes are moved by nobody.
+        // Elements of no bytes need no move.
         let blocks = work.blocks().iter().filter(|_| width > 0).flat_map(without_long_lengths);
         let long = packing.map_or(LONG_ROW_BYTES, |packing| 8 * LONG_ROW_BYTES / packing.bits());
         let parts = blocks.flat_map(|block| Part { block, width }.runs(long)).map(Part::widened);
@@ -50,54 +50,54 @@ impl GpuMove {
         }
     }
 
-    /// The blocks. No byte of the destination is in two of them, and no bit of a packed element.
+    /// The blocks. They write disjoint bytes, or disjoint bits of packed elements.
     pub fn blocks(&self) -> &[GpuBlock] {
         &self.blocks
     }
 
-    /// How the elements are packed, if offsets and strides count such.
+    /// The packing, if offsets and strides count packed elements.
     pub fn packing(&self) -> Option<Packing> {
         self.packing
     }
 
-    /// The least size of the source buffer, in bytes.
+    /// The smallest size of the source buffer, in bytes.
     pub fn src_bytes(&self) -> usize {
         self.src_bytes
     }
 
-    /// The least size of the destination buffer, in bytes.
+    /// The smallest size of the destination buffer, in bytes.
     pub fn dst_bytes(&self) -> usize {
         self.dst_bytes
     }
 
-    /// Checks that buffers of so many bytes have room for what is moved.
+    /// Checks that buffers of these sizes are large enough.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if one has not.
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if one is too small.
     pub fn check(&self, src: usize, dst: usize) -> Result<()> {
         check_buffer("data", self.src_bytes, src)?;
         check_buffer("out", self.dst_bytes, dst)
     }
 
-    /// Where a block reads in the buffer of the source, in bytes: where a table says what is read, not all that lies there.
+    /// The byte range of the source buffer that a block reads from; with an index table, not every byte in it
+    /// is read.
     pub fn reads(&self, block: &GpuBlock) -> Range<usize> {
         bytes_read(&block.part(), block.access, self.src_bytes)
     }
 
-    /// Where a block writes in the buffer of the destination, in bytes.
+    /// The byte range of the destination buffer that a block writes to.
     pub fn writes(&self, block: &GpuBlock) -> Range<usize> {
         bytes_written(&block.part(), block.access)
     }
 
-    /// The number of bytes that are written.
+    /// The number of bytes written.
     pub fn moved_bytes(&self) -> usize {
         self.moved_bytes
     }
 
-    /// What kernels of 32-bit offsets are launched with, one after another, where no more than `windows` says is bound at
-    /// once.
+    /// The launches of kernels with 32-bit offsets, within the binding limits of `windows`.
     ///
-    /// Law: together they move what the blocks move, and no bit of the destination is written twice.
+    /// Law: together they move the same elements as the blocks, and write no bit of the destination twice.
     pub fn launches(&self, windows: &Windows) -> Vec<Launch> {
         let buffers = [self.src_bytes, self.dst_bytes];
         let mut launches = Vec::new();
@@ -110,7 +110,7 @@ impl GpuMove {
     }
 }
 
-/// A part in as many as it takes for tiles whose loops have no cut: one, two or four.
+/// Splits a part into one, two or four, so that the tile loops have no cut.
 fn halved_for_tiles(part: Part) -> Vec<Part> {
     let Some((across, along)) = tile_loops(&part.block, part.width) else { return vec![part] };
     let cut =
@@ -119,7 +119,7 @@ fn halved_for_tiles(part: Part) -> Vec<Part> {
         return vec![part];
     };
     let Some(at) = cut else { return vec![part] };
-    // Halves of which one is too short for a tile are not worth two launches: then the whole is gathered.
+    // If one half is too short for a tile, two launches are not worth it: the whole part is gathered.
     let len = part.block.loops[at].len;
     if step.min(len - step) < tile_edge(part.width) / 4 {
         return vec![part];

@@ -1,4 +1,4 @@
-//! What a kernel of 32-bit offsets is launched with.
+//! Launch parameters of kernels with 32-bit offsets.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,16 +14,16 @@ use crate::{
     Access, GpuBlock, LaunchSummary, Pattern, STORES_OF_RUNS, WORKGROUP, Window, Windows, tile_edge,
 };
 
-/// Which kernel: those of one kind differ in nothing but what they are launched with.
+/// A kernel. Launches of the same kernel differ only in their parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
-    /// Of [`Pattern::Gather`].
+    /// For [`Pattern::Gather`].
     Gather(Access),
-    /// Of [`Pattern::Runs`].
+    /// For [`Pattern::Runs`].
     Runs(Access),
-    /// Of [`Pattern::Tiles`], of elements of so many bytes.
+    /// For [`Pattern::Tiles`].
     Tiles {
-        /// One of [`TILE_BYTES`](crate::TILE_BYTES).
+        /// The element size in bytes, one of [`TILE_BYTES`](crate::TILE_BYTES).
         width: usize,
     },
 }
@@ -45,123 +45,129 @@ impl fmt::Display for Kernel {
     }
 }
 
-/// A launch of a kernel, which moves a block or a part of it between two windows. All numbers but these are of 32 bits and
-/// count grains of the [`Access`], and what is negative wraps around: so do the sums of kernels.
+/// A launch of a kernel, which moves a block or a part of it between two windows. Offsets, strides
+/// and sizes of elements and rows count grains of the [`Access`]. Negative values wrap around, as sums in
+/// kernels do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Which block of the [`GpuMove`](crate::GpuMove).
+    /// The index of the block in the [`GpuMove`](crate::GpuMove).
     pub block: usize,
-    /// Which kernel.
+    /// The kernel.
     pub kernel: Kernel,
-    /// What the grains are.
+    /// The access unit.
     pub access: Access,
-    /// What is bound of the source.
+    /// The bound window of the source.
     pub src: Window,
-    /// What is bound of the destination.
+    /// The bound window of the destination.
     pub dst: Window,
-    /// Where it reads in the buffer of the source, in bytes: where a table says what is read, not all that lies there.
+    /// The byte range of the source buffer that is read from; with an index table, not every byte in it is
+    /// read.
     pub reads: Range<usize>,
-    /// Where it writes in the buffer of the destination, in bytes.
+    /// The byte range of the destination buffer that is written to.
     pub writes: Range<usize>,
-    /// How many workgroups there are.
+    /// The number of workgroups.
     pub workgroups: u32,
-    /// Where the first element begins in the window of the source.
+    /// The position of the first element in the source window.
     pub src_offset: u32,
-    /// Where the first element begins in the window of the destination.
+    /// The position of the first element in the destination window.
     pub dst_offset: u32,
-    /// Only what begins before this place of the source's window is moved: the rest is another launch's.
+    /// Only elements that start before this position of the source window are moved; another launch moves the
+    /// rest.
     pub src_end: u32,
     /// The size of an element.
     pub width: u32,
-    /// How many rows there are: of [`Pattern::Tiles`], how many matrices that are tiled.
+    /// The number of rows; for [`Pattern::Tiles`], the number of matrices.
     pub rows: u32,
-    /// The size of a row: elements that follow each other in the destination without gaps.
+    /// The size of a row, which is contiguous in the destination.
     pub row: u32,
-    /// How many stores a row takes, wherever it begins.
+    /// The number of stores for a row, however the row is aligned.
     pub stores: u32,
-    /// How many of the loops are around rows, the outermost; the others are within. All of them around matrices.
+    /// The number of outer loops, which go over rows; for tiles all loops are outer and go over matrices.
     pub outer: usize,
-    /// The loops, the outermost first.
+    /// The loops, outermost first.
     pub loops: Vec<LaunchLoop>,
-    /// The loop that is cut by a table of lengths, if one is.
+    /// The cut of a loop by a table of lengths, if there is one.
     pub length_cut: Option<LengthCut>,
-    /// What indices add to where elements are read.
+    /// The index tables, whose entries are added to the source position.
     pub indices: Vec<IndexSum>,
-    /// The parts of tables that are read, one behind another: what kernels take for one table.
+    /// The slices of tables that are read; kernels take them concatenated.
     pub tables: Vec<TableSlice>,
-    /// The two loops of tiles, if the kernel is of such.
+    /// The two tile loops, if the kernel moves tiles.
     pub tile: Option<TileLoops>,
 }
 
-/// A loop of a [`Launch`]: step i adds `i · dst_stride` in the destination and in the source `i · first_stride` before step
-/// `cut`, and `second_offset + i · second_stride` from it on. A loop without a cut has `cut = len`.
+/// A loop of a [`Launch`].
+///
+/// Step i adds `i · dst_stride` in the destination. In the source it adds `i · first_stride` before step
+/// `cut`, and `second_offset + i · second_stride` from there on. Without a cut, `cut = len`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaunchLoop {
     /// The number of steps.
     pub len: u32,
-    /// The distance of neighbours in the destination.
+    /// The stride in the destination.
     pub dst_stride: u32,
-    /// Where the second run begins; of a loop that a table cuts, it is not read.
+    /// The first step of the second run; unused if a table cuts the loop.
     pub cut: u32,
-    /// The distance of neighbours in the source before the cut.
+    /// The stride in the source before the cut.
     pub first_stride: u32,
-    /// Where step 0 of the second run would be.
+    /// The extrapolated position of step 0 in the second run.
     pub second_offset: u32,
-    /// The distance of neighbours in the source from the cut on.
+    /// The stride in the source from the cut on.
     pub second_stride: u32,
 }
 
-/// Where a loop is cut by a table of lengths: before step `start + per_length · length`, but no less than 0 and no more than
-/// all of its steps. The run before it begins at `first_per_length · length`, the other at
+/// The cut of a loop by a table of lengths: at step `start + per_length · length`, clamped to the loop.
+///
+/// The first run begins at `first_per_length · length`, the second at
 /// `second_offset + second_per_length · length`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LengthCut {
-    /// Which of the loops.
+    /// The index of the loop.
     pub at: usize,
-    /// The cut for a length of 0; it is signed.
+    /// The cut for length 0 (signed).
     pub start: u32,
-    /// How the cut moves with the length: 1 or -1.
+    /// The change of the cut per unit of length: 1 or -1.
     pub per_length: u32,
-    /// What each unit of length adds to where the first run begins.
+    /// The change of the first run's begin per unit of length.
     pub first_per_length: u32,
-    /// The same of the second run.
+    /// The change of the second run's begin per unit of length.
     pub second_per_length: u32,
-    /// Which entry of the tables has the length; its scale is 1.
+    /// The table entry with the length; its scale is 1.
     pub length: IndexSum,
 }
 
-/// An entry of the tables, times `scale`: which one follows from the steps of the loops.
+/// A table entry times `scale`. The steps of the loops determine the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexSum {
-    /// The entry where all loops are at step 0.
+    /// The entry at step 0 of all loops.
     pub entry: u32,
-    /// The distance in entries between neighbours along each loop.
+    /// The stride in entries of each loop.
     pub strides: Vec<u32>,
-    /// What the entry is multiplied by.
+    /// The factor.
     pub scale: u32,
 }
 
-/// A part of a table that a launch reads.
+/// A slice of a table.
 #[derive(Clone, Debug)]
 pub struct TableSlice {
     /// The table.
     pub table: Arc<[usize]>,
-    /// Which of its entries.
+    /// The range of entries.
     pub entries: Range<usize>,
 }
 
-/// The two loops of tiles, which no table varies.
+/// The two tile loops; no table depends on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TileLoops {
-    /// The steps of the loop along which the source is read.
+    /// The length of the loop that is contiguous in the source.
     pub across: u32,
-    /// The distance of their neighbours in the destination.
+    /// Its stride in the destination.
     pub across_dst_stride: u32,
-    /// Whether its neighbours in the source follow each other downwards.
+    /// Whether it runs backwards in the source.
     pub reversed: bool,
-    /// The steps of the loop along which the destination is written.
+    /// The length of the loop that is contiguous in the destination.
     pub along: u32,
-    /// The distance of their neighbours in the source.
+    /// Its stride in the source.
     pub along_src_stride: u32,
 }
 
@@ -174,7 +180,7 @@ impl PartialEq for TableSlice {
 impl Eq for TableSlice {}
 
 impl Launch {
-    /// Appends the launches of a part, one for each window of the source.
+    /// Appends the launches of a part, one for each source window.
     pub(crate) fn push_all(
         (at, block): (usize, &GpuBlock),
         part: &Part,
@@ -191,13 +197,13 @@ impl Launch {
             let begin = access.units_of(src.offset).cast_signed();
             let src_offset = grains(first - begin, access);
             let src_end = moved.map_or(u32::MAX, |moved| grains(moved.cast_signed(), access));
-            // What begins in a window may end in what is bound behind it.
+            // An element may start in a window and end in the overlap behind it.
             let reads = reads.start.max(src.offset)..reads.end.min(src.offset + src.bytes);
             launches.push(Launch { src, reads, src_offset, src_end, ..whole.clone() });
         }
     }
 
-    /// What is said of it.
+    /// A description of the launch for display.
     pub fn summary(&self) -> LaunchSummary {
         LaunchSummary {
             block: self.block,
@@ -209,19 +215,18 @@ impl Launch {
         }
     }
 
-    /// The entries of the tables that are read, one behind another.
+    /// The entries of all table slices, concatenated.
     pub fn table_entries(&self) -> impl Iterator<Item = u32> {
         let of_slice = |slice: &TableSlice| slice.table[slice.entries.clone()].to_vec();
         self.tables.iter().flat_map(of_slice).map(|entry| entry as u32)
     }
 }
 
-/// A distance in bytes or packed elements, as kernels add it.
 fn grains(distance: isize, access: Access) -> u32 {
     (distance / access.grain().cast_signed()) as u32
 }
 
-/// A part whose numbers are made those of a launch.
+/// Converts a part to launch parameters.
 struct Numbers<'a> {
     part: &'a Part,
     access: Access,
@@ -290,7 +295,7 @@ impl Numbers<'_> {
         grains(distance, self.access)
     }
 
-    /// How many stores a row takes: one more where rows begin anywhere within the first.
+    /// The number of stores for a row; one more if rows start unaligned.
     fn stores(&self, row: usize, dst_offset: u32, outer: &[usize]) -> usize {
         let strides = outer.iter().map(|at| self.part.block.loops[*at].dst_stride);
         let strides = strides.map(|stride| self.grains(stride) as usize);
@@ -330,7 +335,7 @@ impl Numbers<'_> {
         self.part.block.indices.iter().map(of_table).collect()
     }
 
-    /// An entry of a table, whose part that is read comes behind the other tables.
+    /// The entry of a table; appends the slice that the part reads to `tables`.
     fn sum(
         &self,
         table: &Arc<[usize]>,

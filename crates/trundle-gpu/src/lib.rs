@@ -1,14 +1,14 @@
-//! How a [`Move`](trundle_core::Move) is done on a GPU, whichever it is: all that is decided, as data that prints itself.
-//! Nothing here knows an interface to GPUs, and none is needed to test it.
+//! Plans a [`Move`](trundle_core::Move) for a GPU as printable data, independent of the GPU interface.
+//! Testing it needs no device.
 //!
 //! | stage | says |
 //! |---|---|
-//! | [`GpuMove`] | for each block of a move: what one access reads ([`Access`]) and one of three patterns ([`Pattern`]). Offsets are of 64 bits |
-//! | [`Launch`] | a block, or a part of one, as a kernel of 32-bit offsets takes it: between [`Window`]s of both buffers, with its grid |
+//! | [`GpuMove`] | the access unit ([`Access`]) and the pattern ([`Pattern`]) of each block; 64-bit offsets |
+//! | [`Launch`] | a block, or a part of one, with its grid and a [`Window`] of each buffer; 32-bit offsets |
 //!
-//! Every kernel keeps one rule, so that nothing races: **each word of the destination is made by one invocation of a
-//! launch**, which writes the bits that elements cover and no others; only words at the edges of rows are shared by several
-//! invocations, which write different bits of them, each in one atomic operation.
+//! To prevent races, all kernels follow one rule: **one invocation of a launch writes each word of the
+//! destination**, and changes only bits of elements. Only words at the edges of rows are shared: several
+//! invocations write different bits of such a word, each in one atomic operation.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -33,8 +33,8 @@ pub use pattern::{Pattern, TILE_BYTES, tile_edge};
 pub use summary::{LaunchSummary, PlanText};
 pub use windows::{Window, Windows};
 
-/// The invocations of a workgroup: as many as every device has.
+/// The number of invocations in a workgroup, which every device supports.
 pub const WORKGROUP: usize = 256;
 
-/// The stores that an invocation makes where the pattern is [`Pattern::Runs`].
+/// The number of stores of an invocation in [`Pattern::Runs`].
 pub const STORES_OF_RUNS: usize = 4;

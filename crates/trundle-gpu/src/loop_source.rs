@@ -1,23 +1,24 @@
-//! Where a loop is read, as kernels have it: all loops are cut in two runs, of which the second may have no steps.
+//! The source positions of a loop in the form that kernels use: two runs; the second may be empty.
 
 use trundle_core::{Block, CutAt, Loop, Run, Source};
 
-/// Where the steps of a loop are read, in bytes or packed elements from where its block [begins](src_begin): step i at
-/// `i · first_stride` before step `cut`, and at `second_offset + i · second_stride` from it on.
+/// The source positions of a loop, in bytes or packed elements from the [begin](src_begin) of its block. Step
+/// i is at `i · first_stride` before step `cut`, and at `second_offset + i · second_stride` from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopSource {
-    /// Where the second run begins: behind all steps, if there is none. Of a loop that a table cuts, it is not read.
+    /// The first step of the second run, or the loop's length if there is none; unused if a table cuts the
+    /// loop.
     pub cut: usize,
-    /// The distance of neighbours before the cut.
+    /// The stride before the cut.
     pub first_stride: isize,
-    /// Where step 0 of the second run would be.
+    /// The extrapolated position of step 0 in the second run.
     pub second_offset: isize,
-    /// The distance of neighbours from the cut on.
+    /// The stride from the cut on.
     pub second_stride: isize,
 }
 
 impl LoopSource {
-    /// That of a loop.
+    /// The source positions of a loop.
     pub fn of(each: &Loop) -> LoopSource {
         let cut = match &each.src {
             Source::Affine { stride } => {
@@ -39,7 +40,8 @@ impl LoopSource {
     }
 }
 
-/// Where the first element of a block is read if all loops are in their first runs, from which [`LoopSource`] counts.
+/// The source position of a block's first element, with all loops in their first runs; [`LoopSource`] counts
+/// from here.
 pub fn src_begin(block: &Block) -> isize {
     let of_loop = |each: &Loop| match &each.src {
         Source::Affine { .. } => 0,

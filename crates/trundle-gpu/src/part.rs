@@ -2,14 +2,14 @@
 
 use trundle_core::{Block, Cut, CutAt, LengthTable, Run, Source};
 
-/// A block, or a part of one, with the width of its elements: in bytes, or in packed elements.
+/// A block, or a part of one, with its element width in bytes or packed elements.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) block: Block,
     pub(crate) width: usize,
 }
 
-/// What of a part is halved.
+/// A dimension along which a part can be split.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Dimension {
     Loop(usize),
@@ -17,7 +17,7 @@ pub(crate) enum Dimension {
 }
 
 impl Part {
-    /// The steps of a dimension; of an element its width.
+    /// The length of a dimension; for the element, its width.
     pub(crate) fn steps(&self, dimension: Dimension) -> usize {
         match dimension {
             Dimension::Loop(at) => self.block.loops[at].len,
@@ -25,7 +25,7 @@ impl Part {
         }
     }
 
-    /// The two parts that this is where a dimension is cut before step `at`.
+    /// Splits a dimension before step `at`.
     ///
     /// Law: each element keeps its source and its destination.
     pub(crate) fn halves(&self, dimension: Dimension, at: usize) -> [Part; 2] {
@@ -48,8 +48,7 @@ impl Part {
         }
     }
 
-    /// The innermost loop whose steps are elements that follow each other in the destination, unless a table varies where
-    /// they are read.
+    /// The innermost loop, if its elements are contiguous in the destination and no table depends on it.
     fn innermost(&self) -> Option<usize> {
         let loops = &self.block.loops;
         let at = loops.iter().rposition(|each| each.len > 1)?;
@@ -58,9 +57,10 @@ impl Part {
         (follows && is_plain && tables(&self.block).all(|strides| strides[at] == 0)).then_some(at)
     }
 
-    /// The same with elements that are as wide as they stay together: a move has one width for all of its blocks.
+    /// Merges contiguous inner loops into wider elements. A move has one width for all of its blocks, so
+    /// single blocks may allow more.
     ///
-    /// Law: the bytes that are copied, each with its source and its destination, are unchanged.
+    /// Law: the same bytes are copied, each with the same source and destination.
     pub(crate) fn widened(mut self) -> Part {
         let width = |part: &Part| Some(part.width.cast_signed());
         while let Some(at) = self.innermost()
@@ -72,7 +72,7 @@ impl Part {
         self
     }
 
-    /// The two parts that this is where long rows are read as two runs each, as a roll does: by themselves these are wide
+    /// Splits a part whose long rows are read as two runs, such as a roll, so that each half has wide
     /// elements.
     pub(crate) fn runs(self, least: usize) -> Vec<Part> {
         let cut = self.innermost().filter(|at| self.width * self.block.loops[*at].len >= least);
@@ -85,8 +85,8 @@ impl Part {
         }
     }
 
-    /// The loops of rows, and behind them those of one row, whose elements follow each other in the destination without
-    /// gaps. A loop of one step leads nowhere.
+    /// The number of outer loops, which go over rows; the inner loops make up one row, contiguous in the
+    /// destination. Loops of one step do not matter.
     pub(crate) fn row_loops(&self) -> usize {
         let mut row = self.width;
         let mut outer = self.block.loops.len();
@@ -100,14 +100,14 @@ impl Part {
         outer
     }
 
-    /// What one row has, in bytes or packed elements.
+    /// The size of a row, in bytes or packed elements.
     pub(crate) fn row(&self) -> usize {
         let lens = self.block.loops[self.row_loops()..].iter().map(|each| each.len);
         self.width * lens.product::<usize>()
     }
 }
 
-/// The `len` steps of loop `at` from step `from` on.
+/// Steps `from..from + len` of loop `at`.
 ///
 /// Law: each element keeps its source and its destination.
 pub(crate) fn steps(block: &Block, at: usize, from: usize, len: usize) -> Block {
@@ -138,7 +138,7 @@ pub(crate) fn steps(block: &Block, at: usize, from: usize, len: usize) -> Block 
     part
 }
 
-/// Reads one of two runs all along, which has no length; gives where it begins.
+/// Replaces a cut loop by one of its runs; returns where that begins.
 fn straight(src: &mut Source, first: bool) -> isize {
     let Source::Cut(cut) = src else { return 0 };
     let Run { src_offset, src_stride, .. } = if first { cut.first } else { cut.second };
@@ -146,7 +146,7 @@ fn straight(src: &mut Source, first: bool) -> isize {
     src_offset
 }
 
-/// The entry of the first position and the strides by loop of all tables, to be changed.
+/// The first entry and the strides of each table.
 fn entries_mut(block: &mut Block) -> impl Iterator<Item = (&mut usize, &mut Vec<isize>)> {
     let lengths = block.loops.iter_mut().find_map(|each| match &mut each.src {
         Source::Cut(cut) => match &mut cut.at {
@@ -159,23 +159,23 @@ fn entries_mut(block: &mut Block) -> impl Iterator<Item = (&mut usize, &mut Vec<
     lengths.into_iter().chain(indices)
 }
 
-/// The strides by loop of all tables.
+/// The strides of all tables, by loop.
 pub(crate) fn tables(block: &Block) -> impl Iterator<Item = &[isize]> {
     let lengths = cut_by_table(block).map(|(_, _, table)| &table.strides[..]);
     lengths.into_iter().chain(block.indices.iter().map(|table| &table.strides[..]))
 }
 
-/// The cut by a table, and which loop has it.
+/// The cut by a table, with the index of its loop.
 pub(crate) fn cut_by_table(block: &Block) -> Option<(usize, &Cut, &LengthTable)> {
     let at = block.ragged()?;
     block.loops[at].cut_by_table().map(|(cut, table)| (at, cut, table))
 }
 
-/// A sum of two of these is no more than 31 bits.
+/// The sum of two such lengths fits 31 bits.
 const LONGEST: usize = 1 << 30;
 
-/// A block as several, each of one length, which is then no table: where lengths are beyond what
-/// kernels add with 32 bits, so that each of the blocks is more than a GiB.
+/// Splits a block into one for each length, without a length table, if lengths are too large for 32-bit
+/// kernels. Each of these blocks has more than a GiB.
 pub(crate) fn without_long_lengths(block: &Block) -> Vec<Block> {
     let Some((at, _, table)) = cut_by_table(block) else { return vec![block.clone()] };
     let numbers = [block.loops[at].len, table.start.unsigned_abs()];
@@ -198,7 +198,7 @@ fn of_one_length_each(block: &Block) -> Vec<Block> {
     }
 }
 
-/// A block all of whose positions have the first one's length.
+/// The block with the table replaced by its first length.
 fn of_one_length(block: &Block, at: usize) -> Block {
     let mut block = block.clone();
     let each = &mut block.loops[at];

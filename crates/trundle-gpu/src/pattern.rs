@@ -1,4 +1,4 @@
-//! The three patterns by which blocks are moved.
+//! The three patterns for moving blocks.
 
 use std::fmt;
 
@@ -10,33 +10,34 @@ use crate::part::{Part, tables};
 /// How the invocations of a kernel share the work of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// Long runs: a workgroup writes a stretch of one row, each invocation [some words](crate::STORES_OF_RUNS) of it, and
-    /// asks where it is read only where another element begins.
+    /// Long runs. A workgroup writes a stretch of one row, each invocation [several
+    /// words](crate::STORES_OF_RUNS). An invocation computes source positions only where a new element
+    /// starts.
     Runs,
-    /// A transpose: a workgroup reads the rows of a tile along `across`, whose steps are neighbours in the source, and writes
-    /// its columns along `along`, whose steps are neighbours in the destination, through shared memory.
+    /// A transpose through shared memory. A workgroup reads a tile along `across`, contiguous in the source,
+    /// and writes it along `along`, contiguous in the destination.
     Tiles {
-        /// The loop whose steps are neighbours in the source, upwards or downwards.
+        /// The loop that is contiguous in the source, forwards or backwards.
         across: usize,
-        /// The loop whose steps are neighbours in the destination.
+        /// The loop that is contiguous in the destination.
         along: usize,
     },
-    /// Each invocation makes one word of the destination, or vector, of whatever elements it has.
+    /// Any other block. Each invocation assembles one word, or vector, of the destination.
     Gather,
 }
 
-/// Elements of at least so many bytes in rows of at least [`RUN_ROW_BYTES`] are runs: a guess, which leaves an invocation
-/// few changes from one to the next.
+/// The smallest element, in bytes, for the pattern of runs, in rows of at least [`RUN_ROW_BYTES`]. This is a
+/// guess: an invocation then seldom changes to another element.
 const RUN_BYTES: usize = 64;
 
-/// See [`RUN_BYTES`]: a workgroup's stretch of one row.
+/// The smallest row for the pattern of runs: the stretch of one workgroup.
 const RUN_ROW_BYTES: usize = 4096;
 
-/// The widths of elements of which tiles are made. Those of 4 bytes and more are taken by words.
+/// The element widths that tiles support. Widths of 4 bytes and more are accessed in words.
 pub const TILE_BYTES: [usize; 6] = [1, 2, 4, 8, 12, 16];
 
-/// The steps of a tile in both directions, of elements of a width in bytes: a tile takes less than the 16 KiB of shared
-/// memory that every device has.
+/// The side of a tile for elements of a width in bytes. A tile fits the 16 KiB of shared memory that every
+/// device has.
 pub const fn tile_edge(width: usize) -> usize {
     match width {
         ..=2 => 64,
@@ -46,12 +47,11 @@ pub const fn tile_edge(width: usize) -> usize {
 }
 
 impl Pattern {
-    /// The pattern for a part.
     pub(crate) fn of(part: &Part, packing: Option<Packing>) -> Pattern {
         if packing.is_some() {
             return Pattern::Gather;
         }
-        // No element of a tile is in two words and not all of them.
+        // No element of a tile may straddle words.
         let aligned = common_grain(&part.block, part.width).is_multiple_of(part.width.min(4));
         if aligned
             && TILE_BYTES.contains(&part.width)
@@ -69,13 +69,14 @@ impl Pattern {
     }
 }
 
-/// A quarter of a tile's edge, at which most of what a tile reads and writes at once is its own.
+/// Whether a loop is at least a quarter of a tile's side; a tile then uses most of the memory lines that it
+/// touches.
 fn is_worth_a_tile(each: &Loop, width: usize) -> bool {
     each.len >= tile_edge(width) / 4
 }
 
-/// The loop along which a block is read and the one along which it is written, if they differ: both affine, or cut at a
-/// constant, and varied by no table.
+/// The loops that are contiguous in the source and in the destination, if these differ. Both are affine or
+/// cut at a constant, and no table depends on them.
 pub(crate) fn tile_loops(block: &Block, width: usize) -> Option<(usize, usize)> {
     let width = width.cast_signed();
     let is_plain = |at: usize| {

@@ -1,4 +1,4 @@
-//! Which places of its buffers a part reaches.
+//! The ranges of buffers and tables that a part accesses.
 
 use std::ops::Range;
 
@@ -7,32 +7,33 @@ use trundle_core::{Cut, CutAt, Loop, Run, Source};
 use crate::Access;
 use crate::part::{Part, cut_by_table};
 
-/// From the first place that a part writes to behind the last, in bytes or packed elements.
+/// The range of destination positions of a part, in bytes or packed elements.
 pub(crate) fn dst_span(part: &Part) -> Range<usize> {
     let steps = part.block.loops.iter().map(dst_reach).sum::<usize>();
     let first = part.block.dst_offset.unsigned_abs();
     first..first + steps + part.width
 }
 
-/// The bytes of a buffer that a part writes to, and what lies between them.
+/// The byte range of the destination buffer that a part writes to.
 pub(crate) fn bytes_written(part: &Part, access: Access) -> Range<usize> {
     let span = dst_span(part);
     access.bytes_before(span.start)..access.bytes_through(span.end)
 }
 
-/// The bytes of a buffer of so many that a part reads, and what lies between them.
+/// The byte range of the source buffer, of size `buffer`, that a part reads from.
 pub(crate) fn bytes_read(part: &Part, access: Access, buffer: usize) -> Range<usize> {
     let span = src_span(part);
     let [start, end] = [span.start, span.end].map(|place| place.max(0).unsigned_abs());
     access.bytes_before(start).min(buffer)..access.bytes_through(end).min(buffer)
 }
 
-/// How far a loop leads in the destination.
+/// The extent of a loop in the destination.
 pub(crate) fn dst_reach(each: &Loop) -> usize {
     (each.len - 1) * each.dst_stride.unsigned_abs()
 }
 
-/// Where a part reads, as [`dst_span`]. It may be more than what is read, where that follows from a table, but never less.
+/// The range of source positions of a part. It may be too large if a table determines the positions, but
+/// never too small.
 pub(crate) fn src_span(part: &Part) -> Range<isize> {
     let mut span = part.block.src_offset..part.block.src_offset + part.width.cast_signed();
     let mut add = |reach: Range<isize>| {
@@ -49,7 +50,7 @@ pub(crate) fn src_span(part: &Part) -> Range<isize> {
     span
 }
 
-/// What the steps of a loop add to where a part reads, from the least to the greatest.
+/// The range that a loop's steps add to source positions.
 pub(crate) fn src_reach(part: &Part, at: usize) -> Range<isize> {
     let each = &part.block.loops[at];
     let last = each.len.cast_signed() - 1;
@@ -70,8 +71,8 @@ pub(crate) fn src_reach(part: &Part, at: usize) -> Range<isize> {
     }
 }
 
-/// The ends of both runs, for every length between the least and the greatest: where they lie changes with the length
-/// evenly, but where the cut leaves the loop.
+/// Visits the ends of both runs for all lengths from the smallest to the largest. The ends are linear in the
+/// length, except where the cut is clamped to the loop.
 fn for_each_end_by_length(part: &Part, visit: &mut impl FnMut(isize)) {
     let Some((at, cut, table)) = cut_by_table(&part.block) else { return };
     let len = part.block.loops[at].len;
@@ -102,7 +103,7 @@ fn for_each_end(cut: &Cut, length: usize, step: usize, len: usize, visit: &mut i
     visit_run(&cut.second, step..len);
 }
 
-/// The entries of a table that a part reads, and what lies between them.
+/// The range of table entries that a part reads.
 pub(crate) fn entries(part: &Part, offset: usize, strides: &[isize]) -> Range<usize> {
     let (mut first, mut last) = (offset, offset);
     for (each, stride) in part.block.loops.iter().zip(strides) {
@@ -113,7 +114,7 @@ pub(crate) fn entries(part: &Part, offset: usize, strides: &[isize]) -> Range<us
     first..last + 1
 }
 
-/// How many entries of all tables a part reads, and what lies between them.
+/// The number of table entries in the ranges that a part reads, for all tables.
 pub(crate) fn all_entries(part: &Part) -> usize {
     let lengths = cut_by_table(&part.block)
         .map_or(0, |(_, _, table)| entries(part, table.offset, &table.strides).len());
@@ -121,7 +122,7 @@ pub(crate) fn all_entries(part: &Part) -> usize {
     lengths + indices.map(|table| entries(part, table.offset, &table.strides).len()).sum::<usize>()
 }
 
-/// How many entries a loop leads over, in all tables.
+/// The extent of a loop in entries, summed over all tables.
 pub(crate) fn entries_reach(part: &Part, at: usize) -> usize {
     let steps = part.block.loops[at].len - 1;
     let lengths = cut_by_table(&part.block).map(|(_, _, table)| &table.strides);

@@ -1,4 +1,4 @@
-//! What is said of launches, whichever the device is.
+//! Descriptions of launches for any device.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,20 +7,21 @@ use trundle_core::Result;
 
 use crate::{GpuMove, WORKGROUP, Window};
 
-/// What is said of a launch, to people and to programs: a plan of any device has one for each of its launches.
+/// A description of a launch. The plan of any device has one for each launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchSummary {
-    /// Which block of the [`GpuMove`](crate::GpuMove) it moves, or a part of.
+    /// The index of the moved block in the [`GpuMove`](crate::GpuMove).
     pub block: usize,
-    /// What the kernel is called.
+    /// The kernel's name.
     pub kernel: String,
-    /// How many workgroups there are, each of [`WORKGROUP`] invocations.
+    /// The number of workgroups of [`WORKGROUP`] invocations.
     pub workgroups: u32,
-    /// Where it reads in the buffer of the source, in bytes: where a table says what is read, not all that lies there.
+    /// The byte range of the source buffer that is read from; with an index table, not every byte in it is
+    /// read.
     pub reads: Range<usize>,
-    /// Where it writes in the buffer of the destination, in bytes.
+    /// The byte range of the destination buffer that is written to.
     pub writes: Range<usize>,
-    /// What is bound of both buffers, the source's first, on a device that binds them.
+    /// The windows of source and destination, if the device binds windows.
     pub windows: Option<[Window; 2]>,
 }
 
@@ -37,14 +38,14 @@ impl fmt::Display for LaunchSummary {
     }
 }
 
-/// A plan as it prints itself.
+/// A plan for display.
 #[derive(Debug)]
 pub struct PlanText<'a> {
-    /// What the device is called.
+    /// The device's name.
     pub device: &'a str,
-    /// How the move is done.
+    /// The planned move.
     pub work: &'a GpuMove,
-    /// What is launched, or why that cannot be.
+    /// The launches, or the reason why there are none.
     pub launches: Result<Vec<LaunchSummary>>,
 }
 

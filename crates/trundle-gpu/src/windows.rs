@@ -1,4 +1,4 @@
-//! What of a buffer is bound at once.
+//! Windows: the parts of buffers that are bound for a launch.
 
 use std::ops::Range;
 
@@ -6,62 +6,62 @@ use crate::part::{Dimension, Part};
 use crate::span::{all_entries, dst_reach, dst_span, entries_reach, src_reach, src_span};
 use crate::{Access, GpuBlock, Pattern};
 
-/// What of a buffer may be bound at once: a device says so, and most say less than they have memory.
+/// The device's limits for binding buffers, which are mostly smaller than its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// The most bytes of a window: as a rule 128 MiB or 2 GiB. Less than 4096 bytes and 16 alignments count as so many.
+    /// The largest window in bytes, usually 128 MiB or 2 GiB; raised to at least 4096 bytes and 16
+    /// alignments.
     pub bytes: usize,
-    /// What the beginning of a window is a multiple of, in bytes: a power of two of at least 16.
+    /// The alignment of windows in bytes: a power of two of at least 16.
     pub alignment: usize,
 }
 
-/// A part of a buffer that is bound: kernels count from where it begins.
+/// A bound part of a buffer; kernels count from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window {
-    /// Where it begins, in bytes from the start of the buffer: a multiple of the alignment.
+    /// The start in bytes from the start of the buffer, a multiple of the alignment.
     pub offset: usize,
-    /// Its bytes: a multiple of 16, so that it may end behind the bytes of a buffer, but not behind the next such number.
+    /// The size in bytes, a multiple of 16: it may exceed the buffer by up to 15 bytes.
     pub bytes: usize,
 }
 
-/// Kernels count grains with 32 bits. Half of those numbers lie within a window or what is read beside it, the other half
-/// are the places before it.
+/// The largest number of grains in a window. Kernels count with 32 bits; the other half of the numbers are
+/// positions before the window.
 const MOST_GRAINS: usize = 1 << 31;
 
-/// What is bound behind what a window is for: of an element that begins within it, what a store takes.
+/// The bytes bound behind a window, so that a store can read an element that starts in the window.
 const OVERLAP: usize = 32;
 
-/// Elements of more than so many bytes, or packed elements, are halved where they are more than a window.
+/// Elements of more than this many bytes, or packed elements, are split if they exceed a window.
 const UNDIVIDED: usize = 64;
 
 impl Windows {
-    /// No window is smaller: tiny ones are for tests.
+    /// The window size; the lower limit makes tiny windows usable in tests.
     fn bytes(&self) -> usize {
         self.bytes.max(4096).max(16 * self.alignment)
     }
 
-    /// The most bytes of a window that kernels of an access can count in.
+    /// The largest window, in bytes, for an access.
     fn most(&self, access: Access) -> usize {
         access.bytes_before(MOST_GRAINS.saturating_mul(access.grain())).min(self.bytes()) / 16 * 16
     }
 
-    /// The most bytes or packed elements that surely fit into a window, wherever they begin.
+    /// The most bytes or packed elements that fit into a window at any alignment.
     fn fits(&self, access: Access) -> usize {
         access.units_of(self.most(access) - 4 * self.step(access) - OVERLAP)
     }
 
-    /// What windows begin at multiples of, in bytes: where groups of packed elements do, too.
+    /// The alignment of windows in bytes, which keeps groups of packed elements whole.
     fn step(&self, access: Access) -> usize {
         self.alignment * access.packing().map_or(1, trundle_core::Packing::group_bytes)
     }
 
-    /// The window of all of a buffer, if that fits.
     fn whole(&self, access: Access, bytes: usize) -> Option<Window> {
         let bytes = bytes.next_multiple_of(16);
         (bytes <= self.most(access)).then_some(Window { offset: 0, bytes })
     }
 
-    /// The window of a buffer that has what is written, in bytes or packed elements.
+    /// The destination window for a range of bytes or packed elements.
     pub(crate) fn of_dst(&self, access: Access, span: &Range<usize>, buffer: usize) -> Window {
         self.whole(access, buffer).unwrap_or_else(|| {
             let offset = access.bytes_before(span.start) / self.step(access) * self.step(access);
@@ -69,8 +69,8 @@ impl Windows {
         })
     }
 
-    /// The windows of a buffer that together have what is read, each with how many of its bytes or packed elements are to be
-    /// moved from it: `None` if all that is read lies within.
+    /// The source windows that cover a range, each with the number of its bytes or packed elements to move
+    /// from it; `None` if the window covers all of the range.
     pub(crate) fn of_src(
         &self,
         access: Access,
@@ -97,13 +97,13 @@ impl Windows {
     }
 }
 
-/// From `offset` to `end`, or to where the buffer ends.
+/// The window from `offset` to `end`, clamped to the buffer.
 fn window(offset: usize, end: usize, buffer: usize) -> Window {
     let end = end.next_multiple_of(16).min(buffer.next_multiple_of(16));
     Window { offset, bytes: end.saturating_sub(offset).max(16) }
 }
 
-/// A block in as many parts as it takes for windows of both `buffers`, in bytes: most are one.
+/// Splits a block into parts that fit the windows of both buffers; most blocks are one part.
 pub(crate) fn pieces(block: &GpuBlock, windows: &Windows, buffers: [usize; 2]) -> Vec<Part> {
     let mut waiting = vec![block.part()];
     let mut pieces = Vec::new();
@@ -119,7 +119,7 @@ pub(crate) fn pieces(block: &GpuBlock, windows: &Windows, buffers: [usize; 2]) -
     pieces
 }
 
-/// Half of the steps, tiles and vectors left whole.
+/// Half of the steps, a multiple of tiles and vectors if possible.
 fn middle(part: &Part, dimension: Dimension) -> usize {
     let steps = part.steps(dimension);
     match steps / 2 {
@@ -128,7 +128,7 @@ fn middle(part: &Part, dimension: Dimension) -> usize {
     }
 }
 
-/// What a part is to be halved along, if it is not to stay as it is.
+/// The dimension along which to split a part, or `None` if it fits.
 fn halved(
     part: &Part,
     block: &GpuBlock,
@@ -164,7 +164,7 @@ fn halved(
             Dimension::Element => part.width,
         })
     };
-    // Where no loop leads far, a table does, or many loops together: then several windows are read.
+    // The extent comes from a table or from many loops together: use several source windows.
     if read > fits
         && let Some((reach, dimension)) = by_reach()
         && reach > fits / 2
@@ -177,7 +177,7 @@ fn halved(
     None
 }
 
-/// The dimension that can be halved for which `reach` is greatest, and what that is.
+/// The dimension with the largest `reach` that can be split, and that reach.
 fn longest(
     part: &Part,
     block: &GpuBlock,

@@ -1,5 +1,5 @@
-//! What launches say, carried out on the host: the suite of all backends, with windows of every buffer at once and with
-//! such that are far less.
+//! Runs the conformance suite of all backends with launches emulated on the host, with windows of whole
+//! buffers and with much smaller ones.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 #[allow(dead_code, reason = "what other tests look at")]
@@ -16,7 +16,7 @@ use trundle_testing::{MOST_BOXES, everything, sub_byte, suite};
 const WHOLE: Windows = Windows { bytes: 128 << 20, alignment: 256 };
 const SMALL: Windows = Windows { bytes: 4096, alignment: 16 };
 
-/// Every so manyth of the cases, where not everything is tested.
+/// Every n-th case, unless everything is tested.
 fn some(cases: impl Iterator<Item = Case>, every: usize) -> impl Iterator<Item = Case> {
     cases.step_by(if everything() { 1 } else { every })
 }
@@ -37,15 +37,15 @@ fn launches_between_windows_move_what_the_oracle_says() {
     suite::random(&small, 100, 5000);
     suite::many_axes(&small, 50, 20_000);
     suite::shaping(&small, 50, 5000);
-    // Four windows for most of these, and more for those that are written across what they read.
+    // Most of these take four windows; cases that write across the order of reading take more.
     suite::sweep(
         &Invocations { windows: Windows { bytes: 1 << 20, ..SMALL } },
         some(suite::large(), 2),
     );
 }
 
-/// Reversed sequences and gathers, whose elements come from anywhere, take several windows of the source for one of the
-/// destination.
+/// Reversed sequences and gathers read elements from anywhere, so one destination window takes several source
+/// windows.
 #[test]
 fn what_tables_say_is_read_from_several_windows() {
     let cases: Vec<Case> =
@@ -59,7 +59,7 @@ fn what_tables_say_is_read_from_several_windows() {
     assert!(cases.iter().any(several));
 }
 
-/// The move of a case that is one pass.
+/// The move of a case with one pass.
 fn moves(case: &Case) -> Option<Move> {
     let passes = case.passes().unwrap();
     let [map] = &passes[..] else { return None };

@@ -1,4 +1,5 @@
-//! Tensors of many GiB, of which nothing is moved: launches count with 32 bits, and lead where 64 bits say.
+//! Plans tensors of many GiB without moving them: launches use 32-bit counts, and must lead to the right
+//! 64-bit positions.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 #[allow(dead_code, reason = "nothing is moved")]
@@ -9,7 +10,7 @@ use trundle_core::ops::{Flip, Indices, ReverseSubsequences, Roll, Take, Transpos
 use trundle_core::{Layout, Move, Op, Shape};
 use trundle_gpu::{GpuMove, Launch, Windows};
 
-/// The bytes of a launch whose windows have all that it moves.
+/// The bytes of a launch whose windows cover all of its elements.
 fn moved_bytes(launch: &Launch) -> usize {
     let grains = match launch.tile {
         None => launch.rows as usize * launch.row as usize,
@@ -21,7 +22,7 @@ fn moved_bytes(launch: &Launch) -> usize {
     grains * launch.access.grain()
 }
 
-/// Launches of `op` on a tensor of these sizes, between windows of 128 MiB and of 2 GiB; how many there are.
+/// Checks the launches of `op` with windows of 128 MiB and of 2 GiB; returns their numbers.
 fn lead_where_the_map_says(op: &Op, sizes: &[usize], width: usize, is_table: bool) -> [usize; 2] {
     let shape = Shape::new(sizes).unwrap();
     let map = op.index_map(&shape).unwrap();
@@ -73,7 +74,7 @@ fn lead_where_the_map_says(op: &Op, sizes: &[usize], width: usize, is_table: boo
 fn a_transpose_of_64_gib_is_moved_in_squares() {
     let op = Transpose::new(&[]).into();
     let launches = lead_where_the_map_says(&op, &[1 << 17, 1 << 17], 4, false);
-    // As many for each window of the destination as of the source.
+    // The launches split destination and source equally.
     assert!(launches[1] <= 128 * 128 && launches[0] <= 1024 * 1024, "{launches:?}");
 }
 

@@ -1,42 +1,43 @@
-//! Arithmetic on numbers that shapes and constants alone say, as exporters leave it around what moves.
+//! Arithmetic on known values, which exporters emit around moves.
 
 use trundle_core::DType;
 
 use crate::Integers;
 
-/// What is reckoned where a model is resolved. Operands are broadcast to one shape as numpy does it; results are of
-/// the operands' type unless it says otherwise.
+/// An arithmetic operator on values that are known when the model is resolved. Operands are broadcast as in
+/// numpy; results have the operands' type unless stated otherwise.
 ///
-/// Integers that their type does not hold are refused, not wrapped around. Floats are reckoned in f64 and rounded once to their type.
+/// Integer overflow is refused, not wrapped. Floats are computed in f64 and rounded once to their type.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Arithmetic {
-    /// Of two numbers: inputs 0 and 1, and of more inputs each with what came of those before.
+    /// A binary operator on inputs 0 and 1; further inputs are folded in from the left.
     Binary(Binary),
-    /// Of one number.
+    /// A unary operator.
     Unary(Unary),
-    /// Input 0 in another type: floats cut off towards zero, and everything but zero true.
+    /// Converts input 0 to another type: floats are truncated towards zero; as booleans, all values but zero
+    /// are true.
     Cast(DType),
-    /// Input 0 in the type of input 1.
+    /// Converts input 0 to the type of input 1.
     CastLike,
-    /// Input 0, but no less than input 1 and no more than input 2, which may both be left out.
+    /// Clamps input 0 to the range from input 1 to input 2, both optional.
     Clip,
     /// Input 1 where input 0 is true, input 2 where it is false.
     Select,
-    /// All numbers along axes as one.
+    /// Reduces along axes.
     Reduce {
-        /// What they become.
+        /// The operator to fold with.
         by: Binary,
-        /// Which axes; negative ones count from the end.
+        /// The axes; negative ones count from the end.
         axes: Integers,
-        /// Whether the axes stay, of size 1.
+        /// Whether the axes stay, with size 1.
         keeps_axes: bool,
-        /// Whether an empty list of axes is none of them, which leaves the data as it is, and not all.
+        /// Whether an empty list of axes means none, which leaves the data unchanged, instead of all.
         empty_is_none: bool,
     },
 }
 
-/// What comes of two numbers of one type.
+/// A binary operator on numbers of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binary {
     /// a + b.
@@ -45,21 +46,21 @@ pub enum Binary {
     Subtract,
     /// a * b.
     Multiply,
-    /// a / b; of integers without the rest, towards zero.
+    /// a / b; for integers rounded towards zero.
     Divide,
-    /// a / b; of integers without the rest, downwards.
+    /// a / b; for integers rounded down.
     FloorDivide,
-    /// What is left of a / b, with the sign of b.
+    /// The remainder of a / b, with the sign of b.
     FloorModulo,
-    /// What is left of a / b, with the sign of a.
+    /// The remainder of a / b, with the sign of a.
     Modulo,
-    /// a to the power of b, which may be of another type.
+    /// a to the power of b; b may have another type.
     Power,
-    /// The smaller one; NaN if one is.
+    /// The smaller number; NaN if either is NaN.
     Minimum,
-    /// The larger one; NaN if one is.
+    /// The larger number; NaN if either is NaN.
     Maximum,
-    /// a = b, as a boolean; those that follow too.
+    /// a = b; this and the next five return a boolean.
     Equal,
     /// a ≠ b.
     NotEqual,
@@ -71,47 +72,47 @@ pub enum Binary {
     Greater,
     /// a ≥ b.
     GreaterOrEqual,
-    /// Both, of booleans.
+    /// Logical and.
     And,
-    /// One of them or both, of booleans.
+    /// Logical or.
     Or,
-    /// One of them, of booleans.
+    /// Logical exclusive or.
     Xor,
 }
 
-/// What comes of one number.
+/// A unary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unary {
-    /// Without its sign.
+    /// The absolute value.
     Absolute,
-    /// With the other sign.
+    /// The negated value.
     Negate,
     /// -1, 0 or 1.
     Sign,
-    /// The next whole number downwards.
+    /// Rounds down to an integer.
     Floor,
-    /// The next whole number upwards.
+    /// Rounds up to an integer.
     Ceil,
-    /// The nearest whole number; halves to the even one.
+    /// Rounds to the nearest integer, halves to even.
     RoundToEven,
-    /// The nearest whole number; halves away from zero.
+    /// Rounds to the nearest integer, halves away from zero.
     RoundAwayFromZero,
-    /// The square root, of floats.
+    /// The square root; floats only.
     SquareRoot,
-    /// 1 / a, of floats.
+    /// 1 / a; floats only.
     Reciprocal,
-    /// The other one, of booleans.
+    /// Logical not.
     Not,
 }
 
 impl Binary {
-    /// Whether it says true or false of two numbers.
+    /// Whether the result is a boolean comparison.
     pub(crate) fn compares(self) -> bool {
         use Binary::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
         matches!(self, Equal | NotEqual | Less | LessOrEqual | Greater | GreaterOrEqual)
     }
 
-    /// Whether it is of booleans.
+    /// Whether the operands are booleans.
     pub(crate) fn is_logical(self) -> bool {
         matches!(self, Binary::And | Binary::Or | Binary::Xor)
     }

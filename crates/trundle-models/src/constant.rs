@@ -6,10 +6,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use trundle_core::{DType, Shape, ShapeError};
 
-/// What the elements of a tensor of a model are.
+/// The type of the elements of a model's tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ElementType {
-    /// Elements of a fixed size, packed ones in their default order.
+    /// Elements of a fixed size; packed types in their default order.
     Fixed(DType),
     /// Texts.
     String,
@@ -24,27 +24,27 @@ impl fmt::Display for ElementType {
     }
 }
 
-/// A tensor, its elements in row-major order.
+/// A tensor in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
-    /// The type of its elements.
+    /// The element type.
     pub element: ElementType,
-    /// Its shape.
+    /// The shape.
     pub shape: Shape,
-    /// As many elements as the shape has: whoever makes a constant checks that.
+    /// The elements, as many as the shape has. The code that makes a constant checks this.
     pub data: Data,
 }
 
-/// The elements of a constant.
+/// The elements of a tensor.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Data {
-    /// Little-endian elements, packed ones as [`DType::packing`] says, unused bits 0.
+    /// Little-endian elements; packed types as [`DType::packing`] says, with unused bits 0.
     Bytes(Bytes),
-    /// One text an element.
+    /// One text for each element.
     Strings(Arc<[String]>),
 }
 
-/// The bytes, or texts, that a tensor holds.
+/// The number of bytes, or of texts, of a tensor.
 pub(crate) fn entries(element: ElementType, shape: &Shape) -> Result<usize, ShapeError> {
     match element {
         ElementType::Fixed(dtype) => shape.bytes(dtype),
@@ -52,7 +52,7 @@ pub(crate) fn entries(element: ElementType, shape: &Shape) -> Result<usize, Shap
     }
 }
 
-/// These elements of a packed type with the bits after the last one as 0.
+/// Clears the bits after the last element of a packed type.
 pub(crate) fn unused_cleared(bytes: Bytes, dtype: DType, elements: usize) -> Bytes {
     let Some(packing) = dtype.packing() else { return bytes };
     let unused = elements..bytes.len() * 8 / packing.bits();
@@ -64,17 +64,16 @@ pub(crate) fn unused_cleared(bytes: Bytes, dtype: DType, elements: usize) -> Byt
     bytes.into()
 }
 
-/// Elements that are read, whoever has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Elements<'a> {
-    /// As of [`Data::Bytes`].
+    /// Like [`Data::Bytes`].
     Bytes(&'a [u8]),
-    /// As of [`Data::Strings`].
+    /// Like [`Data::Strings`].
     Strings(&'a [String]),
 }
 
 impl Data {
-    /// Checks that these are the elements of a tensor of this type and shape.
+    /// Checks that the data fits a tensor of this type and shape.
     pub(crate) fn check(&self, element: ElementType, shape: &Shape) -> Result<(), String> {
         let (got, unit) = match self {
             Data::Bytes(bytes) => (bytes.len(), "bytes"),
@@ -100,7 +99,7 @@ impl Data {
 }
 
 impl<'a> Elements<'a> {
-    /// The bytes of elements that are no texts.
+    /// The bytes; empty for texts.
     pub(crate) fn bytes(self) -> &'a [u8] {
         match self {
             Elements::Bytes(bytes) => bytes,
@@ -110,7 +109,7 @@ impl<'a> Elements<'a> {
 }
 
 impl fmt::Debug for Data {
-    /// Bytes as numbers, not as the text that they are not.
+    /// Formats bytes as numbers, since they are not text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Data::Bytes(bytes) => f.debug_tuple("Bytes").field(&&bytes[..]).finish(),

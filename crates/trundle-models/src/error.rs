@@ -1,50 +1,49 @@
-//! Why a model could not be read, or not be run.
+//! Errors of reading and running models.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use trundle_formats::Shown;
 
-/// What is wrong with a model or with what it is given. What it says is on one line, whatever names
-/// it holds.
+/// An error in a model or in its inputs. The message is one line; names in it are escaped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The system refused to read a file.
     #[error("{}: cannot read: {source}", Shown(.path.display()))]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is not what its format says.
+    /// The file violates its format.
     #[error("{}", Shown(.0))]
     Malformed(String),
-    /// A file beside the model is a link that leads out of its folder.
+    /// A file next to the model is a link out of the model's folder.
     #[error("{0}")]
     Link(String),
-    /// An operator that computes, or a form of one that is not supported.
+    /// An operator that computes, or an unsupported form of an operator.
     #[error("{}", Shown(.0))]
     Unsupported(String),
     /// Inputs that do not fit the model.
     #[error("{}", Shown(.0))]
     Input(String),
-    /// Whoever was asked whether a run goes on said no.
+    /// The caller's `go_on` returned false.
     #[error("stopped")]
     Stopped,
-    /// A node, or a tensor that the file holds, that is not what it must be or does not fit what it is given.
+    /// A node, or a tensor of the file, is invalid or does not fit its inputs.
     #[error("{}: {}", Shown(.node), Shown(.problem))]
     Node {
-        /// Which: a node's operator and name, or what the tensor is.
+        /// The node's operator and name, or the tensor's role.
         node: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }
 
 impl Error {
-    /// The same, of the model at this path.
+    /// Prefixes the message with the path of the model.
     #[must_use]
     pub(crate) fn within(self, path: &Path) -> Error {
         let named = |problem: String| format!("{}: {problem}", path.display());
@@ -58,5 +57,5 @@ impl Error {
     }
 }
 
-/// What may fail on a model.
+/// The result of an operation on a model.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,4 +1,4 @@
-//! What was read and what will be done, for people.
+//! Human-readable listings of models and of their plans.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use crate::resolve::{Number, number};
 use crate::{Constant, Data, ElementType, Model, Node, Operator, PlannedModel};
 
 impl fmt::Display for Model {
-    /// The graph as the file states it: inputs, operators, outputs. Names stand there escaped, so
-    /// that none makes a line of its own, nor a command to the terminal.
+    /// Writes the graph as the file states it: inputs, operators, outputs. Names are escaped, so that they
+    /// cannot add lines or terminal commands.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = Shown(if self.name.is_empty() { "model" } else { &self.name });
         let names = self.value_names();
@@ -29,8 +29,8 @@ impl fmt::Display for Model {
 }
 
 impl Model {
-    /// What each value is called: an input by its name, a short list of integers by what it is, any
-    /// other by the node that gives it.
+    /// The name to print for each value: the name of an input, the text of a short list of integers, else the
+    /// name of the node that produces it.
     fn value_names(&self) -> Vec<String> {
         let mut names = vec![String::new(); self.values];
         for input in &self.inputs {
@@ -41,7 +41,6 @@ impl Model {
     }
 }
 
-/// Says what the values are called that nodes give, and those of their bodies.
 fn name_values(nodes: &[Node], names: &mut [String]) {
     for (number, node) in nodes.iter().enumerate() {
         if let (Some(text), [value]) = (literal(node), &node.outputs[..]) {
@@ -66,7 +65,6 @@ fn name_values(nodes: &[Node], names: &mut [String]) {
     }
 }
 
-/// Nodes, a line each, and those of their bodies further in.
 fn write_nodes(
     f: &mut fmt::Formatter<'_>,
     nodes: &[Node],
@@ -89,10 +87,10 @@ fn write_nodes(
     Ok(())
 }
 
-/// The most bytes of a node's name that stand in the names of several values.
+/// The longest node name, in bytes, that is repeated in the names of several values.
 const MOST_NAME: usize = 200;
 
-/// One operator: what it gives, what it is, what it reads.
+/// The line for one operator: `outputs = kind(inputs)`.
 struct Line<'a> {
     node: &'a Node,
     names: &'a [String],
@@ -117,10 +115,9 @@ impl fmt::Display for Line<'_> {
     }
 }
 
-/// The most integers that are written out where they are read.
 const MOST_WRITTEN: usize = 8;
 
-/// A constant of a few integers as its text, `[3, -1]` or `2`: the parameters of operators.
+/// The text of a small integer constant, `[3, -1]` or `2`; these are usually parameters of operators.
 fn literal(node: &Node) -> Option<String> {
     let Operator::Constant(Constant { element: ElementType::Fixed(dtype), shape, data }) =
         &node.operator
@@ -141,11 +138,11 @@ fn literal(node: &Node) -> Option<String> {
     Some(if shape.rank() == 0 { list } else { format!("[{list}]") })
 }
 
-/// The most lines that are written of a move, and of its plan.
+/// The largest number of lines for a move and its plan.
 const MOST_LINES: usize = 33;
 
 impl fmt::Display for PlannedModel {
-    /// Every pass: what it writes and from where, what it goes straight through, moves and plans.
+    /// Lists the passes: source and destination, the tensors that the pass skips over, the move and its plan.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let passes = self.passes().len();
         let bytes = self.moved_bytes();

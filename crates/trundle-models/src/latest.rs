@@ -1,23 +1,21 @@
-//! The latest of what was made, each with what it was made for.
+//! A small cache of recent results.
 
 use std::sync::{Arc, Mutex};
 
-/// The most that are kept.
 const MOST: usize = 16;
 
-/// What was made last, for when the same is asked for again. Several threads may ask at once, and none waits for another:
-/// one that finds the list in use makes it anew.
+/// A cache of the latest results. It never blocks: a thread that finds the lock taken treats that as a miss.
 #[derive(Debug)]
 pub struct Latest<Key, Made>(Mutex<Vec<(Key, Arc<Made>)>>);
 
 impl<Key, Made> Latest<Key, Made> {
-    /// What was made for a key that `is_same` says is that of now.
+    /// The result whose key satisfies `is_same`.
     pub fn find(&self, is_same: impl Fn(&Key) -> bool) -> Option<Arc<Made>> {
         let kept = self.0.try_lock().ok()?;
         kept.iter().find(|(key, _)| is_same(key)).map(|(_, made)| Arc::clone(made))
     }
 
-    /// Keeps what was made, in place of the oldest if there are many.
+    /// Adds a result; evicts the oldest if the cache is full.
     pub fn keep(&self, key: Key, made: Made) -> Arc<Made> {
         let made = Arc::new(made);
         if let Ok(mut kept) = self.0.try_lock() {

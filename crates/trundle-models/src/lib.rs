@@ -1,10 +1,10 @@
-//! Models of movement operators: OpenVINO IR and ONNX files, read into one form, and run in as few
-//! passes over memory as it can be.
+//! Models of movement operators: reads OpenVINO IR and ONNX files into one form and runs them in as few
+//! passes over memory as possible.
 //!
-//! A [`Model`] is what a file says, in words that the dialects share. For inputs of known shapes it
-//! becomes a [`ResolvedModel`]: a [`Program`] of tensors that are moved and joined, with their names
-//! and element types. That becomes a [`PlannedModel`]: for each output one pass, unless something on
-//! the way has to be written first.
+//! A [`Model`] holds the contents of a file in terms that the dialects share. For inputs of known shapes it
+//! resolves to a [`ResolvedModel`]: a [`Program`] of moved and joined tensors, with their names and element
+//! types. That is planned as a [`PlannedModel`]: one pass for each output, unless an intermediate tensor has
+//! to be written first.
 //!
 //! ```
 //! use trundle_core::Shape;

@@ -1,4 +1,4 @@
-//! Where the files beside a model may lie.
+//! Access to the files next to a model.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -6,23 +6,22 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
 
-/// Where symbolic links at the files beside a model may lead.
+/// Where symbolic links in the model's folder may lead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Links {
-    /// To places within the model's folder only: a model is not trusted, nor is the archive it came
-    /// in.
+    /// Only to places within the model's folder: neither the model nor its archive is trusted.
     #[default]
     Within,
-    /// Anywhere, as in caches where each file of a model is a link to a store of files.
+    /// Anywhere. Some caches store each file of a model as a link.
     Anywhere,
 }
 
 impl Links {
-    /// `relative` within `folder`, with links followed. `what` it is, for messages.
+    /// Resolves `relative` within `folder`, following links. `what` names the file in messages.
     ///
     /// # Errors
-    /// [`Error::Io`] if there is no such file, [`Error::Link`] if a link leads out of the folder
-    /// that may not.
+    /// [`Error::Io`] if there is no such file, [`Error::Link`] if a link leads out of the folder although
+    /// this is not allowed.
     pub(crate) fn follow(self, folder: &Path, relative: &Path, what: &str) -> Result<PathBuf> {
         let failed = |path: &Path, source: io::Error| Error::Io { path: path.to_owned(), source };
         let place = folder.join(relative);
@@ -37,7 +36,6 @@ impl Links {
     }
 }
 
-/// The folder of a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -45,7 +43,6 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// The `bytes` bytes of a file from `start` on.
 pub(crate) fn read_range(path: &Path, start: u64, bytes: usize) -> Result<Vec<u8>> {
     let read = || {
         let mut data = Vec::new();

@@ -1,26 +1,26 @@
-//! What a model file says, in words that all dialects share.
+//! The contents of a model file, in terms that all dialects share.
 
 use std::fmt;
 
 use crate::{Constant, ElementType, Operator};
 
-/// A graph of operators. No node reads a value that a later one gives.
+/// A graph of operators. No node reads the output of a later node.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// What the file calls itself; may be empty.
+    /// The model's name in the file; may be empty.
     pub name: String,
-    /// The dialect and its version, for people: `ONNX, opset 17`, `OpenVINO IR 11`.
+    /// The dialect and its version, for display: `ONNX, opset 17`, `OpenVINO IR 11`.
     pub dialect: String,
-    /// What must be given, in the file's order.
+    /// The inputs, in the file's order.
     pub inputs: Vec<Input>,
-    /// What is given back, in the file's order.
+    /// The outputs, in the file's order.
     pub outputs: Vec<Output>,
     /// The operators and constants.
     pub nodes: Vec<Node>,
-    /// How many values there are: each [`ValueId`] is below.
+    /// The number of values; every [`ValueId`] is smaller.
     pub values: usize,
-    /// Whether it is a part of a model that computes. Integers that its inputs hold may be reckoned with then, as those do not
-    /// become elements of an output, but say how others are moved.
+    /// Whether this is a movement-only part of a larger model that computes. Arithmetic on integer inputs is
+    /// allowed then: such inputs decide how other tensors move but are not elements of an output.
     pub is_part: bool,
 }
 
@@ -28,88 +28,88 @@ pub struct Model {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ValueId(pub usize);
 
-/// A tensor that must be given.
+/// An input tensor.
 #[derive(Clone, Debug)]
 pub struct Input {
     /// Unique among the inputs.
     pub name: String,
     /// The type of its elements.
     pub element: ElementType,
-    /// What is said of its shape.
+    /// The shape that the file states.
     pub shape: PartialShape,
-    /// The value that it is.
+    /// The input's value.
     pub value: ValueId,
 }
 
-/// A tensor that is given back.
+/// An output tensor.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// Unique among the outputs.
     pub name: String,
-    /// The value that it is. Several outputs may be one value, or an input.
+    /// The output's value. Several outputs may share a value, and an output may be an input.
     pub value: ValueId,
 }
 
-/// An operator at its place in the graph.
+/// A node of the graph.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What the file calls it, for messages; may be empty.
+    /// The name in the file, for messages; may be empty.
     pub name: String,
-    /// The file's word for its operator: `Transpose`, `VariadicSplit`.
+    /// The operator's name in the file: `Transpose`, `VariadicSplit`.
     pub kind: String,
-    /// What it does.
+    /// The operator.
     pub operator: Operator,
-    /// What it reads; `None` for an input that is left out.
+    /// The inputs; `None` for an omitted optional input.
     pub inputs: Vec<Option<ValueId>>,
-    /// What it gives. Each value is given once.
+    /// The outputs. Each value is the output of one node only.
     pub outputs: Vec<ValueId>,
 }
 
-/// A graph that a node holds. Its operators are read when it is run, once for each time; what they read of the graphs
-/// around it they read as those do.
+/// A graph inside a node, resolved once for each iteration. Its nodes may also read values of the enclosing
+/// graphs.
 #[derive(Clone, Debug)]
 pub struct Body {
-    /// What it is given each time.
+    /// The inputs of an iteration.
     pub inputs: Vec<BodyValue>,
-    /// Its operators. No node reads a value that a later one gives.
+    /// The operators. No node reads the output of a later node.
     pub nodes: Vec<Node>,
-    /// What it gives back.
+    /// The outputs of an iteration.
     pub outputs: Vec<BodyValue>,
 }
 
-/// A tensor that a body is given, or gives back.
+/// An input or output of a body.
 #[derive(Clone, Debug)]
 pub struct BodyValue {
-    /// The value that it is.
+    /// The value.
     pub value: ValueId,
     /// The type of its elements, if the file states it.
     pub element: Option<ElementType>,
-    /// What is said of its shape.
+    /// The shape that the file states.
     pub shape: PartialShape,
 }
 
-/// The sizes that a file states: all, some or none of them.
+/// A shape of which the file states all, some or none of the sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartialShape {
-    /// Nothing is known, not even the rank.
+    /// The rank is unknown too.
     Unknown,
-    /// The rank is known, and something of each size.
+    /// The rank is known, with what the file states of each size.
     Ranked(Vec<Dimension>),
 }
 
 /// What a file states of one size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dimension {
-    /// This size.
+    /// A fixed size.
     Fixed(usize),
-    /// From `least` to `most`, both included; any size from `least` on without `most`.
+    /// A size in `least..=most`; without `most`, `least` or more.
     Between {
-        /// The least size.
+        /// The smallest size.
         least: usize,
-        /// The largest size, if there is one.
+        /// The largest size, if bounded.
         most: Option<usize>,
     },
-    /// Any size, the same wherever the name stands.
+    /// Any size; axes with the same name have the same size.
     Named(String),
 }
 
@@ -119,7 +119,7 @@ impl Dimension {
 }
 
 impl Model {
-    /// The operators and constants with those of their bodies, each before these.
+    /// All nodes, including the nodes of bodies. A node comes before the nodes of its bodies.
     pub fn all_nodes(&self) -> Vec<&Node> {
         let mut all: Vec<&Node> = Vec::new();
         let mut left: Vec<&Node> = self.nodes.iter().rev().collect();
@@ -132,12 +132,12 @@ impl Model {
 }
 
 impl PartialShape {
-    /// A shape of these sizes.
+    /// A shape with all sizes fixed.
     pub fn fixed(sizes: &[usize]) -> PartialShape {
         PartialShape::Ranked(sizes.iter().map(|size| Dimension::Fixed(*size)).collect())
     }
 
-    /// The sizes, if the model fixes all of them.
+    /// The sizes, if all of them are fixed.
     pub(crate) fn sizes(&self) -> Option<Vec<usize>> {
         let PartialShape::Ranked(dimensions) = self else { return None };
         let fixed = |dimension: &Dimension| match dimension {
@@ -150,7 +150,7 @@ impl PartialShape {
 }
 
 impl fmt::Display for PartialShape {
-    /// `[2, ?, 1..=10, batch]`, or `[...]` where the rank is unknown.
+    /// Writes `[2, ?, 1..=10, batch]`, or `[...]` if the rank is unknown.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PartialShape::Unknown => f.write_str("[...]"),
@@ -175,14 +175,14 @@ impl fmt::Display for Dimension {
 }
 
 impl Node {
-    /// A node that is a constant, which reads nothing.
+    /// A node for a constant, without inputs.
     pub fn constant(name: String, kind: String, constant: Constant, output: ValueId) -> Node {
         let operator = Operator::Constant(constant);
         let (inputs, outputs) = (Vec::new(), vec![output]);
         Node { name, kind, operator, inputs, outputs }
     }
 
-    /// The graphs that it holds.
+    /// The bodies of the node.
     pub fn bodies(&self) -> &[Body] {
         match &self.operator {
             Operator::Choose(bodies) => &bodies[..],
@@ -191,7 +191,8 @@ impl Node {
         }
     }
 
-    /// The values that it reads, with those that the nodes of its bodies read and that these give.
+    /// The values that the node and the nodes of its bodies read, including values produced inside the
+    /// bodies.
     pub(crate) fn reads(&self) -> Vec<ValueId> {
         let (mut read, mut left) = (Vec::new(), vec![self]);
         while let Some(node) = left.pop() {

@@ -1,32 +1,30 @@
-//! A model file in the dialect of its ending.
+//! Opens a model file with the reader for its extension.
 
 use std::path::Path;
 
 use crate::{Error, Links, Model, Result, onnx, openvino};
 
-/// Reads a model of a dialect.
 type Read = fn(&Path, Links) -> Result<Model>;
 
-/// The dialects, by the endings of their files.
 const DIALECTS: [(&str, Read); 2] = [("xml", openvino::read_with), ("onnx", onnx::read_with)];
 
 impl Model {
-    /// Reads the model at `path`: OpenVINO IR for `.xml`, with its weights in the `.bin` beside it,
-    /// ONNX for `.onnx`.
+    /// Reads the model at `path`: OpenVINO IR for `.xml`, with weights from the `.bin` of the same name; ONNX
+    /// for `.onnx`.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for another ending, and what the dialect's reader refuses.
+    /// [`Error::Malformed`] for any other extension, and the errors of the dialect's reader.
     pub fn open(path: &Path) -> Result<Model> {
         Model::open_with(path, Links::Within)
     }
 
-    /// Whether this is the name of a model's file, by its ending.
+    /// Whether the file name has the extension of a model.
     pub fn is_known(path: &Path) -> bool {
         let ending = path.extension().unwrap_or_default();
         DIALECTS.iter().any(|(known, _)| ending.eq_ignore_ascii_case(known))
     }
 
-    /// The same, with files beside the model that may be links to these places.
+    /// Like [`Model::open`]; `links` limits where links in the model's folder may lead.
     ///
     /// # Errors
     /// As [`Model::open`].

@@ -1,4 +1,4 @@
-//! The operators of models, with parameters that are given or read from the graph.
+//! The operators of models and their parameters.
 
 use trundle_core::DType;
 use trundle_core::ops::PadMode;
@@ -6,350 +6,354 @@ use trundle_core::ops::PadMode;
 use crate::arithmetic::Arithmetic;
 use crate::{Body, Constant};
 
-/// What a node does. Unless it says otherwise, input 0 is the data and output 0 what it becomes.
+/// The operator of a node.
 ///
-/// A dialect's defaults, old forms and limits end in its own table; what is left here means the
-/// same for all.
+/// Unless stated otherwise, input 0 is the data and output 0 the result. Negative axes count from the end.
+/// An omitted list of axes means all axes in order.
+///
+/// Each reader translates its dialect's defaults, old forms and limits; the operators here mean the same for
+/// all dialects.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Operator {
     /// A tensor that the file holds.
     Constant(Constant),
-    /// The data as it is.
+    /// Returns the data unchanged.
     Identity,
-    /// What the first body gives where input 0, a boolean that must be known, is true; else what the second one does.
+    /// Runs the first body if input 0, a boolean that must be known, is true; else the second.
     Choose([Body; 2]),
-    /// A body run again and again, as ONNX's Loop has it: as often as input 0 says, while input 1, a boolean, is true. Both
-    /// may be left out, and must be known else.
+    /// Runs a body repeatedly, as ONNX's Loop: input 0 is the number of iterations, input 1 the initial
+    /// condition, a boolean. Either may be omitted; a present one must be known.
     ///
-    /// The body is given the number of the iteration, the boolean, and what is carried, which is inputs 2 and on at first. It
-    /// gives whether it is run again, what is carried on, and tensors that are stacked along a new axis 0. The outputs are
-    /// what is carried at the end, and those.
+    /// The body's inputs are the iteration's index, the condition and the carried values, which start as
+    /// inputs 2 and on. The body's outputs are the next condition, the new carried values, and tensors to
+    /// stack along a new axis 0. The node's outputs are the final carried values and the stacked tensors.
     Loop(Body),
-    /// A body run for each index of an axis, as ONNX's Scan has it.
+    /// Runs a body for each index of an axis, as ONNX's Scan.
     ///
-    /// The last inputs are cut along their axes, and the others are carried. The body is given what is carried, and the parts
-    /// at the index; it gives what is carried on, and tensors that are stacked. The outputs are what is carried at the end,
-    /// and those.
+    /// The last inputs are cut along their axes; the others are carried. The body's inputs are the carried
+    /// values and the slices at the index; its outputs are the new carried values and tensors to stack. The
+    /// node's outputs are the final carried values and the stacked tensors.
     Scan {
-        /// What is run.
+        /// The body.
         body: Body,
         /// The axis along which each of the last inputs is cut.
         cuts: Vec<ScanAxis>,
         /// The new axis along which each of the last outputs is stacked.
         stacks: Vec<ScanAxis>,
     },
-    /// A constant in another element type, one that holds every value of its own exactly, as f32
-    /// holds those of f16. Of anything but a constant this would be computing, and is refused.
+    /// A constant converted to a type that holds all its values exactly, such as f16 to f32. Converting
+    /// anything but a constant would be computing and is refused.
     Widen(DType),
-    /// Numbers that are reckoned from those that shapes and constants alone say. Of elements of the model's inputs this
-    /// would be computing, and is refused.
+    /// Arithmetic on values that are known from shapes and constants. Arithmetic on elements of the model's
+    /// inputs is refused.
     Arithmetic(Arithmetic),
-    /// [`Roll`](trundle_core::ops::Roll). A scalar shift, or one of one entry, is for all axes.
+    /// [`Roll`](trundle_core::ops::Roll). A scalar shift or a list of one applies to all axes.
     Roll {
-        /// By how much.
+        /// The shifts.
         shift: Integers,
-        /// Which axes; negative ones count from the end.
+        /// The axes.
         axes: Integers,
     },
     /// [`Transpose`](trundle_core::ops::Transpose). An empty order inverts the axes.
     Transpose {
-        /// Which input axis each output axis is.
+        /// The input axis of each output axis.
         order: Integers,
     },
     /// [`ReverseSequence`](trundle_core::ops::ReverseSequence).
     ReverseSequence {
         /// One length for each index of the batch axis.
         lengths: Integers,
-        /// Negative ones count from the end.
+        /// The batch axis.
         batch_axis: i64,
-        /// Negative ones count from the end.
+        /// The sequence axis.
         sequence_axis: i64,
     },
-    /// [`Flip`](trundle_core::ops::Flip) of the listed axes; negative ones count from the end.
+    /// [`Flip`](trundle_core::ops::Flip) of the listed axes.
     Flip {
-        /// Which axes.
+        /// The axes.
         axes: Integers,
     },
-    /// [`Flip`](trundle_core::ops::Flip) of the axes whose entry is not 0.
+    /// [`Flip`](trundle_core::ops::Flip) of the axes whose mask entry is not 0.
     FlipMask {
         /// One entry for each axis.
         mask: Integers,
     },
-    /// The same elements in row-major order, in another shape. One size may be -1: what is left.
+    /// Changes the shape; elements keep their row-major order. One size may be -1, which is inferred.
     Reshape {
         /// The sizes.
         sizes: Integers,
-        /// What a size of 0 means.
+        /// The meaning of a size of 0.
         zero: ZeroSize,
     },
-    /// Axes of size 1 left out: all of them without `axes`.
+    /// Removes axes of size 1; all of them if `axes` is `None`.
     Squeeze {
-        /// Which; negative ones count from the end.
+        /// The axes.
         axes: Option<Integers>,
-        /// Whether a listed axis of another size stays (OpenVINO's Squeeze-15 may say so), instead
-        /// of being refused.
+        /// Whether a listed axis of another size stays instead of being refused (an option of OpenVINO's
+        /// Squeeze-15).
         keeps_others: bool,
     },
-    /// Axes of size 1 put in: these axes of the output, negative ones counted from its end.
+    /// Inserts axes of size 1.
     Unsqueeze {
-        /// Which.
+        /// The axes of the output.
         axes: Integers,
     },
-    /// The axes before this one merged, and the rest merged: always rank 2.
+    /// Merges the axes before `axis` and the axes from it on, to rank 2.
     Flatten {
-        /// From 0 to the rank, both included; negative ones count from the end.
+        /// From 0 to the rank, inclusive.
         axis: i64,
     },
-    /// Elements at every `steps`-th index from `starts` on, before `stops`, as ONNX's Slice says
-    /// it: negative bounds count from the end, bounds beyond the size are clamped, steps may be
-    /// negative.
+    /// Slices as ONNX's Slice: negative bounds count from the end, bounds beyond the size are clamped, and
+    /// steps may be negative.
     Slice {
-        /// The first index along each axis of `axes`.
+        /// The first indices.
         starts: Integers,
-        /// Where it ends, excluded.
+        /// The ends, exclusive.
         stops: Integers,
-        /// All axes in order if left out.
+        /// The axes.
         axes: Option<Integers>,
-        /// All 1 if left out.
+        /// The steps; all 1 if omitted.
         steps: Option<Integers>,
     },
-    /// Slices as OpenVINO's StridedSlice-1 says it.
+    /// Slices as OpenVINO's StridedSlice-1.
     StridedSlice {
-        /// The first index along each axis.
+        /// The first indices.
         begin: Integers,
-        /// Where it ends, excluded.
+        /// The ends, exclusive.
         end: Integers,
-        /// All 1 if left out.
+        /// The steps; all 1 if omitted.
         strides: Option<Integers>,
-        /// Which entries of the lists mean something else.
+        /// The entries of the lists with a special meaning.
         masks: StridedSliceMasks,
     },
-    /// The data cut along an axis, one part for each output.
+    /// Splits the data along an axis, one part for each output.
     Split {
-        /// Which axis; one entry, negative ones count from the end.
+        /// The axis; one entry.
         axis: Integers,
-        /// How large the parts are.
+        /// The sizes of the parts.
         parts: Parts,
     },
-    /// All inputs one after another along an axis.
+    /// Concatenates all inputs along an axis.
     Concat {
-        /// Negative ones count from the end.
+        /// The axis.
         axis: i64,
     },
-    /// The data repeated along each axis. Fewer or more entries than axes count from the last,
-    /// missing ones being 1 (of either), as OpenVINO's Tile-1 has it.
+    /// Repeats the data along each axis, as OpenVINO's Tile-1: if the list and the shape differ in length,
+    /// the shorter one is padded with ones in front.
     Tile {
-        /// How often.
+        /// The number of repeats along each axis.
         repeats: Integers,
     },
-    /// The data repeated along one axis, as ONNX's first Tile has it.
+    /// Repeats the data along one axis, as the first version of ONNX's Tile.
     TileAxis {
-        /// How often; one entry.
+        /// The number of repeats; one entry.
         repeats: Integers,
-        /// Which axis; one entry, negative ones count from the end.
+        /// The axis; one entry.
         axis: Integers,
     },
-    /// The data in a larger shape: axes of size 1 made longer, and new ones.
+    /// Broadcasts the data to a larger shape.
     Broadcast {
-        /// The sizes, or those that it is broadcast with.
+        /// The target sizes, or the shape to broadcast with.
         sizes: Integers,
-        /// Which axis of the data is which of the output.
+        /// How the axes of data and output correspond.
         rule: BroadcastRule,
     },
-    /// The data with a constant around it; negative numbers cut off instead.
+    /// Pads the data with a constant; negative amounts crop.
     Pad {
-        /// How much before and after.
+        /// The amounts before and after.
         pads: Pads,
-        /// All axes in order if left out; negative ones count from the end.
+        /// The axes.
         axes: Option<Integers>,
-        /// The constant; zero if left out.
+        /// The constant; zero if omitted.
         value: Option<PadValue>,
     },
-    /// The data with elements of its own around it; negative numbers cut off instead.
+    /// Pads the data with its own elements; negative amounts crop.
     PadElements {
-        /// How much before and after.
+        /// The amounts before and after.
         pads: Pads,
-        /// All axes in order if left out; negative ones count from the end.
+        /// The axes.
         axes: Option<Integers>,
-        /// Which elements.
+        /// The elements to pad with.
         mode: PadMode,
-        /// Whether no more than the data has in a row may be put there, as OpenVINO's Pad has it: of a mirror image
-        /// without the outermost element one less than the size. All of the data is mirrored then, also what is cut
-        /// off.
+        /// Whether the padding may not exceed one copy of the data, as in OpenVINO's Pad; for a mirror image
+        /// without the outermost element, size - 1. The whole of the data is mirrored then, including cropped
+        /// elements.
         once: bool,
     },
-    /// Blocks of channels (axis 1) spread over the axes after it.
+    /// Moves blocks of channels (axis 1) to the axes after it.
     DepthToSpace {
-        /// The length of a block's side.
+        /// The block size along each axis.
         block: usize,
-        /// Where in the channel axis the block's axes lie.
+        /// The position of the block's axes within the channel axis.
         order: BlockOrder,
     },
-    /// Blocks of the axes after the channels (axis 1) gathered into it.
+    /// Moves blocks of the axes after the channels (axis 1) into the channels.
     SpaceToDepth {
-        /// The length of a block's side.
+        /// The block size along each axis.
         block: usize,
-        /// Where in the channel axis the block's axes lie.
+        /// The position of the block's axes within the channel axis.
         order: BlockOrder,
     },
-    /// Blocks of the batch (axis 0) spread over the axes after it, and cut off at their ends.
+    /// Moves blocks of the batch (axis 0) to the axes after it, then crops these.
     BatchToSpace {
-        /// The length of a block's side along each axis; that along the batch is 1.
+        /// The block size along each axis; 1 along the batch.
         block: Integers,
-        /// How much is cut off: nothing of the batch.
+        /// The amounts to crop; 0 along the batch.
         crops: Pads,
     },
-    /// Zeros put around the data, and blocks of the axes after the batch (axis 0) gathered into it.
+    /// Pads with zeros, then moves blocks of the axes after the batch (axis 0) into the batch.
     SpaceToBatch {
-        /// The length of a block's side along each axis; that along the batch is 1.
+        /// The block size along each axis; 1 along the batch.
         block: Integers,
-        /// How much is put there: nothing around the batch.
+        /// The padding; 0 along the batch.
         pads: Pads,
     },
-    /// The data cut off, or with zeros around it, alike on both sides, and where it cannot be so one more on the last.
+    /// Crops or zero-pads both ends of each axis; an odd amount is one larger at the end.
     CenterCropPad {
         /// The sizes.
         sizes: Integers,
-        /// All axes in order if left out; negative ones count from the end.
+        /// The axes.
         axes: Option<Integers>,
     },
-    /// The data in other sizes: at each index of an axis the nearest one of the data's. One of scales and sizes is
-    /// there, and not empty.
+    /// Resizes by nearest neighbour. `scales`, `sizes` or both are present and not empty.
     Resize {
-        /// By how much the axes become longer.
+        /// The scale of each axis.
         scales: Option<Floats>,
-        /// How long they become.
+        /// The output sizes.
         sizes: Option<Integers>,
-        /// What the sizes mean.
+        /// The meaning of the sizes.
         aspect: AspectRatio,
-        /// All axes in order if left out; negative ones count from the end.
+        /// The axes.
         axes: Option<Integers>,
-        /// Zeros around the data before, from the first axis on: before, and after.
+        /// Zero padding applied first: the amounts before and after, from the first axis on.
         pads: [Vec<i64>; 2],
-        /// Where an index of the output lies in the data.
+        /// The position in the data of an output index.
         coordinates: Coordinates,
-        /// Which index is nearest to that.
+        /// How to round that position to an index.
         nearest: Nearest,
-        /// The least scale.
+        /// The smallest scale allowed.
         least: LeastScale,
     },
-    /// Dropout, which is the data as it is unless it is training with a ratio over 0. A second output is all true.
+    /// Dropout: returns the data unchanged, unless it is training with a ratio above 0. A second output is
+    /// all true.
     Dropout {
-        /// The input that says how much is dropped, 0.5 without it.
+        /// The input with the ratio; 0.5 if omitted.
         ratio: Option<usize>,
-        /// The input that says whether it is training.
+        /// The input with the training flag.
         training: Option<Integers>,
     },
-    /// The sizes of the data, or some of them.
+    /// The sizes of the data, or a range of them.
     Shape {
-        /// The first axis; negative ones count from the end, and what lies beyond is the end.
+        /// The first axis, clamped to the rank.
         start: i64,
-        /// Before which axis they end, in the same way; after the last if left out.
+        /// The end, exclusive and clamped too; the rank if omitted.
         end: Option<i64>,
         /// i32 or i64.
         element: DType,
     },
-    /// How many elements the data has.
+    /// The number of elements of the data.
     Size,
-    /// One element everywhere.
+    /// A tensor with the same value everywhere.
     Filled {
-        /// The sizes.
+        /// The shape.
         sizes: Integers,
-        /// The element, a tensor of one.
+        /// The value, a tensor of one element.
         value: Constant,
     },
-    /// Ones along a diagonal of matrices, and zeros elsewhere.
+    /// Matrices with ones on a diagonal and zeros elsewhere.
     Eye {
         /// The shape.
         sizes: EyeSizes,
-        /// How many columns the diagonal lies right of the first element; one entry.
+        /// The offset of the diagonal to the right, in columns; one entry.
         diagonal: Integers,
-        /// The type; that of input 0 if left out.
+        /// The element type; that of input 0 if omitted.
         element: Option<DType>,
     },
-    /// The data on one side of a diagonal of the last two axes, the diagonal included, and zeros on the other side.
+    /// Keeps the data on and to one side of a diagonal of the last two axes; the rest is zeros.
     Trilu {
-        /// How many columns the diagonal lies right of the first element; one entry, 0 if left out.
+        /// The offset of the diagonal to the right, in columns; one entry, 0 if omitted.
         diagonal: Option<Integers>,
-        /// Whether the data stays right of the diagonal, and not left of it.
+        /// Whether to keep the right (upper) side instead of the left.
         is_upper: bool,
     },
-    /// The numbers from input 0 on, before that of input 1, apart by that of input 2.
+    /// The numbers from input 0 to input 1, exclusive, in steps of input 2.
     Range {
-        /// Their type; that of all three inputs if left out.
+        /// The element type; that of the three inputs if omitted.
         element: Option<DType>,
-        /// Whether numbers of 16 bits are made of those of f32, and not of f64.
+        /// Whether 16-bit floats are computed in f32 instead of f64.
         single: bool,
     },
-    /// [`Take`](trundle_core::ops::Take): the elements at indices of an axis. Input 1 are the indices.
+    /// [`Take`](trundle_core::ops::Take): the elements at indices of an axis. Input 1 holds the indices.
     Gather {
-        /// Which axis; one entry, negative ones count from the end.
+        /// The axis; one entry.
         axis: Integers,
-        /// How many axes data and indices share; a negative number counts from the rank of the indices.
+        /// The number of batch axes of data and indices; a negative number counts from the rank of the
+        /// indices.
         batch_axes: i64,
-        /// What indices are that lie outside the axis.
+        /// How indices outside the axis are treated.
         rule: IndexRule,
     },
-    /// For each position of the indices, which are input 1, the element of its row along an axis.
+    /// Replaces each index (input 1) by the element at that position of the same row along an axis.
     GatherElements {
-        /// Negative ones count from the end.
+        /// The axis.
         axis: i64,
     },
-    /// [`GatherNd`](trundle_core::ops::GatherNd). Input 1 are the indices.
+    /// [`GatherNd`](trundle_core::ops::GatherNd). Input 1 holds the indices.
     GatherNd {
-        /// How many axes data and indices share.
+        /// The number of batch axes of data and indices.
         batch_axes: usize,
-        /// Whether these are one axis in the output, as OpenVINO's GatherND-5 has it.
+        /// Whether the batch axes are merged in the output, as in OpenVINO's GatherND-5.
         merges_batch: bool,
     },
-    /// The data with elements of input 2 in the places of [`Operator::GatherElements`].
+    /// Replaces elements of the data, at the positions of [`Operator::GatherElements`], by input 2.
     ScatterElements {
-        /// Negative ones count from the end.
+        /// The axis.
         axis: Integers,
-        /// Whether negative indices count from the end; they are refused else.
+        /// Whether negative indices count from the end; otherwise they are refused.
         counts_back: bool,
     },
-    /// The data with elements or slices of input 2 in the places of [`Operator::GatherNd`].
+    /// Replaces elements or slices of the data, at the positions of [`Operator::GatherNd`], by input 2.
     ScatterNd,
-    /// The data with slices of input 2 in the places of [`Operator::Gather`]; no index may be negative.
+    /// Replaces slices of the data, at the positions of [`Operator::Gather`], by input 2; indices may not be
+    /// negative.
     ScatterUpdate {
-        /// Which axis; one entry, negative ones count from the end.
+        /// The axis; one entry.
         axis: Integers,
     },
-    /// The data with input 1 in the place of a slice of it.
+    /// Replaces a slice of the data by input 1.
     SliceScatter {
-        /// The first index along each axis of `axes`.
+        /// The first indices.
         starts: Integers,
-        /// Where it ends, excluded.
+        /// The ends, exclusive.
         stops: Integers,
-        /// All axes in order if left out.
+        /// The axes.
         axes: Option<Integers>,
-        /// All 1 if left out.
+        /// The steps; all 1 if omitted.
         steps: Option<Integers>,
     },
-    /// The data, which caches rows of each batch along an axis, with those of input 1 from an index of the batch on,
-    /// as ONNX's TensorScatter has it: input 2, if there is one, has these, else they are 0.
+    /// Writes the rows of input 1 into the data, a cache with one sequence for each batch entry, as ONNX's
+    /// TensorScatter. The optional input 2 holds the first position for each batch entry, else it is 0.
     TensorScatter {
-        /// Negative ones count from the end; not the first.
+        /// The sequence axis; not the first.
         axis: i64,
-        /// Whether rows beyond the end begin anew.
+        /// Whether rows beyond the end wrap around.
         is_circular: bool,
     },
-    /// Patches of a picture as ExtractImagePatches-3 of OpenVINO has them.
+    /// Patches of an image as OpenVINO's ExtractImagePatches-3.
     Patches {
         /// Height and width of a patch.
         sizes: [usize; 2],
-        /// How far apart two patches are.
+        /// The distance between patches.
         strides: [usize; 2],
-        /// How far apart two elements of a patch are.
+        /// The distance between elements of a patch.
         rates: [usize; 2],
-        /// What is done about those that reach beyond the picture.
+        /// The treatment of patches that reach beyond the image.
         padding: PatchPadding,
     },
-    /// Channels of each group interleaved with those of the others.
+    /// Interleaves the channels of the groups.
     ShuffleChannels {
-        /// Negative ones count from the end.
+        /// The axis.
         axis: i64,
         /// The number of groups.
         groups: usize,
@@ -372,214 +376,211 @@ pub enum EyeSizes {
     },
 }
 
-/// An axis that has an index for each iteration.
+/// An axis with one index for each iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanAxis {
     /// Negative ones count from the end.
     pub axis: i64,
-    /// Whether the first iteration has the last index.
+    /// Whether iterations run from the last index to the first.
     pub is_backward: bool,
 }
 
-/// What indices of a gather are that lie outside their axis.
+/// How a gather treats indices outside the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexRule {
-    /// Refused.
+    /// They are refused.
     Within,
-    /// Negative ones count from the end; others are refused.
+    /// Negative indices count from the end; indices outside are refused.
     CountsBack,
-    /// Negative ones count from the end; in the place of others are zeros.
+    /// Negative indices count from the end; indices outside read zero.
     ZeroOutside,
 }
 
-/// What is done about patches that reach beyond a picture.
+/// The treatment of patches that reach beyond an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PatchPadding {
     /// They are left out.
     Valid,
-    /// Zeros are put around the picture, of an odd number one more behind it.
+    /// The image is padded with zeros; an odd amount is one larger at the end.
     SameUpper,
-    /// The same, of an odd number one more before it.
+    /// The image is padded with zeros; an odd amount is one larger at the start.
     SameLower,
 }
 
-/// A list of integers that the file states, or that an input gives.
+/// A list of integers, from the file or from an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Integers {
     /// The list.
     Given(Vec<i64>),
-    /// What the input of this number holds: a list, or a scalar, which is a list of one.
+    /// The contents of an input: a list, or a scalar, which counts as a list of one.
     Input {
-        /// Which input of the node.
+        /// The index of the node's input.
         input: usize,
-        /// What its elements may be.
+        /// The element types allowed.
         types: IntegerTypes,
     },
 }
 
-/// A list of floats that the file states, or that an input gives.
+/// A list of floats, from the file or from an input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Floats {
     /// The list.
     Given(Vec<f64>),
-    /// What the input of this number holds, of any type of floats.
+    /// The contents of the input with this index, of any float type.
     Input(usize),
 }
 
-/// The element types that a list of integers may have.
+/// The element types allowed for a list of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntegerTypes {
     /// i64.
     I64,
     /// i32 or i64.
     I32OrI64,
-    /// Every integer type, packed ones too.
+    /// Every integer type, including packed ones.
     Integers,
     /// Every integer type, and floats whose values are whole numbers.
     Numbers,
-    /// Boolean, or every integer type: masks.
+    /// Boolean or any integer type, for masks.
     Mask,
 }
 
-/// What a size of 0 means in a reshape.
+/// The meaning of a size of 0 in a reshape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroSize {
-    /// The input's size at this place.
+    /// The size of the same axis of the input.
     Copies,
     /// Zero.
     Zero,
 }
 
-/// Which entries of a strided slice mean something else; 1 where they do. Missing ones are 0.
+/// The entries of a strided slice with a special meaning, marked with 1. Missing entries are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StridedSliceMasks {
-    /// The begin is not read: from the first element on, in the direction of the stride.
+    /// The begin is ignored: the slice starts at the first element in the direction of the stride.
     pub begin: Vec<i64>,
-    /// The end is not read: up to the last element.
+    /// The end is ignored: the slice extends to the last element.
     pub end: Vec<i64>,
-    /// A new axis of size 1 here.
+    /// A new axis of size 1.
     pub new_axis: Vec<i64>,
-    /// One index of this axis, which is left out of the output.
+    /// A single index of the axis, which is removed from the output.
     pub shrink_axis: Vec<i64>,
-    /// As many axes as there are without an entry, whole.
+    /// An ellipsis: all axes without an entry, whole.
     pub ellipsis: Vec<i64>,
 }
 
-/// How large the parts of a split are.
+/// The sizes of the parts of a split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parts {
-    /// As many as there are outputs, all alike.
+    /// Equal parts, one for each output.
     Equal,
-    /// As many as there are outputs, all alike but the last, which may be smaller (ONNX from opset
-    /// 18 on).
+    /// Equal parts, one for each output; the last may be smaller (ONNX opset 18 and later).
     LastSmaller,
-    /// These sizes; one may be -1: what is left (OpenVINO).
+    /// These sizes; one may be -1, which is inferred (OpenVINO).
     Sizes(Integers),
 }
 
-/// How much is put before and after.
+/// The amounts to pad before and after.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pads {
-    /// All begins, then all ends, in one list.
+    /// One list: all begins, then all ends.
     Both(Integers),
-    /// One list each.
+    /// Two lists.
     Each {
         /// Before the first element of each axis.
         begins: Integers,
-        /// After the last.
+        /// After the last element of each axis.
         ends: Integers,
     },
 }
 
-/// What is put there.
+/// The padding value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PadValue {
-    /// What this input holds, one element of the data's type.
+    /// The contents of this input, one element of the data's type.
     Input(usize),
-    /// This number in the data's type: f16, bf16, f32 or f64.
+    /// This value, converted to the data's type: f16, bf16, f32 or f64.
     Float(f32),
 }
 
-/// Which axes are held against each other in a broadcast.
+/// How the axes of a broadcast correspond.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BroadcastRule {
-    /// From the last ones on; the output has the sizes that are given.
+    /// Aligned at the last axis; the output has the given sizes.
     ToSizes,
-    /// From the last ones on, and where the size that is given is 1, or none is, the data's stays.
+    /// Aligned at the last axis; where the given size is 1 or missing, the size of the data stays.
     BothWays,
-    /// Those that are listed, one for each axis of the data.
+    /// The output axis for each axis of the data.
     Mapped(Integers),
 }
 
-/// What the sizes of a resize mean.
+/// The meaning of the sizes of a resize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AspectRatio {
-    /// The sizes.
+    /// The output sizes.
     Stretched,
-    /// All axes are scaled alike, and none becomes longer than its size.
+    /// Upper bounds: all axes have the same scale, and none becomes longer than its size.
     NotLarger,
-    /// All axes are scaled alike, and none becomes shorter than its size.
+    /// Lower bounds: all axes have the same scale, and none becomes shorter than its size.
     NotSmaller,
 }
 
-/// What the scales of a resize may be.
+/// The scales allowed in a resize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeastScale {
-    /// Over 0.
+    /// Above 0.
     OverZero,
     /// 1 or more.
     One,
 }
 
-/// Where an index x of an axis of a resize's output lies in the data.
+/// The position in the data of index x of an axis of a resize's output.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Coordinates {
     /// (x + 0.5) / scale - 0.5.
     HalfPixel,
-    /// The same about the middle of the output, where its size was rounded down.
+    /// Like `HalfPixel`, but centred on the output before its size was rounded down.
     HalfPixelSymmetric,
-    /// As `HalfPixel`, but 0 of an output of size 1.
+    /// Like `HalfPixel`, but 0 if the output size is 1.
     PytorchHalfPixel,
-    /// The first index at the first and the last at the last: x (own size - 1) / (size - 1).
+    /// First and last indices coincide: x (data size - 1) / (output size - 1).
     AlignCorners {
-        /// Whether the size there is the scale times the data's, as it is before it is rounded down.
+        /// Whether the output size is scale times data size, before rounding down.
         unrounded: bool,
     },
     /// x / scale.
     Asymmetric,
     /// (x + 0.5) / scale.
     TfHalfPixelForNn,
-    /// As `AlignCorners`, of a part of the data.
+    /// Like `AlignCorners`, on a part of the data.
     TfCropAndResize {
-        /// Where the part begins along each axis, and where it ends: 0 is the first index, 1 the last.
+        /// Where the part begins and ends along each axis; 0 is the first index, 1 the last.
         part: Floats,
-        /// What stands where the part lies outside the data.
+        /// The value outside the data.
         outside: f32,
     },
 }
 
-/// Which index is the nearest.
+/// How a position is rounded to an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nearest {
-    /// The nearest; of two the lower.
+    /// To the nearest; halves down.
     RoundPreferFloor,
-    /// The nearest; of two the upper.
+    /// To the nearest; halves up.
     RoundPreferCeil,
-    /// The one at or below.
+    /// Down.
     Floor,
-    /// The one at or above.
+    /// Up.
     Ceil,
-    /// The one at or above where the scale is less than 1, else the one at or below.
+    /// Up if the scale is less than 1, else down.
     Simple,
 }
 
-/// Where the axes of a block lie in the channel axis.
+/// The position of a block's axes within the channel axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockOrder {
-    /// The block's axes are outside: channel = block position x depth + depth index
-    /// (ONNX `DCR`, OpenVINO `blocks_first`).
+    /// Outside: channel = block position x depth + depth index (ONNX `DCR`, OpenVINO `blocks_first`).
     BlocksFirst,
-    /// The block's axes are inside: channel = depth index x blocks + block position
-    /// (ONNX `CRD`, OpenVINO `depth_first`).
+    /// Inside: channel = depth index x blocks + block position (ONNX `CRD`, OpenVINO `depth_first`).
     DepthFirst,
 }

@@ -1,18 +1,18 @@
-//! An order in which each node comes after those that it reads: not every file has it.
+//! Topological sort of nodes; some files list a node before its inputs.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use crate::{Error, Node};
 
-/// How many nodes of a cycle a message names.
+/// The largest number of nodes of a cycle in a message.
 const NAMED: usize = 8;
 
-/// The places of `count` nodes in such an order, in the file's own where that is one. `reads` gives
-/// the places that a node reads, `name` what it is called.
+/// Sorts `count` nodes so that each comes after the nodes that it reads; keeps the file's order if that is
+/// valid. `reads` returns the indices of the nodes that a node reads, `name` returns its name.
 ///
 /// # Errors
-/// A node that reads, through others, what it gives itself, and what is wrong with it.
+/// The index of a node on a cycle, and a message that names the cycle.
 pub(crate) fn sorted<I: IntoIterator<Item = usize>>(
     count: usize,
     reads: impl Fn(usize) -> I,
@@ -40,7 +40,7 @@ pub(crate) fn sorted<I: IntoIterator<Item = usize>>(
     }
     let Some(waiting) = awaited.iter().position(|awaited| *awaited > 0) else { return Ok(order) };
 
-    // Each node that waits reads one that waits.
+    // Each remaining node reads another remaining node, so following the reads finds a cycle.
     let next = |place| reads(place).into_iter().find(|read| awaited[*read] > 0).unwrap_or(place);
     let (mut start, mut passed) = (waiting, HashSet::new());
     while passed.insert(start) {
@@ -57,14 +57,14 @@ pub(crate) fn sorted<I: IntoIterator<Item = usize>>(
     Err((start, format!("it is part of a cycle: {}", names.join(" reads "))))
 }
 
-/// The nodes so that none reads what a later one gives.
+/// Sorts the nodes so that none reads the output of a later node.
 pub(crate) fn sorted_nodes(nodes: Vec<Node>) -> crate::Result<Vec<Node>> {
     let mut giver = HashMap::new();
     for (place, node) in nodes.iter().enumerate() {
         giver.extend(node.outputs.iter().map(|output| (*output, place)));
     }
     let giver = &giver;
-    // What nodes of bodies give no node around these gives.
+    // Values produced inside a body have no entry in `giver`.
     let reads = |place: usize| {
         nodes[place].reads().into_iter().filter_map(|value| giver.get(&value).copied())
     };

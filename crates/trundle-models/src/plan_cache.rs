@@ -1,4 +1,4 @@
-//! The plans of a model for the inputs that it was given last.
+//! A cache of plans for the latest inputs of a model.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use trundle_core::Shape;
 use crate::latest::Latest;
 use crate::{Data, ElementType, Error, Given, Model, PlannedModel, Result};
 
-/// The plans of one model for the inputs that it was given last, for when such come again. Several threads may use it at
-/// once: none waits for another, and a plan may be made twice then.
+/// A cache of the plans of one model for its latest inputs. Threads share it without blocking; two threads
+/// may then make the same plan.
 ///
 /// ```
 /// use trundle_models::{Lent, PlanCache, openvino};
@@ -28,26 +28,25 @@ use crate::{Data, ElementType, Error, Given, Model, PlannedModel, Result};
 #[derive(Debug, Default)]
 pub struct PlanCache(Latest<Key, PlannedModel>);
 
-/// An input of a call.
+/// An input of a call, borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Lent<'a> {
-    /// Its shape.
+    /// The shape.
     pub sizes: &'a [usize],
-    /// Its elements; nothing where they are texts, which decide nothing.
+    /// The elements; empty for an input of texts, since texts never decide how others move.
     pub bytes: &'a [u8],
 }
 
-/// What a plan is for.
 #[derive(Debug)]
 struct Key {
     shapes: Vec<Shape>,
     threads: Option<usize>,
-    /// The elements of the inputs that decide how others are moved.
+    /// Index and elements of each input that decides how others move.
     deciding: Vec<(usize, Vec<u8>)>,
 }
 
 impl PlanCache {
-    /// The plan for such inputs: one that is kept, or a new one. `threads` is that of [`PlannedModel::new`].
+    /// Returns the cached plan for the inputs, or makes one. `threads` is passed to [`PlannedModel::new`].
     ///
     /// # Errors
     /// As [`Model::resolve`] and [`PlannedModel::new`].
@@ -60,7 +59,7 @@ impl PlanCache {
         self.find(inputs, threads).map_or_else(|| self.plan(model, inputs, threads), Ok)
     }
 
-    /// The plan for such inputs, if one is kept.
+    /// Returns the cached plan for the inputs, if there is one.
     pub fn find(&self, inputs: &[Lent<'_>], threads: Option<usize>) -> Option<Arc<PlannedModel>> {
         self.0.find(|key| {
             key.threads == threads
@@ -69,7 +68,7 @@ impl PlanCache {
         })
     }
 
-    /// A new plan, which is kept.
+    /// Makes a plan and caches it.
     ///
     /// # Errors
     /// As [`PlanCache::planned`].
@@ -84,7 +83,7 @@ impl PlanCache {
         let shapes = shapes.map_err(|error| Error::Input(error.to_string()))?;
         let mut given: Vec<Given<'_>> =
             shapes.iter().map(|shape| Given { shape: shape.clone(), data: None }).collect();
-        // Most models say with shapes alone what they move. Of others, what is read is copied.
+        // Shapes alone are enough for most models; only if they are not are the elements copied.
         let shapes_alone = model.resolve(&given);
         let data: Vec<Option<Data>>;
         let (resolved, deciding) = match shapes_alone {
@@ -103,7 +102,7 @@ impl PlanCache {
     }
 }
 
-/// The elements of the inputs, but for texts.
+/// The elements of the inputs; `None` for texts.
 fn elements(model: &Model, inputs: &[Lent<'_>]) -> Vec<Option<Data>> {
     let types = model.inputs.iter().map(|input| input.element);
     let data = |(element, input): (ElementType, &Lent<'_>)| match element {

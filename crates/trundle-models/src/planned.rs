@@ -1,4 +1,4 @@
-//! A model as passes over memory, each decided down to kernels and tiles.
+//! A model planned as passes over memory, down to kernels and tiles.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,32 +8,32 @@ use trundle_core::{AxisMap, IndexMap, Line};
 
 use crate::{Error, ResolvedModel, Result};
 
-/// A model decided down to kernels and tiles. Each output is written in one pass, from the inputs
-/// and constants, but for what has to be written on the way.
+/// A planned model. Each output is written by one pass from the inputs and constants, except where
+/// intermediate tensors have to be written first.
 #[derive(Debug)]
 pub struct PlannedModel {
     model: ResolvedModel,
-    /// Which tensors the model puts together from slices, but are a roll of another.
+    /// Tensors that the model joins from slices and that equal a roll of another tensor.
     rolls: BTreeSet<TensorId>,
     program: PlannedProgram<Device>,
-    /// Which tensor each input of the program is, up to the last one that a run looks at.
+    /// The tensor of each input of the program, up to the last one that a run reads.
     pub(crate) given: Vec<TensorId>,
-    /// For each output the first one that is the same tensor.
+    /// For each output, the index of the first output of the same tensor.
     pub(crate) firsts: Vec<usize>,
 }
 
 impl PlannedModel {
-    /// Decides how each output of `model` is written. `threads` is how many may take part; `None`
-    /// for as many as the machine has.
+    /// Plans how to write each output of `model`, on at most `threads` threads (`None`: as many as the
+    /// machine has).
     ///
     /// # Errors
-    /// [`Error::Input`] if the memory has no room for the model's fills.
+    /// [`Error::Input`] if there is not enough memory for the model's fills.
     pub fn new(model: ResolvedModel, threads: Option<usize>) -> Result<PlannedModel> {
         let device = Device::new(threads);
         PlannedModel::within(model, device.budget(), device)
     }
 
-    /// The same at no more than these costs.
+    /// Like [`new`](PlannedModel::new), with an explicit budget.
     pub(crate) fn within(
         model: ResolvedModel,
         budget: Budget,
@@ -52,56 +52,53 @@ impl PlannedModel {
         Ok(PlannedModel { model, rolls, program, given, firsts })
     }
 
-    /// The same model, with what lies between its passes allocated now and not by the first
-    /// [`run_into`](PlannedModel::run_into).
+    /// Allocates the buffers between passes now instead of in the first [`run_into`](PlannedModel::run_into).
     ///
     /// # Errors
-    /// [`Error::Input`] if the memory has no room for it.
+    /// [`Error::Input`] if there is not enough memory.
     pub fn allocated(self) -> Result<PlannedModel> {
         let program = self.program.allocated().map_err(|error| Error::Input(error.to_string()))?;
         Ok(PlannedModel { program, ..self })
     }
 
-    /// The tensors that the model puts together from slices of another, and that are that one,
-    /// rolled.
+    /// The tensors that the model joins from slices and that equal a roll of another tensor.
     pub fn rolls(&self) -> &BTreeSet<TensorId> {
         &self.rolls
     }
 
-    /// The model, its program as simple as it is run.
+    /// The model, with its program simplified as for the run.
     pub fn model(&self) -> &ResolvedModel {
         &self.model
     }
 
-    /// The model's program, as it is run. Texts are moved as indices of 8 bytes.
+    /// The planned program. Texts are moved as 8-byte indices.
     pub fn program(&self) -> &PlannedProgram<Device> {
         &self.program
     }
 
-    /// The passes, in the order in which they run.
+    /// The passes, in execution order.
     pub fn passes(&self) -> &[PlannedPass] {
         self.program.passes()
     }
 
-    /// The most bytes of outputs, and of what is written on the way, that are held at once; texts
-    /// count 8 bytes each.
+    /// The peak memory of outputs and intermediate tensors in bytes; a text counts as 8 bytes.
     pub fn peak_bytes(&self) -> usize {
         self.program.peak_bytes()
     }
 
-    /// The bytes that all passes write.
+    /// The bytes written by all passes.
     pub fn moved_bytes(&self) -> usize {
         self.program.moved_bytes()
     }
 
-    /// The bytes that a pass writes: all of its tensor.
+    /// The bytes written by one pass.
     pub fn moved_by(&self, pass: &PlannedPass) -> usize {
         self.program.bytes_of(pass)
     }
 }
 
-/// Which tensors the inputs of a program are: those of the model, and its constants up to the last one
-/// that a pass reads. Most constants say sizes and orders, which are known before anything is moved.
+/// The tensors of the program's inputs: the model's inputs, then its constants up to the last one that a pass
+/// reads. Most constants are only sizes or orders, which are resolved before the run.
 fn given(model: &ResolvedModel, passes: &[PlannedPass]) -> Vec<TensorId> {
     let tensors = model.program().tensors().iter().enumerate();
     let mut given: Vec<TensorId> = tensors
@@ -115,20 +112,19 @@ fn given(model: &ResolvedModel, passes: &[PlannedPass]) -> Vec<TensorId> {
     given
 }
 
-/// For each of these the first one that is the same.
+/// For each output, the index of the first output with the same tensor.
 fn firsts(outputs: &[TensorId]) -> Vec<usize> {
     let mut seen = BTreeMap::new();
     let first = |(number, id): (usize, &TensorId)| *seen.entry(*id).or_insert(number);
     outputs.iter().enumerate().map(first).collect()
 }
 
-/// The tensors that are joined.
 fn joins(program: &Program) -> Vec<TensorId> {
     let is_join = |id: &TensorId| matches!(program.tensor(*id).made, Made::Joined { .. });
     (0..program.tensors().len()).map(TensorId).filter(is_join).collect()
 }
 
-/// Whether a map moves no element but around the ends of axes.
+/// Whether a map only rotates axes.
 fn is_roll(map: &IndexMap) -> bool {
     let [layer] = map.layers() else { return false };
     let keeps_order = |(axis, map): (usize, &AxisMap)| match map {

@@ -1,25 +1,23 @@
-//! What is wrong with a part of a model, before it is said which part that is.
+//! Problems with a part of a model, reported before the part's name is known.
 
 use crate::Error;
 
-/// What is wrong with a node, a tensor or an input.
 #[derive(Debug)]
 pub(crate) enum Problem {
-    /// It is not what its operator or its format takes.
+    /// It violates the rules of its operator or format.
     Wrong(String),
-    /// It is a form that is not supported.
+    /// Its form is not supported.
     Unsupported(String),
     /// It computes with elements of the model's inputs.
     Computes,
-    /// What it holds could not be read, which says itself where that is.
+    /// It could not be read; the error already names the place.
     Known(Error),
 }
 
-/// What may be wrong with a part of a model.
 pub(crate) type Checked<T> = std::result::Result<T, Problem>;
 
 impl Problem {
-    /// The same, of the part that is called so.
+    /// Turns the problem into an error of the part named `label`.
     pub(crate) fn of(self, label: impl Into<String>) -> Error {
         let node = label.into();
         match self {
@@ -31,7 +29,7 @@ impl Problem {
     }
 }
 
-/// That something is wrong, in the words of `format!`.
+/// Returns [`Problem::Wrong`] with a `format!` message.
 macro_rules! wrong {
     ($($words:tt)*) => {
         Err($crate::problem::Problem::Wrong(format!($($words)*)))
@@ -39,7 +37,7 @@ macro_rules! wrong {
 }
 pub(crate) use wrong;
 
-/// That something is not supported, in the words of `format!`.
+/// Returns [`Problem::Unsupported`] with a `format!` message.
 macro_rules! unsupported {
     ($($words:tt)*) => {
         Err($crate::problem::Problem::Unsupported(format!($($words)*)))

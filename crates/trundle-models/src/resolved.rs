@@ -1,4 +1,4 @@
-//! A model for inputs of known shapes: a program, and what only a model knows of its tensors.
+//! A model for inputs of known shapes: a program, with names and element types of its tensors.
 
 use trundle_core::program::{Budget, Definition, Made, Program, TensorId};
 use trundle_core::{DType, Shape, Width};
@@ -6,32 +6,30 @@ use trundle_core::{DType, Shape, Width};
 use crate::constant::Elements;
 use crate::{Constant, Data, ElementType, Error, Result};
 
-/// A model whose shapes are all known and whose operators are all resolved into what they move.
+/// A model with all shapes known and all operators resolved to moves.
 #[derive(Clone, Debug)]
 pub struct ResolvedModel {
-    /// Its inputs are the model's, and after them its constants.
+    /// The inputs are the model's inputs, followed by its constants.
     program: Program,
-    /// One for each tensor.
     infos: Vec<TensorInfo>,
     constants: Vec<Constant>,
 }
 
-/// What a program does not know of a tensor.
+/// The element type and name of a tensor, which a program does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorInfo {
-    /// The type of its elements.
+    /// The element type.
     pub element: ElementType,
-    /// The node that gives it, as the model calls it; empty for what stands between two nodes.
+    /// The node that produces the tensor; empty for a tensor within a node.
     pub name: String,
 }
 
 impl ResolvedModel {
-    /// A program of which the last inputs are `constants`, with what is known of each tensor.
+    /// Makes a model of a program whose last inputs are `constants`. `infos` has one entry for each tensor.
     ///
     /// # Errors
-    /// [`Error::Malformed`] if there is not one entry for each tensor, if an element type does not
-    /// have the width of its tensor or is not that of what the tensor is made of, or if a constant
-    /// is not its input.
+    /// [`Error::Malformed`] if `infos` has the wrong length, if an element type does not fit the width of its
+    /// tensor or differs from the tensor's sources, or if a constant does not match its input.
     pub fn new(
         program: Program,
         infos: Vec<TensorInfo>,
@@ -60,12 +58,12 @@ impl ResolvedModel {
         }
     }
 
-    /// Which tensor is made of which.
+    /// The program.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// Which tensor each output of the model is, in the model's order.
+    /// The tensor of each output, in the model's order.
     pub fn outputs(&self) -> &[TensorId] {
         self.program.outputs()
     }
@@ -80,7 +78,7 @@ impl ResolvedModel {
         self.infos[id.0].element
     }
 
-    /// What a tensor is called.
+    /// The name of a tensor, for display.
     pub fn name(&self, id: TensorId) -> String {
         let name = &self.infos[id.0].name;
         match &self.program.tensor(id).made {
@@ -91,25 +89,24 @@ impl ResolvedModel {
         }
     }
 
-    /// The same model, its program in fewer steps.
     pub(crate) fn simplified(self, budget: &Budget) -> ResolvedModel {
         ResolvedModel { program: self.program.simplified(budget), ..self }
     }
 
-    /// How many inputs the model itself has; those of its program that follow are constants.
+    /// The number of the model's inputs; the program's remaining inputs are constants.
     pub fn inputs(&self) -> usize {
         self.program.inputs() - self.constants.len()
     }
 
-    /// The constant that an input of the program is.
+    /// The constant at an input of the program.
     pub fn constant_of(&self, input: usize) -> Option<&Constant> {
         self.constants.get(input.checked_sub(self.inputs())?)
     }
 
-    /// The elements of a tensor that is given or filled; `None` for others.
+    /// The elements of an input, constant or fill; `None` for other tensors.
     ///
     /// # Panics
-    /// If it is an input of the model that is not among `inputs`.
+    /// If `inputs` has no entry for an input of the model.
     pub(crate) fn source<'a>(&'a self, id: TensorId, inputs: &'a [Data]) -> Option<Elements<'a>> {
         match &self.program.tensor(id).made {
             Made::Given(input) => Some(match self.constant_of(*input) {
@@ -122,7 +119,7 @@ impl ResolvedModel {
     }
 }
 
-/// How wide an element is where it is moved; a text is moved as its index.
+/// The width of an element when moved; a text is moved as its index.
 pub(crate) fn width_of(element: ElementType) -> Width {
     match element {
         ElementType::Fixed(dtype) => dtype.into(),

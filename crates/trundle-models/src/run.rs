@@ -1,4 +1,4 @@
-//! A planned model run on its inputs.
+//! Runs a planned model.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ use crate::constant::Elements;
 use crate::{Data, ElementType, Error, PlannedModel, Result};
 
 impl PlannedModel {
-    /// Moves the elements of `inputs`, one for each input of the model, and gives the outputs, in
-    /// the model's order. `done` is told the bytes of each pass when it has ended.
+    /// Runs the model on `inputs` and returns the outputs, both in the model's order. Calls `done` with the
+    /// bytes written after each pass.
     ///
     /// # Errors
-    /// [`Error::Input`] if there is another number of inputs, or one has not the elements that the
-    /// model was planned for; [`Error::Node`] if the memory has no room for a tensor.
+    /// [`Error::Input`] if the number of inputs, or the elements of one, differ from the plan;
+    /// [`Error::Node`] if there is not enough memory for a tensor.
     pub fn run(&self, inputs: &[Data], done: &mut dyn FnMut(usize)) -> Result<Vec<Data>> {
         self.check(inputs)?;
         let mut texts = Vec::new();
@@ -42,24 +42,26 @@ impl PlannedModel {
         Ok(self.model().outputs().iter().map(|output| moved[output].clone()).collect())
     }
 
-    /// [`PlannedModel::run`] from the bytes of each input to buffers for those of each output, in the model's order. Bits
-    /// of a packed output's last byte that are of no element stay as they are.
+    /// Runs the model from the bytes of each input into a buffer for each output, in the model's order.
+    /// Unused bits in the last byte of a packed output are kept.
     ///
-    /// Nothing is allocated, with three exceptions: what lies between passes by the first run, unless the model is
-    /// [`allocated`](PlannedModel::allocated), and where several threads run it at once; plans of what is moved in tiles; and
-    /// a list of more than 64 inputs, with the constants that are moved, or outputs.
+    /// Nothing is allocated, with three exceptions: the buffers between passes, in the first run unless the
+    /// model is [`allocated`](PlannedModel::allocated) and whenever several threads run it at once; plans for
+    /// tiles; and lists of more than 64 outputs, or inputs and moved constants.
     ///
     /// # Errors
-    /// [`Error::Input`] if there is another number of inputs or outputs, one is not as long as its tensor, or one
-    /// is of texts; nothing has been written then.
+    /// [`Error::Input`] if the number of inputs or outputs is wrong, a buffer has the wrong length, or a
+    /// tensor holds texts; nothing has been written then.
     pub fn run_into(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]]) -> Result<()> {
         self.run_into_while(inputs, outputs, None)
     }
 
-    /// The same as long as `go_on` says so, if it is there, which is asked on all threads that take part.
+    /// Like [`run_into`](PlannedModel::run_into), but stops when `go_on` returns false. All threads of the
+    /// run call `go_on`.
     ///
     /// # Errors
-    /// As [`PlannedModel::run_into`], and [`Error::Stopped`] if the answer was no: any bytes may have been written then.
+    /// As [`PlannedModel::run_into`], and [`Error::Stopped`] if `go_on` returned false: the outputs may be
+    /// partly written.
     pub fn run_into_while(
         &self,
         inputs: &[&[u8]],
@@ -96,7 +98,7 @@ impl PlannedModel {
         Ok(())
     }
 
-    /// Moves what the program reads to its distinct outputs.
+    /// Moves the inputs of the program to its distinct outputs.
     fn moved(
         &self,
         sources: &[&[u8]],
@@ -114,7 +116,6 @@ impl PlannedModel {
         })
     }
 
-    /// Copies each output that is the same tensor as one before it from there.
     fn repeat(&self, outputs: &mut [&mut [u8]]) {
         for (number, (first, id)) in self.firsts.iter().zip(self.model().outputs()).enumerate() {
             if let Ok([from, to]) = outputs.get_disjoint_mut([*first, number]) {
@@ -133,7 +134,7 @@ impl PlannedModel {
         self.given.iter().zip(inputs).try_for_each(|(id, input)| self.check_bytes(*id, input.len()))
     }
 
-    /// The tensors that are inputs of the program, each with its number.
+    /// The tensors that are inputs of the program, with the input's index.
     fn given(&self) -> impl Iterator<Item = (TensorId, usize)> {
         let tensors = self.model().program().tensors().iter().enumerate();
         tensors.filter_map(|(index, tensor)| match tensor.made {
@@ -153,7 +154,7 @@ impl PlannedModel {
         ids.iter().zip(outputs).try_for_each(|(id, output)| self.check_bytes(*id, output.len()))
     }
 
-    /// Checks that a tensor is no texts, and has so many bytes.
+    /// Checks that a tensor is not of texts and has `bytes` bytes.
     fn check_bytes(&self, id: TensorId, bytes: usize) -> Result<()> {
         let (model, needed) = (self.model(), self.model().program().tensor(id).bytes());
         let element = model.element(id);
@@ -170,7 +171,6 @@ impl PlannedModel {
         }
     }
 
-    /// Whether every input has as many elements as the model reads.
     fn check(&self, inputs: &[Data]) -> Result<()> {
         let model = self.model();
         for (id, input) in self.given() {
@@ -188,8 +188,8 @@ impl PlannedModel {
         Ok(())
     }
 
-    /// The bytes of each input of the program. Texts are moved as their indices in `texts`: one may
-    /// land more than once.
+    /// The bytes of each input of the program. Texts are moved as indices into `texts`, since one text may be
+    /// copied to several places.
     fn sources<'a>(
         &'a self,
         inputs: &'a [Data],
@@ -206,7 +206,6 @@ impl PlannedModel {
         self.given().filter_map(|(id, _)| self.model().source(id, inputs)).map(&mut bytes).collect()
     }
 
-    /// The elements of an output from the bytes that were moved.
     fn data(&self, id: TensorId, bytes: Box<[u8]>, texts: &[&String]) -> Data {
         if let ElementType::Fixed(_) = self.model().element(id) {
             return Data::Bytes(Bytes::from(bytes));
@@ -220,7 +219,7 @@ impl PlannedModel {
     }
 }
 
-/// Copies the first elements of a buffer to those of another, and nothing beside them.
+/// Copies the first elements of a buffer to another; all other bits are kept.
 fn copy_elements(width: Width, elements: usize, from: &[u8], to: &mut [u8]) {
     let Some(packing) = width.packing() else { return to.copy_from_slice(from) };
     let groups = elements / packing.group();

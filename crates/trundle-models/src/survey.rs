@@ -1,27 +1,26 @@
-//! What of a model is not supported: all of it, not only what is met first.
+//! Lists every unsupported operator of a model, so that an error names all of them and not only the first.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::Hash;
 
 use crate::{Error, EyeSizes, Model, Node, Operator, Result, ValueId};
 
-/// Why an operator is not supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Why {
-    /// It makes new elements.
+    /// It computes new elements.
     Computes,
-    /// It moves elements, but in a way that is not there yet.
+    /// It moves elements in a way that is not implemented.
     Moves,
-    /// How much it gives its elements say.
+    /// The size of its output depends on its elements.
     Shapes,
-    /// It holds graphs, or lists of tensors.
+    /// It holds graphs or lists of tensors.
     Holds,
-    /// Nobody here knows it.
+    /// The operator is not known.
     Unknown,
 }
 
 impl Why {
-    /// What is said of one operator, and of several.
+    /// The text of a message for one operator and for several.
     fn said(self) -> [&'static str; 2] {
         match self {
             Why::Computes => ["which computes", "which compute"],
@@ -37,10 +36,10 @@ impl Why {
     }
 }
 
-/// The most operators that a message names.
+/// The largest number of operators in a message.
 const MOST_NAMED: usize = 40;
 
-/// The operators that are not supported, with how many nodes there are of each.
+/// The unsupported operators, with the number of nodes of each.
 #[derive(Default)]
 pub(crate) struct Survey {
     nodes: BTreeMap<(Why, String), usize>,
@@ -48,19 +47,19 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    /// Counts a node of an operator that is not supported. `name` is what messages call the
-    /// operator, `node` the node.
+    /// Counts a node of an unsupported operator. `name` is the operator's name in messages; `node` returns
+    /// the node's.
     pub(crate) fn add(&mut self, why: Why, name: String, node: impl FnOnce() -> String) {
         self.first.get_or_insert_with(node);
         *self.nodes.entry((why, name)).or_default() += 1;
     }
 
-    /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Refuses the model if there is any, and says what is supported, beginning with the first.
+    /// Refuses the model if it has unsupported operators; the message starts with the first and lists the
+    /// supported ones.
     ///
     /// # Errors
     /// [`Error::Unsupported`].
@@ -70,7 +69,6 @@ impl Survey {
         Err(Error::Unsupported(format!("{first}: not supported: {list}; what is: {supported}")))
     }
 
-    /// The operators, by why they are not supported.
     fn list(&self) -> String {
         let mut groups: Vec<(Why, Vec<String>)> = Vec::new();
         for ((why, name), count) in self.nodes.iter().take(MOST_NAMED) {
@@ -93,16 +91,15 @@ impl Survey {
     }
 }
 
-/// What the elements of a model's inputs say, followed from node to node.
+/// The set of values that depend on the elements of a model's inputs.
 pub(crate) struct Dependents<V>(HashSet<V>);
 
 impl<V: Eq + Hash> Dependents<V> {
-    /// The inputs.
     pub(crate) fn of(inputs: impl IntoIterator<Item = V>) -> Dependents<V> {
         Dependents(inputs.into_iter().collect())
     }
 
-    /// Whether a node reads any of it; then what it gives is so too. Those that it reads were followed before.
+    /// Whether a node reads a value of the set; if so, adds its outputs. Call this for the nodes in order.
     pub(crate) fn follow(
         &mut self,
         inputs: impl IntoIterator<Item = V>,
@@ -116,7 +113,7 @@ impl<V: Eq + Hash> Dependents<V> {
     }
 }
 
-/// The refusal of a model of which arithmetic computes with the elements of inputs, `first` before all.
+/// The error for a model whose arithmetic computes with elements of inputs; the message starts with `first`.
 pub(crate) fn computing(model: &Model, first: &str) -> Error {
     let mut survey = Survey::default();
     let mut depends = Dependents::of(model.inputs.iter().map(|input| input.value));
@@ -127,7 +124,7 @@ pub(crate) fn computing(model: &Model, first: &str) -> Error {
     ))
 }
 
-/// Adds the arithmetic on what inputs hold, that within bodies once.
+/// Adds the arithmetic on elements of inputs; counts nodes of bodies once.
 fn add_arithmetic(nodes: &[Node], depends: &mut Dependents<ValueId>, survey: &mut Survey) {
     for node in nodes {
         for body in node.bodies() {

@@ -1,4 +1,4 @@
-//! An output held against what the operators say, element by element.
+//! Verifies outputs element by element against the operators.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,18 +9,18 @@ use trundle_core::program::TensorId;
 use crate::constant::Elements;
 use crate::{Data, ElementType, ResolvedModel};
 
-/// How many elements a thread follows at least.
+/// The smallest number of elements for a thread.
 const LEAST_SHARE: usize = 4096;
 
-/// A model, asked where elements come from: each is followed back through its program, one movement
-/// after another, to the input or constant that it comes from. Nothing of how it is run is used.
+/// Follows elements of a tensor back through the program, movement by movement, to an input or constant. It
+/// shares no code with the planned run.
 pub struct Verifier<'a> {
     model: &'a ResolvedModel,
     inputs: &'a [Data],
 }
 
 impl ResolvedModel {
-    /// The first index at which `output` is not what tensor `id` holds there. `None` if all are.
+    /// The first index at which `output` differs from tensor `id`, or `None`.
     ///
     /// # Panics
     /// If `inputs` or `output` have fewer elements than their tensors.
@@ -36,14 +36,13 @@ impl ResolvedModel {
 }
 
 impl<'a> Verifier<'a> {
-    /// A verifier of what a model makes of these inputs.
+    /// A verifier of the model's results for these inputs.
     pub fn new(model: &'a ResolvedModel, inputs: &'a [Data]) -> Verifier<'a> {
         Verifier { model, inputs }
     }
 
-    /// The first index at which an output is not what tensor `id` holds there, among those of its
-    /// elements, counted in row-major order, that are in `range`; they are all that `part` holds,
-    /// packed ones from the first bit on. `None` if all are.
+    /// The first index at which elements `range` of an output (in row-major order) differ from tensor `id`,
+    /// or `None`. `part` holds only the elements of `range`; packed elements start at its first bit.
     ///
     /// # Panics
     /// If the inputs have fewer elements than their tensors, or `part` has fewer than `range`.
@@ -63,7 +62,7 @@ impl<'a> Verifier<'a> {
                 scope.spawn(move || {
                     for at in begin..range.end.min(begin + share) {
                         let (source, element) = model.program().origin(id, at);
-                        // An origin is always given or filled.
+                        // An origin is always an input, a constant or a fill.
                         let held = model.source(source, self.inputs).unwrap_or(part);
                         let (held, own) = ((held, element), (part, at - range.start));
                         if !same(model.element(id), held, own) {
@@ -79,7 +78,6 @@ impl<'a> Verifier<'a> {
     }
 }
 
-/// Whether two elements are the same, bit for bit.
 fn same(
     element: ElementType,
     (left, i): (Elements<'_>, usize),
@@ -94,7 +92,7 @@ fn same(
     }
 }
 
-/// The bytes of an element, or the byte of one that is packed.
+/// The bytes of an element, or the value of a packed one.
 fn bits(dtype: DType, bytes: &[u8], at: usize) -> (&[u8], u8) {
     match dtype.packing() {
         Some(packing) => (&[], packing.get(bytes, at)),

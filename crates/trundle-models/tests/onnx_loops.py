@@ -1,4 +1,4 @@
-"""Random loops and scans of operators that move elements, and what ONNX's reference implementation makes of them."""
+"""Random loops and scans of movement operators, with the results of ONNX's reference implementation."""
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
@@ -8,23 +8,23 @@ TYPES = {"f": TensorProto.FLOAT, "i": TensorProto.INT64, "b": TensorProto.BOOL}
 
 
 class Nodes:
-    """The nodes of a graph as it grows. Names are those of no other graph."""
+    """A graph under construction; its names are unique."""
 
     def __init__(self, prefix, chance, around=None):
         self.prefix, self.chance = prefix, chance
         self.nodes = []
-        # Constants are held by the outermost graph or where they are read.
+        # Constants are stored in the outermost graph or where they are read.
         self.around = around
         self.initializers = []
 
     def add(self, operator, *inputs, **attributes):
-        """One more node, which gives this."""
+        """Adds a node and returns its output."""
         name = f"{self.prefix}{len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, list(inputs), [name], **attributes))
         return name
 
     def constant(self, value):
-        """A constant: an initializer of this graph, or a node, or in the graph around this one."""
+        """Adds a constant: an initializer or a node of this graph, or in the enclosing graph."""
         if self.around is not None and self.chance.random() < 0.3:
             return self.around.constant(value)
         array = np.array(value, np.int64)
@@ -35,10 +35,10 @@ class Nodes:
         return name
 
     def graph(self, inputs, outputs):
-        """The graph, of inputs and outputs that are each a name and a type."""
+        """The graph with these inputs and outputs, each a name and a type."""
 
         def info(name, kind):
-            # Integers and booleans are single ones.
+            # Integers and booleans are scalars.
             return helper.make_tensor_value_info(name, TYPES[kind], None if kind == "f" else ())
 
         infos = [[info(*each) for each in side] for side in (inputs, outputs)]
@@ -51,7 +51,7 @@ def reversed_along(nodes, of, axis):
 
 
 def rolled_by(nodes, of, axis, by):
-    """The data rolled by a number that is reckoned with."""
+    """Rolls the data by a computed number."""
     shape = nodes.add("Shape", of)
     size = nodes.add("Gather", shape, nodes.constant(axis))
     indices = nodes.add("Range", nodes.constant(0), size, nodes.constant(1))
@@ -59,13 +59,13 @@ def rolled_by(nodes, of, axis, by):
 
 
 def longer(nodes, of, axis):
-    """The data with its first slice once more behind it."""
+    """Appends the first slice of the data to the data."""
     first = nodes.add("Slice", of, nodes.constant([0]), nodes.constant([1]), nodes.constant([axis]))
     return nodes.add("Concat", of, first, axis=axis)
 
 
 def every_other_time(nodes, of, axis, number):
-    """The data reversed where a number is even."""
+    """Reverses the data if a number is even."""
     then, otherwise = (Nodes(f"{nodes.prefix}{len(nodes.nodes)}{side}_", nodes.chance, nodes) for side in "te")
     turned, same = reversed_along(then, of, axis), otherwise.add("Identity", of)
     is_even = nodes.add("Equal", nodes.add("Mod", number, nodes.constant(2)), nodes.constant(0))
@@ -74,7 +74,7 @@ def every_other_time(nodes, of, axis, number):
 
 
 def again(nodes, of, axis, number):
-    """The data moved by a loop within, as often as a number says."""
+    """Moves the data in a nested loop, as often as a number says."""
     inner = Nodes(f"{nodes.prefix}{len(nodes.nodes)}_", nodes.chance, nodes)
     names = [f"{inner.prefix}{name}" for name in ("i", "goes", "data")]
     moved = rolled_by(inner, names[2], axis, inner.add("Add", names[0], number))
@@ -84,7 +84,7 @@ def again(nodes, of, axis, number):
 
 
 def moved(nodes, of, rank, number, may_grow):
-    """The data moved at random; its sizes stay, or axes become longer."""
+    """Moves the data at random; the sizes stay unless `may_grow`."""
     for _ in range(nodes.chance.randint(1, 3)):
         axis, way = nodes.chance.randrange(rank), nodes.chance.randrange(6)
         if way == 0:
@@ -108,7 +108,7 @@ def model_of(outer, inputs, outputs):
 
 
 def some_loop(chance):
-    """A random loop, its inputs, and what the reference makes of it."""
+    """A random loop, its inputs, and the reference's outputs."""
     rank = chance.randint(1, 3)
     sizes = [chance.randint(1, 4) for _ in range(rank)]
     inputs = {"x": np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes)}
@@ -126,7 +126,7 @@ def some_loop(chance):
     carried = moved(body, "data", rank, "i", may_grow=True)
     next_number = body.add("Add", "i", body.constant(1))
     goes = body.add("Less", next_number, body.constant(chance.randint(1, 5)))
-    # The reference stacks lists only as the text has it.
+    # The reference follows the specification only when it stacks lists.
     first = body.add("Slice", body.add("Reshape", carried, body.constant([-1])), body.constant([0]), body.constant([1]))
     graph = body.graph([("i", "i"), ("goes", "b"), ("data", "f")], [(goes, "b"), (carried, "f"), (first, "f")])
     read = [chance.choice([most, most, ""]), truth, "x"]
@@ -136,8 +136,8 @@ def some_loop(chance):
 
 
 def some_scan(chance):
-    """A random scan, its inputs, and what the reference makes of it. That knows only the first axes and forward: others
-    are moved there before it, and back behind."""
+    """A random scan, its inputs, and the reference's outputs. The reference scans only first axes and forward, so
+    other axes and directions are moved before the scan and back after it."""
     count, steps = chance.randint(1, 2), chance.randint(1, 4)
     state = np.arange(6, dtype=np.float32).reshape(2, 3)
     outer = Nodes("o", chance)

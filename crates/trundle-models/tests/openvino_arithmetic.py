@@ -1,4 +1,4 @@
-"""Arithmetic of OpenVINO's layers on constants, beside OpenVINO. Numbers are such that every type holds what comes of them."""
+"""OpenVINO's arithmetic layers on constants, compared with OpenVINO. The numbers are small enough for every type."""
 
 import numpy as np
 import openvino as ov
@@ -17,7 +17,7 @@ TYPES = [np.int32, np.int64, np.float32]
 
 
 def some(chance, sizes, dtype, least=-9):
-    """Numbers of a type; halves too where it has them."""
+    """Random numbers of a type, with halves for floats."""
     count = int(np.prod(sizes))
     numbers = np.array([chance.randint(least, 9) for _ in range(count)])
     if dtype == np.float32:
@@ -26,7 +26,7 @@ def some(chance, sizes, dtype, least=-9):
 
 
 def some_sizes(chance):
-    """Two shapes that are broadcast to one."""
+    """Two shapes that broadcast with each other."""
     sizes = [chance.randint(1, 3) for _ in range(chance.randint(0, 3))]
     part = sizes[chance.randint(0, len(sizes)) :]
     return sizes, [chance.choice([1, size]) for size in part]
@@ -47,7 +47,7 @@ def some_model(kind, chance):
             inputs = [each > 0 for each in inputs]
         elif kind in ("Divide", "FloorMod", "Mod"):
             inputs[1][inputs[1] == 0] = 1
-            # Of a rest of 0 OpenVINO drops the sign, so floats have a rest.
+            # OpenVINO drops the sign of a zero remainder, so floats get a nonzero one.
             if kind != "Divide" and dtype == np.float32:
                 inputs[0] += np.float32(0.125)
         elif kind == "Power":

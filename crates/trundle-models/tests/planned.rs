@@ -1,4 +1,4 @@
-//! Random models, run in as few passes as they need, against each element followed by itself.
+//! Random planned models, each element compared with the element traced on its own.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use bytes::Bytes;
@@ -16,15 +16,14 @@ fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// What is chosen here.
+/// Random choices of movements and models.
 trait Cases {
-    /// A movement of a tensor of this shape.
     fn map(&mut self, of: &Shape) -> IndexMap;
 
-    /// Two inputs and a constant, and tensors made of them.
+    /// A model of two inputs, a constant, and tensors made of them.
     fn model(&mut self) -> ResolvedModel;
 
-    /// This tensor and others that go with it along one axis.
+    /// Joins this tensor with matching others along one axis.
     fn joined(&mut self, program: &mut Program, first: TensorId);
 }
 
@@ -66,7 +65,7 @@ impl Cases for Choices {
             let elements = [24, 36, 60, 17][self.below(4)];
             program.given(shape(&self.sizes(elements)), DType::U16).unwrap();
         }
-        // Known with the model, or with its program.
+        // As a constant of the model or a fill of the program.
         let pad = Bytes::from_static(&[0xfe, 0xca]);
         let mut constants = Vec::new();
         if self.below(2) == 0 {
@@ -112,14 +111,14 @@ impl Cases for Choices {
     }
 }
 
-/// A model of tensors of one element type.
+/// A model whose tensors have the same element type.
 fn model(program: Program, element: ElementType, constants: Vec<Constant>) -> ResolvedModel {
     let info = |index| TensorInfo { element, name: format!("t{index}") };
     let infos = (0..program.tensors().len()).map(info).collect();
     ResolvedModel::new(program, infos, constants).unwrap()
 }
 
-/// The element of a tensor at an index, by going back from tensor to tensor.
+/// The element of a tensor at an index, traced back to an input.
 fn element(program: &Program, inputs: &[Vec<u16>], mut id: TensorId, index: &[usize]) -> u16 {
     let mut index = index.to_vec();
     loop {
@@ -148,7 +147,7 @@ fn element(program: &Program, inputs: &[Vec<u16>], mut id: TensorId, index: &[us
     }
 }
 
-/// What a run to buffers of others gives, twice.
+/// The outputs of `run_into`, called twice.
 fn into(planned: &PlannedModel, given: &[Data]) -> Vec<Data> {
     let bytes = |data: &Data| match data {
         Data::Bytes(bytes) => bytes.clone(),
@@ -197,7 +196,7 @@ fn random_models_give_what_each_element_followed_by_itself_is() {
         passes += planned.passes().len();
         tensors += program.tensors().len() - 3;
     }
-    // Two outputs of each model are written, at least, and little that is between.
+    // At least the two outputs of each model are written, and few tensors between.
     assert!(passes < 6000 * 5 / 2 && passes < tensors, "{passes} passes for {tensors} tensors");
 }
 
@@ -217,7 +216,7 @@ fn texts_are_moved_and_repeated() {
     assert_eq!(planned.passes().len(), 1);
 }
 
-/// The parts of a joined tensor share a byte, and either may be written first.
+/// The parts of a joined tensor share a byte; either may be written first.
 #[test]
 fn packed_parts_that_meet_within_a_byte_are_whole() {
     for swapped in [false, true] {
@@ -239,7 +238,8 @@ fn packed_parts_that_meet_within_a_byte_are_whole() {
     }
 }
 
-/// Bits behind the last element may be of a larger tensor; of an output that is given twice too.
+/// Unused bits of an output are kept, since they may belong to a larger tensor; also for an output that is
+/// returned twice.
 #[test]
 fn bits_beside_packed_outputs_stay() {
     let mut program = Program::new();
@@ -311,7 +311,7 @@ fn buffers_that_do_not_fit_are_refused() {
     assert_eq!(out, [3, 0, 2, 0, 1, 0]);
 }
 
-/// A transposition by an order that is given, of a tensor beside one that decides nothing.
+/// A transpose by an order from an input, next to a tensor that decides nothing.
 #[test]
 fn a_model_says_whose_elements_decide() {
     let layer = |id: usize, kind: &str, of: &str| {

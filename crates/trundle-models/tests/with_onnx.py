@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""ONNX's own tests of operators, those that move elements, through the program: bit for bit. Each also in every older or
-newer form of its operator that takes the same model. Those of arithmetic, and loops of it, with their inputs as constants.
-Then modules as PyTorch exports them (with_torch.py), random resizes, and random loops (onnx_loops.py), beside ONNX's
-reference implementation.
+"""Runs ONNX's own operator tests through the program and compares the results bit for bit.
+
+It takes the tests of movement operators, each also in every other opset form that takes the same model, and the tests
+of arithmetic, also in loops, with inputs as constants. Then it compares exported PyTorch modules (with_torch.py), random
+resizes, and random loops (onnx_loops.py) with ONNX's reference implementation.
 
     pip install onnx==1.23.2 numpy==2.4.6
     crates/trundle-models/tests/with_onnx.py target/release/trundle --count 200
@@ -29,7 +30,7 @@ from onnx.reference.ops import op_resize
 
 import onnx_loops
 
-# The tests of models that are made of these alone.
+# Tests of models that consist of these operators only.
 OPERATORS = {
     *("CenterCropPad", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Dropout", "Expand", "EyeLike", "Flatten"),
     *("Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "TensorScatter"),
@@ -37,21 +38,20 @@ OPERATORS = {
     *("Split", "Squeeze", "Tile", "Transpose", "Trilu", "Unsqueeze", "Upsample"),
 }
 
-# The tests of these have their inputs as constants: numbers are reckoned with where they are known.
+# Tests of these operators get their inputs as constants, since arithmetic needs known values.
 ARITHMETIC = {
     *("Abs", "Add", "And", "Cast", "CastLike", "Ceil", "Clip", "Div", "Equal", "Floor", "Greater", "GreaterOrEqual"),
     *("Less", "LessOrEqual", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "ReduceMax"),
     *("ReduceMin", "ReduceProd", "ReduceSum", "Round", "Sign", "Sqrt", "Sub", "Sum", "Where", "Xor"),
 }
 
-# The tests of these too, where their bodies are made of all of those.
+# Tests of these operators too, if their bodies consist of the operators above.
 LOOPS = {"Loop", "Scan"}
 
-# What the refusal of an arithmetic test has to say: types of less than a byte, texts, and results that a type does not
-# hold.
+# Valid reasons to refuse an arithmetic test: types of less than a byte, texts, and results out of range.
 NOT_RECKONED = ("reckoned", "numbers are not made", "out of range", "is divided by 0", "beyond 2^53", "texts", "there is no number along", "which has batches")
 
-# The tests that are refused, by what they are called, and what the refusal has to say.
+# Patterns of tests that are refused, with a part of the error message.
 REFUSED = {
     "test_if_opt": "graphs or lists of tensors",
     "test_if_seq": "graphs or lists of tensors",
@@ -72,17 +72,17 @@ REFUSED = {
     "test_training_dropout_mask": "it is training",
 }
 
-# Attributes that change nothing where they are left out.
+# Attributes whose default has the same effect as leaving them out.
 NEUTRAL = {
     *("allowzero", "dtype", "k", "upper", "antialias", "axes", "end", "keep_aspect_ratio_policy", "mode", "num_outputs", "start", "stash_type"),
 }
 
-# What a form has of these only from an opset on, though not in the names of its attributes.
+# Values of attributes that exist only from an opset on.
 SINCE = {"half_pixel_symmetric": 19, "wrap": 19}
 
 
 def saved(path, array):
-    """An array as the program reads it: types that .npy lacks as their bits."""
+    """Saves an array for the program; types that .npy lacks are saved as their bits."""
     array = np.asarray(array)
     if array.dtype.kind == "V" or array.dtype.num >= 256:
         array = array.view(f"u{array.dtype.itemsize}")
@@ -92,7 +92,7 @@ def saved(path, array):
 
 
 def ran(program, model, inputs):
-    """What the program makes of a model, by the names of its outputs, or why it refuses."""
+    """Runs the program on a model. Returns the outputs by name, or the error message."""
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         (folder / "model.onnx").write_bytes(model.SerializeToString())
@@ -112,7 +112,7 @@ def ran(program, model, inputs):
 
 
 def difference(model, found, expected):
-    """How the outputs differ from what they should be: not at all, or in words."""
+    """Describes how the outputs differ from the expected ones; empty if they do not."""
     for info, array in zip(model.graph.output, expected, strict=True):
         if isinstance(array, TensorProto):
             array = numpy_helper.to_array(array)
@@ -127,12 +127,12 @@ def difference(model, found, expected):
 
 
 def refusal_due(name):
-    """What the refusal of a test has to say, if it is to be refused."""
+    """The expected part of the error message if a test is to be refused."""
     return next((says for pattern, says in REFUSED.items() if Path(name).match(pattern)), None)
 
 
 def forms(model):
-    """The model, and the model in each other form of its operator, if it has only one, that takes it as it is."""
+    """The model, and for a single operator the model in each other opset form that takes it unchanged."""
     (opset,) = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
     yield opset, model
     if len(model.graph.node) != 1 or model.functions:
@@ -165,7 +165,7 @@ def forms(model):
 
 
 def check_test(program, test):
-    """One test: passed or refused, how often with other opsets, and what is wrong."""
+    """Runs a test. Returns whether it passed or was refused, the number of other opsets, and the problem."""
     counts, wrong = Counter(), []
     due = refusal_due(test.name)
     for (opset, model), (inputs, expected) in itertools.product(forms(test.model), test.data_sets):
@@ -209,7 +209,7 @@ def with_constants(model, inputs):
 
 
 def check_arithmetic(program, test):
-    """One test of arithmetic on constants: passed or refused, and what is wrong."""
+    """Runs an arithmetic test on constants. Returns whether it passed or was refused, and the problem."""
     counts, wrong = Counter(), []
     for inputs, expected in test.data_sets:
         model = with_constants(test.model, inputs)
@@ -222,7 +222,7 @@ def check_arithmetic(program, test):
                 wrong.append(f"{test.name}: {refusal}")
             continue
         problem = difference(model, found, expected)
-        # What the reference adds up or raises to a power in f32 may differ in its last bit.
+        # Sums and powers in f32 may differ from the reference in the last bit.
         if problem and not all(
             np.allclose(found[info.name], array, rtol=1e-6, atol=0, equal_nan=True)
             for info, array in zip(model.graph.output, expected, strict=True)
@@ -233,7 +233,7 @@ def check_arithmetic(program, test):
 
 
 def check_module(program, name, model):
-    """A module of PyTorch, as with_torch.py keeps it, beside the reference: what is wrong, if anything is."""
+    """Compares a saved PyTorch module (with_torch.py) with the reference. Returns the problem, if any."""
     sizes = name.split(" ")[2].split("+")
     shapes = [[int(size) for size in shape.split("x")] for shape in sizes]
     inputs = [np.random.default_rng(0).standard_normal(shape).astype(np.float32) for shape in shapes]
@@ -245,7 +245,7 @@ def check_module(program, name, model):
 
 
 def some_resize(chance):
-    """A random resize to the nearest, and its data."""
+    """A random nearest-neighbour resize, and its data."""
     rank = chance.randint(1, 4)
     sizes = [chance.randint(1, 9) for _ in range(rank)]
     data = np.arange(int(np.prod(sizes)), dtype=np.float32).reshape(sizes) + 1
@@ -264,8 +264,8 @@ def some_resize(chance):
         begins = [chance.choice([0, 0.25, 0.5, -0.25]) for _ in axes]
         inputs["roi"] = np.array(begins + [begin + chance.choice([0.25, 0.5, 1]) for begin in begins], np.float32)
         attributes["extrapolation_value"] = chance.choice([0.0, -7.5])
-    # Of scales, the text says of these modes what the reference does not: that the part makes the output smaller, and
-    # that an output of size 1 is one, whatever it was before it was rounded down.
+    # With scales, the reference deviates from the specification in these modes: it ignores that the part
+    # makes the output smaller, and tests for output size 1 before rounding down.
     only_sizes = mode in ("tf_crop_and_resize", "pytorch_half_pixel")
     if chance.random() < 0.5 or only_sizes:
         names[3] = "sizes"
@@ -282,8 +282,9 @@ def some_resize(chance):
 
 
 class Coordinates:
-    """The coordinates that the reference comes to. It takes one that is no more than a rounding above a whole number for
-    that number in one place and not in another, and then the element before, unless the mode is ceil."""
+    """Records the coordinates in the reference. For a coordinate within a rounding error above an integer, the
+    reference uses the integer in one place but not in another. It then reads the previous element, except in
+    mode ceil."""
 
     def __init__(self):
         self.made = []
@@ -296,14 +297,14 @@ class Coordinates:
         return found
 
     def is_accident(self, mode):
-        """Whether that happened since this was asked last."""
+        """Whether that happened since the last call."""
         made, self.made = self.made, []
         above = (axis[(axis != np.floor(axis)) & (axis + 1 == np.floor(axis + 1))] for axis in made)
         return mode != "ceil" and any(axis.size for axis in above)
 
 
 def check_resize(program, chance, coordinates):
-    """One random resize beside the reference; whether it was one."""
+    """Compares a random resize with the reference. Returns whether the resize was valid."""
     attributes, names, inputs = some_resize(chance)
     node = helper.make_node("Resize", names, ["y"], **attributes)
     types = {"sizes": TensorProto.INT64}
@@ -327,7 +328,7 @@ def check_resize(program, chance, coordinates):
 
 
 def check_loop(program, make, chance):
-    """One random loop or scan beside the reference."""
+    """Compares a random loop or scan with the reference."""
     model, inputs, expected = make(chance)
     found, refusal = ran(program, model, list(inputs.values()))
     problem = refusal or difference(model, found, expected)
@@ -341,7 +342,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--verbose", action="store_true", help="name every test")
     arguments = parser.parse_args()
-    # Of tests that compute, which the package makes with the others.
+    # The package warns about tests that compute, which it creates together with the others.
     warnings.filterwarnings("ignore")
     program = str(arguments.program.resolve())
 
@@ -350,7 +351,7 @@ def main():
         return {node.op_type for node in nodes}
 
     def has_loop(test):
-        """Whether its nodes, and those within them, are loops of what is supported."""
+        """Whether the graph and its bodies contain loops and only supported operators."""
         nodes, found = list(test.model.graph.node), set()
         while nodes:
             node = nodes.pop()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Random models of OpenVINO's layers that move elements, beside OpenVINO; and beside the texts, where OpenVINO makes
-something else of these at times.
+"""Compares random models of OpenVINO's movement layers with OpenVINO, and with the specification where OpenVINO may
+differ from it.
 
     pip install openvino==2026.4.1 numpy==2.4.6
     crates/trundle-models/tests/with_openvino.py target/release/trundle --count 300
@@ -28,12 +28,12 @@ from openvino.utils.node_factory import NodeFactory
 from openvino_arithmetic import KINDS, some_model
 from openvino_layers import LAYERS, Elements, Layer
 
-# How many numbers of each type stay what they are in OpenVINO, which keeps them as other types at times.
+# The count of exact integers for each type; OpenVINO stores some types as others.
 NUMBERS = {
     **{"f32": 2**20, "f64": 2**20, "i32": 2**20, "i64": 2**20, "u32": 2**20, "u64": 2**20, "f16": 2048, "bf16": 256},
     **{"i16": 2**15, "u16": 2**15, "i8": 128, "u8": 256, "boolean": 2, "u4": 16, "i4": 8, "f8e4m3": 16, "f8e5m2": 8},
 }
-# What is the most that a tensor on the way may have.
+# The largest number of elements of an intermediate tensor.
 MOST = 3000
 
 
@@ -42,19 +42,19 @@ def create(name, version, inputs, attributes):
 
 
 def of_type(entries, element):
-    """A constant of the numbers of such elements."""
+    """A constant of these numbers as elements of a type."""
     numbers = np.asarray(entries)
     return opset1.constant(numbers % NUMBERS[element.get_type_name()], dtype=element)
 
 
 class Model:
-    """A random model: the tensors that it is given, and its layers with the numbers of the tensors that each reads."""
+    """A random model: its inputs, and its layers with the indices of the tensors that each reads."""
 
     def __init__(self, seed, layers):
         self.chance = random.Random(seed)
         self.inputs = []
         self.layers = []
-        # All lists, with the type of each, and elements; and in what form the model has each.
+        # All lists with their types, elements, and the form of each in the model.
         self.lists = []
         self.forms = None
         count = self.chance.randint(2, layers) if layers > 1 and self.chance.random() < 0.7 else 1
@@ -67,7 +67,7 @@ class Model:
         self.results = self.chosen_results()
 
     def add_input(self):
-        """Of the type of the one before, most of the time, and often of its sizes."""
+        """Adds an input, usually of the previous type and often of the previous sizes."""
         if self.inputs and self.chance.random() < 0.7:
             sizes, element = self.inputs[-1]
             other = self.chance.sample(sizes, len(sizes))
@@ -83,7 +83,7 @@ class Model:
         return [opset1.parameter(sizes, getattr(Type, element), f"x{at}") for at, (sizes, element) in inputs]
 
     def add_layer(self):
-        """One that fits one of the tensors, the newest at best."""
+        """Adds a layer that fits one of the tensors, preferably the newest."""
         makes = self.chance.choice([*LAYERS, None])
         for read in self.reading_order():
             sizes = list(self.tensors[read].get_shape())
@@ -99,7 +99,7 @@ class Model:
         return order
 
     def concat(self, read):
-        """Tensors that fit one another along an axis."""
+        """Joins matching tensors along an axis."""
         tensor = self.tensors[read]
         axis = self.chance.randrange(len(tensor.get_shape()))
 
@@ -112,7 +112,7 @@ class Model:
         return Layer("Concat", "opset1", [], {"axis": axis}), reads
 
     def takes(self, layer, reads):
-        """Adds a layer, unless what comes of it is too large, or nothing, or OpenVINO refuses to make it."""
+        """Adds a layer, unless its output is too large or empty, or OpenVINO refuses it."""
         before = len(self.lists)
         layer.index_type = self.chance.choice([np.int32, np.int64])
         try:
@@ -128,7 +128,7 @@ class Model:
         return True
 
     def made(self, layer, tensors, listed):
-        """A layer of OpenVINO, of which `listed` makes the lists."""
+        """Creates the layer in OpenVINO; `listed` creates its lists."""
         element = tensors[0].get_element_type()
         nodes = []
         for entries in layer.inputs:
@@ -145,7 +145,7 @@ class Model:
         return constant(entries, element)
 
     def form(self, entries):
-        """How the model has a list: as a constant, most of the time."""
+        """How the model stores a list: mostly as a constant."""
         if self.chance.random() < 0.7:
             return constant
         steps = np.unique(np.diff(entries)) if entries.ndim == 1 else []
@@ -157,14 +157,14 @@ class Model:
         return self.chance.choice(forms)
 
     def chosen_results(self):
-        """All that nothing reads, and some others, one perhaps twice."""
+        """All tensors that no layer reads, and some others; one may come twice."""
         read = {at for _, reads in self.layers for at in reads}
         results = [at for at in range(len(self.tensors)) if at not in read or self.chance.random() < 0.15]
         return results + self.chance.choices(results, k=self.chance.choice([0, 0, 0, 0, 1]))
 
     def built(self, by_texts=False, plain=True):
-        """The model, with its lists as constants or in their forms, and what the inputs hold. By the texts, layers that
-        have one are gathers of the elements that it names."""
+        """Builds the model, with its lists as constants or in their forms, and the input data. With `by_texts`,
+        layers with a specified result become gathers of those elements."""
         parameters = self.parameters()
         data = [of_type(np.arange(math.prod(sizes)).reshape(sizes) + 1 + 1000 * at, getattr(Type, element))
                 for at, (sizes, element) in enumerate(self.inputs)]
@@ -193,7 +193,7 @@ class Model:
         return f"{self.inputs}: {layers}"
 
 
-# The forms of a list. Each has the first input's Parameter too.
+# The forms of a list. Each function also gets the first input's Parameter.
 
 
 def constant(entries, element, _=None):
@@ -229,7 +229,7 @@ def of_shape(entries, _, parameter):
 
 
 def as_said(layer, tensor):
-    """What a layer's text says of a tensor, as a gather from its elements, behind those that have numbers."""
+    """The specified result of a layer, as a gather from the elements of the tensor, followed by `elements`."""
     sizes, known = tuple(tensor.get_shape()), 128
     named = layer.said(np.arange(math.prod(sizes)).reshape(sizes) + known)
     flat = create("Reshape", "opset1", [tensor, constant(np.array([-1]), None)], {"special_zero": False})
@@ -238,7 +238,7 @@ def as_said(layer, tensor):
 
 
 def raw(array):
-    """Its bits, where numpy has no such type."""
+    """The array as its bits, if numpy lacks the type."""
     return array.view(f"u{array.dtype.itemsize}") if array.dtype.kind == "V" else array
 
 
@@ -249,7 +249,7 @@ def tensor_of(node):
 
 
 def by_openvino(core, model, data):
-    """The type, sizes and bytes of each output, or why OpenVINO refuses."""
+    """Type, sizes and bytes of each output by OpenVINO, or its error."""
     try:
         request = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
         request.infer([tensor_of(node) for node in data])
@@ -260,7 +260,7 @@ def by_openvino(core, model, data):
 
 
 def by_program(program, model, data, folder):
-    """The same of the program, or what it says instead."""
+    """Type, sizes and bytes of each output by the program, or its error."""
     ov.save_model(model, folder / "model.xml", compress_to_fp16=False)
     command = [program, "run", str(folder / "model.xml"), "--out-dir", str(folder / "out"), "--json", "--verify"]
     for parameter, node in zip(model.get_parameters(), data):
@@ -279,13 +279,13 @@ def by_program(program, model, data, folder):
 
 
 def filled(element, sizes, data):
-    """The same with zeros in the bits of the last byte that no element has."""
+    """Clears the unused bits of the last byte."""
     bits = math.prod(sizes) * getattr(Type, element).bitwidth
     return element, sizes, data[:-1] + bytes([data[-1] & (1 << bits % 8) - 1]) if bits % 8 else data
 
 
 def difference(found, expected):
-    """What is not alike, in words; nothing if nothing is."""
+    """Describes the differences; empty if there are none."""
     if isinstance(found, str):
         return str(found)
     for at, (own, due) in enumerate(zip(found, expected, strict=True)):
@@ -299,7 +299,7 @@ def difference(found, expected):
 
 
 def in_its_forms(model):
-    """The model with its lists in their forms, unless OpenVINO takes sizes that it does not know for others."""
+    """The model with its lists in their forms, unless OpenVINO infers wrong sizes for them."""
     try:
         return model.built(plain=False)
     except RuntimeError:
@@ -307,7 +307,7 @@ def in_its_forms(model):
 
 
 def check(program, seed, layers):
-    """One model by both: what there is to count, and what is wrong, if anything is."""
+    """Runs a model in both. Returns what to count, and the problem, if any."""
     core, model, counts = the_core(), Model(seed, layers), Counter()
     kinds = [str(layer) for layer, _ in model.layers]
     expected = by_openvino(core, *model.built(by_texts=True))
@@ -323,7 +323,7 @@ def check(program, seed, layers):
     counts.update(set(kinds))
     counts["models alike"] += 1
     named = any(layer.said for layer, _ in model.layers)
-    # OpenVINO writes beside packed elements at times.
+    # OpenVINO sometimes writes past packed elements.
     packed = any(getattr(Type, element).bitwidth < 8 for _, element in model.inputs)
     own = by_openvino(core, *model.built()) if named and not packed else expected
     if isinstance(own, str):
@@ -334,7 +334,7 @@ def check(program, seed, layers):
 
 
 def check_arithmetic(program, count):
-    """So many layers of each kind that reckon with constants, by both: what is not alike."""
+    """Runs this many arithmetic layers of each kind on constants in both. Returns the differences."""
     wrong, chance = [], random.Random(count)
     for kind in KINDS:
         for _ in range(count):
@@ -373,7 +373,7 @@ def main():
         try:
             counted, problem = worker.submit(check, program, seed, arguments.layers).result()
         except BrokenProcessPool:
-            # OpenVINO reads what is not its own at times, and takes the process with it.
+            # OpenVINO sometimes reads out of bounds and ends the process.
             counted, problem, worker = {"ended by OpenVINO": 1}, "", ProcessPoolExecutor(1)
             print(f"seed {seed}: OpenVINO ends the process: {Model(seed, arguments.layers)}")
         counts.update(counted)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Modules of PyTorch that only move elements, as its two exporters write them for fixed sizes and for sizes left open,
-through the program: bit for bit, and in how many passes. `--save` keeps the models as torch_modules.zip beside this
-file, which with_onnx.py runs where there is no PyTorch.
+"""Runs PyTorch modules of pure movements through the program and compares the results bit for bit.
+
+Both exporters write the modules, for fixed and for open sizes; the number of passes is checked too. `--save` writes the
+models to torch_modules.zip next to this file, so that with_onnx.py can run them without PyTorch.
 
     pip install torch==2.15.0 onnx==1.23.2 onnxscript numpy==2.4.6
     crates/trundle-models/tests/with_torch.py target/release/trundle
@@ -135,7 +136,7 @@ def pad_to_multiple(x, size=4):
 
 IMAGE, TOKENS, MAPS = (2, 3, 8, 8), (2, 16, 12), (2, 8, 8, 6)
 
-# Each with the shapes of its inputs.
+# The modules with the shapes of their inputs.
 MODULES = {
     "swin windows": (windows, MAPS),
     "swin windows back": (windows_back, (8, 16, 6)),
@@ -269,7 +270,7 @@ def turned_again_and_again(x):
     return while_loop(lambda i, x: i < 3, turned, (torch.tensor(0), x))[1]
 
 
-# What is written with loops, by the exporter that keeps them.
+# Modules with loops, for the exporter that keeps these.
 LOOPS = {
     "torchscript": {
         "rows assigned backward": (rows_backward, (5, 6)),
@@ -291,7 +292,7 @@ EXPORTERS = ("torchscript", "dynamo")
 
 
 def exported(exporter, module, inputs, is_open, path):
-    """The module as ONNX; with sizes of axis 0 left open, if it is so."""
+    """Exports the module to ONNX, with axis 0 left open if `is_open`."""
     names = [f"x{index}" for index in range(len(inputs))]
     is_batch = [tensor.shape[0] > 1 for tensor in inputs]
     if exporter == "torchscript":
@@ -306,7 +307,7 @@ def exported(exporter, module, inputs, is_open, path):
 
 
 def keep(archive, name, exporter, is_open, model, shapes):
-    """Puts a model into the archive, with the shapes that it is to be run on, and without notes of where it was made."""
+    """Adds a model to the archive, with the shapes to run it on and without notes of where it was made."""
     kind = f"{exporter} {'open' if is_open else 'fixed'}"
     sizes = "+".join("x".join(str(size) for size in shape) for shape in shapes)
     model = onnx.load(model)
@@ -319,13 +320,13 @@ def keep(archive, name, exporter, is_open, model, shapes):
             noted.ClearField("metadata_props")
             noted.ClearField("doc_string")
     model.ClearField("doc_string")
-    # Always the same bytes of the same models.
+    # Makes the archive reproducible.
     place = zipfile.ZipInfo(f"{kind} {sizes} {name}.onnx")
     archive.writestr(place, model.SerializeToString(deterministic=True), zipfile.ZIP_DEFLATED, 9)
 
 
 def check(program, name, exporter, is_open, archive):
-    """What becomes of a module: its passes and outputs, or what is wrong with it."""
+    """Runs a module. Returns its passes and outputs, or the problem."""
     function, *shapes = (MODULES | LOOPS[exporter])[name]
     module = Module(function).eval()
     inputs = tuple(torch.randn(shape) for shape in shapes)
@@ -336,7 +337,7 @@ def check(program, name, exporter, is_open, archive):
         except Exception as error:  # the exporter raises many kinds
             return "not exported", str(error).splitlines()[0][:100]
         if is_open:
-            # Another batch than the exporter saw.
+            # A batch size that the exporter did not see.
             inputs = tuple(torch.cat([x, x + 1]) if x.shape[0] > 1 else x for x in inputs)
         if archive:
             keep(archive, name, exporter, is_open, folder / "m.onnx", [tuple(x.shape) for x in inputs])

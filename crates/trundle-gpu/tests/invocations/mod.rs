@@ -1,7 +1,7 @@
-//! The kernels in Rust: what each invocation of a launch does, one after another, and a check that no two of them write
-//! the same bit.
+//! The kernels in Rust: runs the invocations of a launch one after another, and checks that no two write the
+//! same bit.
 //!
-//! It is written as the kernels of a device are, line by line, so that what a launch says is tested without one.
+//! The code follows the device kernels line by line, so that launches can be tested without a device.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use trundle_gpu::{
     tile_edge,
 };
 
-/// A backend that does what a device would, on host bytes.
+/// A backend that emulates a device on host memory.
 pub(crate) struct Invocations {
     pub(crate) windows: Windows,
 }
@@ -61,7 +61,7 @@ impl Backend for Invocations {
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
         plan.work.check(src.len(), dst.len())?;
-        // What lies behind the bytes of a buffer in its last words is random.
+        // The bytes behind a buffer in its last word are arbitrary.
         let (src, mut words) = (words(src), words(dst));
         let mut written = vec![0; words.len()];
         for launch in &plan.launches {
@@ -90,8 +90,8 @@ impl Backend for Invocations {
     }
 }
 
-/// Some elements of a launch, the first and the last ones among them: where in the source and in the destination they
-/// begin, in bytes. Those that another launch moves are left out.
+/// Source and destination positions in bytes of some elements of a launch, including the first and the last.
+/// Skips elements that another launch moves.
 pub(crate) fn some_places(launch: &Launch) -> Vec<[usize; 2]> {
     let workgroup = Workgroup {
         launch,
@@ -133,24 +133,22 @@ pub(crate) fn some_places(launch: &Launch) -> Vec<[usize; 2]> {
     places
 }
 
-/// The words of a buffer, with some behind its last byte.
+/// The words of a buffer, padded behind its last byte.
 fn words(bytes: &[u8]) -> Vec<u32> {
     let mut padded = bytes.to_vec();
     padded.resize(bytes.len().next_multiple_of(16), 0xa5);
     padded.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
 }
 
-/// The invocations of a workgroup.
 struct Workgroup<'a> {
     launch: &'a Launch,
     tables: Vec<u32>,
     src: &'a [u32],
     dst: &'a mut [u32],
-    /// The bits that somebody has written.
     written: &'a mut [u32],
 }
 
-/// Where the element was read that an invocation moved last.
+/// The source position of the last element that an invocation moved.
 type LastElement = Option<(u32, u32)>;
 
 impl Workgroup<'_> {
@@ -182,7 +180,7 @@ impl Workgroup<'_> {
         }
     }
 
-    /// Makes one word of a row, or what else a store takes.
+    /// Computes one store of a row.
     fn store(&mut self, row: u32, number: u32, last: &mut LastElement) {
         let launch = self.launch;
         let store = launch.access.store() as u32;
@@ -234,7 +232,7 @@ impl Workgroup<'_> {
         }
     }
 
-    /// Writes the bits of a word that `covered` has.
+    /// Writes the bits of a word that are set in `covered`.
     fn put(&mut self, at: u32, value: u32, covered: u32) {
         let at = at as usize;
         assert_eq!(self.written[at] & covered, 0, "word {at} is written twice");
@@ -242,7 +240,6 @@ impl Workgroup<'_> {
         self.dst[at] = self.dst[at] & !covered | value & covered;
     }
 
-    /// So many bytes, from one word or two.
     fn bytes(&self, at: u32, count: u32) -> u32 {
         self.bits(Field { bit: 8 * u64::from(at), bits: 8 * count })
     }
@@ -256,7 +253,6 @@ impl Workgroup<'_> {
         value & ones(field.bits)
     }
 
-    /// Where a row begins in the destination.
     fn dst_of(&self, row: u32) -> u32 {
         let (mut rest, mut at) = (row, self.launch.dst_offset);
         for each in self.launch.loops[..self.launch.outer].iter().rev() {
@@ -266,7 +262,7 @@ impl Workgroup<'_> {
         at
     }
 
-    /// Where an element of a row begins in the source.
+    /// The source position of an element of a row.
     fn src_of(&self, row: u32, element: u32) -> u32 {
         let launch = self.launch;
         let mut src = launch.src_offset;
@@ -319,7 +315,7 @@ impl Workgroup<'_> {
         self.tables[entry as usize].wrapping_mul(sum.scale)
     }
 
-    /// Moves a tile: its rows to shared memory, then its columns from there.
+    /// Moves a tile: its rows to shared memory, then its columns to the destination.
     fn tile(&mut self, group: u32, width: u32, tile: TileLoops) {
         let (launch, edge) = (self.launch, tile_edge(width as usize) as u32);
         let (tiles_across, tiles_along) = (tile.across.div_ceil(edge), tile.along.div_ceil(edge));
@@ -328,13 +324,13 @@ impl Workgroup<'_> {
         let matrix = group / tiles_along / tiles_across;
         let (steps_across, steps_along) =
             (edge.min(tile.across - across), edge.min(tile.along - along));
-        // In grains: the whole of a row, and the words that it takes wherever it begins.
+        // In grains: a whole row, and the words that it takes at any alignment.
         let wide = launch.width;
         let by_bytes = launch.access == Access::Bytes;
         let grains = if by_bytes { 4 } else { 1 };
         let row_words = if by_bytes { edge * wide / 4 + 1 } else { edge * wide };
         let pitch = row_words | 1;
-        // Of a loop that runs downwards the last step is the first in memory.
+        // In a backward loop, the last step is the first in memory.
         let backwards = if tile.reversed { across + steps_across - 1 } else { 0 };
         let first = if tile.reversed { 0u32.wrapping_sub(backwards * wide) } else { across * wide };
         let src = self.src_of(matrix, 0).wrapping_add(first);
@@ -381,21 +377,21 @@ impl Workgroup<'_> {
     }
 }
 
-/// Bits that lie together, counted from the least significant one of the first word.
+/// A range of bits, counted from the least significant bit of the first word.
 #[derive(Clone, Copy)]
 struct Field {
     bit: u64,
     bits: u32,
 }
 
-/// Where the bits of an element lie: in one field or two, the least significant ones first.
+/// The bits of an element: one or two fields, least significant first.
 fn fields(packing: Packing, element: u32) -> [Field; 2] {
     let group = packing.group() as u32;
     let begin = u64::from(element / group) * 8 * packing.group_bytes() as u64;
     fields_of(packing, element % group).map(|field| Field { bit: begin + field.bit, ..field })
 }
 
-/// The same of an element that is counted from where a group begins.
+/// The bits of an element counted from the start of a group.
 fn fields_of(packing: Packing, element: u32) -> [Field; 2] {
     use trundle_core::BitOrder::{HighFirst, LowFirst, Split};
     let (bits, group) = (packing.bits() as u32, packing.group() as u32);
@@ -416,7 +412,6 @@ fn fields_of(packing: Packing, element: u32) -> [Field; 2] {
     }
 }
 
-/// Sets bits that were 0.
 fn set_bits(words: &mut [u32; 3], field: Field, value: u32) {
     let (word, within) = ((field.bit / 32) as usize, (field.bit % 32) as u32);
     let value = value & ones(field.bits);

@@ -116,7 +116,9 @@ fn sse2_interleaved<const W: usize>(one: Portable, other: Portable) -> (Portable
             4 => (_mm_unpacklo_epi32(a, b), _mm_unpackhi_epi32(a, b)),
             _ => (_mm_unpacklo_epi64(a, b), _mm_unpackhi_epi64(a, b)),
         };
-        (Portable(std::mem::transmute(low)), Portable(std::mem::transmute(high)))
+        let portable =
+            |register| Portable(std::mem::transmute::<__m128i, [MaybeUninit<u8>; 16]>(register));
+        (portable(low), portable(high))
     }
 }
 

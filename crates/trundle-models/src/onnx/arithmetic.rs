@@ -1,4 +1,4 @@
-//! ONNX's operators that reckon with numbers, for those that shapes and constants say.
+//! ONNX's arithmetic operators, supported on numbers that come from shapes and constants.
 
 use super::call::{Call, Row, missing, row};
 use super::element::{element_type, named};
@@ -6,7 +6,7 @@ use crate::arithmetic::{Arithmetic, Binary, Unary};
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{ElementType, IntegerTypes, Integers, Operator};
 
-/// Each form that they have had, sorted by name, the oldest first.
+/// Each version of each operator, sorted by name, oldest first.
 pub(super) const ARITHMETIC: &[Row] = &[
     row("Abs", 1, &["X"], &[], |call| unary(call, Unary::Absolute)),
     row("Add", 1, &["A", "B"], &[], |call| binary(call, Binary::Add)),
@@ -44,7 +44,6 @@ pub(super) const ARITHMETIC: &[Row] = &[
     row("Xor", 1, &["A", "B"], &[], |call| binary(call, Binary::Xor)),
 ];
 
-/// Whether an operator of this name reckons with numbers.
 pub(super) fn is_arithmetic(name: &str) -> bool {
     ARITHMETIC.iter().any(|row| row.name == name)
 }
@@ -56,7 +55,7 @@ fn unary(call: &mut Call<'_, '_>, of: Unary) -> Checked<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::Unary(of)))
 }
 
-/// Of two numbers. Before opset 7 their shapes are one, unless an attribute says otherwise.
+/// A binary operator. Before opset 7, both shapes are equal unless an attribute asks for broadcasting.
 fn binary(call: &mut Call<'_, '_>, by: Binary) -> Checked<Operator> {
     if call.opset < 7 {
         call.attributes.ignore("consumed_inputs");
@@ -78,7 +77,7 @@ fn variadic(call: &mut Call<'_, '_>, by: Binary) -> Checked<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::Binary(by)))
 }
 
-/// Mod; with `fmod` the rest has the sign of the first number.
+/// Mod. With `fmod`, the result has the sign of the dividend.
 fn modulo(call: &mut Call<'_, '_>) -> Checked<Operator> {
     let by = match call.attributes.int("fmod")?.unwrap_or(0) {
         0 => Binary::FloorModulo,
@@ -89,7 +88,7 @@ fn modulo(call: &mut Call<'_, '_>) -> Checked<Operator> {
 }
 
 fn cast(call: &mut Call<'_, '_>) -> Checked<Operator> {
-    // These say what is done for the narrowest floats, which are not reckoned with.
+    // These only matter for the narrowest floats, which arithmetic here does not support.
     call.attributes.int("saturate")?;
     call.attributes.text("round_mode")?;
     let to = if call.opset < 6 {
@@ -119,7 +118,7 @@ fn select(_: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::Select))
 }
 
-/// A reduction whose axes are an input from an opset on.
+/// A reduction. Its axes are an input since opset `input_since`.
 fn reduce(call: &mut Call<'_, '_>, by: Binary, input_since: i64) -> Checked<Operator> {
     let keeps_axes = call.attributes.int("keepdims")?.unwrap_or(1) != 0;
     let (axes, empty_is_none) = if call.opset < input_since {

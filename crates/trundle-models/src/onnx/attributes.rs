@@ -7,17 +7,16 @@ use prost::bytes::Bytes;
 use super::proto::{Attribute, Graph, Tensor, attribute_type};
 use crate::problem::{Checked, wrong};
 
-/// What the attributes of a function stand for, in one call of it.
+/// The attributes of a function in one call.
 #[derive(Default)]
 pub(super) struct Parameters<'a> {
-    /// What the call gives, and the defaults of the rest.
+    /// The attributes of the call, and defaults for the others.
     given: HashMap<&'a str, &'a Attribute>,
-    /// All that the function has.
+    /// The names of all attributes of the function.
     declared: HashSet<&'a str>,
 }
 
 impl<'a> Parameters<'a> {
-    /// Those of a call with these attributes.
     pub(super) fn new(
         without_default: &'a [String],
         with_default: &'a [Attribute],
@@ -37,14 +36,14 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// The attributes of a node that are not read yet.
+/// The attributes of a node that have not been read yet.
 pub(super) struct Attributes<'a> {
     left: HashMap<&'a str, &'a Attribute>,
 }
 
 impl<'a> Attributes<'a> {
-    /// Those of a node, references followed to what they stand for; `parameters` only in a
-    /// function. One that stands for nothing is as one left out.
+    /// Collects the attributes of a node and resolves references to attributes of the function. `parameters` is
+    /// `None` outside of functions. A reference to an attribute without a value counts as absent.
     pub(super) fn new(
         attributes: &'a [Attribute],
         parameters: Option<&Parameters<'a>>,
@@ -73,7 +72,7 @@ impl<'a> Attributes<'a> {
         Ok(Attributes { left })
     }
 
-    /// About how much memory a node takes that keeps them.
+    /// Estimates the memory, in bytes, of a node that keeps these attributes.
     pub(super) fn memory(&self) -> usize {
         let of = |attribute: &&Attribute| {
             let dims = attribute.t.as_ref().map_or(0, |tensor| tensor.dims.len());
@@ -82,7 +81,7 @@ impl<'a> Attributes<'a> {
         self.left.values().map(of).sum()
     }
 
-    /// The attribute of this name, of this type, if it is there.
+    /// Removes and returns an attribute, which must be of type `due`.
     fn take(&mut self, name: &str, due: i32) -> Checked<Option<&'a Attribute>> {
         let Some(attribute) = self.left.remove(name) else { return Ok(None) };
         match attribute.r#type {
@@ -97,19 +96,17 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// An integer.
     pub(super) fn int(&mut self, name: &str) -> Checked<Option<i64>> {
         let attribute = self.take(name, attribute_type::INT)?;
         attribute.map(|attribute| one(attribute, attribute.i, name)).transpose()
     }
 
-    /// The bits of a float.
+    /// Takes a float, as its bits.
     pub(super) fn float(&mut self, name: &str) -> Checked<Option<u32>> {
         let attribute = self.take(name, attribute_type::FLOAT)?;
         attribute.map(|attribute| one(attribute, attribute.f, name)).transpose()
     }
 
-    /// A text.
     pub(super) fn text(&mut self, name: &str) -> Checked<Option<&'a str>> {
         let Some(attribute) = self.take(name, attribute_type::STRING)? else { return Ok(None) };
         match std::str::from_utf8(attribute.s.as_deref().unwrap_or_default()) {
@@ -118,22 +115,20 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// A list of integers.
     pub(super) fn ints(&mut self, name: &str) -> Checked<Option<&'a [i64]>> {
         Ok(self.take(name, attribute_type::INTS)?.map(|attribute| attribute.ints.as_slice()))
     }
 
-    /// The bits of each of a list of floats.
+    /// Takes a list of floats, as their bits.
     pub(super) fn floats(&mut self, name: &str) -> Checked<Option<&'a [u32]>> {
         Ok(self.take(name, attribute_type::FLOATS)?.map(|attribute| attribute.floats.as_slice()))
     }
 
-    /// A list of texts, which may not be UTF-8.
+    /// Takes a list of strings, which may not be UTF-8.
     pub(super) fn strings(&mut self, name: &str) -> Checked<Option<&'a [Bytes]>> {
         Ok(self.take(name, attribute_type::STRINGS)?.map(|attribute| attribute.strings.as_slice()))
     }
 
-    /// A tensor.
     pub(super) fn tensor(&mut self, name: &str) -> Checked<Option<&'a Tensor>> {
         let Some(attribute) = self.take(name, attribute_type::TENSOR)? else { return Ok(None) };
         match &attribute.t {
@@ -142,7 +137,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// A graph that must be there.
+    /// Takes a graph, which must be present.
     pub(super) fn graph(&mut self, name: &str) -> Checked<&'a Graph> {
         match self.take(name, attribute_type::GRAPH)? {
             Some(Attribute { g: Some(graph), .. }) => Ok(graph),
@@ -151,7 +146,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// The only attribute, whatever it is.
+    /// Returns the only attribute; `None` if there are none or several.
     pub(super) fn only(&self) -> Option<(&'a str, &'a Attribute)> {
         let mut all = self.left.iter();
         match (all.next(), all.next()) {
@@ -160,12 +155,12 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// One whatever it says, as an operator's old form had for the runtime's use.
+    /// Drops an attribute without reading it, such as a hint for runtimes in an old version.
     pub(super) fn ignore(&mut self, name: &str) {
         self.left.remove(name);
     }
 
-    /// Refuses what was not read: who knows what it would change.
+    /// Refuses attributes that have not been read, because their effect is unknown.
     pub(super) fn finish(self, kind: &str, opset: i64) -> Checked<()> {
         match self.left.keys().min() {
             Some(name) => wrong!("{kind} of opset {opset} has no attribute {name:?}"),
@@ -174,7 +169,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// A scalar attribute's value. Writers may leave out one that is 0 if the type is there.
+/// Returns the value of a scalar attribute. Writers may omit the value 0 if the type is stated.
 fn one<T: Default>(attribute: &Attribute, value: Option<T>, name: &str) -> Checked<T> {
     match value {
         None if attribute.r#type == attribute_type::UNDEFINED => {
@@ -184,7 +179,7 @@ fn one<T: Default>(attribute: &Attribute, value: Option<T>, name: &str) -> Check
     }
 }
 
-/// The name in `AttributeProto.AttributeType`.
+/// Returns the name in `AttributeProto.AttributeType`.
 fn type_name(r#type: i32) -> String {
     const NAMES: [&str; 15] = [
         "UNDEFINED",

@@ -1,4 +1,4 @@
-//! The graphs that nodes hold: branches of an If, bodies of a Loop and of a Scan.
+//! Graphs that nodes hold: the branches of an If, the bodies of a Loop and of a Scan.
 
 use std::collections::HashMap;
 
@@ -12,19 +12,19 @@ use crate::order::sorted_nodes;
 use crate::problem::{Checked, Problem, unsupported, wrong};
 use crate::{Body, BodyValue, Node, Operator, PartialShape, Result, ScanAxis, ValueId};
 
-/// What a node says of its graphs.
+/// The graphs that a node holds, with the node's attributes.
 enum Holder<'a> {
     If([&'a proto::Graph; 2]),
     Loop(&'a proto::Graph),
     Scan { body: &'a proto::Graph, cuts: Vec<ScanAxis>, stacks: Vec<ScanAxis> },
 }
 
-/// A graph that a node holds, and how many tensors it takes and gives.
+/// A graph that a node holds, and its number of inputs and outputs.
 struct Held<'a> {
     graph: &'a proto::Graph,
-    /// The attribute that it is.
+    /// The name of the attribute that holds it.
     attribute: &'static str,
-    /// What stands before the names of its nodes.
+    /// The graph's part of the prefix of node names.
     path: &'static str,
     takes: usize,
     gives: usize,
@@ -34,7 +34,7 @@ impl<'a> Builder<'a> {
     /// Adds a node that holds graphs.
     ///
     /// # Errors
-    /// If it is not well formed, or one of their nodes is not or is not supported.
+    /// If the node is malformed, or a node of its graphs is malformed or not supported.
     pub(super) fn add_holder(
         &mut self,
         node: &proto::Node,
@@ -54,7 +54,7 @@ impl<'a> Builder<'a> {
                 body(then, "then_branch", "then", 0, gives)?,
                 body(otherwise, "else_branch", "else", 0, gives)?,
             ]),
-            // Both inputs that say how often it is run may be left out where nothing is carried.
+            // A body takes two inputs even if the file leaves out M and cond.
             Holder::Loop(graph) => {
                 Operator::Loop(body(graph, "body", "body", takes.max(2), 1 + gives)?)
             }
@@ -68,13 +68,13 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The body that a graph is. What it holds is the same however often it is run, and stands before the node.
+    /// Reads a held graph. Its constants, which do not change between iterations, go in front of the node.
     fn body(&mut self, node: &proto::Node, held: &Held<'a>, scope: &mut Scope<'a>) -> Result<Body> {
         let graph = held.graph;
         let label = format!("{}, {}", label(node, &scope.path), held.attribute);
         let of_graph = |problem: Problem| problem.of(label.as_str());
         self.check_graph(held, scope).map_err(of_graph)?;
-        // It stands before the names of all that the graph takes and gives, too.
+        // Messages about inputs and outputs of the graph repeat the label.
         let values = graph.input.len() + graph.output.len();
         self.growth.path(label.len().saturating_mul(values)).map_err(of_graph)?;
         let before = scope.enter(format!("{}{}/{}/", scope.path, name(node), held.path));
@@ -106,7 +106,6 @@ impl<'a> Builder<'a> {
         Ok(Body { inputs, nodes: sorted_nodes(nodes)?, outputs })
     }
 
-    /// Checks a graph, for which there must be room.
     fn check_graph(&mut self, held: &Held<'_>, scope: &Scope<'_>) -> Checked<()> {
         let Held { graph, takes, gives, .. } = held;
         if graph.input.len() != *takes {
@@ -119,7 +118,7 @@ impl<'a> Builder<'a> {
             return unsupported!("sparse initializers are not supported");
         }
         self.check_depth()?;
-        // A function may be written out often, with all that it holds.
+        // A function may be inlined often, each time with all that it holds.
         if scope.parameters.is_some() {
             self.growth.node(graph.initializer.len() + takes + gives, 0)?;
         }
@@ -127,7 +126,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// What a node of these inputs and outputs says of its graphs.
 fn holder<'a>(
     kind: &str,
     mut attributes: Attributes<'a>,
@@ -150,7 +148,6 @@ fn holder<'a>(
     Ok(holder)
 }
 
-/// What a Scan says.
 fn scan<'a>(
     attributes: &mut Attributes<'a>,
     inputs: usize,
@@ -179,7 +176,7 @@ fn scan<'a>(
     Ok(Holder::Scan { body, cuts, stacks })
 }
 
-/// As many axes, the first one unless an attribute says otherwise, and their directions, forward unless another does.
+/// Reads `count` axes and directions (default: the first axis, forward).
 fn axes(attributes: &mut Attributes<'_>, names: [&str; 2], count: usize) -> Checked<Vec<ScanAxis>> {
     let mut list = |name: &str| match attributes.ints(name)? {
         None => Ok(vec![0; count]),
@@ -195,12 +192,12 @@ fn axes(attributes: &mut Attributes<'_>, names: [&str; 2], count: usize) -> Chec
     axes.into_iter().zip(directions).map(axis).collect()
 }
 
-/// What the file says of what a body is given or gives. It need not say anything.
+/// Reads the type and shape that the file states; both are optional.
 fn body_value(info: &proto::ValueInfo, value: ValueId, what: &str) -> Result<BodyValue> {
     let unknown = BodyValue { value, element: None, shape: PartialShape::Unknown };
     let Some(r#type) = &info.r#type else { return Ok(unknown) };
     only_tensor(r#type, what)?;
-    // Exporters leave out what they do not know.
+    // Exporters omit unknown types.
     if r#type.tensor.as_ref().is_none_or(|tensor| tensor.elem_type == 0) {
         return Ok(unknown);
     }

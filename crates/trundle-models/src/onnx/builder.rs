@@ -1,4 +1,4 @@
-//! The nodes of a model from those of its graph, calls of functions written out.
+//! Builds the nodes of a model from the nodes of its graph, with function calls inlined.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,24 +14,23 @@ use super::tensors::Tensors;
 use crate::problem::{Checked, Problem, unsupported, wrong};
 use crate::{Error, Node, Operator, Result, ValueId};
 
-/// How many calls of functions and graphs of nodes may be within each other.
+/// The maximum nesting depth of function calls and held graphs.
 const DEEPEST: usize = 64;
 
-/// Gathers nodes, in the file's order.
+/// Collects nodes in the file's order.
 pub(super) struct Builder<'a> {
     functions: Functions<'a>,
     pub(super) tensors: Tensors<'a>,
     pub(super) nodes: Vec<Node>,
     pub(super) values: usize,
     pub(super) growth: Growth,
-    /// The functions being written out, each called by the one before.
+    /// The functions being inlined. Each is called by the previous one.
     calls: Vec<&'a proto::Function>,
-    /// How many graphs of nodes the nodes are within.
+    /// How many held graphs enclose the current nodes.
     pub(super) graphs: usize,
 }
 
 impl<'a> Builder<'a> {
-    /// Without nodes yet.
     pub(super) fn new(functions: Functions<'a>, tensors: Tensors<'a>) -> Builder<'a> {
         Builder {
             functions,
@@ -44,16 +43,16 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A value that was not there before.
+    /// Returns a new value.
     pub(super) fn value(&mut self) -> ValueId {
         self.values += 1;
         ValueId(self.values - 1)
     }
 
-    /// Adds the tensors that a graph holds.
+    /// Adds the initializers of a graph as constants.
     ///
     /// # Errors
-    /// If one is not well formed, or its name is given twice.
+    /// If an initializer is malformed, or its name is defined twice.
     pub(super) fn add_initializers(
         &mut self,
         graph: &'a proto::Graph,
@@ -73,11 +72,10 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Adds `nodes`, which may be in any order. Where `given` has a name, that is the value that
-    /// the name is.
+    /// Adds `nodes`, which may be in any order. An output whose name is in `given` becomes the value given there.
     ///
     /// # Errors
-    /// If a node is not supported or not well formed, or a name is given twice or never.
+    /// If a node is malformed or not supported, or a name is defined twice or never.
     pub(super) fn add(
         &mut self,
         nodes: &'a [proto::Node],
@@ -121,14 +119,14 @@ impl<'a> Builder<'a> {
         self.add_operator(node, scope, attributes, inputs, outputs).map_err(of_node)
     }
 
-    /// The attributes of a node; in a function, after room for the node is made.
+    /// Reads the attributes of a node, after charging its memory.
     fn attributes(&mut self, node: &'a proto::Node, scope: &Scope<'a>) -> Checked<Attributes<'a>> {
         let in_function = scope.parameters.is_some();
         if in_function {
             let parts = node.input.len() + node.output.len() + node.attribute.len();
             self.growth.node(parts, scope.path.len() + node.name.len())?;
         } else {
-            // Of the rest there is as much as in the file.
+            // Outside of functions, the size of the file bounds the number of nodes.
             self.growth.path(scope.path.len())?;
         }
         let attributes = Attributes::new(&node.attribute, scope.parameters.as_ref())?;
@@ -150,7 +148,7 @@ impl<'a> Builder<'a> {
         let first = match (domain(&node.domain), forms(kind).next()) {
             ("", Some(first)) if node.overload.is_empty() => first,
             _ if kind.is_empty() => return wrong!("it names no operator"),
-            // All of these were refused before, each by its name.
+            // `unsupported::refuse` has already reported these nodes by name.
             _ => return unsupported!("it is not supported"),
         };
         let Some(opset) = scope.opset else {
@@ -171,7 +169,6 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The scope of a call: the function's inputs and attributes.
     fn call(
         &mut self,
         function: &'a proto::Function,
@@ -202,7 +199,7 @@ impl<'a> Builder<'a> {
         Ok(scope)
     }
 
-    /// Whether there may be one more function or graph within those that the nodes are within.
+    /// Checks that one more function or graph may be nested here.
     pub(super) fn check_depth(&self) -> Checked<()> {
         if self.calls.len() + self.graphs == DEEPEST {
             return unsupported!("over {DEEPEST} functions and graphs are within each other");
@@ -210,7 +207,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Writes out a function whose outputs are these values.
+    /// Inlines a function that produces `outputs`.
     fn add_body(
         &mut self,
         function: &'a proto::Function,
@@ -220,7 +217,7 @@ impl<'a> Builder<'a> {
         let made: HashSet<&str> =
             function.node.iter().flat_map(|node| &node.output).map(String::as_str).collect();
         let mut given = HashMap::new();
-        // An input that is an output as well, and a value that is two outputs, take a copy.
+        // An output that is also an input, and a value that is listed as several outputs, need a copy.
         let mut copies = Vec::new();
         for (name, output) in function.output.iter().zip(outputs) {
             if made.contains(name.as_str()) && !given.contains_key(name.as_str()) {
@@ -249,7 +246,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// What a node reads.
 fn inputs(node: &proto::Node, scope: &Scope<'_>) -> Checked<Vec<Option<ValueId>>> {
     let value = |name: &String| match (name.as_str(), scope.get(name)) {
         ("", _) => Ok(None),
@@ -259,7 +255,7 @@ fn inputs(node: &proto::Node, scope: &Scope<'_>) -> Checked<Vec<Option<ValueId>>
     node.input.iter().map(value).collect()
 }
 
-/// The name of a node, or of what it gives.
+/// Returns the name of a node, or of its first named output.
 pub(super) fn name(node: &proto::Node) -> &str {
     match node.name.as_str() {
         "" => node.output.iter().find(|name| !name.is_empty()).map_or("", String::as_str),
@@ -267,8 +263,8 @@ pub(super) fn name(node: &proto::Node) -> &str {
     }
 }
 
-/// What messages call a node: `Transpose "a/b"`, or `node "a/b"` if it names no operator. What the
-/// file says stands there escaped: a message is for terminals.
+/// Returns the name of a node in messages: `Transpose "a/b"`, or `node "a/b"` if it names no operator. Text from
+/// the file is escaped because messages go to terminals.
 pub(super) fn label(node: &proto::Node, path: &str) -> String {
     let kind = if node.op_type.is_empty() { "node" } else { &node.op_type };
     format!("{} {:?}", kind.escape_debug(), format!("{path}{}", name(node)))

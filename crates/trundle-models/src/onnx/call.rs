@@ -1,25 +1,24 @@
-//! A node as the table of operators sees it.
+//! Nodes as the operator tables see them.
 
 use super::attributes::Attributes;
 use super::tensors::Tensors;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{IntegerTypes, Integers, Operator, ValueId};
 
-/// A form of an operator: what the file calls it, the first opset that has it so, and how its
-/// neutral form is made.
+/// A version of an operator: its name, its first opset, and a function that converts it to an [`Operator`].
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) since: i64,
-    /// The inputs that it must have, then those that it may have; `None` for any.
+    /// The names of the required and of the optional inputs; `None` allows any inputs.
     pub(super) inputs: Option<[&'static [&'static str]; 2]>,
-    /// Whether it has exactly one output; else `read` says.
+    /// Whether it has exactly one output. Otherwise `read` checks the outputs.
     pub(super) one_output: bool,
     pub(super) read: Read,
 }
 
 type Read = fn(&mut Call<'_, '_>) -> Checked<Operator>;
 
-/// A form with one output.
+/// Builds the row of a version with one output.
 pub(super) const fn row(
     name: &'static str,
     since: i64,
@@ -32,20 +31,18 @@ pub(super) const fn row(
 
 /// A node of ONNX's own operators.
 pub(super) struct Call<'c, 'a> {
-    /// The version of the operators.
     pub(super) opset: i64,
-    /// What it reads.
+    /// The inputs; `None` for an input that is omitted.
     pub(super) inputs: &'c [Option<ValueId>],
-    /// How many outputs it has.
+    /// The number of outputs.
     pub(super) outputs: usize,
-    /// Its attributes: what is read is gone.
+    /// The attributes that have not been read yet.
     pub(super) attributes: Attributes<'a>,
-    /// Reads tensors that attributes hold.
     pub(super) tensors: &'c mut Tensors<'a>,
 }
 
 impl Call<'_, '_> {
-    /// Refuses other inputs and outputs than those of a form.
+    /// Refuses inputs and outputs that do not match `form`.
     pub(super) fn check(&self, form: &Row) -> Checked<()> {
         if form.one_output && self.outputs != 1 {
             return wrong!("it lists {} outputs, but produces one", self.outputs);
@@ -64,29 +61,27 @@ impl Call<'_, '_> {
         Ok(())
     }
 
-    /// The integers of an input, unless that is left out.
+    /// Returns the list in an input, unless the input is omitted.
     pub(super) fn optional_list(&self, input: usize, types: IntegerTypes) -> Option<Integers> {
         self.has(input).then_some(Integers::Input { input, types })
     }
 
-    /// Whether the input of this number is there.
     pub(super) fn has(&self, input: usize) -> bool {
         self.inputs.get(input).is_some_and(Option::is_some)
     }
 
-    /// The list of an attribute, if it is there.
+    /// Takes the list in an attribute, if the attribute is present.
     pub(super) fn given(&mut self, attribute: &str) -> Checked<Option<Integers>> {
         let ints = self.attributes.ints(attribute)?;
         Ok(ints.map(|ints| Integers::Given(ints.to_vec())))
     }
 
-    /// The list of an attribute that must be there.
+    /// Takes the list in a required attribute.
     pub(super) fn required(&mut self, attribute: &str) -> Checked<Integers> {
         self.given(attribute)?.ok_or_else(|| missing(attribute))
     }
 }
 
-/// An attribute that is not there.
 pub(super) fn missing(attribute: &str) -> Problem {
     Problem::Wrong(format!("attribute {attribute:?} is missing"))
 }

@@ -7,13 +7,13 @@ use crate::{ElementType, Error, Result};
 
 /// A row of [`TYPES`].
 pub(super) struct TensorType {
-    /// Its number in `TensorProto.DataType`.
+    /// The number in `TensorProto.DataType`.
     number: i32,
-    /// Its name there.
+    /// The name in `TensorProto.DataType`.
     pub(super) name: &'static str,
-    /// What it is here; `None` is refused.
+    /// The element type of this library; `None` if it is not supported.
     element: Option<ElementType>,
-    /// Where a tensor holds its elements, unless as raw bytes.
+    /// The field that holds elements that are not in `raw_data`.
     pub(super) field: Field,
 }
 
@@ -32,7 +32,6 @@ impl Field {
     const ALL: [Field; 6] =
         [Field::Float, Field::Int32, Field::String, Field::Int64, Field::Double, Field::Uint64];
 
-    /// Its name in `TensorProto`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Field::Float => "float_data",
@@ -55,7 +54,7 @@ impl Field {
         }
     }
 
-    /// The typed fields that hold something.
+    /// Returns the typed fields that have entries.
     pub(super) fn filled(tensor: &Tensor) -> impl Iterator<Item = Field> {
         Field::ALL.into_iter().filter(|field| !field.is_empty(tensor))
     }
@@ -67,8 +66,8 @@ const fn fixed(number: i32, name: &'static str, dtype: DType, field: Field) -> T
 
 /// `TensorProto.DataType`.
 ///
-/// The two FNUZ types are moved as opaque bytes, which is what they are called then: no
-/// type of the library has their values. The 6-bit floats are packed as no type of the library is.
+/// No type of this library has the values of the two FNUZ types, so they are moved as opaque bytes. The 6-bit
+/// floats are refused because no type of this library is packed in the same way.
 const TYPES: &[TensorType] = &[
     fixed(1, "FLOAT", DType::F32, Field::Float),
     fixed(2, "UINT8", DType::U8, Field::Int32),
@@ -105,10 +104,10 @@ const TYPES: &[TensorType] = &[
     TensorType { number: 28, name: "FLOAT6E3M2", element: None, field: Field::Int32 },
 ];
 
-/// The row of this number, and the element type that it stands for. `what` has it, for messages.
+/// Looks up the row and the element type of a number. `what` names the tensor in messages.
 ///
 /// # Errors
-/// If there is none, or it is not supported.
+/// If the number is unknown, or its type is not supported.
 pub(super) fn element_type(number: i32, what: &str) -> Result<(&'static TensorType, ElementType)> {
     if number == 0 {
         return Err(Error::Malformed(format!("{what} has no element type")));
@@ -122,12 +121,11 @@ pub(super) fn element_type(number: i32, what: &str) -> Result<(&'static TensorTy
     Ok((row, element))
 }
 
-/// The number of this element type, the first of those that are moved alike.
+/// Returns the number of an element type; the first one if several types are moved as this type.
 pub(super) fn number_of(element: ElementType) -> Option<i32> {
     Some(TYPES.iter().find(|row| row.element == Some(element))?.number)
 }
 
-/// The element type of this name.
 pub(super) fn named(name: &str) -> Option<ElementType> {
     TYPES.iter().find(|row| row.name == name)?.element
 }

@@ -1,4 +1,4 @@
-//! Elements that lie in another file, beside the model.
+//! Tensor data in files next to the model.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,21 +11,20 @@ use crate::links::read_range;
 use crate::problem::{Checked, wrong};
 use crate::{Error, Links};
 
-/// How many bytes a model may read of a file, as a multiple of its size. Tensors may share bytes,
-/// but a small model must not fill the memory with the same bytes over and over.
+/// How many bytes a model may read from a file, as a multiple of the file's size. Tensors may share bytes, but a
+/// small model must not fill memory by reading the same bytes over and over.
 const MOST_READ: u64 = 4;
 
 /// Reads external data, only from within the model's folder.
 pub(super) struct ExternalData {
     folder: Option<PathBuf>,
     links: Links,
-    /// What was read already: tensors that are the same bytes are the same memory.
+    /// The ranges read so far. Tensors with the same range share memory.
     read: HashMap<Range, Bytes>,
-    /// How many bytes were read of each file.
+    /// The number of bytes read so far from each file.
     totals: HashMap<PathBuf, u64>,
 }
 
-/// Bytes of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Range {
     path: PathBuf,
@@ -33,7 +32,7 @@ struct Range {
     bytes: usize,
 }
 
-/// What the entries of a tensor say.
+/// The range that a tensor's entries describe.
 struct Place<'a> {
     location: &'a str,
     offset: u64,
@@ -41,18 +40,16 @@ struct Place<'a> {
 }
 
 impl ExternalData {
-    /// Reads from within `folder`, or where links in it lead; refuses all external data without
-    /// one.
+    /// Reads only from `folder`, and through links that `links` allows. Without a folder, external data is refused.
     pub(super) fn new(folder: Option<&Path>, links: Links) -> ExternalData {
         let folder = folder.map(Path::to_owned);
         ExternalData { folder, links, read: HashMap::new(), totals: HashMap::new() }
     }
 
-    /// The `bytes` bytes that `entries` point to. `what` is the tensor, for messages.
+    /// Reads the `bytes` bytes that `entries` describe. `what` names the tensor in messages.
     ///
     /// # Errors
-    /// If the entries do not say where, if that is outside the folder or the file, or if it holds
-    /// another number of bytes.
+    /// If the entries have no location, describe a range outside the folder or the file, or state another length.
     pub(super) fn read(&mut self, entries: &[Entry], bytes: usize, what: &str) -> Checked<Bytes> {
         let place = Place::new(entries)?;
         if let Some(length) = place.length
@@ -109,7 +106,7 @@ impl<'a> Place<'a> {
                 "location" => place.location = value,
                 "offset" => place.offset = number()?,
                 "length" => place.length = Some(number()?),
-                // onnx writes the second at times, and does not read it either.
+                // onnx sometimes writes `basepath`, but does not read it.
                 "checksum" | "basepath" => (),
                 _ => return wrong!("external data has {key:?}, which is not known"),
             }
@@ -121,7 +118,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The path that `location` is, refused if it names anything outside the folder, or cannot be a path.
+/// Converts `location` to a path. Refuses invalid paths and paths that lead outside the folder.
 fn within_folder(location: &str) -> Checked<&Path> {
     if location.contains('\0') {
         return wrong!("external data is in {location:?}, which is no file's name");

@@ -1,4 +1,4 @@
-//! The functions that a model brings along.
+//! The functions that a model file defines.
 
 use std::collections::HashMap;
 
@@ -7,31 +7,29 @@ use super::opsets::{Opsets, domain};
 use super::proto;
 use crate::{Error, Result};
 
-/// A function, and the operators that its body is of.
 pub(super) struct Function<'a> {
     pub(super) proto: &'a proto::Function,
-    /// `None` if it does not say: then as where it is called from.
+    /// `None` if the function does not state it; then the caller's opset applies.
     pub(super) opset: Option<i64>,
 }
 
 /// The domain, name and overload of a function.
 type Key<'a> = (&'a str, &'a str, &'a str);
 
-/// The functions of a model.
 pub(super) struct Functions<'a>(HashMap<Key<'a>, Function<'a>>);
 
 impl<'a> Functions<'a> {
-    /// Those of a model.
+    /// Collects the functions of a model.
     ///
     /// # Errors
-    /// If two are called the same, or one as an operator that is read without it.
+    /// If two functions have the same key, or one has the name of a known operator.
     pub(super) fn new(functions: &'a [proto::Function]) -> Result<Functions<'a>> {
         let mut all = HashMap::new();
         for proto in functions {
             let what = format!("function {:?}", proto.name);
             let key = (domain(&proto.domain), proto.name.as_str(), proto.overload.as_str());
             if key.0.is_empty() && is_known(key.1) {
-                // ONNX leaves open which of the two is meant.
+                // ONNX does not define which of the two such a node calls.
                 let problem = format!("{what} has the name of an operator of ai.onnx");
                 return Err(Error::Unsupported(problem));
             }
@@ -44,7 +42,7 @@ impl<'a> Functions<'a> {
         Ok(Functions(all))
     }
 
-    /// The function that `node` calls, unless it is an operator.
+    /// Returns the function that `node` calls; `None` if the node is an operator.
     pub(super) fn called_by(&self, node: &'a proto::Node) -> Option<&Function<'a>> {
         self.0.get(&(domain(&node.domain), node.op_type.as_str(), node.overload.as_str()))
     }

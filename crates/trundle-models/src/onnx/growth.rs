@@ -1,25 +1,24 @@
-//! How much larger a model may become than its file.
+//! Limits how much larger than its file a model may become.
 
 use crate::problem::{Checked, unsupported};
 
-/// What all calls of functions together may take when they are written out, and long names, in bytes. That is over
-/// a hundred thousand nodes; functions that call functions could make any number of a small file.
+/// Limits the memory of all inlined function calls and long names, in bytes. The limit allows over a hundred
+/// thousand nodes; without it, functions that call functions could expand a small file to any size.
 const MOST: usize = 64 << 20;
 
-/// About what a node takes, and each of its inputs, outputs and attributes.
+/// The estimated memory of a node, and of each of its inputs, outputs and attributes, in bytes.
 const NODE: usize = 512;
 const PART: usize = 64;
 
-/// What these may still take.
+/// The number of bytes left.
 pub(super) struct Growth(usize);
 
 impl Growth {
-    /// The same for all models.
     pub(super) fn new() -> Growth {
         Growth(MOST)
     }
 
-    /// Takes a node with this many inputs, outputs and attributes, and further bytes.
+    /// Charges a node with `parts` inputs, outputs and attributes, and `bytes` further bytes.
     pub(super) fn node(&mut self, parts: usize, bytes: usize) -> Checked<()> {
         match self.take(PART.saturating_mul(parts).saturating_add(NODE).saturating_add(bytes)) {
             true => Ok(()),
@@ -30,7 +29,7 @@ impl Growth {
         }
     }
 
-    /// Takes what stands before the name of a node: the names of the nodes that it is within.
+    /// Charges the prefix of a node's name: the names of the enclosing nodes.
     pub(super) fn path(&mut self, bytes: usize) -> Checked<()> {
         match self.take(bytes) {
             true => Ok(()),
@@ -41,7 +40,7 @@ impl Growth {
         }
     }
 
-    /// Takes as much, if there is so much left.
+    /// Takes `bytes` if that many are left; returns whether they were.
     fn take(&mut self, bytes: usize) -> bool {
         let left = self.0.checked_sub(bytes);
         self.0 = left.unwrap_or(self.0);

@@ -1,8 +1,7 @@
 //! ONNX models.
 //!
-//! The format is that of <https://github.com/onnx/onnx/blob/main/docs/IR.md>. A file is not
-//! trusted: what it claims is checked against what it holds before anything is allocated for it,
-//! and what this reader does not know is refused, not passed over.
+//! The format is <https://github.com/onnx/onnx/blob/main/docs/IR.md>. Files are untrusted: sizes that a file claims
+//! are checked before memory is allocated for them, and unknown content is refused, not skipped.
 
 mod arithmetic;
 mod attributes;
@@ -47,19 +46,18 @@ use crate::links::folder_of;
 use crate::order::sorted_nodes;
 use crate::{ElementType, Error, Input, Links, Model, Output, Result};
 
-/// The newest version of the format that this reader knows. A later one may have fields that
-/// change what the others say.
+/// The newest IR version that this reader knows. A later version may add fields that change the meaning of others.
 const NEWEST_IR: i64 = 14;
 
-/// Reads the ONNX model `path`. External data is read from its folder only.
+/// Reads the ONNX model `path`. External data is read only from the model's folder.
 ///
 /// # Errors
-/// If it cannot be read, is malformed, or has anything that is not supported.
+/// If a file cannot be read, is malformed, or has unsupported content.
 pub fn read(path: &Path) -> Result<Model> {
     read_with(path, Links::Within)
 }
 
-/// [`read`], with external data that may be links to these places.
+/// Like [`read`], but external data may be links to the places that `links` allows.
 ///
 /// # Errors
 /// As [`read`].
@@ -68,8 +66,7 @@ pub fn read_with(path: &Path, links: Links) -> Result<Model> {
     read_within(bytes, ExternalData::new(Some(folder_of(path)), links))
 }
 
-/// Reads an ONNX model from memory. External data is read from `folder` only, and refused without
-/// one.
+/// Reads an ONNX model from memory. External data is read only from `folder`; without a folder it is refused.
 ///
 /// # Errors
 /// As [`read`].
@@ -77,11 +74,13 @@ pub fn read_bytes(bytes: Vec<u8>, folder: Option<&Path>) -> Result<Model> {
     read_within(bytes, ExternalData::new(folder, Links::Within))
 }
 
-/// Reads a [part](Model::is_part) of an ONNX model from memory, as [`read_bytes`] without a folder reads one, whose inputs are
-/// of these types, in its order. It need not state them, nor anything of shapes; what it does state must fit.
+/// Reads a [part](Model::is_part) of an ONNX model from memory, with inputs of the given element types.
+///
+/// The types are in the order of the model's inputs. The model may omit input types and shapes, but types that it
+/// states must match. External data is refused.
 ///
 /// # Errors
-/// As [`read`]; [`Error::Input`] for another number of inputs, or another type than the model states.
+/// As [`read`]; [`Error::Input`] if the number of inputs differs, or the model states another type.
 pub fn read_typed(bytes: Vec<u8>, inputs: &[ElementType]) -> Result<Model> {
     let (model, mut graph) = decode(bytes.into())?;
     let held: HashSet<&str> = graph.initializer.iter().map(|tensor| &tensor.name[..]).collect();
@@ -116,7 +115,6 @@ fn read_within(bytes: Vec<u8>, external: ExternalData) -> Result<Model> {
     read_graph(&model, &graph, external)
 }
 
-/// The model of a graph, unless it has operators that are not supported.
 fn read_graph(model: &proto::Model, graph: &proto::Graph, external: ExternalData) -> Result<Model> {
     let opset = opsets(model)?.onnx();
     let functions = Functions::new(&model.functions)?;
@@ -124,7 +122,7 @@ fn read_graph(model: &proto::Model, graph: &proto::Graph, external: ExternalData
     model_of(graph, functions, opset, external)
 }
 
-/// The messages of a file: a model, and the graph that was its.
+/// Decodes a file and returns the model separately from its graph.
 fn decode(bytes: Bytes) -> Result<(proto::Model, proto::Graph)> {
     let mut model = proto::Model::decode(bytes)
         .map_err(|error| malformed(format!("not an ONNX model: {error}")))?;
@@ -136,7 +134,7 @@ fn decode(bytes: Bytes) -> Result<(proto::Model, proto::Graph)> {
     Ok((model, graph))
 }
 
-/// The model of a graph of supported operators.
+/// Builds the model of a graph that has only supported operators.
 fn model_of(
     graph: &proto::Graph,
     functions: Functions<'_>,
@@ -165,7 +163,7 @@ fn malformed(problem: impl Into<String>) -> Error {
     Error::Malformed(problem.into())
 }
 
-/// The operator sets of a model whose version of the format is known.
+/// Returns the operator sets of a model, after checking its IR version.
 fn opsets(model: &proto::Model) -> Result<Opsets<'_>> {
     match model.ir_version {
         None => Err(malformed("not an ONNX model: it has no ir_version")),
@@ -178,7 +176,7 @@ fn opsets(model: &proto::Model) -> Result<Opsets<'_>> {
     }
 }
 
-/// The graph's inputs, without those that an initializer gives.
+/// Returns the graph's inputs that have no initializer.
 fn inputs<'a>(
     graph: &'a proto::Graph,
     initializers: &HashSet<&str>,
@@ -202,7 +200,6 @@ fn inputs<'a>(
     Ok(inputs)
 }
 
-/// The graph's outputs.
 fn outputs(graph: &proto::Graph, scope: &Scope<'_>) -> Result<Vec<Output>> {
     let mut names = HashSet::new();
     let mut outputs = Vec::new();

@@ -1,8 +1,8 @@
-//! ONNX's operators that move elements, in each form that they have had.
+//! ONNX's operators that move elements, in each of their versions.
 //!
-//! After <https://onnx.ai/onnx/operators/>, up to opset [`NEWEST`](super::opsets::NEWEST). Most new
-//! versions of an operator only take more element types, which all are taken here from the first
-//! on; negative axes too, which old versions leave open.
+//! After <https://onnx.ai/onnx/operators/>, up to opset [`NEWEST`](super::opsets::NEWEST). Most new versions of an
+//! operator only add element types. This table accepts all element types, and negative axes, from the first version
+//! on.
 
 use trundle_core::ops::PadMode;
 use trundle_core::{DType, Shape};
@@ -22,7 +22,7 @@ use crate::{
     Integers, Operator, PadValue, Pads, Parts, ZeroSize,
 };
 
-/// Every operator that moves elements, sorted by name, the oldest form first.
+/// The operators that move elements, sorted by name, oldest version first.
 pub(super) const OPERATORS: &[Row] = &[
     row("CenterCropPad", 18, &["input_data", "shape"], &[], center_crop_pad),
     Row { inputs: None, ..row("Concat", 1, &[], &[], concat) },
@@ -79,36 +79,33 @@ pub(super) const OPERATORS: &[Row] = &[
     row("Upsample", 10, &["X", "scales"], &[], upsample_withdrawn),
 ];
 
-/// The operators that hold graphs.
 const HOLDERS: [&str; 3] = ["If", "Loop", "Scan"];
 
-/// Whether a node is one of these.
 pub(super) fn is_holder(node: &proto::Node) -> bool {
     let is_own = domain(&node.domain).is_empty() && node.overload.is_empty();
     is_own && HOLDERS.contains(&node.op_type.as_str())
 }
 
-/// The forms of the operator of this name, the oldest first.
+/// Returns the versions of the operator `name`, oldest first.
 pub(super) fn forms(name: &str) -> impl DoubleEndedIterator<Item = &'static Row> {
     OPERATORS.iter().chain(ARITHMETIC).filter(move |row| row.name == name)
 }
 
-/// Whether an operator has this name.
 pub(super) fn is_known(name: &str) -> bool {
     forms(name).next().is_some()
 }
 
-/// The names of those that move elements, for messages.
+/// Lists the operators that move elements, for messages.
 pub(super) fn names() -> String {
     let mut names: Vec<&str> = OPERATORS.iter().map(|row| row.name).collect();
-    // These hold graphs, which no row of the table reads.
+    // Operators that hold graphs are not in the table.
     names.extend(HOLDERS);
     names.sort_unstable();
     names.dedup();
     names.join(", ")
 }
 
-/// The integers of an input of type i64.
+/// The list in an input of type i64.
 fn list(input: usize) -> Integers {
     Integers::Input { input, types: IntegerTypes::I64 }
 }
@@ -142,7 +139,7 @@ fn space_to_depth(call: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::SpaceToDepth { block, order })
 }
 
-/// The length of a block's side and its place, of an operator that has a mode since this opset.
+/// Reads the block size and the block order. Operators have a `mode` since opset `mode_since`.
 fn blocks(call: &mut Call<'_, '_>, mode_since: i64) -> Checked<(usize, BlockOrder)> {
     let side = call.attributes.int("blocksize")?.ok_or_else(|| missing("blocksize"))?;
     let mode = if call.opset < mode_since { None } else { call.attributes.text("mode")? };
@@ -157,7 +154,7 @@ fn blocks(call: &mut Call<'_, '_>, mode_since: i64) -> Checked<(usize, BlockOrde
     }
 }
 
-/// Dropout as it is at inference: the data as it is. In training it computes.
+/// Dropout at inference, which copies the data. Dropout in training computes and is refused.
 fn dropout(call: &mut Call<'_, '_>) -> Checked<Operator> {
     call.attributes.float("ratio")?;
     let trains = match call.opset {
@@ -177,7 +174,7 @@ fn dropout(call: &mut Call<'_, '_>) -> Checked<Operator> {
     match call.outputs {
         1 => {}
         2 if call.opset >= 12 => {}
-        // Up to then the text does not say what it is, nor of which type.
+        // Before opset 12, the specification leaves the mask's values and type undefined.
         2 => return unsupported!("the mask of Dropout is supported from opset 12 on"),
         outputs => return wrong!("it lists {outputs} outputs, but produces one or two"),
     }
@@ -202,7 +199,7 @@ fn constant_of_shape(call: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::Filled { sizes: list(0), value })
 }
 
-/// Range. What it makes numbers of 16 bits of it says from opset 27 on.
+/// Range. Since opset 27, `stash_type` sets the type in which 16-bit elements are computed.
 fn range(call: &mut Call<'_, '_>) -> Checked<Operator> {
     let stash = if call.opset < 27 { None } else { call.attributes.int("stash_type")? };
     let single = match stash {
@@ -225,7 +222,7 @@ fn size(_: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::Size)
 }
 
-/// Einsum, where it says another order of one tensor's axes.
+/// Einsum, if it only permutes the axes of one tensor.
 fn einsum(call: &mut Call<'_, '_>) -> Checked<Operator> {
     let equation = call.attributes.text("equation")?.ok_or_else(|| missing("equation"))?;
     match order_of(equation) {
@@ -236,7 +233,7 @@ fn einsum(call: &mut Call<'_, '_>) -> Checked<Operator> {
     }
 }
 
-/// The order of axes that an equation says, if that is all it says: the same letters once on both sides.
+/// Returns the axis order of an equation that only permutes axes: each letter once on both sides.
 pub(super) fn order_of(equation: &str) -> Option<Vec<i64>> {
     let equation: String = equation.chars().filter(|c| !c.is_whitespace()).collect();
     let (from, to) = equation.split_once("->")?;
@@ -248,7 +245,7 @@ pub(super) fn order_of(equation: &str) -> Option<Vec<i64>> {
     to.chars().map(|axis| i64::try_from(from.find(axis)?).ok()).collect()
 }
 
-/// `EyeLike`, which reads nothing but the shape and the type of its input.
+/// `EyeLike`, which uses only the shape and the element type of its input.
 fn eye_like(call: &mut Call<'_, '_>) -> Checked<Operator> {
     let element = match call.attributes.int("dtype")? {
         None => None,
@@ -278,8 +275,8 @@ fn expand(_: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::Broadcast { sizes: list(1), rule: BroadcastRule::BothWays })
 }
 
-/// The elements of the data that a Pad puts around it; none where it is a constant. As much as is asked for is put
-/// there, as numpy does, by whose words the text explains the modes.
+/// Returns the mode of a Pad that repeats elements; `None` for constant padding. Pads may be larger than the data,
+/// as in numpy, which the specification refers to.
 fn pad_elements(call: &mut Call<'_, '_>) -> Checked<Option<PadMode>> {
     let mode = match call.attributes.text("mode")? {
         None | Some("constant") => return Ok(None),
@@ -302,11 +299,11 @@ fn pad(call: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::Pad { pads, axes, value })
 }
 
-/// Pad of opset 1 and 2, whose value is a float whatever the data is.
+/// Pad of opset 1 and 2, whose value is a float for every element type.
 fn pad_by_attributes(call: &mut Call<'_, '_>) -> Checked<Operator> {
     let elements = pad_elements(call)?;
     let pads = Pads::Both(call.required(if call.opset < 2 { "paddings" } else { "pads" })?);
-    // The zero that is there without a value is the positive one, all of whose bits are 0.
+    // Positive zero, the default, has only zero bits and needs no value.
     let bits = call.attributes.float("value")?.filter(|bits| *bits != 0);
     let value = bits.map(|bits| PadValue::Float(f32::from_bits(bits)));
     Ok(match elements {
@@ -358,7 +355,7 @@ fn scatter_nd(call: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::ScatterNd)
 }
 
-/// Updates that are added to what is there, and the like, compute.
+/// Refuses reductions, such as adding updates, because they compute. The attribute exists since opset `since`.
 fn no_reduction(call: &mut Call<'_, '_>, since: i64) -> Checked<()> {
     let reduction = if call.opset < since { None } else { call.attributes.text("reduction")? };
     match reduction {
@@ -400,7 +397,7 @@ fn slice(call: &mut Call<'_, '_>) -> Checked<Operator> {
     })
 }
 
-/// Slice before opset 10, which by default is of the first axes only: as many as there are starts.
+/// Slice before opset 10. Without `axes`, it slices the leading axes, one for each start.
 fn slice_by_attributes(call: &mut Call<'_, '_>) -> Checked<Operator> {
     let starts = call.attributes.ints("starts")?.ok_or_else(|| missing("starts"))?;
     let stops = call.required("ends")?;
@@ -418,7 +415,7 @@ fn split(call: &mut Call<'_, '_>) -> Checked<Operator> {
     }
     let axis = Integers::Given(vec![call.attributes.int("axis")?.unwrap_or(0)]);
     let by_attribute = if call.opset < 13 { call.attributes.ints("split")? } else { None };
-    // The first version's only input beside the data has the data's type, a float.
+    // In opset 1, the sizes have the data's type, a float.
     let types = if call.opset == 1 { IntegerTypes::Numbers } else { IntegerTypes::I64 };
     let count = if call.opset < 18 { None } else { call.attributes.int("num_outputs")? };
     let parts = match (by_attribute, call.optional_list(1, types), count) {
@@ -436,7 +433,7 @@ fn split(call: &mut Call<'_, '_>) -> Checked<Operator> {
             }
             Parts::LastSmaller
         }
-        // From opset 18 on it should say one of the two; runtimes take the number of outputs.
+        // Opset 18 requires one of the two attributes, but runtimes also accept neither.
         (None, None, None) => Parts::Equal,
         _ => return wrong!("it says twice how large its parts are"),
     };
@@ -452,7 +449,7 @@ fn squeeze(call: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::Squeeze { axes, keeps_others: false })
 }
 
-/// Tile before opset 6: both numbers have the data's type, a float.
+/// Tile before opset 6. Its `tiles` and `axis` have the data's type, a float.
 fn tile_axis(_: &mut Call<'_, '_>) -> Checked<Operator> {
     let number = |input| Integers::Input { input, types: IntegerTypes::Numbers };
     Ok(Operator::TileAxis { repeats: number(1), axis: number(2) })

@@ -1,4 +1,4 @@
-//! Which version of each operator set a graph relies on.
+//! The operator set versions that a graph relies on.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -6,14 +6,13 @@ use std::collections::hash_map::Entry;
 use super::proto::OperatorSetId;
 use crate::{Error, Result};
 
-/// The newest version of ONNX's own operators that this reader knows (ONNX 1.23). A later one may
-/// mean another thing by the same name.
+/// The newest version of ONNX's own operators that this reader knows (ONNX 1.23). A later version may change the
+/// meaning of an operator.
 pub(super) const NEWEST: i64 = 28;
 
-/// The version of each domain.
 pub(super) struct Opsets<'a>(HashMap<&'a str, i64>);
 
-/// The domain by one name: ONNX's own has two.
+/// Normalizes the name of a domain. ONNX's own domain has two names.
 pub(super) fn domain(name: &str) -> &str {
     match name {
         "ai.onnx" => "",
@@ -22,7 +21,7 @@ pub(super) fn domain(name: &str) -> &str {
 }
 
 impl<'a> Opsets<'a> {
-    /// What `imports` say. `whose` they are, for messages.
+    /// Reads the imports of `whose`, which names their owner in messages.
     pub(super) fn new(imports: &'a [OperatorSetId], whose: &str) -> Result<Opsets<'a>> {
         let mut versions = HashMap::new();
         for import in imports {
@@ -50,7 +49,7 @@ impl<'a> Opsets<'a> {
         Ok(Opsets(versions))
     }
 
-    /// Opset 1 of ONNX's own operators, for files older than imports.
+    /// Opset 1 of ONNX's own operators, for files without imports in old IR versions.
     pub(super) fn first() -> Opsets<'a> {
         Opsets(HashMap::from([("", 1)]))
     }

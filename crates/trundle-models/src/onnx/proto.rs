@@ -1,13 +1,14 @@
-//! The messages of `onnx.proto` (ONNX 1.23, IR version 14), as far as they are read.
+//! The messages of `onnx.proto` (ONNX 1.23, IR version 14), as far as this reader needs them.
 //!
-//! The numbers are those of that file. Three things differ from it, none on the wire. Floats are
-//! read as their bits (`fixed32` is encoded as `float` is), so that no bit pattern passes through
-//! a float register. A type that is not a tensor, which is refused wherever it stands, is kept as bytes. Graphs within
-//! graphs are as deep as the decoder goes: some thirty. And what is never looked at, as documentation, is left out, and
-//! skipped.
+//! Field numbers are the ones in that file. Some declarations differ, but not the encoding:
 //!
-//! Decoding takes memory in proportion to the file, whatever it claims: at the worst some 150 times
-//! its size, for a file of empty tensors, which take 2 bytes there each.
+//! - Floats are read as their bits (`fixed32` and `float` have the same encoding), so that no bit pattern passes
+//!   through a float register.
+//! - Types other than tensors, which are refused, are kept as bytes.
+//! - Unused fields, such as documentation, are not declared and are skipped.
+//!
+//! The decoder limits the nesting of graphs to about thirty levels. It takes memory in proportion to the file: at
+//! worst about 150 times its size, for a file of empty tensors of 2 bytes each.
 
 use prost::Message;
 use prost::bytes::Bytes;
@@ -122,7 +123,7 @@ pub(super) struct Attribute {
     pub(super) ref_attr_name: String,
 }
 
-/// `AttributeProto.AttributeType`: those that are read.
+/// `AttributeProto.AttributeType`, as far as it is read.
 pub(super) mod attribute_type {
     pub(in crate::onnx) const UNDEFINED: i32 = 0;
     pub(in crate::onnx) const FLOAT: i32 = 1;
@@ -190,7 +191,7 @@ pub(super) struct ValueInfo {
     pub(super) r#type: Option<Type>,
 }
 
-/// `TypeProto`. The file holds one of its fields.
+/// `TypeProto`. A file sets one of its fields.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Type {
     #[prost(message, optional, tag = "1")]
@@ -223,7 +224,7 @@ pub(super) struct TensorShape {
     pub(super) dim: Vec<Dimension>,
 }
 
-/// `TensorShapeProto.Dimension`. The file holds one of its fields, or neither.
+/// `TensorShapeProto.Dimension`. A file sets one of its fields, or neither.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Dimension {
     #[prost(int64, optional, tag = "1")]

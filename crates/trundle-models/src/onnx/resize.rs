@@ -1,4 +1,4 @@
-//! Resize and Upsample in each form that they have had, to the nearest.
+//! Resize and Upsample in mode "nearest", in each of their versions.
 
 use super::call::{Call, missing};
 use crate::problem::{Checked, unsupported, wrong};
@@ -6,7 +6,7 @@ use crate::{
     AspectRatio, Coordinates, Floats, IntegerTypes, Integers, LeastScale, Nearest, Operator,
 };
 
-/// Refuses the modes of a resize that compute.
+/// Refuses modes that interpolate, because they compute.
 fn only_nearest(call: &mut Call<'_, '_>) -> Checked<()> {
     match call.attributes.text("mode")? {
         None | Some("nearest") => Ok(()),
@@ -14,7 +14,8 @@ fn only_nearest(call: &mut Call<'_, '_>) -> Checked<()> {
     }
 }
 
-/// A resize as it was before there were modes of coordinates: an index of the output lies at itself by the scale.
+/// Builds a resize of the versions without coordinate modes: the input coordinate is the output index divided by
+/// the scale.
 fn old_resize(scales: Floats, axes: Option<Integers>, nearest: Nearest) -> Operator {
     Operator::Resize {
         scales: Some(scales),
@@ -31,8 +32,8 @@ fn old_resize(scales: Floats, axes: Option<Integers>, nearest: Nearest) -> Opera
     }
 }
 
-/// Resize of opset 10. Its text does not say which element is taken; its tests take the one at or above where the
-/// output is smaller, as does ONNX Runtime.
+/// Resize of opset 10. The specification does not define the rounding. If the output is smaller, the
+/// specification's tests and ONNX Runtime round up, and so does this reader.
 pub(super) fn resize_by_scales(call: &mut Call<'_, '_>) -> Checked<Operator> {
     only_nearest(call)?;
     Ok(old_resize(Floats::Input(1), None, Nearest::Simple))

@@ -1,4 +1,4 @@
-//! The names of a graph, or of one call of a function.
+//! The names in a graph or in one call of a function.
 
 use std::collections::HashMap;
 
@@ -7,20 +7,19 @@ use super::proto::Graph;
 use crate::ValueId;
 use crate::problem::{Checked, wrong};
 
-/// What names mean in a list of nodes.
+/// The values that names refer to in a list of nodes.
 pub(super) struct Scope<'a> {
-    /// What each value is; `None` for an input that a call leaves out.
+    /// `None` for an input that the call omits.
     values: HashMap<&'a str, Option<ValueId>>,
     /// The version of ONNX's own operators.
     pub(super) opset: Option<i64>,
-    /// What attributes may refer to, in a function.
+    /// The attributes that references may name, in a function.
     pub(super) parameters: Option<Parameters<'a>>,
-    /// What stands before the names of the nodes: the calls that led here.
+    /// The prefix of node names: the names of the enclosing nodes.
     pub(super) path: String,
 }
 
 impl<'a> Scope<'a> {
-    /// Without names yet.
     pub(super) fn new(
         opset: Option<i64>,
         parameters: Option<Parameters<'a>>,
@@ -29,12 +28,11 @@ impl<'a> Scope<'a> {
         Scope { values: HashMap::new(), opset, parameters, path }
     }
 
-    /// The same with this before the names of its nodes.
     pub(super) fn named(self, path: String) -> Scope<'a> {
         Scope { path, ..self }
     }
 
-    /// Says what `name` is.
+    /// Defines `name`, which must be new.
     pub(super) fn define(&mut self, name: &'a str, value: Option<ValueId>) -> Checked<()> {
         match self.values.insert(name, value) {
             None => Ok(()),
@@ -42,12 +40,12 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Begins a graph of a node, whose nodes have `path` before their names; what stood before them till now.
+    /// Enters a held graph: sets the prefix of node names and returns the previous prefix.
     pub(super) fn enter(&mut self, path: String) -> String {
         std::mem::replace(&mut self.path, path)
     }
 
-    /// Ends it: its names are known no more, and `path` stands before those of nodes again.
+    /// Leaves a held graph: removes its names and restores the previous prefix.
     pub(super) fn leave(&mut self, graph: &'a Graph, path: String) {
         let given = graph.node.iter().flat_map(|node| &node.output);
         let inputs = graph.input.iter().map(|info| &info.name);
@@ -58,7 +56,7 @@ impl<'a> Scope<'a> {
         self.path = path;
     }
 
-    /// What `name` is, if something is called so.
+    /// Looks up `name`; `None` if it is not defined.
     pub(super) fn get(&self, name: &str) -> Option<Option<ValueId>> {
         self.values.get(name).copied()
     }

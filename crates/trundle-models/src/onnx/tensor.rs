@@ -1,4 +1,4 @@
-//! Tensors that the file holds, in each of the ways there are.
+//! Constants from tensors in the file, in each encoding.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::constant::unused_cleared;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{Constant, Data, ElementType, Error, Result};
 
-/// The constant that `tensor` is. `what` it is, for messages: `initializer "w"`.
+/// Converts `tensor` to a constant. `what` names it in messages: `initializer "w"`.
 ///
 /// # Errors
-/// If it does not hold as many elements as its shape says, in the one place for its type.
+/// If the data does not match the shape, or is not in the field for its type.
 pub(super) fn constant(
     tensor: &proto::Tensor,
     what: &str,
@@ -61,7 +61,7 @@ fn shape(dims: &[i64]) -> Checked<Shape> {
     Ok(Shape::new(sizes.map_err(|_| format!("{dims:?} is not a valid shape"))?)?)
 }
 
-/// Refuses data anywhere but in `field`: who knows which is meant.
+/// Refuses data outside of `field`, because it would be unclear which data counts.
 fn one_place(tensor: &proto::Tensor, field: Option<Field>) -> Checked<()> {
     if let Some(other) = Field::filled(tensor).find(|filled| Some(*filled) != field) {
         let other = other.name();
@@ -88,7 +88,6 @@ fn strings(tensor: &proto::Tensor, shape: &Shape) -> Checked<Arc<[String]>> {
     texts(&tensor.string_data)
 }
 
-/// The texts of these bytes.
 pub(super) fn texts(all: &[prost::bytes::Bytes]) -> Checked<Arc<[String]>> {
     let text = |(number, bytes): (usize, &prost::bytes::Bytes)| {
         let text = String::from_utf8(bytes.to_vec());
@@ -97,7 +96,6 @@ pub(super) fn texts(all: &[prost::bytes::Bytes]) -> Checked<Arc<[String]>> {
     all.iter().enumerate().map(text).collect()
 }
 
-/// The elements that the message itself holds.
 fn own_bytes(
     tensor: &proto::Tensor,
     row: &TensorType,
@@ -120,7 +118,7 @@ fn own_bytes(
     Ok(data)
 }
 
-/// The elements of the typed field, as the raw bytes that they stand for.
+/// Returns the elements of the typed field as raw bytes.
 fn typed(tensor: &proto::Tensor, row: &TensorType, dtype: DType) -> Checked<Vec<u8>> {
     let width = dtype.width();
     let outside = |value: &dyn std::fmt::Display| {
@@ -144,7 +142,7 @@ fn typed(tensor: &proto::Tensor, row: &TensorType, dtype: DType) -> Checked<Vec<
             }
         }
         Field::Int32 => {
-            // A packed type has a byte of elements in each entry.
+            // For packed types, an entry holds one byte of elements.
             for value in &tensor.int32_data {
                 if !fits(*value, width) {
                     return Err(outside(value).into());
@@ -157,8 +155,7 @@ fn typed(tensor: &proto::Tensor, row: &TensorType, dtype: DType) -> Checked<Vec<
     Ok(bytes)
 }
 
-/// Whether `value` is a bit pattern of `width` bytes, taken as signed or as unsigned: writers do
-/// both.
+/// Whether `value` fits into `width` bytes as a signed or an unsigned number; writers use both.
 fn fits(value: i32, width: usize) -> bool {
     let bits = 8 * width.min(4);
     let value = i64::from(value);

@@ -14,15 +14,14 @@ use super::tensor::{constant, texts};
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{Constant, Data, ElementType, Result};
 
-/// Makes constants of tensors and attributes.
 pub(super) struct Tensors<'a> {
     external: ExternalData,
-    /// The constants of attributes by where in the decoded file they are, and the name that they
-    /// are read by: those of a function's body are the same memory however often it is called.
+    /// Constants from attributes, by the address of the decoded attribute and the name that it is read by. All
+    /// calls of a function share the constants of its body.
     kept: HashMap<(*const Attribute, &'a str), Constant>,
 }
 
-/// The forms of a Constant's value: the name, and the first opset that has it.
+/// The attributes that may hold the value of a Constant, with the first opset of each.
 const FORMS: &[(&str, i64)] = &[
     ("value", 1),
     ("sparse_value", 11),
@@ -35,20 +34,19 @@ const FORMS: &[(&str, i64)] = &[
 ];
 
 impl<'a> Tensors<'a> {
-    /// With external data from there.
     pub(super) fn new(external: ExternalData) -> Tensors<'a> {
         Tensors { external, kept: HashMap::new() }
     }
 
-    /// The constant that a tensor is. `what` it is, for messages.
+    /// Converts a tensor to a constant. `what` names it in messages.
     ///
     /// # Errors
-    /// If the tensor is not well formed, or lies where it must not.
+    /// If the tensor is malformed, or its data is not where it may be.
     pub(super) fn tensor(&mut self, tensor: &Tensor, what: &str) -> Result<Constant> {
         constant(tensor, what, &mut self.external)
     }
 
-    /// The value of a Constant: exactly one of its attributes.
+    /// Returns the value of a Constant, which has exactly one attribute.
     pub(super) fn value(
         &mut self,
         attributes: &mut Attributes<'a>,
@@ -71,7 +69,6 @@ impl<'a> Tensors<'a> {
         Ok(constant)
     }
 
-    /// The value of the form `name`.
     fn form(&mut self, attributes: &mut Attributes<'a>, name: &str) -> Checked<Constant> {
         let none = || missing(name);
         match name {
@@ -108,7 +105,6 @@ impl<'a> Tensors<'a> {
     }
 }
 
-/// A tensor of rank 0.
 fn scalar(dtype: DType, bytes: &[u8]) -> Constant {
     let data = Data::Bytes(Bytes::copy_from_slice(bytes));
     Constant { element: ElementType::Fixed(dtype), shape: Shape::default(), data }

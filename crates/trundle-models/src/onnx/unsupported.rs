@@ -1,4 +1,4 @@
-//! The nodes of a model that this reader has no operator for.
+//! Finds the nodes of a model that this reader does not support.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,17 +12,17 @@ use super::proto;
 use crate::Result;
 use crate::survey::{Dependents, Survey, Why};
 
-/// Operators that move elements and are not supported, or not in every form.
+/// Operators that move elements, but are not supported or not in every form.
 const MOVES: [&str; 3] = ["BitCast", "Compress", "Unique"];
 
-/// Operators that give as much as the elements say.
+/// Operators whose output shape depends on elements.
 const SHAPES: [&str; 1] = ["NonZero"];
 
-/// Operators of lists of tensors.
+/// Operators on lists of tensors.
 const HOLDS: [&str; 4] = ["ConcatFromSequence", "SplitToSequence", "StringSplit", "ZipMap"];
 
-/// Refuses a model if there are nodes that are neither operators that are read nor calls of its
-/// functions, and names all of them. A function's nodes count once, however often it is called.
+/// Refuses a model with unsupported nodes and names all of them. The nodes of a function count once, however often
+/// it is called.
 pub(super) fn refuse<'a>(graph: &'a proto::Graph, functions: &Functions<'a>) -> Result<()> {
     let mut survey = Survey::default();
     let mut left = vec![&graph.node[..]];
@@ -51,7 +51,7 @@ pub(super) fn refuse<'a>(graph: &'a proto::Graph, functions: &Functions<'a>) -> 
     survey.finish(&names())
 }
 
-/// Why a node is not supported, and what messages call its operator; `None` for an operator that is read.
+/// Returns why a node is not supported and the name of its operator in messages; `None` for a supported node.
 pub(super) fn unsupported(node: &proto::Node) -> Option<(Why, String)> {
     let kind = node.op_type.escape_debug();
     let domain = domain(&node.domain);
@@ -68,7 +68,7 @@ pub(super) fn unsupported(node: &proto::Node) -> Option<(Why, String)> {
     (!is_read).then(|| (why(node), kind.to_string()))
 }
 
-/// Adds the arithmetic of a graph that computes with elements of its inputs, of nodes in the order that they must have.
+/// Adds the arithmetic on elements of the graph's inputs. Relies on the order of nodes that ONNX requires.
 fn add_arithmetic<'a>(graph: &'a proto::Graph, survey: &mut Survey) {
     let held: HashSet<&str> = graph.initializer.iter().map(|tensor| &tensor.name[..]).collect();
     let inputs = graph.input.iter().map(|input| &input.name[..]);
@@ -101,7 +101,7 @@ fn why(node: &proto::Node) -> Why {
     }
 }
 
-/// Whether it is a sum of products, and not another order of one tensor's axes.
+/// Whether a node is an Einsum that does not only permute the axes of one tensor.
 fn is_einsum_that_computes(node: &proto::Node) -> bool {
     let equation =
         || node.attribute.iter().find(|attribute| attribute.name == "equation")?.s.as_deref();
@@ -109,7 +109,7 @@ fn is_einsum_that_computes(node: &proto::Node) -> bool {
     node.op_type == "Einsum" && (node.input.len() != 1 || orders().is_none())
 }
 
-/// The mode of a resize that does not only take the nearest.
+/// Returns the mode of a resize that interpolates.
 fn mode_that_computes(node: &proto::Node) -> Option<Cow<'_, str>> {
     if !matches!(node.op_type.as_str(), "Resize" | "Upsample") || !node.overload.is_empty() {
         return None;

@@ -1,13 +1,13 @@
-//! What the file says of an input: its element type, and what it knows of the shape.
+//! The element types and shapes that a file states for values.
 
 use super::element::element_type;
 use super::proto;
 use crate::{Dimension, ElementType, Error, PartialShape, Result};
 
-/// The element type and shape of a tensor. `what` it is, for messages.
+/// Reads the element type and shape of a tensor. `what` names it in messages.
 ///
 /// # Errors
-/// If it is no tensor, or its type or shape is not there or makes no sense.
+/// If the value is not a tensor, its type is missing, or its type or shape is invalid.
 pub(super) fn tensor_type(
     info: &proto::ValueInfo,
     what: &str,
@@ -27,21 +27,20 @@ pub(super) fn tensor_type(
     Ok((element, shape))
 }
 
-/// What a file says of a tensor of which it says the name alone.
+/// An entry with a name only.
 pub(super) fn named(name: &str) -> proto::ValueInfo {
     proto::ValueInfo { name: name.to_owned(), r#type: None }
 }
 
-/// The type of a tensor of elements of this number, and of any shape.
 pub(super) fn without_shape(elem_type: i32) -> proto::Type {
     let tensor = Some(proto::TensorType { elem_type, shape: None });
     proto::Type { tensor, ..proto::Type::default() }
 }
 
-/// Refuses what is anything but a tensor.
+/// Refuses types other than tensors.
 ///
 /// # Errors
-/// The kind of type that it is.
+/// [`Error::Unsupported`], which names the kind of type.
 pub(super) fn only_tensor(r#type: &proto::Type, what: &str) -> Result<()> {
     let kinds = [
         (&r#type.sequence, "sequence"),
@@ -61,7 +60,7 @@ pub(super) fn only_tensor(r#type: &proto::Type, what: &str) -> Result<()> {
 
 fn dimension(dim: &proto::Dimension, what: &str) -> Result<Dimension> {
     match (dim.dim_value, dim.dim_param.as_deref()) {
-        // Not what the format says, but what some exporters write for a size they do not know.
+        // The format does not define -1, but some exporters write it for an unknown size.
         (Some(-1), _) | (None, None | Some("")) => Ok(Dimension::ANY),
         (Some(size), _) => usize::try_from(size)
             .map(Dimension::Fixed)

@@ -1,4 +1,4 @@
-//! OpenVINO's layers that reckon with numbers, for those that shapes and constants say.
+//! OpenVINO's arithmetic layers, supported on numbers that come from shapes and constants.
 
 use std::ops::RangeInclusive;
 
@@ -11,17 +11,17 @@ use Role::Operator as Op;
 
 const TWO: RangeInclusive<usize> = 2..=2;
 
-/// A layer of two numbers.
+/// A layer with two operands.
 const fn two(name: &'static str, since: u32, role: Role) -> Kind {
     Kind { name, since, inputs: TWO, outputs: 1..=1, role }
 }
 
-/// A layer of one number.
+/// A layer with one operand.
 const fn one(name: &'static str, since: u32, role: Role) -> Kind {
     Kind { name, since, inputs: 1..=1, outputs: 1..=1, role }
 }
 
-/// Their types, sorted by name.
+/// The arithmetic layers, sorted by name.
 pub(super) const ARITHMETIC: [Kind; 35] = [
     one("Abs", 1, Op(|_, _| unary(Unary::Absolute))),
     two("Add", 1, Op(|layer, _| binary(layer, Binary::Add))),
@@ -64,7 +64,7 @@ fn unary(of: Unary) -> Result<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::Unary(of)))
 }
 
-/// Of two numbers, which are broadcast as numpy does it, or not at all.
+/// A binary operator, with numpy's broadcasting or none.
 fn binary(layer: &Layer, by: Binary) -> Result<Operator> {
     broadcasts(layer)?;
     Ok(Operator::Arithmetic(Arithmetic::Binary(by)))
@@ -80,7 +80,7 @@ fn broadcasts(layer: &Layer) -> Result<()> {
     }
 }
 
-/// Divide, of integers downwards unless it says otherwise.
+/// Divide. Rounds quotients of integers down unless the attribute says otherwise.
 fn divide(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     let downwards =
         layer.attribute("m_pythondiv").map_or(Ok(true), |text| layer.truth("m_pythondiv", text))?;
@@ -100,7 +100,7 @@ fn select(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::Select))
 }
 
-/// Of numbers along axes; an empty list of axes leaves the data as it is.
+/// A reduction along axes. An empty list of axes leaves the data unchanged.
 fn reduce(layer: &Layer, by: Binary) -> Result<Operator> {
     let keeps_axes =
         layer.attribute("keep_dims").map_or(Ok(false), |text| layer.truth("keep_dims", text))?;

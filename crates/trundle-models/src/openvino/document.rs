@@ -1,17 +1,17 @@
-//! The tree of an .xml text.
+//! Parses XML with limits.
 
 use roxmltree::{Document, ParsingOptions};
 
 use crate::{Error, Result};
 
-/// How many elements, texts and comments a file may have: ten times what the largest models have,
-/// with some 30 for each layer. Each takes some 70 bytes.
+/// The maximum number of elements, texts and comments in a file, each of about 70 bytes. It is ten times the number
+/// in the largest models, which have about 30 for each layer.
 const MOST_NODES: u32 = 1 << 23;
 
-/// How many attributes an element may have. The parser compares each with those before it.
+/// The maximum number of attributes of an element. The parser compares each attribute with all previous ones.
 const MOST_ATTRIBUTES: usize = 256;
 
-/// The tree of an .xml text. The parser does not recur, and takes no document types.
+/// Parses an .xml text. The parser does not recurse, and refuses document types.
 pub(super) fn parse(xml: &str) -> Result<Document<'_>> {
     let refused = |problem: &str| Error::Malformed(format!("not XML of a model: {problem}"));
     check_tags(xml).map_err(|problem| refused(&problem))?;
@@ -22,12 +22,12 @@ pub(super) fn parse(xml: &str) -> Result<Document<'_>> {
     })
 }
 
-/// Refuses what the parser would take very long for, and models do not have: namespaces, of which
-/// it lists all for each element within, and elements with many attributes.
+/// Refuses XML that the parser is very slow at and that models do not have: namespaces, all of which the parser
+/// lists for each inner element, and elements with many attributes.
 ///
-/// What is found in comments is refused too if it looks the same.
+/// Also refuses comments that look like such XML.
 fn check_tags(xml: &str) -> std::result::Result<(), String> {
-    // A value holds no `<`, so that each tag begins here outside of quotes.
+    // A value cannot contain `<`, so each tag starts here, outside of quotes.
     for tag in xml.split('<').skip(1) {
         let (mut quote, mut attributes, mut name) = (None, 0, 0);
         for (at, byte) in tag.bytes().enumerate() {

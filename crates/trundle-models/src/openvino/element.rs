@@ -1,22 +1,22 @@
-//! Names of element types.
+//! Parses the names of element types.
 
 use trundle_core::DType;
 
 use crate::ElementType;
 
-/// OpenVINO's own names. Attributes have them in lower case, ports in upper case.
+/// OpenVINO's names: in lower case in attributes, in upper case in ports.
 const NAMES: [&str; 25] = [
     "bf16", "boolean", "f16", "f32", "f4e2m1", "f64", "f8e4m3", "f8e5m2", "f8e8m0", "i16", "i32",
     "i4", "i64", "i8", "nf4", "string", "u1", "u16", "u2", "u3", "u32", "u4", "u6", "u64", "u8",
 ];
 
-/// The type of a name as in `element_type="f32"`, or of a port as in `precision="FP32"`; an error
-/// says what is known.
+/// Parses a type name as in `element_type="f32"`, or of a port as in `precision="FP32"`. The error lists the known
+/// names.
 pub(super) fn parse(text: &str) -> Result<ElementType, String> {
     let name = text.to_ascii_lowercase();
     let name = match name.as_str() {
         "string" => return Ok(ElementType::String),
-        // What only ports call so.
+        // Names that only ports use.
         "fp16" => "f16",
         "fp32" => "f32",
         "fp64" => "f64",

@@ -1,16 +1,16 @@
-//! A layer as documentation shows it.
+//! A single layer, in the form that documentation shows.
 
 use super::document;
 use super::layer::{Layer, Port};
 use super::operators::{Kind, Operand, Role};
 use crate::{Error, Operator, PartialShape, Result};
 
-/// A layer on its own: an operator, and an example of the shapes it has to do with.
+/// A single layer: an operator with an example of its shapes.
 #[derive(Clone, Debug)]
 pub struct Fragment {
-    /// Its type: `Roll`.
+    /// The layer's type: `Roll`.
     pub kind: String,
-    /// What it does.
+    /// The layer's operator.
     pub operator: Operator,
     /// The shape of each input.
     pub inputs: Vec<PartialShape>,
@@ -18,12 +18,13 @@ pub struct Fragment {
     pub outputs: Vec<PartialShape>,
 }
 
-/// A `<layer>` element on its own, as the specification of operators shows them: ids, names, types
-/// of elements and the version may be left out, and `...` and `< !--` stand where they are not XML.
+/// Reads a single `<layer>` element from the specification of operators.
+///
+/// Ids, names, element types and the version may be missing. `...` and `< !--` are accepted where the specification
+/// has them instead of XML.
 ///
 /// # Errors
-/// [`Error::Malformed`] if it is no layer, [`Error::Unsupported`] if it is none of an operator that
-/// moves elements.
+/// [`Error::Malformed`] if the text is not a layer, [`Error::Unsupported`] if its operator does not move elements.
 pub fn read_layer(text: &str) -> Result<Fragment> {
     let xml = text.replace("< !--", "<!--").replace("<layer ...", "<layer");
     let document = document::parse(xml.trim())?;

@@ -1,18 +1,17 @@
-//! Interpolate in each of its forms, to the nearest.
+//! Interpolate in mode "nearest", in each of its versions.
 //!
-//! Its first form says little of what it does; OpenVINO makes the fourth of it, and so is it read here.
+//! The specification of version 1 leaves much open. OpenVINO converts it to version 4, and so does this reader.
 
 use super::layer::Layer;
 use super::operators::{Operand, integers, optional_integers};
 use crate::{AspectRatio, Coordinates, Floats, Integers, LeastScale, Nearest, Operator, Result};
 
-/// The mode of one that does not only take the nearest.
+/// Returns the mode of a layer that interpolates.
 pub(super) fn mode_that_computes<'a>(layer: &Layer<'a>) -> Option<&'a str> {
     let mode = layer.attribute("mode").filter(|_| layer.kind == "Interpolate")?;
     (mode != "nearest").then_some(mode)
 }
 
-/// Interpolate-1, -4 and -11.
 pub(super) fn interpolate(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     let mode = layer.required("mode")?;
     if mode != "nearest" {
@@ -36,7 +35,7 @@ pub(super) fn interpolate(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     }
 }
 
-/// Interpolate-1: of sizes, and of axes in an attribute.
+/// Interpolate-1, with sizes in an input and axes in an attribute.
 fn first(layer: &Layer) -> Result<Operator> {
     layer.required("axes")?;
     if ["pads_begin", "pads_end"]
@@ -62,7 +61,7 @@ fn first(layer: &Layer) -> Result<Operator> {
     })
 }
 
-/// Interpolate-4 and -11, whose sizes, or scales, are these inputs.
+/// Interpolate-4 and -11. `sizes` and `scales` are the numbers of inputs.
 fn later(layer: &Layer, [sizes, scales]: [usize; 2], axes: usize) -> Result<Operator> {
     let (sizes, scales) = match layer.required("shape_calculation_mode")? {
         "sizes" => (Some(integers(sizes)), None),

@@ -1,4 +1,4 @@
-//! A layer as its XML says it, and its attributes as numbers and words.
+//! A layer in XML, and its attributes as numbers and words.
 
 use std::collections::HashSet;
 use std::fmt::Display;
@@ -9,38 +9,37 @@ use roxmltree::Node;
 use super::shape;
 use crate::{Error, PartialShape, Result};
 
-/// The newest set of operators that is known here. A layer of a newer one may mean something else.
+/// The newest operation set that this reader knows. Layers of a newer set may have another meaning.
 const NEWEST_OPSET: u32 = 17;
 
-/// A layer of a graph.
 pub(super) struct Layer<'a> {
-    /// The number that edges know it by; a layer of documentation may have none.
+    /// The number that edges refer to. Layers in documentation may have none.
     pub(super) id: Option<u64>,
-    /// What people call it; may be empty.
+    /// The layer's name, which may be empty.
     pub(super) name: &'a str,
-    /// Its operator.
+    /// The type of the operator.
     pub(super) kind: &'a str,
-    /// What goes in, in the operator's order.
+    /// The inputs, in the operator's order.
     pub(super) inputs: Vec<Port<'a>>,
-    /// What comes out, in the operator's order.
+    /// The outputs, in the operator's order.
     pub(super) outputs: Vec<Port<'a>>,
     element: Node<'a, 'a>,
 }
 
-/// Where edges begin and end.
+/// An end of edges.
 pub(super) struct Port<'a> {
-    /// The number that edges know it by, unique among the layer's inputs or among its outputs.
+    /// The number that edges refer to, unique among the layer's inputs or among its outputs.
     pub(super) id: u64,
-    /// The type of its elements in a word of its own, if that is stated.
+    /// The name of the element type, if it is stated.
     pub(super) precision: Option<&'a str>,
-    /// The names of its tensor, with commas between them.
+    /// The names of its tensor, separated by commas.
     pub(super) names: Option<&'a str>,
-    /// Its shape. One without sizes may be a scalar, or of unknown rank.
+    /// The shape. A port without sizes may be a scalar or of unknown rank.
     pub(super) shape: PartialShape,
 }
 
 impl<'a> Layer<'a> {
-    /// The layer of a `<layer>` element.
+    /// Reads a `<layer>` element.
     pub(super) fn read(element: Node<'a, 'a>) -> Result<Layer<'a>> {
         let name = element.attribute("name").unwrap_or_default();
         let kind = element.attribute("type").unwrap_or_default();
@@ -91,7 +90,7 @@ impl<'a> Layer<'a> {
         })
     }
 
-    /// The number of the set of operators that the layer is of; none for a layer without one.
+    /// Returns the number of the layer's operation set; `None` for a layer without one.
     pub(super) fn opset(&self) -> Result<Option<u32>> {
         let Some(version) = self.element.attribute("version") else { return Ok(None) };
         let digits = version.strip_prefix("opset").filter(|digits| !digits.starts_with(['0', '+']));
@@ -105,27 +104,25 @@ impl<'a> Layer<'a> {
             })
     }
 
-    /// An attribute of the layer itself, not of its operator.
+    /// Returns an attribute of the layer itself, not of its operator.
     pub(super) fn own_attribute(&self, name: &str) -> Option<&'a str> {
         self.element.attribute(name)
     }
 
-    /// An attribute of the operator, if it has it.
+    /// Returns an attribute of the operator, if present.
     pub(super) fn attribute(&self, name: &str) -> Option<&'a str> {
         child(self.element, "data").and_then(|data| data.attribute(name))
     }
 
-    /// An attribute of the operator.
     pub(super) fn required(&self, name: &str) -> Result<&'a str> {
         self.attribute(name).ok_or_else(|| self.malformed(format!("it has no attribute {name:?}")))
     }
 
-    /// A number, or `default` without the attribute.
+    /// Returns a number, or `default` without the attribute.
     pub(super) fn number<N: FromStr>(&self, name: &str, default: N) -> Result<N> {
         self.attribute(name).map_or(Ok(default), |text| self.parse(name, text))
     }
 
-    /// A number that must be there.
     pub(super) fn required_number<N: FromStr>(&self, name: &str) -> Result<N> {
         self.parse(name, self.required(name)?)
     }
@@ -135,7 +132,7 @@ impl<'a> Layer<'a> {
         text.trim().parse().map_err(|_| self.malformed(no_number()))
     }
 
-    /// Numbers with commas between them; none without the attribute.
+    /// Returns numbers separated by commas; none without the attribute.
     pub(super) fn numbers(&self, name: &str) -> Result<Vec<i64>> {
         match self.attribute(name).map(str::trim) {
             None | Some("") => Ok(Vec::new()),
@@ -143,7 +140,7 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// `true` or `false`, which may be written as numbers and with capitals.
+    /// Parses `true` or `false`, which may also be `1` or `0` or have capitals.
     pub(super) fn truth(&self, name: &str, text: &str) -> Result<bool> {
         match text.trim().to_ascii_lowercase().as_str() {
             "true" | "1" => Ok(true),
@@ -152,7 +149,7 @@ impl<'a> Layer<'a> {
         }
     }
 
-    /// Whether the layer carries this mark for the runtime.
+    /// Whether the layer has the mark `mark` for the runtime.
     pub(super) fn is_marked(&self, mark: &str) -> bool {
         let Some(marks) = child(self.element, "rt_info") else { return false };
         marks.children().any(|element| {
@@ -160,18 +157,18 @@ impl<'a> Layer<'a> {
         })
     }
 
-    /// That the layer is not what its format says.
+    /// Returns an error for a layer that violates the format.
     pub(super) fn malformed(&self, problem: impl Display) -> Error {
         Error::Malformed(format!("{}: {problem}", self.place()))
     }
 
-    /// That the layer is of a kind, or has a form, that is not supported.
+    /// Returns an error for a layer that is not supported, or not in this form.
     pub(super) fn unsupported(&self, problem: impl Display) -> Error {
         Error::Unsupported(format!("{}: {problem}", self.place()))
     }
 
-    /// `layer 3 "roll" (Roll, line 12)`, with what of it is known. What the file says stands there
-    /// escaped: a message is for terminals.
+    /// Returns a description such as `layer 3 "roll" (Roll, line 12)`. Text from the file is escaped because
+    /// messages go to terminals.
     pub(super) fn place(&self) -> String {
         let id = self.element.attribute("id").map(|id| format!(" {}", id.escape_debug()));
         let name = Some(self.name).filter(|name| !name.is_empty());
@@ -186,12 +183,11 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// The first child element of this name.
 fn child<'a>(element: Node<'a, 'a>, name: &str) -> Option<Node<'a, 'a>> {
     element.children().find(|child| child.has_tag_name(name))
 }
 
-/// Where an element begins. This counts the lines before it, so it is for messages only.
+/// The line of an element. For messages only, because it counts the lines from the start of the file.
 pub(super) fn line(element: Node) -> u32 {
     element.document().text_pos_at(element.range().start).row
 }

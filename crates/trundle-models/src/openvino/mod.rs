@@ -1,16 +1,15 @@
-//! OpenVINO's intermediate representation, versions 10 and 11: a graph in XML, and beside it the
-//! bytes of its constants.
+//! OpenVINO's intermediate representation, versions 10 and 11: a graph in XML, and a file with the bytes of its
+//! constants.
 //!
-//! Both files are untrusted. The XML may hold no document type, and so no entities, and no
-//! namespaces; nothing recurs with its depth; bodies within layers (`If`, `Loop`,
-//! `TensorIterator`) are refused with their layer before anybody looks into them. No memory is
-//! taken by what a file claims, only by what is there.
+//! Both files are untrusted. Document types (hence entities) and namespaces are refused. Nothing recurses with the
+//! depth of the XML. Layers with bodies (`If`, `Loop`, `TensorIterator`) are refused without reading the bodies.
+//! Memory use depends on the size of the files, not on the sizes that they claim.
 //!
-//! - An input's name is its Parameter layer's.
-//! - An output's name is the first tensor name that its Result layer gives (`output_names`), else
-//!   the first of the port that the Result reads (`names`), else, in version 10, the name of the
-//!   layer that it reads, as OpenVINO names outputs there, else the Result's own.
-//! - A name that is taken gives way to the next of these, at last to `input_1` or `output_1`.
+//! - An input has the name of its Parameter layer.
+//! - An output has the first of these names that exists: the tensor names of its Result layer (`output_names`), the
+//!   names of the port that the Result reads (`names`), the name of the layer that it reads (in version 10 only, as in
+//!   OpenVINO), the name of the Result.
+//! - If a name is taken, the next one is used, and at last `input_1` or `output_1`.
 
 mod arithmetic;
 mod document;
@@ -36,8 +35,8 @@ use crate::{Error, Links, Model, Result};
 
 pub use self::fragment::{Fragment, read_layer};
 
-/// The model in an .xml file. Its constants are in the file of the same name that ends in .bin,
-/// which is opened only if a constant has elements.
+/// Reads the model of an .xml file. Its constants are in the .bin file of the same name, which is opened only if a
+/// constant has elements.
 ///
 /// # Errors
 /// [`Error::Io`] if a file cannot be read, and as [`read_parts`].
@@ -45,7 +44,7 @@ pub fn read(path: &Path) -> Result<Model> {
     read_with(path, Links::Within)
 }
 
-/// [`read`], with constants in a file that may be a link to these places.
+/// Like [`read`], but the .bin file may be a link to the places that `links` allows.
 ///
 /// # Errors
 /// As [`read`].
@@ -57,11 +56,11 @@ pub fn read_with(path: &Path, links: Links) -> Result<Model> {
     reader::read(xml, Weights::file(path.with_extension("bin"), links))
 }
 
-/// The model whose graph is `xml` and whose constants are in `weights`.
+/// Reads a model with the graph `xml` and the constants `weights`.
 ///
 /// # Errors
-/// [`Error::Malformed`] if it is no model of these versions, [`Error::Unsupported`] if it holds
-/// what does not move elements.
+/// [`Error::Malformed`] if `xml` is not a model of these versions, [`Error::Unsupported`] if the model has layers
+/// that do not move elements.
 pub fn read_parts(xml: &str, weights: &[u8]) -> Result<Model> {
     reader::read(xml, Weights::bytes(weights))
 }

@@ -1,18 +1,17 @@
-//! Names that people know inputs and outputs by.
+//! Unique names for inputs and outputs.
 
 use std::collections::HashSet;
 
-/// Names that are given, each once.
 #[derive(Default)]
 pub(super) struct Names {
     taken: HashSet<String>,
-    /// How many were given that a file does not have.
+    /// The number of names that were made up.
     made: usize,
 }
 
 impl Names {
-    /// The first of the candidates that is not empty and not taken. If there is none, a word with
-    /// the first number that makes it new: a longer name of the file would become long many times.
+    /// Returns the first candidate that is neither empty nor taken. If there is none, returns `otherwise` with a
+    /// number. Numbering a name from the file instead could repeat a long name many times.
     pub(super) fn give(
         &mut self,
         candidates: impl IntoIterator<Item = String>,
@@ -25,7 +24,6 @@ impl Names {
         name
     }
 
-    /// The word with the first number behind it that makes it new.
     fn made(&mut self, word: &str) -> String {
         loop {
             self.made += 1;
@@ -37,7 +35,7 @@ impl Names {
     }
 }
 
-/// The names of a list: a comma ends one, unless a backslash stands before it.
+/// Splits a list at commas that do not follow a backslash.
 pub(super) fn split(list: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut letters = list.chars().peekable();

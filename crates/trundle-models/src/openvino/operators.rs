@@ -1,6 +1,6 @@
-//! The table of layers: what each becomes.
+//! The table of layers, with the operator that each becomes.
 //!
-//! Meanings, defaults and inputs are those of the specification of OpenVINO's operation sets.
+//! Meanings, defaults and inputs follow the specification of OpenVINO's operation sets.
 
 use std::ops::RangeInclusive;
 
@@ -20,41 +20,38 @@ use crate::{
     PadValue, Pads, Parts, PatchPadding, Result, StridedSliceMasks, ZeroSize,
 };
 
-/// What is known of a layer's input before anything runs.
+/// Facts about a layer's input that are known before the model runs.
 #[derive(Clone, Copy)]
 pub(super) struct Operand {
-    /// Its type; unknown in documentation.
+    /// The element type; unknown in documentation.
     pub(super) element: Option<ElementType>,
-    /// Whether a Const layer gives it.
+    /// Whether the input is a Const layer.
     pub(super) constant: bool,
 }
 
 /// A type of layer.
 pub(super) struct Kind {
     pub(super) name: &'static str,
-    /// The first set of operators that has it.
+    /// The first operation set that has it.
     pub(super) since: u32,
-    /// How many inputs it may have.
+    /// The allowed numbers of inputs and of outputs.
     pub(super) inputs: RangeInclusive<usize>,
-    /// How many outputs it may have.
     pub(super) outputs: RangeInclusive<usize>,
     pub(super) role: Role,
 }
 
-/// What a layer is in a graph.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
-    /// A tensor that is given.
+    /// An input of the model.
     Parameter,
-    /// A tensor that is given back.
+    /// An output of the model.
     Result,
-    /// A tensor that the file holds.
+    /// A constant of the file.
     Constant,
-    /// An operator.
     Operator(Make),
 }
 
-/// What makes an operator of a layer and what is known of its inputs.
+/// Builds the operator of a layer, given its inputs.
 pub(super) type Make = fn(&Layer, &[Operand]) -> Result<Operator>;
 
 use Role::Operator as Op;
@@ -103,22 +100,21 @@ const KINDS: [Kind; 38] = [
     Kind { name: "VariadicSplit",   since: 1,  inputs: 3..=3, outputs: ANY,   role: Op(variadic_split) },
 ];
 
-/// Every type of layer that is read.
 fn all_kinds() -> impl Iterator<Item = &'static Kind> {
     KINDS.iter().chain(&ARITHMETIC)
 }
 
-/// Layers that move elements and are not supported, or not in every form.
+/// Layers that move elements, but are not supported or not in every form.
 const MOVES: [&str; 2] = ["GatherTree", "Unique"];
 
-/// Layers that give as much as the elements say.
+/// Layers whose output shape depends on elements.
 const SHAPES: [&str; 1] = ["NonZero"];
 
-/// Layers of graphs.
+/// Layers that hold graphs.
 const HOLDS: [&str; 3] = ["If", "Loop", "TensorIterator"];
 
-/// Refuses a file if it has layers of types that are not in the table, and names all of them, and with them the
-/// arithmetic that computes, if it is known who reads what.
+/// Refuses a file with layers of unsupported types and names all of them. If the wiring is known, also names the
+/// arithmetic that computes.
 pub(super) fn refuse(layers: &[Layer], wiring: Option<&Wiring>) -> Result<()> {
     let mut survey = Survey::default();
     for layer in layers {
@@ -146,7 +142,7 @@ pub(super) fn refuse(layers: &[Layer], wiring: Option<&Wiring>) -> Result<()> {
     survey.finish(&KINDS.map(|kind| kind.name).join(", "))
 }
 
-/// Adds the arithmetic that computes with elements of the inputs.
+/// Adds the arithmetic on elements of the model's inputs.
 fn add_arithmetic(layers: &[Layer], wiring: &Wiring, survey: &mut Survey) {
     let reads = |at: usize| wiring.of(at).iter().map(|tap| tap.layer);
     let Ok(order) = order::sorted(layers.len(), reads, |_| String::new()) else { return };
@@ -164,7 +160,7 @@ fn add_arithmetic(layers: &[Layer], wiring: &Wiring, survey: &mut Survey) {
 }
 
 impl Kind {
-    /// What a layer is; refused if that is not in the table, or not in this form.
+    /// Returns the kind of a layer, unless its type, version or number of ports is not supported.
     pub(super) fn of(layer: &Layer) -> Result<&'static Kind> {
         let kind = all_kinds().find(|kind| kind.name == layer.kind).ok_or_else(|| {
             let known = KINDS.map(|kind| kind.name).join(", ");
@@ -199,12 +195,12 @@ impl Kind {
     }
 }
 
-/// A list that an input gives, of any integer type.
+/// The list in an input of any integer type.
 pub(super) fn integers(input: usize) -> Integers {
     Integers::Input { input, types: IntegerTypes::Integers }
 }
 
-/// The same, if the layer has that input.
+/// The list in an input, if the layer has that input.
 pub(super) fn optional_integers(layer: &Layer, input: usize) -> Option<Integers> {
     (input < layer.inputs.len()).then(|| integers(input))
 }
@@ -213,7 +209,7 @@ fn concat(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     Ok(Operator::Concat { axis: layer.required_number("axis")? })
 }
 
-/// A conversion moves elements only if it changes nothing, or is how a file keeps a constant small; else it is arithmetic.
+/// Convert moves elements if the type stays the same, or if it decompresses a constant. Otherwise it is arithmetic.
 fn convert(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
     let name = layer.required("destination_type")?;
     let to = element::parse(name).map_err(|problem| layer.malformed(problem))?;
@@ -234,7 +230,6 @@ fn convert(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
     }
 }
 
-/// Whether a float type holds every value of another.
 fn widens(from: DType, to: DType) -> bool {
     use DType::{BF16, F16, F32, F64};
     matches!((from, to), (F16 | BF16, F32 | F64) | (F32, F64))
@@ -269,7 +264,6 @@ fn block_order(layer: &Layer) -> Result<BlockOrder> {
     }
 }
 
-/// The pads, or crops, that two inputs give.
 fn pads(begins: usize) -> Pads {
     Pads::Each { begins: integers(begins), ends: integers(begins + 1) }
 }
@@ -294,7 +288,7 @@ fn shape_of(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     Ok(Operator::Shape { start: 0, end: None, element })
 }
 
-/// Range. From set 4 on it says its type itself.
+/// Range. Since set 4, it states its own type.
 fn range(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     let element = match layer.opset()? {
         Some(..4) => None,
@@ -303,7 +297,7 @@ fn range(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     Ok(Operator::Range { element, single: false })
 }
 
-/// The type of numbers that a layer states for its output.
+/// Reads the numeric type that a layer states for its output.
 fn output_type(layer: &Layer) -> Result<DType> {
     let name = layer.required("output_type")?;
     match element::parse(name).map_err(|problem| layer.malformed(problem))? {
@@ -314,7 +308,7 @@ fn output_type(layer: &Layer) -> Result<DType> {
     }
 }
 
-/// Eye, whose inputs are all sizes.
+/// Eye. It has no data input.
 fn eye(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
     let list = |input| Integers::Input { input, types: IntegerTypes::I32OrI64 };
     let batch = (operands.len() > 3).then(|| list(3));
@@ -353,7 +347,7 @@ fn broadcast(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     let rule = match layer.attribute("mode").unwrap_or("numpy") {
         "numpy" => BroadcastRule::ToSizes,
         "bidirectional" => BroadcastRule::BothWays,
-        // What OpenVINO writes for an explicit one of its first form.
+        // OpenVINO writes this for a Broadcast-1 in mode explicit.
         "explicit" | "none" if mapping => BroadcastRule::Mapped(integers(2)),
         "explicit" | "none" => {
             return Err(layer.malformed("mode is explicit, and axes_mapping is missing"));
@@ -386,7 +380,7 @@ fn reverse(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
 }
 
 fn gather(layer: &Layer, _: &[Operand]) -> Result<Operator> {
-    // Version 1 has no batch_dims; any index has a meaning since version 8.
+    // Gather has batch_dims since version 7. Since version 8, indices out of bounds are allowed.
     let version = layer.opset()?.unwrap_or(8);
     let batch_axes = if version < 7 { 0 } else { layer.number("batch_dims", 0)? };
     let rule = if version < 8 { IndexRule::Within } else { IndexRule::ZeroOutside };
@@ -425,8 +419,8 @@ fn slice_scatter(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     })
 }
 
-/// Updates that are added to what is there, and the like, compute. Whether the layer may say so: before that set,
-/// nobody would have read it.
+/// Refuses reductions, such as adding updates, because they compute. Returns whether the attribute applies;
+/// OpenVINO ignores it before the set `since`.
 fn no_reduction(layer: &Layer, since: u32) -> Result<bool> {
     let is_read = layer.opset()?.is_none_or(|opset| opset >= since);
     match layer.attribute("reduction").filter(|_| is_read) {
@@ -505,7 +499,7 @@ fn split(layer: &Layer, _: &[Operand]) -> Result<Operator> {
 
 fn squeeze(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     let skips = layer.attribute("allow_axis_skip");
-    // Before set 15, nobody would have read it.
+    // OpenVINO ignores it before set 15.
     let skips = skips.filter(|_| !matches!(layer.opset(), Ok(Some(..15))));
     let keeps_others = skips.map_or(Ok(false), |text| layer.truth("allow_axis_skip", text))?;
     Ok(Operator::Squeeze { axes: optional_integers(layer, 1), keeps_others })

@@ -1,4 +1,4 @@
-//! The model that a file's layers and edges make.
+//! Builds a model from the layers and edges of a file.
 
 use std::collections::HashMap;
 use std::vec;
@@ -18,10 +18,8 @@ use crate::{
     PartialShape, Result, ValueId,
 };
 
-/// The versions that are read.
 const VERSIONS: [&str; 2] = ["10", "11"];
 
-/// The model of an .xml file's text.
 pub(super) fn read(xml: &str, weights: Weights) -> Result<Model> {
     let document = document::parse(xml)?;
     let net = document.root_element();
@@ -67,7 +65,7 @@ pub(super) fn read(xml: &str, weights: Weights) -> Result<Model> {
     })
 }
 
-/// What a layer of a graph is: only in documentation may its version be left out.
+/// Returns the kind of a layer. Layers without a version occur only in documentation and are refused.
 fn kind(layer: &Layer) -> Result<&'static Kind> {
     let kind = Kind::of(layer)?;
     match layer.opset()? {
@@ -76,37 +74,35 @@ fn kind(layer: &Layer) -> Result<&'static Kind> {
     }
 }
 
-/// The elements of a list.
 fn all<'a>(net: Node<'a, 'a>, list: &str, item: &'a str) -> impl Iterator<Item = Node<'a, 'a>> {
     let list = net.children().find(|element| element.has_tag_name(list));
     let items = list.into_iter().flat_map(|list| list.children());
     items.filter(move |element| element.has_tag_name(item))
 }
 
-/// A model in the making.
 struct Reader<'a> {
-    /// Whether outputs may be known by the layers that they come from.
+    /// Whether the name of a layer may serve as the name of an output.
     names_of_layers: bool,
     layers: Vec<Layer<'a>>,
     kinds: Vec<&'static Kind>,
     wiring: Wiring,
     weights: Weights<'a>,
-    /// What the outputs of each layer are.
+    /// The values of the outputs of each layer.
     values: Vec<Vec<ValueId>>,
-    /// What is known of each value.
+    /// The element type of each value, and whether it is a constant.
     operands: Vec<Operand>,
     nodes: Vec<ModelNode>,
 }
 
 impl Reader<'_> {
-    /// Adds a layer; those that it reads are there.
+    /// Adds a layer, after the layers that it reads.
     fn add(&mut self, at: usize) -> Result<()> {
         match self.kinds[at].role {
             Role::Parameter => {
                 let element = Some(element(&self.layers[at])?);
                 self.values[at] = vec![self.value(Operand { element, constant: false })];
             }
-            // If anything reads a result, it reads what the result is.
+            // A layer that reads a Result gets the value that the Result reads.
             Role::Result => self.values[at] = vec![self.tapped(self.wiring.of(at)[0])],
             Role::Constant => {
                 let constant = self.constant(at)?;
@@ -164,7 +160,6 @@ impl Reader<'_> {
         Ok(Constant { element, shape, data })
     }
 
-    /// A new value.
     fn value(&mut self, operand: Operand) -> ValueId {
         self.operands.push(operand);
         ValueId(self.operands.len() - 1)
@@ -174,7 +169,6 @@ impl Reader<'_> {
         self.values[tap.layer][tap.output]
     }
 
-    /// The layers of a role, with their places, in the file's order.
     fn layers_of(&self, role: fn(&Role) -> bool) -> impl Iterator<Item = (usize, &Layer<'_>)> {
         let layers = self.layers.iter().enumerate();
         layers.filter(move |(at, _)| role(&self.kinds[*at].role))
@@ -196,7 +190,7 @@ impl Reader<'_> {
 
     fn outputs(&self) -> Vec<Output> {
         let mut names = Names::default();
-        // The names of a tensor that no Result has had.
+        // The names of each tensor that no Result has taken yet.
         let mut tensors: HashMap<Tap, vec::IntoIter<String>> = HashMap::new();
         self.layers_of(|role| matches!(role, Role::Result))
             .map(|(at, layer)| {
@@ -210,7 +204,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    /// What people may know a tensor by, best first.
+    /// Returns possible names for a tensor, best first.
     fn names_of(&self, tap: Tap) -> Vec<String> {
         let giver = &self.layers[tap.layer];
         let mut names: Vec<String> =
@@ -225,15 +219,14 @@ impl Reader<'_> {
     }
 }
 
-/// The type of what a Parameter or Const layer gives. Early writers of version 10 left that of a
-/// constant to its port.
+/// Returns the element type of a Parameter or Const layer. Early writers of version 10 stated the type of a
+/// constant only in its port.
 fn element(layer: &Layer) -> Result<ElementType> {
     let name = layer.attribute("element_type").or(layer.outputs[0].precision);
     let name = name.ok_or_else(|| layer.malformed("it has no attribute \"element_type\""))?;
     element::parse(name).map_err(|problem| layer.malformed(problem))
 }
 
-/// The shape of what a Parameter or Const layer gives.
 fn shape(layer: &Layer) -> Result<PartialShape> {
     match layer.attribute("shape") {
         Some(text) => shape::parse(text).map_err(|problem| layer.malformed(problem)),

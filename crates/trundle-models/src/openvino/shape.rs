@@ -1,9 +1,9 @@
-//! Texts of shapes.
+//! Parses shapes.
 
 use crate::{Dimension, PartialShape};
 
-/// The shape of an attribute: `2,3`, `?,-1`, `1..10,..6,2..`, an empty text for rank 0, `...` for
-/// an unknown rank. Spaces may stand around sizes, brackets around all.
+/// Parses the shape in an attribute: `2,3`, `?,-1`, `1..10,..6,2..`, an empty text for rank 0, `...` for an unknown
+/// rank. Spaces around sizes and brackets around the list are allowed.
 pub(super) fn parse(text: &str) -> Result<PartialShape, String> {
     let list = text.trim();
     let list = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list);
@@ -19,7 +19,7 @@ pub(super) fn parse(text: &str) -> Result<PartialShape, String> {
     }
 }
 
-/// One size of an attribute or of a port: `4`, `?` or `-1`, `1..10`, `..10`, `1..`.
+/// Parses a size in an attribute or a port: `4`, `?` or `-1`, `1..10`, `..10`, `1..`.
 pub(super) fn dimension(text: &str) -> Option<Dimension> {
     if matches!(text, "?" | "-1") {
         return Some(Dimension::ANY);
@@ -39,7 +39,7 @@ pub(super) fn dimension(text: &str) -> Option<Dimension> {
     }
 }
 
-/// A number of digits only, within what a shape can hold.
+/// Parses a number of digits only that is a valid size.
 fn size(text: &str) -> Option<usize> {
     let digits = text.bytes().all(|digit| digit.is_ascii_digit());
     let size = text.parse().ok().filter(|_| digits)?;

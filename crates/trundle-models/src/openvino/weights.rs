@@ -15,42 +15,40 @@ use crate::constant::unused_cleared;
 use crate::links::{folder_of, read_range};
 use crate::{Data, ElementType, Error, Links, Result};
 
-/// What constants may take in all beyond twice the bytes there are. Constants that lie over each
-/// other would make much of little.
+/// How many bytes constants may take in all, beyond twice the size of the weights. Without a limit, overlapping
+/// constants could expand a small file.
 const SLACK_BYTES: u64 = 1 << 20;
 
-/// Where constants are read from.
 pub(super) struct Weights<'a> {
     source: Source<'a>,
-    /// How many bytes there are, once it was asked.
+    /// The size of the weights in bytes, once determined.
     length: OnceCell<u64>,
-    /// Constants that were read: models let equal ones be one.
+    /// Constants read so far. Equal constants share memory.
     read: HashMap<Stored, Data>,
     bytes_read: u64,
 }
 
 enum Source<'a> {
     Bytes(&'a [u8]),
-    /// Opened for each constant, so that a model without any needs no file.
+    /// Opened for each constant, so that a model without constants needs no file.
     File(PathBuf, Links),
 }
 
-/// What makes two constants hold the same.
+/// The key of a constant. Constants with equal keys are equal.
 #[derive(PartialEq, Eq, Hash)]
 struct Stored {
     start: u64,
     bytes: usize,
-    /// Texts, and packed elements, whose last byte may have bits to clear.
+    /// Set for strings, and for packed elements, whose last byte may have bits to clear.
     special: Option<(ElementType, usize)>,
 }
 
 impl<'a> Weights<'a> {
-    /// Weights in memory.
     pub(super) fn bytes(bytes: &'a [u8]) -> Weights<'a> {
         Weights::new(Source::Bytes(bytes))
     }
 
-    /// Weights in a file, which need not exist before a constant is read.
+    /// Weights in a file. The file need not exist if no constant is read.
     pub(super) fn file(path: PathBuf, links: Links) -> Weights<'a> {
         Weights::new(Source::File(path, links))
     }
@@ -59,8 +57,8 @@ impl<'a> Weights<'a> {
         Weights { source, length: OnceCell::new(), read: HashMap::new(), bytes_read: 0 }
     }
 
-    /// The elements of a Const layer, in `size` bytes from `offset` on. If there are none, nothing
-    /// is read: OpenVINO writes one byte for them that means nothing.
+    /// Returns the elements of a Const layer: `size` bytes from `offset` on. Reads nothing for an empty constant,
+    /// for which OpenVINO writes one meaningless byte.
     pub(super) fn data(
         &mut self,
         layer: &Layer,
@@ -90,7 +88,7 @@ impl<'a> Weights<'a> {
         Ok(*self.length.get_or_init(|| length))
     }
 
-    /// The size, if the weights have so many bytes from `start` on.
+    /// Checks that the weights have `size` bytes from `start` on; returns `size`.
     fn check(&self, layer: &Layer, start: u64, size: u64) -> Result<u64> {
         let length = self.length()?;
         match start.checked_add(size) {
@@ -131,7 +129,7 @@ impl<'a> Weights<'a> {
         })
     }
 
-    /// What `make` makes of the bytes, or has made of them before.
+    /// Returns the constant that `make` builds from the bytes, from the cache if possible.
     fn once(
         &mut self,
         layer: &Layer,
@@ -157,7 +155,6 @@ impl<'a> Weights<'a> {
 }
 
 impl Source<'_> {
-    /// How many bytes there are.
     fn length(&self) -> Result<u64> {
         match self {
             Source::Bytes(bytes) => Ok(bytes.len() as u64),
@@ -170,7 +167,7 @@ impl Source<'_> {
         }
     }
 
-    /// Bytes that lie within the length.
+    /// Reads bytes; the caller has checked the range.
     fn read(&self, start: u64, bytes: usize) -> Result<Vec<u8>> {
         match self {
             Source::Bytes(all) => {
@@ -183,8 +180,8 @@ impl Source<'_> {
     }
 }
 
-/// The texts of a constant: their number, where the first begins and where each ends, all u32, and
-/// then their bytes, from which those places count.
+/// Decodes the strings of a constant. Format: the count, the start of the first string and the end of each string,
+/// all u32, then the bytes, from which these offsets count.
 fn texts(bytes: &[u8], count: usize) -> std::result::Result<Vec<String>, String> {
     let (numbers, _) = bytes.as_chunks::<4>();
     let mut numbers = numbers.iter().map(|number| u32::from_le_bytes(*number) as usize);
@@ -193,7 +190,6 @@ fn texts(bytes: &[u8], count: usize) -> std::result::Result<Vec<String>, String>
         let stated = stated.map_or("none".to_owned(), |stated| stated.to_string());
         return Err(format!("its shape has {count} texts, its bytes begin with {stated}"));
     }
-    // The count is no larger than a u32.
     let header = (count as u64 + 2) * 4;
     let Some(letters) = usize::try_from(header).ok().and_then(|header| bytes.get(header..)) else {
         return Err(format!("{count} texts take at least {header} bytes; it has {}", bytes.len()));

@@ -1,4 +1,4 @@
-//! Which output each input of a layer reads.
+//! Finds the output that each input of a layer reads.
 
 use std::collections::HashMap;
 
@@ -10,17 +10,17 @@ use crate::{Error, Result};
 /// An output of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Tap {
-    /// The layer's place in the file.
+    /// The layer's index in the file.
     pub(super) layer: usize,
-    /// The output's place in the layer.
+    /// The output's index in the layer.
     pub(super) output: usize,
 }
 
-/// What each input of each layer reads.
+/// The output that each input of each layer reads.
 pub(super) struct Wiring(Vec<Vec<Tap>>);
 
 impl Wiring {
-    /// The wiring by the `<edge>` elements of a file.
+    /// Reads the `<edge>` elements of a file.
     pub(super) fn read<'a>(
         layers: &[Layer],
         edges: impl Iterator<Item = Node<'a, 'a>>,
@@ -48,16 +48,16 @@ impl Wiring {
         layers.iter().zip(inputs).map(wired).collect::<Result<_>>().map(Wiring)
     }
 
-    /// What the inputs of a layer read.
+    /// Returns the outputs that a layer reads.
     pub(super) fn of(&self, layer: usize) -> &[Tap] {
         &self.0[layer]
     }
 }
 
-/// Where an edge may begin and end.
+/// The ports where edges may start and end.
 struct Ends {
     layers: HashMap<u64, usize>,
-    /// By the layer's place and the port's number.
+    /// By the layer's index and the port's number.
     inputs: HashMap<(usize, u64), usize>,
     outputs: HashMap<(usize, u64), usize>,
 }

@@ -1,4 +1,4 @@
-//! Blocks of channels, of the batch and of space: an axis split, the axes in another order, axes merged.
+//! Operators that move blocks between axes: split axes, transpose, merge axes.
 
 use trundle_core::ops::Transpose;
 use trundle_core::program::TensorId;
@@ -12,8 +12,8 @@ use crate::{BlockOrder, Integers, Pads};
 
 /// `DepthToSpace`.
 ///
-/// Source: ONNX's `DepthToSpace` and OpenVINO's DepthToSpace-1, which allows any number of axes
-/// after the channels.
+/// Source: ONNX's `DepthToSpace` and OpenVINO's DepthToSpace-1, which allows any number of axes after the
+/// channels.
 pub(super) fn depth_to_space(
     site: &mut Site<'_, '_>,
     block: usize,
@@ -29,7 +29,7 @@ pub(super) fn depth_to_space(
         })?;
     let depth = shape[1] / blocks;
     let sides = spatial.len();
-    // The batch, the channel axis split, and the spatial axes.
+    // The batch, the split channel axis, and the spatial axes.
     let mut split = vec![shape[0]];
     let (depth_at, block_at) = match order {
         BlockOrder::BlocksFirst => (1 + sides, 1),
@@ -38,7 +38,7 @@ pub(super) fn depth_to_space(
     split.extend(std::iter::repeat_n(block, sides));
     split.insert(depth_at, depth);
     split.extend(spatial);
-    // Each spatial axis, and its side of the block within it.
+    // Each spatial axis, followed by the block's axis that merges into it.
     let mut axes = vec![0, depth_at];
     axes.extend((0..sides).flat_map(|side| [2 + sides + side, block_at + side]));
     let mut merged = vec![shape[0], depth];
@@ -49,7 +49,7 @@ pub(super) fn depth_to_space(
     rearranged(site, data, split, &axes, merged)
 }
 
-/// `SpaceToDepth`, which undoes [`depth_to_space`].
+/// `SpaceToDepth`, the inverse of [`depth_to_space`].
 ///
 /// Source: ONNX's `SpaceToDepth`, which has blocks first, and OpenVINO's SpaceToDepth-1.
 pub(super) fn space_to_depth(
@@ -120,7 +120,7 @@ pub(super) fn batch_to_space(
         return wrong!("a batch of {} does not hold blocks of {block:?}", shape[0]);
     };
     let (batch, rank) = (shape[0] / blocks, shape.rank());
-    // The sides of a block, the batch that is left, and the axes of space.
+    // The block's axes, the remaining batch, and the spatial axes.
     let mut split = block[1..].to_vec();
     split.push(batch);
     split.extend(&shape[1..]);
@@ -144,7 +144,7 @@ pub(super) fn batch_to_space(
     site.builder.moved(spread, cut(&shape, &kept)?)
 }
 
-/// `SpaceToBatch`, which undoes [`batch_to_space`].
+/// `SpaceToBatch`, the inverse of [`batch_to_space`].
 ///
 /// Source: OpenVINO's SpaceToBatch-2.
 pub(super) fn space_to_batch(
@@ -175,7 +175,7 @@ pub(super) fn space_to_batch(
     rearranged(site, padded, split, &axes, merged)
 }
 
-/// The sides of a block, one for each axis; along the batch it has 1.
+/// The block's size along each axis; it must be 1 along the batch.
 fn sides(site: &mut Site<'_, '_>, shape: &Shape, block: &Integers) -> Checked<Vec<usize>> {
     let rank = shape.rank();
     if rank < 2 {
@@ -194,7 +194,7 @@ fn sides(site: &mut Site<'_, '_>, shape: &Shape, block: &Integers) -> Checked<Ve
     Ok(sides)
 }
 
-/// What is put around or cut off: one number for each axis and end, none below 0, and 0 along the batch.
+/// The padding or cropping at each end of each axis: not negative, and 0 along the batch.
 fn around(
     site: &mut Site<'_, '_>,
     shape: &Shape,
@@ -216,7 +216,7 @@ fn around(
     Ok((numbers(begins)?, numbers(ends)?))
 }
 
-/// The sizes after the batch and the channels, of which there is one at least.
+/// The spatial sizes, after batch and channels; at least one.
 fn spatial_axes(shape: &Shape, block: usize) -> Checked<&[usize]> {
     if block == 0 {
         return wrong!("the block has size 0");
@@ -227,17 +227,15 @@ fn spatial_axes(shape: &Shape, block: usize) -> Checked<&[usize]> {
     }
 }
 
-/// The elements of a block.
 fn power(block: usize, sides: usize) -> Option<usize> {
     block.checked_pow(u32::try_from(sides).ok()?)
 }
 
-/// A size of the output.
 fn times(size: usize, factor: usize) -> Checked<usize> {
     size.checked_mul(factor).ok_or_else(|| format!("size {size} times {factor} overflows").into())
 }
 
-/// The data in a shape with axes split, these in another order (in gather form), and merged.
+/// Splits axes of the data, transposes (in gather form), and merges axes.
 fn rearranged(
     site: &mut Site<'_, '_>,
     data: TensorId,

@@ -1,4 +1,4 @@
-//! Branches, of which one is taken: what is wrong in the other does not matter.
+//! Conditional branches. Only the taken branch is resolved, so errors in the other do not matter.
 
 use trundle_core::DType;
 use trundle_core::program::TensorId;
@@ -8,7 +8,6 @@ use super::site::{Site, Values, read};
 use crate::problem::{Checked, wrong};
 use crate::{Body, ElementType, IntegerTypes, Integers, Node};
 
-/// The first body where the condition is true, else the second one.
 pub(super) fn taken<'b>(
     node: &Node,
     bodies: &'b [Body; 2],
@@ -22,7 +21,7 @@ pub(super) fn taken<'b>(
     Ok(if is_true(node, condition, builder)? { then } else { otherwise })
 }
 
-/// What a condition says, which must be known.
+/// The value of a condition, which must be known.
 pub(super) fn is_true(
     node: &Node,
     condition: TensorId,

@@ -10,7 +10,7 @@ use crate::{BroadcastRule, Integers};
 
 /// Broadcast-1 and -3, and ONNX's Expand.
 ///
-/// Source: the texts of OpenVINO's Broadcast and of ONNX's Expand, opset 13.
+/// Source: the specifications of OpenVINO's Broadcast and of ONNX's Expand, opset 13.
 pub(super) fn broadcast(
     site: &mut Site<'_, '_>,
     sizes: &Integers,
@@ -44,7 +44,7 @@ pub(super) fn broadcast(
     }
 }
 
-/// The sizes of both together: where one lacks an axis or has 1, that of the other.
+/// The sizes after broadcasting both ways: where one lacks an axis or has size 1, the other's size.
 pub(super) fn both_ways(shape: &Shape, mut wanted: Vec<i64>) -> Vec<i64> {
     let lacking = shape.rank().saturating_sub(wanted.len());
     wanted.splice(0..0, std::iter::repeat_n(1, lacking));

@@ -1,4 +1,4 @@
-//! The program as it grows.
+//! Builds the program of a resolved model.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,39 +12,38 @@ use crate::resolved::width_of;
 use crate::survey;
 use crate::{Body, Constant, ElementType, Error, Model, Node, ResolvedModel, Result, TensorInfo};
 
-/// The most axes that all tensors together may have: a file of some kilobytes can state a rank of
-/// thousands and move it from node to node thousands of times.
+/// The largest total number of axes of all tensors: a file of some kilobytes can state a rank of thousands
+/// and pass it through thousands of nodes.
 const MOST_AXES: usize = 1 << 21;
 
-/// The most that the iterations of all loops may come to: a small file can state any number of them.
+/// The largest total cost of all loop iterations: a small file can state any number of them.
 const MOST_ITERATED: usize = 1 << 20;
 
-/// The tensors so far, each made of earlier ones.
 pub(super) struct Builder<'m> {
     model: &'m Model,
-    /// What is known of the model's inputs, which are the first tensors.
+    /// The inputs given by the caller; they are the first tensors.
     pub(super) given: &'m [Given<'m>],
-    /// Whether their numbers may be reckoned with.
+    /// Whether arithmetic on integer inputs is allowed; see [`Model::is_part`].
     pub(super) is_part: bool,
-    /// How many steps were taken to read lists of integers.
+    /// The steps taken to read lists of integers, limited by `MOST_STEPS`.
     pub(super) steps: usize,
-    /// How many indices the scatters hold.
+    /// The number of indices in all scatters, limited by `MOST_INDICES`.
     pub(super) indices: usize,
-    /// Which constants are there in another type.
+    /// Constants that were widened to another type already.
     pub(super) widened: HashMap<(TensorId, DType), TensorId>,
     program: Program,
     infos: Vec<TensorInfo>,
     constants: Vec<Constant>,
     axes: usize,
-    /// Of which only the type and the shape are known.
+    /// Tensors of which only type and shape are known.
     unknown: HashSet<TensorId>,
-    /// The iterations that are being read, each within the one before.
+    /// The iterations being resolved, outermost first.
     iterations: Vec<usize>,
     iterated: usize,
 }
 
 impl<'m> Builder<'m> {
-    /// The inputs of a model as the first tensors, in order.
+    /// A builder with the model's inputs as its first tensors.
     pub(super) fn new(model: &'m Model, given: &'m [Given<'m>]) -> Result<Builder<'m>> {
         let mut builder = Builder {
             model,
@@ -70,7 +69,6 @@ impl<'m> Builder<'m> {
         Ok(builder)
     }
 
-    /// The model, which gives these tensors.
     pub(super) fn resolved(mut self, outputs: &[TensorId]) -> Result<ResolvedModel> {
         for output in outputs {
             let unknown = |error: trundle_core::Error| Error::Malformed(error.to_string());
@@ -79,32 +77,28 @@ impl<'m> Builder<'m> {
         ResolvedModel::new(self.program, self.infos, self.constants)
     }
 
-    /// The tensors so far, and which is made of which.
     pub(super) fn program(&self) -> &Program {
         &self.program
     }
 
-    /// How many tensors there are.
     pub(super) fn len(&self) -> usize {
         self.infos.len()
     }
 
-    /// The shape of a tensor.
     pub(super) fn shape(&self, id: TensorId) -> &Shape {
         &self.program.tensor(id).shape
     }
 
-    /// The type of a tensor's elements.
     pub(super) fn element(&self, id: TensorId) -> ElementType {
         self.infos[id.0].element
     }
 
-    /// What the model calls a tensor.
+    /// The name of a tensor in the model.
     pub(super) fn called(&self, id: TensorId) -> &str {
         &self.infos[id.0].name
     }
 
-    /// What the file holds, if the tensor is that.
+    /// The constant that a tensor is, if it is one.
     pub(super) fn held_by_file(&self, id: TensorId) -> Option<&Constant> {
         match self.program.tensor(id).made {
             Made::Given(input) => self.constants.get(input.checked_sub(self.given.len())?),
@@ -112,12 +106,11 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Whether a tensor is an input of the model.
     pub(super) fn is_input(&self, id: TensorId) -> bool {
         matches!(self.program.tensor(id).made, Made::Given(input) if input < self.given.len())
     }
 
-    /// The elements of a tensor that is given or filled, if they are known.
+    /// The elements of an input, constant or fill, if known.
     pub(super) fn elements(&self, id: TensorId) -> Option<Elements<'_>> {
         match (&self.program.tensor(id).made, self.held_by_file(id)) {
             _ if self.unknown.contains(&id) => None,
@@ -128,12 +121,11 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Says which node gives a tensor.
+    /// Names a tensor after its node.
     pub(super) fn name(&mut self, id: TensorId, name: &str) {
         name.clone_into(&mut self.infos[id.0].name);
     }
 
-    /// A tensor that the file holds.
     pub(super) fn constant(&mut self, constant: &Constant) -> Checked<TensorId> {
         let Constant { element, shape, data } = constant;
         data.check(*element, shape)?;
@@ -142,12 +134,11 @@ impl<'m> Builder<'m> {
         Ok(id)
     }
 
-    /// One element, of rank 0, whose bits are all 0.
     pub(super) fn zero(&mut self, dtype: DType) -> Checked<TensorId> {
         self.filled(ElementType::Fixed(dtype))
     }
 
-    /// A tensor of which only the type and the shape are known: none of its elements may become one of an output.
+    /// Adds a tensor of which only type and shape are known; no output may contain its elements.
     pub(super) fn unknown(
         &mut self,
         name: &str,
@@ -160,20 +151,19 @@ impl<'m> Builder<'m> {
         self.moved(id, IndexMap::broadcast(shape))
     }
 
-    /// One element, of rank 0, whose bits are all 0.
+    /// Adds a scalar whose bits are all 0.
     fn filled(&mut self, element: ElementType) -> Checked<TensorId> {
         let width = width_of(element);
         let id = self.program.fill(width, &vec![0; width.bytes(width.units())])?;
         self.known(id, element)
     }
 
-    /// A tensor's elements moved by an operator.
     pub(super) fn moved_by(&mut self, from: TensorId, op: impl Into<Op>) -> Checked<TensorId> {
         let map = op.into().index_map(self.shape(from))?;
         self.moved(from, map)
     }
 
-    /// A tensor's elements moved by a map from its shape; the tensor itself if they all stay.
+    /// Applies a map to a tensor; an identity returns the tensor itself.
     pub(super) fn moved(&mut self, from: TensorId, map: IndexMap) -> Checked<TensorId> {
         if map.is_identity() {
             return Ok(from);
@@ -183,7 +173,7 @@ impl<'m> Builder<'m> {
         self.known(id, self.element(from))
     }
 
-    /// A tensor's elements in row-major order in another shape of as many elements.
+    /// Changes the shape of a tensor, keeping the row-major order.
     pub(super) fn reshaped(&mut self, from: TensorId, to: &Shape) -> Checked<TensorId> {
         if self.shape(from) == to {
             return Ok(from);
@@ -192,8 +182,8 @@ impl<'m> Builder<'m> {
         self.moved(from, map)
     }
 
-    /// Tensors one after another. They agree in element type and in every size but that of `axis`.
-    /// Empty ones are left out; one that is all there is stays as it is.
+    /// Joins tensors along `axis`. They must agree in element type and in all other sizes. Empty tensors are
+    /// skipped; a single remaining tensor is returned as is.
     pub(super) fn joined(&mut self, axis: usize, parts: &[TensorId]) -> Checked<TensorId> {
         let Some(&first) = parts.first() else { return wrong!("there is nothing to join") };
         let has_size = |part: &TensorId| self.shape(*part)[axis] > 0;
@@ -208,7 +198,6 @@ impl<'m> Builder<'m> {
         self.known(id, self.element(first))
     }
 
-    /// A tensor with the elements of another in the places that a map leads to.
     pub(super) fn updated(
         &mut self,
         base: TensorId,
@@ -217,13 +206,12 @@ impl<'m> Builder<'m> {
     ) -> Checked<TensorId> {
         self.count(places.in_shape().rank() + places.out_shape().rank())?;
         let id = self.program.updated(base, updates, places)?;
-        // What it is made of on the way has no name.
+        // Intermediate tensors of the update have no names.
         let (element, len) = (self.element(base), self.program.tensors().len());
         self.infos.resize_with(len, || TensorInfo { name: String::new(), element });
         Ok(id)
     }
 
-    /// Does something as a part of an iteration.
     pub(super) fn in_iteration<T>(
         &mut self,
         iteration: usize,
@@ -235,12 +223,12 @@ impl<'m> Builder<'m> {
         made
     }
 
-    /// Whether nodes that are read now may be read again.
+    /// Whether the current nodes are inside a loop.
     pub(super) fn is_iterating(&self) -> bool {
         !self.iterations.is_empty()
     }
 
-    /// Counts what a body has, if it may be run again.
+    /// Adds the cost of a run of `body` to the total, if inside a loop.
     pub(super) fn count_run(&mut self, body: &Body) -> Checked<()> {
         if self.is_iterating() {
             self.iterated = self.iterated.saturating_add(cost(body));
@@ -254,7 +242,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Refuses more iterations of a body than there may be, before the first one.
+    /// Refuses, before the first iteration, more iterations than the limit leaves.
     pub(super) fn check_iterations(&self, body: &Body, count: usize) -> Checked<()> {
         let left = MOST_ITERATED.saturating_sub(self.iterated);
         match cost(body).saturating_mul(count) <= left {
@@ -266,7 +254,7 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// Why the model is refused for one of its nodes, which has this number in its graph.
+    /// The error for a node; `number` is its index in its graph.
     pub(super) fn refused(&self, node: &Node, number: usize, problem: Problem) -> Error {
         let mut label = label(node, number);
         if let Some(iteration) = self.iterations.last() {
@@ -278,14 +266,12 @@ impl<'m> Builder<'m> {
         }
     }
 
-    /// The next input of the program.
     fn given(&mut self, element: ElementType, shape: &Shape) -> Checked<TensorId> {
         self.count(shape.rank())?;
         let id = self.program.given(shape.clone(), width_of(element))?;
         self.known(id, element)
     }
 
-    /// Counts the axes of one more tensor.
     fn count(&mut self, axes: usize) -> Checked<()> {
         self.axes = self.axes.saturating_add(axes);
         if self.axes > MOST_AXES {
@@ -296,22 +282,22 @@ impl<'m> Builder<'m> {
         Ok(())
     }
 
-    /// The tensor that was just added, without a name.
+    /// Records the type of the tensor that was just added.
     fn known(&mut self, id: TensorId, element: ElementType) -> Checked<TensorId> {
-        // Whoever makes this tensor must be able to count its bytes.
+        // The code that allocates the tensor must be able to compute its bytes.
         entries(element, self.shape(id))?;
         self.infos.push(TensorInfo { element, name: String::new() });
         Ok(id)
     }
 }
 
-/// What a run of a body takes, but for what is within its nodes.
+/// The cost of a run of a body, without nested bodies.
 fn cost(body: &Body) -> usize {
     let of = |node: &Node| 1 + node.inputs.len() + node.outputs.len();
     body.nodes.iter().map(of).sum::<usize>() + 1 + body.inputs.len() + body.outputs.len()
 }
 
-/// What messages call a node: its operator, and its name or its place in its graph.
+/// The name of a node in messages: its operator, and its name or its index in its graph.
 fn label(node: &Node, number: usize) -> String {
     let kind = node.kind.escape_debug();
     if node.name.is_empty() {

@@ -1,4 +1,4 @@
-//! Matrices along a diagonal: triangles of the data, and ones on zeros.
+//! Trilu and Eye: matrices with a diagonal.
 
 use trundle_core::program::TensorId;
 use trundle_core::{DType, IndexMap, Shape};
@@ -12,12 +12,12 @@ use super::widen::push;
 use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType, EyeSizes, Integers};
 
-/// The most rows that a triangle may cut, each into two parts.
+/// The largest number of rows that a triangle may cut in two.
 const MOST_ROWS: usize = 1 << 14;
 
 /// Trilu: the elements on one side of a diagonal, and zeros on the other.
 ///
-/// It joins rows, each of which is a part of the data and a part of a fill. So nothing is held for an element, and one
+/// It joins rows, each of a part of the data and a part of a fill. So there is no table of elements, and one
 /// pass moves each row as two runs.
 ///
 /// Source: ONNX's Trilu, opset 14.
@@ -36,13 +36,13 @@ pub(super) fn triangle(
     }
     let fill = scalar_value(site, None)?;
     let fill = site.builder.moved(fill, IndexMap::broadcast(&shape))?;
-    // A row has so many elements of the first tensor, and then those of the second.
+    // A row starts with elements of the first tensor and ends with elements of the second.
     let (parts, more) = if is_upper { ([fill, data], 0) } else { ([data, fill], 1) };
     let first_of = |row: usize| -> usize {
         let count = row as i128 + i128::from(k) + more;
         count.clamp(0, columns as i128).try_into().unwrap_or(columns)
     };
-    // Rows that are all of one tensor: those before the first one that is cut, and those after the last one.
+    // Rows that come from one tensor: before the first cut row and after the last.
     let within = |row: i128| -> usize { row.clamp(0, rows as i128).try_into().unwrap_or(rows) };
     let from = within(-i128::from(k) - more + 1);
     let to = within(columns as i128 - i128::from(k) - more).max(from);
@@ -73,7 +73,7 @@ pub(super) fn triangle(
     site.builder.joined(axes[0], &joined)
 }
 
-/// Ones along a diagonal of matrices of zeros, made as a constant.
+/// Adds matrices with ones on a diagonal and zeros elsewhere as a constant.
 ///
 /// Source: ONNX's `EyeLike`, opset 9, and OpenVINO's Eye-9.
 pub(super) fn eye(

@@ -1,4 +1,4 @@
-//! Dropout where nothing is dropped.
+//! Dropout during inference.
 
 use bytes::Bytes;
 use trundle_core::program::TensorId;
@@ -8,7 +8,7 @@ use super::site::Site;
 use crate::problem::{Checked, unsupported};
 use crate::{Constant, Data, ElementType, Floats, Integers};
 
-/// Dropout. What says whether it is training must be known, what says how much only if it is.
+/// Dropout. The training flag must be known; the ratio only if the flag is set.
 ///
 /// Source: ONNX's Dropout, opset 13.
 pub(super) fn dropout(

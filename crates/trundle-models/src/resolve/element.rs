@@ -1,19 +1,17 @@
-//! One element as a number.
+//! Single elements as numbers.
 
 use trundle_core::{DType, Width};
 use trundle_formats::StoredDType;
 
-/// What an element says, exactly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
     /// An integer, or a boolean as 0 or 1.
     Integer(i128),
-    /// A float. Every type up to f64 is exact in it.
+    /// A float; exact for every type up to f64.
     Float(f64),
 }
 
-/// The element of this number in `bytes`; `None` where [`StoredDType::value`] has none, and beyond the
-/// end of the bytes.
+/// The value of element `at` of `bytes`; `None` beyond the end, or where [`StoredDType::value`] returns none.
 pub(crate) fn number(element: &StoredDType, bytes: &[u8], at: usize) -> Option<Number> {
     let code;
     let own = match element.width() {

@@ -1,4 +1,4 @@
-//! Elements at indices, and elements put there.
+//! Gathers and scatters.
 
 use trundle_core::ops::{GatherElements, GatherNd, Indices, Take};
 use trundle_core::program::{Program, TensorId};
@@ -37,7 +37,8 @@ pub(super) fn gather(
     site.builder.moved_by(data, Take::new(axis, indices).with_batch_axes(batch))
 }
 
-/// The data and the indices of its axis; where some of these lie outside, with zeros behind the data, to which they lead.
+/// The data and the indices of its axis. If indices lie outside, zeros are appended to the data and these
+/// indices point to them.
 fn with_zeros(
     site: &mut Site<'_, '_>,
     axis: i64,
@@ -66,7 +67,6 @@ fn with_zeros(
     Ok((joined, Indices::new(indices.shape().clone(), values)?))
 }
 
-/// Refuses indices that count from the end.
 fn not_negative(indices: &Indices) -> Checked<()> {
     match indices.values().iter().position(|index| *index < 0) {
         Some(at) => {
@@ -77,7 +77,8 @@ fn not_negative(indices: &Indices) -> Checked<()> {
     }
 }
 
-/// GatherElements: along the other axes the indices may be fewer than the data, as ONNX's text leaves it.
+/// GatherElements. Along the other axes the indices may be shorter than the data, which ONNX's specification
+/// allows.
 ///
 /// Source: ONNX's GatherElements, OpenVINO's GatherElements-6.
 pub(super) fn gather_elements(site: &mut Site<'_, '_>, axis: i64) -> Checked<TensorId> {
@@ -134,7 +135,7 @@ pub(super) fn scatter_nd(site: &mut Site<'_, '_>) -> Checked<TensorId> {
     updated(site, &places, 2)
 }
 
-/// ScatterUpdate: the axes of the indices stand in the updates in the place of the axis.
+/// ScatterUpdate. In the updates, the axes of the indices replace the axis.
 ///
 /// Source: OpenVINO's ScatterUpdate-3.
 pub(super) fn scatter_update(site: &mut Site<'_, '_>, axis: &Integers) -> Checked<TensorId> {
@@ -204,17 +205,16 @@ pub(super) fn tensor_scatter(
         }
         places.extend((first..first + count).map(|at| (at % size.max(1)).cast_signed() as i64));
     }
-    // One index for each batch and row, the same along all other axes.
+    // One index for each batch entry and row; all other axes share it.
     let indices = Indices::new(Shape::new([shape[0], count])?, places)?;
     let taken = Take::new(axis.cast_signed() as i64, indices).with_batch_axes(1);
     let places = taken.index_map(&shape)?;
     updated(site, &places, 1)
 }
 
-/// The most indices that all scatters together may hold: a file of some bytes can state data of any size.
+/// The largest total number of indices of all scatters: a file of some bytes can state data of any size.
 const MOST_INDICES: usize = 1 << 28;
 
-/// The data with the elements of an input in these places.
 fn updated(site: &mut Site<'_, '_>, places: &IndexMap, updates: usize) -> Checked<TensorId> {
     let (data, updates) = (site.data()?, site.input(updates)?);
     let (element, other) = (site.builder.element(data), site.builder.element(updates));

@@ -1,4 +1,4 @@
-//! The nodes of a graph read one after another: those of the model, and those of bodies each time that these are run.
+//! Resolves the nodes of a graph in order; the nodes of a body, once for each run.
 
 use trundle_core::program::TensorId;
 
@@ -9,13 +9,13 @@ use super::{branches, loops, scans};
 use crate::problem::{Checked, wrong};
 use crate::{Body, BodyValue, Node, Operator, Result};
 
-/// The most bytes of a node's name that its tensors get: a split may give one to very many.
+/// The longest node name, in bytes, that its tensors get; a split may have very many outputs.
 const MOST_NAME: usize = 200;
 
-/// Adds what nodes give, each after those that it reads.
+/// Adds the outputs of the nodes, in order, to the program.
 ///
 /// # Errors
-/// What is wrong with the first one that does not fit what it is given.
+/// The problem with the first node that is invalid or does not fit its inputs.
 pub(super) fn add(nodes: &[Node], values: &mut Values, builder: &mut Builder<'_>) -> Result<()> {
     for (number, node) in nodes.iter().enumerate() {
         add_node(node, values, builder)
@@ -41,7 +41,7 @@ fn add_node(node: &Node, values: &mut Values, builder: &mut Builder<'_>) -> Chec
         return wrong!("it produces {gives} tensors, but lists {listed} outputs");
     }
     for output in outputs.iter().filter(|output| output.0 >= made_before) {
-        // What a body gives is called after the node there.
+        // Outputs of a body already have the name of the node inside it.
         if builder.called(*output).is_empty() {
             builder.name(*output, &node.name[..node.name.floor_char_boundary(MOST_NAME)]);
         }
@@ -54,7 +54,6 @@ fn add_node(node: &Node, values: &mut Values, builder: &mut Builder<'_>) -> Chec
     Ok(())
 }
 
-/// What a body gives, where it is given these tensors.
 pub(super) fn run(
     body: &Body,
     given: &[TensorId],
@@ -80,7 +79,7 @@ pub(super) fn run(
         values.get(&output.value).copied().ok_or_else(unknown)
     };
     let outputs = body.outputs.iter().enumerate().map(output).collect::<Checked<_>>()?;
-    // The next run gives them anew.
+    // The next run assigns these values anew.
     let inputs = body.inputs.iter().map(|input| &input.value);
     inputs
         .chain(body.nodes.iter().flat_map(|node| &node.outputs))

@@ -1,4 +1,4 @@
-//! The inputs that are given, held against what the model states of them.
+//! Checks the given inputs against the model.
 
 use std::collections::HashMap;
 
@@ -6,20 +6,20 @@ use trundle_core::Shape;
 
 use crate::{Data, Dimension, Error, Input, Model, PartialShape, Result};
 
-/// What is known of an input of a model.
+/// The shape and, if known, the elements of an input.
 #[derive(Clone, Debug)]
 pub struct Given<'a> {
-    /// Its shape.
+    /// The shape.
     pub shape: Shape,
-    /// Its elements, of the type that the model states; left out where nothing is run.
+    /// The elements, of the type that the model states; needed only if they decide how others move.
     pub data: Option<&'a Data>,
 }
 
 impl Input {
-    /// The shape, if the model alone says it.
+    /// The shape, if the model fixes it.
     ///
     /// # Errors
-    /// [`Error::Input`] if it is not fixed, or is too large.
+    /// [`Error::Input`] if the shape is not fixed or too large.
     pub fn static_shape(&self) -> Result<Shape> {
         let Some(sizes) = self.shape.sizes() else {
             return Err(Error::Input(format!(
@@ -31,8 +31,8 @@ impl Input {
     }
 }
 
-/// Checks that there is one given input for each of the model's, of a shape that the model allows
-/// and with as many elements as that shape has.
+/// Checks that there is one input for each of the model's, of an allowed shape and with the right number of
+/// elements.
 pub(super) fn check(model: &Model, given: &[Given<'_>]) -> Result<()> {
     if model.inputs.len() != given.len() {
         let (takes, got) = (model.inputs.len(), given.len());
@@ -47,10 +47,10 @@ pub(super) fn check(model: &Model, given: &[Given<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// The size that a name stands for, and the input that said so first.
+/// The size of each named dimension, with the first input that has it.
 type Named<'a> = HashMap<&'a str, (usize, &'a str)>;
 
-/// Checks a shape against what the model states of it, and names that stand twice.
+/// Checks a shape against the stated one, and that named dimensions agree.
 fn check_shape<'a>(input: &'a Input, shape: &Shape, named: &mut Named<'a>) -> Result<()> {
     let PartialShape::Ranked(dimensions) = &input.shape else { return Ok(()) };
     let fits = |(dimension, size): (&Dimension, &usize)| match dimension {

@@ -1,4 +1,4 @@
-//! What a body gives that is run again and again: tensors that are carried on, and others that are stacked.
+//! Repeated runs of a body, with carried values and stacked outputs.
 
 use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
@@ -8,11 +8,10 @@ use super::site::Values;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{Body, BodyValue, Constant, Data, ElementType, ScanAxis};
 
-/// Gives what a body makes of these tensors.
 pub(super) type Run =
     fn(&Body, &[TensorId], &mut Values, &mut Builder<'_>) -> Checked<Vec<TensorId>>;
 
-/// The runs of a body so far.
+/// The iterations of a body so far.
 pub(super) struct Iterations<'a> {
     body: &'a Body,
     run: Run,
@@ -22,7 +21,8 @@ pub(super) struct Iterations<'a> {
 }
 
 impl<'a> Iterations<'a> {
-    /// None yet, of a body whose last outputs are stacked along these axes, and those before them carried on.
+    /// Starts without iterations. The body's last outputs are stacked along `stacks`; the outputs before
+    /// these are carried.
     pub(super) fn new(
         body: &'a Body,
         run: Run,
@@ -33,17 +33,16 @@ impl<'a> Iterations<'a> {
         Iterations { body, run, carried, stacks: stacks.collect(), done: 0 }
     }
 
-    /// How many there were.
     pub(super) fn done(&self) -> usize {
         self.done
     }
 
-    /// What is carried to the next one.
+    /// The carried values for the next iteration.
     pub(super) fn carried(&self) -> &[TensorId] {
         &self.carried
     }
 
-    /// One more, which is given these tensors. What the body gives before all that is carried on.
+    /// Runs an iteration on these inputs. Returns the outputs of the body that precede the carried ones.
     pub(super) fn run(
         &mut self,
         given: &[TensorId],
@@ -71,7 +70,8 @@ impl<'a> Iterations<'a> {
         Ok(control)
     }
 
-    /// What the body gives: before all that is carried on, that, and what is stacked.
+    /// Runs the body; splits its outputs into those before the carried ones, the carried ones, and those to
+    /// stack.
     fn run_body(
         &self,
         given: &[TensorId],
@@ -89,7 +89,8 @@ impl<'a> Iterations<'a> {
         Ok((control, carried, stacked))
     }
 
-    /// What is carried at the end, and the stacks. Where there was no iteration, `first` says what the first one would be given.
+    /// The final carried values and the stacks. If there was no iteration, `first` returns the inputs that
+    /// the first would have.
     pub(super) fn outputs(
         self,
         first: impl FnOnce(&[TensorId], &mut Builder<'_>) -> Checked<Vec<TensorId>>,
@@ -116,7 +117,7 @@ impl<'a> Iterations<'a> {
         Ok(outputs)
     }
 
-    /// The types and shapes of what the first iteration would give, of those that are stacked.
+    /// The types and shapes of the stacked outputs of a first iteration.
     fn first_parts(
         &self,
         first: impl FnOnce(&[TensorId], &mut Builder<'_>) -> Checked<Vec<TensorId>>,
@@ -136,19 +137,18 @@ impl<'a> Iterations<'a> {
     }
 }
 
-/// The type and the shape that a file states, if it states all of them.
 fn stated_part(output: &BodyValue) -> Option<(ElementType, Shape)> {
     Some((output.element?, Shape::new(output.shape.sizes()?).ok()?))
 }
 
-/// Tensors of one shape, one for each iteration.
+/// Tensors of the same shape, one for each iteration.
 struct Stack {
     along: ScanAxis,
     parts: Vec<TensorId>,
 }
 
 impl Stack {
-    /// One more; or what is wrong with it.
+    /// Adds a part; an error if its type or shape differs.
     fn push(&mut self, part: TensorId, builder: &Builder<'_>) -> Result<(), String> {
         if let Some(first) = self.parts.first() {
             let [(element, shape), (other, of)] =
@@ -161,7 +161,7 @@ impl Stack {
         Ok(())
     }
 
-    /// All of them along a new axis.
+    /// Joins all parts along the new axis.
     fn joined(&self, builder: &mut Builder<'_>) -> Checked<TensorId> {
         let Some(first) = self.parts.first() else { return wrong!("there is nothing to stack") };
         let (axis, layer) = self.layer(builder.shape(*first), 1)?;
@@ -173,7 +173,7 @@ impl Stack {
         builder.joined(axis, &layers)
     }
 
-    /// What no parts of a type and shape are.
+    /// The stack without parts, for parts of a type and shape.
     fn empty(
         &self,
         element: ElementType,
@@ -188,7 +188,7 @@ impl Stack {
         builder.constant(&Constant { element, shape, data })
     }
 
-    /// The new axis, and the shape of a part that has it.
+    /// The new axis, and the shape of a part with it.
     fn layer(&self, part: &Shape, size: usize) -> Checked<(usize, Shape)> {
         let axis = normalize_axis("axis", self.along.axis, part.rank() + 1)?;
         let (before, after) = part.split_at(axis);

@@ -1,4 +1,4 @@
-//! Tensors cut into parts, and parts put together.
+//! Split and Concat.
 
 use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
@@ -42,7 +42,6 @@ pub(super) fn split(
     Ok(tensors)
 }
 
-/// As many parts as there are outputs, all alike.
 fn equal_parts(size: usize, outputs: usize) -> Checked<Vec<usize>> {
     if !size.is_multiple_of(outputs) {
         return wrong!("size {size} cannot be split into {outputs} equal parts");
@@ -50,7 +49,6 @@ fn equal_parts(size: usize, outputs: usize) -> Checked<Vec<usize>> {
     Ok(vec![size / outputs; outputs])
 }
 
-/// As many parts as there are outputs, the last one smaller by what is missing.
 fn parts_but_last(size: usize, outputs: usize) -> Checked<Vec<usize>> {
     let most = size.div_ceil(outputs);
     let mut parts = vec![most; outputs];
@@ -61,7 +59,7 @@ fn parts_but_last(size: usize, outputs: usize) -> Checked<Vec<usize>> {
     Ok(parts)
 }
 
-/// The sizes of a list, of which one may be -1.
+/// The sizes of a list; one may be -1.
 fn stated_parts(sizes: &[i64], size: usize, outputs: usize) -> Checked<Vec<usize>> {
     if sizes.len() != outputs {
         let listed = sizes.len();
@@ -105,7 +103,7 @@ pub(super) fn concat(site: &mut Site<'_, '_>, axis: i64) -> Checked<TensorId> {
     site.builder.joined(axis, &parts)
 }
 
-/// Whether shapes are the same but for the size of one axis.
+/// Whether two shapes are equal except along one axis.
 fn agree_beside(axis: usize, one: &Shape, other: &Shape) -> bool {
     one.rank() == other.rank()
         && (0..one.rank()).all(|beside| beside == axis || one[beside] == other[beside])

@@ -1,4 +1,4 @@
-//! Tensors that shapes alone say: sizes of others, and one element everywhere.
+//! Tensors that follow from shapes alone: sizes of other tensors, and constant fills.
 
 use trundle_core::program::TensorId;
 use trundle_core::{DType, IndexMap, Shape};
@@ -9,7 +9,7 @@ use super::widen::push;
 use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType, Integers};
 
-/// The sizes of axes from `start` on, before `end`. Both are clamped to the axes there are.
+/// The sizes of axes `start..end`, clamped to the rank.
 ///
 /// Source: ONNX's Shape, opset 15, and OpenVINO's ShapeOf-1 and -3.
 pub(super) fn shape(
@@ -29,7 +29,7 @@ pub(super) fn shape(
     integers(site, element, &Shape::new([sizes.len()])?, sizes)
 }
 
-/// How many elements there are, as a scalar.
+/// The number of elements, as a scalar.
 ///
 /// Source: ONNX's Size.
 pub(super) fn size(site: &mut Site<'_, '_>) -> Checked<TensorId> {
@@ -37,7 +37,6 @@ pub(super) fn size(site: &mut Site<'_, '_>) -> Checked<TensorId> {
     integers(site, DType::I64, &Shape::default(), &[elements])
 }
 
-/// A constant of these integers.
 fn integers(
     site: &mut Site<'_, '_>,
     dtype: DType,
@@ -49,14 +48,14 @@ fn integers(
         if dtype == DType::I32 && i32::try_from(*entry).is_err() {
             return wrong!("size {entry} is over {}, the largest of {dtype}", i32::MAX);
         }
-        // Every size is one of i64.
+        // Every size fits i64.
         push(Number::Integer(*entry as i128), dtype, &mut bytes);
     }
     let (element, shape) = (ElementType::Fixed(dtype), shape.clone());
     site.builder.constant(&Constant { element, shape, data: Data::Bytes(bytes.into()) })
 }
 
-/// One element everywhere.
+/// A tensor with the same value everywhere.
 ///
 /// Source: ONNX's `ConstantOfShape`.
 pub(super) fn filled(

@@ -1,4 +1,4 @@
-//! Loops whose iterations are known before anything moves: each is the body once more.
+//! Unrolls loops: the number of iterations is known when the model is resolved, and each runs the body once.
 
 use trundle_core::program::TensorId;
 use trundle_core::{DType, Shape};
@@ -12,10 +12,10 @@ use crate::{
     Body, Constant, Data, ElementType, IntegerTypes, Integers, Node, PartialShape, ScanAxis,
 };
 
-/// How many inputs, of a loop and of its body, say how often it is run.
+/// The number of control inputs of a loop and of its body: iteration and condition.
 const CONTROLS: usize = 2;
 
-/// Loop. What the body says of going on counts only where the loop has a condition.
+/// Loop. The condition that the body returns is ignored if the loop has no condition input.
 ///
 /// Source: ONNX's Loop, opset 25.
 pub(super) fn repeat(
@@ -58,14 +58,14 @@ pub(super) fn repeat(
     iterations.outputs(first, values, builder)
 }
 
-/// How often a loop is run at most.
+/// The largest number of iterations of a loop.
 fn trip_count(node: &Node, most: TensorId, builder: &mut Builder<'_>) -> Checked<usize> {
     let mut site = Site::over(node, vec![Some(most)], builder);
     let most = site.single("M", &Integers::Input { input: 0, types: IntegerTypes::I64 })?;
     Ok(usize::try_from(most.max(0)).unwrap_or(usize::MAX))
 }
 
-/// What the body is given: the number of the iteration, whether it goes on, and what is carried.
+/// The inputs of the body: iteration index, condition, and carried values.
 fn given(
     body: &Body,
     iteration: usize,
@@ -73,7 +73,7 @@ fn given(
     carried: &[TensorId],
     builder: &mut Builder<'_>,
 ) -> Checked<Vec<TensorId>> {
-    // Some bodies state that it is a list of one.
+    // Some bodies declare the index as a list of one.
     let shape = match body.inputs.first().map(|input| &input.shape) {
         Some(PartialShape::Ranked(sizes)) if sizes.len() == 1 => Shape::new([1])?,
         _ => Shape::default(),
@@ -82,7 +82,6 @@ fn given(
     Ok([&[number, goes_on], carried].concat())
 }
 
-/// A constant of one element.
 fn control_constant(
     dtype: DType,
     bytes: &[u8],

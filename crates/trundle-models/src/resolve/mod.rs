@@ -1,8 +1,8 @@
-//! A model and what is known of its inputs, resolved into tensors that are moved and joined.
+//! Resolves a model for given inputs into a program of moves and joins.
 //!
-//! Each node is read once, in the model's order, and leaves the tensors it gives. What an operator
-//! reads as a list of integers is found by following the elements of that tensor down to where
-//! they stand, so no tensor of data is ever made here.
+//! Each node is resolved once, in the model's order, and adds its outputs to the program. If an operator
+//! reads a list of integers, each element is traced back through the program to the constant or input that
+//! holds it; no data tensor is computed.
 
 mod arithmetic;
 mod blocks;
@@ -46,22 +46,20 @@ pub use inputs::Given;
 use site::Values;
 
 impl Model {
-    /// The tensors of the model for `inputs`, one for each of its own, and how each is made of
-    /// others.
+    /// Resolves the model for `inputs`, one for each input of the model.
     ///
     /// # Errors
-    /// [`Error::Input`] if the inputs do not fit what the model states of them, [`Error::Node`]
-    /// for the first node that does not fit what it is given, [`Error::Malformed`] for an output
-    /// that nothing gives.
+    /// [`Error::Input`] if an input does not fit the model, [`Error::Node`] for the first node that does not
+    /// fit its inputs, [`Error::Malformed`] for an output that no node produces.
     pub fn resolve(&self, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
         resolve(self, inputs)
     }
 
-    /// Which inputs' elements decide how the others are moved: sizes, orders of axes, indices. Of the others nothing need
-    /// be known for a plan but the shapes. It resolves the model once for each input whose elements are there.
+    /// The inputs whose elements decide how others move: sizes, orders of axes, indices. The shape alone of
+    /// every other input is enough for a plan. This resolves the model once for each input with data.
     ///
     /// # Errors
-    /// As [`Model::resolve`] with all that `inputs` hold.
+    /// As [`Model::resolve`] for `inputs`.
     pub fn deciding_inputs(&self, inputs: &[Given<'_>]) -> Result<Vec<usize>> {
         self.resolve(inputs)?;
         let mut known = inputs.to_vec();
@@ -76,16 +74,15 @@ impl Model {
         Ok(deciding)
     }
 
-    /// The shapes of the inputs, if the model alone says them.
+    /// The shapes of the inputs, if the model fixes them.
     ///
     /// # Errors
-    /// [`Error::Input`] naming the first input whose shape is not fixed, or is too large.
+    /// [`Error::Input`] names the first input whose shape is not fixed or too large.
     pub fn static_shapes(&self) -> Result<Vec<Shape>> {
         self.inputs.iter().map(Input::static_shape).collect()
     }
 }
 
-/// The nodes of a model read one after another.
 fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
     inputs::check(model, inputs)?;
     let mut builder = Builder::new(model, inputs)?;

@@ -1,4 +1,4 @@
-//! The operators that keep their axes: what is left is to read their parameters.
+//! Operators that keep the axes and only need their parameters read.
 
 use trundle_core::ops::{Flip, ReverseSequence, Roll, Tile, Transpose};
 use trundle_core::program::TensorId;
@@ -9,7 +9,7 @@ use super::site::Site;
 use crate::Integers;
 use crate::problem::{Checked, wrong};
 
-/// Roll-7. The limits of its text are in the lists: a list of shifts needs a list of axes.
+/// Roll-7. As its specification says, a list of shifts needs a list of axes.
 pub(super) fn roll(
     site: &mut Site<'_, '_>,
     shift: &Integers,
@@ -23,13 +23,12 @@ pub(super) fn roll(
     site.moved_by(Roll::new(&shift.entries, &axes.entries))
 }
 
-/// Transpose-1, and ONNX's, whose order has a default of all axes inverted.
+/// Transpose-1 and ONNX's Transpose; an empty order inverts all axes.
 pub(super) fn transpose(site: &mut Site<'_, '_>, order: &Integers) -> Checked<TensorId> {
     let order = site.list("order", order)?;
     site.moved_by(Transpose::new(&order))
 }
 
-/// ReverseSequence of all dialects.
 pub(super) fn reverse_sequence(
     site: &mut Site<'_, '_>,
     lengths: &Integers,
@@ -43,7 +42,7 @@ pub(super) fn reverse_sequence(
     site.moved_by(ReverseSequence::new(sequence_axis, batch_axis, lengths.entries))
 }
 
-/// Reverse-1 by index. The same axis twice is reversed once: OpenVINO takes them for a set.
+/// Reverse-1 by index. A repeated axis is reversed once, since OpenVINO treats the axes as a set.
 pub(super) fn flip(site: &mut Site<'_, '_>, axes: &Integers) -> Checked<TensorId> {
     let axes = site.list("axes", axes)?;
     let rank = site.data_shape()?.rank();
@@ -54,7 +53,6 @@ pub(super) fn flip(site: &mut Site<'_, '_>, axes: &Integers) -> Checked<TensorId
     flip_listed(site, &flipped)
 }
 
-/// Reverse-1 by mask.
 pub(super) fn flip_mask(site: &mut Site<'_, '_>, mask: &Integers) -> Checked<TensorId> {
     let mask = site.list("mask", mask)?;
     let rank = site.data_shape()?.rank();
@@ -66,15 +64,14 @@ pub(super) fn flip_mask(site: &mut Site<'_, '_>, mask: &Integers) -> Checked<Ten
     flip_listed(site, &flipped)
 }
 
-/// The data with the axes reversed of which `flipped` is true.
 fn flip_listed(site: &mut Site<'_, '_>, flipped: &[bool]) -> Checked<TensorId> {
     let axes: Vec<i64> =
         (0..).zip(flipped).filter(|(_, flip)| **flip).map(|(axis, _)| axis).collect();
     site.moved_by(Flip::new(&axes))
 }
 
-/// Tile-1. With more repeats than axes the data gets axes of size 1 in front; with fewer, the
-/// front axes are not repeated.
+/// Tile-1. With more repeats than axes, the data gets axes of size 1 in front; with fewer, the front axes are
+/// not repeated.
 pub(super) fn tile(site: &mut Site<'_, '_>, repeats: &Integers) -> Checked<TensorId> {
     let listed = site.list("repeats", repeats)?;
     let data = site.data()?;

@@ -1,29 +1,28 @@
-//! Resizes to the nearest, one axis at a time: which index of the data each index of the output is.
+//! Nearest-neighbour index calculations, for one axis at a time.
 
 use trundle_core::greatest_common_divisor;
 
 use crate::{Coordinates, Nearest};
 
-/// An axis that is resized.
+/// An axis to resize.
 pub(super) struct ResizedAxis {
-    /// Its size in the data, over 0.
+    /// The size in the data, above 0.
     pub(super) size: usize,
-    /// Its size in the output.
+    /// The size in the output.
     pub(super) resized: usize,
-    /// By how much it becomes longer.
     pub(super) scale: f64,
-    /// The part of the data that is taken, where one is: the first index is 0, the last 1.
+    /// The part of the data to take: 0 is the first index, 1 the last.
     pub(super) part: [f64; 2],
 }
 
 impl ResizedAxis {
-    /// Whether every index stays as it is.
+    /// Whether every index is unchanged.
     pub(super) fn stays(&self) -> bool {
         let is_one = (self.scale - 1.0).abs() <= 1e-9 * self.scale.abs().max(1.0);
         is_one && self.size == self.resized && self.part == [0.0, 1.0]
     }
 
-    /// The index of the data at an index of the output; `None` where the part lies outside the data.
+    /// The data index for an output index; `None` if the part lies outside the data there.
     #[expect(clippy::cast_precision_loss, reason = "sizes and indices are far below 2^53")]
     pub(super) fn source(
         &self,
@@ -62,7 +61,7 @@ impl ResizedAxis {
                 original
             }
         };
-        // What is no more than a rounding away from a whole number is that: ceil would make a difference of it.
+        // Within a rounding error of an integer, use the integer; otherwise ceil could give the next one.
         let from_one = original + 1.0;
         let original = if from_one.fract() == 0.0 { from_one - 1.0 } else { original };
         let below = original.floor();
@@ -84,18 +83,17 @@ impl ResizedAxis {
     }
 }
 
-/// Indices that are apart by the same.
+/// Evenly spaced indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// The first.
     pub(super) start: usize,
-    /// How many there are, one or more.
+    /// The number of indices, at least 1.
     pub(super) count: usize,
-    /// From each to the next; 0 of a single one.
+    /// The difference between neighbours; 0 for a single index.
     pub(super) step: isize,
 }
 
-/// The runs that a list of indices is made of, each as long as it can be from the first on.
+/// Splits a list of indices greedily into runs.
 pub(super) fn runs(indices: &[usize]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for &index in indices {
@@ -112,8 +110,8 @@ pub(super) fn runs(indices: &[usize]) -> Vec<Run> {
     runs
 }
 
-/// How the indices repeat themselves, if they do: after `resized / parts` of them the same come, each more by
-/// `size / parts`. The number of parts is the largest that both sizes are multiples of.
+/// Detects a period of the indices: after `resized / parts` of them, the same come again plus `size / parts`.
+/// Returns the number of parts, the greatest common divisor of both sizes.
 pub(super) fn parts_alike(indices: &[usize], size: usize) -> Option<usize> {
     let parts = greatest_common_divisor(size, indices.len());
     if parts < 2 {

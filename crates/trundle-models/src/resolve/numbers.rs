@@ -1,4 +1,4 @@
-//! Lists of integers: given in the file, or read from a tensor by following its elements.
+//! Reads lists of integers from the file, or from a tensor by tracing its elements.
 
 use std::fmt;
 
@@ -13,24 +13,22 @@ use crate::constant::Elements;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{ElementType, Floats, IntegerTypes, Integers};
 
-/// The most entries of a list that is read from a tensor.
+/// The largest number of entries of a list that is read from a tensor.
 pub(super) const MOST_ENTRIES: usize = 1 << 24;
 
-/// The most steps, from a tensor to the one it is made of, that reading all lists may take: a
-/// small file can state many lists at the end of a long chain.
+/// The largest total number of steps, from a tensor to its source, to read all lists: a small file can state
+/// many lists at the end of a long chain.
 const MOST_STEPS: usize = 1 << 26;
 
-/// A list as it was stated.
 #[derive(Debug)]
 pub(super) struct List<T> {
-    /// The entries.
     pub(super) entries: Vec<T>,
-    /// Whether it is a scalar, and not a list of one.
+    /// Whether it is a scalar and not a list of one.
     pub(super) scalar: bool,
 }
 
 impl Site<'_, '_> {
-    /// A parameter's entries. `what` it is, for messages: `order`, `axes`.
+    /// The entries of a parameter; `what` names it in messages (`order`, `axes`).
     pub(super) fn integers(&mut self, what: &str, from: &Integers) -> Checked<List<i64>> {
         let List { entries, scalar } = self.wide_integers(what, from)?;
         let narrow = |entry: i128| {
@@ -41,13 +39,12 @@ impl Site<'_, '_> {
         Ok(List { entries: entries.into_iter().map(narrow).collect::<Checked<_>>()?, scalar })
     }
 
-    /// A parameter's entries, which must be a list.
     pub(super) fn list(&mut self, what: &str, from: &Integers) -> Checked<Vec<i64>> {
         let List { entries, scalar } = self.integers(what, from)?;
         if scalar { Err(not_a_list(what)) } else { Ok(entries) }
     }
 
-    /// A parameter that is a list, or what it is if it is left out.
+    /// The entries of an optional list, or a default.
     pub(super) fn list_or(
         &mut self,
         what: &str,
@@ -57,7 +54,7 @@ impl Site<'_, '_> {
         from.map_or_else(|| Ok(otherwise.into_iter().collect()), |from| self.list(what, from))
     }
 
-    /// A parameter's only entry.
+    /// The entry of a parameter that has exactly one.
     pub(super) fn single(&mut self, what: &str, from: &Integers) -> Checked<i64> {
         let entries = self.integers(what, from)?.entries;
         let [entry] = entries[..] else {
@@ -66,7 +63,7 @@ impl Site<'_, '_> {
         Ok(entry)
     }
 
-    /// A parameter's entries, which may be beyond i64.
+    /// The entries of a parameter; they may exceed i64.
     pub(super) fn wide_integers(&mut self, what: &str, from: &Integers) -> Checked<List<i128>> {
         let (input, types) = match from {
             Integers::Given(entries) => {
@@ -82,7 +79,6 @@ impl Site<'_, '_> {
         Ok(List { entries, scalar: list.scalar })
     }
 
-    /// A parameter's entries that are floats.
     pub(super) fn floats(&mut self, what: &str, from: &Floats) -> Checked<Vec<f64>> {
         let input = match from {
             Floats::Given(entries) => return Ok(entries.clone()),
@@ -100,7 +96,7 @@ impl Site<'_, '_> {
         list.entries.into_iter().map(float).collect()
     }
 
-    /// An input's only entry, an integer or a float.
+    /// The entry of an input that has exactly one, an integer or a float.
     pub(super) fn number(&mut self, what: &str, input: usize) -> Checked<Number> {
         let fits = |element| accepted(element, IntegerTypes::Numbers);
         let entries = self.numbers(what, input, fits, words(IntegerTypes::Numbers))?.entries;
@@ -110,7 +106,7 @@ impl Site<'_, '_> {
         }
     }
 
-    /// The indices that an input holds, of any shape.
+    /// The indices in an input, of any shape.
     pub(super) fn indices(&mut self, input: usize) -> Checked<Indices> {
         let tensor = self.input(input)?;
         let (element, shape) = (self.builder.element(tensor), self.builder.shape(tensor).clone());
@@ -129,7 +125,7 @@ impl Site<'_, '_> {
         if self.builder.is_iterating() {
             self.spend("indices", count)?;
         }
-        // Most are there as they are.
+        // Most indices are constants or inputs and can be read directly.
         if let Some(elements) = self.builder.elements(tensor) {
             let bytes = elements.bytes();
             let values: Vec<i64> = match dtype {
@@ -158,7 +154,7 @@ impl Site<'_, '_> {
         Ok(Indices::new(shape, values)?)
     }
 
-    /// What an input holds, of a type that `fits`; `types` says which those are.
+    /// The contents of an input of a type that `fits`; `types` lists these in messages.
     fn numbers(
         &mut self,
         what: &str,
@@ -187,7 +183,7 @@ impl Site<'_, '_> {
         Ok(List { entries, scalar: shape.rank() == 0 })
     }
 
-    /// The shape and the numbers of a tensor, all of which constants hold.
+    /// The shape and the numbers of a tensor; all must come from constants.
     pub(super) fn constant_numbers(
         &mut self,
         what: &str,
@@ -198,7 +194,7 @@ impl Site<'_, '_> {
         let element = StoredDType::little_endian(dtype);
         let one = |at: usize| {
             let (holder, own) = self.holder(what, tensor, at)?;
-            // Sizes and axes are integers.
+            // In a part of a larger model, integer inputs are allowed: they are sizes and axes.
             let may_say_how = self.builder.is_part && is_integer(dtype);
             if self.builder.is_input(holder) && !may_say_how {
                 return Err(Problem::Computes);
@@ -213,7 +209,6 @@ impl Site<'_, '_> {
         Ok((shape, numbers))
     }
 
-    /// Counts steps that are taken to read or to make a list.
     pub(super) fn spend(&mut self, what: &str, steps: usize) -> Checked<()> {
         self.builder.steps = self.builder.steps.saturating_add(steps);
         if self.builder.steps > MOST_STEPS {
@@ -225,8 +220,8 @@ impl Site<'_, '_> {
         Ok(())
     }
 
-    /// Where an element of a tensor, counted in row-major order, comes from: what holds it, and
-    /// its index there.
+    /// Traces an element of a tensor (row-major index) to the tensor that holds its known value, and the
+    /// index there.
     fn source(
         &mut self,
         what: &str,
@@ -245,7 +240,7 @@ impl Site<'_, '_> {
         format!("its {what} depend on the elements of input {name:?}, which are not given").into()
     }
 
-    /// The tensor that holds an element of another, counted in row-major order, and its index there.
+    /// Traces an element of a tensor (row-major index) to the tensor that holds it, and the index there.
     fn holder(&mut self, what: &str, tensor: TensorId, at: usize) -> Checked<(TensorId, usize)> {
         let (mut id, mut at) = (tensor, at);
         loop {
@@ -264,7 +259,7 @@ impl Site<'_, '_> {
     }
 }
 
-/// A list in a message, cut off where nobody would read on.
+/// A list in a message, truncated if long.
 pub(super) struct Listed<'a>(pub(super) &'a [i64]);
 
 impl fmt::Display for Listed<'_> {
@@ -279,16 +274,15 @@ impl fmt::Display for Listed<'_> {
     }
 }
 
-/// The refusal of a scalar.
 pub(super) fn not_a_list(what: &str) -> Problem {
     format!("{what} must be a list, got a scalar").into()
 }
 
-/// An entry that is a whole number.
+/// An entry that must be a whole number.
 fn whole(what: &str, number: Option<Number>) -> Checked<i128> {
     match number {
         Some(Number::Integer(entry)) => Ok(entry),
-        // Up to 2^126 an integral float is exact in i128; nothing counts so far.
+        // An integral float up to 2^126 is exact in i128; no valid entry is larger.
         Some(Number::Float(entry)) if entry.fract() == 0.0 && entry.abs() <= 2f64.powi(126) => {
             #[expect(clippy::cast_possible_truncation, reason = "it is whole, and within i128")]
             let entry = entry as i128;
@@ -301,7 +295,7 @@ fn whole(what: &str, number: Option<Number>) -> Checked<i128> {
     }
 }
 
-/// The element type, if a list may be of it.
+/// The element type, if a list of `types` may have it.
 fn accepted(element: ElementType, types: IntegerTypes) -> Option<DType> {
     let ElementType::Fixed(dtype) = element else { return None };
     let fits = match types {
@@ -314,24 +308,22 @@ fn accepted(element: ElementType, types: IntegerTypes) -> Option<DType> {
     fits.then_some(dtype)
 }
 
-/// Whether an integer type has negative values.
 pub(super) fn is_signed(dtype: DType) -> bool {
     matches!(dtype, DType::I2 | DType::I4 | DType::I8 | DType::I16 | DType::I32 | DType::I64)
 }
 
-/// Whether it is an integer type, packed or not.
 pub(super) fn is_integer(dtype: DType) -> bool {
     use DType::{U1, U2, U3, U4, U6, U8, U16, U32, U64};
     is_signed(dtype) || matches!(dtype, U1 | U2 | U3 | U4 | U6 | U8 | U16 | U32 | U64)
 }
 
-/// Whether it is a type of real floats.
+/// Whether a type is a real float type.
 pub(super) fn is_float(dtype: DType) -> bool {
     use DType::{BF16, F4E2M1, F8E4M3, F8E5M2, F8E8M0, F16, F32, F64};
     matches!(dtype, F4E2M1 | F8E4M3 | F8E5M2 | F8E8M0 | BF16 | F16 | F32 | F64)
 }
 
-/// What a list may be of, for messages.
+/// The types allowed, for messages.
 fn words(types: IntegerTypes) -> &'static str {
     match types {
         IntegerTypes::I64 => "i64",

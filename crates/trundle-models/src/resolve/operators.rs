@@ -1,4 +1,4 @@
-//! What each operator makes of its inputs.
+//! Dispatches each operator to the function that resolves it.
 
 use trundle_core::program::TensorId;
 
@@ -10,7 +10,6 @@ use super::{
 use crate::Operator;
 use crate::problem::Checked;
 
-/// What each operator gives at its place.
 pub(super) fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
     let output = match &site.node.operator {
         Operator::Split { axis, parts } => return joins::split(site, axis, parts),

@@ -14,16 +14,16 @@ use super::widen::push;
 use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType, Integers, PadValue, Pads};
 
-/// What one axis of the output consists of.
+/// The composition of one axis of the output.
 struct Padding {
     before: usize,
-    /// Of the data; of the padded data, if all of it is padded.
+    /// The range of the data, or of the padded data if all of it is padded first.
     kept: Range<usize>,
     after: usize,
 }
 
-/// Pad. Along each axis the output has `before + size + after` indices, and that of the data's
-/// index i is `before + i`; the data outside is cut off, the output outside the data is padded.
+/// Pad with a constant. Output index `before + i` holds data index i; negative amounts crop, positive ones
+/// are filled.
 ///
 /// Source: ONNX's Pad and OpenVINO's Pad-12.
 pub(super) fn pad(
@@ -47,7 +47,7 @@ pub(super) fn pad(
     Ok(padded)
 }
 
-/// The data without what is cut off, and what there is to be along each axis, where something is.
+/// Crops the data; returns it with the padding of each axis that has any.
 fn cut_off(
     site: &mut Site<'_, '_>,
     pads: &Pads,
@@ -58,7 +58,7 @@ fn cut_off(
     Ok((kept(site, data, &paddings)?, paddings))
 }
 
-/// What is kept of a tensor.
+/// The range of a tensor that the paddings keep.
 fn kept(
     site: &mut Site<'_, '_>,
     tensor: TensorId,
@@ -72,7 +72,7 @@ fn kept(
     site.builder.moved(tensor, cut(&shape, &kept)?)
 }
 
-/// What there is to be along each axis, where something is.
+/// The padding of each axis that has any.
 fn paddings(
     site: &mut Site<'_, '_>,
     pads: &Pads,
@@ -102,9 +102,9 @@ fn paddings(
     Ok(paddings)
 }
 
-/// The same with elements of the data: of what is kept of it, or, if `once`, of all of it, before anything is cut off.
+/// Pad with elements of the data: of the cropped data, or if `once`, of all of it before cropping.
 ///
-/// Source: ONNX's Pad and OpenVINO's Pad-12, whose example of mixed pads says so.
+/// Source: ONNX's Pad and OpenVINO's Pad-12, with its example of mixed pads.
 pub(super) fn pad_elements(
     site: &mut Site<'_, '_>,
     pads: &Pads,
@@ -122,7 +122,7 @@ pub(super) fn pad_elements(
     kept(site, padded, &paddings)
 }
 
-/// A tensor with elements of its own around it.
+/// Pads a tensor with its own elements.
 fn surrounded(
     site: &mut Site<'_, '_>,
     data: TensorId,
@@ -144,7 +144,7 @@ fn surrounded(
                     "a pad of {pad} along axis {axis} of size {size}, where mode {mode} has {most} at most"
                 );
             }
-            // An axis that is there very often is a table of as many entries.
+            // Many repeats of an axis need a table of as many entries.
             if mode != PadMode::Edge && pad > *size {
                 site.spend("widths of a pad", pad)?;
             }
@@ -154,7 +154,7 @@ fn surrounded(
     site.builder.moved_by(data, Pad::new(&width, mode))
 }
 
-/// `CenterCropPad`: of an odd number the smaller half is cut off, or put, before the first element.
+/// `CenterCropPad`. Of an odd amount, the smaller half is cropped or padded at the start.
 ///
 /// Source: ONNX's `CenterCropPad`, opset 18.
 pub(super) fn center(
@@ -180,7 +180,6 @@ pub(super) fn center(
     pad(site, &pads, Some(&Integers::Given(axes)), None)
 }
 
-/// How much is put before and after each axis.
 pub(super) fn both_ends(site: &mut Site<'_, '_>, pads: &Pads) -> Checked<(Vec<i64>, Vec<i64>)> {
     match pads {
         Pads::Each { begins, ends } => Ok((site.list("begins", begins)?, site.list("ends", ends)?)),
@@ -197,11 +196,11 @@ pub(super) fn both_ends(site: &mut Site<'_, '_>, pads: &Pads) -> Checked<(Vec<i6
 }
 
 impl Padding {
-    /// The parts of an axis; `None` if there is no such size.
+    /// The padding of an axis; `None` if the output would have a negative size.
     fn new(begin: i64, end: i64, size: usize) -> Option<Padding> {
         let (begin, end, size) = (i128::from(begin), i128::from(end), size as i128);
         let total = begin + size + end;
-        // The data's place in the output, and how much of it lies there.
+        // The range of the data in the output.
         let (from, to) = (begin.clamp(0, total.max(0)), (begin + size).clamp(0, total.max(0)));
         let kept = if to > from { from - begin..to - begin } else { 0..0 };
         Some(Padding {
@@ -211,7 +210,7 @@ impl Padding {
         })
     }
 
-    /// The same where all of the data is padded before anything is cut off.
+    /// Like `new`, for data that is padded before it is cropped.
     fn around_all(begin: i64, end: i64, size: usize) -> Option<Padding> {
         let (begin, end, size) = (i128::from(begin), i128::from(end), size as i128);
         let start = (-begin).max(0);
@@ -224,7 +223,7 @@ impl Padding {
     }
 }
 
-/// What pads, as a tensor of rank 0.
+/// The padding value, as a scalar tensor.
 pub(super) fn scalar_value(site: &mut Site<'_, '_>, value: Option<PadValue>) -> Checked<TensorId> {
     let shape = Shape::new([])?;
     let data = site.data()?;
@@ -258,7 +257,7 @@ pub(super) fn scalar_value(site: &mut Site<'_, '_>, value: Option<PadValue>) -> 
     site.builder.constant(&Constant { element, shape, data })
 }
 
-/// What stands before or after `beside` along an axis; nothing if it has no size.
+/// The padding before or after `beside` along an axis; `None` if it is empty.
 pub(super) fn block(
     site: &mut Site<'_, '_>,
     value: TensorId,

@@ -1,4 +1,4 @@
-//! Patches of pictures.
+//! Patches of images.
 
 use trundle_core::Shape;
 use trundle_core::ops::{Reshape, Transpose, Windows};
@@ -10,8 +10,8 @@ use super::slices::cut;
 use crate::problem::{Checked, wrong};
 use crate::{ElementType, PatchPadding};
 
-/// ExtractImagePatches: the elements of a patch become the channels, those of each place after each other, and the
-/// output's height and width count the patches.
+/// ExtractImagePatches. Output height and width count the patches. The elements of a patch become the
+/// channels: position in the patch first, then channel.
 ///
 /// Source: OpenVINO's ExtractImagePatches-3.
 pub(super) fn patches(
@@ -72,12 +72,12 @@ pub(super) fn patches(
     }
     let windows = Windows::new(&signed(&sizes), &signed(&strides), &[2, 3], &signed(&rates));
     let windows = site.builder.moved_by(data, windows)?;
-    // Batch, channel, places, within: within, then channel, are the new channels.
+    // From (batch, channel, patch row and column, row and column in the patch) to channels made of the
+    // position in the patch, then the channel.
     let ordered = site.builder.moved_by(windows, Transpose::new(&[0, 4, 5, 1, 2, 3]))?;
     site.builder.moved_by(ordered, Reshape::new(&signed(&out)))
 }
 
-/// Zeros before and behind along an axis.
 fn padded(
     site: &mut Site<'_, '_>,
     data: TensorId,

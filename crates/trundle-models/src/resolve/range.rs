@@ -1,4 +1,4 @@
-//! Ranges of numbers, made where a model is resolved.
+//! Ranges of numbers, computed when the model is resolved.
 
 use trundle_core::program::TensorId;
 use trundle_core::{DType, Shape};
@@ -10,8 +10,8 @@ use super::widen::push;
 use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType};
 
-/// The numbers from `start` on, before `limit`, apart by `delta`: as many as `ceil((limit - start) / delta)`, each
-/// `start + i * delta`. Floats are computed in f64 and rounded once; those of 16 bits in f32 if `single`.
+/// Adds the numbers `start + i * delta` up to `limit`, exclusive, `ceil((limit - start) / delta)` in all, as
+/// a constant. Floats are computed in f64 and rounded once; 16-bit floats in f32 if `single`.
 ///
 /// Source: ONNX's Range, opset 27, and OpenVINO's Range-1 and -4.
 pub(super) fn range(
@@ -57,7 +57,7 @@ pub(super) fn range(
         }
         _ => return wrong!("start, limit and delta are not of one type"),
     };
-    // What all ranges of a model take is in proportion to the entries that lists may have.
+    // This limits the entries of all ranges together by the limit for lists.
     site.spend("entries of a range", numbers.len())?;
     let mut bytes = Vec::with_capacity(numbers.len() * dtype.width());
     for number in &numbers {
@@ -70,14 +70,14 @@ pub(super) fn range(
     site.builder.constant(&Constant { element, shape, data: Data::Bytes(bytes.into()) })
 }
 
-/// Whether an integer is one of a type: what lies between two of them is then, too.
+/// Whether an integer type holds a value; if it holds both ends of a range, it holds all of it.
 pub(super) fn holds(dtype: DType, integer: i128) -> bool {
     let bits = 8 * dtype.width() - usize::from(is_signed(dtype));
     let least = if is_signed(dtype) { -(1 << bits) } else { 0 };
     (least..1 << bits).contains(&integer)
 }
 
-/// Refuses a number of entries that is too large to be made.
+/// Converts the number of entries; refuses one that is too large.
 fn checked(count: f64) -> Checked<usize> {
     if count.is_nan() {
         return wrong!("start, limit and delta are not numbers");
@@ -93,7 +93,7 @@ fn integers(start: i128, limit: i128, delta: i128) -> Checked<Vec<Number>> {
     if delta == 0 {
         return wrong!("delta is 0");
     }
-    // All are of 64 bits at most.
+    // All operands have at most 64 bits, so i128 does not overflow.
     let (span, step) = (limit - start, delta.abs());
     let span = if delta < 0 { -span } else { span };
     let count = (span + step - 1).div_euclid(step).max(0);

@@ -1,4 +1,4 @@
-//! Resizes to the nearest.
+//! Resize by nearest neighbour.
 
 use trundle_core::ops::{Broadcast, Slice};
 use trundle_core::program::TensorId;
@@ -12,13 +12,13 @@ use super::slices::equal_sizes;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{AspectRatio, Coordinates, Integers, LeastScale, Operator, PadValue, Pads};
 
-/// The most pieces that an axis may come to.
+/// The largest number of pieces of an axis.
 const MOST_PIECES: usize = 1 << 16;
 
-/// Resize to the nearest. Each axis is resized by itself, in f64.
+/// Resizes by nearest neighbour, each axis on its own, in f64.
 ///
-/// Source: ONNX's Resize, opset 19, its reference implementation where the text leaves something open, and OpenVINO's
-/// Interpolate-4 and -11.
+/// Source: ONNX's Resize, opset 19, its reference implementation where the specification leaves something
+/// open, and OpenVINO's Interpolate-4 and -11.
 pub(super) fn resize(site: &mut Site<'_, '_>) -> Checked<TensorId> {
     let Operator::Resize { pads, coordinates, nearest, .. } = &site.node.operator else {
         return wrong!("it is no resize");
@@ -44,7 +44,6 @@ pub(super) fn resize(site: &mut Site<'_, '_>) -> Checked<TensorId> {
     Ok(data)
 }
 
-/// The data with zeros around it.
 fn padded(site: &mut Site<'_, '_>, pads: &[Vec<i64>; 2]) -> Checked<TensorId> {
     let (data, rank) = (site.data()?, site.data_shape()?.rank());
     if pads.iter().flatten().all(|pad| *pad == 0) {
@@ -65,7 +64,6 @@ fn padded(site: &mut Site<'_, '_>, pads: &[Vec<i64>; 2]) -> Checked<TensorId> {
     pad(site, &Pads::Each { begins: end(begins)?, ends: end(ends)? }, None, None)
 }
 
-/// Each axis that may change, and how.
 fn resized_axes(site: &mut Site<'_, '_>, shape: &Shape) -> Checked<Vec<(usize, ResizedAxis)>> {
     let Operator::Resize { scales, sizes, aspect, axes, coordinates, least, .. } =
         &site.node.operator
@@ -91,7 +89,7 @@ fn resized_axes(site: &mut Site<'_, '_>, shape: &Shape) -> Checked<Vec<(usize, R
     };
     let sizes = sizes.as_ref().map(|sizes| site.list("sizes", sizes)).transpose()?;
     let scales = scales.as_ref().map(|scales| site.floats("scales", scales)).transpose()?;
-    // Of both, one may be there without entries: old forms know no other way to leave it out.
+    // If both are present, one may be empty: old forms cannot omit an input otherwise.
     let both = scales.is_some() && sizes.is_some();
     let sizes = sizes.filter(|sizes| !both || !sizes.is_empty());
     let scales = scales.filter(|scales| !both || !scales.is_empty());
@@ -108,7 +106,6 @@ fn resized_axes(site: &mut Site<'_, '_>, shape: &Shape) -> Checked<Vec<(usize, R
     Ok(own.into_iter().zip(resized).zip(parts).zip(axes).map(axis).collect())
 }
 
-/// The size and the scale of each axis, of scales that are given.
 fn by_scales(
     scales: &[f64],
     own: &[usize],
@@ -131,7 +128,6 @@ fn by_scales(
     scales.iter().zip(own).zip(parts).map(resized).collect()
 }
 
-/// The same, of sizes that are given.
 #[expect(clippy::cast_precision_loss, reason = "it is refused if it is beyond 2^24")]
 fn by_sizes(sizes: &[i64], own: &[usize], aspect: AspectRatio) -> Checked<Vec<(usize, f64)>> {
     equal_sizes("sizes", sizes.len(), "axes", own.len())?;
@@ -140,7 +136,7 @@ fn by_sizes(sizes: &[i64], own: &[usize], aspect: AspectRatio) -> Checked<Vec<(u
     };
     let sizes = sizes.iter().map(size).collect::<Result<Vec<usize>, _>>()?;
     let scales = sizes.iter().zip(own).map(|(size, own)| match (*size, *own) {
-        // Nothing is there to be scaled.
+        // Covers an empty axis, which has no scale.
         (size, own) if size == own => 1.0,
         (size, own) => size as f64 / own as f64,
     });
@@ -153,7 +149,6 @@ fn by_sizes(sizes: &[i64], own: &[usize], aspect: AspectRatio) -> Checked<Vec<(u
     own.iter().map(|own| Ok((length_of(scale * *own as f64 + 0.5)?, scale))).collect()
 }
 
-/// A length rounded down.
 fn length_of(length: f64) -> Checked<usize> {
     if length.is_nan() || length >= 2f64.powi(53) {
         return wrong!("a resize to {length} is too large");
@@ -165,7 +160,7 @@ fn length_of(length: f64) -> Checked<usize> {
     Ok(length.max(0.0) as usize)
 }
 
-/// These indices of an axis, and something else where there is none.
+/// Takes indices of an axis; `outside` fills the positions without an index.
 fn taken(
     site: &mut Site<'_, '_>,
     data: TensorId,
@@ -180,7 +175,7 @@ fn taken(
             let Coordinates::TfCropAndResize { outside, .. } = coordinates else {
                 return wrong!("an index has no source");
             };
-            // What is 0 is 0 of every type.
+            // Zero has the same bits in every type.
             let value = Some(*outside).filter(|value| value.to_bits() != 0).map(PadValue::Float);
             let value = scalar_value(site, value)?;
             parts.extend(block(site, value, data, axis, stretch.len())?);
@@ -196,7 +191,7 @@ fn taken(
     site.builder.joined(axis, &parts)
 }
 
-/// The map to these indices of an axis. What repeats itself is said once, of an axis that is split.
+/// The map that takes indices of an axis. For periodic indices, it splits the axis and describes one period.
 fn chosen(
     site: &mut Site<'_, '_>,
     data: TensorId,
@@ -219,7 +214,6 @@ fn chosen(
     Ok(split.then(&within)?.then(&merged)?)
 }
 
-/// The map to runs of indices, one after another.
 fn pieces(site: &mut Site<'_, '_>, shape: &Shape, axis: usize, runs: &[Run]) -> Checked<IndexMap> {
     let count = runs.len();
     if count > MOST_PIECES {
@@ -236,7 +230,7 @@ fn pieces(site: &mut Site<'_, '_>, shape: &Shape, axis: usize, runs: &[Run]) -> 
     let joined = IndexMap::joined(axis, &maps.iter().collect::<Vec<_>>());
     match joined {
         Some(map) => Ok(map),
-        // There are no elements: whatever the pieces are, it is the same map.
+        // There are no elements, so any map of the right shape will do.
         None => {
             let mut sizes = shape.to_vec();
             sizes[axis] = runs.iter().map(|run| run.count).sum();
@@ -246,12 +240,11 @@ fn pieces(site: &mut Site<'_, '_>, shape: &Shape, axis: usize, runs: &[Run]) -> 
     }
 }
 
-/// The map to one run.
 fn piece(shape: &Shape, axis: usize, run: Run) -> Checked<IndexMap> {
     let number = |number: usize| number.cast_signed() as i64;
     let step = if run.step == 0 { 1 } else { run.step as i64 };
     let single = run.step == 0 && run.count > 0;
-    // A stop of a step below 0 may lie before the first index, which only the least number says.
+    // With a negative step the stop may lie before index 0; only the smallest integer expresses that.
     let last = run.start.cast_signed() + (run.count.cast_signed() - 1) * run.step;
     let stop = match step {
         _ if single => number(run.start) + 1,

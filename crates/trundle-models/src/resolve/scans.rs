@@ -51,7 +51,6 @@ pub(super) fn scan(
     iterations.outputs(first, values, builder)
 }
 
-/// How many iterations there are: as many as each scanned axis has indices.
 fn iterations(scanned: &[Scanned]) -> Checked<usize> {
     let Some(first) = scanned.first() else {
         return wrong!("it scans no inputs, and has no number of iterations");
@@ -68,11 +67,11 @@ fn iterations(scanned: &[Scanned]) -> Checked<usize> {
     Ok(first.size())
 }
 
-/// A tensor that has a part for each iteration.
+/// A tensor with one slice for each iteration.
 struct Scanned {
     tensor: TensorId,
     shape: Shape,
-    /// From 0 on.
+    /// Not negative.
     axis: usize,
     is_backward: bool,
 }
@@ -92,13 +91,12 @@ impl Scanned {
         self.shape[self.axis]
     }
 
-    /// The shape of a part: without the axis.
+    /// The shape of a slice: without the axis.
     fn part_shape(&self) -> Checked<Shape> {
         let (before, after) = (&self.shape[..self.axis], &self.shape[self.axis + 1..]);
         Ok(Shape::new([before, after].concat())?)
     }
 
-    /// The part of an iteration.
     fn part(&self, iteration: usize, builder: &mut Builder<'_>) -> Checked<TensorId> {
         let index = if self.is_backward { self.size() - 1 - iteration } else { iteration };
         let mut ranges: Vec<_> = self.shape.iter().map(|size| 0..*size).collect();
@@ -107,7 +105,7 @@ impl Scanned {
         builder.reshaped(part, &self.part_shape()?)
     }
 
-    /// What stands for a part where there is none.
+    /// A placeholder for a slice if there is no iteration.
     fn unknown_part(&self, name: &str, builder: &mut Builder<'_>) -> Checked<TensorId> {
         builder.unknown(name, builder.element(self.tensor), &self.part_shape()?)
     }

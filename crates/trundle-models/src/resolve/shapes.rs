@@ -1,4 +1,4 @@
-//! The operators that only give the same elements another shape.
+//! Operators that change only the shape.
 
 use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
@@ -31,12 +31,12 @@ pub(super) fn reshape(
     site.builder.reshaped(data, &to)
 }
 
-/// The sizes that a reshape states, of an input of `shape`: zeros copied, and what is left for -1.
+/// The sizes of a reshape of `shape`, with zeros copied and -1 inferred.
 fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Checked<Vec<usize>> {
     let listed = Listed(entries);
     let mut sizes = Vec::with_capacity(entries.len());
     let mut left = None;
-    // What must be shared out between the sizes that are not copied, and what they take.
+    // The sizes of the data that the sizes not copied must account for, and the product of the latter.
     let mut others: Vec<usize> = shape.to_vec();
     let mut taken = Some(1usize);
     for (place, &entry) in entries.iter().enumerate() {
@@ -72,13 +72,13 @@ fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Checked<Vec<u
     Ok(sizes)
 }
 
-/// By what `taken` must be multiplied to give the product of `sizes`, if one number alone does it.
+/// The factor that makes `taken` the product of `sizes`, if it is unique.
 fn what_is_left(sizes: &[usize], taken: usize) -> Option<usize> {
     let elements = Shape::new(sizes).ok()?.elements();
     (taken > 0 && elements.is_multiple_of(taken)).then(|| elements / taken)
 }
 
-/// Squeeze. An empty list of axes is as none: both runtimes have it so.
+/// Squeeze. An empty list of axes means all, as in both runtimes.
 ///
 /// Source: ONNX's Squeeze, OpenVINO's Squeeze-1 and Squeeze-15.
 pub(super) fn squeeze(
@@ -128,7 +128,7 @@ pub(super) fn unsqueeze(site: &mut Site<'_, '_>, axes: &Integers) -> Checked<Ten
     site.builder.reshaped(data, &Shape::new(to)?)
 }
 
-/// Flatten, which counts up to the rank: `axis` 3 of rank 3 leaves nothing to the second size.
+/// Flatten. `axis` may equal the rank: then the second size is 1.
 ///
 /// Source: ONNX's Flatten.
 pub(super) fn flatten(site: &mut Site<'_, '_>, axis: i64) -> Checked<TensorId> {

@@ -1,4 +1,4 @@
-//! Slices, and what all that cuts along axes shares.
+//! Slices, and helpers for other operators that cut axes.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::site::Site;
 use crate::Integers;
 use crate::problem::{Checked, wrong};
 
-/// The map that keeps these indices of each axis, which lie within it.
+/// The map that keeps a range of each axis.
 pub(super) fn cut(shape: &Shape, ranges: &[Range<usize>]) -> Checked<IndexMap> {
     Ok(IndexMap::identity(shape).restrict(ranges)?)
 }
@@ -29,7 +29,6 @@ pub(super) fn slice(
     site.moved_by(slice)
 }
 
-/// The slice that a node's lists say.
 pub(super) fn slice_of(
     site: &mut Site<'_, '_>,
     starts: &Integers,
@@ -46,7 +45,7 @@ pub(super) fn slice_of(
     Ok(Slice::new(&starts, &stops, &axes, &steps))
 }
 
-/// Refuses two lists of different lengths.
+/// Checks that two lists have the same length.
 pub(super) fn equal_sizes(
     left: &str,
     left_size: usize,

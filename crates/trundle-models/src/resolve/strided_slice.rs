@@ -9,20 +9,19 @@ use super::slices::equal_sizes;
 use crate::problem::{Checked, wrong};
 use crate::{Integers, StridedSliceMasks};
 
-/// What an entry of the lists means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
-    /// As many whole axes as have no entry.
+    /// All axes without an entry, whole.
     Ellipsis,
-    /// A new axis of size 1; the lists are not read.
+    /// A new axis of size 1; the entry's bounds are ignored.
     NewAxis,
-    /// One index of an axis, which is left out.
+    /// One index of an axis, which is removed.
     Shrinks,
     /// A slice of an axis.
     Slice,
 }
 
-/// A slice of one axis, as [`Slice`] takes it.
+/// The bounds for one axis, as for [`Slice`].
 #[derive(Clone)]
 struct Bounds {
     start: i64,
@@ -34,11 +33,10 @@ impl Bounds {
     const WHOLE: Bounds = Bounds { start: 0, stop: i64::MAX, step: 1 };
 }
 
-/// `StridedSlice`. Of several masks at one entry the ellipsis counts, then the new axis. An axis
-/// that shrinks is read at its begin, whatever the other masks, the end and the stride say.
+/// `StridedSlice`. If several masks are set for an entry, ellipsis comes first, then new axis. A shrunk axis
+/// is read at its begin, whatever the other masks, the end and the stride are.
 ///
-/// Source: the specification of StridedSlice-1; the order of the masks is that of OpenVINO's own
-/// shape inference.
+/// Source: the specification of StridedSlice-1; the order of the masks follows OpenVINO's shape inference.
 pub(super) fn strided_slice(
     site: &mut Site<'_, '_>,
     begin: &Integers,
@@ -57,7 +55,7 @@ pub(super) fn strided_slice(
         meanings.iter().filter(|meaning| matches!(meaning, Meaning::Shrinks | Meaning::Slice));
     let hidden = shape.rank() - read.count();
     let mut bounds: Vec<Bounds> = Vec::with_capacity(shape.rank());
-    // What becomes of the axes once they are cut: `None` for a new one, else whether it stays.
+    // The axes after the cut: `None` for a new axis, else whether the axis stays.
     let mut axes = Vec::new();
     for (entry, meaning) in meanings.into_iter().enumerate() {
         match meaning {
@@ -96,7 +94,7 @@ pub(super) fn strided_slice(
     site.builder.reshaped(cut, &Shape::new(sizes)?)
 }
 
-/// What each entry means; one for each, and an ellipsis at the end if there is no other.
+/// The meaning of each entry; adds an ellipsis at the end if there is none.
 fn meanings(masks: &StridedSliceMasks, entries: usize, rank: usize) -> Checked<Vec<Meaning>> {
     let meaning = |entry: usize| {
         if masked(&masks.ellipsis, entry) {
@@ -125,12 +123,11 @@ fn meanings(masks: &StridedSliceMasks, entries: usize, rank: usize) -> Checked<V
     Ok(meanings)
 }
 
-/// Whether a mask is set at an entry.
 fn masked(mask: &[i64], entry: usize) -> bool {
     mask.get(entry).is_some_and(|bit| *bit == 1)
 }
 
-/// One index of an axis; unlike a bound it is not clamped.
+/// A single index of an axis. Unlike a bound it is not clamped.
 fn single(index: i64, axis: usize, shape: &Shape) -> Checked<Bounds> {
     let size = shape[axis];
     let front = i128::from(index) + if index < 0 { size as i128 } else { 0 };

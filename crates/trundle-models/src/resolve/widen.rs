@@ -1,4 +1,4 @@
-//! Constants in a wider element type.
+//! Conversion of constants to wider element types.
 
 use half::{bf16, f16};
 use trundle_core::program::TensorId;
@@ -11,8 +11,7 @@ use super::site::Site;
 use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType};
 
-/// The constant that is input 0, in a type that holds all of its values. A model that widens it
-/// again and again gets one tensor.
+/// Input 0, a constant, converted to a type that holds all its values. Repeated conversions share one tensor.
 pub(super) fn widen(site: &mut Site<'_, '_>, to: DType) -> Checked<TensorId> {
     let id = site.data()?;
     let element = site.builder.element(id);
@@ -33,7 +32,6 @@ pub(super) fn widen(site: &mut Site<'_, '_>, to: DType) -> Checked<TensorId> {
     Ok(widened)
 }
 
-/// A constant in another type.
 fn widened(constant: &Constant, to: DType) -> Checked<Constant> {
     let inexact = || format!("{to} does not hold every value of {} exactly", constant.element);
     let (ElementType::Fixed(from), Data::Bytes(bytes)) = (constant.element, &constant.data) else {
@@ -56,7 +54,7 @@ fn widened(constant: &Constant, to: DType) -> Checked<Constant> {
     })
 }
 
-/// Whether each value of `from` is one of `to`, which is of whole bytes.
+/// Whether type `to`, of whole bytes, holds every value of `from`.
 fn holds_every_value(from: DType, to: DType) -> bool {
     let Some(digits) = digits(from) else { return holds_every_float(from, to) };
     match to {
@@ -72,8 +70,8 @@ fn holds_every_value(from: DType, to: DType) -> bool {
     }
 }
 
-/// The binary digits of the largest integer of a type; `None` for other types. The least integer
-/// of a signed type is a power of two, so it needs no more.
+/// The binary digits of the largest integer of a type; `None` for other types. The smallest integer of a
+/// signed type is a power of two and needs no more digits.
 fn digits(dtype: DType) -> Option<usize> {
     if dtype == DType::Boolean {
         return Some(1);
@@ -82,14 +80,14 @@ fn digits(dtype: DType) -> Option<usize> {
     is_integer(dtype).then(|| bits - usize::from(is_signed(dtype)))
 }
 
-/// The same for floats, NaNs being one value.
+/// Whether float type `to` holds every value of `from`, counting NaNs as one value.
 fn holds_every_float(from: DType, to: DType) -> bool {
     let wide = |to: DType| matches!(to, DType::F32 | DType::F64);
     match from {
         DType::F4E2M1 | DType::F8E4M3 | DType::F8E5M2 => {
             wide(to) || matches!(to, DType::F16 | DType::BF16)
         }
-        // Its least value is below those of f16.
+        // Its smallest value is below the range of f16.
         DType::F8E8M0 => wide(to) || to == DType::BF16,
         DType::F16 | DType::BF16 => wide(to),
         DType::F32 => to == DType::F64,
@@ -97,7 +95,7 @@ fn holds_every_float(from: DType, to: DType) -> bool {
     }
 }
 
-/// Appends a value that a type holds, in little-endian bytes, a float rounded; `None` if it does not.
+/// Appends a value as little-endian bytes, rounding floats; `None` if the type does not hold it.
 pub(super) fn push(element: Number, to: DType, bytes: &mut Vec<u8>) -> Option<()> {
     match (element, to) {
         (Number::Integer(value), DType::F16 | DType::BF16 | DType::F32 | DType::F64) => {
@@ -105,7 +103,7 @@ pub(super) fn push(element: Number, to: DType, bytes: &mut Vec<u8>) -> Option<()
             return push(Number::Float(value as f64), to, bytes);
         }
         (Number::Integer(value), _) => {
-            // Two's complement: the upper bytes only repeat the sign.
+            // Two's complement: the bytes cut off only repeat the sign.
             bytes.extend_from_slice(value.to_le_bytes().get(..to.width())?);
         }
         (Number::Float(value), DType::F16) => {
@@ -124,8 +122,8 @@ pub(super) fn push(element: Number, to: DType, bytes: &mut Vec<u8>) -> Option<()
     Some(())
 }
 
-/// The number of f32 that is rounded to 16 bits as this number would be: where it lies between two, the odd one of them.
-/// The conversions of `half` from f64 leave the lower half of its bits out of account.
+/// Converts to f32 with rounding to odd, so that rounding the result to 16 bits equals rounding `value`
+/// directly. `half`'s own conversions from f64 ignore the lower half of its bits.
 fn odd(value: f64) -> f32 {
     #[expect(clippy::cast_possible_truncation, reason = "what is lost is put right")]
     let nearest = value as f32;

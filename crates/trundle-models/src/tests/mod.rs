@@ -1,3 +1,3 @@
-//! Models planned at little cost, whatever they ask for.
+//! Tests that planning cost stays bounded for any model.
 
 mod planning;

@@ -7,7 +7,7 @@ use trundle_core::{Backend, DType, IndexMap, Op, Shape};
 use crate::resolved::width_of;
 use crate::{Data, ElementType, PlannedModel, ResolvedModel, TensorInfo};
 
-/// A model as it is written down, of one input.
+/// A model under construction, with one input.
 struct Sketch {
     program: Program,
     element: ElementType,
@@ -42,7 +42,7 @@ impl Sketch {
         self.mapped(from, map)
     }
 
-    /// These indices of one axis.
+    /// A range of indices of one axis.
     fn cut(&mut self, from: TensorId, axis: usize, range: std::ops::Range<usize>) -> TensorId {
         let shape = self.shape(from).clone();
         let mut ranges: Vec<_> = shape.iter().map(|size| 0..*size).collect();
@@ -54,7 +54,7 @@ impl Sketch {
         self.program.joined(axis, parts).unwrap()
     }
 
-    /// Joined to itself again and again.
+    /// Repeatedly joined to itself.
     fn doubled(&mut self, times: usize) -> TensorId {
         (0..times).fold(TensorId(0), |id, _| self.joined(0, &[id, id]))
     }
@@ -83,7 +83,6 @@ impl Planned {
         self.planned.passes().len()
     }
 
-    /// The boxes of all passes.
     fn boxes(&self) -> usize {
         let parts = self.planned.passes().iter().flat_map(|pass| &pass.parts);
         parts.filter_map(|part| part.work.as_ref()).map(|work| work.blocks().len()).sum()
@@ -94,12 +93,12 @@ impl Planned {
         parts.filter(|part| part.work.is_none()).count()
     }
 
-    /// Runs it, and holds all outputs against the model.
+    /// Runs the plan and verifies all outputs against the model.
     fn is_right(&self) {
         self.is_right_in_the_first(usize::MAX);
     }
 
-    /// The same of so many outputs.
+    /// Verifies only the first outputs.
     fn is_right_in_the_first(&self, outputs: usize) {
         let (shape, element) = (self.model.shape(TensorId(0)), self.model.element(TensorId(0)));
         let elements = shape.elements();
@@ -160,7 +159,7 @@ fn one_row_of_very_many_is_read_by_itself() {
     planned.is_right();
 }
 
-/// A split into parts and a join of them in an order of its own.
+/// A split into parts and a join of them in another order.
 fn permuted(sizes: &[usize], in_tiles: bool) -> Planned {
     let parts = sizes[1];
     let mut sketch = Sketch::u16(sizes);
@@ -186,7 +185,6 @@ fn too_many_boxes_are_moved_element_in_tiles() {
     assert_eq!((planned.passes(), planned.in_tiles()), (1, 1));
     assert!(planned.planned.to_string().contains("in tiles, since it would be too many boxes"));
     planned.is_right();
-    // Whatever the elements are.
     for element in
         [ElementType::Fixed(DType::U4), ElementType::Fixed(DType::F64), ElementType::String]
     {
@@ -203,7 +201,7 @@ fn too_many_boxes_are_moved_element_in_tiles() {
 #[test]
 fn a_hundred_thousand_parts_are_planned_as_quickly_as_they_are_read() {
     const PARTS: usize = 100_000;
-    // Of as many tensors, so that they are no movement of one.
+    // Parts of two tensors, so that the join is not a movement of one.
     let mut sketch = Sketch::u16(&[2 * PARTS, 1]);
     let turned = sketch.moved(TensorId(0), Flip::new(&[0]));
     let parts = (0..PARTS).map(|at| {
@@ -233,13 +231,13 @@ fn outputs_at_every_step_of_a_long_chain_take_what_the_chain_takes() {
     }
     let planned = sketch.plan(&ids);
     assert_eq!(planned.passes(), STEPS + 1);
-    // Each of them followed to the input would take longer than to plan and to run them all.
+    // Verifying every output back to the input would take longer than planning and running.
     planned.is_right_in_the_first(40);
 }
 
 #[test]
 fn a_small_graph_of_large_tensors_is_planned_within_bounds() {
-    // Each output is as many boxes as there may be, and would be pulled back through all others.
+    // Each output has the most boxes allowed and could be pulled back through all earlier ones.
     let mut sketch = Sketch::u16(&[2, 2]);
     let mut outputs = vec![sketch.doubled(16)];
     for number in 0..200 {
@@ -275,7 +273,7 @@ fn only_what_is_read_is_written_and_it_is_let_go() {
         .flat_map(|pass| pass.parts.iter().map(|part| part.from))
         .collect();
     assert!(planned.planned.passes().iter().all(|p| p.target == last || read.contains(&p.target)));
-    // Two at once: the one that is read and the one that is written.
+    // Two tensors are held at once: source and destination of a pass.
     assert_eq!(planned.planned.peak_bytes(), 2 * 64 * 4 * 2);
     planned.is_right();
 }

@@ -1,4 +1,4 @@
-//! A subgraph as the node that it can be.
+//! A subgraph as the node that may replace it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -18,25 +18,26 @@ use crate::onnx::value_info::named;
 use crate::onnx::{malformed, proto, read_typed};
 use crate::{Data, Error, Given, PlannedModel, Result};
 
-/// Operators that ONNX Runtime 1.32 runs at a half to a fifteenth of the memory's speed, and never as part of others: these are
-/// a gain alone (measured; docs/models.md).
+/// Operators that ONNX Runtime 1.32 runs at a half to a fifteenth of the memory's speed and never fuses. Replacing
+/// one of them alone is a gain (measured; docs/models.md).
 const SLOW: [&str; 3] = ["DepthToSpace", "Expand", "SpaceToDepth"];
 
-/// A subgraph as a node with a model of its own: what it reads and gives, and what of the file the model holds.
+/// A subgraph as a node with a model of its own.
 pub(super) struct Candidate<'a> {
     pub(super) subgraph: &'a Subgraph,
     pub(super) inputs: Vec<&'a str>,
     pub(super) outputs: Vec<&'a str>,
     /// The inputs, as a set.
     read: HashSet<&'a str>,
-    /// Whether what it reads says how elements are moved.
+    /// Whether an input controls how elements are moved.
     is_decided_later: bool,
     nodes: BTreeSet<usize>,
     held: BTreeSet<&'a str>,
 }
 
 impl<'a> Candidate<'a> {
-    /// What is moved is read; what says how is the model's own, as far as it can be.
+    /// Builds the candidate. Tensors to move are inputs. Tensors that control the movement go into the model where
+    /// possible.
     pub(super) fn new(source: &Source<'a>, subgraph: &'a Subgraph) -> Candidate<'a> {
         let nodes = &source.partition.nodes;
         let given = subgraph.members.iter().flat_map(|place| names_given(&nodes[*place]));
@@ -70,8 +71,8 @@ impl<'a> Candidate<'a> {
         candidate
     }
 
-    /// Takes the tensors along that say how elements are moved, with all that they are reckoned from, up to shapes of
-    /// tensors that are not read: those are read then.
+    /// Adds the tensors that control the movement, and all that they are computed from, to the model. Shapes of
+    /// tensors that the node does not read become inputs.
     fn add_known(&mut self, source: &Source<'a>, own: &HashSet<&str>, mut left: Vec<&'a str>) {
         while let Some(name) = left.pop() {
             if name.is_empty() || self.read.contains(name) {
@@ -91,7 +92,7 @@ impl<'a> Candidate<'a> {
             }
             let is_read = |read: &str| own.contains(read) || self.read.contains(read);
             match node.input.first().filter(|_| says_shape(node)) {
-                // The shape of what is not known, and not read otherwise.
+                // The shape of a tensor that is neither known nor read.
                 Some(of) if !source.is_known(of) && !is_read(of) => self.decided_by(name),
                 Some(of) if !source.is_known(of) => _ = self.nodes.insert(place),
                 _ if self.nodes.insert(place) => {
@@ -102,27 +103,27 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Whether it reads something that a node gives, which can then not be one of its own.
+    /// Whether the candidate reads an output of `node`, so that `node` cannot be part of it.
     fn reads_of(&self, node: &proto::Node) -> bool {
         names_given(node).any(|name| self.read.contains(name))
     }
 
-    /// Has it read a tensor.
     fn reads(&mut self, name: &'a str) {
         if self.read.insert(name) {
             self.inputs.push(name);
         }
     }
 
-    /// Has it read a tensor that says how elements are moved.
+    /// Adds an input that controls how elements are moved.
     fn decided_by(&mut self, name: &'a str) {
         self.reads(name);
         self.is_decided_later = true;
     }
 
-    /// Has it find out shapes that it was to read, from shapes of tensors that there are: those `within` other nodes are not
-    /// written, but what they are made of is. So a runtime knows the shapes of what it gives before it runs, as far as it knows
-    /// those. Each step takes one of those that are `left`.
+    /// Replaces inputs that are shapes by nodes that compute them.
+    ///
+    /// Tensors `within` other new nodes are not written, but the tensors that they are made from are. With them, a
+    /// runtime can infer the shapes of the outputs before it runs. Each step takes one from `left`.
     pub(super) fn find_shapes(
         &mut self,
         source: &Source<'a>,
@@ -170,13 +171,13 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// Has the node give the shape of a tensor that it does not give.
+    /// Adds an output: the shape of a tensor inside of the node, computed by the node at `place`.
     pub(super) fn add_shape(&mut self, place: usize, name: &'a str) {
         self.nodes.insert(place);
         self.outputs.push(name);
     }
 
-    /// The bytes of its model: an ONNX model whose inputs and outputs have names and no types.
+    /// Encodes the candidate's ONNX model. Its inputs and outputs have names, but no types.
     pub(super) fn model(&self, source: &Source<'a>, outputs: &[&str]) -> Result<Vec<u8>> {
         let mut graph = Vec::new();
         self.nodes
@@ -202,8 +203,8 @@ impl<'a> Candidate<'a> {
         Ok(model)
     }
 
-    /// Whether it is faster as one node: fewer bytes are written; where the file does not state all shapes, fewer tensors;
-    /// or one of its operators is [`SLOW`]. What its model holds is taken from `left`.
+    /// Whether one node is faster: it writes fewer bytes (fewer tensors if the file does not state all shapes), or
+    /// one of its operators is [`SLOW`]. Takes the size of the tensors in its model from `left`.
     ///
     /// # Errors
     /// If its model cannot be run.
@@ -212,7 +213,7 @@ impl<'a> Candidate<'a> {
         let written: Vec<&str> = written.iter().map(String::as_str).collect();
         let kind = |place: &usize| source.partition.nodes[*place].op_type.as_str();
         let is_slow = members.iter().any(|place| SLOW.contains(&kind(place)));
-        // What nobody reads is not run either.
+        // A subgraph without readers does not run at all.
         if outputs.is_empty() || written.len() <= outputs.len() && !is_slow {
             return Ok(false);
         }
@@ -243,7 +244,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// A tensor that the file holds, or that lies beside it, as the model of a node holds it.
+/// Encodes an initializer for the model of a node, including external data.
 fn held(source: &Source<'_>, name: &str) -> Result<Bytes> {
     let Some(tensor) = source.partition.held.get(name) else {
         return Err(malformed(format!("no node gives {name:?}")));
@@ -262,8 +263,8 @@ fn held(source: &Source<'_>, name: &str) -> Result<Bytes> {
     Ok(own.encode_to_vec().into())
 }
 
-/// Whether the nodes that a tensor `within` a new one is made by give nothing that the new one gives too, so that both can be
-/// there. Each step takes one of those that are `left`; without one it is not known.
+/// Whether the nodes that compute the tensor `name` inside of a new node may also stay in the graph: none of their
+/// outputs may be an output of the new node. Each step takes one from `left`; if none is left, the answer is no.
 pub(super) fn is_apart(
     source: &Source<'_>,
     within: &HashMap<&str, usize>,

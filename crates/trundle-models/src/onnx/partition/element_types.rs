@@ -1,6 +1,6 @@
-//! The element type of each tensor between the nodes of a model, as far as the operators say it.
+//! The element types of the tensors between the nodes of a model, as far as operators determine them.
 //!
-//! After <https://onnx.ai/onnx/operators/>. Of an operator that is not listed nothing is said.
+//! After <https://onnx.ai/onnx/operators/>. Outputs of operators that are not listed have no type here.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ const UINT8: i32 = 2;
 const INT64: i32 = 7;
 const BOOL: i32 = 9;
 
-/// Operators that compute, and of which the first output is of the type of the first input.
+/// Operators that compute, and whose first output has the type of the first input.
 const AS_FIRST: &[&str] = &[
     "Abs",
     "Acos",
@@ -136,7 +136,7 @@ const OF_INT64: &[&str] = &["ArgMax", "ArgMin", "NonMaxSuppression", "NonZero", 
 pub(super) struct ElementTypes<'a>(HashMap<&'a str, i32>);
 
 impl<'a> ElementTypes<'a> {
-    /// What is known before any node.
+    /// Starts with the types that the file states.
     pub(super) fn new(known: impl Iterator<Item = (&'a str, i32)>) -> ElementTypes<'a> {
         ElementTypes(known.filter(|(_, number)| *number != 0).collect())
     }
@@ -145,7 +145,7 @@ impl<'a> ElementTypes<'a> {
         self.0.get(name).copied()
     }
 
-    /// Adds those of what a node gives, whose inputs are known if they ever are. What the file says stays.
+    /// Adds the types of a node's outputs, after the types of its inputs. Types that are already known are kept.
     pub(super) fn add(&mut self, node: &'a proto::Node) {
         if !domain(&node.domain).is_empty() || !node.overload.is_empty() {
             return;

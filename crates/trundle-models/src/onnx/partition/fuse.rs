@@ -1,4 +1,4 @@
-//! A model written anew with its movement-only subgraphs as nodes of their own. All else stays byte for byte.
+//! Rewrites a model with its movement-only subgraphs as single nodes. All other bytes are kept.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -15,57 +15,59 @@ use crate::onnx::proto;
 use crate::onnx::value_info::{named, without_shape};
 use crate::{Error, Result, order};
 
-/// The domain of the nodes, and the version of its operators.
+/// The domain of the new nodes, and the version of its operators.
 const DOMAIN: &str = "trundle";
 const VERSION: i64 = 1;
 
-/// What all nodes may hold of the file's tensors together, as a multiple of the file's size: each holds what it needs,
-/// and a small model must not become a large one.
+/// Limits the bytes of initializers in all new nodes, as a multiple of the file's size. Nodes that need the same
+/// tensor each hold it, and a small model must not become a large one.
 const MOST_HELD: usize = 2;
 
-/// What they may hold in any case, in bytes.
+/// The minimum of this limit, in bytes.
 const LEAST_HELD: usize = 1 << 20;
 
-/// How many nodes they may have together that only say shapes, as a multiple of the model's.
+/// Limits the steps that follow shapes through the model, as a multiple of the model's nodes.
 const MOST_STEPS: usize = 4;
 
-/// How many they may have in any case.
+/// The minimum of this limit.
 const LEAST_STEPS: usize = 1 << 14;
 
-/// A model in which subgraphs that only move are nodes of their own, `trundle.Move`, for ONNX Runtime with trundle's
+/// A model with movement-only subgraphs replaced by `trundle.Move` nodes, for ONNX Runtime with trundle's
 /// operators.
 #[derive(Debug)]
 pub struct Fused {
-    /// The bytes of the file, one after another. Those of the model that was read, if no subgraph is fused.
+    /// The bytes of the file, in pieces. If no subgraph is fused, these are the bytes of the original model.
     pub file: Vec<Bytes>,
     /// The new nodes.
     pub nodes: Vec<FusedNode>,
-    /// The subgraphs that could not be fused, by their operators, and why. Those that gain nothing are not among them.
+    /// The subgraphs that could not be fused: their operators and the reason. Excludes subgraphs without a gain.
     pub refused: Vec<(Vec<String>, Error)>,
-    /// How many subgraphs stay as they are, as nothing is gained.
+    /// The number of subgraphs that are unchanged because fusing them gains nothing.
     pub unchanged: usize,
-    /// Whether elements lie in other files, which the model finds in its folder only.
+    /// Whether the model has external data, which it finds only in its own folder.
     pub is_external: bool,
 }
 
 /// A subgraph that became a node.
 #[derive(Clone, Debug)]
 pub struct FusedNode {
-    /// What it is called.
+    /// The node's name.
     pub name: String,
-    /// The operators that it does the work of, as messages call them.
+    /// The labels of the operators that it replaces (as in messages).
     pub operators: Vec<String>,
-    /// The names of the tensors that it reads.
+    /// The names of its inputs.
     pub inputs: Vec<String>,
-    /// The names of the tensors that it gives.
+    /// The names of its outputs.
     pub outputs: Vec<String>,
-    /// How many tensors a runtime wrote that ran one operator after another.
+    /// The number of tensors that a runtime writes if it runs one operator after another.
     pub written: usize,
 }
 
 impl Partition {
-    /// The model with each subgraph as one node that is faster so: fewer bytes are written, or, where sizes are not known,
-    /// fewer tensors, or ONNX Runtime is slow at one of its operators. What is no node of such a subgraph stays byte for byte.
+    /// Returns the model with each subgraph replaced by one node where that is faster.
+    ///
+    /// A node is faster if it writes fewer bytes (fewer tensors if sizes are unknown), or if ONNX Runtime is slow
+    /// at one of the operators. All other nodes are kept byte for byte.
     ///
     /// # Errors
     /// If the model is malformed.
@@ -97,20 +99,19 @@ impl Partition {
     }
 }
 
-/// What stays of a model beside the new nodes.
+/// The parts of the original model that stay.
 struct Rest<'a> {
-    /// The places of the nodes that stay.
     nodes: BTreeSet<usize>,
-    /// The names of all tensors that something reads.
+    /// The names of all tensors that are read.
     read: HashSet<&'a str>,
 }
 
 impl<'a> Rest<'a> {
-    /// What the nodes that compute, the new ones and the model's user need.
+    /// Finds the nodes that the computing nodes, the new nodes and the model's outputs need.
     ///
-    /// They may need the shape of a tensor that is not written any more. Where the model's shapes are fixed, a runtime knows
-    /// it before it runs from the nodes as they were, which it then has no need to run; else the node gives it that the
-    /// tensor is within.
+    /// They may need the shape of a tensor that is not written any more. If the model's shapes are fixed, the
+    /// original nodes stay: a runtime infers the shape from them and does not run them. Otherwise the new node that
+    /// contains the tensor also returns its shape.
     fn new(source: &Source<'a>, chosen: &mut [Candidate<'a>]) -> Rest<'a> {
         let Partition { nodes, roles, outputs, .. } = source.partition;
         let within = names_within(source, chosen);
@@ -154,7 +155,7 @@ impl<'a> Rest<'a> {
         rest
     }
 
-    /// The bytes of the file with the chosen nodes, and what they are.
+    /// Builds the file with the chosen nodes, and describes these nodes.
     fn file(
         &self,
         source: &Source<'a>,
@@ -175,7 +176,8 @@ impl<'a> Rest<'a> {
         for part in &source.fields {
             let stays = match part.number {
                 field::NODE => false,
-                // Not what nothing reads any more, of which runtimes complain, unless an input has it.
+                // Drops initializers that are no longer read, because runtimes complain about them, unless they are
+                // inputs.
                 field::INITIALIZER => tensors.next().is_none_or(|name| {
                     self.read.contains(name.as_str())
                         || !held.contains(name.as_str())
@@ -188,7 +190,7 @@ impl<'a> Rest<'a> {
             }
         }
         for name in chosen.iter().flat_map(|candidate| &candidate.outputs) {
-            // Where no shape is known before it runs, ONNX Runtime finds the type here.
+            // ONNX Runtime takes the type from here if it cannot infer the shape in advance.
             if let Some(elem_type) = source.types.get(name)
                 && !source.partition.infos.contains_key(*name)
             {
@@ -213,11 +215,11 @@ impl<'a> Rest<'a> {
         Ok((file, nodes.collect()))
     }
 
-    /// An order in which all nodes can run, the file's where they are its own.
+    /// Returns a topological order of all nodes, which follows the file where possible.
     fn order(&self, source: &Source<'a>, chosen: &[Candidate<'a>]) -> Result<Vec<Place>> {
         let kept = self.nodes.iter().map(|place| Place::Kept(*place));
         let mut places: Vec<Place> = kept.chain((0..chosen.len()).map(Place::Chosen)).collect();
-        // A new node can run when the last of its own could.
+        // A new node can run once the last of its members could.
         places.sort_by_key(|place| match place {
             Place::Kept(place) => Some(*place),
             Place::Chosen(of) => chosen[*of].subgraph.members.iter().max().copied(),
@@ -238,7 +240,8 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// The names of what subgraphs make on the way, each with its number: it is not written any more.
+/// Returns the names of tensors inside of subgraphs, which are not written any more, with the index of the
+/// candidate.
 fn names_within<'a>(source: &Source<'a>, chosen: &[Candidate<'a>]) -> HashMap<&'a str, usize> {
     let mut within = HashMap::new();
     for (number, candidate) in chosen.iter().enumerate() {
@@ -254,14 +257,12 @@ fn names_within<'a>(source: &Source<'a>, chosen: &[Candidate<'a>]) -> HashMap<&'
 /// A node of the new file.
 #[derive(Clone, Copy)]
 enum Place {
-    /// One of the file that was read.
     Kept(usize),
     /// A new one.
     Chosen(usize),
 }
 
 impl Place {
-    /// The names of what it gives.
     fn names_given<'a>(self, source: &Source<'a>, chosen: &[Candidate<'a>]) -> Vec<&'a str> {
         match self {
             Place::Kept(place) => names_given(&source.partition.nodes[place]).collect(),
@@ -269,7 +270,6 @@ impl Place {
         }
     }
 
-    /// The names of what it reads.
     fn names_read<'a>(self, source: &Source<'a>, chosen: &[Candidate<'a>]) -> Vec<&'a str> {
         match self {
             Place::Kept(place) => names_read(&source.partition.nodes[place]),
@@ -282,7 +282,6 @@ fn owned(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// What is said of a new node.
 fn fused_node(candidate: &Candidate<'_>, name: String) -> FusedNode {
     let Subgraph { operators, written, .. } = candidate.subgraph;
     FusedNode {
@@ -294,7 +293,7 @@ fn fused_node(candidate: &Candidate<'_>, name: String) -> FusedNode {
     }
 }
 
-/// The message of a new node.
+/// Encodes a new node.
 fn node(source: &Source<'_>, candidate: &Candidate<'_>, name: &str) -> Result<Vec<u8>> {
     let model = candidate.model(source, &candidate.outputs)?;
     let attribute = proto::Attribute {
@@ -315,7 +314,7 @@ fn node(source: &Source<'_>, candidate: &Candidate<'_>, name: &str) -> Result<Ve
     Ok(node.encode_to_vec())
 }
 
-/// What says that the model has nodes of our domain, if it does not yet.
+/// Returns the import of the domain `trundle`, unless the model already has it.
 fn import(source: &Source<'_>) -> Option<Bytes> {
     let is_ours = |import: &Bytes| {
         proto::OperatorSetId::decode(import.clone()).is_ok_and(|import| import.domain == DOMAIN)
@@ -327,14 +326,12 @@ fn import(source: &Source<'_>) -> Option<Bytes> {
     Some(message(field::OPSET_IMPORT, &import.encode_to_vec()))
 }
 
-/// Names that no node has.
 fn free_names(source: &Source<'_>, count: usize) -> Vec<String> {
     let taken: HashSet<&str> = source.partition.nodes.iter().map(|node| &node.name[..]).collect();
     let names = (0..).map(|number| format!("trundle_move_{number}"));
     names.filter(|name| !taken.contains(name.as_str())).take(count).collect()
 }
 
-/// A field of a message.
 fn message(number: u32, bytes: &[u8]) -> Bytes {
     let mut whole = Vec::with_capacity(bytes.len() + 12);
     add_field(&mut whole, number, bytes);

@@ -1,4 +1,4 @@
-//! The nodes of a model, which gives what, and which of those that move belong together.
+//! The graph of a model: which node produces which tensor, and which nodes can be merged.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -7,7 +7,6 @@ use crate::onnx::builder::label;
 use crate::onnx::{malformed, proto};
 use crate::{Error, Result, order};
 
-/// Nodes, and which gives what.
 pub(super) struct Graph<'a> {
     nodes: &'a [proto::Node],
     giver: HashMap<&'a str, usize>,
@@ -26,24 +25,25 @@ impl<'a> Graph<'a> {
         Ok(Graph { nodes, giver })
     }
 
-    /// The place of the node that gives a tensor.
+    /// Returns the index of the node that produces a tensor.
     pub(super) fn giver(&self, name: &str) -> Option<usize> {
         self.giver.get(name).copied()
     }
 
-    /// The places of the nodes that a node reads.
+    /// Returns the indices of the nodes whose outputs a node reads.
     pub(super) fn reads(&self, place: usize) -> Vec<usize> {
         names_read(&self.nodes[place]).into_iter().filter_map(|name| self.giver(name)).collect()
     }
 
-    /// The places of all nodes so that none reads what a later one gives.
+    /// Returns the indices of all nodes in topological order.
     pub(super) fn sorted(&self) -> Result<Vec<usize>> {
         let named = |place: usize| label(&self.nodes[place], "");
         order::sorted(self.nodes.len(), |place| self.reads(place), named)
             .map_err(|(place, problem)| Error::Node { node: named(place), problem })
     }
 
-    /// The places of the nodes that read each tensor. The model's user, who reads its outputs, stands behind the last.
+    /// Returns the indices of the nodes that read each tensor. The outputs of the model have one more reader, the
+    /// caller, whose index is the number of nodes.
     pub(super) fn readers<'b>(&'b self, outputs: &'b [String]) -> HashMap<&'b str, Vec<usize>> {
         let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
         for (place, node) in self.nodes.iter().enumerate() {
@@ -55,8 +55,8 @@ impl<'a> Graph<'a> {
         readers
     }
 
-    /// The nodes that move, those together that can be one node: of which one reads what another gives, or its shape, and
-    /// nothing in between computes. Each in an order in which they can run, and so are all of them.
+    /// Groups the nodes that move and can become one node: a node, and readers of its output or of its shape,
+    /// without computation in between. Groups, and the nodes in each group, are in topological order.
     pub(super) fn components(&self, sorted: &[usize], roles: &[Role]) -> Vec<Vec<usize>> {
         let mut stages = Stages::new(self, sorted, roles);
         stages.wait(self, sorted, roles);
@@ -69,7 +69,7 @@ impl<'a> Graph<'a> {
         members.into_values().collect()
     }
 
-    /// These nodes, and all that say how they move, in the file's order.
+    /// Returns these nodes and the nodes that control their movement, in the file's order.
     pub(super) fn with_known(&self, members: &[usize], roles: &[Role]) -> Vec<usize> {
         let mut all: BTreeSet<usize> = members.iter().copied().collect();
         let mut left = members.to_vec();
@@ -81,16 +81,16 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// How many times something is computed, and moved after that, before a node. So nodes that move in the same stage can
-/// be one: no path leads from one through what computes to the other.
+/// The stage of each node: at least the number of changes from computing to moving on any path to it. Nodes that move
+/// in the same stage can be merged, because no path from one to the other leads through computation.
 struct Stages {
     of: Vec<usize>,
-    /// Which nodes move, or say the shape of what one of the same stage gives.
+    /// Whether each node moves, or computes from the shape of a tensor moved in the same stage.
     follows: Vec<bool>,
 }
 
 impl Stages {
-    /// Each node in the first stage that it can be in.
+    /// Puts each node into the earliest possible stage.
     fn new(graph: &Graph<'_>, sorted: &[usize], roles: &[Role]) -> Stages {
         let (mut of, mut follows) = (vec![0; roles.len()], vec![false; roles.len()]);
         for place in sorted.iter().copied() {
@@ -110,7 +110,7 @@ impl Stages {
         Stages { of, follows }
     }
 
-    /// For each node one of those that must be one with it.
+    /// Returns a union-find forest of the nodes that must be merged.
     fn linked(&self, graph: &Graph<'_>, sorted: &[usize]) -> Vec<usize> {
         let mut first: Vec<usize> = (0..self.of.len()).collect();
         for place in sorted.iter().copied().filter(|place| self.follows[*place]) {
@@ -124,7 +124,7 @@ impl Stages {
         first
     }
 
-    /// Lets what moves wait for a later stage, where it can then be one with what reads it.
+    /// Delays groups to a later stage where they can be merged with a reader.
     fn wait(&mut self, graph: &Graph<'_>, sorted: &[usize], roles: &[Role]) {
         let mut readers = vec![Vec::new(); roles.len()];
         for place in 0..roles.len() {
@@ -136,7 +136,7 @@ impl Stages {
             members.entry(root(&mut first, place)).or_default().push(place);
         }
         for place in sorted.iter().rev() {
-            // Each group when its last node is passed: what reads it has its stage by then.
+            // Handles each group at its last node. The stages of its readers are final by then.
             let Some(group) = members.remove(&root(&mut first, *place)) else { continue };
             let own = root(&mut first, *place);
             let outside = group.iter().flat_map(|member| &readers[*member]).copied();
@@ -153,12 +153,11 @@ impl Stages {
     }
 }
 
-/// The names of what a node gives.
 pub(super) fn names_given(node: &proto::Node) -> impl Iterator<Item = &str> {
     node.output.iter().map(String::as_str).filter(|name| !name.is_empty())
 }
 
-/// The names of what a node reads, its branches and bodies too.
+/// Returns the names of a node's inputs, including tensors read in its branches and bodies.
 pub(super) fn names_read(node: &proto::Node) -> Vec<&str> {
     let mut names = Vec::new();
     let mut left = vec![node];
@@ -167,14 +166,14 @@ pub(super) fn names_read(node: &proto::Node) -> Vec<&str> {
         let graphs = node.attribute.iter().filter_map(|attribute| attribute.g.as_ref());
         for graph in graphs {
             left.extend(&graph.node);
-            // A branch may give what it does not make.
+            // A branch may return a tensor from outside.
             names.extend(graph.output.iter().map(|info| info.name.as_str()));
         }
     }
     names
 }
 
-/// The least place of those that are one with `place`.
+/// Returns the root of `place`, which is the lowest index in its set.
 fn root(first: &mut [usize], mut place: usize) -> usize {
     while first[place] != place {
         first[place] = first[first[place]];

@@ -1,4 +1,4 @@
-//! The parts of a model that only move, where others compute.
+//! Finds the movement-only parts of a model that also computes.
 
 mod candidate;
 mod element_types;
@@ -29,18 +29,18 @@ use role::{Role, is_view, role};
 
 pub use fuse::{Fused, FusedNode};
 
-/// How often the subgraphs may read what says how they move, as a multiple of the model's size: each reads what it needs,
-/// and a small model must not take long.
+/// Limits the bytes that all subgraphs together may read, as a multiple of the model's size. Subgraphs that need
+/// the same tensor each read it, and a small model must not take long.
 const MOST_SHARED: u64 = 64;
 
-/// What they may read in any case, in bytes: elements in files beside the model count too.
+/// The minimum of this limit, in bytes. It leaves room for external data, which counts too.
 const LEAST_SHARED: u64 = 4 << 30;
 
-/// An ONNX model that computes, and the subgraphs of it that only move.
+/// An ONNX model that computes, and its movement-only subgraphs.
 ///
-/// A subgraph is as large as it can be: operators that move, of which each reads what another gives, and that can be one
-/// operator, as nothing between them computes. What shapes and constants say, as sizes and axes, belongs to each subgraph
-/// that needs it.
+/// A subgraph is as large as possible: operators that move elements, connected by the tensors between them, without
+/// computation in between, so that they can become one operator. Nodes that compute sizes or axes from shapes and
+/// constants belong to each subgraph that needs them.
 #[derive(Debug)]
 pub struct Partition {
     file: Bytes,
@@ -49,16 +49,15 @@ pub struct Partition {
     inputs: Vec<Input>,
     outputs: Vec<String>,
     nodes: Vec<proto::Node>,
-    /// What each node does.
     roles: Vec<Role>,
-    /// The tensors that the file holds, by their names.
+    /// The initializers, by name.
     held: HashMap<String, proto::Tensor>,
-    /// Those names, in the file's order.
+    /// The names of the initializers, in the file's order.
     held_names: Vec<String>,
-    /// Which of them inputs have, and whether something else may be given for these.
+    /// The initializers that are also inputs, and whether callers may override them.
     held_inputs: HashSet<String>,
     has_defaults: bool,
-    /// What the file says of all others, by their names.
+    /// The types and shapes that the file states for other values, by name.
     infos: HashMap<String, proto::ValueInfo>,
     folder: PathBuf,
     links: Links,
@@ -67,34 +66,35 @@ pub struct Partition {
     subgraphs: Vec<Subgraph>,
 }
 
-/// A part of a model that only moves.
+/// A movement-only part of a model.
 #[derive(Debug)]
 pub struct Subgraph {
-    /// Its operators that move, as messages call them, in an order in which they can run.
+    /// The labels of its operators that move (as in messages), in topological order.
     pub operators: Vec<String>,
-    /// The names of the tensors that it reads: inputs of the model, and what others compute.
+    /// The names of the tensors that it reads: inputs of the model and outputs of nodes that compute.
     pub inputs: Vec<String>,
-    /// The names of the tensors that others read, or that the model gives.
+    /// The names of the tensors that other nodes read, or that are outputs of the model.
     pub outputs: Vec<String>,
-    /// The names of the tensors that a runtime writes which runs one operator after another.
+    /// The names of the tensors that a runtime writes if it runs one operator after another.
     pub written: Vec<String>,
-    /// The places of the nodes that move.
+    /// The indices of the nodes that move.
     members: Vec<usize>,
-    /// The places of all its nodes: those, and the ones that say how they move.
+    /// The indices of all nodes: the nodes that move and the nodes that control the movement.
     nodes: Vec<usize>,
 }
 
 impl Partition {
-    /// Reads the ONNX model `path`. External data may be links to these places, and is not read yet.
+    /// Reads the ONNX model `path`. External data may be links to the places that `links` allows, and is not read
+    /// yet.
     ///
     /// # Errors
-    /// If it cannot be read or is malformed.
+    /// If the file cannot be read or is malformed.
     pub fn read(path: &Path, links: Links) -> Result<Partition> {
         let bytes = fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
         Partition::read_bytes(bytes, folder_of(path), links).map_err(|error| error.within(path))
     }
 
-    /// The same from memory; external data is in `folder`.
+    /// Reads a model from memory, with external data in `folder`.
     ///
     /// # Errors
     /// As [`Partition::read`].
@@ -130,7 +130,8 @@ impl Partition {
             held,
             held_names,
             held_inputs,
-            // Before, every initializer had to be an input too, and runtimes take nothing else for it.
+            // Before version 4, every initializer had to be an input too, and runtimes did not let callers override
+            // it.
             has_defaults: model.ir_version.is_some_and(|version| version >= 4),
             infos: infos.map(|info| (info.name.clone(), info)).collect(),
             folder: folder.to_owned(),
@@ -143,40 +144,40 @@ impl Partition {
         Ok(partition)
     }
 
-    /// What the model calls itself; may be empty.
+    /// Returns the model's name, which may be empty.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many nodes the model has.
+    /// Returns the number of nodes in the model.
     pub fn nodes(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The operators that do not only move, as messages call them, with how many nodes there are of each.
+    /// Returns the operators that compute (as named in messages), with the number of nodes of each.
     pub fn others(&self) -> impl Iterator<Item = (&str, usize)> {
         self.others.iter().map(|(name, count)| (&name[..], *count))
     }
 
-    /// How many nodes only give a tensor another shape, of those that belong to no subgraph.
+    /// Returns the number of nodes that only give a tensor another shape and belong to no subgraph.
     pub fn views(&self) -> usize {
         self.views
     }
 
-    /// The subgraphs that move elements, in an order in which they can run.
+    /// Returns the subgraphs that move elements, in topological order.
     pub fn subgraphs(&self) -> &[Subgraph] {
         &self.subgraphs
     }
 
-    /// The model's inputs, in its order.
+    /// Returns the model's inputs, in its order.
     pub fn inputs(&self) -> &[Input] {
         &self.inputs
     }
 
-    /// The sizes that have a name, of the model's inputs by theirs.
+    /// Returns the named sizes, given the shapes of inputs by name.
     ///
     /// # Errors
-    /// If the model has no such input, or what it says of one does not fit.
+    /// If the model has no such input, or a shape does not match the model.
     pub fn sizes(&self, shapes: &[(&str, Shape)]) -> Result<HashMap<String, usize>> {
         let mut sizes = HashMap::new();
         for (name, shape) in shapes {
@@ -192,8 +193,8 @@ impl Partition {
         Ok(sizes)
     }
 
-    /// Adds to `sizes` those with a name that a tensor of this name and shape has: what a subgraph gives says what those
-    /// after it read.
+    /// Adds the named sizes of the tensor `name`, which has this shape, to `sizes`. The outputs of a subgraph
+    /// determine sizes for later subgraphs.
     pub fn add_sizes(&self, name: &str, shape: &Shape, sizes: &mut HashMap<String, usize>) {
         let stated = self.infos.get(name).map(|info| tensor_type(info, name));
         if let Some(Ok((_, stated))) = stated {
@@ -201,10 +202,10 @@ impl Partition {
         }
     }
 
-    /// The model of a subgraph that gives these of its tensors, where named sizes are these.
+    /// Builds the model of a subgraph with the outputs `outputs`, with named sizes replaced by `sizes`.
     ///
     /// # Errors
-    /// If the model does not say the type of what the subgraph reads, or one of its nodes is malformed or not supported in
+    /// If the model does not state the type of an input of the subgraph, or a node is malformed or not supported in
     /// its form.
     pub fn model(
         &self,
@@ -232,11 +233,11 @@ impl Partition {
         let graph =
             proto::Graph { node, name, initializer, input, output, ..proto::Graph::default() };
         let external = ExternalData::new(Some(&self.folder), self.links);
-        // Calls of functions do not only move.
+        // Function calls count as computation, so that subgraphs have none.
         model_of(&graph, Functions::new(&[])?, self.opset, external)
     }
 
-    /// Finds out what each node does, and which of those that move belong together.
+    /// Determines the role of each node, and groups the nodes that move into subgraphs.
     fn divide(&mut self, functions: &Functions<'_>) -> Result<()> {
         let graph = Graph::new(&self.nodes)?;
         let sorted = graph.sorted()?;
@@ -255,7 +256,7 @@ impl Partition {
         }
 
         let readers = graph.readers(&self.outputs);
-        // Not what the file only claims, as what lies beside it.
+        // The claimed sizes of external data do not count.
         let held = self.held.values().map(proto::Tensor::encoded_len);
         let file: usize = self.nodes.iter().map(proto::Node::encoded_len).chain(held).sum();
         let mut left = LEAST_SHARED + MOST_SHARED * file as u64;
@@ -282,13 +283,13 @@ impl Partition {
         Ok(())
     }
 
-    /// About how many bytes it takes to read a node, with the tensors of the file that it reads.
+    /// Estimates the number of bytes to read for a node and its initializers.
     fn cost_of_node(&self, node: &proto::Node) -> u64 {
         let held = node.input.iter().filter_map(|name| self.held.get(name));
         held.map(cost).fold(node.encoded_len() as u64, u64::saturating_add)
     }
 
-    /// The subgraph of these nodes that move, of `nodes` with others that say how.
+    /// Builds the subgraph of the moving nodes `members`. `nodes` also has the nodes that control the movement.
     fn subgraph(
         &self,
         members: Vec<usize>,
@@ -299,7 +300,7 @@ impl Partition {
         let of = |place: &usize| &self.nodes[*place];
         let own: HashSet<usize> = members.iter().copied().collect();
         let given: Vec<&str> = members.iter().map(of).flat_map(names_given).collect();
-        // What only says a shape does not need the tensor.
+        // A reader that only needs the shape does not need the tensor.
         let needs_it =
             |place: &usize| !own.contains(place) && roles.get(*place) != Some(&Role::Known);
         let is_read =
@@ -319,7 +320,8 @@ impl Partition {
     }
 }
 
-/// Adds the sizes that have names, where a tensor of which this is stated has this shape; whether it can have it.
+/// Adds the named sizes of a tensor with the stated and the actual shape to `sizes`. Returns whether the shapes
+/// match.
 fn bind(stated: &PartialShape, shape: &Shape, sizes: &mut HashMap<String, usize>) -> bool {
     let PartialShape::Ranked(dimensions) = stated else { return true };
     let fits = |(dimension, size): (&Dimension, &usize)| match dimension {
@@ -330,7 +332,7 @@ fn bind(stated: &PartialShape, shape: &Shape, sizes: &mut HashMap<String, usize>
     dimensions.len() == shape.rank() && dimensions.iter().zip(shape.sizes()).all(fits)
 }
 
-/// About how many bytes it takes to read a tensor that the file holds, or that lies beside it.
+/// Estimates the number of bytes to read for a tensor, including external data.
 fn cost(tensor: &proto::Tensor) -> u64 {
     let sizes = tensor.dims.iter().map(|size| size.unsigned_abs());
     let elements = match &tensor.external_data[..] {
@@ -340,7 +342,7 @@ fn cost(tensor: &proto::Tensor) -> u64 {
     (tensor.encoded_len() as u64).saturating_add(elements.saturating_mul(8))
 }
 
-/// What the file says of a tensor, with sizes in place of their names.
+/// Returns the entry of a value with named sizes replaced by numbers.
 fn with_sizes(info: &proto::ValueInfo, sizes: &HashMap<String, usize>) -> proto::ValueInfo {
     let mut info = info.clone();
     let tensor = info.r#type.as_mut().and_then(|r#type| r#type.tensor.as_mut());

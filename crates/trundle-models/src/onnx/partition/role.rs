@@ -1,4 +1,4 @@
-//! What a node of a model does with elements.
+//! Classifies the nodes of a model: known in advance, moving or computing.
 
 use std::collections::HashSet;
 
@@ -7,22 +7,22 @@ use crate::onnx::operators::forms;
 use crate::onnx::proto;
 use crate::onnx::unsupported::unsupported;
 
-/// The inputs that operators move; all others say how.
+/// The names of the inputs whose elements operators move. All other inputs control the movement.
 const MOVED_INPUTS: [&str; 7] =
     ["X", "data", "input", "input_data", "past_cache", "update", "updates"];
 
-/// Operators that give the elements that they read, in the same order: no runtime moves any for them.
+/// Operators that return the elements of their input in the same order. Runtimes move nothing for them.
 const VIEWS: [&str; 6] = ["Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// What it gives is known before anything runs.
+    /// The outputs are known before the model runs.
     Known,
     Moves,
     Computes,
 }
 
-/// What a node does, where these tensors are known; and what it is called if it computes.
+/// Returns the role of a node, given the names of the known tensors, and its name in messages if it computes.
 pub(super) fn role<'a>(
     node: &'a proto::Node,
     functions: &Functions<'a>,
@@ -50,8 +50,8 @@ pub(super) fn role<'a>(
     }
 }
 
-/// For each input of an operator that moves its name, unless it is one of what it moves, as all are that follow; `None`
-/// for an operator that reckons with numbers.
+/// Returns an entry for each input of an operator that moves elements: `None` if the input is moved, else its name.
+/// Inputs after the list are moved. Returns `None` for arithmetic.
 pub(super) fn moved_inputs(kind: &str) -> Option<Vec<Option<&'static str>>> {
     if crate::onnx::arithmetic::is_arithmetic(kind)
         || matches!(kind, "ConstantOfShape" | "EyeLike" | "Range")
@@ -64,12 +64,12 @@ pub(super) fn moved_inputs(kind: &str) -> Option<Vec<Option<&'static str>>> {
     Some(names.into_iter().map(|name| (!MOVED_INPUTS.contains(&name)).then_some(name)).collect())
 }
 
-/// Whether a node gives what it reads, in another shape.
+/// Whether a node only gives its input another shape.
 pub(super) fn is_view(node: &proto::Node) -> bool {
     VIEWS.contains(&node.op_type.as_str())
 }
 
-/// Whether a node reads no element, but the shape of a tensor.
+/// Whether a node reads only the shape of its input.
 pub(super) fn says_shape(node: &proto::Node) -> bool {
     matches!(node.op_type.as_str(), "Shape" | "Size")
 }

@@ -1,4 +1,4 @@
-//! An ONNX model as its file has it: what each node and tensor is, byte for byte.
+//! An ONNX model in its encoded form, with the bytes of each node and tensor.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ use crate::onnx::value_info::tensor_type;
 use crate::onnx::{malformed, proto};
 use crate::{ElementType, Error, Result};
 
-/// Numbers of fields: of `ModelProto`, of `GraphProto` and of those within.
+/// Field numbers of `ModelProto`, then of `GraphProto`.
 pub(super) mod field {
     pub(in super::super) const IR_VERSION: u32 = 1;
     pub(in super::super) const GRAPH: u32 = 7;
@@ -29,26 +29,26 @@ pub(super) mod field {
     pub(in super::super) const VALUE_INFO: u32 = 13;
 }
 
-/// How many bytes a tensor may take that a node holds only for the shape of another.
+/// The maximum size, in bytes, of a tensor that a node holds only to compute the shape of another tensor.
 const MOST_SHORT: u64 = 1 << 10;
 
-/// A model, and its file.
+/// A model and its encoded file.
 pub(super) struct Source<'a> {
     pub(super) partition: &'a Partition,
     pub(super) graph: Graph<'a>,
     /// The fields of the model and of its graph.
     pub(super) model: Vec<Field>,
     pub(super) fields: Vec<Field>,
-    /// When each node can run, as its place among all.
+    /// The position of each node in a topological order.
     order: Vec<usize>,
-    /// The nodes, in the file's order, and the tensors that it holds.
+    /// The encoded nodes, in the file's order, and the encoded initializers.
     pub(super) nodes: Vec<Bytes>,
     pub(super) tensors: HashMap<&'a str, Bytes>,
     pub(super) types: ElementTypes<'a>,
 }
 
 impl<'a> Source<'a> {
-    /// The model that was read.
+    /// Splits the file of a partition into its parts.
     ///
     /// # Errors
     /// If its graph is in several pieces.
@@ -80,7 +80,7 @@ impl<'a> Source<'a> {
         Ok(Source { partition, graph, model, fields, order, nodes, tensors, types })
     }
 
-    /// Whether a tensor is known before anything runs.
+    /// Whether a tensor is known before the model runs.
     pub(super) fn is_known(&self, name: &str) -> bool {
         match self.graph.giver(name) {
             Some(place) => self.partition.roles[place] == Role::Known,
@@ -88,18 +88,18 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether a tensor that the file holds is what an input is where nothing else is given.
+    /// Whether a tensor is an initializer that callers may override.
     pub(super) fn is_default(&self, name: &str) -> bool {
         self.partition.has_defaults && self.partition.held_inputs.contains(name)
     }
 
-    /// Whether the file holds a tensor, which takes next to no space.
+    /// Whether a tensor is a small initializer that callers cannot override.
     pub(super) fn is_held_short(&self, name: &str) -> bool {
         let held = self.partition.held.get(name);
         held.is_some_and(|tensor| cost(tensor) <= MOST_SHORT) && !self.is_default(name)
     }
 
-    /// What says how a subgraph moves and is reckoned from the shape of one of its own tensors: the names.
+    /// Returns the names of known tensors that are computed from the shape of one of the subgraph's own tensors.
     pub(super) fn reckoned_from(&self, own: &HashSet<&str>, nodes: &[usize]) -> HashSet<&'a str> {
         let all = &self.partition.nodes;
         let mut known: Vec<usize> = nodes.to_vec();
@@ -116,10 +116,10 @@ impl<'a> Source<'a> {
         reckoned
     }
 
-    /// The element type of a tensor.
+    /// Returns the element type of a tensor.
     ///
     /// # Errors
-    /// If neither the file nor an operator says it, or it is not supported.
+    /// If neither the file nor an operator determines the type, or it is not supported.
     pub(super) fn element_type(&self, name: &str) -> Result<ElementType> {
         let number = self
             .types
@@ -128,7 +128,7 @@ impl<'a> Source<'a> {
         element_type(number, &format!("{name:?}")).map(|(_, element)| element)
     }
 
-    /// The shape of a tensor, if the file states all of it.
+    /// Returns the shape of a tensor, if the file states it completely.
     pub(super) fn shape(&self, name: &str) -> Option<Shape> {
         if let Some(tensor) = self.partition.held.get(name) {
             let sizes = tensor.dims.iter().map(|size| usize::try_from(*size).ok());
@@ -138,12 +138,12 @@ impl<'a> Source<'a> {
         Shape::new(stated.sizes()?).ok()
     }
 
-    /// Whether all inputs of the model have one shape.
+    /// Whether all inputs of the model have a fixed shape.
     pub(super) fn is_of_fixed_shapes(&self) -> bool {
         self.partition.inputs.iter().all(|input| input.shape.sizes().is_some())
     }
 
-    /// Whether elements that nodes in use read lie in files beside the model.
+    /// Whether the model or a held graph has external data.
     pub(super) fn external(&self) -> bool {
         let is_external = |tensor: &proto::Tensor| !tensor.external_data.is_empty();
         let mut graphs: Vec<&proto::Graph> = Vec::new();

@@ -1,4 +1,4 @@
-//! The fields of a message as the file has them: what is written anew keeps every byte that it does not change.
+//! The encoded fields of a message. They let a rewritten file keep every byte that does not change.
 
 use bytes::{Buf, Bytes};
 use prost::encoding::{
@@ -11,16 +11,16 @@ use crate::onnx::malformed;
 /// A field of a message.
 pub(super) struct Field {
     pub(super) number: u32,
-    /// All of it, its number too.
+    /// The encoded field, including its number.
     pub(super) whole: Bytes,
-    /// What it holds, of a text, bytes or a message.
+    /// The content of a string, bytes or message field.
     pub(super) payload: Option<Bytes>,
 }
 
-/// The fields of a message, in its order.
+/// Splits a message into its fields, in order.
 ///
 /// # Errors
-/// If it is none.
+/// If the message is malformed.
 pub(super) fn fields(message: &Bytes) -> Result<Vec<Field>> {
     let wrong = |error| malformed(format!("not an ONNX model: {error}"));
     let mut fields = Vec::new();
@@ -42,19 +42,19 @@ pub(super) fn fields(message: &Bytes) -> Result<Vec<Field>> {
     Ok(fields)
 }
 
-/// What the fields of this number hold, in the message's order.
+/// Returns the contents of the fields with this number, in order.
 pub(super) fn payloads(fields: &[Field], number: u32) -> impl Iterator<Item = &Bytes> {
     let of_number = fields.iter().filter(move |field| field.number == number);
     of_number.filter_map(|field| field.payload.as_ref())
 }
 
-/// Adds a field of so many bytes, which follow.
+/// Appends the start of a field; the caller appends its `bytes` bytes.
 pub(super) fn start_field(message: &mut Vec<u8>, number: u32, bytes: usize) {
     encode_key(number, WireType::LengthDelimited, message);
     encode_varint(bytes as u64, message);
 }
 
-/// Adds a field that holds these bytes.
+/// Appends a field with these bytes.
 pub(super) fn add_field(message: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     start_field(message, number, bytes.len());
     message.extend_from_slice(bytes);

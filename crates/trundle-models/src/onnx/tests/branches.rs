@@ -1,4 +1,4 @@
-//! If: the branch that is taken counts, and only that.
+//! If: only the branch that is taken matters.
 
 use trundle_core::Shape;
 
@@ -21,7 +21,7 @@ fn transpose(input: &str, output: &str) -> Node {
     node("Transpose", &[input], &[output], vec![])
 }
 
-/// A model of `x`, and of `c` if a node reads it, which is a boolean.
+/// A model with the input `x`, and the boolean input `c` if a node reads it.
 fn conditional(nodes: Vec<Node>) -> Proto {
     let mut proto = model(17, nodes, FLOAT);
     let graph = proto.graph.as_mut().unwrap();
@@ -34,7 +34,7 @@ fn conditional(nodes: Vec<Node>) -> Proto {
     proto
 }
 
-/// The first output for `x` of these sizes, whose elements are counted; the condition is given if it is an input.
+/// Runs a model on an `x` of these sizes with the elements 0, 1, 2, ... `condition` is given if it is an input.
 fn run(proto: &Proto, sizes: &[usize], condition: Option<u8>) -> Result<(Vec<usize>, Vec<f32>)> {
     let read = read(proto)?;
     let shape = Shape::new(sizes).unwrap();
@@ -55,7 +55,7 @@ fn run(proto: &Proto, sizes: &[usize], condition: Option<u8>) -> Result<(Vec<usi
     Ok((out, numbers.collect()))
 }
 
-/// What torch exports of `x.squeeze(1)` where no size is known: squeezed if there is one index, else as it is.
+/// The form in which torch exports `x.squeeze(1)` for unknown sizes: a squeeze if the axis has size 1, else a copy.
 fn squeeze_if_one() -> Proto {
     let squeezed = vec![
         node("Constant", &[], &["axes"], vec![ints("value_ints", &[1])]),
@@ -75,7 +75,7 @@ fn squeeze_if_one() -> Proto {
 fn a_condition_that_shapes_say_takes_its_branch() {
     let proto = squeeze_if_one();
     assert_eq!(run(&proto, &[2, 1, 2], None).unwrap(), (vec![2, 2], vec![0.0, 1.0, 2.0, 3.0]));
-    // Two indices cannot be squeezed, which does not matter.
+    // An axis of size 2 cannot be squeezed, but that branch is not taken.
     let four = vec![0.0, 1.0, 2.0, 3.0];
     assert_eq!(run(&proto, &[1, 2, 2], None).unwrap(), (vec![1, 2, 2], four));
     let nodes = kinds(&read(&proto).unwrap()).join(" ");
@@ -195,7 +195,7 @@ fn what_is_no_if_is_refused() {
     }
     let two = refusal(&conditional(vec![node("If", &["c", "x"], &["y"], both())]));
     assert_eq!(two, "If \"y\": it has 2 inputs, and takes one: cond");
-    // What a branch gives is not known around it.
+    // Names in a branch are not visible outside.
     let mut leaks = conditional(vec![node("If", &["c"], &["y"], both()), transpose("r", "z")]);
     leaks.graph.as_mut().unwrap().input.retain(|input| input.name != "r");
     assert_eq!(refusal(&leaks), "Transpose \"z\": it reads \"r\", which no node produces");
@@ -206,7 +206,7 @@ fn what_is_no_if_is_refused() {
     );
 }
 
-/// The name of a node stands before those of all that is within it.
+/// The names of inner nodes start with the name of the outer node.
 #[test]
 fn long_names_around_many_nodes_are_bounded() {
     let names: Vec<String> = (0..100).map(|number| format!("t{number}")).collect();
@@ -221,7 +221,7 @@ fn long_names_around_many_nodes_are_bounded() {
     let refused = refusal(&named(1 << 20));
     let expected = "the names of the nodes that others are within take over 64 MiB";
     assert!(refused.ends_with(expected), "{}", &refused[refused.len() - 200..]);
-    // Of what a graph gives, too.
+    // The outputs of a graph count too.
     let same = || (vec![], &["x"; 40][..]);
     let outputs: Vec<String> = (0..40).map(|number| format!("y{number}")).collect();
     let outputs: Vec<&str> = outputs.iter().map(String::as_str).collect();
@@ -230,7 +230,7 @@ fn long_names_around_many_nodes_are_bounded() {
     assert!(refusal(&proto).ends_with(expected));
 }
 
-/// A decoder follows graphs within graphs so far, and no further.
+/// The decoder limits the nesting of graphs.
 #[test]
 fn branches_that_are_too_deep_are_refused() {
     let nested = |depth: usize| {

@@ -1,4 +1,4 @@
-//! Tensors that the file holds: every type, in every field.
+//! Tensors in the file: every type in every field.
 
 use prost::bytes::Bytes;
 
@@ -6,7 +6,7 @@ use super::super::proto::data_location;
 use super::*;
 use crate::{Data, Operator};
 
-/// The type, shape and elements that a tensor is read as, or the refusal.
+/// Describes the type, shape and elements of a tensor that was read, or the refusal.
 fn read_as(tensor: Tensor) -> String {
     match read(&with_initializer(tensor)) {
         Ok(model) => described(&model),
@@ -14,7 +14,7 @@ fn read_as(tensor: Tensor) -> String {
     }
 }
 
-/// The last node, which is a constant.
+/// Describes the last node, which is a constant.
 fn described(model: &Model) -> String {
     match &model.nodes.last().expect("there is a node").operator {
         Operator::Constant(constant) => {
@@ -36,7 +36,7 @@ fn int32(data_type: i32, dims: &[i64], values: &[i32]) -> Tensor {
     Tensor { int32_data: values.to_vec(), ..tensor("w", data_type, dims) }
 }
 
-/// Number, type here, bytes of 3 elements (or elements a byte, negative).
+/// The number of each type, its type in this library, and the bytes of 3 elements.
 const TYPES: [(i32, &str, i32); 25] = [
     (1, "f32", 12),
     (2, "u8", 3),
@@ -73,7 +73,7 @@ fn raw_data_of_every_type() {
         let short = &bytes[1..];
         let refused = read_as(raw(number, &[3], short));
         let held = if short.is_empty() {
-            // Without raw data the typed field is looked at.
+            // Without raw data, the typed field is read.
             continue;
         } else {
             format!("takes {} bytes, raw_data has {}", bytes.len(), short.len())
@@ -141,7 +141,7 @@ fn int32_data_holds_bit_patterns() {
     );
 }
 
-/// An entry is a byte of elements; what is beyond the last element becomes 0.
+/// An entry is a byte of elements. Bits after the last element are cleared.
 #[test]
 fn packed_types() {
     assert_eq!(read_as(int32(21, &[3], &[0x21, 0xf3])), "u4 [3] [33, 3]");
@@ -219,7 +219,7 @@ fn data_in_two_places_or_the_wrong_one_is_refused() {
     );
 }
 
-/// What a shape claims is not allocated.
+/// Memory is not allocated for a shape without data.
 #[test]
 fn shapes_that_are_none_or_too_large_are_refused() {
     let refused = |dims: &[i64]| read_as(raw(1, dims, &[0; 4]));

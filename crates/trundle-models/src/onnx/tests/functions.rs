@@ -1,4 +1,4 @@
-//! Functions that the model brings along.
+//! Functions that the model file defines.
 
 use super::super::proto::Function;
 use super::*;
@@ -24,7 +24,7 @@ fn with(functions: Vec<Function>, nodes: Vec<Node>) -> Proto {
     Proto { functions, ..model(17, nodes, FLOAT) }
 }
 
-/// Each node: its name, its operator, what it reads and gives.
+/// Lists the name, operator, inputs and outputs of each node.
 fn written(model: &Proto) -> Vec<String> {
     let ids =
         |ids: Vec<ValueId>| ids.iter().map(|id| id.0.to_string()).collect::<Vec<_>>().join(",");
@@ -39,7 +39,7 @@ fn written(model: &Proto) -> Vec<String> {
 #[test]
 fn a_call_is_written_out() {
     let body = vec![
-        // Not in order, as everywhere.
+        // Nodes may be in any order.
         Node { name: "last".to_owned(), ..node("Flatten", &["t"], &["b"], vec![]) },
         node("Transpose", &["a"], &["t"], vec![]),
     ];
@@ -90,7 +90,7 @@ fn attributes_are_those_of_the_call_or_the_default() {
         vec![outer, inner],
         vec![
             call("Outer", &["x"], &["p"], vec![ints("order", &[1, 0])]),
-            // What has no default and is not given is left out.
+            // An attribute without default or value is left out.
             call("Outer", &["p"], &["q"], vec![]),
             call("Inner", &["q"], &["y"], vec![int("axis", 0)]),
         ],
@@ -222,7 +222,7 @@ fn functions_that_make_no_sense_are_refused() {
     }
 }
 
-/// Functions that each call the next twice: the whole would have 2^60 nodes.
+/// Functions that each call the next one twice, 2^60 nodes when inlined.
 #[test]
 fn growth_is_bounded() {
     let last = function("F60", &["a"], &["b"], vec![node("Identity", &["a"], &["b"], vec![])]);
@@ -274,7 +274,7 @@ fn depth_is_bounded() {
     }
 }
 
-/// A constant in a body is held once, however often the function is called.
+/// A constant in a function body is held once, however often the function is called.
 #[test]
 fn constants_of_a_body_are_shared() {
     let data = Tensor { raw_data: vec![7; 1000].into(), ..tensor("w", 2, &[1000]) };

@@ -1,4 +1,4 @@
-//! Models written anew with what only moves as nodes of their own.
+//! Rewritten models, with movement-only subgraphs as single nodes.
 
 use std::path::Path;
 
@@ -19,17 +19,15 @@ fn fused(model: &Proto) -> Fused {
     fused_bytes(model.encode_to_vec()).unwrap()
 }
 
-/// The model that was written.
+/// Decodes the rewritten model.
 fn written(fused: &Fused) -> Proto {
     Proto::decode(&fused.file.concat()[..]).unwrap()
 }
 
-/// The kinds of a model's nodes, in its order.
 fn kinds(model: &Proto) -> Vec<&str> {
     model.graph.as_ref().unwrap().node.iter().map(|node| &node.op_type[..]).collect()
 }
 
-/// The new nodes of a model.
 fn moves(model: &Proto) -> Vec<&Node> {
     let nodes = &model.graph.as_ref().unwrap().node;
     nodes
@@ -38,7 +36,7 @@ fn moves(model: &Proto) -> Vec<&Node> {
         .collect()
 }
 
-/// What the model of a node makes of inputs of these types, shapes and elements.
+/// Runs the model of a node on inputs of these types, shapes and elements.
 fn run(node: &Node, inputs: &[(ElementType, &[usize], Vec<u8>)]) -> Vec<(Shape, Vec<u8>)> {
     let types: Vec<ElementType> = inputs.iter().map(|(element, ..)| *element).collect();
     let bytes = node.attribute[0].s.clone().unwrap().to_vec();
@@ -70,7 +68,7 @@ fn list(name: &str, values: &[i64]) -> Tensor {
     }
 }
 
-/// A model that holds these tensors, which are no inputs then.
+/// The model with these tensors as initializers instead of inputs.
 fn holding(mut all: Proto, tensors: Vec<Tensor>) -> Proto {
     let graph = all.graph.as_mut().unwrap();
     graph.input.retain(|input| tensors.iter().all(|tensor| tensor.name != input.name));
@@ -78,7 +76,7 @@ fn holding(mut all: Proto, tensors: Vec<Tensor>) -> Proto {
     all
 }
 
-/// A model that rolls what it computes along its last axis, as exporters write it.
+/// A model that computes and rolls the result along its last axis, in the form that exporters write.
 fn roll() -> Proto {
     let nodes = vec![
         node("Relu", &["x"], &["r"], vec![]),
@@ -102,7 +100,7 @@ fn what_moves_becomes_a_node_that_moves_it() {
     assert_eq!((&only.input[..], &only.output[..]), (&strings(&["r"])[..], &strings(&["t"])[..]));
     assert_eq!(only.name, "trundle_move_0");
     let graph = model.graph.as_ref().unwrap();
-    // What only the slices read is in the node now.
+    // The initializers that only the slices read are in the new node.
     assert!(graph.initializer.is_empty(), "{:?}", graph.initializer);
     let [info] = &graph.value_info[..] else { panic!("{:?}", graph.value_info) };
     let stated = info.r#type.as_ref().unwrap().tensor.as_ref().unwrap();
@@ -116,7 +114,7 @@ fn what_moves_becomes_a_node_that_moves_it() {
 
     let moved = run(only, &[(F32, &[2, 3], floats_of(0..6))]);
     assert_eq!(moved, [(Shape::new([3, 2]).unwrap(), floats_of([1, 4, 2, 5, 0, 3]))]);
-    // Fused once more, nothing is left to do.
+    // A second run changes nothing.
     let again = fused(&model);
     assert!(again.nodes.is_empty());
     assert_eq!(again.file.concat(), all.file.concat());
@@ -124,7 +122,7 @@ fn what_moves_becomes_a_node_that_moves_it() {
 
 #[test]
 fn all_else_stays_byte_for_byte() {
-    // Fields that no version of the format has, within the model, the graph and a node.
+    // Fields that no version of the format has, in the model, the graph and a node.
     let unknown = [0xfa, 0x7f, 3, b'a', b'b', b'c'];
     let mut all = roll();
     let graph = all.graph.take().unwrap();
@@ -182,7 +180,7 @@ fn operators_that_are_slow_alone_are_nodes() {
 
 #[test]
 fn what_is_computed_in_between_is_in_no_node() {
-    // As in the blocks of YOLO: a half is computed with, and put beside both.
+    // The blocks of YOLO do this: they compute with one half and concatenate the result with both halves.
     let nodes = vec![
         node("Relu", &["x"], &["r"], vec![]),
         node("Split", &["r"], &["a", "b"], vec![int("axis", 1)]),
@@ -198,7 +196,7 @@ fn what_is_computed_in_between_is_in_no_node() {
 
 #[test]
 fn what_is_read_late_waits() {
-    // The slice could be done at once, but is read with what is computed from it: both are one node.
+    // The slice could run first, but its reader also needs the computed tensor. Both become one node.
     let nodes = vec![
         node("Slice", &["x", "zero", "one"], &["s"], vec![]),
         node("Exp", &["x"], &["e"], vec![]),
@@ -235,7 +233,8 @@ fn the_shape_of_what_is_not_written_is_given_by_the_node() {
     assert_eq!(moved[1], (Shape::new([2]).unwrap(), shape));
 }
 
-/// A model of one shape, where a shape of what is moved on the way is needed by what computes and by what moves later.
+/// A model in which a computation and a later movement need the shape of an intermediate tensor. `sizes` are the
+/// sizes of its input.
 fn shapes_of_steps(sizes: &[i64]) -> Proto {
     let nodes = vec![
         node("Transpose", &["x"], &["t"], vec![]),
@@ -266,7 +265,7 @@ fn where_shapes_are_fixed_a_runtime_finds_those_of_steps_out() {
     assert_eq!(found, all);
     let [first, second] = moves(&model)[..] else { panic!("{model:?}") };
     assert_eq!((&first.output[..], &first.input[..]), (&strings(&["c"])[..], &strings(&["x"])[..]));
-    // What says the shape is read for it, and no shape.
+    // The second node reads `x` and computes the shape from it.
     assert_eq!(second.input, strings(&["e", "x"]));
     let moved = run(second, &[(F32, &[4, 1], floats_of(5..9)), (F32, &[1, 2], floats_of([0, 0]))]);
     assert_eq!(moved, [(Shape::new([2, 1]).unwrap(), floats_of([5, 5]))]);
@@ -274,7 +273,7 @@ fn where_shapes_are_fixed_a_runtime_finds_those_of_steps_out() {
 
 #[test]
 fn what_a_node_reads_no_node_within_it_gives() {
-    // The shape of a half that is not written is needed where the other half, which is, is read.
+    // The shape of one half, which is not written, is needed where the other half, which is written, is read.
     let nodes = vec![
         node("Relu", &["x"], &["r"], vec![]),
         node("Split", &["r"], &["a", "b"], vec![int("axis", 1)]),
@@ -313,8 +312,8 @@ fn where_shapes_are_open_those_of_steps_are_given() {
 
 #[test]
 fn what_is_reckoned_from_a_shape_within_is_within() {
-    // As the class token of a vision transformer: how often it is there is read from the shape that it is put beside,
-    // by way of the shape of that.
+    // The class token of a vision transformer: its number of copies comes from the shape of the tensor that it is
+    // concatenated with, through the shape of that shape.
     let nodes = vec![
         node("Exp", &["x"], &["e"], vec![]),
         node("Transpose", &["e"], &["t"], vec![ints("perm", &[1, 0, 2])]),
@@ -355,14 +354,14 @@ fn shapes_of_what_is_computed_and_defaults_of_inputs_are_read() {
         node("Abs", &["c"], &["y"], vec![]),
     ];
     let mut all = holding(model(17, nodes, FLOAT), vec![list("start", &[0]), list("end", &[1])]);
-    // Whoever runs the model may say where it ends.
+    // Callers may override `end`.
     all.graph.as_mut().unwrap().input.push(value("end", INT64));
     let old = written(&fused(&Proto { ir_version: Some(3), ..all.clone() }));
     let model = written(&fused(&all));
     assert_eq!(kinds(&model), ["Exp", "Move", "Abs"]);
     let [only] = moves(&model)[..] else { panic!("{model:?}") };
     assert_eq!(only.input, strings(&["x", "end", "e"]));
-    // In the old format all tensors that are held are inputs too.
+    // In the old format, all initializers must be inputs too.
     assert_eq!(moves(&old)[0].input, strings(&["x", "e"]));
     let held: Vec<&str> =
         old.graph.as_ref().unwrap().initializer.iter().map(|tensor| &tensor.name[..]).collect();
@@ -440,7 +439,7 @@ fn constants_that_are_moved_are_read_and_those_beside_the_model_are_found_there(
 
 #[test]
 fn what_cannot_be_one_node_is_said() {
-    // Nobody says of which type the elements are.
+    // Nothing determines the element type.
     let mut all = roll();
     all.graph.as_mut().unwrap().node[0].domain = "elsewhere".to_owned();
     all.opset_import.push(OperatorSetId { domain: "elsewhere".to_owned(), version: 1 });

@@ -1,4 +1,4 @@
-//! Gathers and scatters in each form that they have had.
+//! Gathers and scatters in each of their versions.
 
 use super::operators::check;
 use super::*;

@@ -74,7 +74,7 @@ fn inputs_and_outputs_that_are_no_tensors_are_refused() {
     assert_eq!(refusal(&proto), r#"input "x" has no element type"#);
 }
 
-/// Old files list all initializers as inputs too.
+/// In old files, all initializers are inputs too.
 #[test]
 fn an_initializer_makes_an_input_not_required() {
     let data = Tensor { int64_data: vec![2, 3], ..tensor("shape", INT64, &[2]) };
@@ -101,7 +101,7 @@ fn nodes_are_put_in_order() {
     assert_eq!(kinds(&read(&proto).unwrap()), ["Identity", "Transpose", "Squeeze", "Flatten"]);
 }
 
-/// What is in order stays as it is.
+/// Nodes that are already sorted keep their order.
 #[test]
 fn an_order_is_kept() {
     let nodes = vec![
@@ -119,7 +119,7 @@ fn cycles_are_refused() {
     let named = |name: &str, node: Node| Node { name: name.to_owned(), ..node };
     let concat = |inputs: &[&str], output| node("Concat", inputs, &[output], vec![int("axis", 0)]);
     let nodes = vec![
-        // After the cycle, not on it.
+        // This node follows the cycle, but is not part of it.
         named("after", identity("b", "y")),
         named("p", concat(&["x", "c"], "b")),
         named("q", identity("b", "c")),

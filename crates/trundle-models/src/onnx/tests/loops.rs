@@ -1,4 +1,4 @@
-//! Loop: each iteration is the body once more.
+//! Loop: each iteration repeats the body.
 
 use trundle_core::Shape;
 
@@ -7,10 +7,10 @@ use crate::{Data, Given, PlannedModel};
 
 pub(super) const BOOL: i32 = 9;
 
-/// A tensor of a body's inputs or outputs: its name and the type of its elements.
+/// An input or output of a body: its name and element type.
 pub(super) type Stated<'a> = (&'a str, i32);
 
-/// A graph that takes and gives these, as an attribute.
+/// The attribute `body`, a graph with these inputs and outputs.
 pub(super) fn body(inputs: &[Stated<'_>], node: Vec<Node>, outputs: &[Stated<'_>]) -> Attribute {
     let values = |all: &[Stated<'_>]| -> Vec<ValueInfo> {
         all.iter().map(|(name, r#type)| value(name, *r#type)).collect()
@@ -20,7 +20,7 @@ pub(super) fn body(inputs: &[Stated<'_>], node: Vec<Node>, outputs: &[Stated<'_>
     Attribute { g: Some(Box::new(graph)), ..attribute("body", attribute_type::GRAPH) }
 }
 
-/// A constant of this name: a list, or one number.
+/// A constant list.
 pub(super) fn list(name: &str, values: &[i64]) -> Node {
     node("Constant", &[], &[name], vec![ints("value_ints", values)])
 }
@@ -29,7 +29,7 @@ pub(super) fn number(name: &str, value: i64) -> Node {
     node("Constant", &[], &[name], vec![int("value_int", value)])
 }
 
-/// A model of these nodes that takes x, of floats, and the inputs that `others` are; the last node's first output is its own.
+/// A model with a float input x and the inputs `others`. Its output is the first output of the last node.
 pub(super) fn looping(nodes: Vec<Node>, others: &[Stated<'_>]) -> Proto {
     let mut proto = model(17, nodes, FLOAT);
     let graph = proto.graph.as_mut().unwrap();
@@ -39,7 +39,8 @@ pub(super) fn looping(nodes: Vec<Node>, others: &[Stated<'_>]) -> Proto {
     proto
 }
 
-/// The first output, where x has these sizes and its elements are counted, and the other inputs are these bytes, each a scalar.
+/// Runs a model and returns the sizes and elements of its first output. The input x has these sizes and the
+/// elements 0, 1, 2, ...; the other inputs are scalars with these bytes.
 pub(super) fn run(
     proto: &Proto,
     sizes: &[usize],
@@ -71,12 +72,12 @@ const STILL: Stated<'_> = ("still", BOOL);
 const C: Stated<'_> = ("c", FLOAT);
 const D: Stated<'_> = ("d", FLOAT);
 
-/// `still` as `goes` is.
+/// A node that copies `goes` to `still`.
 fn goes_on() -> Node {
     node("Identity", &["goes"], &["still"], vec![])
 }
 
-/// The rows of x, the last one first, put together one after another.
+/// Collects the rows of x, last row first.
 fn rows_backward() -> Vec<Node> {
     let within = vec![
         goes_on(),
@@ -101,10 +102,10 @@ fn a_loop_puts_together_what_its_iterations_make() {
     let proto = looping(rows_backward(), &[]);
     let (sizes, numbers) = run(&proto, &[3, 2], &[]).unwrap();
     assert_eq!((sizes, numbers), (vec![3, 2], vec![4.0, 5.0, 2.0, 3.0, 0.0, 1.0]));
-    // As many iterations as there are rows: none too.
+    // One iteration for each row, so none here.
     assert_eq!(run(&proto, &[0, 2], &[]).unwrap(), (vec![0, 2], vec![]));
     assert_eq!(run(&proto, &[1000, 1], &[]).unwrap().1[..2], [999.0, 998.0]);
-    // What a body holds does not stand in it.
+    // Constants of a body are moved out.
     let nodes = read(&proto).unwrap();
     assert_eq!(kinds(&nodes).last(), Some(&"Loop"));
     assert_eq!(nodes.nodes.last().unwrap().bodies()[0].nodes.len(), 5);
@@ -121,7 +122,7 @@ fn what_is_left_out_does_not_end_a_loop() {
     let [m, go] = [("m", INT64), ("go", BOOL)];
     let three = 3i64.to_le_bytes();
     let turned = (vec![3, 2], vec![0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
-    // As often as M says, whatever the body says.
+    // Only M: the loop ignores the condition of the body.
     let stops = || {
         vec![
             number("zero", 0),
@@ -130,10 +131,10 @@ fn what_is_left_out_does_not_end_a_loop() {
     };
     assert_eq!(run(&once("m", "", stops(), &[m]), &[2, 3], &[&three]).unwrap(), turned);
     assert_eq!(run(&once("m", "", vec![goes_on()], &[m]), &[2, 3], &[&three]).unwrap(), turned);
-    // Until the body stops, once at the most.
+    // Only cond: the body stops after at most one iteration.
     assert_eq!(run(&once("", "go", stops(), &[go]), &[2, 3], &[&[1]]).unwrap(), turned);
     assert_eq!(run(&once("", "go", stops(), &[go]), &[2, 3], &[&[0]]).unwrap().0, [2, 3]);
-    // Both.
+    // Both M and cond.
     let both = once("m", "go", vec![goes_on()], &[m, go]);
     assert_eq!(run(&both, &[2, 3], &[&three, &[1]]).unwrap(), turned);
     assert_eq!(run(&both, &[2, 3], &[&three, &[0]]).unwrap().0, [2, 3]);
@@ -144,7 +145,7 @@ fn what_is_left_out_does_not_end_a_loop() {
     assert_eq!(refused(&neither, &[2, 3], &[]), expected);
 }
 
-/// `while x.size(0) > 1`: the halves side by side.
+/// `while x.size(0) > 1`: concatenates the halves side by side.
 #[test]
 fn a_condition_is_reckoned_from_the_shapes_of_what_is_carried() {
     let is_long = |of: &str, is: &str| {
@@ -171,7 +172,7 @@ fn a_condition_is_reckoned_from_the_shapes_of_what_is_carried() {
     assert_eq!(odd, expected);
 }
 
-/// A body that gives row `i` of x, which is stacked.
+/// A loop that stacks row `i` of x.
 fn stacking(stated: Option<TensorShape>) -> Proto {
     let within = vec![goes_on(), node("Gather", &["x", "i"], &["row"], vec![])];
     let mut within = body(&[I, GOES], within, &[STILL, ("row", FLOAT)]);
@@ -185,7 +186,7 @@ fn fixed(sizes: &[i64]) -> TensorShape {
     TensorShape { dim: sizes.iter().map(size).collect() }
 }
 
-/// A body reads what a node gives that stands behind it, as nodes may be in any order.
+/// A body may read the output of a node that follows the loop in the file.
 #[test]
 fn a_body_reads_what_is_around_it() {
     let within = vec![goes_on(), node("Concat", &["c", "turned"], &["d"], vec![int("axis", 0)])];
@@ -201,7 +202,7 @@ fn a_body_reads_what_is_around_it() {
     assert_eq!(run(&proto, &[2, 2], &[]).unwrap(), (vec![4, 2], expected));
 }
 
-/// Some exporters state that the number of the iteration is a list.
+/// Some exporters state that the iteration number is a list.
 #[test]
 fn the_number_of_an_iteration_has_the_rank_that_is_stated() {
     let mut proto = stacking(None);
@@ -222,7 +223,7 @@ fn what_iterations_give_is_stacked() {
     let beyond = refused(&stacking(None), &[3, 2], &[&four]);
     assert!(beyond.starts_with("Gather \"y/body/row\" in iteration 3: "), "{beyond}");
 
-    // It is called after the loop.
+    // The stacked tensor has the name of the loop's output.
     let shapes = [Shape::new([3, 2]).unwrap(), Shape::default()];
     let (x, m) = (Data::Bytes(vec![0; 24].into()), Data::Bytes(two.to_vec().into()));
     let given = shapes.into_iter().zip([&x, &m]);
@@ -230,7 +231,7 @@ fn what_iterations_give_is_stacked() {
     let resolved = read(&stacking(None)).unwrap().resolve(&given).unwrap();
     assert_eq!(resolved.name(resolved.outputs()[0]), "y");
 
-    // Without iterations it has the shape of what the first one would give, or the one that is stated.
+    // Without iterations, the shape is inferred from a first iteration or stated.
     assert_eq!(run(&stacking(None), &[3, 2], &[&none]).unwrap(), (vec![0, 2], vec![]));
     assert_eq!(run(&stacking(Some(fixed(&[2]))), &[0, 2], &[&none]).unwrap().0, [0, 2]);
     let unknown = refused(&stacking(None), &[0, 2], &[&none]);
@@ -240,7 +241,7 @@ fn what_iterations_give_is_stacked() {
 
 #[test]
 fn what_is_stacked_must_be_alike() {
-    // The sizes and the type of the first iteration.
+    // Later iterations must match the sizes and the type of the first.
     let taken = vec![
         goes_on(),
         node("Unsqueeze", &["i", "first"], &["to"], vec![]),
@@ -253,7 +254,7 @@ fn what_is_stacked_must_be_alike() {
         refused(&looping(nodes, &[]), &[3], &[]),
         "Loop \"y\": what it stacks as number 0 is f32 [0] in iteration 0, but f32 [1] in iteration 1"
     );
-    // What is carried may become longer, but not something else.
+    // Carried tensors may change their sizes, but not their type.
     let same = |of: Stated<'_>| {
         let within = body(&[I, GOES, ("c", of.1)], vec![goes_on()], &[STILL, of]);
         refused(
@@ -274,10 +275,10 @@ fn what_is_stacked_must_be_alike() {
     assert_eq!(same(("c", INT64)), expected);
 }
 
-/// A loop within a branch within a loop, and all of it in a function.
+/// A loop in a branch in a loop, all of it in a function.
 #[test]
 fn loops_are_within_loops_branches_and_functions() {
-    // The rows up to row i, each element of its own.
+    // Appends the elements of row i, one by one.
     let inner = vec![
         node("Gather", &["x", "i"], &["row"], vec![]),
         node("Gather", &["row", "j"], &["element"], vec![]),
@@ -389,7 +390,7 @@ fn what_is_no_loop_is_refused() {
     );
     let twice = body(&[I, GOES, ("x", FLOAT)], vec![goes_on()], &[STILL, ("x", FLOAT)]);
     assert_eq!(of(&carries, &["y"], vec![twice]), "Loop \"y\", body: \"x\" is produced twice");
-    // What a body is given is not known around it, and what it gives not within.
+    // Inputs of a body are not visible outside, and the loop's outputs not inside.
     let leaks = vec![
         number("m", 2),
         node("Loop", &carries, &["y"], vec![good()]),
@@ -424,7 +425,7 @@ fn what_is_no_loop_is_refused() {
     assert_eq!(refused(&number_of, &[], &[]), "Loop \"y\": cond must be of type boolean, got i64");
 }
 
-/// The elements of x decide nothing here.
+/// The elements of x have no influence here.
 #[test]
 fn a_number_that_elements_say_must_be_given() {
     let proto = stacking(None);
@@ -469,7 +470,7 @@ fn loops_without_an_end_have_one() {
     assert_eq!(run(&ends(Some(100), true), &[2], &[]).unwrap().1, [0.0, 1.0]);
 }
 
-/// Ten times ten times ten, and so on.
+/// Each loop multiplies the iterations by ten.
 #[test]
 fn loops_that_multiply_are_bounded() {
     let nested = |depth: usize| {
@@ -496,7 +497,7 @@ fn a_body_that_doubles_is_bounded() {
     };
     let twice = || node("Concat", &["c", "c"], &["d"], vec![int("axis", 0)]);
     assert_eq!(run(&doubles(3, twice()), &[1], &[]).unwrap().0, [8]);
-    // Only planned: what is moved in the end is another matter.
+    // Only planned, because the output is too large to move.
     let shape = Shape::new([1]).unwrap();
     let given = [Given { shape, data: None }];
     let large = read(&doubles(50, twice())).unwrap().resolve(&given).unwrap();
@@ -506,7 +507,7 @@ fn a_body_that_doubles_is_bounded() {
     assert!(too_large.starts_with("Concat \"y/body/d\" in iteration "), "{too_large}");
 }
 
-/// Indices that the file holds once, and that are read again in each iteration.
+/// An index tensor in the file that every iteration reads again.
 #[test]
 fn indices_that_are_read_again_and_again_are_bounded() {
     let within = vec![node("Gather", &["x", "indices"], &["taken"], vec![])];

@@ -1,4 +1,4 @@
-//! Models are built from the messages themselves, encoded, and read.
+//! Tests that build models from messages, encode them and read them.
 
 mod branches;
 mod elements;
@@ -68,7 +68,7 @@ fn text(name: &str, value: &str) -> Attribute {
     Attribute { s, ..attribute(name, attribute_type::STRING) }
 }
 
-/// An attribute that is what the function's attribute `parameter` is.
+/// An attribute that refers to the function's attribute `parameter`.
 fn reference(name: &str, r#type: i32, parameter: &str) -> Attribute {
     Attribute { ref_attr_name: parameter.to_owned(), ..attribute(name, r#type) }
 }
@@ -95,8 +95,8 @@ fn opset(domain: &str, version: i64) -> OperatorSetId {
     OperatorSetId { domain: domain.to_owned(), version }
 }
 
-/// A model of these nodes. What none of them gives is an input of this element type; the last one's
-/// outputs are the model's.
+/// A model with these nodes. Names that no node produces are inputs of this element type; the outputs of the last
+/// node are the model's outputs.
 fn model(version: i64, nodes: Vec<Node>, elem_type: i32) -> Proto {
     let given: Vec<&String> = nodes.iter().flat_map(|node| &node.output).collect();
     let mut input: Vec<&str> = Vec::new();
@@ -117,7 +117,7 @@ fn model(version: i64, nodes: Vec<Node>, elem_type: i32) -> Proto {
     }
 }
 
-/// A model that gives back an initializer.
+/// A model that returns an initializer.
 fn with_initializer(tensor: Tensor) -> Proto {
     let output = vec![value(&tensor.name, tensor.data_type)];
     let graph = Graph { initializer: vec![tensor], output, ..Graph::default() };
@@ -128,12 +128,11 @@ fn read(model: &Proto) -> Result<Model> {
     read_bytes(model.encode_to_vec(), None)
 }
 
-/// What the model is refused with.
+/// Returns the error message for a model that is refused.
 fn refusal(model: &Proto) -> String {
     read(model).expect_err("this model is wrong").to_string()
 }
 
-/// The kinds of the nodes, in order.
 fn kinds(model: &Model) -> Vec<&str> {
     model.nodes.iter().map(|node| node.kind.as_str()).collect()
 }

@@ -1,11 +1,11 @@
-//! Each operator in each form that it has had.
+//! Each operator in each of its versions.
 
 use trundle_core::Shape;
 
 use super::*;
 use crate::Given;
 
-/// What the last node of the model is read as, or the refusal.
+/// Describes the last node of the model that was read, or the refusal.
 pub(super) fn read_as(version: i64, node: Node) -> String {
     match read(&model(version, vec![node], FLOAT)) {
         Ok(model) => format!("{:?}", model.nodes.last().expect("there is a node").operator),
@@ -13,7 +13,7 @@ pub(super) fn read_as(version: i64, node: Node) -> String {
     }
 }
 
-/// Checks `(first opset, last opset, node, what it is read as)`.
+/// Checks `(first opset, last opset, node, expected description)`.
 pub(super) fn check(cases: Vec<(i64, i64, Node, &str)>) {
     for (first, last, node, expected) in cases {
         for version in first..=last {
@@ -413,12 +413,12 @@ fn triangles_and_ones_along_a_diagonal() {
     ]);
 }
 
-/// The value is stated as a float, and is of the data's type in the graph.
+/// The value is stated as a float, but has the data's type in the graph.
 #[test]
 fn the_value_of_an_old_pad_has_the_type_of_its_data() {
     let bytes = |elem_type| {
         let attributes = vec![ints("pads", &[0, 1]), float("value", -1.5)];
-        // The data is given by an operator, and in the file after the pad.
+        // An operator produces the data, and follows the pad in the file.
         let nodes =
             vec![node("Pad", &["t"], &["y"], attributes), node("Identity", &["x"], &["t"], vec![])];
         let mut model = model(10, nodes, elem_type);
@@ -571,7 +571,7 @@ fn attributes_that_are_not_known_are_refused() {
     }
 }
 
-/// Writers may leave out a value of 0 beside its type, and the first version had no types.
+/// Writers may omit a value of 0 if the type is stated. The first version of the format had no types.
 #[test]
 fn attributes_may_lack_their_value_or_their_type() {
     let of = |attribute| node("Flatten", &["x"], &["y"], vec![attribute]);

@@ -1,9 +1,9 @@
-//! Resize and Upsample in each form that they have had.
+//! Resize and Upsample in each of their versions.
 
 use super::operators::check;
 use super::*;
 
-/// What the neutral operator says, of what it reads.
+/// The expected description of the operator.
 fn said(scales: &str, sizes: &str, rest: &str) -> String {
     format!("Resize {{ scales: {scales}, sizes: {sizes}, {rest} }}")
 }
@@ -64,7 +64,7 @@ fn resize_by_its_inputs() {
     check(vec![
         (10, 10, of(&["x", "scales"], vec![]), &said("Some(Input(1))", "None", &simple)),
         (11, 28, of(&["x", "roi", "scales"], vec![]), &said("Some(Input(2))", "None", HALF_PIXEL)),
-        // Which of both is empty is known where they are.
+        // Which of both inputs is empty is known only later.
         (
             11,
             28,

@@ -1,4 +1,4 @@
-//! Operators whose output shapes alone say, and those that go by them.
+//! Operators whose output depends only on shapes, and operators that use such outputs.
 
 use super::operators::{check, read_as};
 use super::*;

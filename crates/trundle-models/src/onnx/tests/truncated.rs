@@ -1,9 +1,9 @@
-//! Files that end too early, or are none of ONNX.
+//! Truncated files and files of other formats.
 
 use super::super::proto::{Entry, Function};
 use super::*;
 
-/// A model of all kinds of messages, the functions last: without them it calls what is not there.
+/// A model with all kinds of messages. The functions come last, so that a truncated model calls unknown functions.
 fn whole() -> Vec<u8> {
     let data = Tensor {
         float_data: vec![1, 2, 3, 4, 5, 6],
@@ -45,7 +45,7 @@ fn a_file_that_ends_too_early_is_refused() {
     }
 }
 
-/// No change of a byte makes the reader panic; many are still models.
+/// Changing a byte never makes the reader panic, although many results are still models.
 #[test]
 fn any_byte_may_be_another() {
     let bytes = whole();
@@ -66,14 +66,14 @@ fn other_files_are_refused() {
     }
 }
 
-/// Groups may hold groups: the decoder must not follow them however deep they go.
+/// Groups may be nested; the decoder must limit the depth.
 #[test]
 fn deep_groups_are_refused() {
     let refused = read_bytes(vec![0x7b; 1 << 20], None).unwrap_err().to_string();
     assert!(refused.starts_with("not an ONNX model: "), "{refused}");
 }
 
-/// A length that says more than there is allocates nothing.
+/// A length beyond the end of the file does not cause an allocation.
 #[test]
 fn a_length_beyond_the_file_is_refused() {
     // Field 7, the graph, of 2^40 bytes.

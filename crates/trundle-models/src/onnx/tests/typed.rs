@@ -1,4 +1,4 @@
-//! Models whose inputs are of types that the caller says.
+//! Models whose input types are given by the caller.
 
 use super::*;
 use crate::onnx::read_typed;
@@ -8,7 +8,7 @@ use trundle_core::DType;
 const F16: ElementType = ElementType::Fixed(DType::F16);
 const I64: ElementType = ElementType::Fixed(DType::I64);
 
-/// A value of which nothing is said but its name.
+/// A value with a name and nothing else.
 fn named(name: &str) -> ValueInfo {
     ValueInfo { name: name.to_owned(), r#type: None }
 }

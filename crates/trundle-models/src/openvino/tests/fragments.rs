@@ -1,4 +1,4 @@
-//! Layers as documentation shows them.
+//! Single layers, in the form that documentation shows.
 
 use super::super::read_layer;
 use super::{refusal, said};

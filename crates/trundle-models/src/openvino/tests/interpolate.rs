@@ -1,4 +1,4 @@
-//! Interpolate in each of its forms.
+//! Interpolate in each of its versions.
 
 use super::operators::made;
 use super::{refusal, said};
@@ -10,7 +10,7 @@ fn list(input: usize) -> Integers {
     Integers::Input { input, types: IntegerTypes::Integers }
 }
 
-/// A resize of sizes that input 1 gives.
+/// A resize to the sizes in input 1.
 fn resize(axes: Option<Integers>, coordinates: Coordinates, nearest: Nearest) -> Operator {
     Operator::Resize {
         scales: None,

@@ -1,4 +1,4 @@
-//! Small models as texts, and what is read of them.
+//! Tests that build small models as text and read them.
 
 mod arithmetic;
 mod constants;
@@ -14,7 +14,7 @@ mod refusals;
 use super::read_parts;
 use crate::{Model, Operator, Result};
 
-/// A model in the making: the text of its graph, and the bytes of its constants.
+/// A model under construction: the text of its graph and the bytes of its constants.
 struct Ir {
     version: u32,
     layers: Vec<String>,
@@ -22,7 +22,7 @@ struct Ir {
     weights: Vec<u8>,
 }
 
-/// An output of a layer: the layer's id and the port's.
+/// An output of a layer: the id of the layer and of the port.
 type From = (usize, usize);
 
 impl Ir {
@@ -44,7 +44,7 @@ impl Ir {
         self.layer("", "Const", "opset1", &data, &[], 1)
     }
 
-    /// Adds a layer, and gives its first output. Ports are numbered through, inputs first.
+    /// Adds a layer and returns its first output. Port ids count inputs first, then outputs.
     fn layer(
         &mut self,
         name: &str,
@@ -92,12 +92,11 @@ impl Ir {
     }
 }
 
-/// What operators are compared by.
 fn said(operator: &Operator) -> String {
     format!("{operator:?}")
 }
 
-/// The message of what is refused.
+/// Returns the error message of a refusal.
 fn refusal<T: std::fmt::Debug>(read: Result<T>) -> String {
     read.expect_err("this is to be refused").to_string()
 }

@@ -1,10 +1,10 @@
-//! What inputs and outputs are called.
+//! The names of inputs and outputs.
 
 use super::super::read_parts;
 use crate::{Model, Result};
 
-/// A model in which two Results read one Transpose of a Parameter, with attributes of the ports
-/// that the two give, and of the two Results.
+/// Two Results that read one Transpose of a Parameter. `tensors` are attributes of the output ports of Parameter
+/// and Transpose, `results` attributes of the Results.
 fn model(version: u32, tensors: [&str; 2], results: [&str; 2]) -> Result<Model> {
     let [given, moved] = tensors;
     let [first, second] = results;
@@ -32,7 +32,6 @@ fn model(version: u32, tensors: [&str; 2], results: [&str; 2]) -> Result<Model> 
     )
 }
 
-/// The names of both outputs.
 fn outputs(version: u32, tensor: &str, results: [&str; 2]) -> [String; 2] {
     let model = model(version, ["", tensor], results).unwrap();
     assert_eq!(model.outputs[0].value, model.outputs[1].value);

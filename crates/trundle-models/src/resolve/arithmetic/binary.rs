@@ -1,4 +1,4 @@
-//! What comes of two numbers.
+//! Binary operators on numbers.
 
 use trundle_core::DType;
 
@@ -7,7 +7,7 @@ use super::super::range::holds;
 use crate::arithmetic::Binary;
 use crate::problem::{Checked, wrong};
 
-/// The result for two numbers of a type; the second of a power may be of another.
+/// The result for two numbers of type `dtype`; the exponent of a power may have another type.
 pub(super) fn of(by: Binary, a: Number, b: Number, dtype: DType) -> Checked<Number> {
     let is_for_all =
         matches!(by, Binary::Equal | Binary::NotEqual | Binary::Minimum | Binary::Maximum);
@@ -37,7 +37,7 @@ pub(super) fn of(by: Binary, a: Number, b: Number, dtype: DType) -> Checked<Numb
     }
 }
 
-/// Of integers of 64 bits at most.
+/// Operates on integers of up to 64 bits.
 fn integers(by: Binary, a: i128, b: i128) -> Checked<i128> {
     use Binary::{Divide, FloorDivide, FloorModulo, Modulo};
     if b == 0 && matches!(by, Divide | FloorDivide | FloorModulo | Modulo) {
@@ -78,7 +78,7 @@ fn floats(by: Binary, a: f64, b: f64) -> Number {
         Binary::Add => a + b,
         Binary::Subtract => a - b,
         Binary::Multiply => a * b,
-        // Python's division of floats is the same.
+        // OpenVINO's floor division, `m_pythondiv`, rounds only integers.
         Binary::Divide | Binary::FloorDivide => a / b,
         Binary::Modulo => a % b,
         Binary::FloorModulo => {
@@ -101,7 +101,7 @@ fn floats(by: Binary, a: f64, b: f64) -> Number {
         Binary::LessOrEqual => return truth(a <= b),
         Binary::Greater => return truth(a > b),
         Binary::GreaterOrEqual => return truth(a >= b),
-        // Refused before: they are of booleans.
+        // Refused above: these take booleans.
         Binary::And | Binary::Or | Binary::Xor => f64::NAN,
     };
     Number::Float(number)

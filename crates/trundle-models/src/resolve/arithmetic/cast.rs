@@ -1,4 +1,4 @@
-//! Numbers in another type.
+//! Type conversion of numbers.
 
 use trundle_core::DType;
 
@@ -8,7 +8,6 @@ use super::super::range::holds;
 use super::known::{Known, is_reckoned};
 use crate::problem::{Checked, wrong};
 
-/// The same numbers in another type.
 pub(super) fn cast(known: &Known, to: DType) -> Checked<Known> {
     if !is_reckoned(to) {
         return wrong!("numbers are not made {to} here");
@@ -37,7 +36,7 @@ fn one(number: Number, to: DType) -> Checked<Number> {
         Number::Integer(number) => {
             let exact = 1 << 53;
             match to {
-                // One rounding, not two.
+                // Rounds once, not twice.
                 #[expect(clippy::cast_precision_loss, reason = "it is rounded once")]
                 DType::F32 => Ok(Number::Float((number as f32).into())),
                 #[expect(clippy::cast_precision_loss, reason = "it is rounded once")]
@@ -51,7 +50,7 @@ fn one(number: Number, to: DType) -> Checked<Number> {
     }
 }
 
-/// An integer, if the type holds it.
+/// The integer, if type `to` can hold it.
 fn within(number: i128, to: DType) -> Checked<Number> {
     if !holds(to, number) {
         return wrong!("{number} is out of range of {to}");

@@ -1,4 +1,4 @@
-//! Numbers that are known before anything moves.
+//! Tensors of numbers that are known when the model is resolved.
 
 use trundle_core::ops::Broadcast;
 use trundle_core::program::TensorId;
@@ -12,13 +12,12 @@ use super::super::widen::push;
 use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType};
 
-/// What messages call the numbers.
+/// The name of the numbers in messages.
 pub(super) const OPERANDS: &str = "operands of its arithmetic";
 
-/// The most numbers of a tensor that is reckoned with: it takes some tens of bytes for each.
+/// The largest number of operands; each takes some tens of bytes.
 const MOST_OPERANDS: usize = 1 << 20;
 
-/// Refuses more numbers than are reckoned with.
 pub(super) fn check_count(count: usize) -> Checked<()> {
     if count > MOST_OPERANDS {
         return wrong!("there are {count} {OPERANDS}, over the limit of {MOST_OPERANDS}");
@@ -35,19 +34,18 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// The same shape and type, with what comes of each number.
     pub(super) fn each(&self, of: impl Fn(Number) -> Checked<Number>) -> Checked<Known> {
         let numbers = self.numbers.iter().map(|number| of(*number)).collect::<Checked<_>>()?;
         Ok(Known { dtype: self.dtype, shape: self.shape.clone(), numbers })
     }
 
-    /// The numbers, broadcast to sizes, in row-major order; refused if they do not broadcast.
+    /// The numbers broadcast to sizes, in row-major order; an error if they do not broadcast.
     pub(super) fn broadcast(&self, to: &[i64]) -> Checked<Vec<Number>> {
         let places = self.places(to)?;
         Ok(places.into_iter().map(|at| self.numbers[at]).collect())
     }
 
-    /// Which of them lands at each place of a shape of these sizes.
+    /// For each element of a broadcast shape, the index of its number.
     pub(super) fn places(&self, to: &[i64]) -> Checked<Vec<usize>> {
         let map = Broadcast::new(to).index_map(&self.shape)?;
         let mut places = Vec::with_capacity(map.out_shape().elements());
@@ -56,19 +54,17 @@ impl Known {
         Ok(places)
     }
 
-    /// The sizes of what this and another are broadcast to.
     pub(super) fn sizes_with(&self, other: &[i64]) -> Vec<i64> {
         both_ways(&self.shape, other.to_vec())
     }
 
-    /// Its sizes.
     pub(super) fn sizes(&self) -> Vec<i64> {
         self.shape.iter().map(|size| size.cast_signed() as i64).collect()
     }
 }
 
 impl Site<'_, '_> {
-    /// The numbers of an input, which shapes and constants alone must say.
+    /// The numbers of an input, which must follow from shapes and constants alone.
     pub(super) fn known(&mut self, input: usize) -> Checked<Known> {
         let tensor = self.input(input)?;
         let element = self.builder.element(tensor);
@@ -81,7 +77,7 @@ impl Site<'_, '_> {
         Ok(Known { dtype, shape, numbers })
     }
 
-    /// The constant that numbers are.
+    /// Adds the numbers to the program as a constant.
     pub(super) fn made(&mut self, known: &Known) -> Checked<TensorId> {
         let Known { dtype, shape, numbers } = known;
         let mut bytes = Vec::with_capacity(shape.bytes(*dtype)?);
@@ -95,18 +91,19 @@ impl Site<'_, '_> {
     }
 }
 
-/// Whether numbers of a type are reckoned with: integers, floats and booleans of whole bytes.
+/// Whether arithmetic supports a type: integers, floats and booleans of whole bytes.
 pub(super) fn is_reckoned(dtype: DType) -> bool {
     let is_number = is_integer(dtype) || is_real(dtype) || dtype == DType::Boolean;
     is_number && dtype.packing().is_none()
 }
 
-/// Whether it is a float type that results can be rounded to.
+/// Whether results can be rounded to a float type.
 pub(super) fn is_real(dtype: DType) -> bool {
     is_float(dtype) && matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
 }
 
-/// What tensors are broadcast to: its sizes, and its shape, which is counted before anything of it is made.
+/// The sizes and the shape after broadcasting all operands; checks the number of elements before anything is
+/// allocated.
 pub(super) fn shape_of_all(site: &mut Site<'_, '_>, all: &[&Known]) -> Checked<(Vec<i64>, Shape)> {
     let sizes = all.iter().fold(Vec::new(), |sizes, known| known.sizes_with(&sizes));
     let shape =

@@ -1,6 +1,7 @@
-//! Arithmetic on numbers that shapes and constants alone say: done here, so that it is a constant before anything moves.
+//! Computes arithmetic on values that follow from shapes and constants, so that the results are constants of
+//! the resolved model.
 //!
-//! Source: ONNX's operators up to opset 28, and those of OpenVINO's operation sets; both broadcast as numpy does.
+//! Source: ONNX's operators up to opset 28 and OpenVINO's operation sets; both broadcast as numpy.
 
 mod binary;
 mod cast;
@@ -18,7 +19,6 @@ use crate::arithmetic::{Arithmetic, Binary};
 use crate::problem::{Checked, wrong};
 use known::{Known, shape_of_all};
 
-/// What comes of the inputs.
 pub(super) fn arithmetic(site: &mut Site<'_, '_>, what: &Arithmetic) -> Checked<TensorId> {
     match what {
         Arithmetic::Binary(by) => folded(site, *by),
@@ -45,7 +45,7 @@ pub(super) fn arithmetic(site: &mut Site<'_, '_>, what: &Arithmetic) -> Checked<
     }
 }
 
-/// Input 0 in another type; whatever it is, if that is its own.
+/// Converts input 0 to another type. Data that has this type already need not be known.
 fn converted(site: &mut Site<'_, '_>, to: DType) -> Checked<TensorId> {
     let data = site.data()?;
     if site.builder.element(data) == ElementType::Fixed(to) {
@@ -56,7 +56,7 @@ fn converted(site: &mut Site<'_, '_>, to: DType) -> Checked<TensorId> {
     site.made(&known)
 }
 
-/// All inputs as one, from the first on. One alone is left as it is, whatever it is.
+/// Folds all inputs from the left. A single input is returned unchanged and need not be known.
 fn folded(site: &mut Site<'_, '_>, by: Binary) -> Checked<TensorId> {
     if site.inputs() == 1 {
         return site.data();
@@ -69,7 +69,6 @@ fn folded(site: &mut Site<'_, '_>, by: Binary) -> Checked<TensorId> {
     site.made(&all)
 }
 
-/// What comes of two tensors.
 fn both(site: &mut Site<'_, '_>, a: &Known, b: &Known, by: Binary) -> Checked<Known> {
     if a.dtype != b.dtype && by != Binary::Power {
         return wrong!("its inputs are of types {} and {}, which must be one", a.dtype, b.dtype);
@@ -81,7 +80,7 @@ fn both(site: &mut Site<'_, '_>, a: &Known, b: &Known, by: Binary) -> Checked<Kn
     Ok(Known { dtype, shape, numbers: numbers.collect::<Checked<_>>()? })
 }
 
-/// Input 0 held within inputs 1 and 2.
+/// Clamps input 0 to the range from input 1 to input 2.
 fn clipped(site: &mut Site<'_, '_>) -> Checked<TensorId> {
     let mut known = site.known(0)?;
     for (input, by) in [(1, Binary::Maximum), (2, Binary::Minimum)] {

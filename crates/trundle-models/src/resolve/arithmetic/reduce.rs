@@ -1,4 +1,4 @@
-//! Numbers along axes as one.
+//! Reductions along axes.
 
 use trundle_core::{DType, Shape, normalize_axis};
 
@@ -9,7 +9,7 @@ use super::known::Known;
 use crate::arithmetic::Binary;
 use crate::problem::{Checked, wrong};
 
-/// All numbers along axes as one, from the first to the last; along all axes without any.
+/// Folds numbers along axes in index order; along all axes if `axes` is empty.
 pub(super) fn reduced(known: &Known, by: Binary, axes: &[i64], keeps_axes: bool) -> Checked<Known> {
     let rank = known.shape.rank();
     let mut is_reduced = vec![axes.is_empty(); rank];
@@ -20,7 +20,7 @@ pub(super) fn reduced(known: &Known, by: Binary, axes: &[i64], keeps_axes: bool)
         known.shape.iter().zip(&is_reduced).map(|(size, is)| if *is { 1 } else { *size }).collect();
     let full = Shape::new(full)?;
     let mut numbers: Vec<Option<Number>> = vec![None; full.elements()];
-    // Where each number belongs, as in a tensor of this shape that is broadcast to all of them.
+    // Maps each number to its result by broadcasting the reduced shape back.
     let place = Known { dtype: known.dtype, shape: full.clone(), numbers: Vec::new() };
     for (number, at) in known.numbers.iter().zip(place.places(&known.sizes())?) {
         numbers[at] = Some(match numbers[at] {
@@ -41,7 +41,7 @@ pub(super) fn reduced(known: &Known, by: Binary, axes: &[i64], keeps_axes: bool)
     Ok(Known { dtype: known.dtype, shape: Shape::new(kept)?, numbers })
 }
 
-/// What no numbers come to, if they come to anything.
+/// The result of reducing no numbers, if it is defined.
 fn of_none(by: Binary, dtype: DType) -> Option<Number> {
     let (integer, float) = match by {
         Binary::Add => (0, 0.0),

@@ -1,4 +1,4 @@
-//! Select, and Where: elements of one tensor or of another, as a condition says.
+//! Select and Where: elements of one of two tensors, by a condition.
 
 use std::ops::Range;
 
@@ -13,7 +13,8 @@ use super::super::slices::cut;
 use super::known::{Known, shape_of_all};
 use crate::problem::{Checked, wrong};
 
-/// Input 1 where input 0 is true, and input 2 elsewhere. If the condition alone is known, both are moved.
+/// Takes input 1 where input 0 is true, else input 2. Only the condition has to be known; the inputs are then
+/// moved.
 pub(super) fn selected(site: &mut Site<'_, '_>) -> Checked<TensorId> {
     let condition = site.known(0)?;
     if condition.dtype != DType::Boolean {
@@ -34,10 +35,10 @@ pub(super) fn selected(site: &mut Site<'_, '_>) -> Checked<TensorId> {
     site.made(&Known { dtype: yes.dtype, shape, numbers: all.map(number).collect() })
 }
 
-/// The most boxes in which a condition may choose elements that are moved.
+/// The largest number of boxes that a condition may cut the output into.
 const MOST_BOXES: usize = 1 << 15;
 
-/// Boxes of inputs 1 and 2, joined as a condition says: of a band, two or three in each row.
+/// Joins boxes of inputs 1 and 2 as the condition says; a band takes two or three boxes in each row.
 fn chosen(site: &mut Site<'_, '_>, condition: &Known) -> Checked<TensorId> {
     let inputs = [site.input(1)?, site.input(2)?];
     let of_input = |sizes, input: &TensorId| both_ways(site.builder.shape(*input), sizes);
@@ -50,7 +51,7 @@ fn chosen(site: &mut Site<'_, '_>, condition: &Known) -> Checked<TensorId> {
     if shape.elements() == 0 {
         return Ok(tensors[0]);
     }
-    // The axes along which the condition may vary; there are few, since it has few elements.
+    // The axes along which the condition varies; there are few, since it has few elements.
     let (mut axes, mut stride) = (Vec::new(), condition.numbers.len());
     for (axis, size) in (shape.rank() - condition.shape.rank()..).zip(condition.shape.iter()) {
         stride /= size;
@@ -62,17 +63,16 @@ fn chosen(site: &mut Site<'_, '_>, condition: &Known) -> Checked<TensorId> {
     Boxes { shape, tensors, ranges, count: 0 }.joined(site, &axes, &condition.numbers)
 }
 
-/// The boxes as they are cut.
 struct Boxes {
     shape: Shape,
     tensors: [TensorId; 2],
-    /// The box that is reached.
+    /// The current box.
     ranges: Vec<Range<usize>>,
     count: usize,
 }
 
 impl Boxes {
-    /// The part of the output that these entries of the condition choose, which vary along `axes`.
+    /// Joins the part of the output that `entries` of the condition choose; they vary along `axes`.
     fn joined(
         &mut self,
         site: &mut Site<'_, '_>,

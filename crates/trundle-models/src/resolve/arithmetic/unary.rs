@@ -1,4 +1,4 @@
-//! What comes of one number.
+//! Unary operators on numbers.
 
 use trundle_core::DType;
 
@@ -7,7 +7,7 @@ use super::super::range::holds;
 use crate::arithmetic::Unary;
 use crate::problem::{Checked, wrong};
 
-/// The result for a number of a type.
+/// The result for a number of type `dtype`.
 pub(super) fn of(what: Unary, number: Number, dtype: DType) -> Checked<Number> {
     if (what == Unary::Not) != (dtype == DType::Boolean) {
         return wrong!("numbers of type {dtype} do not go with it");
@@ -42,7 +42,7 @@ pub(super) fn of(what: Unary, number: Number, dtype: DType) -> Checked<Number> {
             Unary::RoundAwayFromZero => number.round(),
             Unary::SquareRoot => number.sqrt(),
             Unary::Reciprocal => 1.0 / number,
-            // Refused before: it is of booleans.
+            // Refused above: it takes booleans.
             Unary::Not => f64::NAN,
         })),
     }

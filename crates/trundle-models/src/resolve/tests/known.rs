@@ -1,4 +1,4 @@
-//! Tensors that shapes alone say: Shape, Size, Filled, Range, and the mask of Dropout.
+//! Tensors that follow from shapes alone: Shape, Size, Filled, Range, and the mask of Dropout.
 
 use half::{bf16, f16};
 use trundle_core::DType;
@@ -7,7 +7,7 @@ use trundle_core::program::Made;
 use super::sketch::{Sketch, Tagged, constant, expect, from_input, given, i64s, refuse, strings};
 use crate::{Constant, Data, Given, IntegerTypes, Operator};
 
-/// The constant that an operator gives of these inputs, or the refusal.
+/// The constant that an operator computes from these inputs, or the error.
 fn made(operator: Operator, inputs: &[Constant]) -> Result<Constant, String> {
     let mut sketch = Sketch::new(inputs);
     let all: Vec<usize> = (0..inputs.len()).collect();
@@ -26,7 +26,7 @@ fn shape(start: i64, end: Option<i64>) -> Operator {
 #[test]
 fn shapes_are_those_of_the_axes_within() {
     let data = Tagged::counting(&[2, 3, 4], 0).constant();
-    // Each of its text's examples, and what is clamped.
+    // The examples of the specification, and clamped bounds.
     let cases: [(i64, Option<i64>, &[i64]); 11] = [
         (0, None, &[2, 3, 4]),
         (-1, None, &[4]),
@@ -68,7 +68,7 @@ fn a_shape_of_i32_is_refused_where_a_size_is_larger() {
     );
 }
 
-/// A reshape by sizes that the shape of another tensor says, without the elements of either.
+/// A reshape by the shape of another tensor, without the elements of either.
 #[test]
 fn shapes_serve_as_sizes_where_no_elements_are_given() {
     let mut sketch = Sketch::new(&[
@@ -115,7 +115,7 @@ fn range(inputs: &[Constant; 3], element: Option<DType>) -> Result<Constant, Str
     made(Operator::Range { element, single: true }, inputs)
 }
 
-/// Ends of a range of i64, of f32, and of f16.
+/// The bounds and the step of a range of i64.
 fn whole(ends: [i64; 3]) -> [Constant; 3] {
     ends.map(|end| i64s(&[], &[end]))
 }
@@ -157,7 +157,7 @@ fn numbers_of_16_bits_are_made_of_those_of_32() {
     let f16s = |ends: [f32; 3]| {
         ends.map(|end| constant(DType::F16, &[], f16::from_f32(end).to_le_bytes().to_vec()))
     };
-    // One more than 2048 is no number of f16: each is rounded by itself.
+    // 2049 is not an f16 number; each number is rounded on its own.
     let expected = (0..3u16).map(|i| f16::from_f32(2047.0 + f32::from(i)).to_le_bytes());
     assert_eq!(range(&f16s([2047.0, 2050.0, 1.0]), None), Ok(list(DType::F16, expected)));
     let bf16s = [0.0, 1.0, 0.25]
@@ -166,7 +166,7 @@ fn numbers_of_16_bits_are_made_of_those_of_32() {
     assert_eq!(range(&bf16s, None), Ok(list(DType::BF16, expected.into_iter())));
 }
 
-/// 65536 + 65537 / 256 is a little over the middle between two numbers of bf16, and in f32 it is the middle.
+/// 65536 + 65537 / 256 is a little above the middle between two bf16 numbers; in f32 it is the middle.
 #[test]
 fn how_numbers_of_16_bits_are_made_can_be_seen() {
     let ends = [65536.0, 66048.0, 1.0 / 256.0];
@@ -181,11 +181,12 @@ fn how_numbers_of_16_bits_are_made_can_be_seen() {
     }
 }
 
-/// What lies beside the middle of two numbers by less than f32 shows is rounded to its own side, and the middle to even.
+/// A number closer to the middle of two others than f32 shows is rounded to its own side; the exact middle to
+/// even.
 #[test]
 fn floats_are_rounded_to_16_bits_once() {
     let of = |start: f64| {
-        // More than the start, so that it is there.
+        // The limit is above the start, so that the range has one number.
         let ends = [start, f64::MAX, 1e308];
         let ends = ends.map(|end| constant(DType::F64, &[], end.to_le_bytes().to_vec()));
         [DType::F16, DType::BF16].map(|dtype| {
@@ -249,7 +250,7 @@ fn what_is_no_range_is_refused() {
         let refused = range(&ends, None).unwrap_err();
         assert!(refused.contains(says), "{refused}");
     }
-    // All of a model together.
+    // The limit is for all ranges of a model together.
     let mut sketch = Sketch::new(&whole([0, 1 << 24, 1]));
     for _ in 0..5 {
         sketch.node(Operator::Range { element: None, single: false }, &[0, 1, 2], 1);
@@ -292,7 +293,7 @@ fn crops_and_pads_keep_the_centre() {
         sizes: given(sizes),
         axes: axes.map(given),
     };
-    // Of an odd number the smaller half comes first.
+    // Of an odd amount, the smaller half is at the start.
     expect(crop(&[2, 3], None), &[5, 4], &[], &[2, 3], |i| vec![i[0] + 1, i[1]]);
     expect(crop(&[3], Some(&[-1])), &[2, 6], &[], &[2, 3], |i| vec![i[0], i[1] + 1]);
     expect(crop(&[0, 4], None), &[5, 4], &[], &[0, 4], <[usize]>::to_vec);

@@ -1,4 +1,4 @@
-//! Lists of integers that the model's tensors give.
+//! Lists of integers that are read from tensors.
 
 use trundle_core::{DType, Shape};
 
@@ -13,7 +13,7 @@ fn i64_input(input: usize) -> Integers {
     from_input(input, IntegerTypes::I64)
 }
 
-/// Data of 24 elements and a list, which a test moves about before it is read.
+/// Data of 24 elements and a list, which a test moves before it is read.
 fn with_list(list: &[i64]) -> Sketch {
     Sketch::new(&[Tagged::counting(&[24], 0).constant(), i64s(&[list.len()], list)])
 }
@@ -95,7 +95,7 @@ fn each_type_of_list_is_what_its_operator_takes() {
     assert_eq!(takes(I32OrI64), "i32 i64");
     assert_eq!(takes(Integers), format!("{integers} {packed}"));
     assert_eq!(takes(Mask), format!("boolean {integers} {packed}"));
-    // The least f8e8m0 is 2^-127, which is no whole number.
+    // The smallest f8e8m0 number is 2^-127, not a whole number.
     assert_eq!(
         takes(Numbers),
         format!("{integers} f8e4m3 f8e5m2 bf16 f16 f32 f64 {packed} f4e2m1")

@@ -1,4 +1,4 @@
-//! Every operator against what its text says of each element, and against its refusals.
+//! Tests every operator element by element against its specification, and every refusal.
 #![expect(clippy::cast_possible_wrap, reason = "the sizes here are small")]
 
 mod arithmetic;

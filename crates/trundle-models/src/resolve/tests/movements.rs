@@ -200,7 +200,7 @@ fn tiles_of_one_axis_leave_the_others() {
     refuse(tile(&[2], &[]), &[2, 3], &[], "axis must have one entry, got 0");
 }
 
-/// For rank 5, blocks of 2: where in the channels a block position and a depth lie.
+/// For rank 5 and blocks of 2: the channel of a block position and a depth.
 fn channel(order: BlockOrder, depth: usize, depths: usize, sides: [usize; 3]) -> usize {
     let block = sides[0] * 4 + sides[1] * 2 + sides[2];
     match order {

@@ -1,9 +1,9 @@
-//! Movements made element by element, without index maps: what graphs are held against.
+//! Reference movements, computed element by element without index maps.
 
 use super::sketch::Tagged;
 
 impl Tagged {
-    /// These indices of an axis, in this order.
+    /// Takes indices of an axis, in this order.
     pub(super) fn take(&self, axis: usize, indices: &[usize]) -> Tagged {
         let mut sizes = self.sizes.clone();
         sizes[axis] = indices.len();
@@ -14,7 +14,7 @@ impl Tagged {
         })
     }
 
-    /// The element of each index put where `to` says.
+    /// Moves the element at each index to the index that `to` returns.
     pub(super) fn scatter(&self, sizes: &[usize], to: impl Fn(&[usize]) -> Vec<usize>) -> Tagged {
         let mut out = Tagged { sizes: sizes.to_vec(), tags: vec![0; self.tags.len()] };
         Tagged::of(&self.sizes, |index| {
@@ -26,7 +26,7 @@ impl Tagged {
         out
     }
 
-    /// The elements of another, one after another, in the places that `to` says.
+    /// Writes the elements of `updates` at the indices that `to` returns.
     pub(super) fn put(&self, updates: &Tagged, to: impl Fn(&[usize]) -> Vec<usize>) -> Tagged {
         let mut out = self.clone();
         Tagged::of(&updates.sizes, |index| {
@@ -38,13 +38,11 @@ impl Tagged {
         out
     }
 
-    /// The same elements in another shape.
     pub(super) fn reshape(&self, sizes: &[usize]) -> Tagged {
         assert_eq!(sizes.iter().product::<usize>(), self.tags.len());
         Tagged { sizes: sizes.to_vec(), tags: self.tags.clone() }
     }
 
-    /// Rolled along one axis.
     pub(super) fn roll(&self, axis: usize, shift: i64) -> Tagged {
         let size = self.sizes[axis];
         self.scatter(&self.sizes, |index| {
@@ -55,13 +53,12 @@ impl Tagged {
         })
     }
 
-    /// The axes in another order, in gather form.
     pub(super) fn transpose(&self, order: &[usize]) -> Tagged {
         let sizes: Vec<usize> = order.iter().map(|axis| self.sizes[*axis]).collect();
         self.scatter(&sizes, |index| order.iter().map(|axis| index[*axis]).collect())
     }
 
-    /// One axis of one batch after another reversed up to its length.
+    /// Reverses an axis of each batch entry up to its length.
     pub(super) fn reverse_sequence(&self, batch: usize, axis: usize, lengths: &[usize]) -> Tagged {
         self.scatter(&self.sizes, |index| {
             let (mut to, length) = (index.to_vec(), lengths[index[batch]]);
@@ -72,7 +69,6 @@ impl Tagged {
         })
     }
 
-    /// One tensor after another.
     pub(super) fn concat(parts: &[Tagged], axis: usize) -> Tagged {
         let mut sizes = parts[0].sizes.clone();
         sizes[axis] = parts.iter().map(|part| part.sizes[axis]).sum();
@@ -87,7 +83,7 @@ impl Tagged {
         })
     }
 
-    /// Padded and cut off along one axis.
+    /// Pads one axis; negative amounts crop.
     pub(super) fn pad(&self, axis: usize, before: i64, after: i64, value: u64) -> Tagged {
         let size = self.sizes[axis] as i64;
         let mut sizes = self.sizes.clone();
@@ -104,7 +100,7 @@ impl Tagged {
         })
     }
 
-    /// Channels spread over two axes of space.
+    /// Moves channels to two spatial axes.
     pub(super) fn depth_to_space(&self, block: usize, blocks_first: bool) -> Tagged {
         let [batch, channels, height, width] = self.sizes[..] else { panic!("rank 4") };
         let depths = channels / (block * block);
@@ -120,7 +116,7 @@ impl Tagged {
     }
 }
 
-/// The indices that a slice visits, one step after another.
+/// The indices that a slice reads, in order.
 pub(super) fn visited(start: i64, stop: i64, step: i64, size: usize) -> Vec<usize> {
     let size = size as i64;
     let from_front = |bound: i64| if bound < 0 { bound + size } else { bound };

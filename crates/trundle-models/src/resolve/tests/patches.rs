@@ -1,9 +1,9 @@
-//! Patches of pictures, as a loop over their places says.
+//! Image patches, compared with a loop over their positions.
 
 use super::sketch::{Sketch, Tagged, refuse, strings};
 use crate::{Operator, PatchPadding};
 
-/// What the text says: where each element of each patch is in the picture, or 0 outside it.
+/// The patches by the specification: for each output element its element of the image, or 0 outside.
 fn said(
     data: &Tagged,
     sizes: [usize; 2],
@@ -28,7 +28,7 @@ fn said(
     let (channels, columns) = (data.sizes[1], sizes[1]);
     let to = [data.sizes[0], channels * sizes[0] * sizes[1], counts[0], counts[1]];
     Tagged::of(&to, |index| {
-        // Row by row of the patch, the channels of each place after each other.
+        // The positions in the patch row by row, and for each all channels.
         let (place, channel) = (index[1] / channels, index[1] % channels);
         let within = [place / columns, place % columns];
         let mut source = vec![index[0], channel];

@@ -1,4 +1,4 @@
-//! Small random models, each element of each tensor held against a naive evaluation.
+//! Small random models; each element of each tensor is compared with a naive evaluation.
 
 use trundle::lowering::Device;
 use trundle_core::Backend;
@@ -10,7 +10,7 @@ use crate::{
     BlockOrder, IndexRule, IntegerTypes, Integers, Operator, Pads, Parts, PlannedModel, ZeroSize,
 };
 
-/// Random numbers: splitmix64.
+/// A splitmix64 random number generator.
 struct Random(u64);
 
 impl Random {
@@ -34,7 +34,7 @@ impl Random {
         (0..self.below(5)).map(|_| [1, 2, 3, 4, 2, 3, 0][self.below(7)]).collect()
     }
 
-    /// An axis, and what a model may call it.
+    /// An axis, and the possibly negative index that a model may use for it.
     fn axis(&mut self, rank: usize) -> (usize, i64) {
         let axis = self.below(rank);
         let called = axis as i64 - if self.below(2) == 0 { 0 } else { rank as i64 };
@@ -48,11 +48,11 @@ impl Random {
     }
 }
 
-/// A model as it grows, and what each of its values is.
+/// A model under construction, with the expected contents of its values.
 struct Growing {
     random: Random,
     sketch: Sketch,
-    /// Which values hold u64, and what.
+    /// The values of type u64, with their expected contents.
     values: Vec<(usize, Tagged)>,
 }
 
@@ -67,7 +67,7 @@ impl Growing {
         Growing { random, sketch: Sketch::new(&data), values }
     }
 
-    /// A list that the next node states, or reads as this input.
+    /// Passes a list to the next node, as a parameter or through an input.
     fn list(&mut self, entries: &[i64], inputs: &mut Vec<usize>) -> Integers {
         if self.random.below(2) == 0 {
             return given(entries);
@@ -78,27 +78,25 @@ impl Growing {
         from_input(inputs.len() - 1, IntegerTypes::I64)
     }
 
-    /// Indices of an axis of this size, one at least, at times from its end; none if it has no size.
+    /// One or more indices of an axis of this size, some negative; `None` if the size is 0.
     fn indices(&mut self, size: usize, most: usize) -> Option<Vec<i64>> {
         let (count, size) = (1 + self.random.below(most), size as i64);
         (size > 0).then(|| (0..count).map(|_| self.random.between(-size, size - 1)).collect())
     }
 
-    /// A list that the model holds.
     fn constant(&mut self, entries: &[i64]) -> usize {
         let value = self.sketch.node(Operator::Constant(i64s(&[entries.len()], entries)), &[], 1);
         self.sketch.model.outputs.pop();
         value[0]
     }
 
-    /// Elements that the model holds.
     fn updates(&mut self, elements: &Tagged) -> usize {
         let value = self.sketch.node(Operator::Constant(elements.constant()), &[], 1)[0];
         self.sketch.model.outputs.pop();
         value
     }
 
-    /// One more operator of a random kind; none if the data it meets does not suit it.
+    /// Adds a random operator, unless it does not fit the chosen data.
     fn grow(&mut self) {
         let pick = self.random.below(self.values.len());
         let (value, data) = self.values[pick].clone();
@@ -311,13 +309,13 @@ impl Growing {
     }
 }
 
-/// Indices counted from the front.
+/// Converts negative indices to count from the front.
 fn front(indices: &[i64], size: usize) -> Vec<usize> {
     let counted = |index: &i64| usize::try_from(index.rem_euclid(size as i64)).unwrap();
     indices.iter().map(counted).collect()
 }
 
-/// What a plan may cost: much, and little, in each way by itself.
+/// Planning budgets: the device's, three with single limits, and a minimal one.
 fn budgets() -> [Budget; 5] {
     let all = || Device::default().budget();
     [
@@ -338,7 +336,7 @@ fn planned_models_give_what_their_nodes_say_whatever_they_may_cost() {
             growing.grow();
         }
         let Growing { mut sketch, values, .. } = growing;
-        // The latest, so that much stands between them and the inputs, and one of the others.
+        // The last node, which has the most operators before it, and one other.
         let nodes = &values[sketch.data.len()..];
         let count = nodes.len();
         assert_eq!(count, sketch.model.outputs.len());
@@ -361,7 +359,6 @@ fn planned_models_give_what_their_nodes_say_whatever_they_may_cost() {
             in_tiles[number] += parts.filter(|part| part.work.is_none()).count();
         }
     }
-    // Each budget leads elsewhere.
     assert!(passes[0] < passes[1] && passes[1] < passes[4], "{passes:?}");
     assert!(in_tiles[0] == 0 && in_tiles[2] > 0 && in_tiles[4] > 0, "{in_tiles:?}");
 }
@@ -381,6 +378,6 @@ fn random_models_are_what_their_nodes_say_one_by_one() {
         let outputs = sketch.run().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         assert!(outputs == expected, "seed {seed}: {outputs:?}\n{expected:?}\n{:?}", sketch.model);
     }
-    // Most of them are long.
+    // Most of the models are long.
     assert!(nodes[5..].iter().sum::<usize>() > 2000, "{nodes:?}");
 }

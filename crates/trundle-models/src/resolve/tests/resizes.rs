@@ -1,4 +1,4 @@
-//! Resizes to the nearest, each held against the formula of its text, one index at a time.
+//! Nearest-neighbour resizes, compared index by index with the formulas of the specifications.
 
 use trundle_core::DType;
 use trundle_core::program::Made;
@@ -30,13 +30,12 @@ fn half_pixel(sizes: &[i64]) -> Operator {
     resize(None, Some(sizes), Coordinates::HalfPixel, Nearest::RoundPreferFloor)
 }
 
-/// A list of f32.
 fn f32s(entries: &[f32]) -> Constant {
     let bytes = entries.iter().flat_map(|entry| entry.to_le_bytes()).collect();
     constant(DType::F32, &[entries.len()], bytes)
 }
 
-/// Expects `resize` of one axis of `size` to be these indices of it.
+/// Expects a resize of one axis to read these indices.
 #[track_caller]
 fn expect_indices(resize: Operator, size: usize, indices: &[usize]) {
     expect(resize, &[size], &[], &[indices.len()], |at| vec![indices[at[0]]]);
@@ -44,7 +43,7 @@ fn expect_indices(resize: Operator, size: usize, indices: &[usize]) {
 
 #[test]
 fn every_mode_of_coordinates_is_its_formula() {
-    // What the texts' formulas give, reckoned by hand as fractions.
+    // The values of the formulas, calculated by hand as fractions.
     let of = |coordinates, size: i64| resize(None, Some(&[size]), coordinates, Nearest::Floor);
     // (x + 0.5) / 2 - 0.5 = -0.25, 0.25, 0.75, ...
     expect_indices(of(Coordinates::HalfPixel, 8), 4, &[0, 0, 0, 1, 1, 2, 2, 3]);
@@ -60,21 +59,21 @@ fn every_mode_of_coordinates_is_its_formula() {
     let corners = Coordinates::AlignCorners { unrounded: false };
     expect_indices(of(corners.clone(), 8), 4, &[0, 0, 0, 1, 1, 2, 2, 3]);
     expect_indices(of(corners, 1), 4, &[0]);
-    // An output of one: (0 + 0.5) 5 - 0.5 = 2, and 0.
+    // With output size 1: (0 + 0.5) 5 - 0.5 = 2, and 0.
     expect_indices(of(Coordinates::HalfPixel, 1), 5, &[2]);
     expect_indices(of(Coordinates::PytorchHalfPixel, 1), 5, &[0]);
 }
 
 #[test]
 fn every_nearest_mode_takes_its_side_of_a_half() {
-    // (x + 0.5) 2 - 0.5 = 0.5, 2.5, 4.5 of half of 6.
+    // (x + 0.5) 2 - 0.5 = 0.5, 2.5, 4.5 when 6 indices become 3.
     let of = |nearest| resize(None, Some(&[3]), Coordinates::HalfPixel, nearest);
     expect_indices(of(Nearest::RoundPreferFloor), 6, &[0, 2, 4]);
     expect_indices(of(Nearest::RoundPreferCeil), 6, &[1, 3, 5]);
     expect_indices(of(Nearest::Floor), 6, &[0, 2, 4]);
     expect_indices(of(Nearest::Ceil), 6, &[1, 3, 5]);
     expect_indices(of(Nearest::Simple), 6, &[1, 3, 5]);
-    // Where there is more, `simple` drops what is behind the point: 3 x / 5.
+    // When upsampling, `simple` rounds down: 3 x / 5.
     let more = |nearest| resize(None, Some(&[5]), Coordinates::Asymmetric, nearest);
     expect_indices(more(Nearest::Simple), 3, &[0, 0, 1, 1, 2]);
     expect_indices(more(Nearest::Ceil), 3, &[0, 1, 2, 2, 2]);
@@ -90,11 +89,11 @@ fn scales_make_sizes_that_are_rounded_down() {
     // 3 x / (2.4 - 1) and 3 x / (2 - 1).
     expect_indices(of(0.6, Coordinates::AlignCorners { unrounded: true }), 4, &[0, 2]);
     expect_indices(of(0.6, Coordinates::AlignCorners { unrounded: false }), 4, &[0, 3]);
-    // 2 (1 - 2 / 2.4) + (x + 0.5) / 0.6 - 0.5 = 0.67, 2.33, and without the first 0.33, 2.
+    // 2 (1 - 2 / 2.4) + (x + 0.5) / 0.6 - 0.5 = 0.67, 2.33; without the first term 0.33, 2.
     expect_indices(of(0.6, Coordinates::HalfPixelSymmetric), 4, &[1, 2]);
     expect_indices(of(0.6, Coordinates::HalfPixel), 4, &[0, 2]);
     expect_indices(of(0.2, Coordinates::HalfPixel), 4, &[]);
-    // What is a rounding above 1 is 1: 3.5 (1 - 3 / 3.5) + 0.5 / 0.5 - 0.5.
+    // A rounding error above 1 counts as 1: 3.5 (1 - 3 / 3.5) + 0.5 / 0.5 - 0.5.
     let symmetric = Coordinates::HalfPixelSymmetric;
     expect_indices(resize(Some(&[0.5]), None, symmetric, Nearest::Ceil), 7, &[1, 3, 5]);
 }
@@ -104,7 +103,7 @@ fn axes_are_those_that_are_listed() {
     let mut operator = half_pixel(&[2, 6]);
     let Operator::Resize { axes, .. } = &mut operator else { panic!() };
     *axes = Some(given(&[-1, 0]));
-    // Four of the last axis become two, three of the first six.
+    // The last axis goes from 4 to 2, the first from 3 to 6.
     expect(operator, &[3, 5, 4], &[], &[6, 5, 2], |i| vec![i[0] / 2, i[1], 2 * i[2]]);
     expect(half_pixel(&[3, 4]), &[3, 4], &[], &[3, 4], <[usize]>::to_vec);
     expect(half_pixel(&[]), &[], &[], &[], <[usize]>::to_vec);
@@ -134,7 +133,7 @@ fn a_part_may_lie_outside() {
         let coordinates = Coordinates::TfCropAndResize { part, outside };
         resize(None, Some(&[5]), coordinates, Nearest::RoundPreferFloor)
     };
-    // From 1 to 3 of 0 to 4, in steps of a half; 1.5 is nearer to 1.
+    // From 1 to 3 of 0 to 4, in steps of a half; 1.5 rounds to 1.
     expect_indices(of(&[0.25, 0.75], 0.0), 5, &[1, 1, 2, 2, 3]);
     // Backwards.
     expect_indices(of(&[1.0, 0.0], 0.0), 5, &[4, 3, 2, 1, 0]);
@@ -214,11 +213,11 @@ fn runs_are_as_long_as_they_can_be() {
     assert_eq!(parts_alike(&[0, 0, 1, 2, 2, 3], 4), Some(2));
     assert_eq!(parts_alike(&[0, 0, 1, 2, 2, 2], 4), None);
     assert_eq!(parts_alike(&[0, 1, 2], 4), None);
-    // What reaches into the next part is no part of its own.
+    // A period may not reach into the next part.
     assert_eq!(parts_alike(&[2, 4, 6], 6), None);
 }
 
-/// Whole factors, and those that repeat themselves, are one map however large the axes are.
+/// Integer factors and periodic indices give one map, however large the axes are.
 #[test]
 fn what_repeats_itself_is_said_once() {
     for (from, to) in [(1 << 20, 1 << 21), (1 << 21, 1 << 20), (1_000_000, 1_500_000)] {

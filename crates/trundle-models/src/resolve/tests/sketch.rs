@@ -1,4 +1,4 @@
-//! Small models, resolved and asked element by element.
+//! A builder for small models, which resolves them and evaluates outputs element by element.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ pub(super) struct Tagged {
 }
 
 impl Tagged {
-    /// Elements `first`, `first + 1`, and so on.
+    /// A tensor with elements `first`, `first + 1`, and so on.
     pub(super) fn counting(sizes: &[usize], first: u64) -> Tagged {
         let tags = (first..).take(sizes.iter().product()).collect();
         Tagged { sizes: sizes.to_vec(), tags }
     }
 
-    /// The element that `at` says for each index.
+    /// A tensor whose elements `at` returns for each index.
     pub(super) fn of(sizes: &[usize], mut at: impl FnMut(&[usize]) -> u64) -> Tagged {
         let mut tags = Vec::new();
         let count: usize = sizes.iter().product();
@@ -41,7 +41,6 @@ impl Tagged {
         Tagged { sizes: sizes.to_vec(), tags }
     }
 
-    /// The element at an index.
     pub(super) fn at(&self, index: &[usize]) -> u64 {
         assert_eq!(index.len(), self.sizes.len());
         let mut number = 0;
@@ -58,7 +57,6 @@ impl Tagged {
     }
 }
 
-/// A constant of these bytes.
 pub(super) fn constant(dtype: DType, sizes: &[usize], bytes: Vec<u8>) -> Constant {
     Constant {
         element: ElementType::Fixed(dtype),
@@ -67,13 +65,12 @@ pub(super) fn constant(dtype: DType, sizes: &[usize], bytes: Vec<u8>) -> Constan
     }
 }
 
-/// A list of i64; a scalar if `sizes` are none.
+/// A list of i64; a scalar if `sizes` is empty.
 pub(super) fn i64s(sizes: &[usize], entries: &[i64]) -> Constant {
     let bytes = entries.iter().flat_map(|entry| entry.to_le_bytes()).collect();
     constant(DType::I64, sizes, bytes)
 }
 
-/// Texts.
 pub(super) fn strings(sizes: &[usize], texts: &[&str]) -> Constant {
     let texts: Arc<[String]> = texts.iter().copied().map(String::from).collect();
     Constant {
@@ -83,24 +80,22 @@ pub(super) fn strings(sizes: &[usize], texts: &[&str]) -> Constant {
     }
 }
 
-/// A list that the file states.
 pub(super) fn given(entries: &[i64]) -> Integers {
     Integers::Given(entries.to_vec())
 }
 
-/// A list that an input gives.
 pub(super) fn from_input(input: usize, types: IntegerTypes) -> Integers {
     Integers::Input { input, types }
 }
 
-/// A model as it is written down: its first values are its inputs.
+/// A model under construction; its first values are its inputs.
 pub(super) struct Sketch {
     pub(super) model: Model,
     pub(super) data: Vec<Constant>,
 }
 
 impl Sketch {
-    /// A model of these inputs, each of which may be anything.
+    /// A model with these inputs, whose declared shapes are unknown.
     pub(super) fn new(data: &[Constant]) -> Sketch {
         let inputs = data
             .iter()
@@ -124,7 +119,7 @@ impl Sketch {
         Sketch { model, data: data.to_vec() }
     }
 
-    /// One more node of so many outputs, which are the model's outputs too.
+    /// Adds a node; its outputs become outputs of the model.
     pub(super) fn node(
         &mut self,
         operator: Operator,
@@ -148,7 +143,7 @@ impl Sketch {
         outputs.into_iter().map(|value| value.0).collect()
     }
 
-    /// The model for the inputs' own shapes and elements.
+    /// Resolves the model for the shapes and elements of its inputs.
     pub(super) fn resolve(&self) -> Result<ResolvedModel> {
         let given: Vec<Given<'_>> = self
             .data
@@ -158,12 +153,11 @@ impl Sketch {
         self.model.resolve(&given)
     }
 
-    /// The inputs' elements.
     pub(super) fn inputs(&self) -> Vec<Data> {
         self.data.iter().map(|input| input.data.clone()).collect()
     }
 
-    /// The elements of each output, all of which are u64.
+    /// Evaluates all outputs, which must be of u64.
     pub(super) fn run(&self) -> Result<Vec<Tagged>> {
         let (model, inputs) = (self.resolve()?, self.inputs());
         let asked = |output: &TensorId| {
@@ -177,7 +171,6 @@ impl Sketch {
         Ok(model.outputs().iter().map(asked).collect())
     }
 
-    /// The texts of the first output.
     pub(super) fn texts(&self) -> Vec<String> {
         let (model, inputs) = (self.resolve().unwrap(), self.inputs());
         let output = model.outputs()[0];
@@ -191,7 +184,7 @@ impl Sketch {
     }
 }
 
-/// The tensor that holds an element, and its index there.
+/// Traces an element to the tensor that holds it, and the index there.
 fn followed(program: &Program, id: TensorId, index: &[usize]) -> (TensorId, usize) {
     let tensor = program.tensor(id);
     match &tensor.made {
@@ -213,7 +206,7 @@ fn followed(program: &Program, id: TensorId, index: &[usize]) -> (TensorId, usiz
     }
 }
 
-/// A model of one node of one output over data of these sizes, with further inputs.
+/// A model of one node with one output, over data of these sizes and further inputs.
 fn single(operator: Operator, sizes: &[usize], others: &[Constant]) -> Sketch {
     let mut data = vec![Tagged::counting(sizes, 100).constant()];
     data.extend_from_slice(others);
@@ -223,8 +216,8 @@ fn single(operator: Operator, sizes: &[usize], others: &[Constant]) -> Sketch {
     sketch
 }
 
-/// Expects an operator to give `to` of data of `sizes`, `source` saying where each element of the
-/// output comes from.
+/// Expects an operator to turn data of `sizes` into shape `to`; `source` returns the input index of each
+/// output element.
 #[track_caller]
 pub(super) fn expect(
     operator: Operator,
@@ -243,7 +236,7 @@ pub(super) fn expect(
     }
 }
 
-/// Expects an operator to give the elements as they are in another shape.
+/// Expects an operator to change only the shape.
 #[track_caller]
 pub(super) fn expect_shape(operator: Operator, sizes: &[usize], others: &[Constant], to: &[usize]) {
     let words = format!("{operator:?} of {sizes:?} with {others:?}");
@@ -253,7 +246,7 @@ pub(super) fn expect_shape(operator: Operator, sizes: &[usize], others: &[Consta
     assert_eq!(outputs, [Tagged::counting(to, 100)], "{words}");
 }
 
-/// Expects a refusal that says this.
+/// Expects an error that contains `says`.
 #[track_caller]
 pub(super) fn refuse(operator: Operator, sizes: &[usize], others: &[Constant], says: &str) {
     let words = format!("{operator:?} of {sizes:?} with {others:?}");

@@ -1,4 +1,4 @@
-//! `StridedSlice`, held against what OpenVINO 2026.4.1's reference gave for random parameters.
+//! `StridedSlice`, compared with OpenVINO 2026.4.1's reference for random parameters.
 
 use super::sketch::{Sketch, Tagged, expect, given, refuse};
 use crate::{Operator, StridedSliceMasks};
@@ -19,8 +19,8 @@ fn operator(begin: &[i64], end: &[i64], strides: &[i64], masks: [&[i64]; 5]) -> 
     }
 }
 
-/// Sizes, begin, end, strides, the masks in the order of [`StridedSliceMasks`], and what comes out
-/// of elements that count from 100.
+/// Sizes, begin, end, strides, the masks in the order of [`StridedSliceMasks`], and the output for elements
+/// that count from 100.
 type Row = (
     &'static [usize],
     &'static [i64],

@@ -9,7 +9,6 @@ use super::sketch::{Sketch, constant, given, strings};
 use crate::resolve::element::{Number, number};
 use crate::{Constant, Data, ElementType, Operator};
 
-/// What a constant becomes, or the refusal.
 fn widened(from: Constant, to: DType) -> Result<Constant, String> {
     let mut sketch = Sketch::new(&[]);
     let value = sketch.node(Operator::Constant(from), &[], 1)[0];
@@ -63,7 +62,7 @@ fn values_stay_what_they_are() {
     }
 }
 
-/// Every value of every type of up to two bytes: a widening that is allowed gives the same number.
+/// Every value of every type of up to two bytes: an allowed widening gives the same number.
 #[test]
 fn what_is_allowed_is_exact() {
     let mut allowed = 0;
