@@ -34,7 +34,7 @@ struct Image {
     data_bytes: usize,
 }
 
-/// Bytes of shape [4, 3, 2]; NIfTI lists the fastest axis first.
+/// Bytes of shape [4, 3, 2]; the format lists the fastest axis first.
 fn image(version: u8) -> Image {
     let is_first = version == 1;
     Image {
