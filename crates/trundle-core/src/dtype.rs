@@ -65,7 +65,6 @@ refusals! {
     }
 }
 
-/// Joins the names of types with `between`.
 fn names(dtypes: &[DType], between: &str) -> String {
     dtypes.iter().map(DType::to_string).collect::<Vec<_>>().join(between)
 }

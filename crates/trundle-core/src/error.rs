@@ -63,7 +63,6 @@ impl fmt::Display for Error {
     }
 }
 
-/// Implements `From` for the error of each domain.
 macro_rules! from_domains {
     ($($domain:ident($error:ident))*) => {$(
         impl From<$error> for Error {

@@ -89,7 +89,6 @@ impl Layout {
         Self::contiguous(shape, width, 0..shape.rank())
     }
 
-    /// Contiguous, with the axes in the order of `fastest_first`.
     fn contiguous(
         shape: &Shape,
         width: usize,

@@ -256,7 +256,6 @@ impl Shape {
     }
 }
 
-/// Calls `visit` with every index of `sizes`, the last axis fastest.
 pub(crate) fn for_each_index(sizes: &[usize], mut visit: impl FnMut(&[usize])) {
     if sizes.contains(&0) {
         return;
@@ -282,7 +281,6 @@ fn advance(sizes: &[usize], index: &mut [usize]) -> bool {
     false
 }
 
-/// Row-major number of the element at `index`.
 pub(crate) fn row_major_number(sizes: &[usize], index: &[usize]) -> usize {
     index.iter().zip(sizes).fold(0, |number, (i, size)| number * size + i)
 }
@@ -301,7 +299,6 @@ pub(crate) fn row_major_strides(sizes: &[usize]) -> Vec<isize> {
 }
 
 impl AsRef<[Shape]> for Shape {
-    /// A slice of one shape.
     fn as_ref(&self) -> &[Shape] {
         std::slice::from_ref(self)
     }
@@ -321,7 +318,6 @@ impl fmt::Display for Shape {
     }
 }
 
-/// Displays a list as `[2, 3]`.
 struct Brackets<'a>(&'a [usize]);
 
 impl fmt::Display for Brackets<'_> {

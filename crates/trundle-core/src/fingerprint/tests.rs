@@ -334,7 +334,6 @@ fn every_part_of_a_program_is_seen() {
     every_part(&[("tensors", one.clone(), other), ("outputs", one, ended)]);
 }
 
-/// A program with every kind of tensor.
 fn program(sizes: &[usize]) -> Program {
     let mut program = Program::new();
     let given = program.given(shape(sizes), 2).unwrap();

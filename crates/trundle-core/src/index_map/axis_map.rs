@@ -153,7 +153,6 @@ impl AxisMap {
         coordinate.unsigned_abs()
     }
 
-    /// Whether the map is ragged.
     pub(crate) fn is_ragged(&self) -> bool {
         matches!(self, AxisMap::Ragged { .. })
     }
@@ -243,7 +242,6 @@ const MOST_PIECES: usize = 64;
 const LEAST_PIECE: usize = 4;
 
 impl AxisMap {
-    /// Constant map over an output of `sizes`.
     fn constant(coordinate: isize, sizes: &[usize]) -> AxisMap {
         match sizes {
             [] => AxisMap::Sum { start: coordinate, steps: Vec::new() },

@@ -117,7 +117,6 @@ fn shifted(out_shape: Shape, in_shape: &Shape, starts: impl Iterator<Item = isiz
     IndexMap::new(out_shape, in_shape.clone(), starts.enumerate().map(shifted).collect())
 }
 
-/// Shape of a box.
 pub(crate) fn shape_of(bounds: &[Range<usize>]) -> Result<Shape, ShapeError> {
     Shape::new(bounds.iter().map(Range::len).collect::<Vec<_>>())
 }

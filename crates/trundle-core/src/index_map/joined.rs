@@ -38,7 +38,6 @@ impl IndexMap {
         (!axes.iter().any(AxisMap::is_ragged)).then(|| IndexMap::new(out_shape, in_shape, axes))
     }
 
-    /// Axis maps of a map with one layer.
     fn only_axes(&self) -> Option<&[AxisMap]> {
         match &self.layers[..] {
             [only] => only.axes(),

@@ -32,7 +32,6 @@ impl Layer {
         Layer { out_shape, in_shape, axes: None }
     }
 
-    /// The identity on `shape`.
     pub(super) fn identity(shape: &Shape) -> Layer {
         let axes = (0..shape.rank()).map(AxisMap::identity).collect();
         Layer::of_axes(shape.clone(), shape.clone(), axes)
@@ -68,7 +67,6 @@ impl Layer {
         }
     }
 
-    /// Whether the layer is the identity.
     pub(super) fn is_identity(&self) -> bool {
         self.out_shape == self.in_shape
             && self.axes.iter().flatten().enumerate().all(|(axis, map)| {

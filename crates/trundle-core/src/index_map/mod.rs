@@ -167,7 +167,6 @@ impl IndexMap {
         IndexMap { layers }
     }
 
-    /// All axis maps of all layers.
     pub(crate) fn axes(&self) -> impl Iterator<Item = &AxisMap> {
         self.layers.iter().filter_map(Layer::axes).flatten()
     }
@@ -208,7 +207,6 @@ impl IndexMap {
         first.source_into(&between, source);
     }
 
-    /// Panics if `index` lies outside the output's shape.
     fn assert_within(&self, index: &[usize]) {
         let out_shape = self.out_shape();
         assert!(

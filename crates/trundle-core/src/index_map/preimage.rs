@@ -23,7 +23,6 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Limits the number of boxes only.
     pub(crate) fn of_boxes(boxes: usize) -> Room {
         Room { boxes, asks: usize::MAX }
     }
@@ -100,7 +99,6 @@ impl<'a> Step<'a> {
         Step { layer, digits }
     }
 
-    /// Coordinate on one source axis.
     fn coordinate(&self, region: &Region, axis: usize) -> Found<(Coordinate, Option<usize>)> {
         match &self.layer.axes {
             Some(axes) => region.through_axis(&axes[axis]),
@@ -221,12 +219,10 @@ impl Region {
         Some((below, beyond))
     }
 
-    /// Whether a coordinate comes from a table of indices.
     fn has_indices(&self) -> bool {
         self.coordinates.iter().any(|each| matches!(each, Coordinate::Indexed(_)))
     }
 
-    /// Number of partly reversed rows.
     fn rows(&self) -> usize {
         let is_row = |coordinate: &&Coordinate| matches!(coordinate, Coordinate::Ragged(_));
         self.coordinates.iter().filter(is_row).count()

@@ -147,7 +147,6 @@ impl Form {
         Form { start: line.at(self.start), terms }
     }
 
-    /// Adds `factor` times `other`.
     pub(super) fn add(&mut self, other: &Form, factor: isize) {
         self.start = self.start.wrapping_add(other.start.wrapping_mul(factor));
         for term in &other.terms {
@@ -199,7 +198,6 @@ impl Region {
         Region { sizes, place, coordinates }
     }
 
-    /// Number of elements.
     pub(super) fn elements(&self) -> usize {
         self.sizes.iter().product()
     }
@@ -248,7 +246,6 @@ impl Region {
         Err(NotOne::Cut(self.cut_loop(cut.number, [cut.at])))
     }
 
-    /// The coordinate as a linear form.
     pub(super) fn linear<'a>(&self, coordinate: &'a Coordinate) -> Found<&'a Form> {
         match coordinate {
             Coordinate::Linear(form) => Ok(form),
@@ -257,7 +254,6 @@ impl Region {
         }
     }
 
-    /// Whether a coordinate is a row along the loop.
     fn has_row(&self, number: usize) -> bool {
         self.coordinates
             .iter()

@@ -70,7 +70,6 @@ impl Regions {
         self.boxes.iter().map(Region::elements).sum()
     }
 
-    /// The boxes.
     pub(crate) fn boxes(&self) -> &[Region] {
         &self.boxes
     }

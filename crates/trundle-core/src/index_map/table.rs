@@ -44,12 +44,10 @@ impl Table {
         &self.strides
     }
 
-    /// The number for an output index.
     pub(crate) fn at(&self, index: &[usize]) -> usize {
         self.values[self.entry(index)]
     }
 
-    /// Position of the entry for an output index.
     fn entry(&self, index: &[usize]) -> usize {
         let steps: isize =
             index.iter().zip(&self.strides).map(|(i, stride)| i.cast_signed() * stride).sum();
@@ -87,7 +85,6 @@ impl Table {
         Table::tabulated(&varying, |index| self.at(index))
     }
 
-    /// Whether any two neighbours along `axis` differ.
     fn vary_along(&self, axis: usize, sizes: &[usize]) -> bool {
         let stride = self.strides[axis];
         if stride == 0 {
@@ -109,7 +106,6 @@ impl Table {
         differ
     }
 
-    /// Row-major table of `number_at` over `sizes`.
     fn tabulated(sizes: &[usize], mut number_at: impl FnMut(&[usize]) -> usize) -> Table {
         let mut values = Vec::with_capacity(sizes.iter().product());
         for_each_index(sizes, |index| values.push(number_at(index)));
@@ -179,7 +175,6 @@ impl Table {
         Table { values: self.values.clone(), offset: self.offset, strides }
     }
 
-    /// Applies `number` to every entry.
     pub(super) fn map(&self, number: impl Fn(usize) -> usize) -> Table {
         let values: Vec<usize> = self.values.iter().map(|value| number(*value)).collect();
         Table { values: values.into(), offset: self.offset, strides: self.strides.clone() }

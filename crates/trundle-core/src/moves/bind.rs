@@ -50,7 +50,6 @@ pub(super) fn bind_regions(regions: &Regions, width: Width, src: &Layout) -> Res
     Ok(work)
 }
 
-/// Move between two layouts without blocks.
 fn unbound(width: Width, src: &Layout, dst: &Layout) -> Result<Move> {
     let src_bytes = reached("data", src, width)?;
     let dst_bytes = reached("out", dst, width)?;

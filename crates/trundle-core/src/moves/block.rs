@@ -46,7 +46,6 @@ pub enum Source {
 }
 
 impl Source {
-    /// Adds `step` to the source stride.
     pub(super) fn add_stride(&mut self, step: isize) {
         match self {
             Source::Affine { stride } => *stride = stride.wrapping_add(step),
@@ -105,7 +104,6 @@ impl Loop {
         }
     }
 
-    /// The table of the cut.
     pub(super) fn table_mut(&mut self) -> Option<&mut LengthTable> {
         match &mut self.src {
             Source::Cut(cut) => match &mut cut.at {
@@ -163,7 +161,6 @@ impl Block {
         lengths.into_iter().chain(indices.map(|table| (&mut table.offset, &mut table.strides)))
     }
 
-    /// Removes an affine loop.
     pub(super) fn remove(&mut self, at: usize) {
         self.loops.remove(at);
         self.entries_mut().for_each(|(_, strides)| {
@@ -201,7 +198,6 @@ impl Block {
         self.indices.iter().for_each(|table| visit(table.scale));
     }
 
-    /// Changes each of these distances.
     pub(super) fn change_distances(&mut self, change: impl Fn(&mut isize)) {
         change(&mut self.src_offset);
         change(&mut self.dst_offset);

@@ -6,7 +6,6 @@ use std::cmp::Reverse;
 
 use super::{Block, Cut, CutAt, Loop, Move, Run, Source, greatest_common_divisor};
 
-/// Canonical form of a move.
 pub(super) fn canonicalize(mut work: Move) -> Move {
     for block in &mut work.blocks {
         drop_single_steps(block);

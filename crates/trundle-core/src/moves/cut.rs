@@ -77,7 +77,6 @@ impl Cut {
         [&self.first, &self.second].into_iter().flat_map(of_run)
     }
 
-    /// Mutable distances of both runs.
     pub(super) fn distances_mut(&mut self) -> impl Iterator<Item = &mut isize> {
         [&mut self.first, &mut self.second]
             .into_iter()

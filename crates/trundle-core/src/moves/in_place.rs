@@ -274,7 +274,6 @@ impl InPlaceAxis {
     }
 }
 
-/// Strides of a row-major buffer of bytes.
 fn strides_without_gaps(steps: &[usize]) -> Vec<isize> {
     let mut strides = vec![1; steps.len()];
     for at in (1..steps.len()).rev() {

@@ -54,7 +54,6 @@ impl Concat {
 }
 
 impl fmt::Display for Concat {
-    /// Writes the operator as a call of the chain language.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "concat({}, axis={})", self.inputs, self.axis)
     }

@@ -214,7 +214,6 @@ macro_rules! declare {
         }
 
         impl std::fmt::Display for $op {
-            /// Writes the operator as a call of the chain language.
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 DECLARATION.print(&[$(super::declaration::Argument::list(&self.$field)),*], f)
             }

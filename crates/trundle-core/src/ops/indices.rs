@@ -83,7 +83,6 @@ impl Indices {
         &self.values
     }
 
-    /// Row-major strides of the indices.
     pub(super) fn strides(&self) -> Vec<isize> {
         row_major_strides(&self.shape)
     }

@@ -31,7 +31,6 @@ declaration! {
     }
 }
 
-/// Makes the operator for a call of `pad`.
 fn pad(arguments: &[&[i64]]) -> Op {
     let argument = |at: usize| arguments.get(at).copied().unwrap_or_default();
     match PadMode::of_number(argument(1).first().copied().unwrap_or_default()) {
@@ -152,7 +151,6 @@ impl Pad {
 }
 
 impl fmt::Display for Pad {
-    /// Writes the operator as a call of the chain language.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mode = self.mode as i64 + 1;
         DECLARATION.print(&[Argument::list(&self.width), &[mode], &[]], f)

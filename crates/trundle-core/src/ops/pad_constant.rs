@@ -51,7 +51,6 @@ impl PadConstant {
 }
 
 impl fmt::Display for PadConstant {
-    /// Writes the operator as a call of the chain language.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = if self.value == Scalar::ZERO { &[][..] } else { self.value.list() };
         Pad::DECLARATION.print(&[Argument::list(&self.width), &[PadMode::CONSTANT], value], f)

@@ -73,7 +73,6 @@ impl PutAlongAxis {
 }
 
 impl fmt::Display for PutAlongAxis {
-    /// Writes the operator as a call of the chain language.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [base, values] = &self.inputs;
         write!(f, "put_along_axis({base}, {values}, indices=")?;

@@ -56,7 +56,6 @@ impl Reshape {
         Ok(fits.ok_or(ShapeError::SizesDoNotFit { shape, sizes })?)
     }
 
-    /// Number of sizes that are -1.
     fn inferred(&self) -> usize {
         self.sizes.iter().filter(|size| **size == -1).count()
     }

@@ -144,7 +144,6 @@ impl Scalar {
         float.code(self.float())
     }
 
-    /// Bytes of an integer of `bits` bits.
     fn integer(self, is_signed: bool, bits: u32) -> Option<Vec<u8>> {
         let Form::Integer([integer]) = self.0 else { return None };
         let integer = i128::from(integer);

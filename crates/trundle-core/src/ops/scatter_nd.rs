@@ -55,7 +55,6 @@ impl ScatterNd {
 }
 
 impl fmt::Display for ScatterNd {
-    /// Writes the operator as a call of the chain language.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [base, updates] = &self.inputs;
         write!(f, "scatter_nd({base}, {updates}, indices=")?;

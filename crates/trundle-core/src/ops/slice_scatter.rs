@@ -58,7 +58,6 @@ impl SliceScatter {
 }
 
 impl fmt::Display for SliceScatter {
-    /// Writes the operator as a call of the chain language.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [base, updates] = &self.inputs;
         let slice = self.slice.to_string();

@@ -54,7 +54,6 @@ impl Stack {
 }
 
 impl fmt::Display for Stack {
-    /// Writes the operator as a call of the chain language.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "stack({}, axis={})", self.inputs, self.axis)
     }

@@ -360,12 +360,10 @@ impl Program {
         self.inputs
     }
 
-    /// The ends of the parts of a joined tensor along its axis.
     fn ends(&self, id: TensorId) -> &[usize] {
         self.ends.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// Definition of a tensor, if it exists.
     fn checked(&self, id: TensorId) -> Result<&Definition, OpError> {
         self.tensors.get(id.0).ok_or(OpError::NumberOutOfRange {
             argument: "the index of a tensor",

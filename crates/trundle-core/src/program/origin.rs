@@ -31,7 +31,6 @@ impl Program {
         Some((from, self.tensor(from).shape.ravel(&index)))
     }
 
-    /// Index of an element of a tensor.
     fn index_of(&self, tensor: TensorId, element: usize) -> Vec<usize> {
         let shape = &self.tensor(tensor).shape;
         assert!(element < shape.elements(), "element {element} lies outside shape {shape}");

@@ -42,7 +42,6 @@ pub(super) struct PullBack<'a> {
     pub(super) via: BTreeSet<TensorId>,
 }
 
-/// The result of pulling a tensor back.
 pub(super) enum PulledBack<'a> {
     /// All sources exist, or are written before.
     FromSources(PullBack<'a>),
@@ -96,7 +95,6 @@ impl<'a> PullBack<'a> {
         }
     }
 
-    /// The whole target.
     fn whole(&self) -> Regions {
         self.counted(&self.program.tensor(self.target).shape)
             .unwrap_or_else(|| unreachable!("the layout of an output has its shape"))
@@ -229,17 +227,14 @@ impl<'a> PullBack<'a> {
         }
     }
 
-    /// Adds regions at an intermediate tensor.
     fn leave(&mut self, at: TensorId, regions: Regions) {
         put(&mut self.left, at, regions);
     }
 
-    /// Adds regions that are read from a tensor.
     fn read(&mut self, from: TensorId, regions: Regions) {
         put(&mut self.sources, (from, regions.shape().sizes().to_vec()), regions);
     }
 
-    /// Splits regions of a tensor among its parts.
     fn joined(
         &mut self,
         tensor: TensorId,
@@ -329,12 +324,10 @@ impl<'a> PullBack<'a> {
     }
 }
 
-/// Number of regions of all parts.
 fn regions_of(of_parts: &[(usize, Regions)]) -> usize {
     of_parts.iter().map(|(_, regions)| regions.len()).sum()
 }
 
-/// Adds regions to a map entry.
 fn put<K: Ord>(all: &mut BTreeMap<K, Regions>, key: K, regions: Regions) {
     let regions = match all.remove(&key) {
         Some(others) => others.and(regions),

@@ -177,7 +177,6 @@ impl Program {
     }
 }
 
-/// Extends a box to contain another one.
 fn add(own: &mut Option<Bounds>, more: Bounds) {
     let is_empty = |bounds: &[Range<usize>]| bounds.iter().any(Range::is_empty);
     match own {

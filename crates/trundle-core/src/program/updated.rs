@@ -86,7 +86,6 @@ impl Program {
         }
     }
 
-    /// Reshapes a tensor.
     fn reshaped(&mut self, id: TensorId, shape: &Shape) -> Result<TensorId> {
         match &self.checked(id)?.shape {
             own if own == shape => Ok(id),
@@ -154,7 +153,6 @@ fn replaced(
     Ok(table)
 }
 
-/// The numbers below `size`.
 fn counted(size: usize) -> Result<Vec<usize>> {
     let mut table = Vec::new();
     let too_large = |_| ShapeError::TooLarge { what: format!("a table of {size} elements") };

@@ -181,7 +181,6 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// A name, truncated if very long.
 struct Short<'a>(&'a str);
 
 impl fmt::Display for Short<'_> {

@@ -102,7 +102,6 @@ impl fmt::Display for Part {
     }
 }
 
-/// Entries separated by spaces.
 pub(super) struct Spaced<'a, T>(pub(super) &'a [T]);
 
 impl<T: fmt::Display> fmt::Display for Spaced<'_, T> {
