@@ -27,7 +27,7 @@ pub trait Backend {
         None
     }
 
-    /// Limits within which a program of few passes is worth it on this backend.
+    /// Budget for planning programs on this backend.
     fn budget(&self) -> Budget;
 
     /// Allocates a buffer of `bytes` zero bytes.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 ///
 /// # Law
 /// Equal values have equal fingerprints, in every build on every machine. Unequal values of one type feed the
-/// digest different bytes, neither of which is a prefix of the other: integers have a fixed width,
+/// digest different bytes, and neither sequence is a prefix of the other: integers have a fixed width,
 /// little-endian, `usize` and `isize` eight bytes, and values of variable length start with their length.
 ///
 /// Two unequal values collide with a probability of 1 in 2^128. The fingerprint is not cryptographic:

@@ -98,7 +98,7 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
         reach.is_empty() || (reach.end - reach.start <= MOST_BYTES && !pointers[0].is_null())
     };
     let data_before = if few && data.reach().is_some_and(there) {
-        // SAFETY: `data` is in valid memory if `few`.
+        // SAFETY: the reach of `data` is small and its pointer is not null, so its memory exists.
         unsafe { elements(&data, pointers[0]) }
     } else {
         vec![]
@@ -206,7 +206,7 @@ fn try_several(bytes: &mut Unstructured<'_>) -> Result<()> {
     let (inputs, outputs) = places.split_at(tensors.read.len());
     let [read, written] = [inputs, outputs].map(|places| places.iter().map(|place| place.pointer));
     let (read, written): (Vec<_>, Vec<_>) = (read.collect(), written.collect());
-    // SAFETY: the tensors are in valid memory if `few`.
+    // SAFETY: called only if `few`; then the memory of every tensor exists.
     let held = |tensors: &[Tensor], pointers: &[*mut c_void]| -> Vec<Vec<Vec<u8>>> {
         tensors.iter().zip(pointers).map(|(each, at)| unsafe { elements(each, *at) }).collect()
     };

@@ -177,10 +177,10 @@ impl AxisMap {
         }
     }
 
-    /// Builds a map from consecutive pieces, the last of which ends at the size of the axis. Drops empty
-    /// pieces and merges pieces on the same line.
+    /// Builds a map from consecutive pieces, up to the size of the axis. Drops empty pieces and merges pieces
+    /// on the same line.
     ///
-    /// Law: the coordinate at every index is that of the piece which contains it.
+    /// Law: every index keeps the coordinate of its piece.
     pub(crate) fn from_pieces(axis: usize, pieces: impl IntoIterator<Item = Piece>) -> AxisMap {
         let mut merged: Vec<Piece> = Vec::new();
         // Start of the last merged piece.
@@ -210,8 +210,8 @@ impl AxisMap {
         }
     }
 
-    /// Ragged map in the simplest form that gives the same coordinates over `sizes`, none of which is zero.
-    /// Lengths that are all equal become two pieces.
+    /// Ragged map in the simplest form that gives the same coordinates over nonzero `sizes`. Lengths that are
+    /// all equal become two pieces.
     pub(super) fn ragged(
         axis: usize,
         before: Line,
@@ -271,8 +271,8 @@ impl AxisMap {
         }
     }
 
-    /// Gather in the simplest form that gives the same coordinates over `sizes`, none of which is zero. A
-    /// table that consists of a few lines becomes pieces.
+    /// Gather in the simplest form that gives the same coordinates over nonzero `sizes`. A table that
+    /// consists of a few lines becomes pieces.
     pub(super) fn indexed(indices: &Table, line: Line, sizes: &[usize]) -> AxisMap {
         let indices = indices.within(sizes);
         let varying = {

@@ -63,12 +63,12 @@ impl IndexMap {
     ///
     /// Law: `f.within_source(b).source_of(i) + b.start == f.source_of(i)`.
     ///
+    /// The bounds should contain [`IndexMap::source_bounds`]. With smaller bounds, callers must not use
+    /// indices whose elements lie outside, and [`Move::new`](crate::Move::new) rejects the map.
+    ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if there is not one range for each source axis,
     /// [`ShapeError::RangeOutOfBounds`] if a range runs backwards or reaches outside the source.
-    ///
-    /// The bounds should contain [`IndexMap::source_bounds`]. With smaller bounds, callers must not use
-    /// indices whose elements lie outside, and [`Move::new`](crate::Move::new) rejects the map.
     pub fn within_source(&self, bounds: &[Range<usize>]) -> Result<IndexMap> {
         check_bounds(bounds, self.in_shape(), "the axes of the source")?;
         let starts = bounds.iter().map(|range| -range.start.cast_signed());
@@ -84,7 +84,7 @@ impl IndexMap {
         self.layers.iter().try_for_each(Layer::check)
     }
 
-    /// Checks that the layer at the source stays within it at every index, including those that the other
+    /// Checks that the layer at the source stays within it at every index, including indices that the other
     /// layers never use. Maps compose over whole layers, so another map can follow only if this holds.
     ///
     /// # Errors
@@ -193,7 +193,7 @@ impl Region {
     /// Checks that every coordinate lies within `shape`, the shape of the current tensor.
     ///
     /// # Errors
-    /// [`ShapeError::RangeOutOfBounds`].
+    /// [`MoveError::CoordinateOutOfBounds`].
     pub(crate) fn check_within(&self, shape: &Shape) -> Result<()> {
         for (coordinate, size) in self.coordinates.iter().zip(shape.iter()) {
             let Range { start, end } = self.reached(coordinate);

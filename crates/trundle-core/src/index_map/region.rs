@@ -129,7 +129,7 @@ pub(super) type Found<T> = Result<T, NotOne>;
 
 /// Why a coordinate is not a single form over the whole region.
 pub(super) enum NotOne {
-    /// The coordinate must be evaluated again over each of these parts.
+    /// Evaluate the coordinate again over each part.
     Cut(Vec<Region>),
     /// No cutting makes it linear.
     Never,
@@ -606,7 +606,7 @@ mod tests {
         elements
     }
 
-    /// A 3 x 6 tensor with an additional coordinate along rows of which 2, 6 and 5 elements are reversed.
+    /// A 3 x 6 tensor with an additional coordinate along rows with 2, 6 and 5 reversed elements.
     fn with_row() -> Region {
         let layout = Layout::row_major(&Shape::new([3, 6]).unwrap(), 1).unwrap();
         let mut region = Region::of(&layout);

@@ -72,8 +72,8 @@ impl Table {
         self.simplest(sizes) == other.simplest(sizes)
     }
 
-    /// Normal form of these numbers over `sizes`: a row-major table over the axes along which they vary,
-    /// without unread entries. Equal numbers have equal normal forms.
+    /// Normal form over `sizes`: a row-major table over the axes along which they vary, without unread
+    /// entries. Equal numbers have equal normal forms.
     ///
     /// Law: `simplest.at(index) == self.at(index)` for every index of `sizes`.
     pub(super) fn simplest(&self, sizes: &[usize]) -> Table {

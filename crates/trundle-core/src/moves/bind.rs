@@ -9,7 +9,7 @@ use crate::{Error, IndexMap, Layer, Layout, Line, MoveError, Regions, Result, Wi
 
 /// Blocks of `map` between two layouts, at most `most`, not yet canonical.
 ///
-/// Law: the pairs of offsets are those of the map's indices through the layouts.
+/// Law: the move has one pair of offsets for each index of the map, as the layouts place it.
 pub(super) fn bind(
     map: &IndexMap,
     width: Width,

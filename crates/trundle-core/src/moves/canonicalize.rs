@@ -231,7 +231,7 @@ fn run(block: &Block, at: usize, width: isize) -> usize {
     }
 }
 
-/// Replaces packed elements that move in whole groups by the bytes of these groups.
+/// Replaces packed elements that move in whole groups by bytes.
 fn unpack_groups(work: &mut Move) {
     let Some(packing) = work.packing else { return };
     let (group, bytes) = (packing.group(), packing.group_bytes());

@@ -9,8 +9,8 @@ use super::{Block, Cut, CutAt, LengthTable, Loop, Move, Run, Source};
 /// coordinate along each axis depends only on the index along it. So a cell (a box with a part of each axis)
 /// moves to the position of another cell.
 ///
-/// Executors may rely on these invariants: all bytes lie within [`bytes`](InPlace::bytes), different indices
-/// have different bytes, and every index is the source of exactly one index.
+/// Executors may rely on this: all bytes lie within [`bytes`](InPlace::bytes), different indices have
+/// different bytes, and every index is the source of exactly one index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InPlace {
     offset: usize,

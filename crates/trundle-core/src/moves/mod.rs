@@ -22,10 +22,9 @@ use crate::{IndexMap, Layout, Packing, Regions, Result, Width};
 
 /// A copy of bytes: disjoint blocks of strided loops over elements of one width.
 ///
-/// Moves can be made only from maps and [`Regions`], so executors may rely on these invariants: every block
-/// lies within [`src_bytes`](Move::src_bytes) and [`dst_bytes`](Move::dst_bytes), and no byte of the
-/// destination, or bit of a packed element, is written twice. A move that writes as many bytes as the
-/// destination has therefore writes each of them.
+/// Moves can be made only from maps and [`Regions`], so executors may rely on this: every block lies within
+/// [`src_bytes`](Move::src_bytes) and [`dst_bytes`](Move::dst_bytes), and no byte of the destination, or bit
+/// of a packed element, is written twice. So a move with as many bytes as the destination writes all of it.
 ///
 /// Moves are canonical: moves that copy the same bytes to the same positions with the same cuts are equal,
 /// whatever operators and layouts they came from. A move of an empty tensor has no blocks.

@@ -5,8 +5,8 @@ use super::{Block, Loop, Move, Source};
 
 /// Boxes of a tensor that stay in their positions, with the same move within each.
 ///
-/// Executors may rely on these invariants: all slabs lie within the buffer, no two share a byte, and all
-/// bytes read for a slab are in it.
+/// Executors may rely on this: all slabs lie within the buffer, no two share a byte, and all bytes read for a
+/// slab are in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slabs {
     /// The offset of the first slab in bytes.
@@ -114,7 +114,7 @@ mod tests {
     use crate::ops::{Flip, Roll, Transpose};
     use crate::{BitOrder, Layout, Op, Packing, Shape, Width};
 
-    /// Compares the pairs of a move with those of its slabs, and checks that each slab stays within itself.
+    /// Compares the pairs of a move and of its slabs, and checks that each slab stays within itself.
     fn check(work: &Move, slabs: &Slabs) {
         let units = |bytes: usize| match work.packing() {
             None => bytes,

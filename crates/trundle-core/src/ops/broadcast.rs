@@ -20,7 +20,7 @@ declare! {
 }
 
 impl Broadcast {
-    /// Broadcasts to these sizes; -1 keeps the size of an axis.
+    /// Broadcasts to `sizes`; -1 keeps the size of an axis.
     pub fn new(sizes: &[i64]) -> Broadcast {
         Broadcast { sizes: sizes.to_vec() }
     }
@@ -28,8 +28,8 @@ impl Broadcast {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDoNotBroadcast`] if there are fewer sizes than axes, or if a size differs from that
-    /// of its axis, which is not 1; [`ShapeError::TooLarge`].
+    /// [`ShapeError::SizesDoNotBroadcast`] if there are fewer sizes than axes, or if a size differs from its
+    /// axis and the axis is not of size 1; [`ShapeError::TooLarge`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let refused =
             || ShapeError::SizesDoNotBroadcast { shape: shape.clone(), sizes: self.sizes.clone() };

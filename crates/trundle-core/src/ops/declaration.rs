@@ -9,7 +9,7 @@ use super::Op;
 
 /// The signature of an operator, as in `roll(shift=[-1, 2], axes=[0, 1])`.
 ///
-/// Law: an operator prints as a call from which [`Declaration::op`] makes an equal one.
+/// Law: an operator prints as a call, and [`Declaration::op`] makes an equal one from that call.
 ///
 /// ```
 /// use trundle_core::ops::{DECLARATIONS, Roll};

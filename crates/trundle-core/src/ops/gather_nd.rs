@@ -7,8 +7,8 @@ use super::reverse_subsequences::Listed;
 use crate::shape::check_sizes;
 use crate::{AxisMap, IndexMap, Line, OpError, Result, Shape, ShapeError, Table};
 
-/// Gathers elements or slices at indices into several axes. The last axis of the indices has one index for
-/// each of these axes. With batch axes, the first axes of the tensor and of the indices are shared.
+/// Gathers elements or slices at indices into several axes. The last axis of the indices has one entry for
+/// each indexed axis. With batch axes, the first axes of the tensor and of the indices are shared.
 ///
 /// Source: the specifications of ONNX's GatherND, opset 13, and OpenVINO's GatherND-8.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,7 +50,7 @@ impl GatherNd {
         Ok(IndexMap::new(out, shape.clone(), maps))
     }
 
-    /// Shape of the result for a tensor and indices of these shapes.
+    /// Shape of the result.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] if the tensor or the indices have too few axes,

@@ -107,8 +107,8 @@ impl fmt::Display for PadMode {
 /// The names in calls: the constant, then the modes.
 const WORDS: [&str; 5] = ["constant", "edge", "reflect", "symmetric", "wrap"];
 
-/// Maximum number of periods that become pieces, each of which is a separate region. More periods use a table
-/// with an entry for each index.
+/// Maximum number of periods that become pieces (separate regions). More periods use a table with an entry
+/// for each index.
 const MOST_PIECES: usize = 1 << 12;
 
 /// Maximum number of entries of such a table. The limit is needed because sizes in files are arbitrary.

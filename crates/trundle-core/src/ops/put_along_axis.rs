@@ -8,7 +8,7 @@ use super::{Broadcast, Declaration, Indices, TakeAlongAxis};
 use crate::program::{Program, TensorId};
 use crate::{IndexMap, Result, Shape};
 
-/// Puts values into a tensor along an axis, at the index given for each position: the inverse of
+/// Puts values into a tensor along an axis, at the index given for each position: the counterpart of
 /// [`TakeAlongAxis`]. The values are broadcast to the shape of the positions. If several values have the same
 /// destination, the last one in row-major order wins.
 ///

@@ -20,7 +20,7 @@ declare! {
 }
 
 impl Reshape {
-    /// Reshapes to these sizes. One of them may be -1, to be inferred.
+    /// Reshapes to `sizes`. One size may be -1, to be inferred.
     pub fn new(sizes: &[i64]) -> Reshape {
         Reshape { sizes: sizes.to_vec() }
     }

@@ -80,8 +80,7 @@ impl LengthBuffer for u8 {
 }
 
 impl ReverseSubsequences {
-    /// Name and parameters, including those of [`ReverseSequence`](super::ReverseSequence), which is the same
-    /// call with a batch axis.
+    /// Name and parameters. With a batch axis, the call is a [`ReverseSequence`](super::ReverseSequence).
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
     /// A plain list of lengths, one for each position outside `axis`, in row-major order. A negative axis

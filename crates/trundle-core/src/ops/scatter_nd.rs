@@ -8,8 +8,8 @@ use super::{Declaration, GatherNd, Indices};
 use crate::{IndexMap, Result, Shape};
 
 /// Puts elements or slices of one tensor into another, at indices into its first axes. The last axis of the
-/// indices has one index for each of these axes. If several updates have the same destination, the last one
-/// in row-major order wins.
+/// indices has one entry for each indexed axis. If several updates have the same destination, the last one in
+/// row-major order wins.
 ///
 /// Source: the specifications of ONNX's ScatterND without a reduction, opset 18, and OpenVINO's
 /// ScatterNDUpdate-3.

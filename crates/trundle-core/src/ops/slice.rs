@@ -44,8 +44,8 @@ impl Slice {
         }
     }
 
-    /// Slices of these sizes, one after another, that cover an axis of a tensor of this shape; a negative
-    /// axis counts from the end.
+    /// Consecutive slices with given sizes that cover an axis of a tensor of this shape; a negative axis
+    /// counts from the end.
     ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`], [`OpError::NumberOutOfRange`] if there are no sizes,

@@ -4,8 +4,8 @@ use crate::shape::check_sizes;
 use crate::shape::normalize_axis;
 use crate::{AxisMap, IndexMap, OpError, Result, Shape, ShapeError};
 
-/// Sliding windows along some axes. Each of these axes becomes the start of the window, and a new axis at the
-/// end has the elements of the window.
+/// Sliding windows along some axes. Each axis becomes the start of the window, and a new axis at the end has
+/// the elements of the window.
 ///
 /// Source: the documentation of numpy's `sliding_window_view`; steps and dilation as in PyTorch's `unfold`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

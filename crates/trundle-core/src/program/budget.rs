@@ -16,7 +16,7 @@ pub struct Budget {
     /// The number of regions that is always allowed, however few elements they have: a plan is made only
     /// once, and small tensors move quickly either way.
     pub few: usize,
-    /// The maximum number of regions of a tensor, except for those that come from joins.
+    /// The maximum number of regions of a tensor, not counting regions from joins.
     pub most: usize,
     /// The maximum number of regions of a tensor that is moved directly from one other tensor.
     pub directly: usize,

@@ -23,7 +23,7 @@ struct Building<'a> {
     isolated: Isolated,
     /// Maps tensors of the whole program, except inputs, to tensors of the new one.
     ids: BTreeMap<TensorId, TensorId>,
-    /// The inputs, by tensor and by the shape in which it is read.
+    /// The inputs, by tensor and shape.
     inputs: BTreeMap<(TensorId, Vec<usize>), TensorId>,
 }
 

@@ -36,7 +36,7 @@ impl Program {
     /// tensors, unless intermediate tensors have to be written.
     ///
     /// Law: each element of each output is written once, and each element that a pass reads is written
-    /// before; the written elements are those of [`Program::origin`].
+    /// before; the written elements agree with [`Program::origin`].
     pub fn passes(&self, budget: &mut Budget) -> Vec<Pass> {
         self.passes_to(&BTreeMap::new(), budget)
     }

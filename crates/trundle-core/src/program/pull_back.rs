@@ -35,8 +35,8 @@ pub(super) struct PullBack<'a> {
     count: usize,
     /// The regions of the target at intermediate tensors.
     left: BTreeMap<TensorId, Regions>,
-    /// The regions of the target by source tensor, and by the shape in which it is read: a contiguous tensor
-    /// can be read in any shape with as many elements.
+    /// The regions of the target by source tensor, and by the shape it is read in: a contiguous tensor has
+    /// any shape with as many elements.
     pub(super) sources: BTreeMap<(TensorId, Vec<usize>), Regions>,
     /// The intermediate tensors.
     pub(super) via: BTreeSet<TensorId>,
@@ -166,7 +166,7 @@ impl<'a> PullBack<'a> {
         let (before, boxes) = (regions.len(), self.room(regions.len()));
         let compositions = self.compositions(tensor)?;
         let whole = |(from, map): &(TensorId, IndexMap)| Some((*from, map.clone(), false));
-        // A reshape at a stored tensor only changes the shape in which it is read.
+        // A reshape at a stored tensor only changes how its elements are counted.
         let counted =
             |(from, map): &(TensorId, IndexMap)| Some((*from, map.without_source_reshape()?, true));
         let longest = compositions.iter().rev();
@@ -203,8 +203,8 @@ impl<'a> PullBack<'a> {
     }
 
     /// Pulls regions of a tensor back to the source of `map`. The regions of the target are the whole of it,
-    /// and a final reshape only changes the shape in which it is written. `regions` stay unchanged if there
-    /// is no room.
+    /// and a final reshape only changes how its elements are counted. `regions` stay unchanged if there is no
+    /// room.
     fn through(
         &self,
         tensor: TensorId,

@@ -158,7 +158,7 @@ impl Program {
         within
     }
 
-    /// Moves a tensor of which only the box `there` exists by a map from the whole tensor.
+    /// Applies a map from a whole tensor to its box `there`.
     ///
     /// Every element that the map reads is in that box. Its first layer may lead outside at indices that the
     /// later layers never use, so it is not composed with the map of `from`: see [`IndexMap::check_source`].

@@ -43,7 +43,7 @@ impl Tiles {
         self.bytes(&self.src)
     }
 
-    /// Bytes of the output, all of which are written.
+    /// Bytes of the output; all are written.
     pub fn dst_bytes(&self) -> usize {
         self.bytes(&self.dst)
     }

@@ -1,4 +1,4 @@
-//! Scatters: tensors in which some elements are replaced by those of another.
+//! Scatters: replace some elements of a tensor by elements of another.
 
 use super::updated_axes::UpdatedAxes;
 use super::{Program, TensorId};

@@ -31,8 +31,8 @@ pub struct Rearrange {
 crate::fingerprint!(struct Rearrange { left, right, sizes });
 
 impl Rearrange {
-    /// Rearranges the axes of `left` to those of `right`. `sizes` gives sizes of named axes; a group on the
-    /// left may have at most one axis without a size.
+    /// Rearranges the axes from `left` to `right`. `sizes` gives sizes of named axes; a group on the left may
+    /// have at most one axis without a size.
     ///
     /// # Errors
     /// [`Error::Pattern`] with the first [`PatternFault`].
