@@ -210,8 +210,7 @@ impl AxisMap {
         }
     }
 
-    /// Ragged map in the simplest form that gives the same coordinates over nonzero `sizes`. Lengths that are
-    /// all equal become two pieces.
+    /// Ragged map in its simplest form over nonzero `sizes`. Equal lengths become two pieces.
     pub(super) fn ragged(
         axis: usize,
         before: Line,
@@ -234,8 +233,7 @@ impl AxisMap {
     }
 }
 
-/// Maximum number of pieces that replace a table. Each piece is a separate box, which costs more than reading
-/// table entries.
+/// Maximum number of pieces that replace a table: a piece is a box, which costs more than reading entries.
 const MOST_PIECES: usize = 64;
 
 /// Minimum average number of indices per piece for pieces to replace a table (a guess).
@@ -252,8 +250,7 @@ impl AxisMap {
         }
     }
 
-    /// Sum in the simplest form that gives the same coordinates over `sizes`; a sum over one axis becomes
-    /// affine.
+    /// Sum in its simplest form over `sizes`; a sum over one axis becomes affine.
     pub(super) fn sum(start: isize, mut steps: Vec<isize>, sizes: &[usize]) -> AxisMap {
         for (step, size) in steps.iter_mut().zip(sizes) {
             if *size == 1 {
@@ -271,8 +268,7 @@ impl AxisMap {
         }
     }
 
-    /// Gather in the simplest form that gives the same coordinates over nonzero `sizes`. A table that
-    /// consists of a few lines becomes pieces.
+    /// Gather in its simplest form over nonzero `sizes`. A table of few lines becomes pieces.
     pub(super) fn indexed(indices: &Table, line: Line, sizes: &[usize]) -> AxisMap {
         let indices = indices.within(sizes);
         let varying = {

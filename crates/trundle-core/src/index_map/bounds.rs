@@ -75,8 +75,8 @@ impl IndexMap {
         Ok(shifted(self.in_shape().clone(), &shape_of(bounds)?, starts).followed(self))
     }
 
-    /// Checks that no layer reads outside its source at any index of its output. Maps of operators always
-    /// satisfy this; maps from [`IndexMap::within_source`] may not.
+    /// Checks that no layer reads outside its source. This always holds for maps of operators, but not after
+    /// [`IndexMap::within_source`].
     ///
     /// # Errors
     /// [`MoveError::CoordinateOutOfBounds`].
@@ -84,8 +84,8 @@ impl IndexMap {
         self.layers.iter().try_for_each(Layer::check)
     }
 
-    /// Checks that the layer at the source stays within it at every index, including indices that the other
-    /// layers never use. Maps compose over whole layers, so another map can follow only if this holds.
+    /// Checks that the layer at the source stays within it at every index, even at indices that the other
+    /// layers never use. Another map can be composed only if this holds.
     ///
     /// # Errors
     /// [`MoveError::CoordinateOutOfBounds`].
@@ -95,7 +95,6 @@ impl IndexMap {
 }
 
 impl Layer {
-    /// Checks that the layer reads within its source at every index of its output.
     fn check(&self) -> Result<()> {
         if self.out_shape.elements() == 0 {
             return Ok(());

@@ -18,13 +18,13 @@ pub struct Layer {
 crate::fingerprint!(struct Layer { out_shape, in_shape, axes });
 
 impl Layer {
-    /// Layer with one entry of `axes` for each source axis, each simplified. The output must not be empty.
+    /// Layer with one entry of `axes`, to be simplified, for each source axis. The output must not be empty.
     pub(super) fn of_axes(out_shape: Shape, in_shape: Shape, axes: Vec<AxisMap>) -> Layer {
         let axes = axes.into_iter().map(|axis| simplified(axis, &out_shape)).collect();
         Layer { out_shape, in_shape, axes: Some(axes) }
     }
 
-    /// Layer that reshapes `in_shape` in row-major order. Both shapes have the same number of elements.
+    /// Reshape in row-major order. Both shapes have the same number of elements.
     pub(super) fn reshape(out_shape: Shape, in_shape: Shape) -> Layer {
         if out_shape == in_shape {
             return Layer::identity(&in_shape);

@@ -5,8 +5,7 @@ use super::region::{Coordinate, Form, Found, IndexedForm, NotOne};
 use super::{Layer, Region};
 use crate::shape::row_major_strides;
 
-/// A region in progress: how many layers it has passed, and for how many source axes of the next layer the
-/// coordinate is known. These coordinates are stored after those they depend on.
+/// A region in progress. The coordinates of the next layer are stored after those they depend on.
 struct OnTheWay {
     region: Region,
     layers: usize,
@@ -186,9 +185,8 @@ fn digits(in_sizes: &[usize], out_sizes: &[usize]) -> Vec<Digit> {
 }
 
 impl Region {
-    /// Splits the region into the parts whose coordinate on `axis` is below `at` and the others, whose
-    /// coordinate then counts from `at`. Returns `None` if the limits are exceeded, or on a row that is
-    /// partly reversed.
+    /// Splits the region where the coordinate on `axis` reaches `at`; coordinates of the second part count
+    /// from `at`. Returns `None` if the limits are exceeded, or on a row that is partly reversed.
     pub(super) fn cut(
         self,
         axis: usize,

@@ -176,7 +176,6 @@ impl Form {
 }
 
 impl Region {
-    /// All elements of a layout, with positions in the units of the layout.
     pub(crate) fn of(layout: &Layout) -> Region {
         let sizes = layout.shape().sizes().to_vec();
         let term =
@@ -365,8 +364,8 @@ impl Region {
         let Some(widest) = form.terms.iter().max_by_key(|term| term.step) else {
             return Err(NotOne::Never);
         };
-        // Along the widest loop: first the steps that are below `at` for all other loops, then single steps
-        // where it depends on the other loops, then the steps beyond.
+        // Along the widest loop: steps that are always below `at`, then single steps where it depends on the
+        // other loops, then steps beyond.
         let others = most - form.start - self.span(widest);
         let first_at = |least: isize| -> usize {
             let steps = (at - least + widest.step - 1).div_euclid(widest.step);
@@ -408,8 +407,8 @@ impl Region {
         Ok((quotient, Form { start: form.start.rem_euclid(unit), terms: digits }))
     }
 
-    /// Cuts the region so that a digit of `base` values, which a loop counts up from `first`, does not carry
-    /// within a part: up to the first carry, then whole cycles of the digit, then the rest.
+    /// Cuts the region so that a digit of `base` values, counted up from `first`, does not carry within a
+    /// part: up to the first carry, then whole cycles, then the rest.
     fn uncarried<T>(&self, number: usize, first: isize, base: isize) -> Found<T> {
         let (first, base) = (first.unsigned_abs(), base.unsigned_abs());
         let steps = self.sizes[number];
@@ -575,7 +574,6 @@ mod tests {
     use super::*;
     use crate::{Shape, Table};
 
-    /// The position and the coordinates of every element of a region, in any order.
     fn elements(region: &Region) -> Vec<(isize, Vec<isize>)> {
         let mut elements = Vec::new();
         crate::shape::for_each_index(&region.sizes, |index| {

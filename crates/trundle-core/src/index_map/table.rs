@@ -72,7 +72,7 @@ impl Table {
         self.simplest(sizes) == other.simplest(sizes)
     }
 
-    /// Normal form over `sizes`: a row-major table over the axes along which they vary, without unread
+    /// Normal form over `sizes`: row-major over the axes along which the numbers vary, without unread
     /// entries. Equal numbers have equal normal forms.
     ///
     /// Law: `simplest.at(index) == self.at(index)` for every index of `sizes`.

@@ -58,8 +58,8 @@ fn unbound(width: Width, src: &Layout, dst: &Layout) -> Result<Move> {
     Ok(Move { width, packing, blocks: Vec::new(), src_bytes, dst_bytes })
 }
 
-/// Removes reshapes at the source and at the destination from the layers, where the layout there can be
-/// reshaped instead. Returns the remaining layers and the new layouts.
+/// Removes a reshape at the source or the destination from the layers, where the layout can be reshaped
+/// instead.
 fn reshaped<'a>(
     mut layers: &'a [Layer],
     src: &'a Layout,
@@ -88,9 +88,8 @@ fn reached(argument: &'static str, layout: &Layout, width: Width) -> Result<usiz
     Ok(bytes)
 }
 
-/// Block of a region that has been pulled back to the source. Its destination offsets are valid by
-/// construction; its source coordinates are checked here, so that no block can leave the source, whatever the
-/// map.
+/// Block of a region that has been pulled back to the source. Destination offsets are valid by construction;
+/// source coordinates are checked here, whatever the map.
 ///
 /// # Errors
 /// [`MoveError::CoordinateOutOfBounds`].

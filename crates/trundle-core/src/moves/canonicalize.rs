@@ -20,8 +20,8 @@ pub(super) fn canonicalize(mut work: Move) -> Move {
     work
 }
 
-/// Drops loops of one step. A loop that a table cuts stays, since its source depends on a length, but its
-/// strides become 0.
+/// Drops loops of one step. Loops cut by a table stay, since their source depends on a length, with strides
+/// 0.
 fn drop_single_steps(block: &mut Block) {
     for at in (0..block.loops.len()).rev() {
         match &mut block.loops[at] {
@@ -69,8 +69,8 @@ fn orient(block: &mut Block) {
     }
 }
 
-/// Moves the offset of the first run to the block for loops with a constant cut. Two runs on one line become
-/// an affine loop, and a run of one element gets the stride of the other run.
+/// Moves the offset of the first run of a constant cut to the block. Two runs on one line become an affine
+/// loop, and a run of one element gets the other's stride.
 fn straighten(block: &mut Block) {
     let mut straight = false;
     for Loop { len, src, .. } in &mut block.loops {

@@ -159,8 +159,7 @@ impl Argument for Vec<i64> {
     }
 }
 
-/// Defines the [`Declaration`] of an operator: its name, an example, its constructor, and its parameters in
-/// order, each with its kind, its default if it has one, and its help text.
+/// Defines the [`Declaration`] of an operator.
 macro_rules! declaration {
     (
         $(#[doc = $summary:literal])+
@@ -186,8 +185,7 @@ macro_rules! declaration {
     };
 }
 
-/// Declares an operator whose fields are integers and lists of integers, in the order of a call: its
-/// [`Declaration`], its constructor, its `Display`, and its fingerprint.
+/// Declares an operator whose fields are integers and lists of integers, in the order of a call.
 macro_rules! declare {
     (
         $(#[doc = $summary:literal])+

@@ -176,7 +176,7 @@ pub(super) fn widths(given: &[i64], shape: &Shape) -> Result<Vec<[usize; 2]>> {
 }
 
 /// Map of one of `rank` axes, padded from `size` to `padded` with `before` elements in front. Returns `None`
-/// if a table would have too many entries, or if indices beyond both ends would overflow.
+/// if a table would be too large, or indices would overflow.
 fn padded_axis(
     (axis, rank): (usize, usize),
     mode: PadMode,

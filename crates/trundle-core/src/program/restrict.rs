@@ -36,7 +36,7 @@ impl Program {
     /// indices in an input relative to the start of its box.
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`] if there is no such tensor,
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if there is no such tensor,
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one range for each axis,
     /// [`ShapeError::RangeOutOfBounds`](crate::ShapeError::RangeOutOfBounds) if a range runs backwards or
     /// reaches outside the tensor.
