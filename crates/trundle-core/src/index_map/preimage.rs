@@ -5,7 +5,8 @@ use super::region::{Coordinate, Form, Found, IndexedForm, NotOne};
 use super::{Layer, Region};
 use crate::shape::row_major_strides;
 
-/// A region in progress. The coordinates of the next layer are stored after those they depend on.
+/// A region in progress, after `layers` layers. The coordinates of the first `axes` source axes of the next
+/// layer are known and stored after those they depend on.
 struct OnTheWay {
     region: Region,
     layers: usize,
