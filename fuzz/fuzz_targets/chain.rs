@@ -1,6 +1,6 @@
-//! The chain language: any text is refused with its place or gives a chain that prints as itself
-//! and has passes, or says which stage does not fit. For tensors with names of axes it is refused or gives a chain
-//! too.
+//! The chain language: any text is rejected with a position, or gives a chain that prints as itself. The
+//! chain has passes, or reports the stage that does not fit. The same text for named axes is rejected or
+//! gives a chain.
 #![no_main]
 
 use std::convert::Infallible;
@@ -13,7 +13,7 @@ use trundle_core::{Op, Shape};
 
 fuzz_target!(|text: &str| {
     let shape = Shape::new([2, 3, 4]).expect("24 elements");
-    // A file is called by the lengths that it has: each byte of its name is one.
+    // The name of a file encodes its lengths, one per byte.
     let read = |_: &Unfilled, file: &str| {
         let lengths: Vec<i128> = file.bytes().map(|byte| i128::from(byte) - 48).collect();
         Ok::<_, Infallible>(NumbersFile::list(lengths))
@@ -42,7 +42,7 @@ fuzz_target!(|text: &str| {
         Ok(plan) => {
             let passes = plan.passes();
             let out_shape = chain.out_shape(&shape).expect("it fits, as the plan says");
-            // A tile gives elements more than once, perhaps very often.
+            // A tile repeats elements, possibly very often.
             let tiled = chain.ops().iter().any(|op| matches!(op, Op::Tile(_)));
             if out_shape.elements() > 10_000 {
                 return;
@@ -61,7 +61,7 @@ fuzz_target!(|text: &str| {
         Err(PlanError::Chain(error)) => {
             assert!(error.to_string().contains('^') && error.stage < chain.ops().len());
         }
-        // A tile may give more elements than can be addressed.
+        // A tile may exceed the number of addressable elements.
         Err(_) => {}
     }
 });

@@ -1,4 +1,4 @@
-//! Any bytes as a GGUF file: read or refused.
+//! Any bytes as a GGUF file: read or rejected.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as an .npy file: read or refused, and what is read is written and read back the same.
+//! Any bytes as an .npy file: rejected, or read, written and read back unchanged.
 #![no_main]
 
 use std::io::Cursor;
@@ -6,7 +6,7 @@ use std::io::Cursor;
 use libfuzzer_sys::fuzz_target;
 use trundle_formats::{TensorHint, FORMATS, Header, NamedTensor, TensorFile};
 
-/// The header and the data, or None if either is refused.
+/// Header and data, or `None` if either is rejected.
 fn read(bytes: &[u8]) -> Option<(Header, Vec<u8>)> {
     let reader = Cursor::new(bytes.to_vec());
     let mut file =
@@ -35,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
         .write_to(&mut written, &[tensor], &[], &mut |_| ())
         .expect("headers this short are written");
     let (header_again, data_again) = read(&written).expect("what was written is read");
-    // It is written in row-major order, from a place of its own.
+    // The file is written in row-major order, and its data may start at another offset.
     let (order, data_offset) = (header_again.order, header_again.data_offset);
     assert_eq!(Header { order, data_offset, ..header }, header_again);
     assert_eq!(data, data_again);

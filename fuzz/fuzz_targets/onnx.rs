@@ -1,5 +1,5 @@
-//! Any bytes as an ONNX model: refused, or a model that keeps what models promise and runs; and as one that computes,
-//! with its movement-only parts fused.
+//! Any bytes as an ONNX model: rejected, or a valid model that runs. Also as a model that computes, with its
+//! movement-only parts fused.
 #![no_main]
 
 mod model;
@@ -16,7 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let partition = |bytes| Partition::read_bytes(bytes, Path::new("nowhere"), Links::Within);
     if let Ok(fused) = partition(bytes.to_vec()).and_then(|partition| partition.fused()) {
-        // What was written can be read, and fused once more.
+        // The fused file can be read and fused again.
         let again = partition(fused.file.concat()).expect("a fused model is a model");
         again.fused().expect("a fused model is one that computes");
     }

@@ -1,5 +1,5 @@
-//! Any text as the graph of an OpenVINO model, any bytes as its constants: refused, or a model that
-//! keeps what models promise and runs.
+//! Any text as the graph of an OpenVINO model with any bytes as its constants: rejected, or a valid model
+//! that runs.
 //!
 //! The input is the weights' length in a byte, the weights, and the text.
 #![no_main]

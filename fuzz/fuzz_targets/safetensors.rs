@@ -1,4 +1,4 @@
-//! Any bytes as a .safetensors file: read or refused, and what is read is written and read back the same.
+//! Any bytes as a .safetensors file: rejected, or read, written and read back unchanged.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

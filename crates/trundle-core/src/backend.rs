@@ -1,4 +1,4 @@
-//! What carries moves out.
+//! The interface of devices that execute moves.
 
 use std::fmt::{Debug, Display};
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -6,61 +6,62 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use crate::program::Budget;
 use crate::{Move, Result};
 
-/// Something that turns a [`Move`] into a plan and runs it: a CPU, another device.
+/// A device that plans and runs [`Move`]s, such as the CPU or a GPU.
 ///
-/// The conformance suite of `trundle-testing` runs on any of them unchanged.
+/// The conformance suite of `trundle-testing` runs on any backend unchanged.
 pub trait Backend {
-    /// Memory that it moves elements from and to: bytes of the host, an allocation of a device.
+    /// Memory that holds elements: host bytes or a device allocation.
     type Buffer: ?Sized;
 
-    /// Everything that is decided ahead of time. It prints as what would be done, and why.
+    /// A plan: everything that is decided ahead of time. It displays the steps and the reasons for them.
     type Plan: Display;
 
-    /// Decides how `work` is done.
+    /// Plans `work`.
     fn plan(&self, work: &Move) -> Self::Plan;
 
-    /// Decides how several moves to one destination are done as one, each from a source of its own. They write different
-    /// bytes, which together are all of it. `None` where one move after the other is as fast.
+    /// Plans several moves to one destination, each from its own source, as one pass. The moves write
+    /// disjoint bytes and together all of the destination. Returns `None` if running the moves one by one is
+    /// as fast.
     fn plan_pass(&self, parts: &[&Move]) -> Option<Box<dyn PassPlan<Self::Buffer>>> {
         let _ = parts;
         None
     }
 
-    /// What it is worth to move a program in few passes here.
+    /// Budget for planning programs on this backend.
     fn budget(&self) -> Budget;
 
-    /// A new buffer of so many bytes, all of them 0.
+    /// Allocates a buffer of `bytes` zero bytes.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for it.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if there is not enough memory.
     fn buffer(&self, bytes: usize) -> Result<Box<Self::Buffer>>;
 
-    /// A new buffer with these bytes.
+    /// Allocates a buffer with a copy of `bytes`.
     ///
     /// # Errors
     /// As [`Backend::buffer`].
     fn buffer_of(&self, bytes: &[u8]) -> Result<Box<Self::Buffer>>;
 
-    /// The bytes of a buffer.
+    /// Size of a buffer in bytes.
     fn bytes_of(&self, buffer: &Self::Buffer) -> usize;
 
-    /// Moves the elements from `src` to `dst`. Bytes of `dst` that no element covers are left as
-    /// they are, and so are bits beside packed elements.
+    /// Moves the elements from `src` to `dst`. Bytes of `dst` that no element covers keep their values, and
+    /// so do the other bits of bytes that hold packed elements.
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is shorter than the planned
-    /// layouts; nothing has been written then.
+    /// layouts. Nothing has been written then.
     fn run(&self, plan: &Self::Plan, src: &Self::Buffer, dst: &mut Self::Buffer) -> Result<()> {
         self.run_while(plan, src, dst, &|| true)
     }
 
-    /// [`Backend::run`] as long as `go_on` says so. It is asked before each part of the work, the
-    /// first too, by whichever thread takes that part, several at once. A no counts for all
-    /// threads: none begins another part, and what they have begun ends before this returns.
+    /// [`Backend::run`] that can be cancelled. Threads call `go_on` before each part of the work, including
+    /// the first, possibly at the same time. Once it returns false, no thread starts another part, and the
+    /// call returns when the running parts have ended.
     ///
     /// # Errors
-    /// As [`Backend::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` said no: any
-    /// elements may have been written then, and others not.
+    /// As [`Backend::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` returned false; an
+    /// arbitrary subset of the elements has been written then.
     fn run_while(
         &self,
         plan: &Self::Plan,
@@ -70,11 +71,12 @@ pub trait Backend {
     ) -> Result<()>;
 }
 
-/// How several moves to one destination are done as one: [`Backend::plan_pass`] makes it.
+/// A plan for several moves to one destination in one pass, made by [`Backend::plan_pass`].
 pub trait PassPlan<Buffer: ?Sized>:
     Debug + Display + Send + Sync + UnwindSafe + RefUnwindSafe
 {
-    /// Moves the elements from `sources`, one for each planned move in their order, to `dst` as long as `go_on` says so.
+    /// Moves the elements from `sources` to `dst` as long as `go_on` returns true. There is one source for
+    /// each planned move, in the same order.
     ///
     /// # Errors
     /// As [`Backend::run_while`].

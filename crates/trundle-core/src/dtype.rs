@@ -1,4 +1,4 @@
-//! Element types. A move needs only their width; the names are for people and files.
+//! Element types. A move needs only their width; the names are for users and files.
 
 use std::any::TypeId;
 use std::fmt;
@@ -7,27 +7,27 @@ use std::mem::MaybeUninit;
 use crate::{BitOrder, Packing, Result, Width};
 
 refusals! {
-    /// Why element types or their widths are refused.
+    /// Errors about element types and their widths.
     DTypeError {
-        /// A tensor has not the element type that is needed.
+        /// A tensor does not have the required element type.
         DTypeMismatch {
-            /// Whose element type it is.
+            /// The tensor's argument name.
             argument: &'static str,
-            /// The types it may have.
+            /// The allowed types.
             expected: Vec<DType>,
-            /// The type it has.
+            /// The actual type.
             got: DType,
         } => "{argument} must have element type {}, got {got}", names(expected, " or ");
-        /// Tensors that are joined have elements of two widths.
+        /// The tensors to be joined have elements of different widths.
         WidthsDiffer {
-            /// That of the first part.
+            /// The width of the first tensor.
             expected: Width,
-            /// That of another.
+            /// The width of the other tensor.
             got: Width,
         } => "elements of {expected} are expected, got {got}";
-        /// Elements of a slice are not whole elements of the movement.
+        /// The elements of a slice are not whole elements of the movement.
         WidthMismatch {
-            /// The bytes that the movement keeps together, wherever it moves them.
+            /// The size in bytes of the elements that the movement moves.
             moved: usize,
             /// The size of an element of the slice in bytes.
             got: usize,
@@ -37,41 +37,40 @@ refusals! {
             /// The name.
             name: String,
         } => "unknown element type \"{name}\": expected one of {} bytesN", names(DType::NAMED, " ");
-        /// Elements of a type cannot be packed in an order.
+        /// Elements of the type cannot be packed in the given bit order.
         NoSuchPacking {
             /// The type.
             dtype: DType,
-            /// The order.
+            /// The bit order.
             order: BitOrder,
         } => "elements of type {dtype} are not packed {order}";
-        /// A number is not an element of a type.
+        /// A number is not a value of the element type.
         NoSuchElement {
             /// The number.
             value: String,
             /// The type.
             dtype: DType,
         } => "{value} is not an element of type {dtype}";
-        /// Elements are packed in another order than is needed.
+        /// Elements are packed in another bit order than required.
         PackingMismatch {
-            /// Whose elements they are.
+            /// The tensor's argument name.
             argument: &'static str,
-            /// Their type.
+            /// The element type.
             dtype: DType,
-            /// The order that they must have.
+            /// The required order.
             expected: BitOrder,
-            /// The order that they have.
+            /// The actual order.
             got: BitOrder,
         } => "{argument} must hold elements of type {dtype} that are packed {expected}, got {got}";
     }
 }
 
-/// The names of types, with `between` between each two.
 fn names(dtypes: &[DType], between: &str) -> String {
     dtypes.iter().map(DType::to_string).collect::<Vec<_>>().join(between)
 }
 
-/// Declares the named element types: one row a type, `Variant "name" bytes`, then those of less
-/// than a byte, `Variant "name" bits order`.
+/// Declares the named element types: one row `Variant "name" bytes` for each type of whole bytes, then one
+/// row `Variant "name" bits order` for each packed type.
 macro_rules! dtypes {
     (
         bytes { $($variant:ident $name:literal $bytes:literal, $doc:literal;)* }
@@ -79,7 +78,7 @@ macro_rules! dtypes {
     ) => {
         /// The type of a tensor's elements.
         ///
-        /// Every bit pattern of every type is moved as it is, NaN payloads and negative zeros too.
+        /// Bit patterns are moved unchanged, including NaN payloads and negative zeros.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum DType {
@@ -99,9 +98,8 @@ macro_rules! dtypes {
             /// Every named type, in the order of the table.
             pub const NAMED: &'static [DType] = &[$(DType::$variant,)* $(DType::$packed),*];
 
-            /// By how many bytes a [`Layout`](crate::Layout) counts one element: its size, and 1
-            /// for packed types, which are counted as if they were unpacked. Only `Bytes(0)`
-            /// gives 0.
+            /// Bytes for which one element counts in a [`Layout`](crate::Layout): its size, or 1 for packed
+            /// types, whose layouts describe the unpacked elements. 0 only for `Bytes(0)`.
             pub const fn width(self) -> usize {
                 match self {
                     $(DType::$variant => $bytes,)*
@@ -110,8 +108,8 @@ macro_rules! dtypes {
                 }
             }
 
-            /// How elements of less than a byte are packed, unless a tensor says otherwise: as
-            /// OpenVINO 2026.4 does. `None` for types of whole bytes.
+            /// The default packing of elements smaller than a byte, as in OpenVINO 2026.4; `None` for types
+            /// of whole bytes.
             pub const fn packing(self) -> Option<Packing> {
                 match self {
                     $(DType::$packed => Packing::new($bits, BitOrder::$order),)*
@@ -119,8 +117,7 @@ macro_rules! dtypes {
                 }
             }
 
-            /// The type of this name, as [`Display`](fmt::Display) writes it: `f32`, `boolean`,
-            /// `bytes12`.
+            /// Parses a type name as [`Display`](fmt::Display) writes it: `f32`, `boolean`, `bytes12`.
             ///
             /// # Errors
             /// [`DTypeError::UnknownDType`] for any other name.
@@ -185,8 +182,8 @@ dtypes! {
 }
 
 impl DType {
-    /// The element type of Rust's `T`: that of a number, of `bool`, or of memory for one; of anything
-    /// else only the size, which is what a move must know.
+    /// Element type of the Rust type `T`. Numbers, `bool` and `MaybeUninit` of them have named types; any
+    /// other `T` gives `Bytes` of its size.
     ///
     /// ```
     /// # use trundle_core::DType;
@@ -215,10 +212,10 @@ impl DType {
 }
 
 impl DType {
-    /// What a move must know of elements of this type that are packed in an order.
+    /// Width of elements of this type that are packed in `order`.
     ///
     /// # Errors
-    /// [`DTypeError::NoSuchPacking`] if the type is not packed so, or not at all.
+    /// [`DTypeError::NoSuchPacking`] if the type is not packed, or not in this order.
     pub fn sub_byte(self, order: BitOrder) -> Result<Width, DTypeError> {
         let packing = self.packing().and_then(|own| own.with_order(order));
         packing.map(Width::SubByte).ok_or(DTypeError::NoSuchPacking { dtype: self, order })

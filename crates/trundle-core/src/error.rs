@@ -1,4 +1,4 @@
-//! Every refusal: which argument, and both numbers.
+//! The error type of the crate, one variant for each domain.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use crate::moves::MoveError;
 use crate::ops::{OpError, PatternFault};
 use crate::shape::ShapeError;
 
-/// The result of anything that can refuse its arguments.
+/// Result of an operation that can reject its arguments.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why arguments were refused. Nothing has been written when one of these is returned, but for
-/// [`Error::Stopped`] and [`Error::DeviceFailed`].
+/// Why a call failed. Nothing has been written when an error is returned, except for [`Error::Stopped`] and
+/// [`Error::DeviceFailed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// Sizes, axes or ranges of them do not fit.
+    /// Sizes, axes or ranges do not fit.
     Shape(ShapeError),
     /// Element types or their widths do not fit.
     DType(DTypeError),
@@ -28,9 +28,9 @@ pub enum Error {
     Pattern(Box<PatternFault>),
     /// A movement cannot be done in the requested way.
     Move(MoveError),
-    /// A movement was stopped by its caller before all was moved.
+    /// The caller stopped a movement before it was complete.
     Stopped,
-    /// The device failed: it was lost, or has no memory left. Any elements may have been written then.
+    /// The device was lost or is out of memory. An arbitrary subset of the elements may have been written.
     DeviceFailed {
         /// The message of the device.
         message: String,
@@ -38,7 +38,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The error for something that is too large to be addressed.
+    /// Error for a size that cannot be addressed.
     pub fn too_large(what: impl Into<String>) -> Error {
         Error::Shape(ShapeError::TooLarge { what: what.into() })
     }
@@ -63,7 +63,6 @@ impl fmt::Display for Error {
     }
 }
 
-/// Converts the error of each domain.
 macro_rules! from_domains {
     ($($domain:ident($error:ident))*) => {$(
         impl From<$error> for Error {

@@ -1,23 +1,21 @@
-//! What decides a movement, as a number that is the same on every machine and compiler.
+//! Fingerprints: numbers that identify a value and are the same on every machine and with every compiler.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is known again by a number, the same on every machine and compiler: a run that goes on with
-/// what another one has left must know that both do the same, to the last byte.
+/// A value with a fingerprint that is the same on every machine. A resumed run compares fingerprints to check
+/// that it produces the same bytes as the run before.
 ///
-/// No implementation for a type with fields is written by hand. [`fingerprint!`](crate::fingerprint!)
-/// makes it from a list of the fields, which the compiler holds against the type: a field that is
-/// added later and forgotten there is an error.
+/// Use [`fingerprint!`](crate::fingerprint!) to implement it for types with fields. The macro compares its
+/// list of fields with the type, so a forgotten field is a compile error.
 ///
 /// # Law
-/// Equal values have equal fingerprints, in every build on every machine. Unequal values of one type
-/// feed a digest different bytes, neither of which begin with the other: numbers are of one width,
-/// the least significant byte first, `usize` and `isize` of eight bytes, and whatever is of no fixed
-/// length begins with its length.
+/// Equal values have equal fingerprints, in every build on every machine. Unequal values of one type feed the
+/// digest different bytes, and neither sequence is a prefix of the other: integers have a fixed width,
+/// little-endian, `usize` and `isize` eight bytes, and values of variable length start with their length.
 ///
-/// That two such values come to one number all the same is as likely as 1 in 2^128. It is no
-/// signature: who wants to make two that do can.
+/// Two unequal values collide with a probability of 1 in 2^128. The fingerprint is not cryptographic:
+/// collisions can be constructed on purpose.
 ///
 /// ```
 /// use trundle_core::{Fingerprint, ops::Roll};
@@ -27,15 +25,15 @@ use std::sync::Arc;
 /// assert_ne!(by_one.fingerprint(), Roll::new(&[2], &[0]).fingerprint());
 /// ```
 pub trait Fingerprint {
-    /// What the type is made of, for tests that go through all of it: the fields of a struct; of an
-    /// enum the tags, and `tag.field`.
+    /// Names of the parts of the type, for tests that cover all of them: the fields of a struct; the tags and
+    /// `tag.field` of an enum.
     #[doc(hidden)]
     const PARTS: &'static [&'static str] = &[];
 
-    /// Feeds all that the value is to a digest.
+    /// Feeds the whole value to a digest.
     fn feed(&self, digest: &mut Digest);
 
-    /// The digest of the value alone.
+    /// Fingerprint of this value alone.
     fn fingerprint(&self) -> u128 {
         let mut digest = Digest::new();
         self.feed(&mut digest);
@@ -43,18 +41,17 @@ pub trait Fingerprint {
     }
 }
 
-/// Bytes on their way to a number: FNV-1a of 128 bits, by Glenn Fowler, Landon Curt Noll and
-/// Kiem-Phong Vo, as the Internet-Draft draft-eastlake-fnv has it.
+/// 128-bit FNV-1a hash (Fowler, Noll, Vo) as in the Internet-Draft draft-eastlake-fnv.
 #[derive(Clone, Debug)]
 pub struct Digest(u128);
 
 impl Digest {
-    /// That of no bytes.
+    /// Digest of no bytes.
     pub fn new() -> Digest {
         Digest(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
     }
 
-    /// Adds bytes that follow those before; what they are of no fixed length has to say.
+    /// Adds bytes. Callers that add data of variable length must add its length first.
     pub fn add(&mut self, bytes: &[u8]) {
         const PRIME: u128 = (1 << 88) + (1 << 8) + 0x3b;
         for byte in bytes {
@@ -62,7 +59,7 @@ impl Digest {
         }
     }
 
-    /// The number for all bytes so far.
+    /// Hash of all bytes so far.
     pub fn value(&self) -> u128 {
         self.0
     }
@@ -74,10 +71,9 @@ impl Default for Digest {
     }
 }
 
-/// Implements [`Fingerprint`] for a struct or an enum in the crate that declares it, from a list of
-/// all its fields or variants; what is missing there does not compile. Each variant has a tag,
-/// which stays what it is when the variant is renamed or moved. What decides no byte is named as
-/// well, behind `except`.
+/// Implements [`Fingerprint`] for a struct or an enum in the crate that declares it, from a list of all
+/// fields or variants. A missing one is a compile error. Each variant has a tag, which must not change when
+/// the variant is renamed or moved. Fields that do not affect any byte are listed after `except`.
 ///
 /// ```
 /// use trundle_core::{Fingerprint, fingerprint};
@@ -192,7 +188,7 @@ impl Fingerprint for bool {
 }
 
 impl Fingerprint for f64 {
-    /// By its bits: zeros of two signs are two numbers.
+    /// Hashes the bits, so 0.0 and -0.0 differ.
     fn feed(&self, digest: &mut Digest) {
         self.to_bits().feed(digest);
     }
@@ -206,7 +202,7 @@ impl<T: Fingerprint> Fingerprint for [T] {
 }
 
 impl<T: Fingerprint, const N: usize> Fingerprint for [T; N] {
-    /// Without its length, which its type says.
+    /// Feeds no length: the type has it.
     fn feed(&self, digest: &mut Digest) {
         self.iter().for_each(|each| each.feed(digest));
     }

@@ -1,4 +1,4 @@
-//! Where the elements of a tensor lie in a buffer of bytes.
+//! Positions of a tensor's elements in a buffer of bytes.
 
 use std::ops::Range;
 
@@ -6,11 +6,11 @@ use crate::shape::check_sizes;
 use crate::{Result, Shape, ShapeError, Width};
 
 refusals! {
-    /// Why a layout is refused for its buffer.
+    /// Errors about layouts and their buffers.
     LayoutError {
         /// A layout reaches outside its buffer.
         OutOfBounds {
-            /// Whose buffer it is.
+            /// The buffer's argument name.
             argument: &'static str,
             /// The first byte the layout reaches.
             first: isize,
@@ -21,9 +21,9 @@ refusals! {
         } => "{argument} reaches bytes {first}..{end}, but its buffer has {buffer} bytes";
         /// The layout of a packed tensor reaches outside its buffer.
         PackedOutOfBounds {
-            /// Whose buffer it is.
+            /// The buffer's argument name.
             argument: &'static str,
-            /// The bits of an element.
+            /// The number of bits of an element.
             bits: usize,
             /// The first element the layout reaches, counted from the start of the buffer.
             first: isize,
@@ -32,11 +32,11 @@ refusals! {
             /// The size of the buffer in bytes.
             buffer: usize,
         } => "{argument} reaches elements {first}..{end} of {bits} bits, but its buffer has {buffer} bytes";
-        /// An output layout addresses one byte as part of two elements.
+        /// Two elements of an output layout share a byte.
         OverlappingLayout {
-            /// The layout's shape.
+            /// The shape of the layout.
             shape: Shape,
-            /// Its strides in bytes.
+            /// The strides in bytes.
             strides_bytes: Vec<isize>,
             /// The size of an element in bytes.
             width: usize,
@@ -44,7 +44,7 @@ refusals! {
     }
 }
 
-/// Checks that a buffer has the bytes that are read or written there.
+/// Checks that a buffer has at least `needed` bytes.
 ///
 /// # Errors
 /// [`LayoutError::OutOfBounds`].
@@ -56,13 +56,13 @@ pub fn check_buffer(argument: &'static str, needed: usize, buffer: usize) -> Res
     Err(LayoutError::OutOfBounds { argument, first: 0, end: needed.cast_signed(), buffer }.into())
 }
 
-/// The place of every element: `offset_bytes + Σ index[axis] · strides_bytes[axis]`.
+/// A strided layout: an element is at byte `offset_bytes + Σ index[axis] · strides_bytes[axis]`.
 ///
-/// Strides may be 0 (a broadcast), negative (a reversed view) and no multiple of an element
-/// (a field of a structured array). [`Layout::check_within`] says whether a buffer holds it all.
+/// Strides may be 0 (a broadcast), negative (a reversed view), or not a multiple of the element size (a field
+/// of a structured array). [`Layout::check_within`] checks that it fits a buffer.
 ///
-/// The layout of a packed tensor is that of the same elements unpacked, one byte each: its offset
-/// and its strides count elements.
+/// The layout of a packed tensor describes the same elements unpacked, one byte each, so its offset and
+/// strides count elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     shape: Shape,
@@ -76,20 +76,19 @@ impl Layout {
     /// Contiguous, row-major (the last axis fastest), from the start of the buffer.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`] if the elements fill more than `isize::MAX` bytes.
+    /// [`ShapeError::TooLarge`] if the elements take more than `isize::MAX` bytes.
     pub fn row_major(shape: &Shape, width: usize) -> Result<Layout> {
         Self::contiguous(shape, width, (0..shape.rank()).rev())
     }
 
-    /// Contiguous, column-major (the first axis fastest, Fortran's order), from the start.
+    /// Contiguous, column-major (the first axis fastest, as in Fortran), from the start of the buffer.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`] if the elements fill more than `isize::MAX` bytes.
+    /// [`ShapeError::TooLarge`] if the elements take more than `isize::MAX` bytes.
     pub fn column_major(shape: &Shape, width: usize) -> Result<Layout> {
         Self::contiguous(shape, width, 0..shape.rank())
     }
 
-    /// Contiguous, with the axes from the fastest to the slowest as `fastest_first` names them.
     fn contiguous(
         shape: &Shape,
         width: usize,
@@ -97,7 +96,7 @@ impl Layout {
     ) -> Result<Layout> {
         shape.bytes(width)?;
         let mut strides_bytes = vec![0; shape.rank()];
-        // An empty tensor has no element to reach; its other sizes may multiply beyond any stride.
+        // An empty tensor needs no strides, and its other sizes may multiply to more than any stride.
         if shape.elements() > 0 {
             let mut stride = width.cast_signed();
             for axis in fastest_first {
@@ -108,7 +107,7 @@ impl Layout {
         Ok(Layout { shape: shape.clone(), offset_bytes: 0, strides_bytes })
     }
 
-    /// Any strides; `offset_bytes` is where the element at index 0 of every axis begins.
+    /// Layout with arbitrary strides. The element at the all-zero index begins at `offset_bytes`.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if there is not one stride for each axis.
@@ -117,18 +116,18 @@ impl Layout {
         Ok(Layout { shape: shape.clone(), offset_bytes, strides_bytes: strides_bytes.to_vec() })
     }
 
-    /// The same places, in row-major order of their elements, for another shape of as many elements;
-    /// `None` if no strides say that, as where axes with a gap between them would be merged.
+    /// Reshapes the layout in row-major order to another shape with as many elements. Returns `None` if no
+    /// strides describe the result, for example where axes with a gap between them would be merged.
     ///
-    /// Law: the element of each number, counted in row-major order, stays at its place.
+    /// Law: an element with the same row-major number stays at the same byte.
     pub fn reshaped(&self, shape: &Shape) -> Option<Layout> {
         if self.shape.elements() != shape.elements() {
             return None;
         }
         let mut strides_bytes = vec![0; shape.rank()];
         if shape.elements() > 0 {
-            // Runs of axes that could be one, from the last on: what is left of the current one's
-            // elements, and the distance between them.
+            // Runs of mergeable axes, from the last one: the remaining elements of the current run, and its
+            // stride.
             let mut runs = self.runs().into_iter().rev();
             let (mut left, mut stride) = (1, 0);
             for (axis, size) in shape.iter().enumerate().rev().filter(|(_, size)| **size > 1) {
@@ -146,8 +145,8 @@ impl Layout {
         Some(Layout { shape: shape.clone(), offset_bytes: self.offset_bytes, strides_bytes })
     }
 
-    /// Neighbouring axes of a tensor with elements, merged where these follow each other at one distance: the size
-    /// and the stride in bytes of each run. Axes of size 1 are left out.
+    /// Merges adjacent axes with a common stride: the size and the stride in bytes of each run. The tensor
+    /// must not be empty. Axes of size 1 are omitted.
     pub fn runs(&self) -> Vec<(usize, isize)> {
         let mut runs: Vec<(usize, isize)> = Vec::with_capacity(self.strides_bytes.len());
         for (size, stride) in self.shape.iter().zip(&self.strides_bytes).filter(|(n, _)| **n > 1) {
@@ -166,28 +165,28 @@ impl Layout {
         &self.shape
     }
 
-    /// Where the element at index 0 of every axis begins, in bytes from the start of the buffer.
+    /// Offset of the element at the all-zero index, in bytes from the start of the buffer.
     pub fn offset_bytes(&self) -> usize {
         self.offset_bytes
     }
 
-    /// The distance between neighbours along each axis, in bytes.
+    /// Distance between neighbours along each axis, in bytes.
     pub fn strides_bytes(&self) -> &[isize] {
         &self.strides_bytes
     }
 
-    /// Where the element at `index` begins, in bytes from the start of the buffer.
+    /// Offset of the element at `index`, in bytes from the start of the buffer.
     pub fn offset_of(&self, index: &[usize]) -> usize {
         let steps: isize =
             index.iter().zip(&self.strides_bytes).map(|(i, stride)| i.cast_signed() * stride).sum();
         self.offset_bytes.wrapping_add_signed(steps)
     }
 
-    /// The bytes from the first that any element of `width` bytes reaches to the end of the last;
-    /// empty for an empty tensor. It may begin before the buffer: see [`Layout::check_within`].
+    /// Range of bytes that elements of `width` bytes occupy; empty for an empty tensor. It may begin before
+    /// the buffer: see [`Layout::check_within`].
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`] if a byte's offset does not fit an `isize`.
+    /// [`ShapeError::TooLarge`] if a byte offset does not fit an `isize`.
     pub fn span(&self, width: usize) -> Result<Range<isize>, ShapeError> {
         if self.shape.elements() == 0 || width == 0 {
             return Ok(0..0);
@@ -210,7 +209,7 @@ impl Layout {
     /// Checks that every element of `width` lies within a buffer of `buffer` bytes.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`] naming `argument`, or [`ShapeError::TooLarge`].
+    /// [`LayoutError::OutOfBounds`] with the name `argument`, or [`ShapeError::TooLarge`].
     pub fn check_within(
         &self,
         argument: &'static str,
@@ -229,13 +228,12 @@ impl Layout {
             .into())
     }
 
-    /// Checks that no byte belongs to two elements (unpacked ones, where they are packed), so that
-    /// the layout can be written through.
+    /// Checks that no two elements share a byte, so that the layout can be written. Packed elements count as
+    /// unpacked.
     ///
     /// # Errors
-    /// [`LayoutError::OverlappingLayout`]; also for the rare interleaved layouts of three and more axes
-    /// for which it cannot be decided within a bounded search. [`ShapeError::TooLarge`] as
-    /// [`Layout::span`].
+    /// [`LayoutError::OverlappingLayout`]; also for rare interleaved layouts of three and more axes that a
+    /// bounded search cannot decide. [`ShapeError::TooLarge`] as in [`Layout::span`].
     pub fn check_writable(&self, width: usize) -> Result<()> {
         // Bounds every sum of strides below.
         self.span(width)?;
@@ -246,7 +244,7 @@ impl Layout {
                 most: (size - 1) as u128,
             },
         );
-        // Row-major layouts are told without a list of their own.
+        // Row-major layouts are decided without allocating a list.
         if self.shape.elements() == 0 || width == 0 || nested(axes.clone(), element) {
             return Ok(());
         }
@@ -267,18 +265,18 @@ impl Layout {
     }
 }
 
-/// How many differences of indices [`overlaps`] looks at before it gives up.
+/// Number of index differences that [`overlaps`] tries before it gives up.
 const MOST_SEARCH_STEPS: usize = 1 << 20;
 
-/// One axis of a layout as the overlap check sees it: indices differ by up to `most`.
+/// One axis in the overlap check: indices differ by at most `most`.
 #[derive(Clone, Copy)]
 struct Reach {
     stride: u128,
     most: u128,
 }
 
-/// Whether each axis steps over all that the axes after it reach, as in every layout made by
-/// slicing and permuting a packed one, once `axes` run from the largest stride to the smallest.
+/// Whether each stride exceeds the extent of all following axes, for `axes` by falling stride. True for every
+/// slice and permutation of a packed layout.
 fn nested(axes: impl DoubleEndedIterator<Item = Reach>, width: u128) -> bool {
     let mut inner = width;
     axes.rev().all(|axis| {
@@ -288,9 +286,9 @@ fn nested(axes: impl DoubleEndedIterator<Item = Reach>, width: u128) -> bool {
     })
 }
 
-/// Whether two different indices lie less than `width` bytes apart (`true` also when `steps` run
-/// out first). Indices differ by d with |d[axis]| ≤ most, so this looks for a d ≠ 0 with
-/// |Σ stride · d| < width; the first nonzero d may be taken as positive.
+/// Whether two different indices lie less than `width` bytes apart (also `true` if `steps` run out). Indices
+/// differ by d with |d[axis]| ≤ most, so this searches for d ≠ 0 with |Σ stride · d| < width. The first
+/// nonzero d can be assumed positive.
 fn overlaps(axes: &[Reach], width: u128, steps: &mut usize) -> bool {
     let Some((outer, inner)) = axes.split_first() else { return false };
     let reach: u128 = inner.iter().map(|axis| axis.stride * axis.most).sum();
@@ -298,7 +296,7 @@ fn overlaps(axes: &[Reach], width: u128, steps: &mut usize) -> bool {
     if overlaps(inner, width, steps) {
         return true;
     }
-    // d[outer] > 0: the inner axes must bring the distance back to less than a width.
+    // d[outer] > 0: the inner axes must bring the distance back below the width.
     let furthest =
         (reach + width - 1).checked_div(outer.stride).unwrap_or(outer.most).min(outer.most);
     (1..=furthest).any(|difference| {
@@ -306,7 +304,7 @@ fn overlaps(axes: &[Reach], width: u128, steps: &mut usize) -> bool {
     })
 }
 
-/// Whether some d of these axes, zero allowed, has |distance + Σ stride · d| < width.
+/// Whether some d of these axes, possibly zero, has |distance + Σ stride · d| < width.
 fn comes_within(axes: &[Reach], distance: i128, width: i128, steps: &mut usize) -> bool {
     if *steps == 0 {
         return true;
@@ -318,7 +316,7 @@ fn comes_within(axes: &[Reach], distance: i128, width: i128, steps: &mut usize) 
     if stride == 0 {
         return comes_within(inner, distance, width, steps);
     }
-    // Only differences after which the inner axes can still close the gap.
+    // Only differences for which the inner axes can still close the gap.
     let slack = reach + width - 1;
     let least = div_ceil(-distance - slack, stride).max(-most);
     let greatest = (-distance + slack).div_euclid(stride).min(most);
@@ -363,7 +361,7 @@ mod tests {
         assert!(matches!(far.span(1), Err(ShapeError::TooLarge { .. })));
     }
 
-    /// The law of `check_writable`, by looking at every byte.
+    /// Checks the law of `check_writable` byte by byte.
     fn bytes_are_distinct(layout: &Layout, width: usize) -> bool {
         let mut seen = HashSet::new();
         let mut distinct = true;

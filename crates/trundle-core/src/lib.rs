@@ -1,9 +1,9 @@
-//! What moves, and from where: the part of trundle that knows no memory, no threads and no files.
+//! The device-independent core of trundle: descriptions of data movements, without memory, threads or files.
 //!
-//! One question runs through every stage: *which source element lands at this destination?*
-//! An [`Op`] answers it in the words of its specification, an [`IndexMap`] in coordinates, a
-//! [`Move`] in byte offsets. A [`Backend`] turns the move into a plan and runs it. A [`Program`] says
-//! which tensors are made of which, where there are several.
+//! Every stage answers one question: *which source element lands at this destination?* An [`Op`] answers it
+//! with the parameters of its specification, an [`IndexMap`] with coordinates, a [`Move`] with byte offsets.
+//! A [`Backend`] turns the move into a plan and runs it. A [`Program`] describes how several tensors are made
+//! from others.
 //!
 //! ```
 //! use trundle_core::{IndexMap, Op, Shape, ops::{Roll, Transpose}};

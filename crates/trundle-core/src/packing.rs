@@ -1,10 +1,9 @@
-//! How elements of less than a byte fill bytes.
+//! Packing of elements smaller than a byte.
 
 use std::fmt;
 
-/// How elements of 1, 2, 3, 4 or 6 bits lie in bytes: in *groups*, the least number of elements
-/// that fill whole bytes, one group after another over the whole tensor, without padding at the
-/// ends of rows.
+/// The packing of elements of 1, 2, 3, 4 or 6 bits. A *group* is the smallest number of elements that fill
+/// whole bytes. Groups follow each other over the whole tensor, without padding at the ends of rows.
 ///
 /// | bits | elements of a group | its bytes |
 /// |---|---|---|
@@ -18,15 +17,15 @@ pub struct Packing {
 
 crate::fingerprint!(struct Packing { bits, order });
 
-/// Which bits of a group are whose.
+/// The order of the elements' bits in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BitOrder {
     /// One stream of bits, filled from the least significant bit of each byte.
     LowFirst,
     /// Filled from the most significant bits of each byte; for 1, 2 and 4 bits.
     HighFirst,
-    /// For 3 and 6 bits. The low 2 (of 3) or 4 (of 6) bits of the elements fill the first two
-    /// bytes of a group from the most significant bits down, their upper 1 or 2 bits the third.
+    /// For 3 and 6 bits. The low 2 (of 3) or 4 (of 6) bits of the elements fill the first two bytes of a
+    /// group from the most significant bits down, their upper 1 or 2 bits the third.
     Split,
 }
 
@@ -48,7 +47,7 @@ impl fmt::Display for BitOrder {
 }
 
 impl Packing {
-    /// Elements of this many bits in this order; `None` where there is no such packing.
+    /// Packing of elements of `bits` bits in this order; `None` for an unsupported combination.
     pub const fn new(bits: u8, order: BitOrder) -> Option<Packing> {
         match (bits, order) {
             (1 | 2 | 4, BitOrder::LowFirst | BitOrder::HighFirst)
@@ -57,33 +56,33 @@ impl Packing {
         }
     }
 
-    /// The same bits in another order; `None` where there is no such packing.
+    /// The same number of bits in another order; `None` for an unsupported combination.
     pub const fn with_order(self, order: BitOrder) -> Option<Packing> {
         Packing::new(self.bits, order)
     }
 
-    /// The bits of an element.
+    /// Bits of an element.
     pub const fn bits(self) -> usize {
         self.bits as usize
     }
 
-    /// Which bits of a group are whose.
+    /// Order of the elements' bits in a group.
     pub const fn order(self) -> BitOrder {
         self.order
     }
 
-    /// The elements of a group.
+    /// Number of elements of a group.
     pub const fn group(self) -> usize {
         self.group_bytes() * 8 / self.bits()
     }
 
-    /// The bytes of a group.
+    /// Bytes of a group.
     pub const fn group_bytes(self) -> usize {
         if self.bits.is_multiple_of(3) { 3 } else { 1 }
     }
 
-    /// The bytes that so many elements fill. A last group that is not whole takes the bytes that
-    /// it has elements for; all three where it is [split](BitOrder::Split).
+    /// Size of `elements` packed elements in bytes. An incomplete last group takes only the bytes that its
+    /// elements need, but all three if it is [split](BitOrder::Split).
     pub const fn bytes(self, elements: usize) -> usize {
         let (groups, rest) = (elements / self.group(), elements % self.group());
         let tail = match self.order {
@@ -93,8 +92,8 @@ impl Packing {
         groups * self.group_bytes() + tail
     }
 
-    /// Where a bit of an element lies, counted from the least significant one: the byte from the
-    /// start of the buffer, and the bit of that byte.
+    /// Position of a bit of an element, counted from the least significant one: the byte offset in the
+    /// buffer, and the bit of that byte.
     const fn place(self, element: usize, bit: usize) -> (usize, usize) {
         let (bits, start) = (self.bits(), element / self.group() * self.group_bytes());
         let within = element % self.group();
@@ -105,7 +104,7 @@ impl Packing {
             }
             BitOrder::HighFirst => (0, 8 - bits * (within + 1) + bit),
             BitOrder::Split => {
-                // Two thirds of an element's bits lie in one of the first bytes.
+                // Two thirds of the bits of an element are in one of the first two bytes.
                 let low = bits / 3 * 2;
                 let in_byte = self.group() / 2;
                 if bit < low {
@@ -119,7 +118,7 @@ impl Packing {
         (start + byte, bit)
     }
 
-    /// The bits of one element, the rest of the byte 0.
+    /// Bits of one element; the upper bits of the result are 0.
     ///
     /// # Panics
     /// If the buffer ends before the element.
@@ -130,7 +129,7 @@ impl Packing {
         })
     }
 
-    /// Writes the bits of one element; those of others stay.
+    /// Writes the bits of one element and keeps the other elements.
     ///
     /// # Panics
     /// If the buffer ends before the element.
@@ -142,20 +141,20 @@ impl Packing {
     }
 }
 
-/// What a move must know of a tensor's elements.
+/// The width of an element: whole bytes, or packed bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Width {
-    /// They are so many whole bytes.
+    /// Elements of this many bytes.
     Bytes(usize),
-    /// They share bytes.
+    /// Elements that share bytes.
     SubByte(Packing),
 }
 
 crate::fingerprint!(enum Width { "bytes" Bytes(bytes), "packed" SubByte(packing) });
 
 impl Width {
-    /// By how much a [`Layout`](crate::Layout) counts an element: its bytes. Packed elements are
-    /// counted as if they were unpacked, one byte each.
+    /// Units of a [`Layout`](crate::Layout) for one element: its bytes, or 1 for packed elements, whose
+    /// layouts describe the unpacked elements.
     pub const fn units(self) -> usize {
         match self {
             Width::Bytes(bytes) => bytes,
@@ -163,7 +162,7 @@ impl Width {
         }
     }
 
-    /// The bytes of a buffer whose layout reaches so many units.
+    /// Size in bytes of a buffer whose layout reaches `units` units.
     pub const fn bytes(self, units: usize) -> usize {
         match self {
             Width::Bytes(_) => units,
@@ -210,7 +209,7 @@ mod tests {
         Packing::new(bits, order).unwrap()
     }
 
-    /// Each with bytes, and the elements that the formats' own texts say they hold.
+    /// Bytes, and the elements they contain according to the specifications of the formats.
     #[test]
     fn elements_lie_where_the_formats_say() {
         use BitOrder::{HighFirst, LowFirst, Split};

@@ -1,6 +1,6 @@
-//! Error types whose reasons are declared with their fields and their messages.
+//! A macro for error types.
 
-/// Declares an error type: each reason with its fields and its message.
+/// Declares an error type from its variants, each with its fields and its message.
 macro_rules! refusals {
     (
         $(#[$doc:meta])*

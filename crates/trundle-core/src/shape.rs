@@ -1,4 +1,4 @@
-//! Sizes of axes, and the orders they can stand in.
+//! Shapes, axes and permutations.
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -6,65 +6,65 @@ use std::ops::{Deref, Range};
 use crate::Width;
 
 refusals! {
-    /// Why sizes, axes or ranges of them are refused.
+    /// Errors about sizes, axes and ranges.
     ShapeError {
         /// An axis lies outside `-rank..rank`, or outside `0..rank` where negatives are not allowed.
         AxisOutOfRange {
-            /// The argument that named it.
+            /// The name of the argument.
             argument: &'static str,
-            /// The axis as it was given.
+            /// The axis as given.
             axis: i64,
             /// The rank of the tensor.
             rank: usize,
-            /// Whether `-rank..=-1` would have been accepted.
+            /// Whether `-rank..=-1` is allowed.
             negative_allowed: bool,
         } => "{argument} {axis} is out of range{}", axes_of(*rank, *negative_allowed);
-        /// An axis stands twice where each may stand once.
+        /// An axis is repeated where each may occur once.
         RepeatedAxis {
-            /// The argument that named it.
+            /// The name of the argument.
             argument: &'static str,
             /// The axis.
             axis: i64,
         } => "{argument} has axis {axis} twice";
-        /// Two arguments that must have as many entries as each other do not.
+        /// Two arguments do not have the required equal number of entries.
         SizesDiffer {
             /// The first argument.
             left: &'static str,
-            /// The second argument, or what it is held against.
+            /// The second argument, or what the first is compared with.
             right: &'static str,
-            /// Entries of the first.
+            /// The number of entries of the first.
             left_size: usize,
-            /// Entries of the second.
+            /// The number of entries of the second.
             right_size: usize,
         } => "{left} and {right} must have equal sizes, got {left_size} and {right_size}";
-        /// A tensor has not the shape that is needed.
+        /// A tensor does not have the required shape.
         ShapeMismatch {
-            /// Whose shape it is.
+            /// The tensor's argument name.
             argument: &'static str,
-            /// The shape it must have.
+            /// The required shape.
             expected: Shape,
-            /// The shape it has.
+            /// The actual shape.
             got: Shape,
         } => "{argument} must have shape {expected}, got {got}";
-        /// A reshape between shapes that have not as many elements as each other.
+        /// The shapes of a reshape have different numbers of elements.
         ElementsDiffer {
-            /// The shape that there is.
+            /// The current shape.
             from: Shape,
-            /// The shape that is wanted.
+            /// The requested shape.
             to: Shape,
         } => "shape {from} has {} elements, and shape {to} has {}", from.elements(), to.elements();
-        /// The sizes of a reshape cannot have as many elements as the shape, or leave open what -1 is.
+        /// The sizes of a reshape cannot have as many elements as the shape, or -1 is ambiguous.
         SizesDoNotFit {
-            /// The shape that there is.
+            /// The current shape.
             shape: Shape,
-            /// The sizes that are wanted; -1 is what is left.
+            /// The requested sizes; -1 is to be inferred.
             sizes: Vec<i64>,
         } => "sizes {sizes:?} have {}", instead_of(shape, sizes);
         /// A tensor of this shape cannot be broadcast to these sizes.
         SizesDoNotBroadcast {
-            /// The shape that there is.
+            /// The current shape.
             shape: Shape,
-            /// The sizes that are wanted.
+            /// The requested sizes.
             sizes: Vec<i64>,
         } => "shape {shape} cannot be broadcast to {sizes:?}";
         /// The batch axis and the sequence axis are the same.
@@ -73,15 +73,15 @@ refusals! {
             left: &'static str,
             /// The second argument.
             right: &'static str,
-            /// The axis they both name, after normalisation.
+            /// The axis of both, counted from the front.
             axis: usize,
         } => "{left} and {right} must differ, both are axis {axis}";
-        /// Sizes multiply, or strides reach, beyond what can be addressed.
+        /// A size or a stride exceeds what can be addressed.
         TooLarge {
-            /// What is too large.
+            /// The description of the object.
             what: String,
         } => "{what} is too large to be addressed";
-        /// A range of indices runs backwards, or reaches outside its axis.
+        /// A range of indices runs backwards or reaches outside its axis.
         RangeOutOfBounds {
             /// The range.
             range: Range<usize>,
@@ -91,7 +91,7 @@ refusals! {
     }
 }
 
-/// The axes that a tensor of this rank has, as the end of a message.
+/// Describes the valid axes for a rank, as the end of a message.
 fn axes_of(rank: usize, negative_allowed: bool) -> String {
     let least = if negative_allowed { format!("-{rank}") } else { "0".to_owned() };
     match rank.checked_sub(1) {
@@ -100,7 +100,7 @@ fn axes_of(rank: usize, negative_allowed: bool) -> String {
     }
 }
 
-/// How many elements `sizes` have instead of those of `shape`, as the end of a message.
+/// Describes the number of elements of `sizes` compared with `shape`, as the end of a message.
 fn instead_of(shape: &Shape, sizes: &[i64]) -> String {
     let elements = shape.elements();
     let inferred = sizes.iter().filter(|size| **size == -1).count();
@@ -118,7 +118,7 @@ fn instead_of(shape: &Shape, sizes: &[i64]) -> String {
     format!("{have}, and shape {shape} has {elements}")
 }
 
-/// The product of the sizes that are not negative, if it can be counted.
+/// Product of the nonnegative sizes, unless it overflows.
 pub(crate) fn known_elements(sizes: &[i64]) -> Option<usize> {
     let known = || sizes.iter().filter(|size| **size >= 0);
     if known().any(|size| *size == 0) {
@@ -127,7 +127,7 @@ pub(crate) fn known_elements(sizes: &[i64]) -> Option<usize> {
     known().try_fold(1usize, |count, size| count.checked_mul(usize::try_from(*size).ok()?))
 }
 
-/// Checks that two arguments have as many entries as each other.
+/// Checks that two arguments have the same number of entries.
 ///
 /// # Errors
 /// [`ShapeError::SizesDiffer`].
@@ -142,7 +142,7 @@ pub fn check_sizes(
     }
 }
 
-/// Checks that a tensor has the shape that it must have.
+/// Checks that a tensor has the required shape.
 ///
 /// # Errors
 /// [`ShapeError::ShapeMismatch`].
@@ -167,10 +167,10 @@ pub struct Shape(Vec<usize>);
 crate::fingerprint!(struct Shape(sizes));
 
 impl Shape {
-    /// A shape of these sizes; none of them makes a rank-0 tensor of one element.
+    /// Shape with these sizes. Without sizes, it is the shape of a rank-0 tensor of one element.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`] if a size, or the product of all, is over `isize::MAX`.
+    /// [`ShapeError::TooLarge`] if a size, or the product of all, exceeds `isize::MAX`.
     pub fn new(sizes: impl Into<Vec<usize>>) -> Result<Shape, ShapeError> {
         let sizes = sizes.into();
         let limit = isize::MAX.unsigned_abs();
@@ -187,21 +187,21 @@ impl Shape {
         }
     }
 
-    /// The number of axes.
+    /// Number of axes.
     pub fn rank(&self) -> usize {
         self.0.len()
     }
 
-    /// The number of elements: the product of the sizes, 1 for rank 0.
+    /// Number of elements: the product of the sizes, 1 for rank 0.
     pub fn elements(&self) -> usize {
-        // The sizes beside a zero may multiply beyond what fits.
+        // With a size 0, the product of the other sizes may overflow.
         if self.0.contains(&0) { 0 } else { self.0.iter().product() }
     }
 
-    /// The number of bytes that this many elements of `width` fill.
+    /// Number of bytes that elements of `width` take.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`] if that is over `isize::MAX`.
+    /// [`ShapeError::TooLarge`] if the number exceeds `isize::MAX`.
     pub fn bytes(&self, width: impl Into<Width>) -> Result<usize, ShapeError> {
         let width = match width.into() {
             Width::Bytes(width) => width,
@@ -220,7 +220,7 @@ impl Shape {
         &self.0
     }
 
-    /// The index of the element of this number, counted in row-major order.
+    /// Index of an element from its row-major number.
     ///
     /// # Panics
     /// If the shape has no elements.
@@ -233,17 +233,18 @@ impl Shape {
         index
     }
 
-    /// The number of the element at an index, counted in row-major order.
+    /// Row-major number of the element at an index.
     ///
     /// Law: `ravel(unravel(number))` is `number`.
     pub fn ravel(&self, index: &[usize]) -> usize {
         row_major_number(&self.0, index)
     }
 
-    /// Goes on to the next index in row-major order; from the last to the first again, and false.
+    /// Advances to the next index in row-major order. After the last index, wraps around to the first and
+    /// returns false.
     ///
     /// # Panics
-    /// If `index` has not one entry for each axis.
+    /// If `index` does not have one entry for each axis.
     pub fn advance(&self, index: &mut [usize]) -> bool {
         assert_eq!(index.len(), self.rank(), "one index for each axis");
         advance(&self.0, index)
@@ -255,7 +256,6 @@ impl Shape {
     }
 }
 
-/// Calls `visit` with every index of `sizes`, the last axis fastest.
 pub(crate) fn for_each_index(sizes: &[usize], mut visit: impl FnMut(&[usize])) {
     if sizes.contains(&0) {
         return;
@@ -269,7 +269,7 @@ pub(crate) fn for_each_index(sizes: &[usize], mut visit: impl FnMut(&[usize])) {
     }
 }
 
-/// Goes on to the next index of `sizes`; from the last to the first again, and false.
+/// Advances to the next index of `sizes`. After the last index, wraps around to the first and returns false.
 fn advance(sizes: &[usize], index: &mut [usize]) -> bool {
     for (i, size) in index.iter_mut().zip(sizes).rev() {
         *i += 1;
@@ -281,12 +281,11 @@ fn advance(sizes: &[usize], index: &mut [usize]) -> bool {
     false
 }
 
-/// The number of the element at `index`, counted in row-major order.
 pub(crate) fn row_major_number(sizes: &[usize], index: &[usize]) -> usize {
     index.iter().zip(sizes).fold(0, |number, (i, size)| number * size + i)
 }
 
-/// Strides of a packed, row-major table in entries; 0 along axes of one entry.
+/// Row-major strides of a packed table, in entries; 0 along axes of size 1.
 pub(crate) fn row_major_strides(sizes: &[usize]) -> Vec<isize> {
     let mut strides = vec![0; sizes.len()];
     let mut entries = 1;
@@ -300,7 +299,6 @@ pub(crate) fn row_major_strides(sizes: &[usize]) -> Vec<isize> {
 }
 
 impl AsRef<[Shape]> for Shape {
-    /// One shape in place of several.
     fn as_ref(&self) -> &[Shape] {
         std::slice::from_ref(self)
     }
@@ -320,7 +318,6 @@ impl fmt::Display for Shape {
     }
 }
 
-/// A list as people write it: `[2, 3]`.
 struct Brackets<'a>(&'a [usize]);
 
 impl fmt::Display for Brackets<'_> {
@@ -329,10 +326,10 @@ impl fmt::Display for Brackets<'_> {
     }
 }
 
-/// `axis` counted from the front: negative axes count from the end.
+/// Converts an axis to count from the front; negative axes count from the end.
 ///
 /// # Errors
-/// [`ShapeError::AxisOutOfRange`] naming `argument` if it lies outside `-rank..rank`.
+/// [`ShapeError::AxisOutOfRange`] with the name `argument` if the axis is outside `-rank..rank`.
 pub fn normalize_axis(argument: &'static str, axis: i64, rank: usize) -> Result<usize, ShapeError> {
     let from_front = if axis < 0 { i128::from(axis) + rank as i128 } else { i128::from(axis) };
     usize::try_from(from_front)
@@ -341,18 +338,18 @@ pub fn normalize_axis(argument: &'static str, axis: i64, rank: usize) -> Result<
         .ok_or(ShapeError::AxisOutOfRange { argument, axis, rank, negative_allowed: true })
 }
 
-/// An order of axes in gather form: `out.shape[i] == in.shape[order[i]]`.
+/// A permutation of axes in gather form: `out.shape[i] == in.shape[order[i]]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Permutation(Vec<usize>);
 
 crate::fingerprint!(struct Permutation(order));
 
 impl Permutation {
-    /// The permutation of `order`, which must hold each of `0..rank` once.
+    /// Permutation from `order`, which must contain each of `0..rank` once.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`], [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`], naming
-    /// `order`.
+    /// [`ShapeError::SizesDiffer`], [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`], with the
+    /// name `order`.
     pub fn new(order: &[i64], rank: usize) -> Result<Permutation, ShapeError> {
         check_sizes(("order", order.len()), ("the axes of the tensor", rank))?;
         let mut seen = vec![false; rank];
@@ -374,7 +371,7 @@ impl Permutation {
         Ok(Permutation(axes))
     }
 
-    /// All axes inverted: `rank - 1, ..., 1, 0`.
+    /// Reverses the axes: `rank - 1, ..., 1, 0`.
     pub fn inverting(rank: usize) -> Permutation {
         Permutation((0..rank).rev().collect())
     }

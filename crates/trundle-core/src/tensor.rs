@@ -1,13 +1,13 @@
-//! A buffer with a layout and an element type: borrowed, borrowed for writing, owned.
+//! Buffers with a layout and an element type: read-only views, writable views, owned tensors.
 //!
-//! The buffer is a slice of bytes, which hold elements of any type, or of the elements themselves. Those
-//! stay what they are: nothing is reinterpreted here.
+//! A buffer is a slice of bytes, which hold elements of any type, or a slice of the elements themselves.
+//! Nothing is reinterpreted.
 
 use crate::{BitOrder, DType, Layout, Result, Shape, ShapeError, Width};
 
-/// A tensor to read: a buffer, and where in it each element lies.
+/// A read-only tensor: a buffer with a layout.
 ///
-/// `T` is what the buffer is a slice of: bytes, where a [`DType`] says what they hold, or the elements
+/// `T` is the element type of the buffer: bytes, whose contents the [`DType`] describes, or the elements
 /// themselves, of any type that is `Copy`.
 ///
 /// ```
@@ -42,18 +42,17 @@ impl<'a, T> TensorView<'a, T> {
         Ok(self)
     }
 
-    /// The buffer, as a slice of what it was made of.
+    /// The buffer, as a slice of its own element type.
     pub fn buffer(&self) -> &'a [T] {
         self.buffer
     }
 }
 
-/// A tensor to write: no two elements share a byte, or a bit if they are packed. What is of no element
-/// is left alone: bytes between elements, and bits beside packed ones, before the first and behind the
-/// last too. So a part of a larger tensor is written and its neighbours stay.
+/// A writable tensor: no two elements share a byte, or a bit if they are packed. Bytes and bits outside all
+/// elements keep their values, so that a part of a larger tensor can be written.
 ///
-/// `T` is what the buffer is a slice of, as in a [`TensorView`]. Elements may also be
-/// [`MaybeUninit`](std::mem::MaybeUninit): memory that is not initialised yet.
+/// `T` is the element type of the buffer, as in a [`TensorView`]. It may also be
+/// [`MaybeUninit`](std::mem::MaybeUninit), for uninitialised memory.
 #[derive(Debug)]
 pub struct TensorViewMut<'a, T = u8> {
     buffer: &'a mut [T],
@@ -69,15 +68,15 @@ impl<'a, T> TensorViewMut<'a, T> {
         Ok(self)
     }
 
-    /// The buffer, as a slice of what it was made of.
+    /// The buffer, as a slice of its own element type.
     pub fn buffer_mut(&mut self) -> &mut [T] {
         self.buffer
     }
 
-    /// From now on the elements of the buffer lie as `layout` says.
+    /// Replaces the layout.
     ///
     /// # Errors
-    /// As of a new view with this layout; the view is as it was then.
+    /// As for a new view with this layout. The view is then unchanged.
     pub fn set_layout(&mut self, layout: Layout) -> Result<()> {
         layout.check_within("out", self.width, size_of_val(self.buffer))?;
         layout.check_writable(self.width.units())?;
@@ -86,14 +85,15 @@ impl<'a, T> TensorViewMut<'a, T> {
     }
 }
 
-/// How a view is made of a buffer. One to write, besides, refuses a layout that addresses a byte twice.
+/// Defines the constructors of a view. Writable views also reject layouts with overlapping elements.
 macro_rules! view {
     ($View:ident, $($mut:ident)?) => {
         impl<'a> $View<'a> {
-            /// A view through any layout that stays within `bytes`.
+            /// View with any layout that stays within `bytes`.
             ///
             /// # Errors
-            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds), or [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for a view to write.
+            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds), or
+            /// [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for a writable view.
             pub fn new(
                 bytes: &'a $($mut)? [u8],
                 dtype: DType,
@@ -102,11 +102,12 @@ macro_rules! view {
                 $View { buffer: bytes, dtype, width: dtype.into(), layout }.checked()
             }
 
-            /// The same for sub-byte elements in any order, not that of their type.
+            /// View of sub-byte elements packed in `order` instead of the default order of their type.
             ///
             /// # Errors
-            /// [`DTypeError::NoSuchPacking`](crate::DTypeError::NoSuchPacking), [`LayoutError::PackedOutOfBounds`](crate::LayoutError::PackedOutOfBounds), or
-            /// [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for a view to write.
+            /// [`DTypeError::NoSuchPacking`](crate::DTypeError::NoSuchPacking),
+            /// [`LayoutError::PackedOutOfBounds`](crate::LayoutError::PackedOutOfBounds), or
+            /// [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for a writable view.
             pub fn sub_byte(
                 bytes: &'a $($mut)? [u8],
                 dtype: DType,
@@ -130,10 +131,11 @@ macro_rules! view {
         }
 
         impl<'a, T> $View<'a, T> {
-            /// A contiguous, row-major view of elements.
+            /// Contiguous, row-major view of elements.
             ///
             /// # Errors
-            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `elements` are fewer than those of `shape`.
+            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `elements` is too short for
+            /// `shape`.
             pub fn from_slice(elements: &'a $($mut)? [T], shape: &Shape) -> Result<$View<'a, T>>
             where
                 T: 'static,
@@ -141,13 +143,13 @@ macro_rules! view {
                 Self::of_elements(elements, Layout::row_major(shape, element_bytes::<T>())?)
             }
 
-            /// A view of elements with any strides, zero and negative ones too, counted in elements;
-            /// `offset_elems` is the number of the element at index 0 of every axis.
+            /// View of elements with any strides, including zero and negative ones, counted in elements.
+            /// `offset_elems` is the position of the element at the all-zero index.
             ///
             /// # Errors
             /// [`ShapeError::SizesDiffer`] if there is not one stride for each axis,
-            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds), [`ShapeError::TooLarge`], or [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for a view
-            /// to write.
+            /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds), [`ShapeError::TooLarge`], or
+            /// [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for a writable view.
             pub fn from_strided(
                 elements: &'a $($mut)? [T],
                 shape: &Shape,
@@ -174,7 +176,7 @@ macro_rules! view {
 view!(TensorView,);
 view!(TensorViewMut, mut);
 
-/// What a tensor says of its elements.
+/// Defines the accessors of all tensor types.
 macro_rules! described {
     ($Tensor:ty) => {
         impl<T> $Tensor {
@@ -183,12 +185,12 @@ macro_rules! described {
                 self.dtype
             }
 
-            /// What a move must know of the elements: their bytes, or how they are packed.
+            /// Width of the elements: their bytes, or how they are packed.
             pub fn width(&self) -> Width {
                 self.width
             }
 
-            /// Where the elements lie.
+            /// The layout.
             pub fn layout(&self) -> &Layout {
                 &self.layout
             }
@@ -205,13 +207,13 @@ described!(TensorView<'_, T>);
 described!(TensorViewMut<'_, T>);
 described!(Tensor<T>);
 
-/// The bytes of an element, of which there must be some: elements of none have no places.
+/// Size of an element in bytes, which must not be 0: elements without bytes have no position.
 const fn element_bytes<T>() -> usize {
     const { assert!(size_of::<T>() > 0, "elements of a tensor have at least one byte") };
     size_of::<T>()
 }
 
-/// A layout of elements of T, with an offset and strides that count them.
+/// Layout of elements of type T from an offset and strides in elements.
 fn strided<T>(shape: &Shape, offset_elems: usize, strides_elems: &[isize]) -> Result<Layout> {
     let too_large = || ShapeError::TooLarge {
         what: format!(
@@ -224,10 +226,10 @@ fn strided<T>(shape: &Shape, offset_elems: usize, strides_elems: &[isize]) -> Re
     Layout::strided(shape, offset_elems.checked_mul(width).ok_or_else(too_large)?, &strides)
 }
 
-/// An owned tensor, contiguous and row-major. Where packed elements leave bits of the last byte or
-/// group, a tensor that is the result of an operator has 0 there.
+/// An owned, contiguous, row-major tensor. Results of operators have 0 in the unused bits of the last byte or
+/// group of packed elements.
 ///
-/// `T` is what the buffer is a vector of, as in a [`TensorView`].
+/// `T` is the element type of the buffer, as in a [`TensorView`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor<T = u8> {
     buffer: Vec<T>,
@@ -237,19 +239,20 @@ pub struct Tensor<T = u8> {
 }
 
 impl Tensor {
-    /// A tensor whose bytes are all zero.
+    /// Tensor of zero bytes.
     ///
     /// # Errors
-    /// [`ShapeError::TooLarge`] if it fills more than `isize::MAX` bytes.
+    /// [`ShapeError::TooLarge`] if it takes more than `isize::MAX` bytes.
     pub fn zeros(dtype: DType, shape: &Shape) -> Result<Tensor> {
         let layout = Layout::row_major(shape, dtype.width())?;
         Ok(Tensor { buffer: vec![0; shape.bytes(dtype)?], dtype, width: dtype.into(), layout })
     }
 
-    /// A tensor of these bytes: the elements contiguous, row-major, in the machine's byte order.
+    /// Tensor of contiguous, row-major elements in native byte order.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `bytes` is too short for `shape`; what is longer is cut off.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `bytes` is too short for `shape`;
+    /// surplus bytes are dropped.
     pub fn from_bytes(bytes: Vec<u8>, dtype: DType, shape: &Shape) -> Result<Tensor> {
         Self::of(bytes, dtype, dtype.into(), shape)
     }
@@ -259,17 +262,18 @@ impl Tensor {
         &self.buffer
     }
 
-    /// The elements, contiguous and row-major, as an owned buffer.
+    /// Converts to the bytes of the elements, contiguous and row-major.
     pub fn into_bytes(self) -> Vec<u8> {
         self.buffer
     }
 }
 
 impl<T> Tensor<T> {
-    /// A tensor of these elements, row-major.
+    /// Row-major tensor of these elements.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if they are fewer than those of `shape`; more are cut off.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if there are too few elements for
+    /// `shape`; surplus elements are dropped.
     pub fn from_vec(elements: Vec<T>, shape: &Shape) -> Result<Tensor<T>>
     where
         T: 'static,
@@ -278,10 +282,11 @@ impl<T> Tensor<T> {
         Self::of(elements, DType::of::<T>(), Width::Bytes(size_of::<T>()), shape)
     }
 
-    /// A tensor of elements of the same type as those of `view`, row-major.
+    /// Row-major tensor with the element type of `view`.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `buffer` is too short for `shape`; what is longer is cut off.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if `buffer` is too short for `shape`; a
+    /// surplus is dropped.
     pub fn like(view: &TensorView<'_, T>, buffer: Vec<T>, shape: &Shape) -> Result<Tensor<T>> {
         Self::of(buffer, view.dtype, view.width, shape)
     }
@@ -298,18 +303,18 @@ impl<T> Tensor<T> {
         &self.buffer
     }
 
-    /// The buffer as it is, without a copy.
+    /// Converts to the buffer, without a copy.
     pub fn into_vec(self) -> Vec<T> {
         self.buffer
     }
 
-    /// A view to read.
+    /// Read-only view.
     pub fn view(&self) -> TensorView<'_, T> {
         let Tensor { buffer, dtype, width, layout } = self;
         TensorView { buffer, dtype: *dtype, width: *width, layout: layout.clone() }
     }
 
-    /// A view to write.
+    /// Writable view.
     pub fn view_mut(&mut self) -> TensorViewMut<'_, T> {
         let Tensor { buffer, dtype, width, layout } = self;
         TensorViewMut { buffer, dtype: *dtype, width: *width, layout: layout.clone() }

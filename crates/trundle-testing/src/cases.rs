@@ -1,7 +1,7 @@
 //! Random shapes, operators, chains and layouts.
 //!
-//! Everything is drawn as plain numbers first and then fitted to the shape it is for, so that a
-//! failing case shrinks: to fewer operators, fewer axes, smaller sizes and packed layouts.
+//! Strategies draw plain numbers first and fit them to a shape afterwards, so that failing cases shrink: to
+//! fewer operators, fewer axes, smaller sizes and packed layouts.
 
 use std::ops::Range;
 
@@ -13,26 +13,26 @@ use trundle_core::{BitOrder, Layout, Packing, Shape, Width};
 
 use crate::{Naive, PlainOp};
 
-/// The most axes of a random shape.
+/// Maximum rank of a random shape.
 const MOST_RANK: usize = 6;
 
-/// A tensor of labels and the operators that follow each other on it.
+/// A chain of operators on a tensor of labels.
 #[derive(Clone, Debug)]
 pub struct Chain {
     /// The shape before the first operator.
     pub shape: Vec<usize>,
-    /// The operators; each fits the shape that the one before it gives.
+    /// The operators; each fits the output shape of the previous one.
     pub ops: Vec<PlainOp>,
 }
 
 impl Chain {
-    /// What the oracle makes of the whole chain.
+    /// The oracle's result for the whole chain.
     pub fn naive(&self) -> Naive {
         self.ops.iter().fold(Naive::numbered(&self.shape), |tensor, op| op.apply(&tensor))
     }
 }
 
-/// Shapes of rank 0 to 6 and up to `most_elements`, empty ones among them.
+/// Shapes of rank 0 to 6 with up to `most_elements` elements, including empty ones.
 pub fn shapes(most_elements: usize) -> impl Strategy<Value = Vec<usize>> {
     let size = prop_oneof![
         1 => Just(0usize),
@@ -84,7 +84,7 @@ pub fn many_axes(most_elements: usize) -> impl Strategy<Value = Chain> {
     })
 }
 
-/// The numbers of an operator that is yet to meet its shape.
+/// The parameters of an operator before it is fitted to a shape.
 #[derive(Clone, Debug)]
 pub(crate) enum OpNumbers {
     Roll { picks: Vec<(i64, u8)>, one_shift: bool },
@@ -108,7 +108,7 @@ pub(crate) fn op_numbers() -> impl Strategy<Value = OpNumbers> {
             1 => prop_oneof![Just(u64::MAX), Just(1 << 63), Just((1 << 32) + 1)],
         ]
     };
-    // No weight along an axis: the lengths do not vary there.
+    // With weight 0, the lengths do not vary along the axis.
     let weight = prop_oneof![Just(0u8), 1..=3u8];
     prop_oneof![
         (vec((shift, any::<u8>()), 0..=4), any::<bool>())
@@ -151,7 +151,7 @@ impl OpNumbers {
                 let axes = (0..rank).filter(|axis| flipped[*axis % MOST_RANK]);
                 PlainOp::Flip { axes: axes.map(|axis| signed(axis) + first).collect() }
             }
-            // Without enough axes there is no plane to turn in, and nothing to reverse along.
+            // Operators that need more axes than there are become flips of no axes.
             OpNumbers::Rot90 { .. } if rank < 2 => PlainOp::Flip { axes: vec![] },
             OpNumbers::ReverseSubsequences { .. } if rank == 0 => PlainOp::Flip { axes: vec![] },
             OpNumbers::ReverseSequence { .. } if rank < 2 => PlainOp::Flip { axes: vec![] },
@@ -189,13 +189,13 @@ impl OpNumbers {
     }
 }
 
-/// The axis `pick % rank`, named from the front or from the end.
+/// The axis `pick % rank`, counted from the front or from the end.
 fn any_axis(pick: u8, rank: usize) -> i64 {
     let pick = usize::from(pick) % (2 * rank);
     if pick < rank { signed(pick) } else { signed(pick) - 2 * signed(rank) }
 }
 
-/// The axes by rising key: equal keys keep them in order.
+/// The axes by rising key; equal keys keep their order.
 fn order_of(keys: &[u8; MOST_RANK], rank: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rank).collect();
     order.sort_by_key(|axis| keys[*axis % MOST_RANK]);
@@ -206,11 +206,11 @@ pub(crate) fn signed(axis: usize) -> i64 {
     i64::try_from(axis).expect("the number of an axis is small")
 }
 
-/// How much to cut off at both ends of each axis, for any shape.
+/// The parts to cut off at both ends of each axis, for any shape.
 #[derive(Clone, Debug)]
 pub struct WindowNumbers([(u8, u8); MOST_RANK]);
 
-/// Windows into tensors: often the whole of it, and empty ones too.
+/// Windows into tensors: often the whole tensor, sometimes an empty window.
 pub fn windows() -> impl Strategy<Value = WindowNumbers> {
     let cut = || prop_oneof![3 => Just(0u8), 1 => any::<u8>()];
     uniform6((cut(), cut())).prop_map(WindowNumbers)
@@ -228,7 +228,7 @@ impl WindowNumbers {
     }
 }
 
-/// Sizes of elements in bytes: those of the element types, and others.
+/// Element sizes in bytes, with and without an element type of that size.
 pub fn widths() -> impl Strategy<Value = usize> {
     let named = prop_oneof![Just(1usize), Just(2), Just(4), Just(8), Just(16)];
     let others = prop_oneof![Just(3usize), Just(5), Just(6), Just(7), Just(12), Just(24), Just(33)];
@@ -246,7 +246,7 @@ pub fn any_widths() -> impl Strategy<Value = Width> {
     })
 }
 
-/// The numbers of a layout that is yet to meet its shape.
+/// The parameters of a layout before it is fitted to a shape.
 #[derive(Clone, Debug)]
 pub struct LayoutNumbers {
     keys: [u8; MOST_RANK],
@@ -258,8 +258,8 @@ pub struct LayoutNumbers {
     front: u8,
 }
 
-/// Layouts: row-major, column-major and permuted; packed, with gaps of elements or of odd bytes;
-/// some axes backward or repeated; strides of any kind; at any offset.
+/// Layouts: row-major, column-major and permuted; packed, with gaps of elements or of odd bytes; some axes
+/// backward or repeated; arbitrary strides; at any offset.
 pub fn layouts() -> impl Strategy<Value = LayoutNumbers> {
     let flags = |probability| uniform6(proptest::bool::weighted(probability));
     let keys = prop_oneof![Just([0; MOST_RANK]), Just([5, 4, 3, 2, 1, 0]), uniform6(any::<u8>())];
@@ -283,7 +283,7 @@ pub fn layouts() -> impl Strategy<Value = LayoutNumbers> {
 }
 
 impl LayoutNumbers {
-    /// A layout to read: elements may share bytes.
+    /// A layout for reading: elements may share bytes.
     pub fn source(&self, shape: &[usize], width: usize) -> Layout {
         match &self.loose_strides {
             Some(_) => self.loose(shape, width),
@@ -291,7 +291,7 @@ impl LayoutNumbers {
         }
     }
 
-    /// A layout to write: no two elements share a byte.
+    /// A layout for writing: no two elements share a byte.
     pub fn destination(&self, shape: &[usize], width: usize) -> Layout {
         let loose = self.loose(shape, width);
         if self.loose_strides.is_some() && loose.check_writable(width).is_ok() {
@@ -301,12 +301,12 @@ impl LayoutNumbers {
         }
     }
 
-    /// The same, of axes one inside the other.
+    /// A layout for writing with nested axes.
     pub fn nested_destination(&self, shape: &[usize], width: usize) -> Layout {
         self.nested(shape, width, &[false; MOST_RANK])
     }
 
-    /// Axes one inside the other, with gaps between.
+    /// Nested axes, with gaps between.
     fn nested(&self, shape: &[usize], width: usize, repeated: &[bool; MOST_RANK]) -> Layout {
         let mut strides = vec![0isize; shape.len()];
         let mut extent = width;
@@ -323,7 +323,7 @@ impl LayoutNumbers {
         self.placed(shape, &strides)
     }
 
-    /// Any strides at all.
+    /// Arbitrary strides.
     fn loose(&self, shape: &[usize], width: usize) -> Layout {
         let steps = self.loose_strides.unwrap_or_default();
         let strides: Vec<isize> = (0..shape.len())
@@ -332,12 +332,12 @@ impl LayoutNumbers {
         self.placed(shape, &strides)
     }
 
-    /// What gaps are counted in, in bytes.
+    /// The unit of gaps in bytes.
     fn unit(&self, width: usize) -> usize {
         if self.gaps_in_elements { width } else { 1 }
     }
 
-    /// These strides, from where no element lies before the buffer.
+    /// Adds the smallest offset such that no element lies before the buffer.
     fn placed(&self, shape: &[usize], strides: &[isize]) -> Layout {
         let before: usize = shape
             .iter()
@@ -351,7 +351,7 @@ impl LayoutNumbers {
     }
 }
 
-/// The bytes of the least buffer that holds every element of `layout`.
+/// Size of the smallest buffer that contains every element of `layout`, in bytes.
 pub fn buffer_bytes(layout: &Layout, width: usize) -> usize {
     let sizes = layout.shape().sizes();
     let reach: usize = sizes

@@ -1,23 +1,23 @@
-//! Random choices from one number, for cases that are not worth shrinking piece by piece.
+//! Random choices from a seed, for cases that need no shrinking.
 
-/// Numbers that follow from a seed.
+/// A generator of numbers.
 #[derive(Clone, Debug)]
 pub struct Choices(u64);
 
 impl Choices {
-    /// The choices of this seed.
+    /// Generator with this seed.
     pub fn of(seed: u64) -> Choices {
         Choices(seed)
     }
 
-    /// A number below `end`; 0 if that is 0.
+    /// A number below `end`; 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
-        // The constants of Knuth's generator; its upper bits are the better ones.
+        // Constants of Knuth's generator. Its upper bits are more random.
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) as usize % end.max(1)
     }
 
-    /// Sizes in any order that multiply to `elements`, by splitting off its divisors; some are 1.
+    /// Sizes whose product is `elements`, in random order; some are 1.
     pub fn sizes(&mut self, elements: usize) -> Vec<usize> {
         let (mut left, mut sizes) = (elements, Vec::new());
         while left > 1 && sizes.len() < 5 {

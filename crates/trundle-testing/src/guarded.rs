@@ -1,19 +1,18 @@
-//! Buffers beside pages that nobody may touch: who reads or writes beyond them ends the process, which
-//! says where.
+//! Buffers next to protected pages: an access beyond the buffer ends the process and reports the buffer.
 #![allow(unsafe_code, reason = "pages are mapped and protected by the system's own functions")]
 
 use std::ops::{Deref, DerefMut};
 
-/// Which end of a buffer lies at a page that nobody may touch. The other ends somewhere within a page.
+/// The end of a buffer that borders on a protected page. The other end is somewhere within a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
-    /// Its start: what is before it cannot be touched, and it is aligned to a page.
+    /// The start, which is aligned to a page: accesses before it fail.
     Start,
-    /// Its end: what is behind it cannot be touched.
+    /// The end: accesses after it fail.
     End,
 }
 
-/// Bytes beside a page that nobody may touch. Where pages cannot be protected they are bytes alone.
+/// A buffer next to a protected page. Where pages cannot be protected, it is a plain buffer.
 pub struct Guarded {
     pages: pages::Pages,
     start: usize,
@@ -21,7 +20,7 @@ pub struct Guarded {
 }
 
 impl Guarded {
-    /// A buffer with these bytes, which `name` says the name of if somebody leaves it.
+    /// Buffer with these bytes. `name` is reported if an access leaves the buffer.
     ///
     /// # Panics
     /// If the system has no memory.
@@ -53,7 +52,7 @@ impl DerefMut for Guarded {
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod pages {
-    /// Bytes.
+    /// Unprotected bytes.
     pub(super) struct Pages(Vec<u8>);
 
     impl Pages {
@@ -81,19 +80,19 @@ mod pages {
     use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
     use std::sync::{Once, OnceLock};
 
-    /// Not less than a page of any machine, and a multiple of it.
+    /// At least the page size of any machine, and a multiple of it.
     const PAGE: usize = 64 << 10;
 
-    /// Whole pages between two that nobody may touch.
+    /// Whole pages between two protected ones.
     pub(super) struct Pages {
-        /// Where they begin: a page that nobody may touch is before.
+        /// The first byte, after a protected page.
         start: *mut u8,
         bytes: usize,
         place: usize,
     }
 
     thread_local! {
-        /// Pages to be used again: to map and to protect them takes longer than most cases.
+        /// Pages for reuse: mapping and protecting takes longer than most cases.
         static SPARE: RefCell<Vec<(*mut u8, usize)>> = const { RefCell::new(Vec::new()) };
     }
 
@@ -120,7 +119,7 @@ mod pages {
         }
 
         pub(super) fn all_mut(&mut self) -> &mut [u8] {
-            // SAFETY: the same.
+            // SAFETY: the pages are mapped and belong to this value, which is borrowed mutably.
             unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
         }
     }
@@ -132,9 +131,10 @@ mod pages {
         }
     }
 
-    /// New pages, with one before and one behind that nobody may touch.
+    /// Maps new pages with a protected page before and after them.
     fn mapped(bytes: usize) -> *mut u8 {
-        // SAFETY: new pages are nobody else's; those between the first and the last are opened.
+        // SAFETY: new pages are not used by other code; only the pages between the first and the last are
+        // made accessible.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             let whole =
@@ -147,7 +147,7 @@ mod pages {
         }
     }
 
-    /// The buffers that there are now, for the handler of the signal.
+    /// The existing buffers, for the signal handler.
     struct Place {
         start: AtomicUsize,
         bytes: AtomicUsize,
@@ -162,7 +162,7 @@ mod pages {
         }
     }; 64];
 
-    /// Notes where a buffer is; buffers beyond the last place have no name.
+    /// Registers a buffer. Buffers beyond the last entry are not reported by name.
     fn register(start: *mut u8, bytes: usize, name: String) -> usize {
         let name = Box::into_raw(Box::new(name));
         for (number, place) in PLACES.iter().enumerate() {
@@ -174,7 +174,7 @@ mod pages {
                 return number;
             }
         }
-        // SAFETY: nobody has seen it.
+        // SAFETY: from `into_raw` above; no entry refers to it.
         drop(unsafe { Box::from_raw(name) });
         PLACES.len()
     }
@@ -183,16 +183,17 @@ mod pages {
         let Some(place) = PLACES.get(place) else { return };
         place.start.store(0, Ordering::Release);
         let name = place.name.swap(std::ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: the place's own, of a box; the handler reads it while the buffer is in use alone.
+        // SAFETY: from `into_raw`; the entry no longer refers to it, and the handler reads it only while the
+        // buffer is in use.
         drop(unsafe { Box::from_raw(name) });
     }
 
-    /// What handled the signal before.
+    /// The previous signal handler.
     static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
     fn listen() {
-        // SAFETY: zeroes are values of the fields; the handler has the signature that SA_SIGINFO asks
-        // for, and runs on the stack that Rust has for handlers.
+        // SAFETY: zeroes are valid values of the fields; the handler has the signature that SA_SIGINFO
+        // requires, and runs on Rust's signal stack.
         unsafe {
             let mut handler: libc::sigaction = std::mem::zeroed();
             handler.sa_sigaction = told as extern "C" fn(_, _, _) as usize;
@@ -203,14 +204,14 @@ mod pages {
         }
     }
 
-    /// Says which buffer was left. What handled the signal before then ends the process, as the touch
-    /// is tried again.
+    /// Reports the buffer that was left and restores the previous handler, which ends the process when the
+    /// access is retried.
     extern "C" fn told(
         signal: libc::c_int,
         info: *mut libc::siginfo_t,
         _context: *mut libc::c_void,
     ) {
-        // SAFETY: the system gives the information.
+        // SAFETY: the system passes a valid `siginfo_t`.
         let at = unsafe { (*info).si_addr() }.addr();
         for place in &PLACES {
             let (start, bytes) =
@@ -223,14 +224,14 @@ mod pages {
             } else {
                 format!("{} behind its last", at - start - bytes + 1)
             };
-            // SAFETY: the buffer is in use, since it is being left.
+            // SAFETY: the buffer is in use, since it is being accessed.
             let name = unsafe { &*place.name.load(Ordering::Acquire) };
             let said = format!("a buffer is left, by {by}: {name}\n");
-            // SAFETY: the bytes are valid. Tests capture what Rust prints, so this does without.
+            // SAFETY: the bytes are valid. Tests capture Rust's output, so this writes directly.
             unsafe { libc::write(2, said.as_ptr().cast(), said.len()) };
         }
         if let Some(before) = BEFORE.get() {
-            // SAFETY: it was the handler before.
+            // SAFETY: `before` is the previous handler, as `sigaction` returned it.
             unsafe { libc::sigaction(signal, before, std::ptr::null_mut()) };
         }
     }
@@ -253,14 +254,14 @@ mod tests {
         }
     }
 
-    /// Touches a byte beside a buffer, for the test below.
+    /// Accesses a byte next to a buffer, for the test below.
     #[test]
     fn leaves_a_buffer() {
         let Ok(at) = std::env::var("TRUNDLE_TESTS_LEAVE_A_BUFFER") else { return };
         let flush = if at.starts_with('-') { Flush::Start } else { Flush::End };
         let guarded = Guarded::holding(&[1; 100], flush, "the buffer of a test".to_owned());
         let at: isize = at.parse().unwrap();
-        // SAFETY: none; the process is to end here.
+        // SAFETY: invalid on purpose; the process ends here.
         std::hint::black_box(unsafe { guarded.as_ptr().wrapping_offset(at).read_volatile() });
     }
 

@@ -1,8 +1,7 @@
-//! What trundle is held against: the naive oracle, random cases, and one suite for any backend.
+//! Tests for trundle: the naive oracle, random cases, and one conformance suite for any backend.
 //!
-//! The oracle reads the operators' specifications element by element. It shares nothing with the
-//! code under test but the names of shapes and layouts: no index maps, no moves, no axis
-//! arithmetic.
+//! The oracle implements the operators' specifications element by element. It shares only the names of shapes
+//! and layouts with the code under test: no index maps, no moves, no axis arithmetic.
 
 pub mod cases;
 pub mod choices;
@@ -29,14 +28,13 @@ pub use pair_by_pair::{Bytewise, Cells, PairByPair};
 pub use property::{Outcome, holds};
 pub use testable::{TestBuffer, Testable};
 
-/// Whether everything shall be tested, however long it takes (`TRUNDLE_TESTS=all`), as CI has it; else the
-/// longest tests take a part, which is another one for each of their cases.
+/// Whether to run all tests, however long they take (`TRUNDLE_TESTS=all`), as CI does. Otherwise each of the
+/// longest tests runs a part, a different one in each of its cases.
 pub fn everything() -> bool {
     std::env::var_os("TRUNDLE_TESTS").is_some_and(|tests| tests == "all")
 }
 
-/// The examples of the README run as tests. They do so here because a published crate has no files but
-/// its own.
+/// The examples of the README, as tests. They are here because a published crate contains only its own files.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -1,12 +1,11 @@
-//! Operators with their parameters in plain sight.
+//! Operators with public parameters.
 
 use trundle_core::Op;
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose};
 
 use crate::Naive;
 
-/// An operator that both the code under test and the oracle can be asked for. The parameters must
-/// be ones that the operator accepts.
+/// An operator for both the code under test and the oracle. The parameters must be valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the operators in trundle-core say what their parameters are")]
 pub enum PlainOp {
@@ -35,7 +34,7 @@ impl PlainOp {
         }
     }
 
-    /// What the oracle makes of it.
+    /// The oracle's result.
     #[must_use]
     pub fn apply(&self, tensor: &Naive) -> Naive {
         match self {

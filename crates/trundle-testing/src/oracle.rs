@@ -1,12 +1,12 @@
-//! The operators as their specifications read: element by element, slowly, in wide integers.
+//! The operators as in their specifications: element by element, slowly, in wide integers.
 
 use std::ops::Range;
 
 use trundle_core::Layout;
 use trundle_core::ops::PadMode;
 
-/// A small tensor of labels, row-major. Each element of an original tensor is labelled with its
-/// row-major number, so where the labels end up is all there is to know about a movement.
+/// A small row-major tensor of labels. Each element of an original tensor is labelled with its row-major
+/// number, so the labels after a movement describe it completely.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Naive {
     shape: Vec<usize>,
@@ -14,12 +14,12 @@ pub struct Naive {
 }
 
 impl Naive {
-    /// The original: labels 0, 1, 2, ... in row-major order.
+    /// The original tensor: labels 0, 1, 2, ... in row-major order.
     pub fn numbered(shape: &[usize]) -> Naive {
         Naive { shape: shape.to_vec(), labels: (0..shape.iter().product()).collect() }
     }
 
-    /// One of several originals: labels from `first` on.
+    /// One of several original tensors: labels from `first` on.
     pub fn numbered_from(shape: &[usize], first: usize) -> Naive {
         let elements = shape.iter().product::<usize>();
         Naive { shape: shape.to_vec(), labels: (first..first + elements).collect() }
@@ -56,7 +56,8 @@ impl Naive {
         Naive::concatenated(&parts.iter().map(with_axis).collect::<Vec<_>>(), axis)
     }
 
-    /// numpy's `pad` in mode constant: "pads with a constant value", so many before and behind along each axis.
+    /// numpy's `pad` in mode constant: "pads with a constant value", with the widths before and behind each
+    /// axis.
     #[must_use]
     pub fn pad_constant(&self, widths: &[[usize; 2]], label: usize) -> Naive {
         let axes = self.shape.iter().zip(widths);
@@ -130,7 +131,7 @@ impl Naive {
         })
     }
 
-    /// numpy's `flip`: the elements in the opposite order along each of the axes.
+    /// numpy's `flip`: the elements in reverse order along each of the axes.
     #[must_use]
     pub fn flip(&self, axes: &[i64]) -> Naive {
         self.scattered(self.shape.clone(), |index, to| {
@@ -180,8 +181,8 @@ impl Naive {
         })
     }
 
-    /// ReverseSequence: the first `lengths[b]` elements along the axis reversed at index b of the
-    /// batch axis, the rest copied.
+    /// ReverseSequence: reverses the first `lengths[b]` elements along the axis at index b of the batch axis,
+    /// and copies the rest.
     #[must_use]
     pub fn reverse_sequence(&self, axis: i64, batch_axis: i64, lengths: &[i128]) -> Naive {
         let (axis, batch_axis) =
@@ -192,19 +193,19 @@ impl Naive {
         })
     }
 
-    /// Reshape: the elements in row-major order, counted in other sizes.
+    /// Reshape: the elements in row-major order, with other sizes.
     ///
     /// # Panics
-    /// If the sizes have another number of elements.
+    /// If the number of elements differs.
     #[must_use]
     pub fn reshape(&self, sizes: &[usize]) -> Naive {
         assert_eq!(sizes.iter().product::<usize>(), self.labels.len(), "as many elements");
         Naive { shape: sizes.to_vec(), labels: self.labels.clone() }
     }
 
-    /// ONNX's Slice on one axis, which is 0 or over. Bounds below 0 count from the end. Going
-    /// forwards, both are then taken back to `0..=size`; going backwards, the start to
-    /// `0..=size - 1` and the stop to `-1..=size - 1`.
+    /// ONNX's Slice on one axis, which is not negative. Negative bounds count from the end. Both bounds are
+    /// then clamped: forwards to `0..=size`; backwards, the start to `0..=size - 1` and the stop to
+    /// `-1..=size - 1`.
     #[must_use]
     pub fn slice(&self, axis: usize, start: i64, stop: i64, step: i64) -> Naive {
         let size = self.shape[axis] as i128;
@@ -247,7 +248,7 @@ impl Naive {
         })
     }
 
-    /// numpy's `broadcast_to`: axes from the last one on, of which one of size 1 has its element everywhere.
+    /// numpy's `broadcast_to`: axes are aligned at the last one, and axes of size 1 are repeated.
     #[must_use]
     pub fn broadcast(&self, sizes: &[usize]) -> Naive {
         let new = sizes.len() - self.shape.len();
@@ -258,8 +259,8 @@ impl Naive {
         })
     }
 
-    /// numpy's `pad` along one axis: outwards from its first index the modes list the indices that come next, again
-    /// and again, and from its last index their mirror images.
+    /// numpy's `pad` along one axis. The modes list the indices outwards from the first index, repeated as
+    /// often as necessary. The indices after the last one are the mirror image.
     #[must_use]
     pub fn pad(&self, axis: usize, [before, behind]: [usize; 2], mode: PadMode) -> Naive {
         let size = self.shape[axis];
@@ -282,8 +283,8 @@ impl Naive {
         })
     }
 
-    /// numpy's `take`: along `axis` the elements at `indices`, whose axes come in its place. Those below 0 count from
-    /// the end.
+    /// numpy's `take`: the elements at `indices` along `axis`, which is replaced by the axes of the indices.
+    /// Negative indices count from the end.
     #[must_use]
     pub fn take(&self, axis: usize, sizes: &[usize], indices: &[i64]) -> Naive {
         let mut shape = self.shape[..axis].to_vec();
@@ -307,8 +308,8 @@ impl Naive {
         })
     }
 
-    /// numpy's `put_along_axis`, of values in the shape of the indices: `a[i, indices[i, j, k], k] = values[i, j, k]`, one
-    /// after another.
+    /// numpy's `put_along_axis`, with values in the shape of the indices: `a[i, indices[i, j, k], k] =
+    /// values[i, j, k]`, in order.
     #[must_use]
     pub fn put_along_axis(&self, axis: usize, indices: &[i64], values: &Naive) -> Naive {
         self.updated(values, |at, to| {
@@ -317,8 +318,8 @@ impl Naive {
         })
     }
 
-    /// ONNX's ScatterND: `output[indices[idx]] = updates[idx]` for each index of the indices without their last axis,
-    /// one after another.
+    /// ONNX's ScatterND: `output[indices[idx]] = updates[idx]` for each index of the indices without their
+    /// last axis, in order.
     #[must_use]
     pub fn scatter_nd(&self, sizes: &[usize], indices: &[i64], updates: &Naive) -> Naive {
         let positions = sizes.len() - 1;
@@ -332,7 +333,7 @@ impl Naive {
         })
     }
 
-    /// numpy's `x[begin::step] = updates` along one axis, in place of as many elements as there are updates.
+    /// numpy's `x[begin::step] = updates` along one axis, for as many elements as there are updates.
     #[must_use]
     pub fn slice_scatter(&self, axis: usize, begin: usize, step: i64, updates: &Naive) -> Naive {
         self.updated(updates, |at, to| {
@@ -341,7 +342,7 @@ impl Naive {
         })
     }
 
-    /// The elements of another tensor put where `to` says, one after another.
+    /// Puts the elements of another tensor at the positions from `to`, in order.
     fn updated(&self, updates: &Naive, to: impl Fn(&[usize], &mut [usize])) -> Naive {
         let mut updated = self.clone();
         let mut place = vec![0; self.shape.len()];
@@ -352,8 +353,8 @@ impl Naive {
         updated
     }
 
-    /// numpy's `sliding_window_view` along one axis, with every `step`-th window: the elements of a window are a new
-    /// axis, the last.
+    /// numpy's `sliding_window_view` along one axis, with every `step`-th window. The elements of a window
+    /// are a new last axis.
     #[must_use]
     pub fn windows(&self, axis: usize, size: usize, step: usize) -> Naive {
         let mut shape = self.shape.clone();
@@ -371,7 +372,7 @@ impl Naive {
         narrow(i128::from(index) + if index < 0 { size } else { 0 })
     }
 
-    /// The elements within one range for each axis, as a tensor of their own.
+    /// The elements within one range for each axis, as a new tensor.
     #[must_use]
     pub fn within(&self, bounds: &[Range<usize>]) -> Naive {
         let shape: Vec<usize> = bounds.iter().map(|range| range.end - range.start).collect();
@@ -382,13 +383,13 @@ impl Naive {
         })
     }
 
-    /// Where along the axis an element goes when the first `length` are reversed.
+    /// New position along the axis when the first `length` elements are reversed.
     fn reversed_within(&self, i: usize, axis: usize, length: i128) -> usize {
         let length = length.min(self.shape[axis] as i128);
         if (i as i128) < length { narrow(length - 1 - i as i128) } else { i }
     }
 
-    /// Each place filled from where `from` says: it is given an index, and sets the other.
+    /// Fills each position from the source that `from` sets for an index.
     fn gathered(&self, shape: Vec<usize>, from: impl Fn(&[usize], &mut [usize])) -> Naive {
         let mut labels = Vec::with_capacity(shape.iter().product());
         let mut source = vec![0; self.shape.len()];
@@ -399,7 +400,8 @@ impl Naive {
         Naive { shape, labels }
     }
 
-    /// Each element put where `to` says, and every place filled exactly once.
+    /// Puts each element at the position that `to` sets, and checks that every position is filled exactly
+    /// once.
     fn scattered(&self, shape: Vec<usize>, to: impl Fn(&[usize], &mut [usize])) -> Naive {
         let mut labels = vec![None; self.labels.len()];
         let mut target = vec![0; shape.len()];
@@ -442,7 +444,7 @@ pub fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
     all
 }
 
-/// The bytes of each element of `width` bytes, in row-major order of the layout's shape.
+/// Bytes of each element of `width` bytes, in row-major order of the layout's shape.
 pub fn read_elements<'a>(layout: &Layout, width: usize, bytes: &'a [u8]) -> Vec<&'a [u8]> {
     let mut elements = Vec::new();
     for_each_index(layout.shape().sizes(), |index| {
@@ -451,8 +453,8 @@ pub fn read_elements<'a>(layout: &Layout, width: usize, bytes: &'a [u8]) -> Vec<
     elements
 }
 
-/// Puts elements, in row-major order of the layout's shape, where the layout has them. Other
-/// bytes keep what they were.
+/// Writes elements, given in row-major order of the layout's shape, to their positions. Other bytes keep
+/// their values.
 pub fn write_elements(layout: &Layout, elements: &[impl AsRef<[u8]>], bytes: &mut [u8]) {
     let mut elements = elements.iter().map(AsRef::as_ref);
     for_each_index(layout.shape().sizes(), |index| {
@@ -461,7 +463,7 @@ pub fn write_elements(layout: &Layout, elements: &[impl AsRef<[u8]>], bytes: &mu
     });
 }
 
-/// Where the element at an index begins in its buffer.
+/// Offset of the element at an index in its buffer.
 fn element_offset(layout: &Layout, index: &[usize]) -> usize {
     let mut at = layout.offset_bytes() as i128;
     for (i, stride) in index.iter().zip(layout.strides_bytes()) {
@@ -470,7 +472,7 @@ fn element_offset(layout: &Layout, index: &[usize]) -> usize {
     narrow(at)
 }
 
-/// The number of an index in row-major order.
+/// Row-major number of an index.
 fn row_major_number(index: &[usize], shape: &[usize]) -> usize {
     let mut number = 0i128;
     for axis in 0..shape.len() {
@@ -480,7 +482,7 @@ fn row_major_number(index: &[usize], shape: &[usize]) -> usize {
     narrow(number)
 }
 
-/// A number that fits, by the rules of the specifications.
+/// Converts a number that fits according to the specifications.
 fn narrow(number: i128) -> usize {
     usize::try_from(number).unwrap_or_else(|_| panic!("{number} is no index"))
 }

@@ -1,4 +1,4 @@
-//! A backend that follows a move element by element, on host bytes or on buffers that are not slices.
+//! A backend that executes a move element by element, on host bytes or on buffers that are not slices.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -15,7 +15,7 @@ pub struct PairByPair<Buffer: ?Sized> {
     buffer: PhantomData<Box<Buffer>>,
 }
 
-/// Faults that a backend may have, for tests of the suite.
+/// Deliberate faults of a backend, for tests of the suite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fault {
     None,
@@ -31,18 +31,18 @@ pub(crate) enum Fault {
     FilledBuffersDiffer,
 }
 
-/// Bytes as [`PairByPair`] moves them, one at a time.
+/// Byte-by-byte access to a buffer, for [`PairByPair`].
 pub trait Bytewise {
-    /// A buffer of this many bytes, none of them written.
+    /// Buffer of this many unwritten bytes.
     fn unwritten(bytes: usize) -> Box<Self>;
-    /// The number of its bytes.
+    /// Size in bytes.
     fn size(&self) -> usize;
-    /// A byte.
+    /// Reads a byte.
     ///
     /// # Panics
-    /// If the buffer knows that the byte was not written.
+    /// If the buffer tracks writes and the byte was not written.
     fn get(&self, at: usize) -> u8;
-    /// All bytes, with 0 for a byte that was not written.
+    /// All bytes, with 0 for unwritten bytes.
     fn to_vec(&self) -> Vec<u8>;
     /// Writes a byte.
     fn set(&mut self, at: usize, byte: u8);

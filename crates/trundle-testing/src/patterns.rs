@@ -1,4 +1,4 @@
-//! Random axis patterns, each with a shape that it is for.
+//! Random axis patterns with fitting shapes.
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
@@ -7,19 +7,19 @@ use trundle_core::ops::{Group, Part, Rearrange};
 
 use crate::Naive;
 
-/// A pattern in plain sight, and the sizes that it meets.
+/// A pattern with public parameters, and the sizes that it applies to.
 #[derive(Clone, Debug)]
 pub struct PlainPattern {
     left: Vec<Group>,
     right: Vec<Group>,
-    /// Each named axis, its size, and whether the pattern gives it.
+    /// Each named axis, its size, and whether the pattern gives the size.
     axes: Vec<(String, usize, bool)>,
-    /// The sizes of the axes that an ellipsis stands for.
+    /// The sizes of the ellipsis axes.
     ellipsis: Vec<usize>,
 }
 
 impl PlainPattern {
-    /// The shape it is for.
+    /// Shape of the input.
     pub fn shape(&self) -> Vec<usize> {
         self.merged(&self.left)
     }
@@ -27,7 +27,7 @@ impl PlainPattern {
     /// The operator under test.
     ///
     /// # Panics
-    /// If it refuses the pattern.
+    /// If the operator rejects the pattern.
     pub fn rearrange(&self) -> Rearrange {
         let given = self.axes.iter().filter(|(_, _, given)| *given);
         let sizes = given.map(|(name, size, _)| (name.clone(), *size)).collect();
@@ -35,7 +35,7 @@ impl PlainPattern {
             .unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// As people write it.
+    /// Text of the pattern.
     pub fn text(&self) -> String {
         let mut text = format!("{} -> {}", written(&self.left), written(&self.right));
         for (name, size, _) in self.axes.iter().filter(|(_, _, given)| *given) {
@@ -44,11 +44,10 @@ impl PlainPattern {
         text
     }
 
-    /// What the oracle makes of a tensor of the shape: every axis split, the axes put in another
-    /// order, and merged.
+    /// The oracle's result for a tensor of the shape: splits every axis, reorders and merges the axes.
     ///
     /// # Panics
-    /// If a name stands on one side only.
+    /// If a name occurs on one side only.
     pub fn naive(&self) -> Naive {
         let split: Vec<(String, usize)> = self.split(&self.left);
         let sizes: Vec<usize> = split.iter().map(|(_, size)| *size).collect();
@@ -61,7 +60,7 @@ impl PlainPattern {
         reordered.reshape(&self.merged(&self.right))
     }
 
-    /// The axes of a side with nothing merged, by name and size.
+    /// The unmerged axes of a side, by name and size.
     fn split(&self, groups: &[Group]) -> Vec<(String, usize)> {
         let mut split = Vec::new();
         for group in groups {
@@ -129,14 +128,14 @@ fn size() -> impl Strategy<Value = usize> {
     prop_oneof![1 => Just(0usize), 3 => Just(1usize), 16 => 2..=4usize]
 }
 
-/// Where a part stands on either side.
+/// The position of a part on both sides.
 #[derive(Clone, Copy, Debug)]
 struct PartNumbers {
-    /// Parts stand by rising key.
+    /// The sort keys.
     keys: [u8; 2],
-    /// Whether it is merged with the part before it.
+    /// Whether the part is merged with the previous one.
     joined: [bool; 2],
-    /// Whether an axis of size 1 stands before it.
+    /// Whether an axis of size 1 precedes the part.
     one: [bool; 2],
 }
 
@@ -168,7 +167,7 @@ fn fit(axes: &[AxisNumbers], ellipsis: Option<&EllipsisNumbers>) -> PlainPattern
         let of_group: Vec<usize> = (0..axes.len())
             .filter(|axis| group.contains(&Part::Axis(names[*axis].clone())))
             .collect();
-        // All but one are given, and all beside one without elements: what is left would be open.
+        // All sizes but one are given; all if a size is 0, since the rest would be ambiguous.
         let empty = of_group.iter().any(|axis| axes[*axis].0 == 0);
         let open =
             of_group.iter().copied().find(|axis| !given[*axis] && (!empty || group.len() == 1));
@@ -183,7 +182,7 @@ fn fit(axes: &[AxisNumbers], ellipsis: Option<&EllipsisNumbers>) -> PlainPattern
     }
 }
 
-/// The parts in groups, as they stand on one side; an ellipsis in parentheses if `merged`.
+/// The groups of one side; an ellipsis is in parentheses if `merged`.
 fn side(parts: &[(Part, PartNumbers)], side: usize, merged: bool) -> Vec<Group> {
     let mut parts: Vec<&(Part, PartNumbers)> = parts.iter().collect();
     parts.sort_by_key(|(_, numbers)| numbers.keys[side]);

@@ -1,4 +1,4 @@
-//! Random programs: chains, joins, scatters, pads, fills, slices, reshapes, broadcasts, rows reversed in part.
+//! Random programs: chains, joins, scatters, pads, fills, slices, reshapes, broadcasts, partly reversed rows.
 //! Some tensors have no elements, and some have rank 0.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "what is chosen fits")]
 
@@ -21,7 +21,7 @@ fn signed(number: usize) -> i64 {
     number.try_into().unwrap()
 }
 
-/// Any budget: what is too little of one thing is not of another.
+/// A random budget, with independent limits.
 pub fn any_budget(choices: &mut Choices) -> Budget {
     let mut few = || [0, 1, 2, 5, 30][choices.below(5)];
     Budget {
@@ -39,7 +39,7 @@ pub fn any_budget(choices: &mut Choices) -> Budget {
     }
 }
 
-/// An operator, or whatever else moves a tensor of this shape.
+/// A random map from a tensor of this shape.
 fn map_of(choices: &mut Choices, of: &Shape) -> IndexMap {
     let whole: Vec<Range<usize>> = of.iter().map(|size| 0..*size).collect();
     if of.rank() == 0 {
@@ -112,7 +112,7 @@ fn map_of(choices: &mut Choices, of: &Shape) -> IndexMap {
     op.index_map(of).unwrap()
 }
 
-/// This tensor and others that go with it along an axis, some of them several times.
+/// Joins a tensor with others that fit along an axis, possibly repeated.
 fn joined(choices: &mut Choices, program: &mut Program, first: TensorId) -> TensorId {
     let mut sizes = program.tensor(first).shape.to_vec();
     let axis = choices.below(sizes.len());
@@ -132,7 +132,7 @@ fn joined(choices: &mut Choices, program: &mut Program, first: TensorId) -> Tens
     program.joined(axis, &parts).unwrap()
 }
 
-/// The elements of a tensor of this shape that others replace: at indices along one axis, along one or two axes
+/// Random positions to update in a tensor of this shape: at indices along one axis, along one or two axes
 /// together, or within a slice. `None` if the tensor has no elements.
 fn places(choices: &mut Choices, of: &Shape) -> Option<IndexMap> {
     if of.elements() == 0 || of.rank() == 0 {
@@ -166,7 +166,7 @@ fn places(choices: &mut Choices, of: &Shape) -> Option<IndexMap> {
     Some(op.index_map(of).unwrap())
 }
 
-/// This tensor with elements of another, or of the fill, in some places.
+/// Updates some elements of a tensor with those of another tensor or the fill.
 fn updated(choices: &mut Choices, program: &mut Program, base: TensorId) -> Option<TensorId> {
     let places = places(choices, &program.tensor(base).shape)?;
     let part = places.out_shape();
@@ -186,10 +186,10 @@ fn updated(choices: &mut Choices, program: &mut Program, base: TensorId) -> Opti
     Some(program.updated(base, updates, &places).unwrap())
 }
 
-/// The tensor of a random program that is a fill.
+/// The fill of a random program.
 const FILL: TensorId = TensorId(2);
 
-/// This tensor with the fill around it along one axis.
+/// Pads a tensor with the fill along one axis.
 fn padded(choices: &mut Choices, program: &mut Program, from: TensorId) -> TensorId {
     let of = program.tensor(from).shape.clone();
     let mut widths = vec![[0; 2]; of.rank()];
@@ -199,7 +199,7 @@ fn padded(choices: &mut Choices, program: &mut Program, from: TensorId) -> Tenso
     program.padded(from, &widths, FILL).unwrap()
 }
 
-/// Makes a program of two inputs, a fill of such elements, and tensors made of them. Two of its three outputs are the
+/// Makes a program of two inputs, a fill, and tensors derived from them. Two of its three outputs are the
 /// same tensor.
 pub fn any_program(choices: &mut Choices, width: Width) -> Program {
     let mut program = Program::new();

@@ -1,17 +1,17 @@
-//! Property tests that say how to run them again, and leave no files behind.
+//! Property tests that report how to repeat them, and leave no files behind.
 
 use std::hash::{BuildHasher, RandomState};
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
-/// What a law says of one case.
+/// The result of a law for one case.
 pub type Outcome = Result<(), TestCaseError>;
 
-/// Tries a law on random values. The seed is new each time, unless `PROPTEST_RNG_SEED` fixes it.
+/// Checks a law on random values. The seed is new each time, unless `PROPTEST_RNG_SEED` fixes it.
 ///
 /// # Panics
-/// If the law fails: with the smallest value found for which it does, and the seed.
+/// If the law fails: with the smallest failing value found, and the seed.
 pub fn holds<S: Strategy>(cases: u32, values: &S, law: impl Fn(S::Value) -> Outcome) {
     let mut config = Config { cases, failure_persistence: None, ..Config::default() };
     let seed = match config.rng_seed {

@@ -1,4 +1,4 @@
-//! Chains of every operator there is: those that keep the number of axes and those that do not.
+//! Random chains of all operators, including those that change the number of axes.
 
 use proptest::array::uniform6;
 use proptest::collection::vec;
@@ -13,14 +13,14 @@ use trundle_core::{Op, Shape};
 use crate::cases::{Chain, OpNumbers, op_numbers, shapes, signed};
 use crate::{Naive, PlainOp};
 
-/// Operators that follow each other on a tensor of labels, and what the oracle makes of them.
+/// Consecutive operators on a tensor of labels, and the oracle's result.
 #[derive(Clone, Debug)]
 pub struct ShapingChain {
     /// The shape before the first operator.
     pub shape: Vec<usize>,
-    /// The operators; each fits the shape that the one before it gives.
+    /// The operators; each fits the output shape of the previous one.
     pub ops: Vec<Op>,
-    /// The labels after the last, each operator in turn.
+    /// The labels after the last operator.
     pub naive: Naive,
 }
 
@@ -32,7 +32,7 @@ impl From<Chain> for ShapingChain {
     }
 }
 
-/// Chains of up to `most_ops` operators; no tensor between them has more than `most_elements`.
+/// Chains of up to `most_ops` operators; no intermediate tensor has more than `most_elements` elements.
 pub fn shaping_chains(
     most_elements: usize,
     most_ops: usize,
@@ -48,7 +48,7 @@ pub fn shaping_chains(
     })
 }
 
-/// The numbers of an operator that is yet to meet its tensor.
+/// The parameters of an operator before it is fitted to a tensor.
 #[derive(Clone, Debug)]
 enum Numbers {
     Plain(OpNumbers),
@@ -102,11 +102,11 @@ fn modes() -> impl Strategy<Value = PadMode> {
 }
 
 impl Numbers {
-    /// The operator on this tensor, and what the oracle makes of it.
+    /// The operator for this tensor, and the oracle's result.
     fn fit(&self, tensor: &Naive, most_elements: usize) -> (Op, Naive) {
         let (rank, elements) = (tensor.shape().len(), tensor.labels().len());
         match self {
-            // What has a bound on the axes that it is written for.
+            // Operators that support a limited number of axes.
             Numbers::Plain(numbers) => {
                 let plain = numbers.fit(tensor.shape());
                 (plain.op(), plain.apply(tensor))
@@ -158,7 +158,7 @@ impl Numbers {
                 let axis = usize::from(*axis) % rank;
                 let size = tensor.shape()[axis];
                 let all = width[0] + width[1];
-                // Of no elements there are none to put around.
+                // An axis without elements cannot be padded.
                 let fits = size > 0 && elements / size * (size + all) <= most_elements;
                 let width = if fits { *width } else { [0, 0] };
                 let mut given = vec![0; 2 * rank];
@@ -168,12 +168,12 @@ impl Numbers {
             Numbers::Take { axis, indices, apart } => {
                 let axis = usize::from(*axis) % rank;
                 let size = tensor.shape()[axis];
-                // Of no elements there are none to take.
+                // An axis without elements has no valid indices.
                 let rows = elements.checked_div(size);
                 let most = rows.map_or(0, |rows| most_elements / rows.max(1));
                 let fitting = indices.iter().take(most).map(|index| within(*index, size));
                 let indices: Vec<i64> = fitting.collect();
-                // In a row, or as the axes of a square.
+                // One-dimensional, or as a square.
                 let sizes = match indices.len() {
                     4 if *apart && rank < 6 => vec![2, 2],
                     1 if *apart => Vec::new(),
@@ -216,7 +216,7 @@ impl Numbers {
     }
 }
 
-/// An index of an axis, which counts from the end as often as not.
+/// An index of an axis; half of them count from the end.
 fn within(number: i64, size: usize) -> i64 {
     let size = signed(size);
     number.rem_euclid(2 * size.max(1)) - size
@@ -226,7 +226,7 @@ fn shape_of(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Sizes that multiply to `elements`.
+/// Sizes whose product is `elements`.
 fn split_off(elements: usize, picks: &[u8]) -> Vec<usize> {
     let (mut left, mut sizes) = (elements, Vec::new());
     for pick in picks {
@@ -244,7 +244,7 @@ fn divisor(size: usize, pick: u8) -> usize {
     if pick > 0 && size > 0 && size.is_multiple_of(pick) { pick } else { 1 }
 }
 
-/// Some axes split in two, all in another order, and some merged.
+/// Splits some axes in two, reorders all, and merges some.
 fn rearrange(tensor: &Naive, picks: &[u8; 6], keys: &[u8; 12], joined: &[bool; 12]) -> (Op, Naive) {
     let (mut left, mut parts, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
     for (axis, size) in tensor.shape().iter().enumerate() {
@@ -262,7 +262,7 @@ fn rearrange(tensor: &Naive, picks: &[u8; 6], keys: &[u8; 12], joined: &[bool; 1
     }
     let split: Vec<usize> = parts.iter().map(|(_, _, _, size)| *size).collect();
     parts.sort();
-    // A size of 0 leaves open what the other is.
+    // With a size of 0, all sizes must be given.
     if tensor.shape().contains(&0) {
         sizes = parts.iter().map(|(_, _, name, size)| (name.clone(), *size)).collect();
     }

@@ -1,5 +1,5 @@
-//! The suite for elements of less than a byte: as [`suite`], with buffers that are
-//! held against a table of whose each bit is.
+//! The suite for elements smaller than a byte: like [`suite`], but buffers are compared by a table with the
+//! position of each bit.
 
 use std::borrow::{Borrow, BorrowMut};
 use std::fmt;
@@ -14,11 +14,11 @@ use crate::shapings::shaping_chains;
 use crate::suite::{self, Case, hold, new_buffer, noise};
 use crate::{Flush, MOST_BOXES, PlainOp, TestBuffer, Testable, holds, indices};
 
-/// Of each byte of a group, from its most significant bit down: which element it is of, and which
-/// bit of that, counted from the least significant.
+/// For each byte of a group, from its most significant bit down: the element, and the bit of the element,
+/// counted from the least significant.
 type Bits = &'static [[(usize, usize); 8]];
 
-/// Every packing, as the formats' own texts have it.
+/// Every packing, as in the specifications of the formats.
 const PACKINGS: [(u8, BitOrder, Bits); 10] = [
     (1, BitOrder::LowFirst, &[[(7, 0), (6, 0), (5, 0), (4, 0), (3, 0), (2, 0), (1, 0), (0, 0)]]),
     (1, BitOrder::HighFirst, &[[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0), (7, 0)]]),
@@ -64,13 +64,13 @@ const PACKINGS: [(u8, BitOrder, Bits); 10] = [
     ),
 ];
 
-/// A packing, and where its bits are.
+/// A packing, and the positions of its bits.
 #[derive(Clone)]
 struct Table {
     packing: Packing,
     /// The bytes of a group of elements.
     group_bytes: usize,
-    /// Of each element of a group, the byte and the mask of each bit, the least significant first.
+    /// For each element of a group, the byte and the mask of each bit, the least significant first.
     elements: Vec<Vec<(usize, u8)>>,
 }
 
@@ -118,8 +118,7 @@ impl Table {
         }
     }
 
-    /// The bytes of so many elements: those that have a bit of them, and a whole group where the
-    /// order says so.
+    /// Size of packed elements in bytes. With the split order, groups are complete.
     fn bytes(&self, elements: usize) -> usize {
         let last_group = elements.saturating_sub(self.elements.len())..elements;
         let end = last_group.flat_map(|element| self.bits(element)).map(|(byte, _)| byte + 1).max();
@@ -128,7 +127,7 @@ impl Table {
     }
 }
 
-/// The numbers of a layout's elements in its buffer, row-major.
+/// Element offsets of a layout, row-major.
 fn places(layout: &Layout) -> Vec<usize> {
     indices(layout.shape().sizes()).iter().map(|index| layout.offset_of(index)).collect()
 }
@@ -137,7 +136,7 @@ fn end_of(places: &[usize]) -> usize {
     places.iter().max().map_or(0, |last| last + 1)
 }
 
-/// Bytes of the destination buffer behind the last element.
+/// Number of bytes in the destination buffer after the last element.
 const GUARD_BYTES: usize = 35;
 
 /// Runs one case on elements of each packing.
@@ -146,8 +145,8 @@ fn check<B: Testable>(backend: &B, case: &Case, tables: &[Table]) -> Result<(), 
     tables.iter().try_for_each(|table| check_packing(backend, case, naive.labels(), table))
 }
 
-/// Runs one case on elements of one packing. The destination is a part of a larger tensor whose other
-/// elements are random: all bits that are of none of its own stay.
+/// Runs one case on elements of one packing. The destination is a part of a larger tensor with random
+/// elements: all other bits must stay unchanged.
 fn check_packing<B: Testable>(
     backend: &B,
     case: &Case,
@@ -172,7 +171,7 @@ fn check_packing<B: Testable>(
     }
 }
 
-/// What the passes of a case make of a destination that held these bytes `before`.
+/// Result of a case's passes for a destination that contained `before`.
 fn moved<B: Testable>(
     backend: &B,
     case: &Case,
@@ -205,10 +204,10 @@ fn row_major(shape: &Shape) -> Layout {
     Layout::row_major(shape, 1).expect("the sizes of a case are small")
 }
 
-/// Every packing on fixed cases that reach each way of the code, then on random ones.
+/// Checks every packing on fixed cases that cover each code path, then on random ones.
 ///
 /// # Panics
-/// If the backend moves something otherwise than the oracle has it, or refuses.
+/// If a result differs from the oracle, or if the backend rejects a case.
 pub fn conformance<B: Testable>(backend: &B) {
     let tables = tables();
     for case in sweep() {
@@ -220,13 +219,13 @@ pub fn conformance<B: Testable>(backend: &B) {
     holds(300, &shaping(), |case| check(backend, &case, &tables).map_err(TestCaseError::fail));
 }
 
-/// Cases of every operator there is, between contiguous tensors.
+/// Cases of all operators, between contiguous tensors.
 fn shaping() -> impl Strategy<Value = Case> {
     let numbers = (shaping_chains(300, 3), uniform2(0..70usize));
     numbers.prop_map(|(chain, offsets)| Case::contiguous_chain(chain, 1, offsets))
 }
 
-/// One case large enough that several threads take part.
+/// Checks a case large enough for several threads.
 ///
 /// # Panics
 /// As [`conformance`].
@@ -250,7 +249,7 @@ fn any() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Boxes of every form, their edges within groups and between them, at all places of a group.
+/// Boxes of every form, with their edges within and between groups, at all positions of a group.
 fn sweep() -> Vec<Case> {
     let transpose = |order: &[i64]| PlainOp::Transpose { order: order.to_vec() };
     let roll =
@@ -291,7 +290,7 @@ fn sweep() -> Vec<Case> {
             cases.push(Case::contiguous(shape, &ops, 1, [from, to]));
         }
     }
-    // Some rows of each lane, which come from anywhere.
+    // Some rows of each lane, with arbitrary sources.
     let mut part = Case::contiguous(&[3, 37, 50], &[reverse(1, 150)], 1, [0, 0]);
     for rows in [0..3, 11..15, 2..30] {
         part.window[1] = rows;

@@ -1,4 +1,5 @@
-//! What the suite asks of a backend beside moving: buffers with given bytes, and a look at them.
+//! The additional interface that the suite needs from a backend: buffers with given bytes, and access to
+//! their contents.
 
 use std::borrow::{Borrow, BorrowMut, Cow};
 
@@ -6,21 +7,21 @@ use trundle_core::Backend;
 
 use crate::{Flush, Guarded};
 
-/// A buffer that tests can fill and look at.
+/// A buffer that tests can fill and read.
 pub trait TestBuffer<B: Backend<Buffer = Self>> {
-    /// What keeps one.
+    /// The owner of the buffer.
     type Held: BorrowMut<Self>;
 
-    /// A buffer with these bytes. One of the host's memory is beside a page that nobody may touch;
-    /// `name` says the name of it if somebody does.
+    /// Buffer with these bytes. A buffer in host memory borders on a protected page; `name` gives its name
+    /// for reports.
     fn holding(backend: &B, bytes: &[u8], flush: Flush, name: &dyn Fn() -> String) -> Self::Held;
 
     /// The bytes of a buffer.
     fn bytes<'a>(&'a self, backend: &B) -> Cow<'a, [u8]>;
 }
 
-/// A backend that the suite can run on: any whose buffers are host bytes, and those for whose
-/// buffers [`TestBuffer`] is implemented.
+/// A backend that the suite can test: any backend with buffers of host bytes, and those with an
+/// implementation of [`TestBuffer`].
 pub trait Testable: Backend<Buffer: TestBuffer<Self>> + Sized {}
 
 impl<B: Backend<Buffer: TestBuffer<B>>> Testable for B {}

@@ -1,9 +1,9 @@
-//! The C functions with any descriptions over memory that holds what they describe: refused with a
-//! message and not one byte written, or moved as the oracle says and nothing else touched.
+//! The C functions with arbitrary descriptions of memory. A call must either fail with a message and write
+//! nothing, or move elements as the oracle does and touch nothing else.
 //!
-//! Memory is honest. Each tensor lies in a buffer of exactly its size, or somewhere in an arena that
-//! all of them share, so that they overlap; where a description reaches beyond all memory, the
-//! pointer leads nowhere and the call must be refused.
+//! The memory is valid. Each tensor is in a buffer of exactly its size, or somewhere in a shared arena, where
+//! tensors overlap. If a description reaches beyond all memory, the pointer is invalid and the call must
+//! fail.
 #![no_main]
 
 #[allow(dead_code, unused_imports, reason = "the whole library, of which this calls a part")]
@@ -28,11 +28,11 @@ use crate::place::{ARENA_BYTES, MOST_BYTES, Place, TooMuch};
 use crate::several::Several;
 use crate::tensor::{Tensor, any_sizes, elements};
 
-/// The oracle is not asked about more elements; without bytes, or read again, there may be any
-/// number. Nor is it about none, beside which sizes may multiply beyond all numbers.
+/// Maximum number of elements for the oracle. Elements without bytes, or repeated ones, may be any number.
+/// Empty tensors are also skipped, since their other sizes may overflow.
 const MOST_ELEMENTS: i128 = 1 << 14;
 
-/// What memory is filled with before a call.
+/// Contents of memory before a call.
 fn pattern(position: usize) -> u8 {
     (position.wrapping_mul(0x9E37_79B9) >> 13) as u8
 }
@@ -81,7 +81,7 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
     let fill = |memory: &mut [u64], seed: usize| {
         for (position, word) in memory.iter_mut().enumerate() {
             *word = u64::from_ne_bytes(std::array::from_fn(|i| pattern(position * 8 + i + seed)));
-            // Lengths that are mostly within the axes.
+            // Lengths, mostly within the axes.
             if seed == 1 {
                 *word &= 0x0000_0007_0000_0007;
             }
@@ -98,16 +98,16 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
         reach.is_empty() || (reach.end - reach.start <= MOST_BYTES && !pointers[0].is_null())
     };
     let data_before = if few && data.reach().is_some_and(there) {
-        // SAFETY: memory is honest where it is not nowhere.
+        // SAFETY: the reach of `data` is small and its pointer is not null, so its memory exists.
         unsafe { elements(&data, pointers[0]) }
     } else {
         vec![]
     };
     let way = *bytes.choose(&[Way::AtOnce, Way::Planned, Way::Chained])?;
-    // Set for each case, so that none depends on those before it.
+    // Set for each case, so that cases are independent.
     trundle_set_num_threads(if bytes.arbitrary()? { bytes.arbitrary()? } else { 0 });
     let call = [(&data, pointers[0]), (&lengths, pointers[1]), (&out, pointers[2])];
-    // SAFETY: memory is honest, see above.
+    // SAFETY: the tensors are in valid memory, or the call must fail without touching it.
     let status = unsafe { operator.call(way, call) };
 
     if status != TRUNDLE_OK {
@@ -125,11 +125,11 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
     if !few {
         return Ok(());
     }
-    // What is read has not changed, and the output is what the oracle says.
+    // The inputs are unchanged, and the output equals the oracle's.
     assert!(places[0].own == before[0] && places[1].own == before[1]);
     let shape: Vec<usize> = data.sizes.iter().map(|size| *size as usize).collect();
     let table: Vec<u64> = match operator {
-        // SAFETY: the call was accepted, so its memory is honest.
+        // SAFETY: the call was accepted, so its memory is valid.
         Operator::ReverseSubsequences { .. } => unsafe { elements(&lengths, pointers[1]) }
             .iter()
             .map(|length| match length[..] {
@@ -142,7 +142,7 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
     };
     let expected = operator.plain(&table).apply(&Naive::numbered(&shape));
     assert_eq!(expected.shape().iter().map(|size| *size as u64).collect::<Vec<_>>(), out.sizes[..]);
-    // SAFETY: the same.
+    // SAFETY: the call was accepted, so its memory is valid.
     let moved = unsafe { elements(&out, pointers[2]) };
     for (got, label) in moved.iter().zip(expected.labels()) {
         assert_eq!(*got, data_before[*label]);
@@ -152,13 +152,13 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A call of several tensors that are read, or that are written.
+/// Tries a call of several inputs or several outputs.
 fn try_several(bytes: &mut Unstructured<'_>) -> Result<()> {
     let dtype = *bytes.choose(&DTYPES)?;
     let sizes = any_sizes(bytes)?;
     let (call, tensors) = Several::any(bytes, dtype, &sizes)?;
     let all: Vec<&Tensor> = tensors.read.iter().chain(&tensors.written).collect();
-    // What has indices holds a number for each, and a scatter one for each element.
+    // Gathers hold a number for each index, and scatters one for each element.
     let is_much = |tensor: &&Tensor| {
         tensor.elements().is_some_and(|count| (1 << 20..1 << 60).contains(&count))
     };
@@ -181,7 +181,7 @@ fn try_several(bytes: &mut Unstructured<'_>) -> Result<()> {
     places.iter_mut().enumerate().for_each(|(seed, place)| fill(&mut place.own, seed));
     fill(&mut arena, 7);
     if let Some(at) = call.indices() {
-        // Indices that are mostly within the axes, some from the end.
+        // Indices, mostly within the axes, some counted from the end.
         let is_narrow = tensors.read[at].desc.dtype == TRUNDLE_DTYPE_I32;
         for word in &mut places[at].own {
             let small = |number: u64| (number & 3) as i64 - 2;
@@ -206,13 +206,13 @@ fn try_several(bytes: &mut Unstructured<'_>) -> Result<()> {
     let (inputs, outputs) = places.split_at(tensors.read.len());
     let [read, written] = [inputs, outputs].map(|places| places.iter().map(|place| place.pointer));
     let (read, written): (Vec<_>, Vec<_>) = (read.collect(), written.collect());
-    // SAFETY: memory is honest where it is not nowhere.
+    // SAFETY: called only if `few`; then the memory of every tensor exists.
     let held = |tensors: &[Tensor], pointers: &[*mut c_void]| -> Vec<Vec<Vec<u8>>> {
         tensors.iter().zip(pointers).map(|(each, at)| unsafe { elements(each, *at) }).collect()
     };
     let elements_before = if few { held(&tensors.read, &read) } else { vec![] };
     trundle_set_num_threads(if bytes.arbitrary()? { bytes.arbitrary()? } else { 0 });
-    // SAFETY: memory is honest, see above.
+    // SAFETY: the tensors are in valid memory, or the call must fail without touching it.
     let status = unsafe { call.call(bytes.arbitrary()?, &tensors, &read, &written) };
 
     if status != TRUNDLE_OK {
@@ -222,7 +222,7 @@ fn try_several(bytes: &mut Unstructured<'_>) -> Result<()> {
         let message = unsafe { CStr::from_ptr(trundle_last_error()) };
         assert!(!message.is_empty());
     } else if few {
-        // SAFETY: the call was accepted, so its memory is honest.
+        // SAFETY: the call was accepted, so its memory is valid.
         assert!(call.plain(&tensors, &elements_before) == held(&tensors.written, &written));
     }
     if status == TRUNDLE_OK {
@@ -240,7 +240,7 @@ fn try_several(bytes: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Puts back the elements of an output, beside which nothing was written if all memory is then what it was.
+/// Restores the elements of an output. If all memory is then unchanged, nothing else was written.
 fn put_back(
     out: &Tensor,
     pointer: *mut c_void,
@@ -254,7 +254,7 @@ fn put_back(
         if own.is_empty() { (&mut *arena, arena_before) } else { (own, own_before) };
     let base = now.as_ptr().addr() as i128;
     let parts: Vec<Range<i128>> = match width {
-        // Bits between packed elements are the business of the tests of packed moves.
+        // The tests of packed moves check the bits between packed elements.
         Width::SubByte(_) => vec![reach],
         Width::Bytes(units) => out.offsets().into_iter().map(|at| at..at + units as i128).collect(),
     };
@@ -271,7 +271,7 @@ fn put_back(
 }
 
 fuzz_target!(|input: &[u8]| {
-    // Where the input ends, what follows is as if it went on with zeros, or the case is given up.
+    // After the end of the input, further values are zeros, or the case is given up.
     let mut bytes = Unstructured::new(input);
     let _ = match bytes.arbitrary() {
         Ok(true) => try_several(&mut bytes),

@@ -1,4 +1,4 @@
-//! Operators with any parameters, in C and for the oracle.
+//! Operators with arbitrary parameters, for C and for the oracle.
 
 use std::ffi::{CString, c_void};
 use std::ptr::{null, null_mut};
@@ -11,7 +11,7 @@ use trundle_testing::PlainOp;
 use crate::capi::*;
 use crate::tensor::Tensor;
 
-/// An operator with its lists, which lie in allocations of their own.
+/// An operator with its lists, which are in separate allocations.
 pub(crate) enum Operator {
     Roll { shift: Vec<i64>, axes: Vec<i64> },
     Transpose { order: Vec<i64> },
@@ -23,11 +23,11 @@ pub(crate) enum Operator {
 /// How an operator is called.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Way {
-    /// Its function.
+    /// Through its function.
     AtOnce,
-    /// Its plan, and the plan's run.
+    /// Through its plan.
     Planned,
-    /// The same of a chain that is the operator in words; planned, if there are no such words.
+    /// Through the plan of an equivalent chain; through its own plan if there is no such chain.
     Chained,
 }
 
@@ -84,7 +84,7 @@ impl Operator {
         })
     }
 
-    /// The sizes that the output should have.
+    /// The correct sizes of the output.
     pub(crate) fn out_sizes(&self, sizes: &[u64]) -> Vec<u64> {
         match self {
             Operator::Transpose { order } if order.is_empty() => {
@@ -98,7 +98,7 @@ impl Operator {
         }
     }
 
-    /// The operator for the oracle, once it was accepted.
+    /// The operator for the oracle, after it was accepted.
     pub(crate) fn plain(&self, lengths: &[u64]) -> PlainOp {
         match self {
             Operator::Roll { shift, axes } => {
@@ -117,7 +117,7 @@ impl Operator {
         }
     }
 
-    /// The operator as a chain, unless its lengths lie in memory that may not be there.
+    /// The operator as a chain, unless its lengths are in memory that may be invalid.
     fn chain(&self) -> Option<CString> {
         let op: Op = match self {
             Operator::Roll { shift, axes } => Roll::new(shift, axes).into(),
@@ -132,17 +132,17 @@ impl Operator {
         CString::new(Chain::new().then(op).to_string()).ok()
     }
 
-    /// The C function, or the plan and its run.
+    /// Calls the C function, or makes and runs the plan.
     ///
     /// # Safety
-    /// All pointers lead to what is described, or the descriptions are to be refused.
+    /// All pointers must match their descriptions, or the call must be one that fails.
     pub(crate) unsafe fn call(&self, way: Way, all: [(&Tensor, *mut c_void); 3]) -> trundle_status {
         let [(from, data), (lengths_tensor, lengths_data), (to_tensor, out)] = all;
         let (from, to, table) = (&from.desc, &to_tensor.desc, &lengths_tensor.desc);
         let mut plan = null_mut();
         let planned = way != Way::AtOnce;
         let chain = self.chain().filter(|_| way == Way::Chained);
-        // SAFETY: by the caller.
+        // SAFETY: the caller passes pointers that match, or descriptions that are rejected.
         unsafe {
             let made = match self {
                 _ if chain.is_some() => {

@@ -1,4 +1,4 @@
-//! Memory that holds what is described, or that no process has.
+//! Memory for the described tensors, or invalid pointers.
 
 use std::ffi::c_void;
 use std::ptr::{null_mut, without_provenance_mut};
@@ -7,21 +7,21 @@ use libfuzzer_sys::arbitrary::{Result, Unstructured};
 
 use crate::tensor::Tensor;
 
-/// More is not allocated for one tensor.
+/// Maximum allocation for one tensor.
 pub(crate) const MOST_BYTES: i128 = 1 << 14;
-/// No process has more; the library refuses what reaches further.
+/// More than any process has; the library rejects tensors that reach further.
 const ALL_MEMORY: i128 = 1 << 57;
-/// What all tensors may share.
+/// The size of the memory that all tensors may share.
 pub(crate) const ARENA_BYTES: usize = 1 << 12;
 
 /// The memory of one tensor.
 pub(crate) struct Place {
     pub(crate) pointer: *mut c_void,
-    /// What is owned, if it does not lie in the arena.
+    /// The allocation, unless the tensor is in the arena.
     pub(crate) own: Vec<u64>,
 }
 
-/// What cannot be tried: memory that exists, but is more than a case may have.
+/// The case needs more memory than allowed, and is skipped.
 pub(crate) struct TooMuch;
 
 impl Place {
@@ -34,7 +34,7 @@ impl Place {
         let known = tensor.width().is_some();
         let reach = match tensor.reach() {
             Some(reach) if known && (reach.end - reach.start) <= MOST_BYTES => reach,
-            // Beyond all memory, or of no type: to be refused before it is touched.
+            // Beyond all memory, or of an unknown type: the call must fail before it touches memory.
             Some(reach) if known && reach.end - reach.start <= ALL_MEMORY => {
                 return Ok(Err(TooMuch));
             }
@@ -51,7 +51,7 @@ impl Place {
             return Ok(Ok(Place { pointer, own: vec![] }));
         }
         let mut own = vec![0u64; (length + off).div_ceil(8)];
-        // The end is that of the allocation, where the sanitizer sees what goes beyond.
+        // Align to the end of the allocation, so that the sanitizer detects accesses beyond it.
         let slack = own.len() * 8 - length;
         let at = if off > 0 { off } else { slack / 8 * 8 };
         let pointer = own.as_mut_ptr().cast::<u8>().wrapping_add(at + before).cast();

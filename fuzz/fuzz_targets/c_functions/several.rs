@@ -1,5 +1,4 @@
-//! Calls that read several tensors or write several: their parameters, the calls in C, and a plain reading of what
-//! they write.
+//! Calls with several inputs or outputs: their parameters, the calls in C, and the oracle's results.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
@@ -12,7 +11,7 @@ use crate::capi::*;
 use crate::operator::any_axis;
 use crate::tensor::{Tensor, any_size, any_sizes};
 
-/// A call, but for its tensors.
+/// The parameters of a call.
 pub(crate) enum Several {
     Concatenate { axis: i64 },
     Split { axis: i64 },
@@ -26,12 +25,12 @@ pub(crate) enum Several {
 
 /// The tensors of a call.
 pub(crate) struct Tensors {
-    /// What is read: all inputs of a concatenation; the data, then a value, or indices and updates.
+    /// The inputs: all parts of a concatenation; the data, then a value, or indices and updates.
     pub(crate) read: Vec<Tensor>,
     pub(crate) written: Vec<Tensor>,
 }
 
-/// The elements of a tensor: their bytes, or the bits of each in a byte.
+/// The elements of a tensor, each as its bytes, or as one byte with its bits.
 type Elements = Vec<Vec<u8>>;
 
 fn changed(sizes: &[u64], axis: i64, size: u64) -> Vec<u64> {
@@ -69,7 +68,7 @@ impl Several {
         if kind == 2 {
             let count = *bytes.choose(&[1, 2, 2 * rank, 3])?;
             let widths = (0..count).map(|_| bytes.int_in_range(-1..=40)).map(|width| {
-                // Mostly none or some.
+                // Mostly small.
                 width.map(|width: i64| if width > 30 { width << 40 } else { width.min(3) })
             });
             let widths = widths.collect::<Result<Vec<i64>>>()?;
@@ -112,7 +111,7 @@ impl Several {
         })
     }
 
-    /// Which of the tensors that are read holds indices.
+    /// Position of the indices among the inputs.
     pub(crate) fn indices(&self) -> Option<usize> {
         let has_none = matches!(
             self,
@@ -121,10 +120,10 @@ impl Several {
         (!has_none).then_some(1)
     }
 
-    /// The C function, or the plan and its run.
+    /// Calls the C function, or makes and runs the plan.
     ///
     /// # Safety
-    /// All pointers lead to what is described, or the descriptions are to be refused.
+    /// All pointers must match their descriptions, or the call must be one that fails.
     pub(crate) unsafe fn call(
         &self,
         is_planned: bool,
@@ -136,7 +135,7 @@ impl Several {
         let outs: Vec<trundle_tensor_desc> = tensors.written.iter().map(|each| each.desc).collect();
         let inputs: Vec<*const c_void> = read.iter().map(|each| each.cast_const()).collect();
         let mut plan = null_mut();
-        // SAFETY: by the caller.
+        // SAFETY: the caller passes pointers that match, or descriptions that are rejected.
         unsafe {
             let (made, inputs) = match self {
                 Several::Concatenate { axis } if is_planned => {
@@ -192,7 +191,7 @@ impl Several {
         let to = outs.first().map_or(null(), |desc| &raw const *desc);
         let out = written.first().copied().unwrap_or(null_mut());
         let (data, at) = (desc(0), desc(1));
-        // SAFETY: by the caller.
+        // SAFETY: the caller passes pointers that match, or descriptions that are rejected.
         unsafe {
             match self {
                 Several::Concatenate { axis } => {
@@ -237,8 +236,7 @@ impl Several {
         }
     }
 
-    /// What each output has once the call was accepted: the elements of what it reads, put where the text of the
-    /// function says.
+    /// Expected elements of each output of an accepted call, as the function's documentation defines them.
     pub(crate) fn plain(&self, tensors: &Tensors, read: &[Elements]) -> Vec<Elements> {
         let shapes: Vec<Vec<usize>> = tensors.read.iter().map(Tensor::shape).collect();
         let written: Vec<Vec<usize>> = tensors.written.iter().map(Tensor::shape).collect();
@@ -330,7 +328,7 @@ fn padded(widths: &[i64], mode: trundle_pad_mode, shape: &[usize], read: &[Eleme
     indices(&sizes).into_iter().map(element).collect()
 }
 
-/// The numbers of i32 or i64.
+/// The indices in elements of i32 or i64.
 fn numbers(elements: &Elements) -> Vec<i64> {
     let number = |bytes: &Vec<u8>| match bytes[..] {
         [a, b, c, d] => i32::from_ne_bytes([a, b, c, d]).into(),
@@ -344,7 +342,7 @@ fn from_front(index: i64, size: usize) -> usize {
     usize::try_from(if index < 0 { index + size as i64 } else { index }).unwrap()
 }
 
-/// Which element of the data each index along an axis means.
+/// Number of the data element for each index along an axis.
 fn along_axis(axis: usize, shapes: &[Vec<usize>], at: &Elements) -> Vec<usize> {
     let place = |(mut position, index): (Vec<usize>, i64)| {
         position[axis] = from_front(index, shapes[0][axis]);
@@ -353,7 +351,7 @@ fn along_axis(axis: usize, shapes: &[Vec<usize>], at: &Elements) -> Vec<usize> {
     indices(&shapes[1]).into_iter().zip(numbers(at)).map(place).collect()
 }
 
-/// Which elements of the data the indices of several axes mean.
+/// Numbers of the data elements for indices of several axes.
 fn of_axes(batch: usize, shapes: &[Vec<usize>], at: &Elements) -> Vec<usize> {
     let (shape, numbers) = (&shapes[0], numbers(at));
     let (together, positions) = shapes[1].split_last().unwrap();

@@ -1,4 +1,4 @@
-//! Tensors as they are described, and what a plain reading makes of that.
+//! Tensor descriptions and the oracle's view of them.
 
 use std::ffi::{CStr, c_void};
 use std::ops::Range;
@@ -10,7 +10,7 @@ use trundle_testing::indices;
 
 use crate::capi::*;
 
-/// A tensor as it is described, and what a plain reading makes of that.
+/// A tensor description, with its lists.
 pub(crate) struct Tensor {
     pub(crate) desc: trundle_tensor_desc,
     pub(crate) sizes: Vec<u64>,
@@ -46,7 +46,7 @@ impl Tensor {
         Ok(tensor)
     }
 
-    /// One element of its own, which is not described.
+    /// One element, whose description is not passed to C.
     pub(crate) fn of_one(dtype: trundle_dtype) -> Tensor {
         let desc = trundle_tensor_desc { dtype, rank: 0, sizes: null(), strides_elems: null() };
         Tensor { desc, sizes: vec![], strides: None }
@@ -66,7 +66,7 @@ impl Tensor {
         ];
         let added = orders.into_iter().find(|(bits, _)| number & 0xf000 == *bits);
         let added = added.filter(|_| number < TRUNDLE_DTYPE_BYTES);
-        // SAFETY: the name of a type is a C string, if there is one.
+        // SAFETY: the name of a type is a C string or null.
         let name = unsafe {
             let name = trundle_dtype_name(number - added.map_or(0, |(bits, _)| bits));
             if name.is_null() {
@@ -103,8 +103,7 @@ impl Tensor {
         Some(steps)
     }
 
-    /// The bytes that it covers, from the element at index 0 of every axis; `None` if numbers of
-    /// 128 bits have no room for them.
+    /// Range of bytes relative to the element at the all-zero index; `None` on overflow of 128 bits.
     pub(crate) fn reach(&self) -> Option<Range<i128>> {
         let width = self.width()?;
         let units = width.units() as i128;
@@ -120,14 +119,14 @@ impl Tensor {
         last = last.checked_add(units)?;
         let Some(packing) = width.packing() else { return Some(first..last) };
         let (group, bytes) = (packing.group() as i128, packing.group_bytes() as i128);
-        // Groups that begin before the first element, and those that it and the rest begin.
+        // From the start of the group of the first element to the end of the group of the last.
         Some(
             first.div_euclid(group).checked_mul(bytes)?
                 ..last.checked_add(group - 1)? / group * bytes,
         )
     }
 
-    /// The units from the element at index 0 of every axis to each, in row-major order.
+    /// Offset of each element relative to the all-zero index in units, in row-major order.
     pub(crate) fn offsets(&self) -> Vec<i128> {
         let units = self.width().map_or(0, |width| width.units() as i128);
         let steps = self.steps().unwrap_or_default();
@@ -176,17 +175,17 @@ pub(crate) fn any_strides(bytes: &mut Unstructured<'_>, sizes: &[u64]) -> Result
     })
 }
 
-/// StoredDType by element, the bytes that a tensor has, or a byte with the bits.
+/// Reads the elements of a tensor, each as its bytes, or as one byte with its bits.
 ///
 /// # Safety
-/// The memory at `pointer` holds the tensor.
+/// The memory at `pointer` must hold the tensor.
 pub(crate) unsafe fn elements(tensor: &Tensor, pointer: *mut c_void) -> Vec<Vec<u8>> {
     let (Some(reach), Some(width)) = (tensor.reach(), tensor.width()) else { return vec![] };
     let (start, length) = (reach.start as isize, (reach.end - reach.start) as usize);
     if length == 0 {
         return tensor.offsets().iter().map(|_| vec![]).collect();
     }
-    // SAFETY: by the caller.
+    // SAFETY: the caller guarantees that the memory holds the tensor, which covers `reach`.
     let memory =
         unsafe { std::slice::from_raw_parts(pointer.cast::<u8>().wrapping_offset(start), length) };
     let element = |offset: i128| match width.packing() {

@@ -1,4 +1,4 @@
-//! What every model that was read keeps, whatever its dialect.
+//! Checks that apply to models of all dialects.
 
 use std::collections::HashSet;
 
@@ -8,11 +8,11 @@ use trundle_models::{
     PlannedModel, ValueId,
 };
 
-/// The most elements of an input, and of everything that is written: more only takes longer.
+/// Maximum number of elements of an input, and of all written tensors together; more only takes longer.
 const MOST_ELEMENTS: usize = 1 << 14;
 
-/// What the reader promises, and that the model, run on some inputs, gives what each of its
-/// elements is by itself.
+/// Checks the reader's guarantees, and that a run of the model gives the same elements as evaluating each
+/// alone.
 pub(crate) fn check(model: &Model) {
     check_values(model);
     check_names(model);
@@ -24,7 +24,7 @@ pub(crate) fn check(model: &Model) {
     run(model);
 }
 
-/// That each value is given once, and before it is read.
+/// Checks that each value is defined once, and before it is used.
 fn check_values(model: &Model) {
     let mut values = Values::default();
     model.inputs.iter().for_each(|input| values.give(input.value));
@@ -33,11 +33,11 @@ fn check_values(model: &Model) {
     assert!(values.given.iter().all(|value| value.0 < model.values));
 }
 
-/// The values of a model, as its nodes are read.
+/// The values seen while walking the nodes of a model.
 #[derive(Default)]
 struct Values {
     given: HashSet<ValueId>,
-    /// Those that may be read here: of bodies around a node, not of those beside it.
+    /// The values in scope: those of enclosing bodies, but not of sibling bodies.
     known: HashSet<ValueId>,
 }
 
@@ -73,7 +73,7 @@ fn check_names(model: &Model) {
     assert_eq!(outputs.len(), model.outputs.len());
 }
 
-/// That a constant has as many elements as its shape.
+/// Checks that a constant has as many elements as its shape.
 fn check_constant(constant: &Constant) {
     match (constant.element, &constant.data) {
         (ElementType::Fixed(dtype), Data::Bytes(bytes)) => {
@@ -86,7 +86,7 @@ fn check_constant(constant: &Constant) {
     }
 }
 
-/// A shape that the model allows for an input, if it is small.
+/// A small shape that the model allows for an input.
 fn shape_of(input: &Input) -> Option<Shape> {
     let PartialShape::Ranked(dimensions) = &input.shape else { return Shape::new([2, 3]).ok() };
     let size = |dimension: &Dimension| match dimension {
@@ -98,7 +98,7 @@ fn shape_of(input: &Input) -> Option<Shape> {
     (shape.elements() <= MOST_ELEMENTS).then_some(shape)
 }
 
-/// Elements that differ, as far as their type can, small numbers among them.
+/// Different elements, as far as the type allows, including small numbers.
 fn data_of(input: &Input, shape: &Shape) -> Option<Data> {
     match input.element {
         ElementType::Fixed(dtype) => {
@@ -107,7 +107,7 @@ fn data_of(input: &Input, shape: &Shape) -> Option<Data> {
             let byte = |at: usize| if at % width == 0 { at / width % 251 } else { 0 };
             let mut bytes: Vec<u8> =
                 (0..bytes).map(|at| u8::try_from(byte(at)).unwrap_or(0)).collect();
-            // Bits after the last packed element are none of its own.
+            // Bits after the last packed element are unused.
             if let (Some(last), Some(_)) = (bytes.last_mut(), dtype.packing()) {
                 *last = 0;
             }
@@ -135,7 +135,7 @@ fn run(model: &Model) {
         .map(|(shape, data)| Given { shape: shape.clone(), data: Some(data) })
         .collect();
     let Ok(resolved) = model.resolve(&given) else { return };
-    // What is planned is simplified; this one is as the model states it.
+    // `planned` is simplified; `resolved` is as in the model.
     let Ok(planned) = PlannedModel::new(resolved.clone(), Some(1)) else { return };
     let _ = (model.to_string(), planned.to_string());
     let written = planned.passes().iter().map(|pass| resolved.shape(pass.target).elements());

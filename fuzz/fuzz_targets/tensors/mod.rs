@@ -1,17 +1,17 @@
-//! What holds for any file of tensors: what is read is as long as its header says, and, where the format is
-//! written too, is written and read back the same.
+//! Checks for all tensor files: data has the length in its header and, if the format can be written, is
+//! unchanged after writing and reading back.
 
 use std::path::Path;
 
 use trundle_formats::{TensorHint, Format, Header, NamedTensor, TensorFile};
 
-/// What a file holds.
+/// The contents of a file.
 struct Held {
     tensors: Vec<(Header, Vec<u8>)>,
     metadata: Vec<(String, String)>,
 }
 
-/// Reads `bytes` as a file with this ending, and what was read once more after it was written.
+/// Reads `bytes` as a file with this extension, then writes and reads the contents again.
 pub fn check(ending: &str, bytes: &[u8]) {
     let format = Format::of(&Path::new("x").with_extension(ending)).expect("a known ending");
     let Some(held) = read(format, bytes) else { return };
@@ -27,7 +27,7 @@ pub fn check(ending: &str, bytes: &[u8]) {
     assert_eq!(held.metadata, again.metadata);
     assert_eq!(held.tensors.len(), again.tensors.len());
     for ((header, data), (header_again, data_again)) in held.tensors.iter().zip(&again.tensors) {
-        // It is written as if it were row-major, at a place of its own.
+        // Written row-major, at another offset.
         let (order, data_offset) = (header_again.order, header_again.data_offset);
         assert_eq!(Header { order, data_offset, ..header.clone() }, *header_again);
         assert_eq!(data, data_again);
@@ -39,7 +39,7 @@ fn named((header, bytes): &(Header, Vec<u8>)) -> NamedTensor<'_> {
     NamedTensor { name, element, shape, bytes }
 }
 
-/// All of a file, or None if any of it is refused.
+/// Reads all of a file; `None` if any part is rejected.
 fn read(format: &'static Format, bytes: &[u8]) -> Option<Held> {
     let opened = TensorFile::from_bytes(format, &TensorHint::default(), "fuzz", bytes.to_vec());
     let mut file = opened.ok()?;

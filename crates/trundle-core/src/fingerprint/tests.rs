@@ -31,7 +31,7 @@ fn the_published_vectors_of_fnv_1a_come_out() {
     }
 }
 
-/// Checks that what is changed alone is seen, and that the rows go through all of the type.
+/// Checks that each single change is detected, and that the rows cover all parts of the type.
 #[track_caller]
 fn every_part<T: Fingerprint + Debug>(rows: &[(&str, T, T)]) {
     let parts: BTreeSet<&str> = T::PARTS.iter().copied().collect();
@@ -54,7 +54,7 @@ fn pattern(left: &[&[&str]], right: &[&[&str]], sizes: &[(&str, usize)]) -> Op {
     Rearrange::new(side(left), side(right), sizes).unwrap().into()
 }
 
-/// For every parameter of every operator two operators of which it is the only difference.
+/// Pairs of operators that differ in one parameter, for each parameter of each operator.
 fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
     let sequence = |axis, batch_axis, lengths: &[i128]| -> Op {
         ReverseSequence::new(axis, batch_axis, lengths).into()
@@ -178,7 +178,7 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
     ]
 }
 
-/// Two lengths that are held once, by a stride of 0.
+/// Two lengths stored once, with a stride of 0.
 fn held_once() -> Op {
     let bytes = 2u64.to_ne_bytes();
     let layout = Layout::strided(&shape(&[1, 2]), 0, &[0, 0]).unwrap();
@@ -287,7 +287,7 @@ fn every_part_of_a_map_is_seen() {
         ("in_shape", layer(reshape(&[12]), &[2, 6]), layer(reshape(&[12]), &[3, 4])),
         ("axes", layer(Flip::new(&[0]).into(), &[2, 6]), layer(Flip::new(&[1]).into(), &[2, 6])),
     ]);
-    // Two maps that are written alike, with the same least and the same largest length.
+    // Two maps with the same text, and the same minimum and maximum length.
     let reversed = |lengths: &[i128]| maps(ReverseSequence::new(1, 0, lengths).into(), &[3, 4]);
     let (one, other) = (reversed(&[4, 2, 3]), reversed(&[2, 4, 3]));
     assert_eq!(one.to_string(), other.to_string());
@@ -334,7 +334,6 @@ fn every_part_of_a_program_is_seen() {
     every_part(&[("tensors", one.clone(), other), ("outputs", one, ended)]);
 }
 
-/// A program of everything.
 fn program(sizes: &[usize]) -> Program {
     let mut program = Program::new();
     let given = program.given(shape(sizes), 2).unwrap();
@@ -382,7 +381,8 @@ fn every_part_of_a_layout_and_of_a_type_is_seen() {
     assert_eq!(dtypes.len(), DType::NAMED.len() + 2);
 }
 
-/// These may never change by another compiler, machine or build; only by what is fed on purpose.
+/// The fingerprints must not depend on the compiler, the machine or the build. They change only if the fed
+/// data changes.
 #[test]
 fn fingerprints_are_the_same_in_every_build() {
     let mut found: Vec<(String, u128)> = operators()

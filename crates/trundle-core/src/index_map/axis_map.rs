@@ -1,4 +1,4 @@
-//! How one source coordinate follows from the output's coordinates.
+//! Maps from output coordinates to the coordinate on one source axis.
 
 use super::Table;
 
@@ -14,7 +14,7 @@ pub struct Line {
 crate::fingerprint!(struct Line { start, step });
 
 impl Line {
-    /// Every coordinate itself.
+    /// The identity.
     pub const IDENTITY: Line = Line { start: 0, step: 1 };
 
     /// The coordinates `size - 1, ..., 1, 0`.
@@ -24,30 +24,29 @@ impl Line {
 
     /// The coordinate at `i`.
     pub fn at(self, i: isize) -> isize {
-        // Lines of axes near the limit of sizes may leave it on the way; what is asked lies within.
+        // Values outside the axis may overflow near the size limit; values of actual indices do not.
         self.start.wrapping_add(self.step.wrapping_mul(i))
     }
 
-    /// `next` at what this line gives. Law: `a.then(b).at(i) == b.at(a.at(i))`.
+    /// Composition: `next` after this line. Law: `a.then(b).at(i) == b.at(a.at(i))`.
     #[must_use]
     pub fn then(self, next: Line) -> Line {
         Line { start: next.at(self.start), step: self.step.wrapping_mul(next.step) }
     }
 
-    /// The line that undoes this one, for a step of 1 or -1. Law: `l.then(l.inverse())` is the
-    /// identity.
+    /// The inverse of a line with step 1 or -1. Law: `l.then(l.inverse())` is the identity.
     pub(super) fn inverse(self) -> Option<Line> {
         matches!(self.step, 1 | -1)
             .then(|| Line { start: -self.start * self.step, step: self.step })
     }
 }
 
-/// A stretch of indices that ends before `end` and begins where the piece before it ended.
+/// A range of indices from the end of the previous piece up to `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Piece {
     /// The first index after the piece.
     pub end: usize,
-    /// The source coordinate at an index of the piece, counted from the start of the axis.
+    /// Maps an index, counted from the start of the axis, to the source coordinate.
     pub line: Line,
 }
 
@@ -58,43 +57,43 @@ crate::fingerprint!(struct Piece { end, line });
 pub enum AxisMap {
     /// `line` at the output's coordinate on `axis`: transposes, flips, slices.
     Affine {
-        /// The output axis that is read.
+        /// The output axis.
         axis: usize,
-        /// From its coordinate to the source's.
+        /// Maps the output coordinate to the source coordinate.
         line: Line,
     },
     /// A line for each piece of `axis`: rolls.
     Segments {
-        /// The output axis that is read.
+        /// The output axis.
         axis: usize,
         /// Two pieces or more, none empty, in order; the last ends at the size of the axis.
         pieces: Vec<Piece>,
     },
-    /// The first `length` coordinates reversed and the rest kept, with a length read from a table:
-    /// reverse subsequences. With j = `before` at the coordinate on `axis`, the source is
-    /// `after` at `length - 1 - j` where j < length, and `after` at j elsewhere.
+    /// Reverses the first `length` coordinates and keeps the rest; the length comes from a table: reverse
+    /// subsequences. With j = `before` at the coordinate on `axis`, the source is `after` at `length - 1 - j`
+    /// where j < length, and `after` at j elsewhere.
     Ragged {
-        /// The output axis that is read. The lengths do not vary along it.
+        /// The output axis. The lengths do not vary along it.
         axis: usize,
-        /// From its coordinate to that on the reversed axis; the step is 1 or -1.
+        /// Maps the output coordinate to the reversed axis; the step is 1 or -1.
         before: Line,
-        /// How many coordinates are reversed, by the other output coordinates.
+        /// The number of reversed coordinates, for the other output coordinates.
         lengths: Table,
-        /// From the coordinate on the reversed axis to the source's; the step is 1 or -1.
+        /// Maps the coordinate on the reversed axis to the source; the step is 1 or -1.
         after: Line,
     },
     /// `start + Σ steps[axis] · i[axis]` over the coordinates on all axes: windows.
     Sum {
-        /// The coordinate at the index that is 0 everywhere.
+        /// The coordinate at the all-zero index.
         start: isize,
-        /// What a step along each output axis adds.
+        /// The increment for one step along each output axis.
         steps: Vec<isize>,
     },
-    /// `line` at the number that a table has for the output's coordinates: gathers.
+    /// `line` at the table entry for the output's coordinates: gathers.
     Indexed {
         /// The table.
         indices: Table,
-        /// From its numbers to the source's coordinates.
+        /// Maps table entries to source coordinates.
         line: Line,
     },
 }
@@ -108,18 +107,18 @@ crate::fingerprint!(enum AxisMap {
 });
 
 impl AxisMap {
-    /// Every coordinate of `axis` itself.
+    /// The identity on `axis`.
     pub fn identity(axis: usize) -> AxisMap {
         AxisMap::Affine { axis, line: Line::IDENTITY }
     }
 
-    /// The output axis that is read, if it is one.
+    /// The output axis that the map depends on, if there is exactly one.
     pub fn axis(&self) -> Option<usize> {
         let mut axes = self.axes();
         axes.next().filter(|_| axes.next().is_none())
     }
 
-    /// The output axes that are read.
+    /// The output axes that the map depends on.
     pub fn axes(&self) -> impl Iterator<Item = usize> + '_ {
         let (one, several) = match self {
             AxisMap::Affine { axis, .. }
@@ -132,7 +131,7 @@ impl AxisMap {
         one.into_iter().chain(several.map(|(axis, _)| axis))
     }
 
-    /// The source coordinate for an output index that lies within the output's shape.
+    /// Source coordinate for an output index within the output's shape.
     pub(crate) fn source_of(&self, index: &[usize]) -> usize {
         let coordinate = match self {
             AxisMap::Affine { axis, line } => line.at(index[*axis].cast_signed()),
@@ -154,12 +153,11 @@ impl AxisMap {
         coordinate.unsigned_abs()
     }
 
-    /// Whether its lengths are read from a table.
     pub(crate) fn is_ragged(&self) -> bool {
         matches!(self, AxisMap::Ragged { .. })
     }
 
-    /// How many lines the coordinate follows.
+    /// Number of lines the map consists of.
     pub(crate) fn lines(&self) -> usize {
         match self {
             AxisMap::Segments { pieces, .. } => pieces.len(),
@@ -179,20 +177,20 @@ impl AxisMap {
         }
     }
 
-    /// The map of these pieces, which end in order, the last at the size of the axis: empty ones
-    /// dropped, those that continue each other merged.
+    /// Builds a map from consecutive pieces, up to the size of the axis. Drops empty pieces and merges pieces
+    /// on the same line.
     ///
-    /// Law: the coordinate at every index is that of the piece which holds it.
+    /// Law: every index keeps the coordinate of its piece.
     pub(crate) fn from_pieces(axis: usize, pieces: impl IntoIterator<Item = Piece>) -> AxisMap {
         let mut merged: Vec<Piece> = Vec::new();
-        // Where the last merged piece begins.
+        // Start of the last merged piece.
         let mut begin = 0;
         for mut piece in pieces {
             let reached = merged.last().map_or(0, |last| last.end);
             if piece.end == reached {
                 continue;
             }
-            // The step of a single index is arbitrary: call it 1.
+            // A single index has an arbitrary step; use 1.
             if piece.end - reached == 1 {
                 let at = reached.cast_signed();
                 piece.line = Line { start: piece.line.at(at) - at, step: 1 };
@@ -212,8 +210,7 @@ impl AxisMap {
         }
     }
 
-    /// A ragged map in the simplest form that gives the same coordinates over `sizes`, none of
-    /// them zero: lengths that are all the same cut every row at one place.
+    /// Ragged map in its simplest form over nonzero `sizes`. Equal lengths become two pieces.
     pub(super) fn ragged(
         axis: usize,
         before: Line,
@@ -236,15 +233,13 @@ impl AxisMap {
     }
 }
 
-/// As many pieces as a table of indices may be: each is a box of its own, and costs more than the entries of the
-/// table do.
+/// Maximum number of pieces that replace a table: a piece is a box, which costs more than reading entries.
 const MOST_PIECES: usize = 64;
 
-/// How many indices a piece has at least, on an average, that is worth more than their entries in a table (a guess).
+/// Minimum average number of indices per piece for pieces to replace a table (a guess).
 const LEAST_PIECE: usize = 4;
 
 impl AxisMap {
-    /// The same coordinate for every index of an output of `sizes`.
     fn constant(coordinate: isize, sizes: &[usize]) -> AxisMap {
         match sizes {
             [] => AxisMap::Sum { start: coordinate, steps: Vec::new() },
@@ -255,7 +250,7 @@ impl AxisMap {
         }
     }
 
-    /// A sum in the simplest form that gives the same coordinates over `sizes`: of one axis it is affine.
+    /// Sum in its simplest form over `sizes`; a sum over one axis becomes affine.
     pub(super) fn sum(start: isize, mut steps: Vec<isize>, sizes: &[usize]) -> AxisMap {
         for (step, size) in steps.iter_mut().zip(sizes) {
             if *size == 1 {
@@ -273,8 +268,7 @@ impl AxisMap {
         }
     }
 
-    /// A gather in the simplest form that gives the same coordinates over `sizes`, none of them zero: a table that
-    /// is a few lines becomes these.
+    /// Gather in its simplest form over nonzero `sizes`. A table of few lines becomes pieces.
     pub(super) fn indexed(indices: &Table, line: Line, sizes: &[usize]) -> AxisMap {
         let indices = indices.within(sizes);
         let varying = {
@@ -298,16 +292,16 @@ impl AxisMap {
     }
 }
 
-/// The lines that `indices` follow, if they are so few that they are worth more than the table.
+/// The pieces that `indices` consist of, if these are few enough to replace the table.
 fn lines_of(indices: impl Iterator<Item = usize>, count: usize) -> Option<Vec<Piece>> {
     let most = MOST_PIECES.min(count / LEAST_PIECE).max(2);
     let mut pieces: Vec<Piece> = Vec::new();
-    // Where the last piece begins, and its index there.
+    // The start of the last piece, and the table index there.
     let (mut begin, mut first) = (0, 0);
     for (i, index) in indices.enumerate() {
         let (at, index) = (i.cast_signed(), index.cast_signed());
         match pieces.last_mut() {
-            // The second index of a piece says how it goes on.
+            // The second index of a piece determines its step.
             Some(last) if i == begin + 1 => {
                 let step = index - first;
                 *last = Piece { end: i + 1, line: Line { start: index - step * at, step } };
@@ -325,11 +319,10 @@ fn lines_of(indices: impl Iterator<Item = usize>, count: usize) -> Option<Vec<Pi
     Some(pieces)
 }
 
-/// Beyond every coordinate, so that the last piece of a reversal of unknown size holds them all.
+/// End of the last piece of a reversal of unknown size: larger than any coordinate.
 const ROW_END: usize = isize::MAX.unsigned_abs();
 
-/// The line through two neighbouring pieces of which the first begins at `begin`, if one goes
-/// through both.
+/// The line through two adjacent pieces, if there is one. The first piece starts at `begin`.
 fn joined(first: &Piece, begin: usize, second: &Piece) -> Option<Line> {
     let single = |begin: usize, end: usize| end - begin == 1;
     let (at, end) = (begin.cast_signed(), first.end.cast_signed());
@@ -353,7 +346,7 @@ fn joined(first: &Piece, begin: usize, second: &Piece) -> Option<Line> {
     None
 }
 
-/// The pieces of `first` at the coordinates that the pieces of `second` give. All of them are coordinates of `second`.
+/// Composes pieces: `second` after `first`. All coordinates of `first` must lie in `second`.
 ///
 /// Law: the result at i is `second` at `first` at i, for every i.
 pub(super) fn follow(first: &[Piece], second: &[Piece]) -> Vec<Piece> {
@@ -365,7 +358,7 @@ pub(super) fn follow(first: &[Piece], second: &[Piece]) -> Vec<Piece> {
             let coordinate = piece.line.at(at.cast_signed());
             let number = second.partition_point(|other| other.end.cast_signed() <= coordinate);
             let other = &second[number];
-            // The stretch of indices whose coordinates stay within `other`.
+            // The number of indices whose coordinates stay within `other`.
             let stretch = match piece.line.step {
                 0 => piece.end - at,
                 step if step > 0 => (other.end.cast_signed() - coordinate)

@@ -1,5 +1,5 @@
-//! A box of the output as an output of its own, which is a chunk, a tile or a thread's share; what a map
-//! reads of its source, as a box, and the map to that box alone.
+//! Restriction of index maps to boxes: a box of the output (a chunk, a tile, a thread's share), the box of
+//! the source that a map reads, and the map to that box.
 
 use std::ops::Range;
 
@@ -9,25 +9,25 @@ use crate::shape::check_sizes;
 use crate::{Layout, MoveError, Result, Shape, ShapeError};
 
 impl IndexMap {
-    /// The map of the output indices within `bounds`, one range for each output axis.
+    /// Restricts the map to the output indices within `bounds`, one range for each output axis.
     ///
     /// Law: `f.restrict(b).source_of(i) == f.source_of(b.start + i)`.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if there is not one range for each output axis,
-    /// [`ShapeError::RangeOutOfBounds`] if one runs backwards or reaches outside the output.
+    /// [`ShapeError::RangeOutOfBounds`] if a range runs backwards or reaches outside the output.
     pub fn restrict(&self, bounds: &[Range<usize>]) -> Result<IndexMap> {
         check_bounds(bounds, self.out_shape(), "the axes of the output")?;
         let starts = bounds.iter().map(|range| range.start.cast_signed());
         Ok(self.followed(&shifted(shape_of(bounds)?, self.out_shape(), starts)))
     }
 
-    /// The least box of source coordinates, one range for each source axis, that holds every
-    /// element the map reads. Ranges of an empty output are empty. `None` if a coordinate is no
-    /// linear form over `most` boxes of the output, or fewer.
+    /// Smallest box of source coordinates, one range for each source axis, that contains every element the
+    /// map reads. The ranges are empty for an empty output. Returns `None` if a coordinate is not a linear
+    /// form over at most `most` boxes of the output.
     ///
-    /// Law: each range holds the coordinate of every output index, and its first and its last one
-    /// are the coordinates of some.
+    /// Law: each range contains the coordinate of every output index, and its first and last coordinates are
+    /// read.
     pub fn source_bounds(&self, most: usize) -> Option<Vec<Range<usize>>> {
         if self.out_shape().elements() == 0 {
             return Some(vec![0..0; self.in_shape().rank()]);
@@ -35,7 +35,7 @@ impl IndexMap {
         let packed = Layout::row_major(self.out_shape(), 1).ok()?;
         let whole = Region::of(&packed);
         let bounds = match &self.layers[..] {
-            // Axis by axis: the jumps of one do not multiply with those of the others.
+            // Handle each axis alone, so that the jumps of different axes do not multiply.
             [Layer { axes: Some(axes), .. }] => {
                 axes.iter().map(|axis| bounds_of_axis(axis, whole.clone())).collect::<Option<_>>()
             }
@@ -59,24 +59,24 @@ impl IndexMap {
         Some(bounds?.into_iter().map(unsigned).collect())
     }
 
-    /// The same map to a source of which only `bounds` are there, one range for each source axis.
+    /// The same map to a source that consists only of `bounds`, one range for each source axis.
     ///
     /// Law: `f.within_source(b).source_of(i) + b.start == f.source_of(i)`.
     ///
+    /// The bounds should contain [`IndexMap::source_bounds`]. With smaller bounds, callers must not use
+    /// indices whose elements lie outside, and [`Move::new`](crate::Move::new) rejects the map.
+    ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if there is not one range for each source axis,
-    /// [`ShapeError::RangeOutOfBounds`] if one runs backwards or reaches outside the source.
-    ///
-    /// [`IndexMap::source_bounds`] are never too few. With fewer, the result must not be asked for an
-    /// index whose element lies outside, and [`Move::new`](crate::Move::new) refuses it.
+    /// [`ShapeError::RangeOutOfBounds`] if a range runs backwards or reaches outside the source.
     pub fn within_source(&self, bounds: &[Range<usize>]) -> Result<IndexMap> {
         check_bounds(bounds, self.in_shape(), "the axes of the source")?;
         let starts = bounds.iter().map(|range| -range.start.cast_signed());
         Ok(shifted(self.in_shape().clone(), &shape_of(bounds)?, starts).followed(self))
     }
 
-    /// Checks that no layer reads outside its source at any index of its output. Operators make only such maps;
-    /// [`IndexMap::within_source`] can make others.
+    /// Checks that no layer reads outside its source. This always holds for maps of operators, but not after
+    /// [`IndexMap::within_source`].
     ///
     /// # Errors
     /// [`MoveError::CoordinateOutOfBounds`].
@@ -84,8 +84,8 @@ impl IndexMap {
         self.layers.iter().try_for_each(Layer::check)
     }
 
-    /// Checks that the layer at the source reads within it at every index, also at those for which the other layers
-    /// never ask. Maps compose over whole layers, so a map can follow another one only if this holds.
+    /// Checks that the layer at the source stays within it at every index, even at indices that the other
+    /// layers never use. Another map can be composed only if this holds.
     ///
     /// # Errors
     /// [`MoveError::CoordinateOutOfBounds`].
@@ -95,13 +95,12 @@ impl IndexMap {
 }
 
 impl Layer {
-    /// Checks that it reads within its source at every index of its output.
     fn check(&self) -> Result<()> {
         if self.out_shape.elements() == 0 {
             return Ok(());
         }
         for (axis, size) in self.axes.iter().flatten().zip(self.in_shape.iter()) {
-            // A coordinate without known bounds is refused.
+            // Reject a coordinate whose bounds are unknown.
             let reached = axis.reached(&self.out_shape).unwrap_or(isize::MIN..isize::MAX);
             if reached.start < 0 || reached.end.unsigned_abs() > *size {
                 return Err(MoveError::CoordinateOutOfBounds { range: reached, size: *size }.into());
@@ -111,25 +110,24 @@ impl Layer {
     }
 }
 
-/// Each axis by itself, from these coordinates on.
+/// Map that adds a constant to each axis.
 fn shifted(out_shape: Shape, in_shape: &Shape, starts: impl Iterator<Item = isize>) -> IndexMap {
     let shifted = |(axis, start)| AxisMap::Affine { axis, line: Line { start, step: 1 } };
     IndexMap::new(out_shape, in_shape.clone(), starts.enumerate().map(shifted).collect())
 }
 
-/// The shape of a box.
 pub(crate) fn shape_of(bounds: &[Range<usize>]) -> Result<Shape, ShapeError> {
     Shape::new(bounds.iter().map(Range::len).collect::<Vec<_>>())
 }
 
 impl AxisMap {
-    /// From the least to behind the greatest coordinate over a whole output that has elements.
+    /// Half-open range of the coordinates over a whole nonempty output.
     fn reached(&self, out_shape: &Shape) -> Option<Range<isize>> {
         let pieces = self.axis().and_then(|axis| self.pieces(out_shape[axis]));
         let Some(pieces) = pieces else {
             return bounds_of_axis(self, Region::of(&Layout::row_major(out_shape, 1).ok()?));
         };
-        // In one walk: a region is cut at each piece after a search among all of them.
+        // One walk over the pieces; a region would search all pieces for each cut.
         let mut begin = 0;
         let mut reached: Option<Range<isize>> = None;
         for Piece { end, line } in pieces {
@@ -141,7 +139,7 @@ impl AxisMap {
     }
 }
 
-/// The least range of coordinates that `axis` gives over a region and what it is cut into.
+/// Smallest range of coordinates that `axis` gives over a region.
 fn bounds_of_axis(axis: &AxisMap, whole: Region) -> Option<Range<isize>> {
     let mut bounds: Option<Range<isize>> = None;
     let mut stack = vec![whole];
@@ -160,7 +158,7 @@ fn bounds_of_axis(axis: &AxisMap, whole: Region) -> Option<Range<isize>> {
 }
 
 impl Line {
-    /// From the least to behind the greatest value at indices that are not none.
+    /// Half-open range of the values at a nonempty range of indices.
     fn range(self, indices: Range<isize>) -> Range<isize> {
         let ends = [self.at(indices.start), self.at(indices.end - 1)];
         ends[0].min(ends[1])..ends[0].max(ends[1]).saturating_add(1)
@@ -171,7 +169,7 @@ fn join(left: &Range<isize>, right: &Range<isize>) -> Range<isize> {
     left.start.min(right.start)..left.end.max(right.end)
 }
 
-/// Checks that `bounds` are one range within `shape` for each of its axes, which `axes` names.
+/// Checks that `bounds` are one range within `shape` for each axis. `axes` names the axes in errors.
 pub(crate) fn check_bounds(
     bounds: &[Range<usize>],
     shape: &Shape,
@@ -191,10 +189,10 @@ pub(crate) fn check_bounds(
 }
 
 impl Region {
-    /// Checks that every coordinate lies within `shape`, that of the tensor which has been reached.
+    /// Checks that every coordinate lies within `shape`, the shape of the current tensor.
     ///
     /// # Errors
-    /// [`ShapeError::RangeOutOfBounds`].
+    /// [`MoveError::CoordinateOutOfBounds`].
     pub(crate) fn check_within(&self, shape: &Shape) -> Result<()> {
         for (coordinate, size) in self.coordinates.iter().zip(shape.iter()) {
             let Range { start, end } = self.reached(coordinate);
@@ -207,7 +205,7 @@ impl Region {
         Ok(())
     }
 
-    /// From the least to behind the greatest value that a coordinate takes.
+    /// Half-open range of the values of a coordinate.
     fn reached(&self, coordinate: &Coordinate) -> Range<isize> {
         match coordinate {
             Coordinate::Linear(form) => self.range_of(form),
@@ -268,7 +266,7 @@ impl Region {
         ends[0].min(ends[1])..ends[0].max(ends[1]).saturating_add(1)
     }
 
-    /// Every value of a form, perhaps several times.
+    /// Visits every value of a form, possibly several times.
     fn for_each_value(&self, form: &Form, mut visit: impl FnMut(isize)) {
         let Some((longest, others)) = (0..form.terms.len())
             .max_by_key(|at| self.sizes[form.terms[*at].number])
@@ -281,7 +279,7 @@ impl Region {
             let terms = index.iter().zip(&others.terms);
             let steps = terms.map(|(i, term)| i.cast_signed() * term.step);
             let start = others.start + steps.sum::<isize>();
-            // The longest loop in a plain one: tables are read in whole.
+            // A plain loop for the longest dimension: large tables are read completely.
             for i in 0..self.sizes[longest.number].cast_signed() {
                 visit(start + i * longest.step);
             }

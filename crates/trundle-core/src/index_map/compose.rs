@@ -1,4 +1,4 @@
-//! One map after another, as one map.
+//! Composition of index maps.
 
 use super::axis_map::follow;
 use super::{AxisMap, IndexMap, Layer, Line, Piece};
@@ -6,22 +6,24 @@ use crate::Result;
 use crate::shape::check_shape;
 
 impl IndexMap {
-    /// The elements moved by `self`, and what that gives by `next`, as one map. Whether one pass over
-    /// memory does it is another question: see [`Regions::through`](crate::Regions::through).
+    /// Composes two movements: `self` first, `next` on its result. Whether the composition runs in one pass
+    /// over memory is a separate question: see [`Regions::through`](crate::Regions::through).
     ///
     /// Law: `self.then(next).source_of(i) == self.source_of(next.source_of(i))`.
     ///
     /// # Errors
-    /// [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) if `next` does not read the shape that `self` gives,
-    /// [`MoveError::CoordinateOutOfBounds`](crate::MoveError::CoordinateOutOfBounds) if it reads outside that shape, as a map
-    /// [within](IndexMap::within_source) a part of its source can.
+    /// [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) if the source shape of `next` is not
+    /// the output shape of `self`,
+    /// [`MoveError::CoordinateOutOfBounds`](crate::MoveError::CoordinateOutOfBounds) if `next` reads outside
+    /// that shape, which is possible after [`within_source`](IndexMap::within_source).
     pub fn then(&self, next: &IndexMap) -> Result<IndexMap> {
         check_shape("the input of the next map", self.out_shape(), next.in_shape())?;
         next.check_source()?;
         Ok(self.followed(next))
     }
 
-    /// [`IndexMap::then`] with a map that reads within the shape that this one gives, or this one is affine.
+    /// [`IndexMap::then`] without checks: `next` must read within the output shape of `self`, or `self` must
+    /// be affine.
     pub(crate) fn followed(&self, next: &IndexMap) -> IndexMap {
         if next.out_shape().elements() == 0 {
             return IndexMap::empty(next.out_shape().clone(), self.in_shape().clone());
@@ -32,7 +34,8 @@ impl IndexMap {
     }
 }
 
-/// Puts `layer` on the others, in as few as can be: those that undo each other go.
+/// Appends `layer`, merged with the previous layers where possible. Layers that cancel each other are
+/// removed.
 pub(super) fn put_on(layers: &mut Vec<Layer>, mut layer: Layer) {
     while let Some(below) = layers.pop() {
         match below.then(&layer) {
@@ -49,7 +52,7 @@ pub(super) fn put_on(layers: &mut Vec<Layer>, mut layer: Layer) {
 }
 
 impl Layer {
-    /// Both as one layer, if there is such a layer.
+    /// Merges two layers, if the result is one layer.
     fn then(&self, next: &Layer) -> Option<Layer> {
         let shapes = || (next.out_shape.clone(), self.in_shape.clone());
         match (&self.axes, &next.axes) {
@@ -72,7 +75,7 @@ impl Layer {
     }
 }
 
-/// The map of one source axis of `first`, asked at the coordinates that `next` gives.
+/// The map of one source axis of `first` after `next`.
 fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
     let next_axes = next.axes.as_ref()?;
     let sizes = next.out_shape.sizes();
@@ -90,7 +93,7 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
     match (first, inner) {
         (AxisMap::Affine { line, .. }, AxisMap::Ragged { axis, before, lengths, after }) => {
             let after = after.then(*line);
-            // A ragged map that is broadcast or strided has no inverse to keep it in its form.
+            // A broadcast or strided ragged map has no inverse and cannot stay ragged.
             matches!(after.step, 1 | -1).then(|| AxisMap::Ragged {
                 axis: *axis,
                 before: *before,
@@ -125,8 +128,8 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
         (AxisMap::Ragged { before, lengths, after, .. }, AxisMap::Affine { axis, line }) => {
             let lengths = lengths.pull_back(next_axes, sizes)?;
             let before = line.then(*before);
-            // No operator makes two source axes read one output axis, which alone could make the
-            // lengths vary along their own.
+            // No operator lets two source axes read one output axis, which is the only way the lengths could
+            // vary along the ragged axis.
             let varies = lengths.varying_axes().any(|varying| varying == *axis);
             (matches!(before.step, 1 | -1) && !varies).then_some(AxisMap::Ragged {
                 axis: *axis,
@@ -143,7 +146,7 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
             AxisMap::Ragged { before, lengths, after, .. },
             AxisMap::Ragged { axis, before: first_before, lengths: inner_lengths, after: between },
         ) => {
-            // Reversed twice by the same lengths: every element is back in its place.
+            // Two reversals by the same lengths cancel.
             let undone = between.then(*before) == Line::IDENTITY
                 && lengths.pull_back(next_axes, sizes)?.agrees_with(inner_lengths, sizes);
             undone.then(|| {
@@ -157,7 +160,7 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
     }
 }
 
-/// A sum at the coordinates that `axes` give, if these are sums too.
+/// A sum after `axes`, if these are affine, constant or sums themselves.
 fn sum_after(
     mut start: isize,
     steps: &[isize],
@@ -187,12 +190,12 @@ fn sum_after(
     Some(AxisMap::Sum { start, steps: summed })
 }
 
-/// What pieces give at an index of a table. Of entries that are not read some may be out of bounds: they stay it.
+/// Applies pieces to a table index. Entries that are never read may be out of bounds and stay out of bounds.
 pub(super) fn piece_at(pieces: &[Piece], index: isize) -> usize {
     let piece = pieces.get(pieces.partition_point(|piece| piece.end.cast_signed() <= index));
     let within = piece.filter(|_| index >= 0).map(|piece| piece.line.at(index));
     within.and_then(|index| usize::try_from(index).ok()).unwrap_or(OUT_OF_BOUNDS)
 }
 
-/// An index that no axis has.
+/// An index outside every axis.
 pub(super) const OUT_OF_BOUNDS: usize = isize::MAX.unsigned_abs() / 2;

@@ -1,9 +1,9 @@
-//! The map that puts every element back.
+//! Inversion of index maps.
 
 use super::{AxisMap, IndexMap, Layer, Line, Piece, Table};
 
 impl IndexMap {
-    /// The map that undoes this one; `None` if it is not a bijection.
+    /// Inverse of the map; `None` if it is not a bijection.
     ///
     /// Law: `f.then(f.invert())` and `f.invert().then(f)` are the identity.
     pub fn invert(&self) -> Option<IndexMap> {
@@ -17,7 +17,7 @@ impl IndexMap {
 }
 
 impl Layer {
-    /// The layer that undoes this one, of which the output has elements.
+    /// Inverse of a layer with a nonempty output.
     fn inverse(&self) -> Option<Layer> {
         let Some(maps) = &self.axes else {
             return Some(Layer::reshape(self.in_shape.clone(), self.out_shape.clone()));
@@ -25,7 +25,7 @@ impl Layer {
         if self.out_shape.rank() != self.in_shape.rank() {
             return None;
         }
-        // Which source axis reads each output axis: one each, in a bijection.
+        // The source axis that reads each output axis; one each in a bijection.
         let mut readers = vec![None; self.out_shape.rank()];
         for (source, map) in maps.iter().enumerate() {
             let read = map.axis()?;
@@ -37,7 +37,7 @@ impl Layer {
         }
         let readers: Vec<usize> = readers.into_iter().collect::<Option<_>>()?;
 
-        // Ragged axes need the others' inverses to say where their lengths are found.
+        // The affine inverses first: ragged axes need them to address their lengths.
         let mut axes: Vec<AxisMap> =
             readers.iter().map(|source| AxisMap::identity(*source)).collect();
         for (out, source) in readers.iter().enumerate() {
@@ -69,10 +69,9 @@ impl Layer {
     }
 }
 
-/// The pieces of the inverse: where each coordinate comes from. `None` unless the pieces give
-/// every coordinate below the size once.
+/// Pieces of the inverse. `None` unless the pieces give every coordinate below the size once.
 fn inverted(pieces: &[Piece]) -> Option<Vec<Piece>> {
-    // For each piece, the coordinates it gives, and the line back.
+    // For each piece, its range of coordinates and the inverse line.
     let mut images: Vec<(usize, usize, Line)> = Vec::with_capacity(pieces.len());
     let mut begin = 0usize;
     for piece in pieces {
@@ -95,7 +94,7 @@ fn inverted(pieces: &[Piece]) -> Option<Vec<Piece>> {
         .collect()
 }
 
-/// Where each of the coordinates below `size` comes from. `None` unless `found` has each of them once.
+/// Inverse permutation. `None` unless `found` contains each coordinate below `size` once.
 fn inverted_table(found: impl Iterator<Item = isize>, size: usize) -> Option<Vec<usize>> {
     let mut back = vec![usize::MAX; size];
     for (i, coordinate) in found.enumerate() {

@@ -1,14 +1,15 @@
-//! Parts that follow each other along an axis, taken from one source.
+//! Concatenation of maps from one source.
 
 use super::{AxisMap, IndexMap, Line, Piece};
 use crate::Shape;
 
 impl IndexMap {
-    /// The map of several outputs of one source, one after another along `axis`. So the slices into which a roll is
-    /// written are the roll again. `None` if it takes several layers, or if the maps have no such axis.
+    /// Map of several outputs of one source, concatenated along `axis`. For example, the slices that make up
+    /// a roll become the roll again. Returns `None` if a map has several layers, or if the maps have no such
+    /// axis.
     ///
-    /// Law: the index whose coordinate on `axis` is i has the source that `maps[k]` gives for
-    /// i less the sizes of those before it, where k is the part that holds i.
+    /// Law: the index whose coordinate on `axis` is i has the source that `maps[k]` gives for i minus the
+    /// sizes of the maps before it, where k is the map that contains i.
     pub fn joined(axis: usize, maps: &[&IndexMap]) -> Option<IndexMap> {
         let out_shape = joined_shape(axis, maps)?;
         let in_shape = maps[0].in_shape().clone();
@@ -33,11 +34,10 @@ impl IndexMap {
                 Some(AxisMap::from_pieces(axis, pieces))
             })
             .collect::<Option<Vec<AxisMap>>>()?;
-        // Lengths read by other axes' tables would have to be joined too.
+        // Length tables read by other axes would have to be joined too.
         (!axes.iter().any(AxisMap::is_ragged)).then(|| IndexMap::new(out_shape, in_shape, axes))
     }
 
-    /// The axes of a map of one layer.
     fn only_axes(&self) -> Option<&[AxisMap]> {
         match &self.layers[..] {
             [only] => only.axes(),
@@ -46,7 +46,7 @@ impl IndexMap {
     }
 }
 
-/// The shape of parts that are alike but for their sizes along `axis`; `None` if they are not.
+/// Shape of parts that differ only in their sizes along `axis`; `None` if they differ otherwise.
 fn joined_shape(axis: usize, maps: &[&IndexMap]) -> Option<Shape> {
     let (first, others) = maps.split_first()?;
     let mut sizes = first.out_shape().sizes().to_vec();
@@ -64,11 +64,10 @@ fn joined_shape(axis: usize, maps: &[&IndexMap]) -> Option<Shape> {
     Shape::new(sizes).ok()
 }
 
-/// The pieces of a part of `size` that begins at `begin`; `None` for a map that reads another axis,
-/// unless it reads none.
+/// Pieces of a part of `size` that starts at `begin`; `None` for a map that depends on another axis.
 fn pieces_at(map: &AxisMap, axis: usize, size: usize, begin: usize) -> Option<Vec<Piece>> {
     let pieces = match map {
-        // One coordinate everywhere; a map of a single index has the step 1.
+        // A constant. A map of a single index has the step 1.
         AxisMap::Affine { line, .. } if line.step == 0 => vec![Piece { end: size, line: *line }],
         _ if map.axis() == Some(axis) => map.pieces(size)?,
         _ => return None,

@@ -1,4 +1,4 @@
-//! One step of an index map: its axes moved, or its axes renamed.
+//! One layer of an index map: per-axis maps, or a reshape.
 
 use std::fmt;
 
@@ -6,27 +6,25 @@ use super::{AxisMap, Line, Piece};
 use crate::Shape;
 use crate::shape::row_major_number;
 
-/// A step between two shapes. The output's side is asked, the source's side is what is found.
+/// A map between two shapes, from output indices to source indices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layer {
     pub(super) out_shape: Shape,
     pub(super) in_shape: Shape,
-    /// One for each source axis; none at all where the same elements, in row-major order, are
-    /// counted in another shape.
+    /// One entry for each source axis; `None` for a reshape, which keeps row-major order.
     pub(super) axes: Option<Vec<AxisMap>>,
 }
 
 crate::fingerprint!(struct Layer { out_shape, in_shape, axes });
 
 impl Layer {
-    /// A layer of one entry of `axes` for each source axis, each in its simplest form. The output
-    /// has elements.
+    /// Layer with one entry of `axes`, to be simplified, for each source axis. The output must not be empty.
     pub(super) fn of_axes(out_shape: Shape, in_shape: Shape, axes: Vec<AxisMap>) -> Layer {
         let axes = axes.into_iter().map(|axis| simplified(axis, &out_shape)).collect();
         Layer { out_shape, in_shape, axes: Some(axes) }
     }
 
-    /// The row-major elements of `in_shape` in another shape of as many elements.
+    /// Reshape in row-major order. Both shapes have the same number of elements.
     pub(super) fn reshape(out_shape: Shape, in_shape: Shape) -> Layer {
         if out_shape == in_shape {
             return Layer::identity(&in_shape);
@@ -34,29 +32,27 @@ impl Layer {
         Layer { out_shape, in_shape, axes: None }
     }
 
-    /// Every element stays where it is.
     pub(super) fn identity(shape: &Shape) -> Layer {
         let axes = (0..shape.rank()).map(AxisMap::identity).collect();
         Layer::of_axes(shape.clone(), shape.clone(), axes)
     }
 
-    /// The shape of what is asked.
+    /// Shape of the output.
     pub fn out_shape(&self) -> &Shape {
         &self.out_shape
     }
 
-    /// The shape of what is found.
+    /// Shape of the source.
     pub fn in_shape(&self) -> &Shape {
         &self.in_shape
     }
 
-    /// For each source axis, how its coordinate follows from the output's; `None` for a reshape,
-    /// which keeps the number of each element in row-major order.
+    /// The map of each source axis; `None` for a reshape, which keeps the row-major number of each element.
     pub fn axes(&self) -> Option<&[AxisMap]> {
         self.axes.as_deref()
     }
 
-    /// The source coordinates of the element at `index`, which lies within the output's shape.
+    /// Writes the source coordinates for `index`, which must lie within the output's shape, to `source`.
     pub(super) fn source_into(&self, index: &[usize], source: &mut [usize]) {
         match &self.axes {
             Some(axes) => {
@@ -71,7 +67,6 @@ impl Layer {
         }
     }
 
-    /// Whether every element stays where it is, and its axes too.
     pub(super) fn is_identity(&self) -> bool {
         self.out_shape == self.in_shape
             && self.axes.iter().flatten().enumerate().all(|(axis, map)| {
@@ -81,7 +76,7 @@ impl Layer {
     }
 }
 
-/// The same coordinates in the simplest form, so that equal movements tend to have equal maps.
+/// Simplifies a map, so that equal movements usually have equal maps.
 ///
 /// Law: the coordinate at every index of `out_shape` is unchanged.
 fn simplified(axis: AxisMap, out_shape: &Shape) -> AxisMap {

@@ -1,4 +1,4 @@
-//! Which source coordinates land at an output index, for a whole tensor.
+//! Index maps: functions from output indices to source indices, for whole tensors.
 //!
 //! docs/index-maps.md has the algebra: the definitions, the laws and the test of each.
 
@@ -27,24 +27,24 @@ pub use table::Table;
 
 use crate::{Result, Shape, ShapeError};
 
-/// A gather view of a movement: which source element lands at each output index. Every output
+/// The gather view of a movement: for each output index, the index of the source element. Every output
 /// element has one source, so each is written once by construction.
 ///
-/// It is one layer or more. Most movements are one: for each source axis, how its coordinate
-/// follows from the output's. A reshape is a layer too, so a map of several is what is moved before
-/// and after axes are split or merged.
+/// A map consists of layers. Most movements have one layer, which gives each source coordinate as a function
+/// of the output's. A reshape is a layer too, so movements before and after axes are split or merged need
+/// several layers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IndexMap {
-    /// One or more, the one at the source first. No two neighbours could be one, and none but an
-    /// only one is the identity.
+    /// At least one layer, the one at the source first. Adjacent layers cannot be merged, and only a single
+    /// layer can be the identity.
     layers: Vec<Layer>,
 }
 
 crate::fingerprint!(struct IndexMap { layers });
 
 impl IndexMap {
-    /// A map of one entry of `axes` for each source axis. Operators build these; every coordinate
-    /// must lie within `in_shape` for every index of `out_shape`.
+    /// Builds a map of one layer with one entry of `axes` for each source axis. Every coordinate must lie
+    /// within `in_shape` for every index of `out_shape`.
     pub(crate) fn new(out_shape: Shape, in_shape: Shape, axes: Vec<AxisMap>) -> IndexMap {
         debug_assert_eq!(axes.len(), in_shape.rank(), "one axis map for each source axis");
         if out_shape.elements() == 0 {
@@ -53,24 +53,23 @@ impl IndexMap {
         IndexMap { layers: vec![Layer::of_axes(out_shape, in_shape, axes)] }
     }
 
-    /// The one map to a shape without elements: no index is ever asked.
+    /// The unique map to a shape without elements.
     fn empty(out_shape: Shape, in_shape: Shape) -> IndexMap {
         let last = out_shape.rank().saturating_sub(1);
         let axes = (0..in_shape.rank()).map(|axis| AxisMap::identity(axis.min(last))).collect();
         IndexMap { layers: vec![Layer { out_shape, in_shape, axes: Some(axes) }] }
     }
 
-    /// Every element stays where it is.
+    /// The identity on `shape`.
     pub fn identity(shape: &Shape) -> IndexMap {
         let axes = (0..shape.rank()).map(AxisMap::identity).collect();
         IndexMap::new(shape.clone(), shape.clone(), axes)
     }
 
-    /// The same elements in row-major order, in another shape: axes are split, merged, and put in
-    /// or left out where their size is 1.
+    /// Reshape in row-major order: splits and merges axes, and adds or removes axes of size 1.
     ///
     /// # Errors
-    /// [`ShapeError::ElementsDiffer`] if the shapes have not as many elements as each other.
+    /// [`ShapeError::ElementsDiffer`] if the shapes have different numbers of elements.
     pub fn reshape(in_shape: &Shape, out_shape: &Shape) -> Result<IndexMap> {
         if in_shape.elements() != out_shape.elements() {
             let (from, to) = (in_shape.clone(), out_shape.clone());
@@ -82,7 +81,7 @@ impl IndexMap {
         Ok(IndexMap { layers: vec![Layer::reshape(out_shape.clone(), in_shape.clone())] })
     }
 
-    /// One element, of rank 0, everywhere in `out_shape`.
+    /// Repeats a single element of rank 0 over `out_shape`.
     pub fn broadcast(out_shape: &Shape) -> IndexMap {
         let one = Shape::default();
         IndexMap::new(out_shape.clone(), one, Vec::new())
@@ -98,14 +97,14 @@ impl IndexMap {
         &self.layers[0].in_shape
     }
 
-    /// The steps from the output to the source, the one at the source first.
+    /// The layers, the one at the source first.
     pub fn layers(&self) -> &[Layer] {
         &self.layers
     }
 
-    /// For each axis of the output the axis of the source that it is, if each is one of its own, whatever
-    /// elements it has: `None` where axes are split, merged, put in or left out. Of a map of no elements that is
-    /// composed of several, it is not always right.
+    /// For each output axis, the source axis it comes from, whichever elements of it are read. Returns `None`
+    /// where axes are split, merged, added or removed. The result can be wrong for a composed map without
+    /// elements.
     pub fn axes_kept(&self) -> Option<Vec<usize>> {
         let [only] = &self.layers[..] else { return None };
         let axes = only.axes()?;
@@ -120,15 +119,15 @@ impl IndexMap {
         kept.into_iter().collect()
     }
 
-    /// For each axis of the source, which of its coordinates the output has, in which order. Two tensors that share an
-    /// axis still fit each other if these are equal. `None` for an axis whose coordinates depend on several axes of the
-    /// output or on a table, and `None` for all if axes are split or merged.
+    /// For each source axis, which coordinates the output contains, in order. Two tensors that share an axis
+    /// still match after movements with equal coordinates. The entry is `None` for an axis that depends on
+    /// several output axes or on a table; the whole result is `None` if axes are split or merged.
     pub fn coordinates(&self) -> Option<Vec<Option<Vec<Piece>>>> {
         let [only] = &self.layers[..] else { return None };
         let of = |axis: &AxisMap| match axis {
             AxisMap::Affine { axis, line } => {
                 let end = self.out_shape()[*axis];
-                // One coordinate is the same in both directions.
+                // A single coordinate has an arbitrary step; use 1.
                 let step = if end == 1 { 1 } else { line.step };
                 Some(vec![Piece { end, line: Line { step, ..*line } }])
             }
@@ -138,8 +137,8 @@ impl IndexMap {
         Some(only.axes()?.iter().map(of).collect())
     }
 
-    /// What is left of the map without a reshape at the source, if there is one: then
-    /// a packed source can be read as one of the shape that is left.
+    /// The rest of the map after a reshape at the source, if it starts with one. A packed source can then be
+    /// read with the shape of the rest.
     pub fn without_source_reshape(&self) -> Option<IndexMap> {
         match &self.layers[..] {
             [first, rest @ ..] if first.axes.is_none() => {
@@ -149,8 +148,8 @@ impl IndexMap {
         }
     }
 
-    /// What is left of the map without a reshape at the output, if there is one: then
-    /// a packed output can be written as one of the shape that is left.
+    /// The rest of the map before a reshape at the output, if it ends with one. A packed output can then be
+    /// written with the shape of the rest.
     pub fn without_output_reshape(&self) -> Option<IndexMap> {
         match &self.layers[..] {
             [rest @ .., last] if last.axes.is_none() => {
@@ -160,7 +159,7 @@ impl IndexMap {
         }
     }
 
-    /// The map of these layers; none of them leave a tensor of `shape` as it is.
+    /// Map with these layers; the identity on `shape` if there are none.
     fn of_layers(layers: Vec<Layer>, shape: &Shape) -> IndexMap {
         if layers.is_empty() {
             return IndexMap::identity(shape);
@@ -168,18 +167,17 @@ impl IndexMap {
         IndexMap { layers }
     }
 
-    /// The axis maps of all layers.
     pub(crate) fn axes(&self) -> impl Iterator<Item = &AxisMap> {
         self.layers.iter().filter_map(Layer::axes).flatten()
     }
 
-    /// How many boxes the jumps of all axes make, multiplied. What a map is cut into may be fewer, or
-    /// more where a reshape carries.
+    /// Product of the numbers of lines of all axes. The actual number of boxes may be smaller, or larger
+    /// where a reshape carries.
     pub(crate) fn boxes(&self) -> usize {
         self.axes().map(AxisMap::lines).fold(1, usize::saturating_mul)
     }
 
-    /// The source coordinates of the element that lands at `index`.
+    /// Source coordinates of the element at output `index`.
     ///
     /// # Panics
     /// If `index` lies outside the output's shape.
@@ -189,7 +187,7 @@ impl IndexMap {
         source
     }
 
-    /// [`IndexMap::source_of`] into a buffer of one entry for each source axis.
+    /// [`IndexMap::source_of`] into a buffer with one entry for each source axis.
     ///
     /// # Panics
     /// If `index` lies outside the output's shape, or `source` has another length.
@@ -209,7 +207,6 @@ impl IndexMap {
         first.source_into(&between, source);
     }
 
-    /// The precondition of what is asked at an index of the output.
     fn assert_within(&self, index: &[usize]) {
         let out_shape = self.out_shape();
         assert!(
@@ -219,7 +216,7 @@ impl IndexMap {
         );
     }
 
-    /// Whether every element stays where it is.
+    /// Whether the map is the identity.
     pub fn is_identity(&self) -> bool {
         matches!(&self.layers[..], [only] if only.is_identity())
     }
@@ -283,7 +280,7 @@ impl fmt::Display for AxisMap {
 }
 
 impl Line {
-    /// `start + step · name`, without what does nothing.
+    /// Writes `start + step · name` without zero and unit terms.
     fn write(self, f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
         match (self.start, self.step) {
             (start, 0) => write!(f, "{start}"),

@@ -1,38 +1,36 @@
-//! A region pulled back through the layers of a map.
+//! Pulls regions back through the layers of a map.
 
 use super::compose::OUT_OF_BOUNDS;
 use super::region::{Coordinate, Form, Found, IndexedForm, NotOne};
 use super::{Layer, Region};
 use crate::shape::row_major_strides;
 
-/// A region on its way: through how many layers it has been, and for how many source axes of the
-/// next one it has found the coordinate. Those stand behind the coordinates that they follow from.
+/// A region in progress, after `layers` layers. The coordinates of the first `axes` source axes of the next
+/// layer are known and stored after those they depend on.
 struct OnTheWay {
     region: Region,
     layers: usize,
     axes: usize,
 }
 
-/// What pulling back may come to, counted down while it is done.
+/// Limits of a search for preimages, counted down during it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    /// How many boxes there may still be.
+    /// Remaining number of boxes.
     pub(crate) boxes: usize,
-    /// How often a coordinate may still be asked for over a region. It takes a few times for each
-    /// box, each layer and each axis.
+    /// Remaining number of coordinate evaluations over a region. Each box, layer and axis needs a few.
     pub(crate) asks: usize,
 }
 
 impl Room {
-    /// For so many boxes, however long it takes to find them.
     pub(crate) fn of_boxes(boxes: usize) -> Room {
         Room { boxes, asks: usize::MAX }
     }
 }
 
-/// Pulls `whole` back through `layers`, from the last to the first, and calls `visit` with every
-/// region at the source. `None` if a coordinate is no linear form over boxes, if there is not so much
-/// room, or if `visit` gives it, which ends the search.
+/// Pulls `whole` back through `layers`, from the last to the first, and calls `visit` with every region at
+/// the source. Returns `None` if a coordinate is not a linear form over boxes, if the limits are exceeded, or
+/// if `visit` returns `None`, which ends the search.
 pub(crate) fn visit_preimage(
     layers: &[Layer],
     whole: Region,
@@ -75,20 +73,20 @@ pub(crate) fn visit_preimage(
     Some(())
 }
 
-/// A layer, with what a reshape needs to know of it.
+/// A layer with precomputed data for reshapes.
 struct Step<'a> {
     layer: &'a Layer,
-    /// For each source axis of a reshape, where in the output it is found.
+    /// For a reshape, the digit of each source axis.
     digits: Vec<Digit>,
 }
 
-/// A source axis of a reshape: a digit of the number that some output axes count together.
+/// A source axis of a reshape: a digit of the row-major number formed by some output axes.
 struct Digit {
-    /// The output axes, each with what one step of it counts.
+    /// The output axes, each with its stride in the number.
     terms: Vec<(usize, isize)>,
-    /// What one step of this axis counts.
+    /// The stride of this axis in the number.
     unit: isize,
-    /// Its size; `None` where nothing is counted beyond it.
+    /// The size of the axis; `None` for the leading digit.
     base: Option<isize>,
 }
 
@@ -101,7 +99,6 @@ impl<'a> Step<'a> {
         Step { layer, digits }
     }
 
-    /// The coordinate on one source axis.
     fn coordinate(&self, region: &Region, axis: usize) -> Found<(Coordinate, Option<usize>)> {
         match &self.layer.axes {
             Some(axes) => region.through_axis(&axes[axis]),
@@ -116,7 +113,7 @@ impl Digit {
             return Ok((region.coordinates[*axis].clone(), None));
         }
         let (mut number, mut terms) = (Form { start: 0, terms: Vec::new() }, &self.terms[..]);
-        // Of indices, the outermost digit can be split; those within it do not carry into it.
+        // For indices, the outermost digit can be split; the inner digits do not carry into it.
         if let [(axis, unit), within @ ..] = terms
             && let Coordinate::Indexed(indexed) = &region.coordinates[*axis]
         {
@@ -138,20 +135,20 @@ impl Digit {
         Ok((Coordinate::Linear(digit), None))
     }
 
-    /// This digit of indices that count `unit` each.
+    /// This digit of indices with the stride `unit`.
     fn of_indices(&self, indexed: &IndexedForm, unit: isize) -> IndexedForm {
         let above = self.unit / unit;
         indexed.map(|index| {
             let digit = index.div_euclid(above);
             let digit = self.base.map_or(digit, |base| digit.rem_euclid(base));
-            // Entries that are not read may be anything.
+            // Entries that are not read may have any value.
             usize::try_from(digit).unwrap_or(OUT_OF_BOUNDS)
         })
     }
 }
 
-/// Every source axis of a reshape as a digit. Axes are taken in the smallest groups that have as
-/// many elements on both sides.
+/// Every source axis of a reshape as a digit. Axes are grouped into the smallest groups with equal numbers of
+/// elements on both sides.
 fn digits(in_sizes: &[usize], out_sizes: &[usize]) -> Vec<Digit> {
     let mut digits = Vec::with_capacity(in_sizes.len());
     let mut out = 0;
@@ -160,7 +157,7 @@ fn digits(in_sizes: &[usize], out_sizes: &[usize]) -> Vec<Digit> {
         let (mut end, out_begin) = (begin + 1, out);
         let mut source = in_sizes[begin];
         let mut asked = 1;
-        // A single element is found nowhere: its number is 0.
+        // An axis of one element needs no output axis: its number is 0.
         while asked != source {
             if asked < source {
                 asked *= out_sizes[out];
@@ -189,8 +186,8 @@ fn digits(in_sizes: &[usize], out_sizes: &[usize]) -> Vec<Digit> {
 }
 
 impl Region {
-    /// The parts whose coordinate on `axis` is below `at`, and the others, whose coordinate is then
-    /// counted from `at`; `None` if there is no room for them, or on a row that is reversed.
+    /// Splits the region where the coordinate on `axis` reaches `at`; coordinates of the second part count
+    /// from `at`. Returns `None` if the limits are exceeded, or on a row that is partly reversed.
     pub(super) fn cut(
         self,
         axis: usize,
@@ -221,12 +218,10 @@ impl Region {
         Some((below, beyond))
     }
 
-    /// Whether a coordinate is read from a table of indices.
     fn has_indices(&self) -> bool {
         self.coordinates.iter().any(|each| matches!(each, Coordinate::Indexed(_)))
     }
 
-    /// The number of rows that are reversed in part.
     fn rows(&self) -> usize {
         let is_row = |coordinate: &&Coordinate| matches!(coordinate, Coordinate::Ragged(_));
         self.coordinates.iter().filter(is_row).count()

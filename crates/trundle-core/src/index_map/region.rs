@@ -1,9 +1,8 @@
 //! Boxes of an output over which every source coordinate is a linear form.
 //!
-//! A box is pulled back through the layers of a map, from the output to the source. Where a
-//! coordinate jumps (a roll), or carries from one axis into another (an axis that was merged and
-//! then rolled), the box is cut in two and both go on. What is left at the source are the
-//! blocks of a move.
+//! A box is pulled back through the layers of a map, from the output to the source. Where a coordinate jumps
+//! (a roll), or carries from one axis into another (an axis that was merged and then rolled), the box is cut
+//! in two and both parts continue. The boxes that arrive at the source become the blocks of a move.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,18 +15,18 @@ use crate::Layout;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Form {
     pub(crate) start: isize,
-    /// Loops of two steps or more, each once, with steps that are not 0.
+    /// Loops of at least two steps, each once, with nonzero steps.
     pub(crate) terms: Vec<Term>,
 }
 
-/// What a loop adds to a form with each step.
+/// The increment of a form for each step of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Term {
     pub(crate) number: usize,
     pub(crate) step: isize,
 }
 
-/// A coordinate of the tensor that has been reached, over a region.
+/// A coordinate of the current tensor, over a region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Coordinate {
     Linear(Form),
@@ -37,7 +36,7 @@ pub(crate) enum Coordinate {
 }
 
 impl Coordinate {
-    /// `line` at this coordinate.
+    /// Composition: `line` after this coordinate.
     fn then(&self, line: Line) -> Coordinate {
         match self {
             _ if line.step == 0 => Coordinate::Linear(Form::constant(line.start)),
@@ -58,9 +57,9 @@ impl Coordinate {
     }
 }
 
-/// A coordinate that follows one form up to step `at` of the loop `number`, and another from there on.
-/// There are steps of both, and both have the same steps along all other loops. No other coordinate is
-/// cut or ragged along the loop, unless it follows from the same one.
+/// A coordinate that follows one form up to step `at` of the loop `number`, and another from there on. Both
+/// parts are nonempty, and both forms have the same steps along all other loops. No other coordinate is cut
+/// or ragged along this loop, unless it is derived from this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CutForm {
     pub(crate) number: usize,
@@ -70,7 +69,7 @@ pub(crate) struct CutForm {
 }
 
 impl CutForm {
-    /// What it is at some of the loop's steps, if its forms are at these already.
+    /// The coordinate for a part of the loop's steps. The forms must already start at that part.
     fn narrowed(&self, range: &Range<usize>) -> Coordinate {
         match self.at.saturating_sub(range.start) {
             0 => Coordinate::Linear(self.second.clone()),
@@ -80,30 +79,30 @@ impl CutForm {
     }
 }
 
-/// A coordinate along a row of which the first elements are reversed: with j = `before` at the step
-/// of the loop `number`, `after` at `length - 1 - j` where j < length, and at j elsewhere.
+/// A coordinate along a row whose first elements are reversed: with j = `before` at the step of the loop
+/// `number`, `after` at `length - 1 - j` where j < length, and at j elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) number: usize,
     /// Its step is 1 or -1.
     pub(crate) before: Line,
     pub(crate) lengths: Arc<[usize]>,
-    /// Which of the lengths it is. It does not vary along the row.
+    /// The position in the table of lengths. It does not vary along the row.
     pub(crate) entry: Form,
     pub(crate) after: Line,
 }
 
-/// A coordinate that is `line` at the index that a table has at `entry`.
+/// A coordinate that is `line` at the table entry at position `entry`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct IndexedForm {
     pub(crate) indices: Arc<[usize]>,
-    /// Which of the indices it is. It varies.
+    /// The position in the table. It varies.
     pub(crate) entry: Form,
     pub(crate) line: Line,
 }
 
 impl IndexedForm {
-    /// What `number` makes of each coordinate, those of entries that are not read among them.
+    /// Applies `number` to every coordinate, including unread entries.
     pub(super) fn map(&self, number: impl Fn(isize) -> usize) -> IndexedForm {
         let at = |index: &usize| number(self.line.at(index.cast_signed()));
         let indices = self.indices.iter().map(at).collect();
@@ -111,28 +110,28 @@ impl IndexedForm {
     }
 }
 
-/// A box of the output, as loops, with the place in the output and the coordinates in the tensor
+/// A box of the output as nested loops, with its position in the output and its coordinates in the tensor
 /// that it has been pulled back to.
 ///
-/// Law: the boxes that one is cut into hold its indices, each once, and each index keeps its place
-/// and its coordinates.
+/// Law: the parts into which a box is cut contain each of its indices once, and each index keeps its position
+/// and coordinates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
     /// The steps of each loop.
     pub(crate) sizes: Vec<usize>,
-    /// Where in the output an element is, in whatever its layout counts.
+    /// Position of an element in the output, in the units of its layout.
     pub(crate) place: Form,
     pub(crate) coordinates: Vec<Coordinate>,
 }
 
-/// What a coordinate, asked over a region, turns out to be.
+/// A coordinate evaluated over a region.
 pub(super) type Found<T> = Result<T, NotOne>;
 
-/// Why it is not one over the whole region.
+/// Why a coordinate is not a single form over the whole region.
 pub(super) enum NotOne {
-    /// It has to be asked again over each of these.
+    /// Evaluate the coordinate again over each part.
     Cut(Vec<Region>),
-    /// There is no cutting it into boxes over which it is.
+    /// No cutting makes it linear.
     Never,
 }
 
@@ -141,14 +140,13 @@ impl Form {
         Form { start, terms: Vec::new() }
     }
 
-    /// `line` at this form.
+    /// Composition: `line` after this form.
     pub(super) fn then(&self, line: Line) -> Form {
         let step = |term: &Term| Term { step: term.step.wrapping_mul(line.step), ..*term };
         let terms = if line.step == 0 { Vec::new() } else { self.terms.iter().map(step).collect() };
         Form { start: line.at(self.start), terms }
     }
 
-    /// This and `factor` times `other`.
     pub(super) fn add(&mut self, other: &Form, factor: isize) {
         self.start = self.start.wrapping_add(other.start.wrapping_mul(factor));
         for term in &other.terms {
@@ -161,7 +159,7 @@ impl Form {
         self.terms.retain(|term| term.step != 0);
     }
 
-    /// What the other loops make of it.
+    /// This form without the loop `number`.
     pub(crate) fn without(&self, number: usize) -> Form {
         let others = self.terms.iter().filter(|term| term.number != number);
         Form { start: self.start, terms: others.copied().collect() }
@@ -171,14 +169,13 @@ impl Form {
         self.terms.iter().find(|term| term.number == number)
     }
 
-    /// The step of a loop: 0 where it adds nothing.
+    /// Step of a loop; 0 if the form does not depend on it.
     pub(crate) fn step(&self, number: usize) -> isize {
         self.term_of(number).map_or(0, |term| term.step)
     }
 }
 
 impl Region {
-    /// Every element of a layout, its place in the units of the layout.
     pub(crate) fn of(layout: &Layout) -> Region {
         let sizes = layout.shape().sizes().to_vec();
         let term =
@@ -200,12 +197,11 @@ impl Region {
         Region { sizes, place, coordinates }
     }
 
-    /// The number of elements.
     pub(super) fn elements(&self) -> usize {
         self.sizes.iter().product()
     }
 
-    /// Every form, those of rows apart.
+    /// All forms, except the lines of rows.
     fn forms_mut(&mut self) -> impl Iterator<Item = &mut Form> {
         let coordinates = self.coordinates.iter_mut().flat_map(|coordinate| {
             let (form, second) = match coordinate {
@@ -219,7 +215,7 @@ impl Region {
         std::iter::once(&mut self.place).chain(coordinates)
     }
 
-    /// How many boxes there are where each coordinate is linear or a row.
+    /// Number of boxes after cutting at all cut coordinates.
     pub(crate) fn boxes(&self) -> usize {
         let cut_along = |coordinate: &Coordinate| match coordinate {
             Coordinate::Cut(cut) => Some(cut.number),
@@ -236,7 +232,7 @@ impl Region {
         1usize.checked_shl(cuts).unwrap_or(usize::MAX)
     }
 
-    /// Where a coordinate is cut along a loop.
+    /// The step at which a coordinate is cut along a loop.
     fn cut_of(&self, number: usize) -> Option<usize> {
         self.coordinates.iter().find_map(|coordinate| match coordinate {
             Coordinate::Cut(cut) if cut.number == number => Some(cut.at),
@@ -244,12 +240,11 @@ impl Region {
         })
     }
 
-    /// The parts where a coordinate that is cut is linear.
+    /// Requests the parts on both sides of a cut, where the coordinate is linear.
     fn at_cut<T>(&self, cut: &CutForm) -> Found<T> {
         Err(NotOne::Cut(self.cut_loop(cut.number, [cut.at])))
     }
 
-    /// A coordinate as a linear form.
     pub(super) fn linear<'a>(&self, coordinate: &'a Coordinate) -> Found<&'a Form> {
         match coordinate {
             Coordinate::Linear(form) => Ok(form),
@@ -258,14 +253,13 @@ impl Region {
         }
     }
 
-    /// Whether a coordinate is a row along a loop.
     fn has_row(&self, number: usize) -> bool {
         self.coordinates
             .iter()
             .any(|coordinate| matches!(coordinate, Coordinate::Ragged(row) if row.number == number))
     }
 
-    /// The steps of one loop within `range`, which is not empty.
+    /// Restricts one loop to `range`, which is not empty.
     fn narrowed(&self, number: usize, range: &Range<usize>) -> Region {
         let mut part = self.clone();
         let from = range.start.cast_signed();
@@ -288,7 +282,7 @@ impl Region {
         part
     }
 
-    /// Cut along one loop at each of `ends`, which rise.
+    /// Cuts one loop at each of `ends`, which increase.
     fn cut_loop(&self, number: usize, ends: impl IntoIterator<Item = usize>) -> Vec<Region> {
         let mut begin = 0;
         let ends = ends.into_iter().chain([self.sizes[number]]);
@@ -302,7 +296,7 @@ impl Region {
         parts
     }
 
-    /// One loop run from its other end.
+    /// Reverses the direction of one loop.
     fn turned(mut self, number: usize) -> Region {
         let last = self.sizes[number].cast_signed() - 1;
         for form in self.forms_mut() {
@@ -327,8 +321,8 @@ impl Region {
         self
     }
 
-    /// One loop as two, the inner one of `inner` steps, which divide its own. `None` for the loop
-    /// of a row or of a cut, which has to stay one.
+    /// Splits one loop in two, the inner one with `inner` steps, which divide the loop's. Returns `None` for
+    /// a loop with a row or a cut, which must stay one loop.
     fn split(mut self, number: usize, inner: usize) -> Option<Region> {
         if self.has_row(number) || self.cut_of(number).is_some() {
             return None;
@@ -348,12 +342,12 @@ impl Region {
         Some(self)
     }
 
-    /// What a form reaches at most, if its steps are positive.
+    /// Maximum of a form with positive steps.
     fn highest(&self, form: &Form) -> isize {
         form.start + form.terms.iter().map(|term| self.span(term)).sum::<isize>()
     }
 
-    /// What a loop adds to a form from its first step to its last.
+    /// Difference of a form between the first and the last step of a loop.
     fn span(&self, term: &Term) -> isize {
         term.step.wrapping_mul(self.sizes[term.number].cast_signed() - 1)
     }
@@ -370,20 +364,19 @@ impl Region {
         let Some(widest) = form.terms.iter().max_by_key(|term| term.step) else {
             return Err(NotOne::Never);
         };
-        // Along the widest loop: first steps that stay below whatever the others do, then those
-        // for which it depends on them, one by one, then those that are beyond.
+        // Along the widest loop: steps that are always below `at`, then single steps where it depends on the
+        // other loops, then steps beyond.
         let others = most - form.start - self.span(widest);
         let first_at = |least: isize| -> usize {
             let steps = (at - least + widest.step - 1).div_euclid(widest.step);
             steps.max(0).unsigned_abs().min(self.sizes[widest.number])
         };
         let (below, beyond) = (first_at(form.start + others), first_at(form.start));
-        // What is behind the first of them is asked for again, if there is room for so many boxes.
+        // The part after the first single step is evaluated again, if the limits allow it.
         Err(NotOne::Cut(self.cut_loop(widest.number, [below, (below + 1).min(beyond)])))
     }
 
-    /// A form over the whole region as `unit · quotient + remainder`, the remainder within
-    /// `0..unit`.
+    /// Divides a form over the whole region: `unit · quotient + remainder`, the remainder within `0..unit`.
     pub(super) fn divided(&self, form: &Form, unit: isize) -> Found<(Form, Form)> {
         if unit == 1 {
             return Ok((form.clone(), Form::constant(0)));
@@ -414,9 +407,8 @@ impl Region {
         Ok((quotient, Form { start: form.start.rem_euclid(unit), terms: digits }))
     }
 
-    /// Cut such that a digit of `base` values, which a loop counts up from `first`, does not carry
-    /// into the next one within a part: up to the first carry, then whole turns of the digit, then
-    /// the rest.
+    /// Cuts the region so that a digit of `base` values, counted up from `first`, does not carry within a
+    /// part: up to the first carry, then whole cycles, then the rest.
     fn uncarried<T>(&self, number: usize, first: isize, base: isize) -> Found<T> {
         let (first, base) = (first.unsigned_abs(), base.unsigned_abs());
         let steps = self.sizes[number];
@@ -436,7 +428,7 @@ impl Region {
             .map_or(NotOne::Never, |split| NotOne::Cut(vec![split])))
     }
 
-    /// The coordinate that an axis map gives where the region is now.
+    /// Evaluates an axis map at the region's current coordinates.
     pub(super) fn through_axis(&self, map: &AxisMap) -> Found<(Coordinate, Option<usize>)> {
         let at = match map {
             AxisMap::Affine { axis, .. }
@@ -460,7 +452,7 @@ impl Region {
                 for (at, piece) in pieces.iter().enumerate() {
                     let end = match self.along_two(form, &pieces[at..]) {
                         Some(Ok(cut)) => return Ok((Coordinate::Cut(cut), None)),
-                        // These two pieces are one cut, the others are asked for by themselves.
+                        // These two pieces are one cut; the others are evaluated separately.
                         Some(Err(end)) => end,
                         None => piece.end,
                     };
@@ -473,7 +465,7 @@ impl Region {
             (AxisMap::Ragged { before, lengths, after, .. }, Coordinate::Linear(form)) => {
                 let entry = self.entry(lengths)?;
                 let (number, new_loop, line) = match form.terms[..] {
-                    // A row of one element: a loop of its own.
+                    // A row of one element needs its own loop.
                     [] => (self.sizes.len(), Some(1), Line { start: form.start, step: 1 }),
                     [Term { number, step: step @ (1 | -1) }] => {
                         (number, None, Line { start: form.start, step })
@@ -506,10 +498,10 @@ impl Region {
         }
     }
 
-    /// The coordinate at the index that a table has for the coordinates that have been reached.
+    /// Looks up the region's current coordinates in a table.
     fn indexed(&self, indices: &Table, line: Line) -> Found<Coordinate> {
         let mut varying = indices.varying_axes().map(|axis| (&self.coordinates[axis], axis));
-        // Indices that are looked up by those of another table.
+        // Indices into another table compose to one table.
         if let (Some((Coordinate::Indexed(inner), axis)), None) = (varying.next(), varying.next()) {
             let (first, stride) = (indices.offset(), indices.strides()[axis]);
             let of = |index: isize| {
@@ -532,8 +524,9 @@ impl Region {
         })
     }
 
-    /// The coordinate along two pieces, where a form leads from one into the other between two steps of a
-    /// loop; the end of the second, if it goes on behind it. `None` where it leads so nowhere.
+    /// The coordinate along two adjacent pieces, if a form crosses from one into the other between two steps
+    /// of a loop. Returns `Err` with the end of the second piece if the form continues after it, and `None`
+    /// if there is no such step.
     fn along_two(&self, form: &Form, pieces: &[Piece]) -> Option<Result<CutForm, usize>> {
         let [piece, next, ..] = pieces else { return None };
         let (end, highest) = (piece.end.cast_signed(), self.highest(form));
@@ -546,7 +539,7 @@ impl Region {
         if self.cut_of(number).is_some() || self.has_row(number) {
             return None;
         }
-        // The first step that begins beyond the end, if the one before it stays below.
+        // The first step beyond the end, if the step before it stays below for all other loops.
         let at = (end - form.start + step - 1) / step;
         let others = highest - form.start - step * (self.sizes[number].cast_signed() - 1);
         if form.start + step * (at - 1) + others >= end {
@@ -559,12 +552,12 @@ impl Region {
         Some(Ok(CutForm { number, at: at.unsigned_abs(), first, second }))
     }
 
-    /// Which entry of a table is read, if that is linear.
+    /// Position in a table, if it is linear.
     fn entry(&self, table: &Table) -> Found<Form> {
         self.summed(table.offset().cast_signed(), table.strides())
     }
 
-    /// `start` and of each coordinate so many times, if they are linear.
+    /// `start + Σ steps[axis] · coordinate`, if the coordinates are linear.
     fn summed(&self, start: isize, steps: &[isize]) -> Found<Form> {
         let mut sum = Form::constant(start);
         for (coordinate, step) in self.coordinates.iter().zip(steps) {
@@ -581,7 +574,6 @@ mod tests {
     use super::*;
     use crate::{Shape, Table};
 
-    /// The place of every element of a region and its coordinates, in any order.
     fn elements(region: &Region) -> Vec<(isize, Vec<isize>)> {
         let mut elements = Vec::new();
         crate::shape::for_each_index(&region.sizes, |index| {
@@ -612,8 +604,7 @@ mod tests {
         elements
     }
 
-    /// A 3 x 6 tensor and, behind its coordinates, the one along rows of which 2, 6 and 5 elements
-    /// are reversed.
+    /// A 3 x 6 tensor with an additional coordinate along rows with 2, 6 and 5 reversed elements.
     fn with_row() -> Region {
         let layout = Layout::row_major(&Shape::new([3, 6]).unwrap(), 1).unwrap();
         let mut region = Region::of(&layout);
@@ -628,8 +619,8 @@ mod tests {
         region
     }
 
-    /// The same tensor and, behind its coordinates, the one along an axis of its rows that is rolled: it
-    /// jumps between two steps of the second loop.
+    /// The same tensor with an additional coordinate along a rolled row axis: it jumps between two steps of
+    /// the second loop.
     fn with_cut() -> Region {
         let layout = Layout::row_major(&Shape::new([3, 6]).unwrap(), 1).unwrap();
         let mut region = Region::of(&layout);

@@ -1,4 +1,4 @@
-//! All of an output as boxes, at the tensors that they have been pulled back to.
+//! Sets of disjoint boxes of an output, pulled back to a tensor.
 
 use std::sync::Arc;
 
@@ -6,12 +6,11 @@ use super::preimage::{Room, visit_preimage};
 use super::{IndexMap, Region};
 use crate::{Layout, Shape};
 
-/// Boxes of one output, no two of which share an element, pulled back to one tensor.
+/// Disjoint boxes of one output, pulled back to one tensor.
 ///
-/// They begin as the whole of a layout, are pulled back [through](Regions::through) maps and
-/// [cut](Regions::cut), and cannot be copied, nor put together but with others of the same whole. So
-/// they are apart however they came about, which a [`Move`](crate::Move) that is made of them
-/// relies on: no place is written twice.
+/// A set starts as a whole layout, is pulled back [through](Regions::through) maps and [cut](Regions::cut).
+/// It cannot be cloned, and can only be united with other parts of the same layout. So the boxes stay
+/// disjoint, and a [`Move`](crate::Move) made of them writes no position twice.
 ///
 /// ```compile_fail
 /// use trundle_core::{Layout, Regions, Shape};
@@ -31,67 +30,66 @@ use crate::{Layout, Shape};
 /// ```
 #[derive(Debug)]
 pub struct Regions {
-    /// What all that come of one whole share, and nothing else does.
+    /// The layout. Its pointer identifies the parts of the same whole.
     target: Arc<Layout>,
-    /// The shape of the tensor that they have been pulled back to: every coordinate lies within.
+    /// The shape of the tensor that the boxes have been pulled back to: every coordinate lies within it.
     shape: Shape,
     boxes: Vec<Region>,
 }
 
 impl Regions {
-    /// Every element of a layout.
+    /// All elements of a layout.
     pub fn of(layout: &Layout) -> Regions {
         let boxes =
             if layout.shape().elements() == 0 { Vec::new() } else { vec![Region::of(layout)] };
         Regions { target: Arc::new(layout.clone()), shape: layout.shape().clone(), boxes }
     }
 
-    /// The layout that they are parts of.
+    /// The layout of the output.
     pub fn target(&self) -> &Layout {
         &self.target
     }
 
-    /// The shape of the tensor that they have been pulled back to.
+    /// Shape of the tensor that the boxes have been pulled back to.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// How many they are. One that a roll's jump goes through counts as the two that it is.
+    /// Number of boxes. A box that contains the jump of a roll counts as two.
     pub fn len(&self) -> usize {
         self.boxes.iter().map(Region::boxes).sum()
     }
 
-    /// Whether there are none.
+    /// Whether there are no boxes.
     pub fn is_empty(&self) -> bool {
         self.boxes.is_empty()
     }
 
-    /// The number of elements of all of them.
+    /// Number of elements in all boxes.
     pub fn elements(&self) -> usize {
         self.boxes.iter().map(Region::elements).sum()
     }
 
-    /// Each of them.
     pub(crate) fn boxes(&self) -> &[Region] {
         &self.boxes
     }
 
-    /// Their preimage: the regions in the source of `map` that they are pulled back to.
+    /// Pulls the boxes back to the source of `map`.
     ///
-    /// Law: each index of the output that was in one of them is in one of the result, at its place,
-    /// with the coordinates that `map` gives for those which it had.
+    /// Law: each output index in a box stays in a box of the result, at its position, with the coordinates
+    /// that `map` gives for its old coordinates.
     ///
     /// # Errors
-    /// These regions, as they were, if they would become more than `most`, or if a coordinate is no
+    /// The unchanged regions, if the result would have more than `most` boxes, or if a coordinate is not a
     /// linear form over boxes.
     ///
     /// # Panics
-    /// If they have not been pulled back to the output of `map`.
+    /// If the regions have not been pulled back to the output of `map`.
     pub fn through(self, map: &IndexMap, most: usize) -> Result<Regions, Regions> {
         self.through_within(map, &mut Room::of_boxes(most))
     }
 
-    /// [`Regions::through`], if there is so much room.
+    /// [`Regions::through`] within the given limits.
     pub(crate) fn through_within(
         self,
         map: &IndexMap,
@@ -111,16 +109,15 @@ impl Regions {
         Ok(Regions { shape: map.in_shape().clone(), boxes, ..self })
     }
 
-    /// The parts whose coordinate on `axis` is below `at`, and the others, whose coordinate is then
-    /// counted from `at`: what lies in the first of two tensors that were put together along an axis,
-    /// and what lies in the second.
+    /// Splits the regions into those whose coordinate on `axis` is below `at`, and the others, whose
+    /// coordinate then counts from `at`. These are the parts that come from the first and the second of two
+    /// tensors concatenated along the axis.
     ///
     /// # Errors
-    /// These regions, as they were, if they would become more than `most`, or on a row that is
-    /// reversed.
+    /// The unchanged regions, if there would be more than `most` boxes, or on a row that is partly reversed.
     ///
     /// # Panics
-    /// If there is no such axis, or if it is not as long as `at`.
+    /// If there is no such axis, or if `at` is greater than its size.
     pub fn cut(self, axis: usize, at: usize, most: usize) -> Result<(Regions, Regions), Regions> {
         let size = self.shape[axis];
         assert!(at <= size, "an axis of {size} cut at {at}");
@@ -142,10 +139,10 @@ impl Regions {
         Ok((part(at, below), part(size - at, beyond)))
     }
 
-    /// These and `other`, which are other parts of the same whole, pulled back to the same tensor.
+    /// Unites these regions with `other` parts of the same layout, pulled back to the same tensor.
     ///
     /// # Panics
-    /// If they are parts of two wholes, or at tensors of two shapes.
+    /// If the layouts or the shapes of the tensors differ.
     #[must_use]
     pub fn and(mut self, other: Regions) -> Regions {
         assert!(Arc::ptr_eq(&self.target, &other.target), "parts of one whole");
@@ -184,7 +181,7 @@ mod tests {
     fn what_cannot_be_pulled_back_is_as_it_was() {
         let shape = Shape::new([2, 3]).unwrap();
         let rolled = crate::ops::Roll::new(&[1, 1], &[0, 1]).index_map(&shape).unwrap();
-        // An axis of two that is rolled by one is reversed: two boxes.
+        // Rolling an axis of size two by one reverses it: two boxes.
         let regions = whole(&[2, 3]).through(&rolled, 1).unwrap_err();
         assert_eq!((regions.len(), regions.shape()), (1, &shape));
         assert_eq!(regions.through(&rolled, 2).unwrap().elements(), 6);

@@ -1,16 +1,15 @@
-//! A map of which the output would be cut into too many boxes, as two maps.
+//! Splits a map with too many boxes into two maps.
 
 use super::compose::put_on;
 use super::{AxisMap, IndexMap, Layer};
 use crate::Shape;
 
 impl IndexMap {
-    /// This map as two, each with about the square root of its boxes, if the coordinates of several
-    /// axes jump at so many places that they are more than `most` boxes, multiplied; else `None`. Those
-    /// of one axis alone are as many as it was made of, and stay.
+    /// Splits the map in two, each with about the square root of its boxes, if the jumps of several axes
+    /// multiply to more than `most` boxes; else returns `None`. The jumps of a single axis are never split.
     ///
-    /// A roll has two boxes for each axis that it rolls: one of 12 axes has 4096. What a box costs to set
-    /// out, in time and in memory, does not depend on how few elements it has.
+    /// A roll has two boxes for each rolled axis, so a roll of 12 axes has 4096. The time and memory to set
+    /// up a box do not depend on its number of elements.
     ///
     /// Law: `first.source_of(second.source_of(i)) == self.source_of(i)`.
     pub fn split(&self, most: usize) -> Option<(IndexMap, IndexMap)> {
@@ -32,14 +31,14 @@ impl IndexMap {
 }
 
 impl Layer {
-    /// The axes that jump, about half of them at a time. Between the two are the axes of the source.
+    /// Splits the jumping axes into two halves. The shape in between has the axes of the source.
     fn split(&self) -> Option<(Layer, Layer)> {
         let axes = self.axes.as_ref()?;
         let grows = |source: usize| {
             let to = axes[source].axis().map_or(1, |axis| self.out_shape[axis]);
             to as f64 / self.in_shape[source] as f64
         };
-        // What makes the tensor smaller is done first, so that what lies between is not large.
+        // Shrinking axes come first, to keep the intermediate tensor small.
         let mut jumping: Vec<usize> = (0..axes.len()).filter(|at| axes[*at].lines() > 1).collect();
         jumping.sort_by(|left, right| grows(*left).total_cmp(&grows(*right)));
         let last = jumping.pop()?;
@@ -101,7 +100,7 @@ mod tests {
         Roll::new(&[1], &axes).index_map(shape).unwrap()
     }
 
-    /// The maps that one is split into, until none has too many boxes.
+    /// The maps after repeated splitting, until none has too many boxes.
     fn all_parts(map: IndexMap) -> Vec<IndexMap> {
         match map.split(MOST) {
             None => vec![map],
@@ -142,7 +141,7 @@ mod tests {
         let parts = all_parts(map.clone());
         assert_eq!(parts.len(), 2);
         assert!(parts.iter().all(|part| part.boxes() <= 256), "{parts:?}");
-        // Far too many elements to look at all.
+        // Too many elements to check them all.
         let bounds: Vec<_> = map.out_shape().iter().map(|size| 0..(*size).min(2)).collect();
         let some = map.restrict(&bounds).unwrap();
         check(&some, &[&parts[..1], &[parts[1].restrict(&bounds).unwrap()]].concat());
@@ -150,7 +149,7 @@ mod tests {
 
     #[test]
     fn pieces_of_several_axes_at_once() {
-        // 70 x 70 pieces, of which one axis is smaller in the output, and one larger.
+        // 70 x 70 pieces. One axis is smaller in the output than in the source, the other larger.
         let part = |axis: usize, ranges: &mut dyn Iterator<Item = (usize, usize)>, of: &Shape| {
             let parts: Vec<IndexMap> = ranges
                 .map(|(from, to)| {
@@ -198,7 +197,7 @@ mod tests {
             moves.iter().map(|work| (work.blocks().len(), cuts(work))).collect::<Vec<_>>(),
             [(1, 10); 2]
         );
-        // Nor one of maps that each are few.
+        // Each map has few boxes, but their composition has too many.
         let half = |from: i64| {
             Roll::new(&[1], &(from..from + 10).collect::<Vec<_>>()).index_map(&large).unwrap()
         };

@@ -1,12 +1,12 @@
-//! Where the sources of evenly spaced elements stay evenly spaced.
+//! Ranges over which evenly spaced output elements have evenly spaced sources.
 
 use std::ops::Range;
 
 use super::{AxisMap, Table};
 
 impl AxisMap {
-    /// The output axis that the map cuts into pieces, and the piece around `index`: a range of that axis's
-    /// coordinates. `None` if the map is one piece.
+    /// The output axis that the map cuts into pieces, and the range of the piece around `index` on that axis.
+    /// `None` if the map is one piece.
     pub(crate) fn piece_around(&self, index: &[usize]) -> Option<(usize, Range<usize>)> {
         match self {
             AxisMap::Segments { axis, pieces } => {
@@ -16,7 +16,7 @@ impl AxisMap {
             }
             AxisMap::Ragged { axis, before, lengths, .. } => {
                 let (i, length) = (index[*axis].cast_signed(), lengths.at(index).cast_signed());
-                // Where the reversed coordinates end.
+                // The end of the reversed coordinates.
                 let bound = match before.step {
                     1.. => length - before.start,
                     _ => before.start - length + 1,
@@ -28,7 +28,7 @@ impl AxisMap {
         }
     }
 
-    /// The table that the map reads, if it reads one: elements with different entries are in different pieces.
+    /// The table that the map reads, if any. Elements with different entries are in different pieces.
     pub(crate) fn table(&self) -> Option<&Table> {
         match self {
             AxisMap::Ragged { lengths: table, .. } | AxisMap::Indexed { indices: table, .. } => {
@@ -38,10 +38,11 @@ impl AxisMap {
         }
     }
 
-    /// How far apart the sources of two elements of the piece around `index` are, if the elements are `steps` apart.
+    /// Distance between the sources of two elements that are `steps` apart, for elements in the piece around
+    /// `index`.
     ///
-    /// Law: if `index` and `index + steps` are in one piece, and have one entry of the table,
-    /// `source_of(index + steps)` is `source_of(index) + step_of(index, steps)`.
+    /// Law: if `index` and `index + steps` are in one piece and have the same table entry, `source_of(index +
+    /// steps)` is `source_of(index) + step_of(index, steps)`.
     pub(crate) fn step_of(&self, index: &[usize], steps: &[isize]) -> isize {
         match self {
             AxisMap::Affine { axis, line } => line.step * steps[*axis],
@@ -62,7 +63,7 @@ impl AxisMap {
 }
 
 impl Table {
-    /// How far apart the entries of two indices are that are `steps` apart.
+    /// Distance between the table entries of two indices that are `steps` apart.
     pub(crate) fn step_of(&self, steps: &[isize]) -> isize {
         self.strides().iter().zip(steps).map(|(stride, step)| stride * step).sum()
     }

@@ -1,14 +1,14 @@
-//! A table of numbers that an axis map reads: the lengths of reversed rows, the indices of a gather.
+//! Tables that axis maps read: the lengths of reversed rows, the indices of a gather.
 
 use std::sync::Arc;
 
 use super::{AxisMap, Line, Piece};
 use crate::shape::{for_each_index, row_major_strides};
 
-/// One number for each output index: a length, or an index of the source.
+/// A table with one number for each output index: a length, or a source index.
 ///
-/// The entry for an output index is `values[offset + Σ strides[axis] · index[axis]]`. An axis
-/// along which the numbers do not vary has stride 0.
+/// The entry for an output index is `values[offset + Σ strides[axis] · index[axis]]`. An axis along which the
+/// numbers do not vary has stride 0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Table {
     values: Arc<[usize]>,
@@ -19,8 +19,8 @@ pub struct Table {
 crate::fingerprint!(struct Table { values, offset, strides });
 
 impl Table {
-    /// A table read with one stride, in entries, for each output axis. The strides stay within `values`: operators
-    /// check this before they build one.
+    /// Table with one stride, in entries, for each output axis. Operators must check that the strides stay
+    /// within `values`.
     pub(crate) fn new(
         values: impl Into<Arc<[usize]>>,
         offset: usize,
@@ -29,27 +29,25 @@ impl Table {
         Table { values: values.into(), offset, strides }
     }
 
-    /// Every entry of the table, in no particular order and perhaps more than are read.
+    /// All entries, in no particular order, possibly including some that are not read.
     pub fn values(&self) -> &Arc<[usize]> {
         &self.values
     }
 
-    /// The entry of the index that is 0 everywhere.
+    /// Position of the entry for the all-zero index.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The distance in entries between neighbours along each output axis.
+    /// Distance between neighbours along each output axis, in entries.
     pub fn strides(&self) -> &[isize] {
         &self.strides
     }
 
-    /// The number at an output index.
     pub(crate) fn at(&self, index: &[usize]) -> usize {
         self.values[self.entry(index)]
     }
 
-    /// Where in the table the number at an output index stands.
     fn entry(&self, index: &[usize]) -> usize {
         let steps: isize =
             index.iter().zip(&self.strides).map(|(i, stride)| i.cast_signed() * stride).sum();
@@ -61,7 +59,7 @@ impl Table {
         self.strides.iter().enumerate().filter(|(_, stride)| **stride != 0).map(|(axis, _)| axis)
     }
 
-    /// The one number that is read everywhere, if no axis has a stride.
+    /// The only number that is read, if no axis has a stride.
     pub(super) fn uniform(&self) -> Option<usize> {
         if self.strides.iter().any(|stride| *stride != 0) {
             return None;
@@ -74,8 +72,8 @@ impl Table {
         self.simplest(sizes) == other.simplest(sizes)
     }
 
-    /// The one form of these numbers over `sizes`: a row-major table over the axes along which
-    /// they vary, without an entry that is not read. Equal numbers have equal forms.
+    /// Normal form over `sizes`: row-major over the axes along which the numbers vary, without unread
+    /// entries. Equal numbers have equal normal forms.
     ///
     /// Law: `simplest.at(index) == self.at(index)` for every index of `sizes`.
     pub(super) fn simplest(&self, sizes: &[usize]) -> Table {
@@ -87,13 +85,12 @@ impl Table {
         Table::tabulated(&varying, |index| self.at(index))
     }
 
-    /// Whether two neighbours along `axis` differ.
     fn vary_along(&self, axis: usize, sizes: &[usize]) -> bool {
         let stride = self.strides[axis];
         if stride == 0 {
             return false;
         }
-        // The first of each pair of neighbours; along an axis without a stride all are alike.
+        // The first of each pair of neighbours; axes without a stride need only one index.
         let mut firsts: Vec<usize> = self
             .strides
             .iter()
@@ -109,16 +106,14 @@ impl Table {
         differ
     }
 
-    /// A row-major table of what `number_at` says at each index of `sizes`.
     fn tabulated(sizes: &[usize], mut number_at: impl FnMut(&[usize]) -> usize) -> Table {
         let mut values = Vec::with_capacity(sizes.iter().product());
         for_each_index(sizes, |index| values.push(number_at(index)));
         Table { values: values.into(), offset: 0, strides: row_major_strides(sizes) }
     }
 
-    /// The same numbers asked through `axes`: entry `b` of an index into `self` is
-    /// `axes[b](out)` for an output index `out` of `out_sizes`. `None` if a varying axis is read
-    /// through a ragged map.
+    /// Composes the table with axis maps: for an output index `out` of `out_sizes`, coordinate `b` in this
+    /// table is `axes[b](out)`. Returns `None` if a varying axis is read through a ragged map.
     ///
     /// Law: `pulled.at(out) == self.at(axes(out))` for every `out`.
     pub(super) fn pull_back(&self, axes: &[AxisMap], out_sizes: &[usize]) -> Option<Table> {
@@ -158,7 +153,7 @@ impl Table {
         Some(pulled)
     }
 
-    /// A new table over the output axes that the varying axes read.
+    /// New table over the output axes that the varying axes depend on.
     fn tabulate(&self, axes: &[AxisMap], out_sizes: &[usize]) -> Table {
         let mut sizes = vec![1; out_sizes.len()];
         for axis in self.varying_axes().flat_map(|b| axes[b].axes()) {
@@ -173,20 +168,19 @@ impl Table {
         })
     }
 
-    /// The same over `sizes`: no stride along an axis of one index.
+    /// The same table over `sizes`, with stride 0 along axes of size 1.
     pub(super) fn within(&self, sizes: &[usize]) -> Table {
         let strides = self.strides.iter().zip(sizes);
         let strides = strides.map(|(stride, size)| if *size == 1 { 0 } else { *stride }).collect();
         Table { values: self.values.clone(), offset: self.offset, strides }
     }
 
-    /// The table of what `number` makes of each of its numbers.
     pub(super) fn map(&self, number: impl Fn(usize) -> usize) -> Table {
         let values: Vec<usize> = self.values.iter().map(|value| number(*value)).collect();
         Table { values: values.into(), offset: self.offset, strides: self.strides.clone() }
     }
 
-    /// The numbers in the order of the one axis of `size` along which they vary.
+    /// The numbers along the only axis on which they vary, which has `size` entries.
     pub(super) fn along(&self, axis: usize, size: usize) -> impl Iterator<Item = usize> + '_ {
         let (mut entry, stride) = (self.offset, self.strides[axis]);
         (0..size).map(move |_| {
@@ -196,7 +190,7 @@ impl Table {
         })
     }
 
-    /// The axis map of a row whose first `length` elements are reversed, as two pieces.
+    /// Pieces of a row whose first `length` elements are reversed.
     pub(super) fn reversal(length: usize, size: usize) -> Vec<Piece> {
         let length = length.min(size);
         vec![

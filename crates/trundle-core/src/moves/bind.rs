@@ -1,4 +1,4 @@
-//! An index map bound to two layouts: coordinates become byte offsets.
+//! Binds an index map to two layouts: coordinates become byte offsets.
 
 use std::borrow::Cow;
 
@@ -7,9 +7,9 @@ use crate::index_map::{Coordinate, CutForm, Form, IndexedForm, Region, Room, Row
 use crate::shape::check_shape;
 use crate::{Error, IndexMap, Layer, Layout, Line, MoveError, Regions, Result, Width};
 
-/// The blocks of `map` between two layouts, `most` at most, not yet canonical.
+/// Blocks of `map` between two layouts, at most `most`, not yet canonical.
 ///
-/// Law: the pairs of offsets are those of the map's indices through the layouts.
+/// Law: the move has one pair of offsets for each index of the map, as the layouts place it.
 pub(super) fn bind(
     map: &IndexMap,
     width: Width,
@@ -38,7 +38,7 @@ pub(super) fn bind(
     Ok(work)
 }
 
-/// The blocks of regions that were pulled back to `src`, not yet canonical.
+/// Blocks of regions that were pulled back to `src`, not yet canonical.
 pub(super) fn bind_regions(regions: &Regions, width: Width, src: &Layout) -> Result<Move> {
     check_shape("data", regions.shape(), src.shape())?;
     let mut work = unbound(width, src, regions.target())?;
@@ -50,7 +50,6 @@ pub(super) fn bind_regions(regions: &Regions, width: Width, src: &Layout) -> Res
     Ok(work)
 }
 
-/// A move between two layouts without blocks.
 fn unbound(width: Width, src: &Layout, dst: &Layout) -> Result<Move> {
     let src_bytes = reached("data", src, width)?;
     let dst_bytes = reached("out", dst, width)?;
@@ -59,8 +58,8 @@ fn unbound(width: Width, src: &Layout, dst: &Layout) -> Result<Move> {
     Ok(Move { width, packing, blocks: Vec::new(), src_bytes, dst_bytes })
 }
 
-/// The layers without a reshape at the source or at the destination, where the layout there can be
-/// one of the shape behind the reshape; and the layouts then.
+/// Removes a reshape at the source or the destination from the layers, where the layout can be reshaped
+/// instead.
 fn reshaped<'a>(
     mut layers: &'a [Layer],
     src: &'a Layout,
@@ -82,18 +81,18 @@ fn reshaped<'a>(
     (layers, src, dst)
 }
 
-/// The least size of a buffer that holds `layout`.
+/// Smallest buffer that contains `layout`, in bytes.
 fn reached(argument: &'static str, layout: &Layout, width: Width) -> Result<usize> {
     let bytes = width.bytes(layout.span(width.units())?.end.unsigned_abs());
     layout.check_within(argument, width, bytes)?;
     Ok(bytes)
 }
 
-/// The block of a region that has been pulled back to the source. Its place lies in the destination by
-/// its construction.
+/// Block of a region that has been pulled back to the source. Destination offsets are valid by construction;
+/// source coordinates are checked here, whatever the map.
 ///
 /// # Errors
-/// [`MoveError::CoordinateOutOfBounds`], so that nobody has to trust a map that no block leaves the source.
+/// [`MoveError::CoordinateOutOfBounds`].
 fn block_of(region: &Region, src: &Layout) -> Result<Block> {
     region.check_within(src.shape())?;
     let mut block = Block {
@@ -149,7 +148,7 @@ fn block_of(region: &Region, src: &Layout) -> Result<Block> {
     Ok(block)
 }
 
-/// The two runs of a coordinate that follows two forms, along the loop that it is cut along.
+/// The two runs of a cut coordinate, along the cut loop.
 fn constant_cut(cut: &CutForm, src_stride: isize) -> Cut {
     let run = |form: &Form| Run {
         src_offset: form.start.wrapping_mul(src_stride),
@@ -159,13 +158,13 @@ fn constant_cut(cut: &CutForm, src_stride: isize) -> Cut {
     Cut { at: CutAt::Constant(cut.at), first: run(&cut.first), second: run(&cut.second) }
 }
 
-/// The two runs of a row, in a block of so many loops.
+/// The two runs of a row, in a block with `loops` loops.
 ///
-/// With j = before(i), the source coordinate is after(length - 1 - j) where j < length and
-/// after(j) elsewhere; both are linear in i and in the length.
+/// With j = before(i), the source coordinate is after(length - 1 - j) where j < length and after(j)
+/// elsewhere; both are linear in i and in the length.
 fn ragged_cut(row: &Row, src_stride: isize, loops: usize) -> Cut {
     let (j, after): (Line, Line) = (row.before, row.after);
-    // Offsets of coordinates that no row reaches may lie far outside: they wrap, and are not read.
+    // Coordinates that are never used may give offsets far outside: these wrap, and are not read.
     let bytes = |coordinate: isize| coordinate.wrapping_mul(src_stride);
     let reversed = Run {
         src_offset: bytes(after.start - after.step * (1 + j.start)),
@@ -188,7 +187,7 @@ fn ragged_cut(row: &Row, src_stride: isize, loops: usize) -> Cut {
     if j.step > 0 {
         Cut { at: table(-j.start, 1), first: reversed, second: kept }
     } else {
-        // Rising i is falling j: the kept run comes first.
+        // j decreases as i increases, so the kept run comes first.
         Cut { at: table(j.start + 1, -1), first: kept, second: reversed }
     }
 }

@@ -1,51 +1,51 @@
-//! A block of a move: loops nested in each other.
+//! Blocks of a move: nested loops.
 
 use std::fmt;
 
 use super::cut::{Cut, CutAt, LengthTable};
 use super::index_table::IndexTable;
 
-/// Loops nested in each other, the outermost first, around one element.
+/// Nested loops, the outermost first, around one element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Where the first source element begins, in bytes from the start of the source buffer; what a
-    /// [cut](Source::Cut) adds to it comes on top.
+    /// Offset of the first source element, in bytes from the start of the source buffer. A [cut](Source::Cut)
+    /// adds its own offsets.
     pub src_offset: isize,
-    /// Where the first destination element begins, in bytes from the start of the destination.
+    /// Offset of the first destination element, in bytes from the start of the destination.
     pub dst_offset: isize,
-    /// The loops by falling destination stride, which is positive. Each has 2 steps or more. One at most
-    /// is cut by a table: it is there also where it has one step, since what is read follows from a
-    /// length; its destination stride is 0 then.
+    /// The loops by falling destination stride, which is positive. Each has at least two steps. At most one
+    /// loop is cut by a table. That loop is kept even with a single step, since its source depends on a
+    /// length; its destination stride is then 0.
     pub loops: Vec<Loop>,
-    /// What indices add to where elements are read; none in most blocks, and none where a loop is cut by a table.
+    /// Index tables that add to the source offset. Usually empty, and always empty if a loop is cut by a
+    /// table.
     pub indices: Vec<IndexTable>,
 }
 
-/// `len` steps.
+/// A loop of `len` steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
     /// The number of steps.
     pub len: usize,
     /// The distance between neighbours in the destination, in bytes.
     pub dst_stride: isize,
-    /// Where they are read.
+    /// The source positions of the steps.
     pub src: Source,
 }
 
-/// Where the steps of a loop are read.
+/// The source positions of a loop's steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// At a fixed distance from each other.
+    /// Evenly spaced.
     Affine {
         /// The distance between neighbours, in bytes.
         stride: isize,
     },
-    /// As two runs.
+    /// Two runs.
     Cut(Box<Cut>),
 }
 
 impl Source {
-    /// Adds so much to the distance between neighbours.
     pub(super) fn add_stride(&mut self, step: isize) {
         match self {
             Source::Affine { stride } => *stride = stride.wrapping_add(step),
@@ -57,7 +57,7 @@ impl Source {
         }
     }
 
-    /// Reads as two runs; what it read before comes on top.
+    /// Adds a cut. Existing source distances are added to its runs.
     pub(super) fn cut(&mut self, cut: Cut) {
         let before = std::mem::replace(self, Source::Cut(Box::new(cut)));
         match (before, self) {
@@ -74,7 +74,7 @@ impl Source {
 }
 
 impl Loop {
-    /// The distance between neighbours in the source, unless there is a cut.
+    /// Distance between neighbours in the source, unless there is a cut.
     pub fn affine_stride(&self) -> Option<isize> {
         match self.src {
             Source::Affine { stride } => Some(stride),
@@ -82,7 +82,7 @@ impl Loop {
         }
     }
 
-    /// The cut, if a table says where it is.
+    /// The cut, if its position comes from a table.
     pub fn cut_by_table(&self) -> Option<(&Cut, &LengthTable)> {
         match &self.src {
             Source::Cut(cut) => match &cut.at {
@@ -93,7 +93,7 @@ impl Loop {
         }
     }
 
-    /// The cut, if it is at one step, and this step.
+    /// The cut, if it is at a constant step, and this step.
     pub fn cut_at_constant(&self) -> Option<(&Cut, usize)> {
         match &self.src {
             Source::Cut(cut) => match cut.at {
@@ -104,7 +104,6 @@ impl Loop {
         }
     }
 
-    /// The table by which it is cut.
     pub(super) fn table_mut(&mut self) -> Option<&mut LengthTable> {
         match &mut self.src {
             Source::Cut(cut) => match &mut cut.at {
@@ -115,8 +114,8 @@ impl Loop {
         }
     }
 
-    /// How far from the first element of its block step `i` is read, where the loops of the block are at
-    /// `index`.
+    /// Source offset of step `i` relative to the first element of the block, at position `index` of the
+    /// loops.
     pub(super) fn src_of(&self, i: usize, index: &[usize]) -> isize {
         let step = i.cast_signed();
         match &self.src {
@@ -137,24 +136,24 @@ impl Loop {
 }
 
 impl Block {
-    /// The number of elements.
+    /// Number of elements.
     pub fn elements(&self) -> usize {
         self.loops.iter().map(|each| each.len).product()
     }
 
-    /// Which of the loops is cut by a table, if one is.
+    /// The loop that is cut by a table, if any.
     pub fn ragged(&self) -> Option<usize> {
         self.loops.iter().position(|each| each.cut_by_table().is_some())
     }
 
-    /// The strides by loop of all tables.
+    /// Strides by loop of all tables.
     pub(super) fn table_strides(&self) -> impl Iterator<Item = &[isize]> {
         let lengths = self.loops.iter().find_map(Loop::cut_by_table);
         let lengths = lengths.map(|(_, table)| &table.strides[..]);
         lengths.into_iter().chain(self.indices.iter().map(|table| &table.strides[..]))
     }
 
-    /// The entry of the first position and the strides by loop of all tables, to be changed.
+    /// Mutable first entry and strides by loop of all tables.
     pub(super) fn entries_mut(&mut self) -> impl Iterator<Item = (&mut usize, &mut Vec<isize>)> {
         let lengths = self.loops.iter_mut().find_map(Loop::table_mut);
         let lengths = lengths.map(|table| (&mut table.offset, &mut table.strides));
@@ -162,7 +161,6 @@ impl Block {
         lengths.into_iter().chain(indices.map(|table| (&mut table.offset, &mut table.strides)))
     }
 
-    /// Leaves out an affine loop.
     pub(super) fn remove(&mut self, at: usize) {
         self.loops.remove(at);
         self.entries_mut().for_each(|(_, strides)| {
@@ -170,7 +168,7 @@ impl Block {
         });
     }
 
-    /// Calls `visit` with the offset in the source and in the destination of every element.
+    /// Calls `visit` with the source offset and the destination offset of every element.
     pub fn for_each_pair(&self, mut visit: impl FnMut(usize, usize)) {
         let sizes: Vec<usize> = self.loops.iter().map(|each| each.len).collect();
         crate::shape::for_each_index(&sizes, |index| {
@@ -186,8 +184,7 @@ impl Block {
         });
     }
 
-    /// Calls `visit` with every distance that the offset of an element is made of, in the source or the
-    /// destination.
+    /// Calls `visit` with every distance that contributes to source or destination offsets.
     pub(super) fn for_each_distance(&self, mut visit: impl FnMut(isize)) {
         visit(self.src_offset);
         visit(self.dst_offset);
@@ -201,7 +198,6 @@ impl Block {
         self.indices.iter().for_each(|table| visit(table.scale));
     }
 
-    /// Changes each of these distances.
     pub(super) fn change_distances(&mut self, change: impl Fn(&mut isize)) {
         change(&mut self.src_offset);
         change(&mut self.dst_offset);

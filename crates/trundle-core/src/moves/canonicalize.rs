@@ -1,13 +1,11 @@
-//! One form for equal work: drop, orient, order, coalesce, widen, and whole bytes.
+//! The canonical form of a move: drop, orient, order, coalesce, widen, unpack.
 //!
-//! The law of every pass: the bytes that are copied, each with its source and its destination,
-//! are unchanged.
+//! Law of every pass: the copied bytes, each with its source and its destination, are unchanged.
 
 use std::cmp::Reverse;
 
 use super::{Block, Cut, CutAt, Loop, Move, Run, Source, greatest_common_divisor};
 
-/// The canonical form of a move.
 pub(super) fn canonicalize(mut work: Move) -> Move {
     for block in &mut work.blocks {
         drop_single_steps(block);
@@ -22,14 +20,14 @@ pub(super) fn canonicalize(mut work: Move) -> Move {
     work
 }
 
-/// Loops of one step do nothing. One that a table cuts stays, since what is read follows from a
-/// length, but its strides lead nowhere.
+/// Drops loops of one step. Loops cut by a table stay, since their source depends on a length, with strides
+/// 0.
 fn drop_single_steps(block: &mut Block) {
     for at in (0..block.loops.len()).rev() {
         match &mut block.loops[at] {
             Loop { len: 1, src: Source::Affine { .. }, .. } => block.remove(at),
             Loop { len: 1, dst_stride, src: Source::Cut(cut) } => {
-                // A table cuts it: what is cut at a constant has two steps or more.
+                // Cut by a table: a loop with a constant cut has at least two steps.
                 *dst_stride = 0;
                 cut.first.src_stride = 0;
                 cut.second.src_stride = 0;
@@ -37,7 +35,7 @@ fn drop_single_steps(block: &mut Block) {
             _ => {}
         }
     }
-    // An index that no loop varies is a place.
+    // An index table that no loop varies is a constant offset.
     block.indices.retain(|table| match table.constant() {
         Some(constant) => {
             block.src_offset = block.src_offset.wrapping_add(constant);
@@ -47,7 +45,7 @@ fn drop_single_steps(block: &mut Block) {
     });
 }
 
-/// Every loop runs upwards through the destination.
+/// Makes every destination stride positive.
 fn orient(block: &mut Block) {
     for at in 0..block.loops.len() {
         let each = &mut block.loops[at];
@@ -71,8 +69,8 @@ fn orient(block: &mut Block) {
     }
 }
 
-/// A loop that is cut at one step begins where its block does. Two runs that are on one line are none,
-/// and the stride of a run of one element is that of the other.
+/// Moves the offset of the first run of a constant cut to the block. Two runs on one line become an affine
+/// loop, and a run of one element gets the other's stride.
 fn straighten(block: &mut Block) {
     let mut straight = false;
     for Loop { len, src, .. } in &mut block.loops {
@@ -101,7 +99,7 @@ fn straighten(block: &mut Block) {
     }
 }
 
-/// The largest destination stride outermost: the destination is written from front to back.
+/// Sorts loops by falling destination stride, so that the destination is written from front to back.
 fn order(block: &mut Block) {
     let outward = |each: &Loop| Reverse(each.dst_stride);
     if block.loops.is_sorted_by_key(outward) {
@@ -119,8 +117,8 @@ fn order(block: &mut Block) {
     block.loops = order.iter().filter_map(|at| loops[*at].take()).collect();
 }
 
-/// A loop whose steps continue those of the loop within it is one loop with it, also where it is cut at
-/// one step.
+/// Merges each loop with the loop inside it if the inner loop's steps continue, also where the outer loop has
+/// a constant cut.
 fn coalesce(block: &mut Block) {
     for at in (1..block.loops.len()).rev() {
         let [outer, inner] = &block.loops[at - 1..=at] else { continue };
@@ -140,7 +138,7 @@ fn coalesce(block: &mut Block) {
             && block.table_strides().all(|strides| continues(strides[at - 1], strides[at]))
         {
             let (len, dst_stride) = (inner.len, inner.dst_stride);
-            // What the tables have of the outer loop goes with the inner one.
+            // The table strides of the outer loop move to the inner one.
             block.loops.swap(at - 1, at);
             block.remove(at - 1);
             let joined = &mut block.loops[at - 1];
@@ -160,7 +158,7 @@ fn coalesce(block: &mut Block) {
 }
 
 impl Block {
-    /// The blocks that it is where loop `at` is cut in two, if that is cut at one step.
+    /// Splits the block in two at the constant cut of loop `at`, if it has one.
     ///
     /// Law: each element keeps its source and its destination, and the blocks are canonical.
     pub fn halves(&self, at: usize) -> Option<[Block; 2]> {
@@ -184,7 +182,7 @@ impl Block {
     }
 }
 
-/// Elements that stay together in every block are one wider element.
+/// Combines elements that stay together in every block into one wider element.
 fn widen(work: &mut Move) {
     let width = work.width.cast_signed();
     let together = |block: &Block| innermost(block).map_or(1, |at| run(block, at, width));
@@ -212,13 +210,13 @@ fn widen(work: &mut Move) {
     work.width *= factor;
 }
 
-/// The innermost loop but the one that a table cuts.
+/// The innermost loop that is not cut by a table.
 fn innermost(block: &Block) -> Option<usize> {
     block.loops.iter().rposition(|each| each.cut_by_table().is_none())
 }
 
-/// How many neighbours on both sides, of one length, are together wherever a loop leads to: all of its
-/// steps, or what its runs are multiples of.
+/// Number of adjacent elements that stay together along a loop: all of its steps, or the greatest common
+/// divisor of its runs.
 fn run(block: &Block, at: usize, width: isize) -> usize {
     let each = &block.loops[at];
     if each.dst_stride != width || block.table_strides().any(|strides| strides[at] != 0) {
@@ -233,7 +231,7 @@ fn run(block: &Block, at: usize, width: isize) -> usize {
     }
 }
 
-/// Packed elements that stay together in whole groups are the bytes of these groups.
+/// Replaces packed elements that move in whole groups by bytes.
 fn unpack_groups(work: &mut Move) {
     let Some(packing) = work.packing else { return };
     let (group, bytes) = (packing.group(), packing.group_bytes());

@@ -1,60 +1,59 @@
-//! A loop that is read as two runs.
+//! Loops whose source consists of two runs.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Two runs, the first up to a cut, the second from it.
+/// Two runs of a loop's steps, before and after a cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Where the second run begins.
+    /// The position of the cut.
     pub at: CutAt,
     /// The run before the cut.
     pub first: Run,
-    /// The run from the cut on.
+    /// The run after the cut.
     pub second: Run,
 }
 
-/// Where a loop is cut.
+/// The position of a cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CutAt {
-    /// At one step, with steps on both sides of it: a roll. The first run begins where the block
-    /// does, and no length matters.
+    /// At a constant step, with steps on both sides of it: a roll. The first run starts at the block's
+    /// offset, and no length is used.
     Constant(usize),
-    /// At a step of its own for each position of the other loops.
+    /// At a step that depends on the position of the other loops.
     Table(LengthTable),
 }
 
-/// Where a loop is cut for each position of the loops around it (for each lane): the position has a
-/// length, from which the cut follows.
+/// Cut positions from a table of lengths: each position of the surrounding loops (each lane) has a length,
+/// which determines the cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LengthTable {
     /// The table of lengths.
     pub lengths: Arc<[usize]>,
-    /// The entry of the first position.
+    /// The entry for the first position.
     pub offset: usize,
-    /// The distance in entries between neighbours along each loop of the block; 0 along the one that is
-    /// cut.
+    /// The distance in entries between neighbours along each loop of the block; 0 along the cut loop.
     pub strides: Vec<isize>,
     /// The cut for a length of 0.
     pub start: isize,
-    /// How the cut moves with the length: 1 or -1.
+    /// The change of the cut for one unit of length: 1 or -1.
     pub per_length: isize,
 }
 
-/// Where a run is read: element i of the loop begins at
-/// `src_offset + src_per_length · length + src_stride · i`, in bytes from where the block does.
+/// A run: element i of the loop is at `src_offset + src_per_length · length + src_stride · i`, in bytes from
+/// the source offset of the block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The constant part.
     pub src_offset: isize,
-    /// What each unit of length adds.
+    /// The increment for one unit of length.
     pub src_per_length: isize,
     /// The distance between neighbours.
     pub src_stride: isize,
 }
 
 impl Cut {
-    /// The runs of the same `len` steps from the other end.
+    /// Reverses the direction of the loop, which has `len` steps.
     pub(super) fn turn(&mut self, len: usize) {
         let last = len.cast_signed() - 1;
         let turned = |run: Run| Run {
@@ -72,13 +71,12 @@ impl Cut {
         }
     }
 
-    /// The distances that the runs are made of.
+    /// The distances of both runs.
     pub(super) fn distances(&self) -> impl Iterator<Item = isize> {
         let of_run = |run: &Run| [run.src_offset, run.src_per_length, run.src_stride];
         [&self.first, &self.second].into_iter().flat_map(of_run)
     }
 
-    /// The same, to be changed.
     pub(super) fn distances_mut(&mut self) -> impl Iterator<Item = &mut isize> {
         [&mut self.first, &mut self.second]
             .into_iter()
@@ -87,14 +85,14 @@ impl Cut {
 }
 
 impl LengthTable {
-    /// The length where the loops of the block are at `index`.
+    /// Length at position `index` of the block's loops.
     pub(super) fn length(&self, index: &[usize]) -> usize {
         let steps: isize =
             index.iter().zip(&self.strides).map(|(i, stride)| i.cast_signed() * stride).sum();
         self.lengths[self.offset.wrapping_add_signed(steps)]
     }
 
-    /// Where a loop of `len` steps is cut for a length: `0..=len`.
+    /// Cut position for a length in a loop of `len` steps: `0..=len`.
     pub fn cut(&self, length: usize, len: usize) -> usize {
         let cut = self.start.wrapping_add(self.per_length * length.cast_signed());
         cut.clamp(0, len.cast_signed()).unsigned_abs()
@@ -102,7 +100,7 @@ impl LengthTable {
 }
 
 impl Run {
-    /// Where element 0 would be read for a length, in bytes from where the block begins.
+    /// Offset of element 0 for a length, in bytes from the source offset of the block.
     pub fn start(&self, length: usize) -> isize {
         self.src_offset.wrapping_add(self.src_per_length.wrapping_mul(length.cast_signed()))
     }

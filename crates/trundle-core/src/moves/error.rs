@@ -1,34 +1,34 @@
-//! Why a movement is refused.
+//! Errors about movements.
 
 use std::ops::Range;
 
 use crate::Shape;
 
 refusals! {
-    /// Why a movement is refused.
+    /// Why a movement is rejected.
     MoveError {
-        /// A map of merged and split axes between layouts that it does not fit in one pass.
+        /// The layouts do not allow a map of merged and split axes to run in one pass.
         NotOnePass {
             /// The shape of the source.
             from: Shape,
             /// The shape of the output.
             to: Shape,
         } => "from these layouts of shape {from} to shape {to} takes more than one pass over memory";
-        /// A tensor cannot be moved within its own buffer with so little beside it.
+        /// A tensor cannot be moved in place with so little scratch memory.
         NotInPlace {
-            /// The bytes of the tensor.
+            /// The size of the tensor in bytes.
             bytes: usize,
-            /// The bytes beside it that there may be.
+            /// The scratch memory allowed, in bytes.
             most_scratch: usize,
         } => "{bytes} bytes cannot be moved so within their own place with {most_scratch} bytes of scratch";
-        /// A map reads outside of its source, which `IndexMap::within_source` has made too small for it.
+        /// A map reads outside its source, which `IndexMap::within_source` made too small.
         CoordinateOutOfBounds {
-            /// From the least to behind the greatest coordinate that is read.
+            /// The half-open range of coordinates that the map reads.
             range: Range<isize>,
             /// The size of the axis.
             size: usize,
         } => "the map reads {range:?} of a source axis of size {size}";
-        /// A movement of values that own something would lose some, or give some twice.
+        /// The movement duplicates or drops elements, which is not allowed for values that own resources.
         NotABijection => "the movement does not give every element once";
     }
 }

@@ -1,16 +1,16 @@
-//! A move of a tensor onto its own places: which element takes whose place, axis by axis.
+//! Moves of a tensor onto itself, described axis by axis.
 
 use super::canonicalize::canonicalize;
 use super::{Block, Cut, CutAt, LengthTable, Loop, Move, Run, Source};
 
-/// A move whose source and destination are the same places of one buffer, each of which is read once.
+/// A move whose source and destination are the same positions of one buffer, each read once.
 ///
-/// The places are those of a box: one for each index along [`axes`](InPlace::axes). Where each axis of the
-/// result is read follows from its index alone, so that a cell, the box of a part of each axis, takes the
-/// place of another one.
+/// The positions form a box, with one position for each index along [`axes`](InPlace::axes). The source
+/// coordinate along each axis depends only on the index along it. So a cell (a box with a part of each axis)
+/// moves to the position of another cell.
 ///
-/// Whoever carries it out may rely on this: all bytes lie within [`bytes`](InPlace::bytes), no two indices
-/// are one byte, and every index is the source of one.
+/// Executors may rely on this: all bytes lie within [`bytes`](InPlace::bytes), different indices have
+/// different bytes, and every index is the source of exactly one index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InPlace {
     offset: usize,
@@ -18,62 +18,62 @@ pub struct InPlace {
     axes: Vec<InPlaceAxis>,
 }
 
-/// One axis of the box, the bytes of an element among them.
+/// One axis of the box; the last axis is the bytes of an element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InPlaceAxis {
     /// The number of steps.
     pub len: usize,
     /// The distance between neighbours, in bytes; positive.
     pub stride: isize,
-    /// The axis of the source along which it is read; that has as many steps.
+    /// The source axis, which has the same number of steps.
     pub from: usize,
-    /// Where along it.
+    /// The source position along this axis.
     pub along: Along,
 }
 
-/// Where along an axis the steps `i` of one of `n` steps are read.
+/// The source position for step `i` of an axis of `n` steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Along {
-    /// At `i`.
+    /// `i`.
     Kept,
-    /// At `n - 1 - i`.
+    /// `n - 1 - i`.
     Flipped,
-    /// At `(i + shift) mod n`.
+    /// `(i + shift) mod n`.
     Rolled {
         /// From 1 to `n - 1`.
         shift: usize,
     },
-    /// At `(at - 1 - i) mod n`: what is before `at` is flipped, and so is what is not.
+    /// `(at - 1 - i) mod n`: the parts before and after `at` are each flipped.
     FlippedParts {
         /// From 1 to `n - 1`.
         at: usize,
     },
-    /// At `length - 1 - i` where `i` is less than the length of its lane, else at `i`. The strides of the
-    /// table are those of the axes.
+    /// `length - 1 - i` where `i` is less than the length of its lane, else `i`. The table has one stride for
+    /// each axis.
     Reversed(LengthTable),
 }
 
-/// Where a cell is read and written.
+/// How a cell is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellMove {
-    /// From its source to its place.
+    /// From its source position to its destination position.
     Across,
-    /// From the tensor, as it is, to a buffer of its own without gaps.
+    /// From its own position in the tensor to a separate buffer without gaps.
     Saved,
-    /// From such a buffer to its place.
+    /// From the separate buffer to its destination position.
     Restored,
 }
 
 impl Move {
-    /// The move as one of a tensor onto its own places, if source and destination are the same buffer and
-    /// it is one. `None` for others, also for some that are: where the elements share bytes, and where
-    /// the index along one axis does not decide that along another.
+    /// The move as an in-place move, for a source and destination in the same buffer. Returns `None` if the
+    /// move is not one. This includes some valid cases: elements that share bytes, and axes whose source
+    /// depends on the index along another axis.
     pub fn in_place(&self) -> Option<InPlace> {
         let [block] = &self.blocks[..] else { return None };
         if self.packing.is_some() || !block.indices.is_empty() || self.src_bytes != self.dst_bytes {
             return None;
         }
-        // A table does not lead along loops of one step.
+        // Tables have no stride along loops of one step.
         let loops: Vec<usize> =
             (0..block.loops.len()).filter(|at| block.loops[*at].len > 1).collect();
         let mut src_offset = block.dst_offset;
@@ -108,8 +108,8 @@ impl Move {
     }
 }
 
-/// How far apart the steps of a loop are read, where along its axis the first one is, and the form. The
-/// loops of one step are not among `loops`, those of the axes.
+/// Source stride of a loop, source position of its first step, and its form. `loops` are the loops of the
+/// axes, without the loops of one step.
 fn along_of(each: &Loop, loops: &[usize]) -> Option<(isize, usize, Along)> {
     let len = each.len;
     let cut = match &each.src {
@@ -149,30 +149,30 @@ fn along_of(each: &Loop, loops: &[usize]) -> Option<(isize, usize, Along)> {
 }
 
 impl InPlace {
-    /// Where the first byte is.
+    /// Offset of the first byte.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The least size of the buffer, in bytes.
+    /// Smallest buffer, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The axes by falling stride; the last are the bytes of an element.
+    /// The axes by falling stride; the last axis is the bytes of an element.
     pub fn axes(&self) -> &[InPlaceAxis] {
         &self.axes
     }
 
-    /// Whether every element stays where it is.
+    /// Whether every element keeps its position.
     pub fn is_identity(&self) -> bool {
         let stays =
             |(at, axis): (usize, &InPlaceAxis)| axis.from == at && axis.along == Along::Kept;
         self.axes.iter().enumerate().all(stays)
     }
 
-    /// The moves that are this one after another, in any order: each along one axis that is rolled. `None` if something is
-    /// moved otherwise, too.
+    /// Splits the move into moves that each roll one axis and can run in any order. Returns `None` if the
+    /// move does more than roll axes.
     pub fn rolls(&self) -> Option<Vec<InPlace>> {
         let is_rolled = |axis: &InPlaceAxis| matches!(axis.along, Along::Rolled { .. });
         let is_kept =
@@ -192,17 +192,17 @@ impl InPlace {
         Some(alone.collect())
     }
 
-    /// The move to a cell of so many steps along each axis, or of it where it is saved. Offsets count from the first
-    /// byte of the cell, and the entries of a table from that of its first lane.
+    /// The move of a cell with `steps` steps along each axis. Offsets count from the first byte of the cell,
+    /// and table entries from its first lane.
     ///
-    /// Along an axis of which it has not all steps it is kept, or flipped where the axis is. Where lengths cut, it has
-    /// all steps, or one, which is kept.
+    /// An axis that the cell does not cover completely is kept, or flipped if the axis is flipped. An axis
+    /// cut by lengths must have all steps, or a single one, which is kept.
     ///
     /// # Panics
-    /// If there is not a number of steps for each axis.
+    /// If `steps` does not have one entry for each axis.
     pub fn cell(&self, steps: &[usize], way: CellMove) -> Move {
         assert_eq!(steps.len(), self.axes.len(), "a number of steps for each axis");
-        // The cell that is read.
+        // The shape of the source cell.
         let mut read = steps.to_vec();
         if way != CellMove::Saved {
             self.axes.iter().zip(steps).for_each(|(axis, steps)| read[axis.from] = *steps);
@@ -243,7 +243,7 @@ impl InPlace {
 }
 
 impl InPlaceAxis {
-    /// Where along the source the first of `len` steps of a cell is read, and how the others are, where that has
+    /// First source position and source of the `len` steps of a cell along this axis, where the source has
     /// this stride.
     fn read(&self, len: usize, stride: isize) -> (usize, Source) {
         let is_whole = len == self.len;
@@ -274,7 +274,6 @@ impl InPlaceAxis {
     }
 }
 
-/// The strides of bytes in rows one after another.
 fn strides_without_gaps(steps: &[usize]) -> Vec<isize> {
     let mut strides = vec![1; steps.len()];
     for at in (1..steps.len()).rev() {

@@ -1,4 +1,4 @@
-//! A movement in byte offsets: strided loops, no axes and no element types left.
+//! Moves: strided loops over byte offsets, without axes and element types.
 
 mod bind;
 mod block;
@@ -20,19 +20,17 @@ pub use slabs::Slabs;
 
 use crate::{IndexMap, Layout, Packing, Regions, Result, Width};
 
-/// What to copy where, in bytes: disjoint blocks of strided loops over elements of one width.
+/// A copy of bytes: disjoint blocks of strided loops over elements of one width.
 ///
-/// Whoever carries a move out may rely on this, since there is no other way to make one than from a map
-/// or from [`Regions`]: every block lies within [`src_bytes`](Move::src_bytes) and
-/// [`dst_bytes`](Move::dst_bytes), and no byte of the destination, or bit of a packed element, is
-/// written twice. So a move that writes as many bytes as there are writes each of them.
+/// Moves can be made only from maps and [`Regions`], so executors may rely on this: every block lies within
+/// [`src_bytes`](Move::src_bytes) and [`dst_bytes`](Move::dst_bytes), and no byte of the destination, or bit
+/// of a packed element, is written twice. So a move with as many bytes as the destination writes all of it.
 ///
-/// Moves are canonical: those that copy the same bytes to the same places, found by the same
-/// cuts, are equal, whatever operators and layouts they came from. An empty tensor is a move
-/// without blocks.
+/// Moves are canonical: moves that copy the same bytes to the same positions with the same cuts are equal,
+/// whatever operators and layouts they came from. A move of an empty tensor has no blocks.
 ///
-/// Packed elements that do not stay together in whole groups keep their [packing](Move::packing):
-/// their offsets and strides count elements. All others are bytes like any other.
+/// Packed elements that do not move in whole groups keep their [packing](Move::packing): their offsets and
+/// strides count elements. All other elements are plain bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
     width: usize,
@@ -42,25 +40,28 @@ pub struct Move {
     dst_bytes: usize,
 }
 
-/// The greatest common divisor, which is the other number where one is 0.
+/// Greatest common divisor; the other number if one is 0.
 #[doc(hidden)]
 pub fn greatest_common_divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
 impl Move {
-    /// The movement that `map` describes, from elements of `width` at `src` to `dst`, in `most` boxes
-    /// at most: a backend's [`Budget::most`](crate::program::Budget::most) says how many are worth it.
+    /// The movement that `map` describes, from elements of `width` at `src` to `dst`, in at most `most`
+    /// boxes. A backend's [`Budget::most`](crate::program::Budget::most) gives a suitable number.
     ///
     /// # Errors
-    /// [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) if a layout has not the shape of its
-    /// side of the map, [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if one reaches before
-    /// the start of its buffer,
-    /// [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) if `dst` would be written
-    /// twice at one place, [`MoveError::NotOnePass`](crate::MoveError::NotOnePass) if axes are split or merged
-    /// across gaps of a layout, or if it would be more boxes, as where many axes are rolled at once:
-    /// see [`IndexMap::split`]. [`MoveError::CoordinateOutOfBounds`](crate::MoveError::CoordinateOutOfBounds)
-    /// for a map [within](IndexMap::within_source) too small a source.
+    /// - [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) if the shape of a layout is not that
+    ///   side's shape in the map.
+    /// - [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if a layout reaches before the start
+    ///   of its buffer.
+    /// - [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) if elements of `dst`
+    ///   overlap.
+    /// - [`MoveError::NotOnePass`](crate::MoveError::NotOnePass) if axes are split or merged across gaps of a
+    ///   layout, or if there would be too many boxes, for example if many axes are rolled at once: see
+    ///   [`IndexMap::split`].
+    /// - [`MoveError::CoordinateOutOfBounds`](crate::MoveError::CoordinateOutOfBounds) if
+    ///   [`IndexMap::within_source`] made the source of the map too small.
     pub fn new(
         map: &IndexMap,
         width: impl Into<Width>,
@@ -72,8 +73,8 @@ impl Move {
         Ok(canonicalize::canonicalize(bound))
     }
 
-    /// The movement to the places of `regions` from the elements of `src`, the tensor to which they
-    /// have been pulled back. What of their target is in none of them is left as it is.
+    /// The movement to the positions of `regions` from `src`, the tensor that they have been pulled back to.
+    /// Other elements of the regions' target are not written.
     ///
     /// # Errors
     /// As [`Move::new`], with the regions' target for `dst`.
@@ -82,29 +83,29 @@ impl Move {
         Ok(canonicalize::canonicalize(bound))
     }
 
-    /// The size of an element in bytes. It may span several of the tensor's elements, where they
-    /// stay together. With a [packing](Move::packing), the number of packed elements that do.
+    /// Element size in bytes. It may cover several of the tensor's elements that stay together. With a
+    /// [packing](Move::packing), it counts packed elements.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// How the elements are packed, if bytes are not enough to say what is moved. Then every
-    /// width, offset and stride counts packed elements.
+    /// The packing, if elements do not move in whole bytes. Widths, offsets and strides then count packed
+    /// elements.
     pub fn packing(&self) -> Option<Packing> {
         self.packing
     }
 
-    /// The sum of a width and of distances in bytes, whichever they count.
+    /// Converts a number of units (bytes or packed elements) to bytes.
     fn in_bytes(&self, units: usize) -> usize {
         self.packing.map_or(units, |packing| packing.bytes(units))
     }
 
-    /// The blocks, by rising destination offset. No byte of the destination is in two of them.
+    /// The blocks, by rising destination offset. They are disjoint in the destination.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// Whether tables of lengths or indices say where elements are read.
+    /// Whether source offsets depend on tables of lengths or indices.
     pub fn has_tables(&self) -> bool {
         self.blocks.iter().any(|block| block.ragged().is_some() || !block.indices.is_empty())
     }
@@ -119,18 +120,18 @@ impl Move {
         self.dst_bytes
     }
 
-    /// The number of bytes that are written (and as many are read).
+    /// Number of bytes that are written, which is also the number of bytes read.
     pub fn moved_bytes(&self) -> usize {
         self.in_bytes(self.moved_units())
     }
 
-    /// What all blocks move, in bytes or in packed elements.
+    /// Number of units (bytes or packed elements) moved by all blocks.
     fn moved_units(&self) -> usize {
         self.width * self.blocks.iter().map(Block::elements).sum::<usize>()
     }
 
-    /// The bytes that stay together and begin at multiples of their number, in the source and in
-    /// the destination; 0 if nothing is moved.
+    /// Largest number of bytes such that all moved runs have a multiple of this length and alignment, in the
+    /// source and in the destination; 0 if nothing is moved.
     pub fn grain_bytes(&self) -> usize {
         match self.packing {
             None => self.grain(),
@@ -138,7 +139,7 @@ impl Move {
         }
     }
 
-    /// The same in units: bytes or packed elements.
+    /// The grain in units: bytes or packed elements.
     fn grain(&self) -> usize {
         let mut grain = if self.blocks.is_empty() { 0 } else { self.width };
         for block in &self.blocks {
@@ -149,8 +150,8 @@ impl Move {
         grain
     }
 
-    /// Calls `visit` with the offset in the source and in the destination of every element, in
-    /// bytes or in packed elements. The plain reading of a move, against which backends are tested.
+    /// Calls `visit` with the source offset and the destination offset of every element, in bytes or packed
+    /// elements. This is the reference against which backends are tested.
     pub fn for_each_pair(&self, mut visit: impl FnMut(usize, usize)) {
         for block in &self.blocks {
             block.for_each_pair(&mut visit);

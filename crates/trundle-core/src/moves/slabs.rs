@@ -1,27 +1,27 @@
-//! A move of boxes that stay where they are, each of which is moved within.
+//! Slabs: boxes of a tensor that stay in their positions while elements move within them.
 
 use super::canonicalize::canonicalize;
 use super::{Block, Loop, Move, Source};
 
-/// Boxes of a tensor that a move leaves where they are, and does the same within each.
+/// Boxes of a tensor that stay in their positions, with the same move within each.
 ///
-/// Whoever carries it out may rely on this: all slabs lie within the buffer, no two have a byte in common, and what is
-/// read for one is in it.
+/// Executors may rely on this: all slabs lie within the buffer, no two share a byte, and all bytes read for a
+/// slab are in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slabs {
-    /// Where the first begins, in bytes.
+    /// The offset of the first slab in bytes.
     pub offset: usize,
-    /// How many there are along each axis, and how far apart they are, in bytes.
+    /// The number of slabs and their distance in bytes, along each axis.
     pub around: Vec<(usize, usize)>,
-    /// The bytes of one, and of gaps in it.
+    /// The size of a slab in bytes, including gaps.
     pub bytes: usize,
-    /// The move within each, from one buffer of so many bytes to another.
+    /// The move within each slab, between buffers of this size.
     pub within: Move,
 }
 
 impl Move {
-    /// The largest slabs of at most so many bytes, where the source and the destination are the same buffer.
-    /// `None` for moves that are of none, and where a table says what is read.
+    /// The largest slabs of at most `most_bytes` bytes, for a move within one buffer. Returns `None` if the
+    /// move has no slabs, or if it reads tables.
     pub fn slabs(&self, most_bytes: usize) -> Option<Slabs> {
         let [block] = &self.blocks[..] else { return None };
         if self.src_bytes != self.dst_bytes || block.table_strides().next().is_some() {
@@ -40,14 +40,14 @@ impl Move {
             .flatten()
     }
 
-    /// The slabs that the loops from `outer` on are in; `None` if two of them overlap.
+    /// Slabs of the loops from `outer` on; `None` if two of them overlap.
     fn slabs_within(&self, block: &Block, outer: usize, group: isize) -> Option<Slabs> {
         let (around, loops) = block.loops.split_at(outer);
         let (src, dst) = (reach(loops, src_reach), reach(loops, dst_reach));
         let first = (block.src_offset + src.0).min(block.dst_offset + dst.0);
         let last = (block.src_offset + src.1).max(block.dst_offset + dst.1);
         let begin = first.div_euclid(group) * group;
-        // The last group of the last slab need not be whole, nor all there.
+        // The last group of the last slab may be incomplete.
         let bytes = self.in_bytes((last - begin).cast_unsigned() + self.width);
         let place = |each: &Loop| (each.len, self.in_bytes(each.dst_stride.unsigned_abs()));
         let around: Vec<(usize, usize)> = around.iter().map(place).collect();
@@ -80,7 +80,7 @@ impl Move {
     }
 }
 
-/// How far before the first element and behind it loops lead.
+/// How far loops reach before and after the first element.
 fn reach(loops: &[Loop], of_loop: impl Fn(&Loop) -> (isize, isize)) -> (isize, isize) {
     let sum =
         |(before, behind), (each_before, each_behind)| (before + each_before, behind + each_behind);
@@ -114,7 +114,7 @@ mod tests {
     use crate::ops::{Flip, Roll, Transpose};
     use crate::{BitOrder, Layout, Op, Packing, Shape, Width};
 
-    /// The pairs of a move, and those of its slabs, each of which is checked to be within itself.
+    /// Compares the pairs of a move and of its slabs, and checks that each slab stays within itself.
     fn check(work: &Move, slabs: &Slabs) {
         let units = |bytes: usize| match work.packing() {
             None => bytes,
@@ -138,7 +138,7 @@ mod tests {
         assert!(places.iter().all(|place| place + slabs.bytes <= work.dst_bytes()), "{slabs:?}");
         let within = |to: &Move| to.src_bytes() == slabs.bytes && to.dst_bytes() == slabs.bytes;
         assert!(within(&slabs.within));
-        // Whatever is within is within the slab: no pair leads out of its buffers.
+        // All pairs lie within the buffers of the slab.
         slabs.within.for_each_pair(|from, to| {
             let width = slabs.within.width();
             let end = slabs.within.in_bytes(from.max(to) + width);
@@ -167,8 +167,8 @@ mod tests {
         let (mut some, mut around) = (0, 0);
         for width in widths {
             let unit = if let Width::Bytes(bytes) = width { bytes.cast_signed() } else { 1 };
-            // Without gaps, with gaps, interleaved so that slabs overlap or not, and another place for what is read. Strides and
-            // where they begin.
+            // Without gaps, with gaps, interleaved with and without overlapping slabs, and with another
+            // position of the source. Each entry has strides and an offset.
             for (to, from) in [
                 ([25, 5, 1, 0], [25, 5, 1, 0]),
                 ([40, 8, 1, 3], [40, 8, 1, 3]),

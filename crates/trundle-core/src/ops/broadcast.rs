@@ -1,9 +1,9 @@
-//! Axes of one index made longer, as numpy's `broadcast_to` says it.
+//! numpy's `broadcast_to`.
 
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError};
 
-/// The tensor in a larger shape: axes are held against each other from the last one on; one of size 1 gives its
-/// only index for all, and those that the tensor lacks in front are new.
+/// Broadcasts the tensor to a larger shape. Axes are aligned at the last one; an axis of size 1 is repeated,
+/// and missing axes are added in front.
 ///
 /// Source: the documentation of numpy's `broadcast_to` and its rules of broadcasting.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ declare! {
 }
 
 impl Broadcast {
-    /// To these sizes; -1 leaves an axis of the tensor as it is.
+    /// Broadcasts to `sizes`; -1 keeps the size of an axis.
     pub fn new(sizes: &[i64]) -> Broadcast {
         Broadcast { sizes: sizes.to_vec() }
     }
@@ -28,8 +28,8 @@ impl Broadcast {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDoNotBroadcast`] if there are fewer sizes than axes, or one is neither its axis's nor that is
-    /// 1; [`ShapeError::TooLarge`].
+    /// [`ShapeError::SizesDoNotBroadcast`] if there are fewer sizes than axes, or if a size differs from its
+    /// axis and the axis is not of size 1; [`ShapeError::TooLarge`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let refused =
             || ShapeError::SizesDoNotBroadcast { shape: shape.clone(), sizes: self.sizes.clone() };

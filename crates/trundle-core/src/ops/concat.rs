@@ -1,4 +1,4 @@
-//! Concat of ONNX and OpenVINO, which is numpy's `concatenate`.
+//! Concat of ONNX and OpenVINO, numpy's `concatenate`.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::Result;
 use crate::program::{Program, TensorId};
 use crate::shape::normalize_axis;
 
-/// Tensors one after another along an axis, on which alone their sizes may differ.
+/// Concatenates tensors along an axis. Only their sizes along this axis may differ.
 ///
 /// Source: the specification of OpenVINO's Concat-1; the documentation of numpy's `concatenate`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,10 +30,10 @@ declaration! {
 }
 
 impl Concat {
-    /// Its name and its parameters.
+    /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// These tensors one after another along `axis`, which counts from the end if it is negative.
+    /// Concatenates `inputs` along `axis`; a negative axis counts from the end.
     pub fn new(inputs: impl Into<Vec<Operand>>, axis: i64) -> Concat {
         Concat { inputs: Operands(inputs.into()), axis }
     }
@@ -43,10 +43,10 @@ impl Concat {
         &self.inputs.0
     }
 
-    /// Adds what it makes of tensors of a program, whatever the names of its inputs.
+    /// Adds the concatenation of `inputs` to a program; the names of the operator's own inputs are ignored.
     ///
     /// # Errors
-    /// As [`Program::joined`]; the axis may count from the end.
+    /// As [`Program::joined`].
     pub fn add_to(&self, program: &mut Program, inputs: &[TensorId]) -> Result<TensorId> {
         let rank = inputs.first().map_or(1, |first| program.tensor(*first).shape.rank());
         program.joined(normalize_axis("axis", self.axis, rank)?, inputs)
@@ -54,7 +54,6 @@ impl Concat {
 }
 
 impl fmt::Display for Concat {
-    /// As a call of the chain language.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "concat({}, axis={})", self.inputs, self.axis)
     }

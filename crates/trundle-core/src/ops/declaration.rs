@@ -1,5 +1,5 @@
-//! What an operator is called and which parameters it has, as data. Front ends are made from it: the
-//! chain language, the program's commands, the keys of plans.
+//! Names and parameters of operators, as data. The front ends are generated from them: the chain language,
+//! the commands, the keys of plans.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -7,9 +7,9 @@ use std::ptr;
 
 use super::Op;
 
-/// An operator as it is called: `roll(shift=[-1, 2], axes=[0, 1])`.
+/// The signature of an operator, as in `roll(shift=[-1, 2], axes=[0, 1])`.
 ///
-/// Law: an operator prints as a call from which [`Declaration::op`] makes an equal one.
+/// Law: an operator prints as a call, and [`Declaration::op`] makes an equal one from that call.
 ///
 /// ```
 /// use trundle_core::ops::{DECLARATIONS, Roll};
@@ -20,35 +20,35 @@ use super::Op;
 /// ```
 #[derive(Debug)]
 pub struct Declaration {
-    /// As the chain language and the program have it.
+    /// The name in the chain language and on the command line.
     pub name: &'static str,
-    /// What it does, in a few words.
+    /// A short description.
     pub summary: &'static str,
-    /// A call of it.
+    /// An example call.
     pub example: &'static str,
-    /// In the order in which arguments without a name are taken. If there is only one parameter, it
-    /// takes all of them.
+    /// The parameters in the order of positional arguments. A single parameter takes all positional
+    /// arguments.
     pub parameters: &'static [Parameter],
     pub(super) make: Option<Make>,
 }
 
-/// Makes an operator from the list of each parameter.
+/// Makes an operator from one list for each parameter.
 type Make = fn(&[&[i64]]) -> Op;
 
-/// What an operator is told.
+/// A parameter of an operator.
 #[derive(Debug)]
 pub struct Parameter {
-    /// As calls have it.
+    /// The name in calls.
     pub name: &'static str,
-    /// What is given for it.
+    /// The kind of its arguments.
     pub kind: Kind,
-    /// What stands for it where it is left out; `None` if it must be given.
+    /// The default value; `None` if the argument is required.
     pub default: Option<&'static [i64]>,
-    /// What it says, as the program's help has it.
+    /// The help text.
     pub summary: &'static str,
 }
 
-/// What is given for a parameter.
+/// The kind of a parameter's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// One axis.
@@ -61,39 +61,39 @@ pub enum Kind {
     Integers,
     /// Pairs of integers, one after another: `[[0, 0], [1, 2]]`.
     Pairs,
-    /// One of these words; as an integer, which one it is.
+    /// One of these words; stored as its position.
     Word(&'static [&'static str]),
-    /// A number of the tensor's type, as the list of a [`Scalar`](super::Scalar).
+    /// A number of the tensor's type, stored as the list of a [`Scalar`](super::Scalar).
     Value,
-    /// Several tensors, by their names.
+    /// Several tensors, by name.
     Tensors,
-    /// Two tensors, by their names: the one that is updated, and the updates.
+    /// Two tensors, by name: the one that is updated, and the updates.
     TwoTensors,
-    /// Lengths or indices, of which there may be as many as elements: a list, or a tensor.
+    /// Lengths or indices, possibly as many as elements: a list, or a tensor.
     Numbers,
 }
 
 impl Kind {
-    /// Whether it is one integer, one number or one word.
+    /// Whether the argument is a single integer, number or word.
     pub fn is_single(self) -> bool {
         matches!(self, Kind::Axis | Kind::Integer | Kind::Word(_) | Kind::Value)
     }
 
-    /// Whether it is names of tensors.
+    /// Whether the argument is a list of tensor names.
     pub fn is_tensors(self) -> bool {
         matches!(self, Kind::Tensors | Kind::TwoTensors)
     }
 }
 
 impl Declaration {
-    /// The operator with these arguments, one for each parameter, a single integer as a list of
-    /// one. `None` for an operator with lengths, which may come as a tensor, and one of several tensors.
+    /// Makes the operator from one argument for each parameter; a single integer is a list of one. Returns
+    /// `None` for operators with lengths, which may be a tensor, and for operators of several tensors.
     pub fn op(&self, arguments: &[impl AsRef<[i64]>]) -> Option<Op> {
         let arguments: Vec<&[i64]> = arguments.iter().map(AsRef::as_ref).collect();
         self.make.map(|make| make(&arguments))
     }
 
-    /// Writes the call with these arguments, one for each parameter.
+    /// Writes a call with one argument for each parameter.
     pub(super) fn print(&self, arguments: &[&[i64]], f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}(", self.name)?;
         let mut separator = "";
@@ -113,7 +113,7 @@ impl Declaration {
                     write!(f, "{separator}{name}={pairs:?}")?;
                 }
                 (_, [one]) if kind.is_single() => write!(f, "{separator}{name}={one}")?,
-                // `transpose(2, 0, 1)`: what may be left out needs no name where it is alone.
+                // `transpose(2, 0, 1)`: a single optional parameter needs no name.
                 (_, list) if self.parameters.len() == 1 && default.is_some() => {
                     let list = format!("{list:?}");
                     f.write_str(list.trim_matches(['[', ']']))?;
@@ -127,13 +127,13 @@ impl Declaration {
 }
 
 impl Hash for Declaration {
-    /// Where it is: there is one for each operator.
+    /// Hashes the address: there is one declaration for each operator.
     fn hash<H: Hasher>(&self, state: &mut H) {
         ptr::from_ref(self).hash(state);
     }
 }
 
-/// A field of an operator, as the list of integers that calls have for it.
+/// A field of an operator, convertible to and from a list of integers.
 pub(super) trait Argument {
     fn of(list: &[i64]) -> Self;
     fn list(&self) -> &[i64];
@@ -159,8 +159,7 @@ impl Argument for Vec<i64> {
     }
 }
 
-/// The [`Declaration`] of an operator: its name, an example, how it is made, and its parameters in the
-/// order of a call, each with its kind, its default if it has one, and what it says.
+/// Defines the [`Declaration`] of an operator.
 macro_rules! declaration {
     (
         $(#[doc = $summary:literal])+
@@ -186,8 +185,7 @@ macro_rules! declaration {
     };
 }
 
-/// Declares an operator whose fields are integers and lists of integers, in the order of a call: its
-/// [`Declaration`], how it is made by one, how it prints, and its fingerprint.
+/// Declares an operator whose fields are integers and lists of integers, in the order of a call.
 macro_rules! declare {
     (
         $(#[doc = $summary:literal])+
@@ -209,12 +207,11 @@ macro_rules! declare {
         }
 
         impl $op {
-            /// Its name and its parameters.
+            /// Name and parameters of the operator.
             pub const DECLARATION: &'static super::Declaration = &DECLARATION;
         }
 
         impl std::fmt::Display for $op {
-            /// As a call of the chain language.
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 DECLARATION.print(&[$(super::declaration::Argument::list(&self.$field)),*], f)
             }

@@ -1,61 +1,61 @@
-//! Why the arguments of an operator are refused.
+//! Errors about the arguments of operators.
 
 use crate::Shape;
 
 refusals! {
-    /// Why what an operator is given is refused.
+    /// Why the arguments of an operator are rejected.
     OpError {
-        /// The indices of a gather are more than the positions that there are for them.
+        /// The indices of a gather have more positions than the data.
         TooManyIndices {
-            /// Their shape.
+            /// The shape of the indices.
             indices: Shape,
-            /// The shape of what they are for.
+            /// The shape of the data.
             shape: Shape,
         } => "indices of shape {indices} reach beyond data of shape {shape}";
-        /// Elements of an axis are to be put around it, and it has none.
+        /// An axis without elements cannot be padded with its own elements.
         EmptyAxisPadded {
             /// The axis.
             axis: usize,
-            /// How many are wanted on one side.
+            /// The requested padding on one side.
             width: usize,
         } => "axis {axis} has no elements, and cannot be padded by {width} of them";
-        /// A number is outside what its argument may be.
+        /// A number is outside the range of its argument.
         NumberOutOfRange {
             /// The argument.
             argument: &'static str,
             /// The number.
             number: i64,
-            /// What it may be.
+            /// The allowed values.
             expected: &'static str,
         } => "{argument} {number} is out of range: expected {expected}";
-        /// A length is below 0 or over the size of the axis, in an operator that does not clamp.
+        /// A length is negative or exceeds the size of the axis, in an operator that does not clamp.
         LengthOutOfRange {
-            /// Which length, counted from 0.
+            /// The position of the length, counted from 0.
             index: usize,
             /// The length.
             length: i128,
-            /// The size of the axis that is reversed.
+            /// The size of the reversed axis.
             size: usize,
         } => "length {length} at index {index} is out of range for an axis of size {size}: expected 0..={size}";
-        /// An index does not lie within its axis.
+        /// An index is outside its axis.
         IndexOutOfRange {
             /// The index.
             index: i64,
-            /// Where it stands among the indices.
+            /// The position of the index in the tensor of indices.
             position: Vec<usize>,
             /// The size of the axis.
             size: usize,
         } => "index {index} at {position:?} is out of range for an axis of size {size}{}", indices_of(*size);
-        /// A window is larger than what it is moved along.
+        /// A window is larger than its axis.
         WindowTooLarge {
             /// The axis.
             axis: usize,
-            /// From the first element of the window to its last, both counted.
+            /// The distance from the first to the last element of the window, both included.
             extent: usize,
             /// The size of the axis.
             size: usize,
         } => "a window of {extent} along axis {axis} is larger than the axis, which has size {size}";
-        /// What an operator makes is not of the elements of one tensor alone.
+        /// The result of an operator depends on more than one tensor or on a constant.
         NoIndexMap {
             /// The operator.
             operator: String,
@@ -63,13 +63,12 @@ refusals! {
     }
 }
 
-/// A count from an argument that may be negative.
+/// Converts an argument that must not be negative to a count.
 pub(super) fn count_of(argument: &'static str, number: i64) -> Result<usize, OpError> {
     let expected = "a number that is not negative";
     usize::try_from(number).map_err(|_| OpError::NumberOutOfRange { argument, number, expected })
 }
 
-/// The indices that an axis of this size has, as the end of a message.
 fn indices_of(size: usize) -> String {
     match size.checked_sub(1) {
         Some(last) => format!(": expected -{size}..={last}"),

@@ -1,9 +1,9 @@
-//! Reversal of whole axes, as numpy's `flip` and OpenVINO's Reverse-1 say it.
+//! numpy's `flip`, OpenVINO's Reverse-1.
 
 use crate::shape::normalize_axis;
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError};
 
-/// Elements in the opposite order along some axes: `out[i] = in[size - 1 - i]`.
+/// Reverses the elements along some axes: `out[i] = in[size - 1 - i]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Flip {
     axes: Vec<i64>,
@@ -23,7 +23,7 @@ impl Flip {
         Flip { axes: axes.to_vec() }
     }
 
-    /// The map for a tensor of this shape, which is the output's shape too.
+    /// The map for a tensor of this shape. The output has the same shape.
     ///
     /// # Errors
     /// [`ShapeError::AxisOutOfRange`] or [`ShapeError::RepeatedAxis`] for `axes`.

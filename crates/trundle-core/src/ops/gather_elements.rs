@@ -5,8 +5,8 @@ use crate::shape::check_sizes;
 use crate::shape::normalize_axis;
 use crate::{IndexMap, OpError, Result, Shape};
 
-/// For each position of the indices the element of its row along an axis, at the index that stands there. Along the other
-/// axes the indices may be fewer than the tensor: then they are for its first positions.
+/// Gathers elements along an axis: each position of the indices gives the element of its row at that index.
+/// Along the other axes the indices may be smaller than the tensor; they then apply to its first positions.
 ///
 /// Source: the specifications of ONNX's GatherElements, opset 13, and OpenVINO's GatherElements-6.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -16,8 +16,7 @@ pub struct GatherElements {
 }
 
 impl GatherElements {
-    /// The elements at `indices` of the rows along `axis`, which counts from the end if it is negative, as do
-    /// negative indices.
+    /// Gathers at `indices` along `axis`. Negative axes and indices count from the end.
     pub fn new(axis: i64, indices: Indices) -> GatherElements {
         GatherElements { axis, indices }
     }
@@ -37,11 +36,13 @@ impl GatherElements {
         first.then(&taken.index_map(first.out_shape())?)
     }
 
-    /// The shape of what is gathered from a tensor of this shape: that of the indices.
+    /// Shape of the result for a tensor of this shape, which is the shape of the indices.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange); [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the indices have not as many axes as the tensor;
-    /// [`OpError::TooManyIndices`] if they are more than it along another axis.
+    /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange);
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the indices and the tensor have
+    /// different ranks;
+    /// [`OpError::TooManyIndices`] if the indices exceed the tensor along another axis.
     pub fn out_shape(shape: &Shape, indices: &Shape, axis: i64) -> Result<Shape> {
         let axis = normalize_axis("axis", axis, shape.rank())?;
         let counted = ("the axes of the indices", indices.rank());
@@ -78,7 +79,7 @@ mod tests {
         map.out_shape().for_each_index(|i| {
             assert_eq!(map.source_of(i), [[[2, 2], [0, 1]][i[0]][i[1]], i[1]]);
         });
-        // One is one, and not as many as there are; more of them only along the axis.
+        // Only the axis itself may have more indices than elements; a size of 1 is not broadcast.
         let one = gather(-1, &[1, 4], &[1, 0, 0, -2], &[3, 2]).unwrap();
         assert_eq!(one.out_shape().sizes(), [1, 4]);
         one.out_shape().for_each_index(|i| assert_eq!(one.source_of(i), [0, [1, 0, 0, 0][i[1]]]));

@@ -7,8 +7,8 @@ use super::reverse_subsequences::Listed;
 use crate::shape::check_sizes;
 use crate::{AxisMap, IndexMap, Line, OpError, Result, Shape, ShapeError, Table};
 
-/// The elements, or slices, at indices of several axes together: the last axis of the indices has one for each of
-/// these. With batch axes, the first axes of tensor and indices are one.
+/// Gathers elements or slices at indices into several axes. The last axis of the indices has one entry for
+/// each indexed axis. With batch axes, the first axes of the tensor and of the indices are shared.
 ///
 /// Source: the specifications of ONNX's GatherND, opset 13, and OpenVINO's GatherND-8.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ pub struct GatherNd {
 crate::fingerprint!(struct GatherNd { indices, batch_axes });
 
 impl GatherNd {
-    /// The elements at `indices`, of which the first so many axes are those of the tensor.
+    /// Gathers at `indices`, whose first `batch_axes` axes are shared with the tensor.
     pub fn new(batch_axes: usize, indices: Indices) -> GatherNd {
         GatherNd { indices, batch_axes }
     }
@@ -36,7 +36,7 @@ impl GatherNd {
         let (positions, axes) = (own.rank() - 1, batch + together);
         let mut strides = self.indices.strides();
         strides.pop();
-        // The table of one axis has the indices of that axis alone.
+        // Each axis has a table of its own indices only.
         strides.iter_mut().for_each(|stride| *stride /= together.max(1).cast_signed());
         strides.resize(out.rank(), 0);
         let mut maps: Vec<AxisMap> = (0..batch).map(AxisMap::identity).collect();
@@ -50,11 +50,11 @@ impl GatherNd {
         Ok(IndexMap::new(out, shape.clone(), maps))
     }
 
-    /// The shape of what indices of a shape gather from a tensor of this one.
+    /// Shape of the result.
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`] if tensor or indices have too few axes, [`ShapeError::SizesDiffer`] for batch axes of
-    /// other sizes, [`ShapeError::TooLarge`].
+    /// [`OpError::NumberOutOfRange`] if the tensor or the indices have too few axes,
+    /// [`ShapeError::SizesDiffer`] if the sizes of batch axes differ, [`ShapeError::TooLarge`].
     pub fn out_shape(shape: &Shape, indices: &Shape, batch_axes: usize) -> Result<Shape> {
         let (batch, own) = (batch_axes, indices);
         let signed = |size: usize| i64::try_from(size).unwrap_or(i64::MAX);
@@ -82,7 +82,7 @@ impl GatherNd {
 }
 
 impl fmt::Display for GatherNd {
-    /// For people: the chain language does not have it.
+    /// Writes the operator for messages; the chain language does not have it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("gather_nd(indices=")?;
         Listed(self.indices.values()).fmt(f)?;
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn elements_and_slices_at_indices_of_several_axes() {
-        // The examples of ONNX's text.
+        // The examples of ONNX's specification.
         let found = |map: &IndexMap| {
             let mut found = Vec::new();
             map.out_shape().for_each_index(|i| found.push(map.in_shape().ravel(&map.source_of(i))));

@@ -1,4 +1,4 @@
-//! The indices of a gather: what they may be, and what stands where they are read.
+//! Indices of gathers, and the handling of indices outside their axis.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ pub struct Indices {
 
 crate::fingerprint!(struct Indices { shape, values });
 
-/// What an index is that does not lie within its axis.
+/// The handling of indices outside their axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IndexMode {
-    /// Refused; those from -size to -1 count from the end.
+    /// An error; indices from -size to -1 count from the end.
     #[default]
     Raise,
-    /// Counted around: the remainder by the size.
+    /// Modulo the size.
     Wrap,
-    /// The nearest that there is; those below 0 are 0.
+    /// Clamped to the axis; negative indices are 0.
     Clip,
 }
 
@@ -38,10 +38,10 @@ crate::fingerprint!(enum IndexMode {
 impl IndexMode {
     const ALL: [IndexMode; 3] = [IndexMode::Raise, IndexMode::Wrap, IndexMode::Clip];
 
-    /// The words for them.
+    /// The names of the modes in calls.
     pub(super) const WORDS: [&'static str; 3] = ["raise", "wrap", "clip"];
 
-    /// The mode of this number among the words of a call.
+    /// Mode at a position of the names.
     pub fn of_number(number: i64) -> Option<IndexMode> {
         IndexMode::ALL.get(usize::try_from(number).ok()?).copied()
     }
@@ -54,17 +54,18 @@ impl fmt::Display for IndexMode {
 }
 
 impl Indices {
-    /// Indices in a shape, row-major.
+    /// Row-major indices with a shape.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one for each element of the shape.
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one index for each element
+    /// of the shape.
     pub fn new(shape: Shape, values: impl Into<Arc<[i64]>>) -> Result<Indices> {
         let values = values.into();
         check_sizes(("indices", values.len()), ("the elements of their shape", shape.elements()))?;
         Ok(Indices { shape, values })
     }
 
-    /// Indices in a row.
+    /// One-dimensional indices.
     pub fn list(values: impl Into<Arc<[i64]>>) -> Indices {
         let values = values.into();
         let shape = Shape::new([values.len()])
@@ -72,25 +73,25 @@ impl Indices {
         Indices { shape, values }
     }
 
-    /// Their shape.
+    /// Shape of the indices.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// All of them, row-major.
+    /// The indices in row-major order.
     pub fn values(&self) -> &Arc<[i64]> {
         &self.values
     }
 
-    /// The distance between neighbours along each of their axes.
     pub(super) fn strides(&self) -> Vec<isize> {
         row_major_strides(&self.shape)
     }
 
-    /// Every `every`-th of them from `first` on, where `every` is 1 or more, each as the coordinate on an axis of `size` that it means.
+    /// Every `every`-th index from `first` on as a coordinate on an axis of `size`. `every` must be at least
+    /// 1.
     ///
     /// # Errors
-    /// [`OpError::IndexOutOfRange`] for the first that means none.
+    /// [`OpError::IndexOutOfRange`] for the first invalid index.
     pub(super) fn coordinates(
         &self,
         size: usize,
@@ -98,13 +99,13 @@ impl Indices {
         (first, every): (usize, usize),
     ) -> Result<Arc<[usize]>> {
         let own = self.values.get(first..).unwrap_or_default();
-        // Whole numbers of 64 bits: a size is less than the largest of them.
+        // Fits 64 bits: a size is at most `isize::MAX`.
         let limit = size.cast_signed() as i64;
         if limit == 0 && !own.is_empty() {
             return Err(self.out_of_range(first, size));
         }
         let mut are_within = true;
-        // Without a way out but at its end this is several times as fast.
+        // Without an early exit this is several times as fast.
         let mut of = |index: &i64| -> usize {
             let coordinate = match mode {
                 IndexMode::Raise => index + if *index < 0 { limit } else { 0 },
@@ -114,7 +115,7 @@ impl Indices {
             are_within &= (0..limit).contains(&coordinate);
             coordinate.cast_unsigned() as usize
         };
-        // Straight to where they stay, of which a slice knows how many they are.
+        // Collects directly into the `Arc`: a slice iterator has an exact length.
         let coordinates: Arc<[usize]> = match every {
             1 => own.iter().map(&mut of).collect(),
             every => own.iter().step_by(every).map(&mut of).collect(),

@@ -1,4 +1,4 @@
-//! The operators: one file each, in the words of its specification.
+//! The operators, one file each, with the names and parameters of their specifications.
 
 #[macro_use]
 mod declaration;
@@ -65,11 +65,10 @@ pub use windows::Windows;
 
 use crate::{Error, IndexMap, Result, Shape};
 
-/// Declares [`Op`] over the operators' types: one row an operator, with the tag of its
-/// fingerprint.
+/// Declares [`Op`] over the operators' types: one row for each operator, with its fingerprint tag.
 macro_rules! operators {
     ($($operator:ident $tag:literal, $doc:literal;)*) => {
-        /// An operator with its parameters, for tensors of any shape that they fit.
+        /// An operator with its parameters. It applies to tensors of any shape that fits them.
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Op {
@@ -89,11 +88,12 @@ macro_rules! operators {
         }
 
         impl Op {
-            /// Which source element lands where, for a tensor of this shape.
+            /// The index map for a tensor of this shape.
             ///
             /// # Errors
-            /// What the operator's own `index_map` refuses; [`OpError::NoIndexMap`](crate::OpError::NoIndexMap) of one that
-            /// takes several tensors, or a constant, which [`Program::made_by`](crate::Program::made_by) takes too.
+            /// The errors of the operator's own `index_map`;
+            /// [`OpError::NoIndexMap`](crate::OpError::NoIndexMap) for an operator of several tensors or a
+            /// constant, which needs [`Program::made_by`](crate::Program::made_by).
             pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
                 match self {
                     $(Op::$operator(operator) => operator.index_map(shape),)*
@@ -102,7 +102,7 @@ macro_rules! operators {
         }
 
         impl fmt::Display for Op {
-            /// The operator as a stage of the chain language; `{:#}` cuts long lists of lengths off.
+            /// Writes the operator as a stage of the chain language; `{:#}` truncates long lists of lengths.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
                     $(Op::$operator(operator) => operator.fmt(f),)*
@@ -146,11 +146,11 @@ operators! {
     Windows "windows", "Every window of a size along some axes, as new axes.";
 }
 
-/// Operators that take several tensors, or a constant.
+/// Implements `index_map` for operators that take several tensors, or a constant.
 macro_rules! no_index_map {
     ($($operator:ident),*) => {
         $(impl $operator {
-            /// No map: its elements are not all of one tensor.
+            /// Always fails: the result depends on more than one tensor.
             ///
             /// # Errors
             /// [`OpError::NoIndexMap`].
@@ -160,7 +160,7 @@ macro_rules! no_index_map {
         })*
 
         impl Op {
-            /// Whether it is an index map of one tensor.
+            /// Whether the operator is an index map of one tensor.
             pub fn is_map(&self) -> bool {
                 !matches!(self, $(Op::$operator(_))|*)
             }
@@ -171,7 +171,7 @@ macro_rules! no_index_map {
 no_index_map!(Concat, PadConstant, PutAlongAxis, ScatterNd, SliceScatter, Stack);
 
 impl Op {
-    /// What it takes: for most the one tensor that it moves.
+    /// The tensors that the operator takes; for most operators, only the previous one.
     pub fn operands(&self) -> &[Operand] {
         match self {
             Op::Concat(concat) => concat.inputs(),
@@ -183,10 +183,11 @@ impl Op {
         }
     }
 
-    /// Of a scatter, for each element that is put the place in a first tensor of this shape; nothing of any other.
+    /// For a scatter, the map from its updates to positions in a first tensor of this shape; `None` for other
+    /// operators.
     ///
     /// # Errors
-    /// What the operator's own `places` refuses.
+    /// The errors of the operator's own `places`.
     pub fn places(&self, shape: &Shape) -> Result<Option<IndexMap>> {
         match self {
             Op::PutAlongAxis(put) => put.places(shape).map(Some),
@@ -197,7 +198,7 @@ impl Op {
     }
 }
 
-/// The operators that are called by a name, in the order of the names.
+/// The operators with a name in the chain language, sorted by name.
 pub static DECLARATIONS: [&Declaration; 19] = [
     Broadcast::DECLARATION,
     Concat::DECLARATION,

@@ -1,13 +1,13 @@
-//! What an operator of several tensors takes.
+//! Operands of operators that take several tensors.
 
 use std::fmt;
 
-/// One of the tensors that an operator takes.
+/// A tensor that an operator takes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operand {
-    /// What the operator before gives; of the first, the tensor without a name. It is written `_`.
+    /// The result of the previous operator; for the first operator, the unnamed input. Written `_`.
     Previous,
-    /// The tensor of this name, which whoever applies the operator has.
+    /// A tensor that the caller provides by name.
     Named(String),
 }
 
@@ -17,7 +17,7 @@ crate::fingerprint!(enum Operand {
 });
 
 impl Operand {
-    /// The operand that is written so.
+    /// Parses an operand.
     pub fn new(written: &str) -> Operand {
         match written {
             "_" => Operand::Previous,
@@ -27,7 +27,7 @@ impl Operand {
 }
 
 impl fmt::Display for Operand {
-    /// As a chain has it, in quotes if its name is no word.
+    /// Writes the operand as in a chain, in quotes if the name is not a word.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Operand::Previous => f.write_str("_"),
@@ -44,7 +44,7 @@ impl fmt::Display for Operand {
     }
 }
 
-/// Several of them.
+/// A list of operands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Operands(pub(super) Vec<Operand>);
 

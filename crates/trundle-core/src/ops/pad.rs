@@ -1,4 +1,4 @@
-//! More of the tensor around it, as numpy's `pad` says it.
+//! numpy's `pad` with elements of the tensor.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::{Declaration, PadConstant, Scalar};
 use crate::shape::check_sizes;
 use crate::{AxisMap, IndexMap, Line, Op, OpError, Piece, Result, Shape, ShapeError, Table};
 
-/// Elements of the tensor put before and behind it along its axes.
+/// Pads the tensor along its axes with its own elements.
 ///
 /// Source: the documentation of numpy's `pad`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,7 +31,6 @@ declaration! {
     }
 }
 
-/// What a call of `pad` is.
 fn pad(arguments: &[&[i64]]) -> Op {
     let argument = |at: usize| arguments.get(at).copied().unwrap_or_default();
     match PadMode::of_number(argument(1).first().copied().unwrap_or_default()) {
@@ -40,7 +39,7 @@ fn pad(arguments: &[&[i64]]) -> Op {
     }
 }
 
-/// Which elements are put around a tensor. `abcd` by three on each side:
+/// The elements used for padding. Examples: `abcd` padded by three on each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PadMode {
     /// `aaa abcd ddd`
@@ -63,19 +62,19 @@ crate::fingerprint!(enum PadMode {
 impl PadMode {
     const ALL: [PadMode; 4] = [PadMode::Edge, PadMode::Reflect, PadMode::Symmetric, PadMode::Wrap];
 
-    /// What a constant is among the words of a call.
+    /// The position of `constant` in the names.
     pub(super) const CONSTANT: i64 = 0;
 
-    /// The mode of this number among the words of a call.
+    /// Mode at a position of the names.
     fn of_number(number: i64) -> Option<PadMode> {
         let number = usize::try_from(number.checked_sub(1)?).ok()?;
         PadMode::ALL.get(number).copied()
     }
 
-    /// After so many indices the source's begin anew.
+    /// Number of indices after which the source indices repeat.
     fn period(self, size: usize) -> Option<usize> {
         match self {
-            // One element is its own mirror image.
+            // Reflecting a single element repeats it.
             _ if size == 1 => None,
             PadMode::Edge => None,
             PadMode::Reflect => Some(2 * (size - 1)),
@@ -84,7 +83,7 @@ impl PadMode {
         }
     }
 
-    /// The index of an axis of `size`, over 0, that stands at `at`, which is counted from its first.
+    /// Source index at position `at`, relative to the first element of an axis of `size`, which is above 0.
     fn source(self, at: isize, size: isize) -> isize {
         let mirrored = |period: isize, last: isize| {
             let within = at.rem_euclid(period);
@@ -105,22 +104,22 @@ impl fmt::Display for PadMode {
     }
 }
 
-/// The words of a call: a constant's, then those of the modes.
+/// The names in calls: the constant, then the modes.
 const WORDS: [&str; 5] = ["constant", "edge", "reflect", "symmetric", "wrap"];
 
-/// An axis may be there so many times in pieces, each of which is a region of its own to be moved; more often, a table has
-/// an entry for each index.
+/// Maximum number of periods that become pieces (separate regions). More periods use a table with an entry
+/// for each index.
 const MOST_PIECES: usize = 1 << 12;
 
-/// The most entries of such a table: a number in a file can ask for any.
+/// Maximum number of entries of such a table. The limit is needed because sizes in files are arbitrary.
 const MOST_ENTRIES: usize = 1 << 28;
 
 impl Pad {
-    /// Its name and its parameters.
+    /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// So many elements before and behind along each axis: a pair for each, or one for all, or one number for all
-    /// of those.
+    /// Padding before and after each axis: one pair for each axis, one pair for all axes, or one number for
+    /// both sides of all axes.
     pub fn new(width: &[i64], mode: PadMode) -> Pad {
         Pad { width: width.to_vec(), mode }
     }
@@ -128,9 +127,10 @@ impl Pad {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`] if there are other than so many widths, [`OpError::NumberOutOfRange`] for one below 0,
-    /// [`OpError::EmptyAxisPadded`] for one along an axis without elements, [`ShapeError::TooLarge`], also if an axis of more
-    /// than 2^28 indices would be there some thousand times.
+    /// [`ShapeError::SizesDiffer`] for a wrong number of widths, [`OpError::NumberOutOfRange`] for a negative
+    /// width, [`OpError::EmptyAxisPadded`] for padding along an axis without elements,
+    /// [`ShapeError::TooLarge`], also if a padded axis of more than 2^28 indices would repeat some thousand
+    /// times.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let widths = widths(&self.width, shape)?;
         let too_large = || ShapeError::TooLarge { what: format!("shape {shape} by {self}") };
@@ -151,14 +151,13 @@ impl Pad {
 }
 
 impl fmt::Display for Pad {
-    /// As a call of the chain language.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mode = self.mode as i64 + 1;
         DECLARATION.print(&[Argument::list(&self.width), &[mode], &[]], f)
     }
 }
 
-/// The widths before and behind each axis, of which a call has so many.
+/// The widths before and after each axis, from the given pairs or from a single pair or number.
 ///
 /// # Errors
 /// [`ShapeError::SizesDiffer`], [`OpError::NumberOutOfRange`].
@@ -176,8 +175,8 @@ pub(super) fn widths(given: &[i64], shape: &Shape) -> Result<Vec<[usize; 2]>> {
     }
 }
 
-/// An axis of `size`, one of so many, in one of `padded`, where `before` come first; `None` if it would be too many entries
-/// of a table, or more indices than can be counted around both ends.
+/// Map of one of `rank` axes, padded from `size` to `padded` with `before` elements in front. Returns `None`
+/// if a table would be too large, or indices would overflow.
 fn padded_axis(
     (axis, rank): (usize, usize),
     mode: PadMode,
@@ -198,7 +197,7 @@ fn padded_axis(
         ];
         return Some(AxisMap::from_pieces(axis, pieces));
     };
-    // What follows counts some periods beyond both ends.
+    // The code below counts a few periods beyond both ends.
     if padded > isize::MAX.unsigned_abs() / 4 {
         return None;
     }
@@ -211,13 +210,13 @@ fn padded_axis(
             AxisMap::Indexed { indices: Table::new(indices, 0, strides), line: Line::IDENTITY }
         });
     }
-    // Where the period before the first index begins, and in each where what comes next does.
+    // The start of the period before the first index, then of each following part.
     let mut begin = shift.rem_euclid(period.cast_signed()) - period.cast_signed();
     let mut pieces = Vec::new();
     let end = |end: isize| usize::try_from(end).unwrap_or(0).min(padded);
     while begin < padded.cast_signed() {
         pieces.push(Piece { end: end(begin + own), line: Line { start: -begin, step: 1 } });
-        // Backwards: from the last index, or the one before it.
+        // Backwards: from the last index, or from the one before it.
         let last = match mode {
             PadMode::Reflect => begin + 2 * (own - 1),
             PadMode::Symmetric => begin + 2 * own - 1,
@@ -238,7 +237,7 @@ mod tests {
         Pad::new(width, mode).index_map(&Shape::new(sizes).unwrap())
     }
 
-    /// What the text says of an index: numpy's words, one at a time.
+    /// Source index as defined by numpy's documentation.
     fn expected(mode: PadMode, at: isize, size: isize) -> isize {
         match mode {
             PadMode::Edge => at.clamp(0, size - 1),
@@ -322,7 +321,7 @@ mod tests {
             "shape [2] by pad(width=[1099511627776, 0], mode=\"wrap\") is too large to be addressed"
         );
         assert!(pad(&[2], &[i64::MAX], PadMode::Edge).is_err());
-        // Sizes of elements that take no bytes, or are read again.
+        // Sizes of tensors whose elements take no bytes or are repeated.
         for mode in [PadMode::Reflect, PadMode::Symmetric, PadMode::Wrap] {
             for (size, before) in [(1 << 61, 0), ((1 << 62) - 3, 2), ((1 << 63) - 2, 0)] {
                 let refused = pad(&[size], &[before, 1], mode);

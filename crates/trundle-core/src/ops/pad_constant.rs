@@ -1,4 +1,4 @@
-//! A constant around the tensor, as numpy's `pad` says it.
+//! numpy's `pad` with a constant.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::{Pad, PadMode, Scalar};
 use crate::Result;
 use crate::program::{Program, TensorId};
 
-/// One number put before and behind the tensor along its axes.
+/// Pads the tensor along its axes with a constant.
 ///
 /// Source: the documentation of numpy's `pad`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,22 +20,24 @@ pub struct PadConstant {
 crate::fingerprint!(struct PadConstant { width, value });
 
 impl PadConstant {
-    /// So many elements before and behind along each axis: a pair for each, or one for all, or one number for all
-    /// of those.
+    /// Padding before and after each axis: one pair for each axis, one pair for all axes, or one number for
+    /// both sides of all axes.
     pub fn new(width: &[i64], value: Scalar) -> PadConstant {
         PadConstant { width: width.to_vec(), value }
     }
 
-    /// The number.
+    /// The constant.
     pub fn value(&self) -> Scalar {
         self.value
     }
 
-    /// Adds what it makes of a tensor of a program, where `element` is a buffer of one element that is the value.
+    /// Adds the padded tensor to a program. `element` is a buffer with the constant as one element.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there are other than so many widths, or bytes of the element,
-    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for a width below 0, [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) for a wrong number of widths or bytes of
+    /// the element,
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for a negative width,
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
     pub fn add_to(
         &self,
         program: &mut Program,
@@ -49,7 +51,6 @@ impl PadConstant {
 }
 
 impl fmt::Display for PadConstant {
-    /// As a call of the chain language.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = if self.value == Scalar::ZERO { &[][..] } else { self.value.list() };
         Pad::DECLARATION.print(&[Argument::list(&self.width), &[PadMode::CONSTANT], value], f)

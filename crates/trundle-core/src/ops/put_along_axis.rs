@@ -1,4 +1,4 @@
-//! numpy's `put_along_axis`, of which ScatterElements is what shapes that agree make.
+//! numpy's `put_along_axis`; ONNX's ScatterElements is the case of equal shapes.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use super::{Broadcast, Declaration, Indices, TakeAlongAxis};
 use crate::program::{Program, TensorId};
 use crate::{IndexMap, Result, Shape};
 
-/// A tensor with values in some of its places: for each position of the indices one in its row along an axis, at the index
-/// that stands there. Where [`TakeAlongAxis`] takes elements by the same indices, the values are put; they are broadcast to
-/// the positions. Of several for one place the last counts, in row-major order.
+/// Puts values into a tensor along an axis, at the index given for each position: the counterpart of
+/// [`TakeAlongAxis`]. The values are broadcast to the shape of the positions. If several values have the same
+/// destination, the last one in row-major order wins.
 ///
-/// Source: the documentation of numpy's `put_along_axis`; the specification of ONNX's ScatterElements without a
-/// reduction, opset 18.
+/// Source: the documentation of numpy's `put_along_axis`; the specification of ONNX's ScatterElements without
+/// a reduction, opset 18.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PutAlongAxis {
     inputs: [Operand; 2],
@@ -35,21 +35,21 @@ declaration! {
 }
 
 impl PutAlongAxis {
-    /// Its name and its parameters.
+    /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// The second of two tensors put into the first, at `indices` of the rows along `axis`, which counts from the end if it
-    /// is negative, as do negative indices.
+    /// Puts the second of two tensors into the first, at `indices` along `axis`. Negative axes and indices
+    /// count from the end.
     pub fn new(inputs: [Operand; 2], axis: i64, indices: Indices) -> PutAlongAxis {
         PutAlongAxis { inputs, taken: TakeAlongAxis::new(axis, indices) }
     }
 
-    /// The tensor that the values are put into, and they.
+    /// The tensor to update, and the values.
     pub fn inputs(&self) -> &[Operand] {
         &self.inputs
     }
 
-    /// For each value, broadcast to the positions, the place that it is put to in a tensor of this shape.
+    /// Map from each position, which has one value, to its destination in a tensor of this shape.
     ///
     /// # Errors
     /// As [`TakeAlongAxis::index_map`].
@@ -57,10 +57,11 @@ impl PutAlongAxis {
         self.taken.index_map(shape)
     }
 
-    /// Adds what it makes of two tensors of a program, whatever the names of its inputs.
+    /// Adds the updated tensor to a program; the names of the operator's own inputs are ignored.
     ///
     /// # Errors
-    /// As [`PutAlongAxis::places`] and [`Program::updated`]; [`ShapeError::SizesDoNotBroadcast`](crate::ShapeError::SizesDoNotBroadcast) for values that do not
+    /// As [`PutAlongAxis::places`] and [`Program::updated`];
+    /// [`ShapeError::SizesDoNotBroadcast`](crate::ShapeError::SizesDoNotBroadcast) for values that do not
     /// broadcast to the positions.
     pub fn add_to(&self, program: &mut Program, [base, values]: [TensorId; 2]) -> Result<TensorId> {
         let places = self.places(&program.tensor(base).shape)?;
@@ -72,7 +73,6 @@ impl PutAlongAxis {
 }
 
 impl fmt::Display for PutAlongAxis {
-    /// As a call of the chain language.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [base, values] = &self.inputs;
         write!(f, "put_along_axis({base}, {values}, indices=")?;

@@ -1,12 +1,12 @@
-//! Each element several times, as numpy's `repeat` says it.
+//! numpy's `repeat`.
 
 use super::error::count_of;
 use crate::shape::normalize_axis;
 use crate::{AxisMap, IndexMap, Result, Shape, ShapeError};
 
-/// Each index of an axis several times in a row: `out[i] = in[i / repeats]` along it.
+/// Repeats each index of an axis: `out[i] = in[i / repeats]` along it.
 ///
-/// Source: the documentation of numpy's `repeat`, of one number for all.
+/// Source: the documentation of numpy's `repeat`, with one number for all indices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Repeat {
     repeats: i64,
@@ -24,16 +24,17 @@ declare! {
 }
 
 impl Repeat {
-    /// Each index of `axis`, which counts from the end if it is negative, so many times; 0 leaves nothing.
+    /// Repeats each index of `axis` `repeats` times; a negative axis counts from the end. 0 gives an empty
+    /// axis.
     pub fn new(repeats: i64, axis: i64) -> Repeat {
         Repeat { repeats, axis }
     }
 
-    /// The map for a tensor of this shape: the repeats are an axis of their own, merged with the one that they
-    /// follow.
+    /// The map for a tensor of this shape: the repeats are a new axis, merged with the repeated one.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`], [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for repeats below 0, [`ShapeError::TooLarge`].
+    /// [`ShapeError::AxisOutOfRange`], [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for
+    /// negative repeats, [`ShapeError::TooLarge`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
         let repeats = count_of("repeats", self.repeats)?;

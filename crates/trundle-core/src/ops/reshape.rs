@@ -1,9 +1,9 @@
-//! Reshape of ONNX, as numpy's `reshape` too says it.
+//! Reshape of ONNX, numpy's `reshape`.
 
 use crate::shape::known_elements;
 use crate::{IndexMap, OpError, Result, Shape, ShapeError};
 
-/// The same elements in row-major order, in axes of other sizes.
+/// Changes the shape and keeps the elements in row-major order.
 ///
 /// Source: the specification of ONNX's Reshape with `allowzero`: a size 0 is 0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ declare! {
 }
 
 impl Reshape {
-    /// The sizes of the output's axes; one of them may be -1, for as many as are left.
+    /// Reshapes to `sizes`. One size may be -1, to be inferred.
     pub fn new(sizes: &[i64]) -> Reshape {
         Reshape { sizes: sizes.to_vec() }
     }
@@ -28,8 +28,8 @@ impl Reshape {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`] for a size below -1, [`ShapeError::SizesDoNotFit`] if these sizes
-    /// cannot have as many elements as `shape`, or leave open what -1 is, [`ShapeError::TooLarge`].
+    /// [`OpError::NumberOutOfRange`] for a size below -1, [`ShapeError::SizesDoNotFit`] if these sizes cannot
+    /// have as many elements as `shape`, or if -1 is ambiguous, [`ShapeError::TooLarge`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let left = self.what_is_left(shape)?;
         let size = |size: &i64| {
@@ -39,7 +39,7 @@ impl Reshape {
         IndexMap::reshape(shape, &out_shape)
     }
 
-    /// What -1 stands for: 1 if there is none.
+    /// The size that -1 stands for; 1 if there is no -1.
     fn what_is_left(&self, shape: &Shape) -> Result<usize> {
         if let Some(&number) = self.sizes.iter().find(|size| **size < -1) {
             let expected = "a size, or -1 for what is left";
@@ -56,7 +56,6 @@ impl Reshape {
         Ok(fits.ok_or(ShapeError::SizesDoNotFit { shape, sizes })?)
     }
 
-    /// How many sizes are -1.
     fn inferred(&self) -> usize {
         self.sizes.iter().filter(|size| **size == -1).count()
     }

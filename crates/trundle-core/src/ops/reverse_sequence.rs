@@ -8,8 +8,8 @@ use crate::shape::check_sizes;
 use crate::shape::normalize_axis;
 use crate::{IndexMap, OpError, Result, Shape, ShapeError};
 
-/// The first `lengths[b]` elements along `axis` reversed at each index b of the batch axis, and
-/// the rest kept: reverse subsequences with the lengths broadcast. Lengths are not clamped.
+/// Reverses the first `lengths[b]` elements along `axis` at each index b of the batch axis and keeps the
+/// rest: reverse subsequences with broadcast lengths. Lengths are not clamped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReverseSequence {
     axis: i64,
@@ -20,17 +20,18 @@ pub struct ReverseSequence {
 crate::fingerprint!(struct ReverseSequence { axis, batch_axis, lengths });
 
 impl ReverseSequence {
-    /// `lengths` has one entry for each index of `batch_axis`; negative axes count from the end.
+    /// Reverses along `axis`. `lengths` has one entry for each index of `batch_axis`; negative axes count
+    /// from the end.
     pub fn new(axis: i64, batch_axis: i64, lengths: impl Into<Arc<[i128]>>) -> ReverseSequence {
         ReverseSequence { axis, batch_axis, lengths: lengths.into() }
     }
 
-    /// The map for a tensor of this shape, which is the output's shape too.
+    /// The map for a tensor of this shape. The output has the same shape.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`] or [`ShapeError::SameAxis`] for the axes, [`ShapeError::SizesDiffer`] if
-    /// there is not one length for each batch, [`OpError::LengthOutOfRange`] for a length below 0
-    /// or over the size of the axis.
+    /// [`ShapeError::AxisOutOfRange`] or [`ShapeError::SameAxis`] for the axes, [`ShapeError::SizesDiffer`]
+    /// if there is not one length for each batch, [`OpError::LengthOutOfRange`] for a length that is negative
+    /// or exceeds the size of the axis.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
         let batch_axis = normalize_axis("batch axis", self.batch_axis, shape.rank())?;

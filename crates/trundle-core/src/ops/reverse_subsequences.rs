@@ -10,14 +10,14 @@ use crate::{
     AxisMap, DType, DTypeError, IndexMap, Line, Result, Shape, Table, TensorView, check_shape,
 };
 
-/// For each position outside the axis, the first `length` elements along it reversed and the rest
-/// kept. A length over the size of the axis counts as the size.
+/// Reverses the first `length` elements along the axis, with a length for each position outside it, and keeps
+/// the rest. A length that exceeds the size of the axis counts as the size.
 ///
 /// Source: the documentation of DirectML's `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReverseSubsequences {
     axis: i64,
-    /// Row-major: over the positions outside the axis, or as `tensor` has it.
+    /// Row-major lengths: over the positions outside the axis, or with the shape of `tensor`.
     lengths: Arc<[u64]>,
     /// `None` for a plain list.
     tensor: Option<LengthsTensor>,
@@ -40,20 +40,19 @@ declaration! {
     }
 }
 
-/// Lengths that came as a tensor.
+/// The shapes of lengths given as a tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct LengthsTensor {
     shape: Shape,
-    /// The shape, but 1 along axes on which a stride of 0 makes all lengths alike: those are
-    /// held once, whatever size the shape claims.
+    /// The shape, but 1 along axes with a stride of 0, whose lengths are stored once.
     held: Shape,
 }
 
 crate::fingerprint!(struct LengthsTensor { shape, held });
 
-/// What a tensor of lengths may be a slice of: of `u32`, of `u64`, or of the bytes of either.
+/// Element types of buffers of lengths: `u32`, `u64`, or the bytes of either.
 pub trait LengthBuffer: Copy {
-    /// The length of this type that begins at a byte of the buffer.
+    /// The length of type `dtype` at a byte offset of the buffer.
     #[doc(hidden)]
     fn length_at(buffer: &[Self], dtype: DType, byte: usize) -> u64;
 }
@@ -81,25 +80,24 @@ impl LengthBuffer for u8 {
 }
 
 impl ReverseSubsequences {
-    /// Its name and its parameters, with those of [`ReverseSequence`](super::ReverseSequence): it is
-    /// that with a batch axis.
+    /// Name and parameters. With a batch axis, the call is a [`ReverseSequence`](super::ReverseSequence).
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// A plain list of lengths, one for each position outside `axis`, in row-major order. A
-    /// negative axis counts from the end.
+    /// A plain list of lengths, one for each position outside `axis`, in row-major order. A negative axis
+    /// counts from the end.
     pub fn new(axis: i64, lengths: impl Into<Arc<[u64]>>) -> ReverseSubsequences {
         ReverseSubsequences { axis, lengths: lengths.into(), tensor: None }
     }
 
-    /// Lengths as a tensor with the sizes of the data, but 1 on `axis`, in row-major order. A
-    /// negative axis counts from the end.
+    /// Lengths as a row-major tensor with the sizes of the data, but 1 on `axis`. A negative axis counts from
+    /// the end.
     pub fn dense(axis: i64, shape: Shape, lengths: impl Into<Arc<[u64]>>) -> ReverseSubsequences {
         let tensor = LengthsTensor { held: shape.clone(), shape };
         ReverseSubsequences { axis, lengths: lengths.into(), tensor: Some(tensor) }
     }
 
-    /// Lengths as a tensor of u32 or u64 with the sizes of the data, but 1 on `axis`. It may have
-    /// any strides; a stride of 0 gives the same lengths all along its axis.
+    /// Lengths as a tensor of u32 or u64 with the sizes of the data, but 1 on `axis`. It may have any
+    /// strides; a stride of 0 repeats the lengths along its axis.
     ///
     /// # Errors
     /// [`DTypeError::DTypeMismatch`] for lengths of another type.
@@ -126,11 +124,13 @@ impl ReverseSubsequences {
         Ok(ReverseSubsequences { axis, lengths: values.into(), tensor: Some(tensor) })
     }
 
-    /// The map for a tensor of this shape, which is the output's shape too.
+    /// The map for a tensor of this shape. The output has the same shape.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) for `axis`, [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) or [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch)
-    /// if there is not one length for each position outside it.
+    /// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange) for `axis`,
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) or
+    /// [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) if there is not one length for each
+    /// position outside it.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
         let mut sizes = shape.sizes().to_vec();
@@ -155,15 +155,15 @@ impl ReverseSubsequences {
     }
 }
 
-/// The map that reverses the first elements along `axis` of each row, by lengths of at most its
-/// size, read with `strides` in entries.
+/// Map that reverses the first elements along `axis` of each row. The lengths are at most the size of the
+/// axis; `strides` address them in entries.
 pub(super) fn reversed_rows(
     shape: &Shape,
     axis: usize,
     mut lengths: Vec<usize>,
     strides: Vec<isize>,
 ) -> IndexMap {
-    // Rows of length 0 and 1 stay alike: one number for both, so that equal maps are equal.
+    // Lengths 0 and 1 both change nothing: use 1, so that equal maps compare equal.
     lengths.iter_mut().for_each(|length| *length = (*length).max(1));
     let lengths = Table::new(lengths, 0, strides);
     let mut axes: Vec<AxisMap> = (0..shape.rank()).map(AxisMap::identity).collect();
@@ -179,7 +179,7 @@ impl fmt::Display for ReverseSubsequences {
     }
 }
 
-/// A list of lengths; `{:#}` cuts it off where nobody would read on.
+/// A list of lengths; `{:#}` truncates long lists.
 pub(super) struct Listed<'a, T>(pub(super) &'a [T]);
 
 impl<T: fmt::Display> fmt::Display for Listed<'_, T> {

@@ -4,11 +4,10 @@ use crate::shape::check_sizes;
 use crate::shape::normalize_axis;
 use crate::{AxisMap, IndexMap, Line, Piece, Result, Shape};
 
-/// Elements shifted along axes: `out[(i + shift) mod size] = in[i]`.
+/// Shifts elements cyclically along axes: `out[(i + shift) mod size] = in[i]`.
 ///
-/// Source: the specification of Roll-7. Beyond its text, a shift of one entry is applied to every
-/// axis, as the specification's second example has it, and no axes at all leave the tensor as it
-/// is.
+/// Source: the specification of Roll-7. In addition to its text, a single shift applies to every axis, as in
+/// the specification's second example, and an empty list of axes leaves the tensor unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Roll {
     shift: Vec<i64>,
@@ -26,13 +25,13 @@ declare! {
 }
 
 impl Roll {
-    /// `shift` has one entry for each entry of `axes`, or a single one for all of them. Axes may
+    /// Rolls by one entry of `shift` for each entry of `axes`, or by a single shift for all of them. Axes may
     /// be negative, counting from the end, and may repeat: their shifts add.
     pub fn new(shift: &[i64], axes: &[i64]) -> Roll {
         Roll { shift: shift.to_vec(), axes: axes.to_vec() }
     }
 
-    /// The map for a tensor of this shape, which is the output's shape too.
+    /// The map for a tensor of this shape. The output has the same shape.
     ///
     /// # Errors
     /// [`SizesDiffer`](crate::ShapeError::SizesDiffer) for `shift` and `axes`,
@@ -48,8 +47,8 @@ impl Roll {
         Ok(IndexMap::new(shape.clone(), shape.clone(), axes))
     }
 
-    /// The shifts, other than 0, that move nothing in a tensor of this shape, each with the size of its axis: multiples
-    /// of that size. None if the operator does not fit the shape.
+    /// Nonzero shifts that move nothing in a tensor of this shape, because they are multiples of the size of
+    /// their axis, each with that size. Empty if the operator does not fit the shape.
     pub fn idle_shifts(&self, shape: &Shape) -> Vec<(i64, usize)> {
         if self.total_shifts(shape).is_err() {
             return Vec::new();
@@ -74,7 +73,7 @@ impl Roll {
         let shifts = self.shift.iter().cycle();
         for (&axis, &shift) in self.axes.iter().zip(shifts) {
             let axis = normalize_axis("axis", axis, shape.rank())?;
-            // Each shift is reduced before the sum, so that no sum overflows.
+            // Reduce each shift before adding, to avoid overflow.
             if shape[axis] > 0 {
                 let size = shape[axis] as i128;
                 let total = (totals[axis] as i128 + i128::from(shift).rem_euclid(size)) % size;
@@ -85,7 +84,7 @@ impl Roll {
     }
 }
 
-/// One axis rolled by `shift`, which is below its size (or 0): the last `shift` elements first.
+/// Map of one axis rolled by `shift`, which is below its size (or 0): the last `shift` elements come first.
 fn rolled(axis: usize, shift: usize, size: usize) -> AxisMap {
     let line = |start: isize| Line { start, step: 1 };
     AxisMap::from_pieces(

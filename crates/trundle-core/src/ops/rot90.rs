@@ -1,11 +1,10 @@
-//! Quarter turns in a plane, as numpy's `rot90` says it.
+//! numpy's `rot90`.
 
 use crate::shape::normalize_axis;
 use crate::{AxisMap, IndexMap, Line, OpError, Result, Shape, ShapeError};
 
-/// The tensor turned by 90 degrees, `k` times, in the plane of two axes: from the first of them
-/// towards the second. By one turn `out[i, j] = in[j, size - 1 - i]`, where `size` is that of the
-/// second axis.
+/// Rotates the tensor `k` times by 90 degrees in the plane of two axes, from the first towards the second.
+/// For one turn, `out[i, j] = in[j, size - 1 - i]`, where `size` is the size of the second axis.
 ///
 /// Source: the documentation of numpy's `rot90`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -26,8 +25,8 @@ declare! {
 }
 
 impl Rot90 {
-    /// Two different axes; negative ones count from the end. Four turns are none, and a negative `k`
-    /// turns the other way.
+    /// Rotates in the plane of two different axes; negative axes count from the end. `k` counts modulo 4, and
+    /// a negative `k` turns the other way.
     pub fn new(k: i64, axes: &[i64]) -> Rot90 {
         Rot90 { k, axes: axes.to_vec() }
     }
@@ -35,8 +34,8 @@ impl Rot90 {
     /// The map for a tensor of this shape. An odd number of turns swaps the sizes of both axes.
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`] if there are not two axes, [`ShapeError::AxisOutOfRange`] for one of
-    /// them, [`ShapeError::RepeatedAxis`] if they are the same.
+    /// [`OpError::NumberOutOfRange`] if there are not two axes, [`ShapeError::AxisOutOfRange`] for one of the
+    /// axes, [`ShapeError::RepeatedAxis`] if they are the same.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let [first, second] = self.axes[..] else {
             let number = self.axes.len().cast_signed() as i64;

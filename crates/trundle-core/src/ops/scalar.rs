@@ -1,4 +1,4 @@
-//! One number, and the element of a type that it is.
+//! Numbers as text, and their encoding as elements of a type.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::declaration::Argument;
 use crate::{DType, DTypeError, Error, Result, Width};
 
-/// A number as people write it, before it is known of which type it is: `0`, `-1.5`, `nan`, `true`.
+/// A number before its type is known: `0`, `-1.5`, `nan`, `true`.
 ///
 /// ```
 /// use trundle_core::{DType, ops::Scalar};
@@ -21,7 +21,7 @@ pub struct Scalar(Form);
 
 crate::fingerprint!(struct Scalar(form));
 
-/// As the list that calls have for it: an integer itself, or the bits of a float and a 0.
+/// The number as a list for calls: an integer, or the bits of a float followed by 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Form {
     Integer([i64; 1]),
@@ -34,7 +34,7 @@ impl crate::Fingerprint for Form {
     }
 }
 
-/// A text that is no number.
+/// The error for a text that is not a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotANumber;
 
@@ -50,7 +50,7 @@ impl Scalar {
     /// The integer 0.
     pub const ZERO: Scalar = Scalar(Form::Integer([0]));
 
-    /// The list that calls have for it, of one entry or two.
+    /// Number from its list in calls.
     pub fn of_list(list: &[i64]) -> Scalar {
         match *list {
             [] => Scalar::ZERO,
@@ -59,7 +59,7 @@ impl Scalar {
         }
     }
 
-    /// The list that calls have for it, of which [`Scalar::of_list`] makes it again.
+    /// The number as a list for calls; the inverse of [`Scalar::of_list`].
     pub fn list(&self) -> &[i64] {
         match &self.0 {
             Form::Integer(list) => list,
@@ -74,12 +74,12 @@ impl Scalar {
         }
     }
 
-    /// A buffer of one element of `dtype`, which is `width` wide, that is this number: little-endian, to the nearest
-    /// number that a type of floats has, and with no imaginary part in a complex one. In a boolean it is 0 or 1.
+    /// Encodes the number as one element of `dtype` with the given width, little-endian. Floats are rounded
+    /// to the nearest value, complex numbers get no imaginary part, and booleans are 0 or 1.
     ///
     /// # Errors
-    /// [`DTypeError::NoSuchElement`] if it is beyond the type, no integer where that has no others, or if numbers do not say
-    /// what elements of the type are: texts and structures, of which there is a 0 alone, and `nf4`.
+    /// [`DTypeError::NoSuchElement`] if the number is out of range, if it is not an integer and the type
+    /// requires one, or if the type is not numeric: texts and structures accept only 0, `nf4` nothing.
     pub fn element(self, dtype: DType, width: impl Into<Width>) -> Result<Vec<u8>> {
         let width = width.into();
         let bytes = self.bytes(dtype).ok_or_else(|| {
@@ -92,7 +92,7 @@ impl Scalar {
         Ok(packed)
     }
 
-    /// The same with the most significant byte of each number first.
+    /// [`Scalar::element`] in big-endian byte order.
     ///
     /// # Errors
     /// As [`Scalar::element`].
@@ -104,7 +104,7 @@ impl Scalar {
         Ok(bytes)
     }
 
-    /// The element, a packed one in the low bits of a byte.
+    /// The bytes of the element; a packed element is in the low bits of one byte.
     fn bytes(self, dtype: DType) -> Option<Vec<u8>> {
         let float = |float: Binary| float.code(self.float());
         let narrow = |float: Binary| Some(vec![u8::try_from(self.code_of(float)?).ok()?]);
@@ -144,7 +144,6 @@ impl Scalar {
         float.code(self.float())
     }
 
-    /// The bytes of an integer of so many bits.
     fn integer(self, is_signed: bool, bits: u32) -> Option<Vec<u8>> {
         let Form::Integer([integer]) = self.0 else { return None };
         let integer = i128::from(integer);
@@ -164,7 +163,7 @@ impl Scalar {
         (narrow.is_finite() || !exact.is_finite()).then_some(narrow)
     }
 
-    /// The exponent of a power of two, as a type of exponents alone has it.
+    /// Code of a power of two in a type that stores exponents only.
     fn exponent(self) -> Option<u8> {
         let float = self.float();
         if float.is_nan() {
@@ -176,12 +175,12 @@ impl Scalar {
     }
 }
 
-/// A binary float of 16 bits at most.
+/// A binary float of at most 16 bits.
 #[derive(Clone, Copy)]
 struct Binary {
     exponent_bits: u32,
     fraction_bits: u32,
-    /// The code of the largest number.
+    /// The code of the largest finite number.
     largest: u16,
     infinity: Option<u16>,
     nan: Option<u16>,
@@ -191,7 +190,7 @@ impl Binary {
     const F16: Binary = Binary::ieee(5, 10);
     const BF16: Binary = Binary::ieee(8, 7);
     const F8E5M2: Binary = Binary::ieee(5, 2);
-    /// With one NaN of each sign in place of all that IEEE's have there.
+    /// Has one NaN for each sign, and finite numbers for the other codes with the highest exponent.
     const F8E4M3: Binary = Binary {
         exponent_bits: 4,
         fraction_bits: 3,
@@ -214,7 +213,7 @@ impl Binary {
         }
     }
 
-    /// The code of the nearest number, of two as near that whose last bit is 0.
+    /// Code of the nearest number; ties go to an even last bit.
     fn code(self, float: f64) -> Option<u16> {
         let Binary { exponent_bits, fraction_bits, .. } = self;
         let sign = u16::from(float.is_sign_negative()) << (exponent_bits + fraction_bits);
@@ -225,7 +224,7 @@ impl Binary {
                 let bias = (1 << (exponent_bits - 1)) - 1;
                 let exponent = i32::try_from(magnitude.to_bits() >> 52).ok()? - 1023;
                 let exponent = exponent.max(1 - bias);
-                // In units of the last bit, in which it is exact.
+                // In units of the last bit, where the magnitude is exact.
                 let units = magnitude * 2f64.powi(i32::try_from(fraction_bits).ok()? - exponent);
                 let above = u64::try_from(exponent - (1 - bias)).ok()? << fraction_bits;
                 let code = above.checked_add(units.round_ties_even() as u64)?;
@@ -264,7 +263,7 @@ impl FromStr for Scalar {
 }
 
 impl From<f64> for Scalar {
-    /// All that are no numbers are one.
+    /// All NaNs become the same NaN.
     fn from(float: f64) -> Scalar {
         let float = if float.is_nan() { f64::NAN } else { float };
         Scalar(Form::Float([float.to_bits().cast_signed(), 0]))
@@ -278,7 +277,7 @@ impl From<i64> for Scalar {
 }
 
 impl fmt::Display for Scalar {
-    /// As it is read again.
+    /// Writes the number so that it parses back to itself.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Form::Integer([integer]) => integer.fmt(f),
@@ -295,7 +294,7 @@ mod tests {
         text.parse::<Scalar>().unwrap().element(dtype, dtype).ok()
     }
 
-    /// The number that a code is, by the definition of such floats.
+    /// Value of a code, by the definition of binary floats.
     fn number(float: Binary, code: u16) -> f64 {
         let Binary { exponent_bits, fraction_bits, .. } = float;
         let fraction = f64::from(code & ((1 << fraction_bits) - 1));

@@ -1,4 +1,4 @@
-//! ScatterND of ONNX, which is `ScatterNDUpdate` of OpenVINO.
+//! ScatterND of ONNX, `ScatterNDUpdate` of OpenVINO.
 
 use std::fmt;
 
@@ -7,10 +7,12 @@ use super::reverse_subsequences::Listed;
 use super::{Declaration, GatherNd, Indices};
 use crate::{IndexMap, Result, Shape};
 
-/// A tensor with elements, or slices, of another put at indices of its first axes together, of which the last axis of the
-/// indices has one for each. Of several for one place the last counts, in row-major order.
+/// Puts elements or slices of one tensor into another, at indices into its first axes. The last axis of the
+/// indices has one entry for each indexed axis. If several updates have the same destination, the last one in
+/// row-major order wins.
 ///
-/// Source: the specifications of ONNX's ScatterND without a reduction, opset 18, and OpenVINO's ScatterNDUpdate-3.
+/// Source: the specifications of ONNX's ScatterND without a reduction, opset 18, and OpenVINO's
+/// ScatterNDUpdate-3.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ScatterNd {
     inputs: [Operand; 2],
@@ -30,20 +32,20 @@ declaration! {
 }
 
 impl ScatterNd {
-    /// Its name and its parameters.
+    /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// The second of two tensors put into the first at `indices`, of which negative ones count from the end.
+    /// Puts the second of two tensors into the first at `indices`; negative indices count from the end.
     pub fn new(inputs: [Operand; 2], indices: Indices) -> ScatterNd {
         ScatterNd { inputs, indices }
     }
 
-    /// The tensor that the updates are put into, and they.
+    /// The tensor to update, and the updates.
     pub fn inputs(&self) -> &[Operand] {
         &self.inputs
     }
 
-    /// For each element of the updates the place that it is put to in a tensor of this shape.
+    /// Map from each element of the updates to its destination in a tensor of this shape.
     ///
     /// # Errors
     /// As [`GatherNd::index_map`].
@@ -53,7 +55,6 @@ impl ScatterNd {
 }
 
 impl fmt::Display for ScatterNd {
-    /// As a call of the chain language.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [base, updates] = &self.inputs;
         write!(f, "scatter_nd({base}, {updates}, indices=")?;

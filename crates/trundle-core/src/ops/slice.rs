@@ -6,7 +6,7 @@ use crate::shape::check_sizes;
 use crate::shape::normalize_axis;
 use crate::{AxisMap, IndexMap, Line, OpError, Result, Shape, ShapeError};
 
-/// Elements from a start, before a stop, at a step, along some axes: `out[i] = in[start + step · i]`.
+/// Slices along some axes, from a start up to but excluding a stop: `out[i] = in[start + step · i]`.
 ///
 /// Source: the specification of ONNX's Slice, opset 13.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,10 +32,9 @@ declare! {
 }
 
 impl Slice {
-    /// One entry of each list for each axis that is sliced. Negative axes, starts and stops count
-    /// from the end; what then lies outside the axis is taken back to its nearest end. A negative
-    /// step goes backwards, to a stop that is not reached: `i64::MIN` goes to the first element.
-    /// Without `axes` it is the first axes, without `steps` every step is 1.
+    /// One entry of each list for each sliced axis. Negative axes, starts and stops count from the end;
+    /// bounds outside the axis are clamped. A negative step goes backwards to an exclusive stop: `i64::MIN`
+    /// includes the first element. The default for `axes` is the first axes, for `steps` 1.
     pub fn new(starts: &[i64], stops: &[i64], axes: &[i64], steps: &[i64]) -> Slice {
         Slice {
             starts: starts.to_vec(),
@@ -45,12 +44,12 @@ impl Slice {
         }
     }
 
-    /// The parts of a tensor of this shape that have these sizes, one after another along an axis that they fill; a
-    /// negative one counts from the end.
+    /// Consecutive slices with given sizes that cover an axis of a tensor of this shape; a negative axis
+    /// counts from the end.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`], [`OpError::NumberOutOfRange`] for no parts, [`ShapeError::SizesDiffer`] if the sizes do not add
-    /// up to that of the axis.
+    /// [`ShapeError::AxisOutOfRange`], [`OpError::NumberOutOfRange`] if there are no sizes,
+    /// [`ShapeError::SizesDiffer`] if the sizes do not add up to the size of the axis.
     pub fn parts(
         shape: &Shape,
         axis: i64,
@@ -117,11 +116,11 @@ impl Slice {
     }
 }
 
-/// The coordinates of a slice of an axis, and how many there are. The step is not 0.
+/// Coordinates of a slice of an axis, and their number. The step must not be 0.
 fn slice(start: i64, stop: i64, step: i64, size: usize) -> (Line, usize) {
     let size = size as i128;
-    // Backwards, the element before the first is the furthest stop, and the last the first start.
-    // A start before the first element is the first, unlike numpy's, which then keeps nothing.
+    // Backwards, the furthest stop is before the first element, and the furthest start is the last element. A
+    // start before the first element is clamped to it; numpy instead gives an empty slice.
     let (starts, stops) =
         if step > 0 { (0..=size, 0..=size) } else { (0.min(size - 1)..=size - 1, -1..=size - 1) };
     let within = |bound: i64, bounds: RangeInclusive<i128>| {
@@ -131,7 +130,7 @@ fn slice(start: i64, stop: i64, step: i64, size: usize) -> (Line, usize) {
     let (start, stop, step) = (within(start, starts), within(stop, stops), i128::from(step));
     let distance = (stop - start) * step.signum();
     let count = if distance > 0 { (distance - 1) / step.abs() + 1 } else { 0 };
-    // A step of which there is not a second may be longer than can be counted.
+    // The step of a single element is not needed and might overflow.
     let step = if count > 1 { step } else { 1 };
     let narrow = |number: i128| isize::try_from(number).unwrap_or_default();
     (Line { start: narrow(start), step: narrow(step) }, narrow(count).unsigned_abs())

@@ -6,10 +6,10 @@ use super::operand::Operand;
 use super::{Declaration, Slice};
 use crate::{IndexMap, Result, Shape};
 
-/// A tensor with another in the place of a slice of it.
+/// Replaces a slice of a tensor by another tensor.
 ///
-/// Source: the specification of OpenVINO's SliceScatter-15, with the slices of ONNX's Slice, opset 13; numpy's
-/// `x[1:5:2] = updates`.
+/// Source: the specification of OpenVINO's SliceScatter-15, with the slices of ONNX's Slice, opset 13;
+/// numpy's `x[1:5:2] = updates`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SliceScatter {
     inputs: [Operand; 2],
@@ -35,20 +35,20 @@ declaration! {
 }
 
 impl SliceScatter {
-    /// Its name and its parameters.
+    /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// The second of two tensors in the place of this slice of the first.
+    /// Replaces a slice of the first of two tensors by the second.
     pub fn new(inputs: [Operand; 2], slice: Slice) -> SliceScatter {
         SliceScatter { inputs, slice }
     }
 
-    /// The tensor that is updated, and what comes in the place of its slice.
+    /// The tensor to update, and the updates.
     pub fn inputs(&self) -> &[Operand] {
         &self.inputs
     }
 
-    /// For each element of the updates the place that it is put to in a tensor of this shape.
+    /// Map from each element of the updates to its destination in a tensor of this shape.
     ///
     /// # Errors
     /// As [`Slice::index_map`].
@@ -58,7 +58,6 @@ impl SliceScatter {
 }
 
 impl fmt::Display for SliceScatter {
-    /// As a call of the chain language.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [base, updates] = &self.inputs;
         let slice = self.slice.to_string();

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::program::{Program, TensorId};
 use crate::shape::normalize_axis;
 
-/// Tensors of one shape one after another along a new axis.
+/// Stacks tensors of one shape along a new axis.
 ///
 /// Source: the documentation of numpy's `stack`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,10 +30,10 @@ declaration! {
 }
 
 impl Stack {
-    /// Its name and its parameters.
+    /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// These tensors one after another along the new `axis` of the result, from whose end it counts if it is negative.
+    /// Stacks `inputs` along the new `axis` of the result; a negative axis counts from the end of the result.
     pub fn new(inputs: impl Into<Vec<Operand>>, axis: i64) -> Stack {
         Stack { inputs: Operands(inputs.into()), axis }
     }
@@ -43,10 +43,10 @@ impl Stack {
         &self.inputs.0
     }
 
-    /// Adds what it makes of tensors of a program, whatever the names of its inputs.
+    /// Adds the stack of `inputs` to a program; the names of the operator's own inputs are ignored.
     ///
     /// # Errors
-    /// As [`Program::stacked`]; the axis may count from the end.
+    /// As [`Program::stacked`].
     pub fn add_to(&self, program: &mut Program, inputs: &[TensorId]) -> Result<TensorId> {
         let rank = inputs.first().map_or(1, |first| program.tensor(*first).shape.rank() + 1);
         program.stacked(normalize_axis("axis", self.axis, rank)?, inputs)
@@ -54,7 +54,6 @@ impl Stack {
 }
 
 impl fmt::Display for Stack {
-    /// As a call of the chain language.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "stack({}, axis={})", self.inputs, self.axis)
     }

@@ -1,4 +1,4 @@
-//! Gather of ONNX and OpenVINO, which is numpy's `take`.
+//! Gather of ONNX and OpenVINO, numpy's `take`.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use crate::shape::check_sizes;
 use crate::shape::normalize_axis;
 use crate::{AxisMap, IndexMap, Line, OpError, Result, Shape, ShapeError, Table};
 
-/// The elements at indices of one axis: the axes of the indices come in its place. With batch axes, the first axes
-/// of tensor and indices are one, and each of their positions has indices of its own.
+/// Takes the elements at indices of one axis, which is replaced by the axes of the indices. With batch axes,
+/// the first axes of the tensor and of the indices are shared, and each batch has its own indices.
 ///
-/// Source: the specification of OpenVINO's Gather-8, of which ONNX's Gather has no batch axes; the documentation of
+/// Source: the specification of OpenVINO's Gather-8 (ONNX's Gather has no batch axes); the documentation of
 /// numpy's `take`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Take {
@@ -37,21 +37,21 @@ declaration! {
 }
 
 impl Take {
-    /// Its name and its parameters.
+    /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// The elements at `indices` of `axis`, which counts from the end if it is negative.
+    /// Takes the elements at `indices` of `axis`; a negative axis counts from the end.
     pub fn new(axis: i64, indices: Indices) -> Take {
         Take { axis, indices, mode: IndexMode::Raise, batch_axes: 0 }
     }
 
-    /// The same, with another meaning of indices out of range.
+    /// Sets the handling of indices out of range.
     #[must_use]
     pub fn with_mode(self, mode: IndexMode) -> Take {
         Take { mode, ..self }
     }
 
-    /// The same, where the first so many axes of the indices are those of the tensor.
+    /// Sets the number of leading axes that the indices share with the tensor.
     #[must_use]
     pub fn with_batch_axes(self, batch_axes: usize) -> Take {
         Take { batch_axes, ..self }
@@ -65,9 +65,9 @@ impl Take {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`], [`OpError::IndexOutOfRange`]; [`ShapeError::SizesDiffer`] for batch axes of other sizes,
-    /// [`OpError::NumberOutOfRange`] for more of them than there are before the axis, or than the indices have;
-    /// [`ShapeError::TooLarge`].
+    /// [`ShapeError::AxisOutOfRange`], [`OpError::IndexOutOfRange`]; [`ShapeError::SizesDiffer`] if the sizes
+    /// of batch axes differ, [`OpError::NumberOutOfRange`] for more batch axes than axes before `axis` or
+    /// than the indices have; [`ShapeError::TooLarge`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
         let (batch_axes, own) = (self.batch_axes, self.indices.shape());
@@ -135,7 +135,7 @@ mod tests {
         map.out_shape().for_each_index(|i| {
             assert_eq!(map.source_of(i), [i[0], taken[2 * i[1] + i[2]], i[3]]);
         });
-        // A scalar leaves the axis out.
+        // A scalar index removes the axis.
         let one = Take::new(-1, indices(&[], &[2])).index_map(&shape(&[3])).unwrap();
         assert_eq!((one.out_shape().rank(), one.source_of(&[])), (0, vec![2]));
     }

@@ -1,4 +1,4 @@
-//! numpy's `take_along_axis`, of which GatherElements is what shapes that agree make.
+//! numpy's `take_along_axis`; ONNX's GatherElements is the case of equal shapes.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use crate::shape::check_sizes;
 use crate::shape::normalize_axis;
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError, Table};
 
-/// For each position an element of its row along an axis, at the index that stands there:
-/// `out[i, j, k] = in[i, indices[i, j, k], k]`. Along the other axes sizes of 1 stand for as many as there are.
+/// Takes an element along an axis for each position: `out[i, j, k] = in[i, indices[i, j, k], k]`. Along the
+/// other axes, sizes of 1 are broadcast.
 ///
 /// Source: the documentation of numpy's `take_along_axis`; the specifications of ONNX's GatherElements and
 /// OpenVINO's GatherElements-6.
@@ -33,11 +33,10 @@ declaration! {
 }
 
 impl TakeAlongAxis {
-    /// Its name and its parameters.
+    /// Name and parameters of the operator.
     pub const DECLARATION: &'static Declaration = &DECLARATION;
 
-    /// The elements at `indices` of the rows along `axis`, which counts from the end if it is negative, as do
-    /// negative indices.
+    /// Takes the elements at `indices` along `axis`. Negative axes and indices count from the end.
     pub fn new(axis: i64, indices: Indices) -> TakeAlongAxis {
         TakeAlongAxis { axis, indices }
     }
@@ -47,7 +46,7 @@ impl TakeAlongAxis {
         &self.indices
     }
 
-    /// The axis as it was given.
+    /// The axis as given, possibly negative.
     pub(super) fn axis(&self) -> i64 {
         self.axis
     }
@@ -55,9 +54,9 @@ impl TakeAlongAxis {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`], [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange); [`ShapeError::SizesDiffer`] if the indices have not as many
-    /// axes as the tensor, [`ShapeError::SizesDoNotBroadcast`] if along another axis neither has the size 1 nor both the
-    /// same.
+    /// [`ShapeError::AxisOutOfRange`], [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange);
+    /// [`ShapeError::SizesDiffer`] if the indices and the tensor have different ranks,
+    /// [`ShapeError::SizesDoNotBroadcast`] if the sizes along another axis differ and neither is 1.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axis = normalize_axis("axis", self.axis, shape.rank())?;
         let own = self.indices.shape();

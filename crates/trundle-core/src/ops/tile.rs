@@ -1,10 +1,10 @@
-//! Tile of ONNX, as numpy's `tile` too says it.
+//! Tile of ONNX, numpy's `tile`.
 
 use super::error::count_of;
 use crate::shape::check_sizes;
 use crate::{AxisMap, IndexMap, Result, Shape, ShapeError};
 
-/// The tensor repeated along its axes: `out[i] = in[i mod size]`.
+/// Repeats the tensor along its axes: `out[i] = in[i mod size]`.
 ///
 /// Source: the specification of ONNX's Tile, opset 13.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -21,17 +21,17 @@ declare! {
 }
 
 impl Tile {
-    /// How often the tensor stands along each of its axes; 0 leaves nothing of it.
+    /// Number of repeats along each axis; 0 gives an empty axis.
     pub fn new(repeats: &[i64]) -> Tile {
         Tile { repeats: repeats.to_vec() }
     }
 
-    /// The map for a tensor of this shape: each repeat an axis of its own, merged with the axis it
-    /// repeats.
+    /// The map for a tensor of this shape: each repeat is a new axis, merged with the repeated one.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if there is not one repeat for each axis,
-    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for one below 0, [`ShapeError::TooLarge`].
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for a negative repeat,
+    /// [`ShapeError::TooLarge`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let repeats = self.repeats_of(shape)?;
         let too_large = || ShapeError::TooLarge { what: format!("shape {shape} by {self}") };

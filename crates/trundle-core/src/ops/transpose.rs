@@ -2,7 +2,7 @@
 
 use crate::{AxisMap, IndexMap, Line, Permutation, Result, Shape};
 
-/// The axes in another order, in gather form: `out.shape[i] == in.shape[order[i]]`.
+/// Permutes the axes, in gather form: `out.shape[i] == in.shape[order[i]]`.
 ///
 /// Source: the specification of Transpose-1.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,7 +20,7 @@ declare! {
 }
 
 impl Transpose {
-    /// `order` holds each axis once, none of them negative; an empty order inverts the axes.
+    /// `order` contains each axis once, without negative numbers; an empty order reverses the axes.
     pub fn new(order: &[i64]) -> Transpose {
         Transpose { order: order.to_vec() }
     }

@@ -1,13 +1,13 @@
-//! Windows along axes, as numpy's `sliding_window_view` says them.
+//! numpy's `sliding_window_view`.
 
 use crate::shape::check_sizes;
 use crate::shape::normalize_axis;
 use crate::{AxisMap, IndexMap, OpError, Result, Shape, ShapeError};
 
-/// Every window of a size along some axes: along each of these is where the window begins, and a new axis at the end
-/// has its elements.
+/// Sliding windows along some axes. Each axis becomes the start of the window, and a new axis at the end has
+/// the elements of the window.
 ///
-/// Source: the documentation of numpy's `sliding_window_view`; steps and dilation as PyTorch's `unfold` has them.
+/// Source: the documentation of numpy's `sliding_window_view`; steps and dilation as in PyTorch's `unfold`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Windows {
     size: Vec<i64>,
@@ -31,8 +31,8 @@ declare! {
 }
 
 impl Windows {
-    /// Windows of `size` along `axes`, or along all of them in order if there are none; `step` and `dilation` are 1
-    /// where there are none.
+    /// Windows of `size` along `axes`; an empty list means all axes in order. Empty `step` and `dilation`
+    /// mean 1.
     pub fn new(size: &[i64], step: &[i64], axes: &[i64], dilation: &[i64]) -> Windows {
         let [size, step, axes, dilation] = [size, step, axes, dilation].map(<[i64]>::to_vec);
         Windows { size, step, axes, dilation }
@@ -41,8 +41,9 @@ impl Windows {
     /// The map for a tensor of this shape.
     ///
     /// # Errors
-    /// [`ShapeError::AxisOutOfRange`], [`ShapeError::RepeatedAxis`], [`ShapeError::SizesDiffer`] if there is not one number for each
-    /// axis, [`OpError::NumberOutOfRange`] for one below 1, [`OpError::WindowTooLarge`], [`ShapeError::TooLarge`].
+    /// [`ShapeError::AxisOutOfRange`], [`ShapeError::RepeatedAxis`], [`ShapeError::SizesDiffer`] if there is
+    /// not one number for each axis, [`OpError::NumberOutOfRange`] for a number below 1,
+    /// [`OpError::WindowTooLarge`], [`ShapeError::TooLarge`].
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let axes = self.axes_of(shape)?;
         let [size, step, dilation] = [
@@ -69,7 +70,7 @@ impl Windows {
                 );
             };
             sizes[*axis] = left / step[at] + 1;
-            // Of a step that is longer than the axis there is no second.
+            // A step longer than the axis allows only one window.
             sums[*axis][*axis] = if sizes[*axis] == 1 { 0 } else { step[at].cast_signed() };
             sums[*axis][shape.rank() + at] = dilation[at].cast_signed();
         }
@@ -95,7 +96,7 @@ impl Windows {
     }
 }
 
-/// One number for each axis, each 1 or more; all 1 if there are none.
+/// One positive number for each axis; all 1 if there are none.
 fn positive(argument: &'static str, numbers: &[i64], axes: usize) -> Result<Vec<usize>> {
     if numbers.is_empty() && argument != "size" {
         return Ok(vec![1; axes]);

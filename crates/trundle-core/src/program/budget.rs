@@ -1,44 +1,44 @@
-//! How much passes may cost to find, in time and in memory, whatever a program asks for.
+//! Limits on the time and memory of planning.
 
 use super::TensorId;
 use crate::Shape;
 
-/// What it may cost to write tensors in as few passes as can be. It is given by whoever runs the
-/// program: only they know what a region costs beside an element that is moved.
+/// Limits on planning a program in as few passes as possible. The caller provides the budget, since the cost
+/// of a region relative to moving an element depends on the backend.
 ///
-/// Nothing is refused for it. A tensor that would be too many regions is read from what it is made
-/// of directly, or moved in tiles of few regions each.
+/// Exceeding a limit is never an error. A tensor that would have too many regions is read directly from the
+/// tensors it is defined by, or moved in tiles of few regions each.
 #[derive(Clone, Debug)]
 pub struct Budget {
-    /// A region costs about as much to set out as so many elements to move: with fewer elements
-    /// for each, a second pass is quicker.
+    /// The number of moved elements that cost as much as setting up one region. With fewer elements per
+    /// region, a second pass is faster.
     pub elements: usize,
-    /// Up to so many regions of a tensor are never too small: a plan has to be made only once, and
-    /// tensors of few elements are quickly moved either way.
+    /// The number of regions that is always allowed, however few elements they have: a plan is made only
+    /// once, and small tensors move quickly either way.
     pub few: usize,
-    /// The most regions of a tensor, however large; but for those that come through joins.
+    /// The maximum number of regions of a tensor, not counting regions from joins.
     pub most: usize,
-    /// The most regions of a tensor that is moved from one other directly.
+    /// The maximum number of regions of a tensor that is moved directly from one other tensor.
     pub directly: usize,
-    /// The most boxes of a map that is composed of others. Longer chains are pulled back in several
-    /// steps, which comes to the same boxes.
+    /// The maximum number of boxes of a composed map. Longer chains are pulled back in several steps, which
+    /// gives the same boxes.
     pub composed: usize,
-    /// The most layers of such a map, while it is looked for one of fewer.
+    /// The maximum number of layers of a composed map during the search for a shorter one.
     pub layers: usize,
-    /// How many more pieces than parts the map of joined parts may be made of. Rolls have two.
+    /// The maximum excess of pieces over parts in the map of joined parts. Rolls have two pieces.
     pub pieces: usize,
-    /// What regions may still cost to make: a step each time that one is asked for a coordinate.
+    /// The remaining steps for making regions. Each coordinate evaluation over a region is one step.
     pub steps: usize,
-    /// What each tensor that is pulled back may cost at least.
+    /// The minimum number of steps for each tensor that is pulled back.
     pub steps_each: usize,
-    /// What regions that are kept may still cost, each as much as its tensor has axes, and one.
+    /// The remaining cost of kept regions, each the rank of its tensor plus one.
     pub kept: usize,
-    /// How many regions may be kept of a tensor at least.
+    /// The minimum number of regions that may be kept for a tensor.
     pub kept_each: usize,
 }
 
 impl Default for Budget {
-    /// The budget of a CPU: planning takes at most some seconds and some hundred megabytes.
+    /// The budget of a CPU: planning takes at most a few seconds and a few hundred megabytes.
     fn default() -> Budget {
         Budget {
             elements: 1024,
@@ -57,18 +57,18 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// How many regions of a tensor of this shape there may be, or boxes of a map to one.
+    /// Maximum number of regions of a tensor of this shape, or of boxes of a map to it.
     pub fn most(&self, shape: &Shape) -> usize {
         let worthwhile = shape.elements() / self.elements.max(1);
         worthwhile.max(self.few).min(self.most).min(self.left(shape))
     }
 
-    /// That number where regions come through a join: there are as many as it has parts, at least.
+    /// The maximum for regions that come through a join, which has at least as many regions as parts.
     pub(super) fn raised(&self, shape: &Shape, most: usize, parts: &[TensorId]) -> usize {
         most.saturating_add(parts.len()).min(self.left(shape)).max(most)
     }
 
-    /// How many regions a tensor of this shape may have that is moved from one other directly.
+    /// Maximum number of regions of a tensor of this shape that is moved directly from one other tensor.
     pub(super) fn most_directly(&self, shape: &Shape) -> usize {
         let steps = (self.steps / (shape.rank() + 1)).max(self.kept_each);
         self.directly.min(self.left(shape)).min(steps)
@@ -78,7 +78,7 @@ impl Budget {
         (self.kept / (shape.rank() + 1)).max(self.kept_each)
     }
 
-    /// Takes so many steps, first from what the tensor has of its `own`; whether they were left.
+    /// Spends `cost` steps, first from the tensor's `own` steps. Returns whether enough were left.
     pub(super) fn spend(&mut self, own: &mut usize, cost: usize) -> bool {
         let of_own = cost.min(*own);
         *own -= of_own;
@@ -87,7 +87,7 @@ impl Budget {
         enough
     }
 
-    /// Takes what so many regions are that are kept.
+    /// Subtracts the cost of kept regions.
     pub(super) fn keep(&mut self, shape: &Shape, regions: usize) {
         let cost = (shape.rank() + 1).saturating_mul(regions);
         self.kept = self.kept.saturating_sub(cost);

@@ -1,4 +1,4 @@
-//! Evenly spaced elements of a tensor, followed together to where they come from.
+//! Grids of evenly spaced elements, traced together to their origins.
 
 use std::ops::Range;
 
@@ -7,42 +7,42 @@ use crate::Shape;
 use crate::index_map::Layer;
 use crate::shape::row_major_strides;
 
-/// Elements of a tensor that are evenly spaced along some directions. [`Program::follow`] brings them to the tensors
-/// that they come from; where their spacing ends, it cuts the grid in two.
+/// Elements of a tensor that are evenly spaced along some directions. [`Program::follow`] traces them to the
+/// tensors that they come from, and splits the grid where the spacing ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
     tensor: TensorId,
-    /// How many layers of the tensor's map have been followed.
+    /// The number of layers of the tensor's map that have been traced.
     layers: usize,
     /// The index of the first element.
     pub index: Vec<usize>,
-    /// The position of the first element where the caller counts them.
+    /// The position of the first element in the caller's numbering.
     pub position: usize,
-    /// No direction has fewer than two elements.
+    /// The directions, each of at least two elements.
     pub directions: Vec<Direction>,
 }
 
 /// A direction of a [`Grid`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Direction {
-    /// How many elements there are along it.
+    /// The number of elements along the direction.
     pub count: usize,
-    /// How far apart the positions of two neighbours are.
+    /// The distance between the positions of two neighbours.
     pub distance: usize,
-    /// How far apart the indices of two neighbours are.
+    /// The difference between the indices of two neighbours.
     pub steps: Vec<isize>,
 }
 
 impl Direction {
-    /// How far apart two neighbours are in a box of these strides.
+    /// Distance between two neighbours in a box with these strides.
     pub fn stride(&self, strides: &[isize]) -> isize {
         self.steps.iter().zip(strides).map(|(step, stride)| step * stride).sum()
     }
 }
 
 impl Grid {
-    /// The elements of a box of a tensor, one at least. `distances` says how far apart the positions of two neighbours are along
-    /// each axis, and `position` is that of the first element.
+    /// Grid of the elements of a nonempty box of a tensor. `distances` are the distances between the
+    /// positions of neighbours along each axis, and `position` is the position of the first element.
     pub fn of_box(
         tensor: TensorId,
         bounds: &[Range<usize>],
@@ -60,18 +60,18 @@ impl Grid {
         Grid { tensor, layers: 0, index, position, directions }
     }
 
-    /// The tensor that the elements belong to; `None` between two layers of a map.
+    /// The tensor of the elements; `None` between two layers of a map.
     pub fn tensor(&self) -> Option<TensorId> {
         (self.layers == 0).then_some(self.tensor)
     }
 
-    /// How many elements there are.
+    /// Number of elements.
     pub fn count(&self) -> usize {
         self.directions.iter().map(|direction| direction.count).product()
     }
 
-    /// Keeps a part of the elements that lies within `bounds`, the first element among it, and adds the others to
-    /// `rest`. False if the first element lies outside: then the grid keeps all.
+    /// Keeps a part of the elements that lies within `bounds` and contains the first element, and appends the
+    /// others to `rest`. Returns false and keeps all elements if the first element lies outside.
     pub fn keep_within(&mut self, bounds: &[Range<usize>], rest: &mut Vec<Grid>) -> bool {
         if self.index.iter().zip(bounds).any(|(i, range)| !range.contains(i)) {
             return false;
@@ -85,8 +85,8 @@ impl Grid {
         true
     }
 
-    /// Gives the elements the indices that they have in another shape of as many elements, in row-major order. The
-    /// grid keeps a part that is evenly spaced there, and adds the others to `rest`.
+    /// Converts the indices to another shape with as many elements, in row-major order. Keeps a part that is
+    /// evenly spaced there, and appends the others to `rest`.
     pub fn reshape(&mut self, from: &Shape, to: &Shape, rest: &mut Vec<Grid>) {
         if from == to {
             return;
@@ -117,8 +117,8 @@ impl Grid {
         });
     }
 
-    /// Cuts the direction `at` where it reaches the end of an axis of a box of other sizes, in which the first element
-    /// has the index `index`. A direction that fills the axis several times becomes two.
+    /// Cuts the direction `at` where it reaches the end of an axis of the new shape, in which the first
+    /// element has the index `index`. A direction that fills the axis several times becomes two directions.
     fn part_at(
         &mut self,
         at: usize,
@@ -145,7 +145,7 @@ impl Grid {
         }
     }
 
-    /// Follows one layer of a map to its source.
+    /// Traces one layer of a map to its source.
     fn follow(&mut self, layer: &Layer, rest: &mut Vec<Grid>) {
         let Some(axes) = layer.axes() else {
             return self.reshape(layer.out_shape(), layer.in_shape(), rest);
@@ -182,7 +182,8 @@ impl Grid {
         limit(self.index[axis], steps, range, counts);
     }
 
-    /// Keeps so many elements along each direction, from the first one on, and adds the others to `rest`.
+    /// Keeps the first elements along each direction, as many as `counts` says, and appends the others to
+    /// `rest`.
     fn cut(&mut self, counts: &[usize], rest: &mut Vec<Grid>) {
         for (at, count) in counts.iter().enumerate() {
             self.cut_along(at, *count, rest);
@@ -205,7 +206,7 @@ impl Grid {
         self.directions[at].count = count;
     }
 
-    /// Replaces the indices by the indices of another tensor.
+    /// Replaces the indices by indices of another tensor.
     fn go_on(&mut self, index: Vec<usize>, steps: impl Fn(&Direction) -> Vec<isize>) {
         self.index = index;
         self.directions.retain(|direction| direction.count > 1);
@@ -213,7 +214,7 @@ impl Grid {
     }
 }
 
-/// A box whose elements are counted in row-major order.
+/// A box with its row-major strides.
 struct RowMajor<'a> {
     sizes: &'a [usize],
     strides: Vec<isize>,
@@ -224,7 +225,8 @@ impl RowMajor<'_> {
         RowMajor { sizes: shape.sizes(), strides: row_major_strides(shape.sizes()) }
     }
 
-    /// The axis along which elements this far apart are neighbours, and the steps along it: of several, the outermost.
+    /// The axis along which elements this far apart are neighbours, and the steps along it. If several axes
+    /// fit, the outermost.
     fn step(&self, stride: isize) -> Option<(usize, isize)> {
         let fits = |own: &isize| *own != 0 && stride % own == 0;
         let axis = self.strides.iter().position(fits).filter(|_| stride != 0)?;
@@ -232,14 +234,15 @@ impl RowMajor<'_> {
     }
 }
 
-/// How many elements, `step` apart, lie in `range`, from one in it on.
+/// Number of elements in `range` that are `step` apart, from the element `first` in it.
 fn room(first: usize, step: isize, range: &Range<usize>) -> usize {
     let left = if step > 0 { range.end - 1 - first } else { first - range.start };
     left / step.unsigned_abs() + 1
 }
 
-/// Limits the counts of directions to elements that lie in `range`. The first element, at `first`, does; `steps` says how
-/// far apart two neighbours are along each direction. Short steps keep their counts at the cost of long ones.
+/// Limits the counts of directions to elements in `range`, which contains the first element `first`. `steps`
+/// are the distances of neighbours along each direction. Short steps keep their counts at the cost of long
+/// ones.
 fn limit(
     first: usize,
     steps: impl Iterator<Item = isize> + Clone,
@@ -257,8 +260,8 @@ fn limit(
 }
 
 impl Program {
-    /// One step of a grid towards where its elements come from. The grid keeps a part that stays evenly spaced, and adds
-    /// the others to `rest`: they are followed later. False if the elements are given or filled.
+    /// Traces a grid one step towards its origins. Keeps a part that stays evenly spaced, and appends the
+    /// others to `rest`, to be traced later. Returns false if the elements are given or filled.
     ///
     /// Law: each element has the same origin as before the step.
     ///

@@ -1,47 +1,46 @@
-//! One pass as a program of its own, for those who carry it out piece by piece.
+//! A pass as a separate program, for execution piece by piece.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Made, Pass, Program, TensorId};
 use crate::{Result, Shape, Width};
 
-/// A pass as a program whose inputs are what it reads, and whose only output is what it writes.
-/// Neighbouring maps are one, and reshapes at the ends, which move nothing
-/// between contiguous tensors, are left out: an input, and the output, may have another shape than in
-/// the whole program, of as many elements.
+/// A pass as a program whose inputs are the tensors that the pass reads, and whose only output is its target.
+/// Adjacent maps are merged. Reshapes at the ends are removed, since they move nothing between contiguous
+/// tensors, so an input or the output may have another shape than in the whole program, with as many
+/// elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Isolated {
     /// The program of the pass.
     pub program: Program,
-    /// For each of its inputs which tensor of the whole program it is.
+    /// For each input, the tensor of the whole program.
     pub inputs: Vec<TensorId>,
 }
 
-/// A pass that becomes a program of its own.
+/// A pass that is converted to a separate program.
 struct Building<'a> {
     whole: &'a Program,
     isolated: Isolated,
-    /// Which tensor there one of the whole program is, but for inputs.
+    /// Maps tensors of the whole program, except inputs, to tensors of the new one.
     ids: BTreeMap<TensorId, TensorId>,
-    /// The inputs, by the shapes as which they are read.
+    /// The inputs, by tensor and shape.
     inputs: BTreeMap<(TensorId, Vec<usize>), TensorId>,
 }
 
 impl Program {
-    /// A pass of this program as a program of its own.
+    /// Converts a pass of this program to a separate program.
     ///
-    /// Law: the origin of each element of its output is, counted in row-major order, the element
-    /// at which one arrives that is followed through this program, from the pass's target to the
-    /// first tensor that the pass reads.
+    /// Law: the origin of each element of the output equals, in row-major numbering, the element found by
+    /// tracing through this program from the pass's target to the first tensor that the pass reads.
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the pass is of another program,
-    /// which has more tensors.
+    /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if the pass belongs to another
+    /// program, which has more tensors.
     pub fn isolated(&self, pass: &Pass) -> Result<Isolated> {
         self.isolated_as(pass, false)
     }
 
-    /// The same of a pass whose output keeps its shape: a reshape at that end stays.
+    /// [`Program::isolated`] with the original shape of the output: a reshape at that end stays.
     ///
     /// # Errors
     /// As [`Program::isolated`].
@@ -62,8 +61,8 @@ impl Program {
         Ok(building.isolated)
     }
 
-    /// The tensors between the ends of a pass, its target too; those that are moved one after another
-    /// as one, which they are since they are one pass. What is not among them is an input.
+    /// The tensors between the ends of a pass, including its target. Consecutive moves are merged, which is
+    /// possible because they are one pass. All other tensors are inputs.
     fn made_within(&self, pass: &Pass) -> BTreeMap<TensorId, Made> {
         let read: BTreeSet<TensorId> = pass.reads.iter().map(|read| read.from).collect();
         let is_within = |id: TensorId| match self.tensor(id).made {
@@ -90,7 +89,7 @@ impl Program {
         within
     }
 
-    /// The same program with elements that take whole bytes in memory: packed ones take a byte each.
+    /// Replaces packed elements by elements of one byte each.
     #[must_use]
     pub fn unpacked(mut self) -> Program {
         for tensor in &mut self.tensors {
@@ -105,7 +104,7 @@ impl Program {
 }
 
 impl Building<'_> {
-    /// Adds a tensor that is no input, without a reshape at its end if it `is_contiguous`.
+    /// Adds a tensor that is not an input; a reshape at its end is removed if `is_contiguous`.
     fn add(&mut self, at: TensorId, made: &Made, is_contiguous: bool) -> Result<()> {
         let width = self.whole.tensor(at).width;
         let id = match made {
@@ -136,7 +135,8 @@ impl Building<'_> {
         Ok(())
     }
 
-    /// A tensor of the whole program; one that has not been added is an input, read in this shape.
+    /// The new id of a tensor of the whole program. A tensor that has not been added is an input, read in
+    /// this shape.
     fn id(&mut self, of: TensorId, shape: &Shape) -> Result<TensorId> {
         if let Some(id) = self.ids.get(&of) {
             return Ok(*id);

@@ -1,6 +1,7 @@
-//! Which tensors are made of which: what a model becomes, and what a chain gives.
+//! Programs: graphs that define tensors by moving and joining other tensors. Models and chains are lowered to
+//! programs.
 //!
-//! docs/index-maps.md has its laws and the test of each.
+//! docs/index-maps.md has the laws and the test of each.
 
 mod budget;
 mod grid;
@@ -28,8 +29,8 @@ use crate::ops::Scalar;
 use crate::shape::{check_shape, check_sizes};
 use crate::{DTypeError, IndexMap, Layout, Op, OpError, Result, Shape, ShapeError, Width};
 
-/// Tensors that are given, filled, moved and joined, and nothing else: each is made of earlier ones,
-/// and their shapes and widths fit, by construction.
+/// A graph of tensors that are given, filled, moved or joined. Each tensor is defined by earlier ones, and
+/// shapes and widths fit by construction.
 ///
 /// ```
 /// use trundle_core::{Program, Shape, ops::Flip};
@@ -48,16 +49,16 @@ use crate::{DTypeError, IndexMap, Layout, Op, OpError, Result, Shape, ShapeError
 pub struct Program {
     tensors: Vec<Definition>,
     outputs: Vec<TensorId>,
-    /// How many tensors are given.
+    /// The number of given tensors.
     inputs: usize,
-    /// Where the parts of each joined tensor end along its axis.
+    /// The ends of the parts of each joined tensor along its axis.
     ends: BTreeMap<TensorId, Vec<usize>>,
 }
 
-// The rest follows from the tensors.
+// `inputs` and `ends` follow from the tensors.
 crate::fingerprint!(struct Program { tensors, outputs } except { inputs, ends });
 
-/// A tensor by its index in a program.
+/// The index of a tensor in its program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TensorId(pub usize);
 
@@ -66,11 +67,11 @@ crate::fingerprint!(struct TensorId(index));
 /// How a tensor of a program is defined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// Its shape.
+    /// The shape.
     pub shape: Shape,
-    /// How wide its elements are.
+    /// The width of the elements.
     pub width: Width,
-    /// Where its elements come from.
+    /// The origin of the elements.
     pub made: Made,
 }
 
@@ -84,27 +85,27 @@ impl Definition {
     }
 }
 
-/// Where the elements of a tensor come from.
+/// How the elements of a tensor are defined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Made {
-    /// The input of this index, counted from 0 in the order of the tensors. Its elements are
-    /// whatever the one who runs the program has for it.
+    /// The input with this index, counted from 0 in the order of the tensors. The caller provides its
+    /// elements.
     Given(usize),
-    /// A constant: the one element of a tensor of rank 0, which others broadcast. It is laid out as
-    /// a buffer of that element alone, unused bits 0.
+    /// A constant: the one element of a tensor of rank 0, which others broadcast. The bytes are a buffer of
+    /// that element alone, with unused bits 0.
     Fill(Vec<u8>),
-    /// Another tensor's elements, moved.
+    /// The elements of another tensor, moved.
     Moved {
         /// The other tensor.
         from: TensorId,
-        /// From this tensor's indices to the other's.
+        /// The map from this tensor's indices to those in `from`.
         map: IndexMap,
     },
-    /// Other tensors, one after another along an axis.
+    /// Other tensors, concatenated along an axis.
     Joined {
-        /// The axis along which their sizes add up; their other sizes are this tensor's.
+        /// The axis along which the sizes add up; the other sizes are equal.
         axis: usize,
-        /// The other tensors, in order; one at least.
+        /// The other tensors, in order; at least one.
         parts: Vec<TensorId>,
     },
 }
@@ -122,7 +123,7 @@ impl Made {
         matches!(self, Made::Given(_) | Made::Fill(_))
     }
 
-    /// The tensors that this one is made of.
+    /// The tensors that this one is defined by.
     pub fn of(&self) -> &[TensorId] {
         match self {
             Made::Given(_) | Made::Fill(_) => &[],
@@ -133,7 +134,7 @@ impl Made {
 }
 
 impl Program {
-    /// No tensors.
+    /// Empty program.
     pub fn new() -> Program {
         Program::default()
     }
@@ -148,10 +149,10 @@ impl Program {
         Ok(id)
     }
 
-    /// Adds a constant: a tensor of rank 0. `bytes` are a buffer of its element alone.
+    /// Adds a constant: a tensor of rank 0. `bytes` is a buffer with this single element.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`] if they are not as many as an element takes.
+    /// [`ShapeError::SizesDiffer`] if `bytes` does not have the size of an element.
     pub fn fill(&mut self, width: impl Into<Width>, bytes: &[u8]) -> Result<TensorId> {
         let width = width.into();
         let needed = width.bytes(width.units());
@@ -164,12 +165,12 @@ impl Program {
         self.push(Shape::default(), width, Made::Fill(element))
     }
 
-    /// Adds a tensor's elements moved by a map from its shape.
+    /// Adds a tensor moved by a map from its shape.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] if there is no such tensor, [`ShapeError::ShapeMismatch`] if the map
-    /// reads another shape, [`MoveError::CoordinateOutOfBounds`](crate::MoveError::CoordinateOutOfBounds) if one of its layers reads outside of
-    /// its source, [`ShapeError::TooLarge`].
+    /// reads another shape, [`MoveError::CoordinateOutOfBounds`](crate::MoveError::CoordinateOutOfBounds) if
+    /// one of its layers reads outside its source, [`ShapeError::TooLarge`].
     pub fn moved(&mut self, from: TensorId, map: IndexMap) -> Result<TensorId> {
         let source = self.checked(from)?;
         check_shape("the input of the map", &source.shape, map.in_shape())?;
@@ -178,7 +179,7 @@ impl Program {
         self.push(map.out_shape().clone(), width, Made::Moved { from, map })
     }
 
-    /// Adds a tensor's elements moved by an operator.
+    /// Adds a tensor moved by an operator.
     ///
     /// # Errors
     /// If there is no such tensor, or if the operator does not fit it.
@@ -187,12 +188,12 @@ impl Program {
         self.moved(from, map)
     }
 
-    /// Adds what an operator makes of a tensor for each of its [operands](Op::operands). `constant` gives a buffer of one
-    /// element that is a number, where the operator has one: see [`Scalar::element`].
+    /// Adds the result of an operator on one tensor for each of its [operands](Op::operands). `constant`
+    /// encodes the operator's number, if it has one, as one element: see [`Scalar::element`].
     ///
     /// # Errors
-    /// If there is no such tensor, there is not one for each operand, or the operator does not fit them; what `constant`
-    /// refuses.
+    /// If there is no such tensor, if there is not one for each operand, or if the operator does not fit
+    /// them; the errors of `constant`.
     pub fn made_by(
         &mut self,
         op: &Op,
@@ -214,7 +215,7 @@ impl Program {
         }
     }
 
-    /// Adds the one element of a tensor of rank 0, everywhere in `shape`.
+    /// Adds the element of a tensor of rank 0, repeated over `shape`.
     ///
     /// # Errors
     /// As [`Program::moved`].
@@ -222,7 +223,7 @@ impl Program {
         self.moved(from, IndexMap::broadcast(shape))
     }
 
-    /// Adds tensors one after another along an axis. They agree in width and in every other size.
+    /// Adds the concatenation of tensors along an axis. Their widths and all other sizes must be equal.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] if there are no parts, or there is no such tensor,
@@ -270,10 +271,10 @@ impl Program {
         Ok(id)
     }
 
-    /// Adds tensors of one shape one after another along a new axis.
+    /// Adds the stack of tensors of one shape along a new axis.
     ///
     /// # Errors
-    /// As [`Program::joined`]; the axis is one of the result.
+    /// As [`Program::joined`]; `axis` is an axis of the result.
     pub fn stacked(&mut self, axis: usize, parts: &[TensorId]) -> Result<TensorId> {
         let mut layers = Vec::with_capacity(parts.len());
         for part in parts {
@@ -288,7 +289,7 @@ impl Program {
         self.joined(axis, &layers)
     }
 
-    /// Adds a tensor with so many elements before and behind it along each axis: those of `fill`, a tensor of rank 0.
+    /// Adds a tensor padded before and after along each axis with `fill`, a tensor of rank 0.
     ///
     /// # Errors
     /// [`ShapeError::SizesDiffer`] if there is not a pair for each axis, and as [`Program::joined`].
@@ -316,7 +317,7 @@ impl Program {
         Ok(padded)
     }
 
-    /// Names a tensor as the next output. One tensor may be several.
+    /// Makes a tensor the next output. A tensor may be several outputs.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] if there is no such tensor.
@@ -326,7 +327,7 @@ impl Program {
         Ok(())
     }
 
-    /// The same tensors, with this one as the only output.
+    /// The same program with this tensor as the only output.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`] if there is no such tensor.
@@ -336,15 +337,15 @@ impl Program {
         Ok(self)
     }
 
-    /// The definition of each tensor, each made of earlier ones.
+    /// Definitions of all tensors, in order.
     pub fn tensors(&self) -> &[Definition] {
         &self.tensors
     }
 
-    /// A tensor.
+    /// Definition of a tensor.
     ///
     /// # Panics
-    /// If it is of another program, which has more of them.
+    /// If the tensor belongs to another program, which has more tensors.
     pub fn tensor(&self, id: TensorId) -> &Definition {
         &self.tensors[id.0]
     }
@@ -354,17 +355,15 @@ impl Program {
         &self.outputs
     }
 
-    /// How many inputs there are.
+    /// Number of inputs.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// Where the parts of a joined tensor end along its axis.
     fn ends(&self, id: TensorId) -> &[usize] {
         self.ends.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// A tensor, if there is one of this index.
     fn checked(&self, id: TensorId) -> Result<&Definition, OpError> {
         self.tensors.get(id.0).ok_or(OpError::NumberOutOfRange {
             argument: "the index of a tensor",
@@ -373,7 +372,7 @@ impl Program {
         })
     }
 
-    /// One more tensor, whose elements can be addressed.
+    /// Appends a tensor, if its elements can be addressed.
     fn push(&mut self, shape: Shape, width: Width, made: Made) -> Result<TensorId> {
         Layout::row_major(&shape, width.units())?;
         let id = TensorId(self.tensors.len());

@@ -1,14 +1,14 @@
-//! Where elements of a program come from, by asking one map after another.
+//! Origins of elements, found map by map.
 
 use std::ops::Range;
 
 use super::{Made, Program, TensorId};
 
 impl Program {
-    /// Where an element of a tensor comes from: a tensor that is given or filled, and the element's
-    /// index there. Elements are counted in row-major order. Nothing of passes or moves is used.
+    /// Origin of an element of a tensor: a given or filled tensor, and the element's number there. Elements
+    /// are numbered in row-major order. This is independent of passes and moves.
     ///
-    /// Law: the element that any passes write at an index is that of its origin.
+    /// Law: any passes write at each index the element of its origin.
     ///
     /// # Panics
     /// If the tensor has no such element.
@@ -20,8 +20,8 @@ impl Program {
         (tensor, self.tensor(tensor).shape.ravel(&index))
     }
 
-    /// One step towards that: the element of the tensor which this one is made of. `None` where it
-    /// is given or filled.
+    /// One step towards the origin: the element of the tensor that this one is defined by. `None` if the
+    /// tensor is given or filled.
     ///
     /// # Panics
     /// If the tensor has no such element.
@@ -31,14 +31,13 @@ impl Program {
         Some((from, self.tensor(from).shape.ravel(&index)))
     }
 
-    /// The index of an element of a tensor.
     fn index_of(&self, tensor: TensorId, element: usize) -> Vec<usize> {
         let shape = &self.tensor(tensor).shape;
         assert!(element < shape.elements(), "element {element} lies outside shape {shape}");
         shape.unravel(element)
     }
 
-    /// The same step of the element at `index`, which becomes that of the tensor that the step leads to.
+    /// One step for the element at `index`, which becomes its index in the returned tensor.
     fn step(&self, tensor: TensorId, index: &mut Vec<usize>) -> Option<TensorId> {
         match &self.tensor(tensor).made {
             Made::Given(_) | Made::Fill(_) => None,
@@ -54,8 +53,8 @@ impl Program {
         }
     }
 
-    /// Which part of a joined tensor holds the elements at this coordinate of the axis along which they
-    /// are joined, and where along it the part is.
+    /// The part of a joined tensor at this coordinate of the joined axis, and the range of the part along the
+    /// axis.
     pub(super) fn part_at(&self, joined: TensorId, coordinate: usize) -> (TensorId, Range<usize>) {
         let (parts, ends) = (self.tensor(joined).made.of(), self.ends(joined));
         let part = ends.partition_point(|end| *end <= coordinate);

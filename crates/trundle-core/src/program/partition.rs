@@ -1,14 +1,14 @@
-//! The regions of a joined tensor, put to its parts.
+//! Splits the regions of a joined tensor among its parts.
 
 use std::ops::Range;
 
 use crate::Regions;
 
-/// Puts regions of a joined tensor, whose parts end there along its axis, to these parts: by their
-/// indices. `None` if they become more than `room`, or if one cannot be cut.
+/// Splits regions of a joined tensor among its parts, whose ends along the axis are `ends`. The result is
+/// indexed by part. Returns `None` if there would be more than `room` regions, or if a region cannot be cut.
 ///
-/// Law: each index that was in one of the regions is in one of the result, at the part that holds it,
-/// with its coordinate counted from where that part begins.
+/// Law: each index in one of the regions is in one of the result, at the part that contains it, with its
+/// coordinate relative to the start of that part.
 pub(super) fn partition(
     regions: Regions,
     axis: usize,
@@ -17,8 +17,8 @@ pub(super) fn partition(
 ) -> Option<Vec<(usize, Regions)>> {
     let mut of_parts = Vec::new();
     let mut count = regions.len();
-    // Regions that lie in several parts, counted from where the first of them begins, are cut in the
-    // middle, and so on: a region is held against few parts, however many there are.
+    // Bisection: regions that span several parts, with coordinates relative to the first part, are cut in the
+    // middle. So each region is compared with few parts, however many there are.
     let mut left = vec![(regions, 0..ends.len())];
     while let Some((regions, Range { start, end })) = left.pop() {
         if regions.is_empty() {
@@ -45,7 +45,7 @@ mod tests {
     use crate::ops::Roll;
     use crate::{Layout, Shape};
 
-    /// A tensor of three columns of two regions each, beginning within a part.
+    /// A tensor of three columns with two regions each. The first column begins within a part.
     fn regions() -> Regions {
         let shape = Shape::new([4, 9]).unwrap();
         let map = Roll::new(&[1, 2], &[0, 1]).index_map(&shape).unwrap();

@@ -1,4 +1,4 @@
-//! A program as passes over memory: which tensors are written, and from where.
+//! Divides a program into passes over memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,43 +6,42 @@ use super::pull_back::{PullBack, PulledBack};
 use super::{Budget, Made, Program, TensorId, Tiles};
 use crate::{Layout, Regions};
 
-/// One tensor written in one pass.
+/// A pass that writes one tensor.
 #[derive(Debug)]
 pub struct Pass {
-    /// The tensor that is written, all of it.
+    /// The tensor that is written completely.
     pub target: TensorId,
-    /// From where.
+    /// The tensors that are read.
     pub reads: Vec<Read>,
-    /// The tensors on the way, which this pass does not need written.
+    /// The intermediate tensors, which this pass does not need to be written.
     pub via: Vec<TensorId>,
-    /// The tensors written by this pass or earlier ones that no later one reads, and that are no
-    /// outputs.
+    /// The tensors, written by this pass or earlier ones, that are no longer needed after this pass and are
+    /// not outputs.
     pub released: Vec<TensorId>,
 }
 
-/// What a pass reads of one tensor.
+/// The part of a pass that reads one tensor.
 #[derive(Debug)]
 pub struct Read {
-    /// The tensor: given, filled, or written by an earlier pass. A pass whose target is given or
-    /// filled copies it.
+    /// The tensor: given, filled, or written by an earlier pass. A pass whose target is given or filled
+    /// copies it.
     pub from: TensorId,
-    /// The boxes of the target that are read from it; `None` where they would be too many: then the
-    /// target is a movement of this tensor, and is moved in [tiles](Program::tiles).
+    /// The boxes of the target that are read from this tensor. `None` if there would be too many; the target
+    /// is then a movement of this tensor, done in [tiles](Program::tiles).
     pub regions: Option<Regions>,
 }
 
 impl Program {
-    /// How each output is written, in an order in which it can be done: in one pass from what is
-    /// given and filled, but for tensors that have to be written on the way.
+    /// The passes that write the outputs, in a valid order. Each output takes one pass from given and filled
+    /// tensors, unless intermediate tensors have to be written.
     ///
-    /// Law: each element of each output is written once, and each that a pass reads is written
-    /// before; what is written is what [`Program::origin`] says.
+    /// Law: each element of each output is written once, and each element that a pass reads is written
+    /// before; the written elements agree with [`Program::origin`].
     pub fn passes(&self, budget: &mut Budget) -> Vec<Pass> {
         self.passes_to(&BTreeMap::new(), budget)
     }
 
-    /// [`Program::passes`] with outputs that are written to these layouts, of their shapes, instead
-    /// of row-major ones.
+    /// [`Program::passes`] with given layouts for some outputs, instead of row-major ones.
     pub fn passes_to(
         &self,
         layouts: &BTreeMap<TensorId, Layout>,
@@ -55,7 +54,7 @@ impl Program {
             if passes.contains_key(&target) {
                 continue;
             }
-            // What has to be written before.
+            // The tensors that have to be written first.
             let mut needed = Vec::new();
             match PullBack::of(self, &stored, target, layouts.get(&target), budget) {
                 PulledBack::FromSources(pulled) => {
@@ -78,13 +77,13 @@ impl Program {
             stored.extend(&needed);
             left.extend(needed);
         }
-        // A tensor is made of earlier ones, so that this is an order in which they can be written.
+        // A tensor is defined by earlier ones, so the order of the tensors is valid.
         let mut passes = self.read_in_the_end(passes);
         self.release(&mut passes);
         passes
     }
 
-    /// A moved tensor in tiles of at most `most` boxes, for a pass that cannot have all of them.
+    /// Divides a moved tensor into tiles of at most `most` boxes, for a pass that has too many. Returns
     /// `None` for other tensors.
     ///
     /// # Panics
@@ -100,7 +99,7 @@ impl Program {
         )
     }
 
-    /// The passes that outputs depend on: what one needed at first it may have done without.
+    /// Keeps the passes that outputs depend on: a pass may no longer need a tensor that it first required.
     fn read_in_the_end(&self, passes: BTreeMap<TensorId, Pass>) -> Vec<Pass> {
         let mut read: BTreeSet<TensorId> = self.outputs.iter().copied().collect();
         let mut kept = Vec::with_capacity(passes.len());
@@ -114,7 +113,7 @@ impl Program {
         kept
     }
 
-    /// Says after which pass each tensor is of no more use.
+    /// Records after which pass each tensor is no longer needed.
     fn release(&self, passes: &mut [Pass]) {
         let mut last_use = BTreeMap::new();
         for (index, pass) in passes.iter().enumerate() {

@@ -1,15 +1,15 @@
-//! One tensor of a program pulled back to the tensors that it can be read from.
+//! Pulls one tensor of a program back to the tensors that it can be read from.
 //!
-//! A pull-back begins with the whole of its target as one region, and takes the regions of one tensor
-//! after another, the latest first, to what that is made of: via a map, or to the parts of a
-//! join. So each tensor is met once, however many paths lead to it. Regions are counted while
-//! they are made. Where they would be too many, the tensor at which they stand is to be written
-//! first, and the target is pulled back again, with one more tensor to read from. If that cannot
-//! help, since the target itself is cut too often, it is read from what it is made of directly.
+//! A pull-back begins with the whole target as one region. It takes the regions of one tensor after another,
+//! the latest first, to the tensors that it is defined by: through a map, or to the parts of a join. So each
+//! tensor is visited once, however many paths lead to it. Regions are counted while they are made. If there
+//! would be too many, the tensor where they are has to be written first, and the target is pulled back again,
+//! with one more tensor to read from. If that cannot help, because the target itself is cut too often, it is
+//! read directly from the tensors it is defined by.
 //!
-//! Both end: each pull-back that fails names a tensor that was not written before, and what is
-//! directly made of others is always few steps: a join has as many regions as parts, and a map of
-//! too many boxes is moved in tiles, each planned when it is run.
+//! This terminates: each failed pull-back names a tensor that was not written before, and a direct definition
+//! always has few regions. A join has as many regions as parts, and a map of too many boxes is moved in
+//! tiles, each planned when it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,47 +18,46 @@ use super::{Budget, Made, Program, TensorId};
 use crate::index_map::Room;
 use crate::{AxisMap, IndexMap, Layout, Regions, Shape};
 
-/// Where the elements of a tensor are read, if it is written in one pass.
+/// A pull-back: the sources of a tensor that is written in one pass.
 pub(super) struct PullBack<'a> {
     program: &'a Program,
     /// The tensors that are written before.
     stored: &'a BTreeSet<TensorId>,
     target: TensorId,
-    /// Where its elements are to be; `None` for row-major.
+    /// The layout of the target; `None` for row-major.
     layout: Option<&'a Layout>,
     budget: &'a mut Budget,
-    /// What of the budget is left for this target alone.
+    /// The remaining budget of this target alone.
     own: usize,
-    /// How many regions there may be; more by the parts of each join that they come through.
+    /// The maximum number of regions, raised by the parts of each join they pass.
     most: usize,
-    /// How many there are, on the way and at their sources.
+    /// The number of regions, at intermediate tensors and at sources.
     count: usize,
-    /// The regions of the target that stand at tensors on the way.
+    /// The regions of the target at intermediate tensors.
     left: BTreeMap<TensorId, Regions>,
-    /// The regions of the target by the tensor that they are read from, and by the shape as which
-    /// it is read: the elements of a packed tensor can be counted in any shape.
+    /// The regions of the target by source tensor, and by the shape it is read in: a contiguous tensor has
+    /// any shape with as many elements.
     pub(super) sources: BTreeMap<(TensorId, Vec<usize>), Regions>,
-    /// The tensors on the way.
+    /// The intermediate tensors.
     pub(super) via: BTreeSet<TensorId>,
 }
 
-/// What comes of pulling a tensor back.
 pub(super) enum PulledBack<'a> {
-    /// What it is read from exists, or is written before.
+    /// All sources exist, or are written before.
     FromSources(PullBack<'a>),
-    /// This one has to be written first; then it can be tried again.
+    /// This tensor has to be written first; then the target can be tried again.
     Needs(TensorId),
-    /// It is read from what it is made of directly, which has to be written first.
+    /// The target is read directly from the tensors it is defined by, which have to be written first.
     Directly(PullBack<'a>),
-    /// It is a movement of this tensor, in too many boxes: it is moved in tiles.
+    /// The target is a movement of this tensor, with too many boxes: it is moved in tiles.
     InTiles(TensorId),
 }
 
-/// The regions would be too many: this tensor would have to be written first.
+/// There would be too many regions: this tensor would have to be written first.
 struct TooMany(TensorId);
 
 impl<'a> PullBack<'a> {
-    /// Pulls `target` back to what is given, filled and `stored`.
+    /// Pulls `target` back to given, filled and `stored` tensors.
     pub(super) fn of(
         program: &'a Program,
         stored: &'a BTreeSet<TensorId>,
@@ -96,14 +95,12 @@ impl<'a> PullBack<'a> {
         }
     }
 
-    /// The whole target.
     fn whole(&self) -> Regions {
         self.counted(&self.program.tensor(self.target).shape)
             .unwrap_or_else(|| unreachable!("the layout of an output has its shape"))
     }
 
-    /// The whole target, counted in a shape of as many elements; `None` if its layout has no strides
-    /// for that.
+    /// The whole target, in a shape with as many elements; `None` if its layout cannot be reshaped.
     fn counted(&self, shape: &Shape) -> Option<Regions> {
         if let Some(layout) = self.layout {
             return Some(match layout.shape() == shape {
@@ -139,9 +136,9 @@ impl<'a> PullBack<'a> {
         Ok(())
     }
 
-    /// What a moved tensor is made of: as it is defined, and then via one more each time that this makes
-    /// fewer layers than both have. So what is moved and moved back is found, whatever lies between.
-    /// Where they are no fewer, it comes to the same boxes to go from one tensor to the next.
+    /// The definitions of a moved tensor: the direct one, and then compositions with previous maps as long as
+    /// these reduce the number of layers. So a movement and its inverse cancel, whatever is in between. Where
+    /// the number of layers does not decrease, going from one tensor to the next gives the same boxes.
     fn compositions(&mut self, tensor: TensorId) -> Result<Vec<(TensorId, IndexMap)>, TooMany> {
         let program = self.program;
         let Made::Moved { from, map } = &program.tensor(tensor).made else { return Ok(Vec::new()) };
@@ -164,12 +161,12 @@ impl<'a> PullBack<'a> {
         Ok(compositions)
     }
 
-    /// Regions of a moved tensor as regions of what it is made of, via as many others as can be.
+    /// Pulls regions of a moved tensor back, past as many intermediate tensors as possible.
     fn moved(&mut self, tensor: TensorId, regions: Regions) -> Result<(), TooMany> {
         let (before, boxes) = (regions.len(), self.room(regions.len()));
         let compositions = self.compositions(tensor)?;
         let whole = |(from, map): &(TensorId, IndexMap)| Some((*from, map.clone(), false));
-        // A reshape at a tensor that is there is only another count of what is read.
+        // A reshape at a stored tensor only changes how its elements are counted.
         let counted =
             |(from, map): &(TensorId, IndexMap)| Some((*from, map.without_source_reshape()?, true));
         let longest = compositions.iter().rev();
@@ -205,9 +202,9 @@ impl<'a> PullBack<'a> {
         })
     }
 
-    /// Regions of a tensor as regions of the source of `map`; those of the target are all of it, and a
-    /// reshape that it ends with is only another count of what is written. `regions` are as they were
-    /// if there is no room.
+    /// Pulls regions of a tensor back to the source of `map`. The regions of the target are the whole of it,
+    /// and a final reshape only changes how its elements are counted. `regions` stay unchanged if there is no
+    /// room.
     fn through(
         &self,
         tensor: TensorId,
@@ -230,17 +227,14 @@ impl<'a> PullBack<'a> {
         }
     }
 
-    /// More regions that stand at a tensor on the way.
     fn leave(&mut self, at: TensorId, regions: Regions) {
         put(&mut self.left, at, regions);
     }
 
-    /// More regions that are read from a tensor.
     fn read(&mut self, from: TensorId, regions: Regions) {
         put(&mut self.sources, (from, regions.shape().sizes().to_vec()), regions);
     }
 
-    /// Regions of a tensor as regions of its parts.
     fn joined(
         &mut self,
         tensor: TensorId,
@@ -260,16 +254,16 @@ impl<'a> PullBack<'a> {
         Ok(())
     }
 
-    /// What has to be written first where `tensor` cannot be pulled back any further.
+    /// The tensor to be written first if `tensor` cannot be pulled back any further.
     fn needs(&self, tensor: TensorId) -> TooMany {
         match &self.program.tensor(tensor).made {
-            // The target itself cannot: what it is made of, then.
+            // The target itself cannot: use the tensor it is defined by.
             Made::Moved { from, .. } if tensor == self.target => TooMany(*from),
             _ => TooMany(tensor),
         }
     }
 
-    /// The target read from what it is made of, whatever that is made of.
+    /// Reads the target directly from the tensors it is defined by.
     fn directly(mut self) -> PulledBack<'a> {
         let program = self.program;
         let tensor = program.tensor(self.target);
@@ -284,7 +278,7 @@ impl<'a> PullBack<'a> {
                 let mut maps = maps.into_iter().flatten().filter(|map| map.boxes() <= boxes);
                 let mut whole = Some(whole);
                 let regions = maps.find_map(|map| {
-                    // What it costs is known before: whether it was left does not matter here.
+                    // The cost is known in advance, so whether the budget covers it does not matter here.
                     let _ = self.spend(map.in_shape(), boxes);
                     self.through(self.target, &mut whole, &map, &mut Room::of_boxes(boxes))
                 });
@@ -293,7 +287,7 @@ impl<'a> PullBack<'a> {
                 self.read(*from, regions);
             }
             Made::Joined { axis, parts } => {
-                // A whole tensor is cut between any two parts.
+                // A whole tensor can be cut between any two parts.
                 let of_parts = partition(whole, *axis, program.ends(self.target), usize::MAX);
                 let of_parts = of_parts.unwrap_or_default();
                 self.count = regions_of(&of_parts);
@@ -305,17 +299,17 @@ impl<'a> PullBack<'a> {
         PulledBack::Directly(self)
     }
 
-    /// How many regions these may become.
+    /// Maximum number of regions that `regions` regions may become.
     fn room(&self, regions: usize) -> usize {
         self.most.saturating_sub(self.count - regions)
     }
 
-    /// So many regions have become others.
+    /// Updates the count after `before` regions became `after`.
     fn recount(&mut self, before: usize, after: usize) {
         self.count = self.count - before + after;
     }
 
-    /// Counts what it costs to make so many regions of a tensor of this shape.
+    /// Spends the cost of making `regions` regions of a tensor of this shape.
     fn spend(&mut self, shape: &Shape, regions: usize) -> Result<(), TooMany> {
         let cost = (shape.rank() + 1).saturating_mul(regions.saturating_add(1));
         match self.budget.spend(&mut self.own, cost) {
@@ -330,12 +324,10 @@ impl<'a> PullBack<'a> {
     }
 }
 
-/// How many regions there are of all parts.
 fn regions_of(of_parts: &[(usize, Regions)]) -> usize {
     of_parts.iter().map(|(_, regions)| regions.len()).sum()
 }
 
-/// Adds regions to those that there are.
 fn put<K: Ord>(all: &mut BTreeMap<K, Regions>, key: K, regions: Regions) {
     let regions = match all.remove(&key) {
         Some(others) => others.and(regions),
@@ -344,11 +336,11 @@ fn put<K: Ord>(all: &mut BTreeMap<K, Regions>, key: K, regions: Regions) {
     all.insert(key, regions);
 }
 
-/// Whether a map is pulled back through wherever another is, as far as it is told.
+/// Whether `map` can be pulled back wherever `other` can. Conservative.
 fn is_no_more(map: &IndexMap, other: &IndexMap) -> bool {
     let rows = |map: &IndexMap| map.axes().filter(|axis| axis.is_ragged()).count();
     let is_indexed = |axis: &AxisMap| matches!(axis, AxisMap::Indexed { .. });
-    // No region has rows that are reversed in part and indices.
+    // No region has both partly reversed rows and indices.
     let is_mixed = |map: &IndexMap| rows(map) > 0 && map.axes().any(is_indexed);
     map.layers().len() <= other.layers().len()
         && map.boxes() <= other.boxes()

@@ -1,4 +1,4 @@
-//! A box of a tensor as a program of its own: a tile, a chunk, a task.
+//! Restricts a program to a box of a tensor: a tile, a chunk, a task.
 
 use std::ops::Range;
 
@@ -9,37 +9,37 @@ use crate::{IndexMap, Result, Shape};
 /// One range of indices for each axis.
 pub type Bounds = Vec<Range<usize>>;
 
-/// A box of a tensor as the only output of a program, and what it reads.
+/// A program whose only output is a box of a tensor, and the boxes it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restricted {
-    /// The program of the box. It has the inputs of the whole program, each of the shape of what is
-    /// read of it; one that is not read has no elements, unless its rank is 0.
+    /// The program of the box. It has the inputs of the whole program, each with the shape of the box that is
+    /// read. An unused input has no elements, unless its rank is 0.
     pub program: Program,
-    /// For each input the box of it that is read.
+    /// The box of each input that is read; `None` for unused inputs.
     pub reads: Vec<Option<Bounds>>,
 }
 
-/// What a box of a tensor reads of each tensor that it is made of.
+/// The boxes that a box of a tensor reads of all other tensors.
 struct Boxes {
-    /// By the indices of the tensors: a box that holds all that is read, if anything is.
+    /// By tensor index: a box that contains all elements read, if any.
     boxes: Vec<Option<Bounds>>,
-    /// Whether each is what is read: a map of more boxes than the budget has does not tell.
+    /// Whether each box is exact. It may be larger if a map has more boxes than the budget allows.
     told: bool,
 }
 
 impl Program {
-    /// The program of the elements of a tensor within `bounds`, one range for each axis. Boxes are
-    /// pushed through maps and joins, so that of each tensor it has only what the box reads; more where
-    /// that is no boxes, or more than `budget` has for it.
+    /// Program for the elements of a tensor within `bounds`, one range for each axis. Boxes are pushed
+    /// through maps and joins, so each tensor is reduced to the box that is read. The box is larger if the
+    /// elements read are not boxes, or more boxes than `budget` allows.
     ///
-    /// Law: the output's element at i has the origin that the tensor's at `bounds.start + i` has, its
-    /// index in an input counted from where what is read of that begins.
+    /// Law: the output's element at i has the same origin as the tensor's element at `bounds.start + i`, with
+    /// indices in an input relative to the start of its box.
     ///
     /// # Errors
     /// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) if there is no such tensor,
     /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one range for each axis,
-    /// [`ShapeError::RangeOutOfBounds`](crate::ShapeError::RangeOutOfBounds) if one runs backwards or reaches
-    /// outside the tensor.
+    /// [`ShapeError::RangeOutOfBounds`](crate::ShapeError::RangeOutOfBounds) if a range runs backwards or
+    /// reaches outside the tensor.
     pub fn restrict(
         &self,
         tensor: TensorId,
@@ -49,7 +49,7 @@ impl Program {
         let Boxes { boxes, .. } = self.boxes(tensor, bounds, budget)?;
         let (mut program, mut reads) = (Program::new(), Vec::with_capacity(self.inputs));
         let mut ids = vec![TensorId(0); self.tensors.len()];
-        // What is read of a tensor that something is made of.
+        // The box of a tensor that later tensors read.
         let read_of = |id: TensorId| boxes[id.0].as_deref().unwrap_or_default();
         for (at, whole) in self.tensors.iter().enumerate() {
             let own = boxes.get(at).and_then(Option::as_ref);
@@ -87,8 +87,8 @@ impl Program {
         Ok(Restricted { program, reads })
     }
 
-    /// The boxes of the inputs that [`Program::restrict`] reads. `None` if a map does not tell, so that
-    /// more would be read than it needs: see [`IndexMap::source_bounds`].
+    /// Boxes of the inputs that [`Program::restrict`] reads. Returns `None` if a box is not exact, so that
+    /// more than necessary would be read: see [`IndexMap::source_bounds`].
     ///
     /// # Errors
     /// As [`Program::restrict`].
@@ -105,7 +105,7 @@ impl Program {
         Ok(told.then_some(read))
     }
 
-    /// What a box of a tensor reads of all others, each tensor asked once, however many are made of it.
+    /// Boxes that a box of a tensor reads of all others. Each tensor is visited once.
     fn boxes(&self, tensor: TensorId, bounds: &[Range<usize>], budget: &Budget) -> Result<Boxes> {
         let shape = &self.checked(tensor)?.shape;
         check_bounds(bounds, shape, "the axes of the tensor")?;
@@ -134,7 +134,7 @@ impl Program {
         Ok(Boxes { boxes, told })
     }
 
-    /// The parts of a joined tensor of which a box has elements, one at least, and what it has of each.
+    /// The parts of a joined tensor that a box overlaps, at least one, and the box within each.
     fn parts_within(&self, joined: TensorId, bounds: &[Range<usize>]) -> Vec<(TensorId, Bounds)> {
         let Made::Joined { axis, parts } = &self.tensor(joined).made else { return Vec::new() };
         let (along, ends) = (&bounds[*axis], self.ends(joined));
@@ -158,10 +158,10 @@ impl Program {
         within
     }
 
-    /// A tensor of which only the box `there` exists, moved by a map from all of it.
+    /// Applies a map from a whole tensor to its box `there`.
     ///
-    /// Every element that the map asks for is in that box. Its first layer may lead outside at indices for which the
-    /// layers behind it never ask, so it is not composed with the map of `from`: see [`IndexMap::check_source`].
+    /// Every element that the map reads is in that box. Its first layer may lead outside at indices that the
+    /// later layers never use, so it is not composed with the map of `from`: see [`IndexMap::check_source`].
     fn moved_within(
         &mut self,
         from: TensorId,
@@ -177,7 +177,6 @@ impl Program {
     }
 }
 
-/// Makes a box so large that it holds another one too.
 fn add(own: &mut Option<Bounds>, more: Bounds) {
     let is_empty = |bounds: &[Range<usize>]| bounds.iter().any(Range::is_empty);
     match own {

@@ -1,12 +1,11 @@
-//! A program in fewer steps: what was cut up and joined again is one movement.
+//! Simplifies programs: tensors that were split and joined again become one movement.
 
 use super::{Budget, Made, Program, TensorId};
 use crate::{AxisMap, IndexMap};
 
 impl Program {
-    /// The same program, in which parts of one tensor that are joined are that tensor moved, where
-    /// one map says it: so the slices and the concatenation into which exporters write a roll are
-    /// the roll.
+    /// Replaces joined parts of one tensor by a movement of that tensor, where it is one map. For example,
+    /// the slices and the concatenation into which exporters write a roll become the roll.
     ///
     /// Law: every element of every tensor has the same origin.
     #[must_use]
@@ -22,7 +21,7 @@ impl Program {
         self
     }
 
-    /// Parts of one tensor as that tensor, moved.
+    /// Parts of one tensor as a movement of that tensor.
     fn moved_whole(
         &self,
         axis: usize,
@@ -43,7 +42,7 @@ impl Program {
                 _ => return None,
             }
         }
-        // Parts that are joined themselves, again and again, would come to any number of pieces.
+        // Nested joins could reach any number of pieces.
         let pieces = maps
             .iter()
             .map(|map| map.axes().map(AxisMap::lines).max().unwrap_or(1))

@@ -1,32 +1,32 @@
-//! A movement of too many boxes for one plan, in tiles of few.
+//! Divides a movement with too many boxes for one plan into tiles.
 
 use std::ops::Range;
 
 use crate::{Error, IndexMap, Layout, Move, MoveError, Regions, Result, Width};
 
-/// The moves of a map from a row-major tensor to a row-major tensor, each of few blocks. They are
-/// made one after another, so that there is never more of them than of a tile.
+/// An iterator over moves of few blocks that together do a map between row-major tensors. The moves are made
+/// one after another, so that only one tile is in memory.
 ///
-/// Law: each element of the output is written by one of them, from where the map says.
+/// Law: each element of the output is written by one of the moves, from its source in the map.
 #[derive(Clone, Debug)]
 pub struct Tiles {
     width: Width,
-    /// The most blocks of a move.
+    /// The maximum number of blocks of a move.
     most: usize,
     src: Layout,
     dst: Layout,
-    /// The boxes of the output that are left, the next one last: their maps, and where they are.
+    /// The remaining boxes of the output, the next one last: their maps and layouts.
     left: Vec<(IndexMap, Layout)>,
 }
 
 impl Tiles {
-    /// The moves of `map` between elements of `width`, each of at most `most` blocks.
+    /// Moves of `map` for elements of `width`, each of at most `most` blocks.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if either tensor cannot be addressed.
     pub fn new(map: &IndexMap, width: impl Into<Width>, most: usize) -> Result<Tiles> {
         let width = width.into();
-        // A reshape at either end is only another count of the same elements.
+        // A reshape at either end does not move elements.
         let map = map.without_source_reshape().unwrap_or_else(|| map.clone());
         let map = map.without_output_reshape().unwrap_or(map);
         let src = Layout::row_major(map.in_shape(), width.units())?;
@@ -38,12 +38,12 @@ impl Tiles {
         Ok(Tiles { width, most: most.max(1), src, dst, left })
     }
 
-    /// The bytes of the source.
+    /// Bytes of the source.
     pub fn src_bytes(&self) -> usize {
         self.bytes(&self.src)
     }
 
-    /// The bytes of the output, all of which are written.
+    /// Bytes of the output; all are written.
     pub fn dst_bytes(&self) -> usize {
         self.bytes(&self.dst)
     }
@@ -53,7 +53,7 @@ impl Tiles {
         bytes.unwrap_or_else(|error| unreachable!("a layout is addressed: {error}"))
     }
 
-    /// The box `at` as one move; `None` if it would be too many blocks.
+    /// Move of the box `at`; `None` if it would have too many blocks.
     fn tile(&self, map: &IndexMap, at: &Layout) -> Option<Result<Move>> {
         let regions = Regions::of(at).through(map, self.most).ok()?;
         Some(Move::of_regions(&regions, self.width, &self.src))
@@ -77,11 +77,11 @@ impl Iterator for Tiles {
     }
 }
 
-/// A box of the output as two, the first one last. One element is never too many blocks: its
-/// coordinates are numbers.
+/// Cuts a box of the output in two, the first half last. A box of one element never has too many blocks,
+/// since its coordinates are constants.
 fn halves(map: &IndexMap, at: &Layout) -> Result<[(IndexMap, Layout); 2]> {
     let sizes = at.shape();
-    // The outermost axis that can be cut: what is left of a box stays in as few rows as can be.
+    // The outermost axis that can be cut, so that the parts consist of as few rows as possible.
     let Some(axis) = sizes.iter().position(|size| *size > 1) else {
         let (from, to) = (map.in_shape().clone(), map.out_shape().clone());
         return Err(MoveError::NotOnePass { from, to }.into());
@@ -105,7 +105,7 @@ mod tests {
     use crate::Shape;
     use crate::ops::{ReverseSequence, Roll};
 
-    /// Checks the law of [`Tiles`]; how many moves there are.
+    /// Checks the law of [`Tiles`]. Returns the number of moves.
     fn check(map: &IndexMap, most: usize) -> usize {
         let tiles = Tiles::new(map, 1, most).unwrap();
         let mut written = vec![None; tiles.dst_bytes()];
@@ -142,7 +142,7 @@ mod tests {
         let moved = reversed.then(&IndexMap::reshape(&rows, &more).unwrap()).unwrap();
         let rolled = Roll::new(&[1], &[1]).index_map(&more).unwrap();
         let map = moved.then(&rolled).unwrap().invert().unwrap();
-        // A row by itself has one length, and no table.
+        // A single row has one length, and no table.
         assert_eq!(check(&map, 9), 2);
     }
 }

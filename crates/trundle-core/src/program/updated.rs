@@ -1,4 +1,4 @@
-//! A tensor of which some elements are replaced by those of another: scatters.
+//! Scatters: replace some elements of a tensor by elements of another.
 
 use super::updated_axes::UpdatedAxes;
 use super::{Program, TensorId};
@@ -8,16 +8,17 @@ use crate::shape::row_major_strides;
 use crate::{DTypeError, IndexMap, Layout, Line, Move, Result, Shape, ShapeError, Table, Width};
 
 impl Program {
-    /// Adds a tensor that is `base`, but has the elements of `updates` where `places` leads: for each index of
-    /// `updates`, the index of `base` whose element it replaces. So the map by which elements are gathered says where
-    /// they are scattered. Of several that replace one, the last counts, in row-major order. The update of a place of no
-    /// axes may have any shape of one element, as OpenVINO's `ScatterNDUpdate` has it.
+    /// Adds `base` with some elements replaced by `updates`. For each index of `updates`, `places` gives the
+    /// index of `base` that it replaces, so the map of a gather also describes the corresponding scatter. If
+    /// several updates have the same destination, the last one in row-major order wins. An update at a
+    /// position of rank 0 may have any shape of one element, as in OpenVINO's `ScatterNDUpdate`.
     ///
-    /// It is made of the two, one behind the other, by a table of which element is where: along the axes alone along
-    /// which `places` leads elsewhere, one after another where each does so by itself.
+    /// The result is a gather from the concatenation of both tensors, with a table of element numbers. The
+    /// table covers only the axes along which `places` moves elements. If several axes are independent, each
+    /// has its own table.
     ///
     /// # Errors
-    /// [`ShapeError::ShapeMismatch`] if the map is not from the shape of `updates` to that of `base`,
+    /// [`ShapeError::ShapeMismatch`] if the map is not from the shape of `updates` to the shape of `base`,
     /// [`DTypeError::WidthsDiffer`], [`ShapeError::TooLarge`].
     pub fn updated(
         &mut self,
@@ -33,7 +34,7 @@ impl Program {
         if whole.width != part.width {
             return Err(DTypeError::WidthsDiffer { expected: whole.width, got: part.width }.into());
         }
-        // Elements without bytes are all the same.
+        // Elements without bytes are all equal.
         if places.out_shape().elements() == 0 || whole.width == Width::Bytes(0) {
             return Ok(base);
         }
@@ -41,8 +42,8 @@ impl Program {
         self.put(base, updates, places)
     }
 
-    /// How many indices [`Program::updated`] holds in memory for these places: of each axis along which they lead
-    /// elsewhere by itself, or of all elements along those that do so together.
+    /// Number of table entries that [`Program::updated`] holds in memory for these places: one for each index
+    /// of an independent axis, or one for each element of the axes that depend on each other.
     pub fn indices_of_update(places: &IndexMap) -> usize {
         let product =
             |sizes: &[usize]| sizes.iter().fold(1, |all: usize, n| all.saturating_mul(*n));
@@ -59,7 +60,7 @@ impl Program {
         }
     }
 
-    /// [`Program::updated`], of what fits.
+    /// [`Program::updated`] without checks.
     fn put(&mut self, base: TensorId, updates: TensorId, places: &IndexMap) -> Result<TensorId> {
         match UpdatedAxes::of(places)? {
             UpdatedAxes::Itself => Ok(updates),
@@ -85,7 +86,6 @@ impl Program {
         }
     }
 
-    /// The same elements in another shape.
     fn reshaped(&mut self, id: TensorId, shape: &Shape) -> Result<TensorId> {
         match &self.checked(id)?.shape {
             own if own == shape => Ok(id),
@@ -93,7 +93,7 @@ impl Program {
         }
     }
 
-    /// The elements of `shape` that a table has for an axis of another tensor.
+    /// Gathers along an axis of a tensor by a table over `shape`.
     fn taken(
         &mut self,
         from: TensorId,
@@ -114,8 +114,9 @@ impl Program {
     }
 }
 
-/// For each of `size` elements along all axes of a tensor but so many `before` and `behind`, counted in row-major order,
-/// which it is of these and, behind them, of the updates along theirs.
+/// Table over the `size` elements along all axes except the first `before` and the last `behind`, in
+/// row-major order. Each entry is the number of the element in `base`, or `size` plus its number in the
+/// updates.
 fn replaced(
     places: &IndexMap,
     (before, behind): (usize, usize),
@@ -123,7 +124,7 @@ fn replaced(
 ) -> Result<Vec<usize>> {
     let mut table = counted(size)?;
     let (whole, part) = (places.in_shape(), places.out_shape());
-    // It is the same everywhere along the others.
+    // All positions along the other axes are equal.
     let is_merged = |axis: usize| axis >= before && axis < part.rank() - behind;
     let bounds: Vec<_> =
         (0..part.rank()).map(|axis| if is_merged(axis) { 0..part[axis] } else { 0..1 }).collect();
@@ -136,7 +137,7 @@ fn replaced(
     match Move::new(&places, 1, &from, &to, MOST_BOXES) {
         Ok(work) => {
             let width = work.width();
-            // In any order: the last of them counts.
+            // The order does not matter: the maximum is the last update.
             work.for_each_pair(|place, update| {
                 for at in 0..width {
                     table[place + at] = table[place + at].max(size + update + at);
@@ -152,7 +153,6 @@ fn replaced(
     Ok(table)
 }
 
-/// The numbers below `size`.
 fn counted(size: usize) -> Result<Vec<usize>> {
     let mut table = Vec::new();
     let too_large = |_| ShapeError::TooLarge { what: format!("a table of {size} elements") };
@@ -161,7 +161,7 @@ fn counted(size: usize) -> Result<Vec<usize>> {
     Ok(table)
 }
 
-/// More boxes are asked for element by element.
+/// Maximum number of boxes; with more, the elements are evaluated one by one.
 const MOST_BOXES: usize = 1 << 10;
 
 #[cfg(test)]
@@ -173,7 +173,7 @@ mod tests {
         Shape::new(sizes).unwrap()
     }
 
-    /// Holds each element of an updated tensor against the last update that leads to it.
+    /// Compares each element of an updated tensor with the last update at its position.
     fn check(places: &IndexMap) {
         let mut program = Program::new();
         let base = program.given(places.in_shape().clone(), 4).unwrap();
@@ -222,7 +222,7 @@ mod tests {
         check(
             &GatherNd::new(1, indices(&[3, 2, 1], &[1, 1, 0, 1, 0, 0])).index_map(&deep).unwrap(),
         );
-        // Indices that are the same along some axes, and sizes of 1 that stand for more.
+        // Indices that are constant along some axes, and broadcast sizes of 1.
         let along = |axis, sizes: &[usize], values: &[i64], of: &[usize]| {
             let values = indices(sizes, values);
             check(&TakeAlongAxis::new(axis, values).index_map(&shape(of)).unwrap());

@@ -1,25 +1,25 @@
-//! Along which axes of a tensor the elements that are put into it go elsewhere.
+//! Classifies the axes along which a scatter moves elements.
 
 use crate::index_map::AxisMap;
 use crate::{IndexMap, Line, Result, Shape};
 
-/// What a map from updates to their places does along the axes.
+/// The axes along which a map from updates to their positions moves elements.
 pub(super) enum UpdatedAxes {
-    /// Every place is that of the update.
+    /// None: the map is the identity.
     Itself,
-    /// Along several axes, each by itself: what it does along the first of them, and what then along the others.
+    /// Several independent axes: the map along the first of them, and the map along the others.
     Apart(IndexMap, IndexMap),
-    /// Along some axes together: all but so many in front, and so many at the end.
+    /// Dependent axes: all except some at the front and at the end.
     Together {
-        /// How many axes in front are the same in both shapes, and each place's coordinate there the update's.
+        /// The number of axes at the front that are equal in both shapes and keep their coordinates.
         before: usize,
-        /// How many at the end.
+        /// The number of such axes at the end.
         behind: usize,
     },
 }
 
 impl UpdatedAxes {
-    /// What `places` does.
+    /// Classifies `places`.
     ///
     /// # Errors
     /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
@@ -55,7 +55,7 @@ impl UpdatedAxes {
     }
 }
 
-/// A map that does something along each axis by itself, as what it does along `first` and what it does along the others.
+/// Splits a map of independent axes into the map along `first` and the map along the others.
 fn apart(places: &IndexMap, axes: &[AxisMap], first: usize) -> Result<UpdatedAxes> {
     let (whole, part) = (places.in_shape(), places.out_shape());
     let mut sizes = whole.to_vec();
@@ -73,7 +73,7 @@ fn apart(places: &IndexMap, axes: &[AxisMap], first: usize) -> Result<UpdatedAxe
     Ok(UpdatedAxes::Apart(along, others))
 }
 
-/// Whether a coordinate depends on that of an axis of the output.
+/// Whether a map depends on an axis of the output.
 fn reads(map: &AxisMap, axis: usize) -> bool {
     match map {
         AxisMap::Affine { line: Line { step: 0, .. }, .. } => false,

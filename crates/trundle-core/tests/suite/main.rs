@@ -1,4 +1,4 @@
-//! Operators, index maps and programs against the oracle and the published specifications.
+//! Compares operators, index maps and programs with the oracle and the published specifications.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod laws;

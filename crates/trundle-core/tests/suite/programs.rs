@@ -1,4 +1,4 @@
-//! The laws of programs, on random ones.
+//! The laws of programs, on random programs.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,14 +15,14 @@ use trundle_testing::choices::Choices;
 use trundle_testing::everything;
 use trundle_testing::programs::{any_budget, any_program};
 
-/// The bytes of every element.
+/// Bytes of an element.
 const WIDTH: usize = 4;
 
 fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// Enough for all that the tests ask, so that only outputs are written.
+/// A budget large enough that only outputs are written.
 fn large() -> Budget {
     Budget { elements: 1, few: 1 << 16, ..Budget::default() }
 }
@@ -30,7 +30,7 @@ fn large() -> Budget {
 /// An element of a source of a program.
 type Element = (TensorId, usize);
 
-/// The origin of an element as the definitions of moved and joined have it.
+/// The origin of an element by the definitions of moved and joined.
 fn naive(program: &Program, id: TensorId, index: &[usize]) -> Element {
     let tensor = program.tensor(id);
     match &tensor.made {
@@ -57,7 +57,7 @@ fn origins(program: &Program, id: TensorId) -> Vec<Element> {
     (0..program.tensor(id).shape.elements()).map(|at| program.origin(id, at)).collect()
 }
 
-/// The pairs of elements, source and target, that a pass moves from one tensor.
+/// The pairs of source and target elements that a pass moves from one tensor.
 fn pairs(program: &Program, pass: &Pass, read: usize, most: usize) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     let mut moved = |work: &Move| {
@@ -82,8 +82,8 @@ fn pairs(program: &Program, pass: &Pass, read: usize, most: usize) -> Vec<(usize
     pairs
 }
 
-/// Carries passes out, and checks that each reads only what exists by then, and writes each of its
-/// target's elements once; what each written tensor's elements are.
+/// Runs passes, and checks that each reads only existing tensors and writes each element of its target once.
+/// Returns the elements of each written tensor.
 fn written(program: &Program, passes: &[Pass]) -> BTreeMap<TensorId, Vec<Element>> {
     let mut written: BTreeMap<TensorId, Vec<Element>> = BTreeMap::new();
     for pass in passes {
@@ -130,7 +130,7 @@ fn passes_write_every_element_once_from_its_origin() {
         let mut budget = if seed % 2 == 0 { large() } else { any_budget(&mut choices) };
         let passes = program.passes(&mut budget);
         let written = written(&program, &passes);
-        // Only outputs are left, and all of them are.
+        // Exactly the outputs are left.
         assert!(written.keys().all(|id| program.outputs().contains(id)), "seed {seed}");
         for id in program.outputs() {
             assert_eq!(written[id], origins(&program, *id), "seed {seed} of {program:#?}");
@@ -158,7 +158,7 @@ fn enough_budget_writes_outputs_alone() {
         let passes = program.passes(&mut large());
         on_the_way += passes.iter().filter(|p| !program.outputs().contains(&p.target)).count();
     }
-    // Rows that are reversed twice, or cut, have to be.
+    // Rows that are reversed twice, or cut, need an intermediate tensor.
     assert!(on_the_way < 400, "{on_the_way}");
 }
 
@@ -181,14 +181,14 @@ fn what_is_moved_and_moved_back_takes_no_pass() {
     assert_eq!(passes(&[&first, &second]), 2);
     assert_eq!(passes(&[&first, &second, &second]), 1);
     assert_eq!(passes(&[&second, &second, &first]), 1);
-    // However deep, and wherever one more stands.
+    // At any depth, and with one more anywhere.
     assert_eq!(passes(&[&first, &second, &second, &first]), 1);
     assert_eq!(passes(&[&second, &first, &second, &second, &first]), 1);
     assert_eq!(passes(&[&first, &second, &first, &first, &second, &first, &second]), 1);
     assert_eq!(passes(&[&first, &second, &second, &second, &first]), 3);
 }
 
-/// What a grid comes to where its elements come from.
+/// Traces a grid to the origins of its elements.
 fn grids_at_origins(program: &Program, grid: Grid) -> Vec<Grid> {
     let (mut rest, mut found) = (vec![grid], Vec::new());
     while let Some(mut grid) = rest.pop() {
@@ -198,7 +198,7 @@ fn grids_at_origins(program: &Program, grid: Grid) -> Vec<Grid> {
     found
 }
 
-/// The position of each element of a grid, and its index.
+/// The position and the index of each element of a grid.
 fn elements_of(grid: &Grid) -> Vec<(usize, Vec<usize>)> {
     let first = vec![(grid.position, grid.index.clone())];
     grid.directions.iter().fold(first, |elements, direction| {
@@ -260,7 +260,7 @@ fn grids_are_followed_to_the_origins_of_their_elements() {
     assert!(together > 2 * grids, "{together} elements in {grids} grids");
 }
 
-/// A tensor of rows by columns in chunks of a file, one after another.
+/// A matrix stored in chunks, one after another.
 fn in_chunks(program: &mut Program, counts: [usize; 2], chunk: [usize; 2]) -> TensorId {
     let sizes = [counts[0], counts[1], chunk[0], chunk[1]];
     let given = program.given(shape(&sizes), WIDTH).unwrap();
@@ -284,18 +284,18 @@ fn chunks_are_followed_as_few_grids() {
             (0..sizes.rank()).map(|axis| sizes[axis + 1..].iter().product()).collect();
         grids_at_origins(&program, Grid::of_box(last, &bounds, 0, &distances)).len()
     });
-    // Axes that are split or merged evenly need no cut: one grid has all chunks.
+    // Axes that are split or merged evenly need no cut: one grid contains all chunks.
     assert_eq!(parts(None), 1);
     assert_eq!(parts(Some(Transpose::new(&[1, 0]).into())), 1);
     assert_eq!(parts(Some(Flip::new(&[0, 1]).into())), 1);
     assert_eq!(parts(Some(Reshape::new(&[-1]).into())), 1);
-    // A roll cuts its axis once, and the chunks where it does.
+    // A roll cuts its axis once, and the chunks at this cut.
     assert!(parts(Some(Roll::new(&[3], &[1]).into())) <= 6);
     assert!(parts(Some(Roll::new(&[3, 10], &[0, 1]).into())) <= 36);
     // A box that begins within a chunk.
     let part = Slice::new(&[3, 4], &[37, 60], &[0, 1], &[1, 1]);
     assert!(parts(Some(part.into())) <= 9);
-    // At the worst, a few grids for each chunk.
+    // At worst, a few grids for each chunk.
     assert!(parts(Some(Reshape::new(&[63, 40]).into())) <= 8 * chunks);
 }
 
@@ -332,7 +332,7 @@ fn a_roll_written_as_slices_is_the_roll() {
     let simplified = program.clone().simplified(&large());
     assert_eq!(simplified.tensor(joined).made, Made::Moved { from: whole, map });
     assert!(matches!(simplified.tensor(twice).made, Made::Moved { from, .. } if from == whole));
-    // More pieces than the budget allows stay parts.
+    // With more pieces than the budget allows, they stay parts.
     let pieces = Budget { pieces: 0, ..large() };
     let halves = [whole, joined].map(|of| program.joined(1, &[of, of]).unwrap());
     let simplified = program.simplified(&pieces);
@@ -340,7 +340,7 @@ fn a_roll_written_as_slices_is_the_roll() {
     assert!(matches!(simplified.tensor(halves[1]).made, Made::Joined { .. }));
 }
 
-/// A box of a tensor of this shape, perhaps an empty one.
+/// A box of a tensor of this shape, possibly empty.
 fn any_bounds(choices: &mut Choices, whole: &Shape) -> Vec<Range<usize>> {
     let range = |size: &usize| {
         let start = choices.below(size + 1);
@@ -355,8 +355,8 @@ fn given(program: &Program) -> Vec<TensorId> {
     (0..program.tensors().len()).map(TensorId).filter(is_given).collect()
 }
 
-/// Restricts a tensor of a program to a box, and holds each element of that against the definition. Whether a map told
-/// exactly what the box reads.
+/// Restricts a tensor of a program to a box and compares each element with the definition. Returns whether
+/// the boxes read are exact.
 fn check_box(
     program: &Program,
     id: TensorId,
@@ -410,7 +410,7 @@ fn a_restricted_program_keeps_the_origins_of_its_box() {
         let (Restricted { program: part, .. }, told) = check_box(&program, id, &bounds, &budget);
         exact += usize::from(told);
         smaller += usize::from(part.tensors().len() < program.tensors().len());
-        // A box of the box too, of its program as it is or in fewer steps.
+        // Restricts the box again, in its program and in the simplified one.
         let output = part.outputs()[0];
         let bounds = any_bounds(&mut choices, &part.tensor(output).shape);
         let (inner, _) = check_box(&part, output, &bounds, &budget);
@@ -441,7 +441,7 @@ fn a_restricted_program_keeps_the_origins_of_its_box() {
     ));
 }
 
-/// Follows an element to the first tensor that a pass reads.
+/// Traces an element to the first tensor that a pass reads.
 fn followed(program: &Program, pass: &Pass, mut at: Element) -> Element {
     while !pass.reads.iter().any(|read| read.from == at.0)
         && let Some(next) = program.source_of(at.0, at.1)
@@ -451,7 +451,7 @@ fn followed(program: &Program, pass: &Pass, mut at: Element) -> Element {
     at
 }
 
-/// A pass as a program of its own, each element of which is held against the program that it is of.
+/// Isolates a pass and compares each element with the whole program.
 fn check_isolated(program: &Program, pass: &Pass) -> Isolated {
     let isolated = program.isolated(pass).unwrap();
     let Isolated { program: own, inputs } = &isolated;
@@ -573,7 +573,7 @@ fn what_does_not_fit_is_refused() {
         last = next;
     }
     assert_eq!(doubled.tensor(last).shape[0], 1 << 62);
-    // Four of them would be none at all, if sizes wrapped around.
+    // If sizes wrapped around, four of them would have no elements.
     assert!(doubled.joined(0, &[last; 4]).is_err());
 }
 

@@ -1,5 +1,5 @@
-//! Moves of regions: whatever they are pulled back through and however they are cut, no byte is written
-//! twice, none is missed, and none lies outside.
+//! Moves of regions: however the regions are pulled back and cut, no byte is written twice, none is missed,
+//! and none lies outside.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -19,7 +19,7 @@ fn signed(number: usize) -> i64 {
     number.try_into().unwrap()
 }
 
-/// A map to a tensor of this shape from another.
+/// A map from another tensor to a tensor of this shape.
 fn map_to(choices: &mut Choices, out: &Shape) -> IndexMap {
     let whole = || -> Vec<Range<usize>> { out.iter().map(|size| 0..*size).collect() };
     let axis = choices.below(out.rank());
@@ -54,8 +54,8 @@ fn map_to(choices: &mut Choices, out: &Shape) -> IndexMap {
     }
 }
 
-/// The whole of a layout pulled back and cut at random: sets of regions, each at its tensor. Those that
-/// cannot go on stay where they are.
+/// A layout pulled back and cut at random into sets of regions, each at its tensor. Regions that cannot be
+/// pulled back further stay where they are.
 fn scattered(choices: &mut Choices, dst: &Layout) -> Vec<Regions> {
     let mut left = vec![Regions::of(dst)];
     let mut done = Vec::new();
@@ -125,25 +125,25 @@ fn every_byte_of_a_destination_is_written_once() {
 fn regions_are_moved_from_the_tensor_that_they_are_at_and_to_their_own_target() {
     let layout = |sizes: &[usize]| Layout::row_major(&shape(sizes), 1).unwrap();
     let (large, small) = (layout(&[64]), layout(&[4]));
-    // The destination is what they were made from, however small the source is.
+    // The destination is their original layout, however small the source is.
     let refused = Move::of_regions(&Regions::of(&large), 1, &small).unwrap_err();
     assert_eq!(refused.to_string(), "data must have shape [64], got [4]");
     let work = Move::of_regions(&Regions::of(&large), 1, &large).unwrap();
     assert_eq!((work.src_bytes(), work.dst_bytes()), (64, 64));
-    // Drawn through a map, they are at its source.
+    // Pulled back through a map, they are at its source.
     let map = IndexMap::identity(&shape(&[64])).restrict(std::slice::from_ref(&(3..7))).unwrap();
     let pulled = || Regions::of(&small).through(&map, 9).unwrap();
     assert!(Move::of_regions(&pulled(), 1, &small).is_err());
     let work = Move::of_regions(&pulled(), 1, &large).unwrap();
     assert_eq!((work.src_bytes(), work.dst_bytes(), work.moved_bytes()), (64, 4, 4));
-    // A target whose elements share bytes is none.
+    // A layout whose elements overlap is not a valid target.
     let folded = Layout::strided(&shape(&[4]), 0, &[0]).unwrap();
     let refused = Move::of_regions(&Regions::of(&folded), 1, &small);
     assert!(
         matches!(refused, Err(Error::Layout(LayoutError::OverlappingLayout { .. }))),
         "{refused:?}"
     );
-    // Nor are elements of one byte those of two.
+    // Elements of one byte cannot be moved as elements of two.
     assert!(Move::of_regions(&Regions::of(&small), 2, &small).is_err());
     assert!(Move::of_regions(&Regions::of(&layout(&[0])), 1, &layout(&[0])).is_ok());
 }
@@ -159,7 +159,7 @@ fn a_map_of_a_source_that_is_not_there_is_no_move() {
     let through = Regions::of(&layout(&[64])).through(&part(0..63), 9).unwrap();
     let refused = Move::of_regions(&through, 1, &layout(&[63])).unwrap_err();
     assert_eq!(refused, Error::Move(MoveError::CoordinateOutOfBounds { range: 0..64, size: 63 }));
-    // Rows whose lengths lead further than the part.
+    // Rows with lengths that reach outside the part.
     let reverse = ReverseSubsequences::new(1, [2, 5]).index_map(&shape(&[2, 6])).unwrap();
     let window = reverse.restrict(&[0..2, 0..2]).unwrap();
     let (dst, whole) = (layout(&[2, 2]), window.source_bounds(MOST_BOXES).unwrap());

@@ -22,15 +22,15 @@ fn then(map: &IndexMap, op: impl Into<Op>) -> Option<IndexMap> {
     one_pass(map.then(&op.into().index_map(map.out_shape()).unwrap()).unwrap())
 }
 
-/// What is chosen here.
+/// Random maps.
 trait Cases {
-    /// A movement of a tensor of this shape, a reshape as often as not.
+    /// A movement of a tensor of this shape, half of the time a reshape.
     fn map(&mut self, of: &Shape) -> IndexMap;
 
-    /// Up to six movements, each of what the one before it gives.
+    /// Up to six movements, one after another.
     fn chain(&mut self) -> Vec<IndexMap>;
 
-    /// As many of them, from the first on, as compose.
+    /// A prefix of such a chain that composes.
     fn composed(&mut self) -> IndexMap;
 }
 
@@ -76,7 +76,7 @@ impl Cases for Choices {
     }
 }
 
-/// The source of an index by one map after another, the last one asked first.
+/// The source of an index through all maps, the last one first.
 fn source(maps: &[IndexMap], index: &[usize]) -> Vec<usize> {
     maps.iter().rev().fold(index.to_vec(), |index, map| map.source_of(&index))
 }
@@ -138,7 +138,7 @@ fn whatever_is_composed_means_what_its_maps_mean() {
         }
         Ok(())
     });
-    // Most of what is random composes; if nothing did, both would be the same.
+    // Most random maps compose; if none did, both counts would be equal.
     assert!(maps_out.get() * 2 < maps_in.get(), "{maps_out:?} of {maps_in:?} maps");
 }
 
@@ -182,7 +182,7 @@ fn between_any_layouts_a_map_is_a_move_or_refused() {
     assert!(refused.get() * 2 < done.get(), "{refused:?} refused, {done:?} done");
 }
 
-/// The law of binding: the bytes that a move pairs are those that the map pairs.
+/// The law of binding: a move pairs the same bytes as its map.
 fn moves_the_pairs(map: &IndexMap, src: &Layout, dst: &Layout, work: &Move) -> Outcome {
     let mut expected = Vec::new();
     for index in indices(map.out_shape()) {
@@ -236,8 +236,8 @@ fn restricted_maps_of_several_layers_agree_on_the_box() {
     });
 }
 
-/// Swin Transformer's windows: a roll by half a window, each axis split into windows and places
-/// within, and the windows put first.
+/// Swin Transformer's windows: a roll by half a window, each axis split into windows and positions within,
+/// and the windows put first.
 fn windows(rows: usize, window: usize, shift: i64) -> IndexMap {
     let across = rows / window;
     let rolled = Roll::new(&[-shift], &[1, 2]);
@@ -253,7 +253,8 @@ fn windows(rows: usize, window: usize, shift: i64) -> IndexMap {
 fn swin_windows_and_their_way_back_are_one_move_each() {
     let map = windows(14, 7, 3);
     let packed = |shape: &Shape| Layout::row_major(shape, 3).unwrap();
-    // Nine boxes each: those that end at the roll keep its cuts, those that begin there are cut.
+    // Nine boxes each. The map ends at the roll, when pulled back, and keeps its cuts: four blocks. The inverse
+    // begins at the roll and is cut: nine blocks.
     for (map, blocks) in [(map.clone(), 4), (map.invert().unwrap(), 9)] {
         let (src, dst) = (packed(map.in_shape()), packed(map.out_shape()));
         let work = Move::new(&map, 3, &src, &dst, MOST_BOXES).unwrap();

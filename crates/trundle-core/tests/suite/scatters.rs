@@ -1,4 +1,4 @@
-//! The examples of the specifications of scatters, and what these refuse.
+//! The examples in the specifications of scatters, and invalid arguments.
 
 use trundle_core::ops::{Indices, Operand, PutAlongAxis, ScatterNd, Slice, SliceScatter};
 use trundle_core::{Error, Op, OpError, Program, Shape};
@@ -15,7 +15,7 @@ fn indices(sizes: &[usize], values: &[i64]) -> Indices {
     Indices::new(shape(sizes), values).unwrap()
 }
 
-/// What an operator makes of values in two shapes.
+/// Result of an operator on values in two shapes.
 fn made(op: &Op, data: (&[usize], &[i32]), updates: (&[usize], &[i32])) -> Result<Vec<i32>, Error> {
     let mut program = Program::new();
     let given = [data, updates].map(|(sizes, _)| program.given(shape(sizes), 4).unwrap());
@@ -34,7 +34,7 @@ fn refusal(op: impl Into<Op>, data: &[usize], updates: &[usize]) -> String {
     made.unwrap_err().to_string()
 }
 
-/// ONNX's examples of ScatterElements, opset 18, but for its numbers, ten times as large.
+/// ONNX's examples of ScatterElements, opset 18, with the numbers times ten.
 #[test]
 fn elements_are_put_into_their_rows() {
     let put = |axis, sizes: &[usize], values: &[i64]| -> Op {
@@ -53,12 +53,12 @@ fn elements_are_put_into_their_rows() {
         let put = put(1, &[1, 2], &values);
         assert_eq!(made(&put, row, (&[1, 2], &[11, 21])), Ok(vec![10, 11, 30, 21, 50]));
     }
-    // Of several for one place the last counts.
+    // If several updates have the same destination, the last one wins.
     assert_eq!(
         made(&put(1, &[1, 3], &[1, 1, 1]), row, (&[1, 3], &[1, 2, 3])),
         Ok(vec![10, 3, 30, 40, 50])
     );
-    // Values are broadcast, and indices of size 1 along other axes are for all, as numpy has it.
+    // Values are broadcast, and so are indices of size 1 along other axes, as in numpy.
     let values: Vec<i32> = (0..6).collect();
     assert_eq!(
         made(&put(1, &[1, 2], &[2, 0]), (&[2, 3], &values), (&[], &[9])),
@@ -101,7 +101,7 @@ fn elements_and_slices_are_put_at_indices_of_several_axes() {
     );
     let twice = scatter(&[3, 2], &[0, 1, 1, 0, -2, -1]);
     assert_eq!(made(&twice, (&[2, 2], &[0; 4]), (&[3], &[1, 2, 3])), Ok(vec![0, 3, 2, 0]));
-    // A list is one place, whose update may have any shape of one element.
+    // A list is one position, whose update may have any shape of one element.
     let one = scatter(&[2], &[1, 0]);
     for sizes in [&[][..], &[1, 1]] {
         assert_eq!(made(&one, (&[2, 2], &[0; 4]), (sizes, &[5])), Ok(vec![0, 0, 5, 0]));
@@ -116,7 +116,7 @@ fn elements_and_slices_are_put_at_indices_of_several_axes() {
     );
 }
 
-/// numpy's `x[1:4:2] = updates`, backwards too.
+/// numpy's `x[1:4:2] = updates`, also backwards.
 #[test]
 fn another_tensor_comes_in_the_place_of_a_slice() {
     let scatter = |starts: &[i64], stops: &[i64], axes: &[i64], steps: &[i64]| -> Op {

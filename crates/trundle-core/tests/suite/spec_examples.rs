@@ -1,5 +1,4 @@
-//! Every example of the three specifications under its own name, and every rule about what they
-//! leave open.
+//! Every example of the specifications under its own name, and tests of the cases that they leave open.
 
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose};
 use trundle_core::{
@@ -12,7 +11,7 @@ fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// The output of a map for these row-major values: its sizes and values.
+/// Output of a map for these row-major values: its sizes and values.
 fn moved(map: &IndexMap, values: &[i32]) -> (Vec<usize>, Vec<i32>) {
     let places = indices(map.in_shape());
     let value_at =
@@ -22,7 +21,7 @@ fn moved(map: &IndexMap, values: &[i32]) -> (Vec<usize>, Vec<i32>) {
     (map.out_shape().to_vec(), moved)
 }
 
-/// The operator turns `values` into `expected`, and the oracle agrees.
+/// Checks that the operator turns `values` into `expected`, and that the oracle agrees.
 #[track_caller]
 fn gives(op: &PlainOp, sizes: &[usize], values: &[i32], out_sizes: &[usize], expected: &[i32]) {
     let map = op.op().index_map(&shape(sizes)).unwrap();
@@ -32,14 +31,14 @@ fn gives(op: &PlainOp, sizes: &[usize], values: &[i32], out_sizes: &[usize], exp
     assert_eq!((naive.shape(), &labelled[..]), (out_sizes, expected), "the oracle on {op:?}");
 }
 
-/// The operator keeps the shape and turns 0, 1, 2, ... into `expected`.
+/// Checks that the operator keeps the shape and turns 0, 1, 2, ... into `expected`.
 #[track_caller]
 fn rearranges(op: &PlainOp, sizes: &[usize], expected: &[i32]) {
     let values: Vec<i32> = (0..).take(expected.len()).collect();
     gives(op, sizes, &values, sizes, expected);
 }
 
-/// Why the operator refuses this shape.
+/// Error message of the operator for this shape.
 #[track_caller]
 fn refusal(op: impl Into<Op>, sizes: &[usize]) -> String {
     op.into().index_map(&shape(sizes)).unwrap_err().to_string()
@@ -212,8 +211,8 @@ mod roll_7 {
         assert_eq!(map.source_of(&[2, 0, 50, 199]), [2, 9, 50, 1]);
     }
 
-    /// "shift" value is a scalar and multiple axes are specified, where the ports say that the
-    /// shift has shape [1]: [3, 10, 100, 200], [1] and [2] give [3, 10, 100, 200].
+    /// "shift" value is a scalar and multiple axes are specified, although the ports say that the shift has
+    /// shape [1]: [3, 10, 100, 200], [1] and [2] give [3, 10, 100, 200].
     #[test]
     fn xml_example_2() {
         let data = shape(&[3, 10, 100, 200]);
@@ -293,7 +292,7 @@ mod roll_7 {
                 format!("axis {axis} is out of range for rank 2: expected -2..=1")
             );
         }
-        // Of an empty tensor too.
+        // Also for an empty tensor.
         assert!(Roll::new(&[1], &[2]).index_map(&shape(&[0, 3])).is_err());
     }
 
@@ -401,7 +400,7 @@ mod transpose_1 {
         ] {
             assert_eq!(refusal(Transpose::new(&order), &[4, 3]), message);
         }
-        // Of an empty tensor too.
+        // Also for an empty tensor.
         assert!(Transpose::new(&[0, 0]).index_map(&shape(&[0, 3])).is_err());
     }
 }
@@ -424,7 +423,7 @@ mod reverse_subsequences {
         gives(&reverse(2, &[2, 3, 1, 0]), &[1, 1, 3, 4], &DATA, &[1, 1, 3, 4], &expected);
     }
 
-    /// The sizes {2,3,4,5} with the axis 1 need lengths of the sizes {2,1,4,5}.
+    /// The sizes {2,3,4,5} with axis 1 need lengths of the sizes {2,1,4,5}.
     #[test]
     fn lengths_have_the_sizes_of_the_input_but_1_on_the_axis() {
         let reverse = |sizes: &[usize]| {
@@ -471,7 +470,7 @@ mod reverse_subsequences {
     fn lengths_may_be_strided_and_broadcast() {
         let values: [u64; 4] = [9, 1, 2, 3];
         let bytes: Vec<u8> = values.iter().flat_map(|length| length.to_ne_bytes()).collect();
-        // Along axis 0 the same lengths, along axis 1 the last three backward.
+        // The same lengths along axis 0, the last three in reverse along axis 1.
         let layout = Layout::strided(&shape(&[2, 3, 1]), 24, &[0, -8, 100]).unwrap();
         let lengths = TensorView::new(&bytes, DType::U64, layout).unwrap();
         let op = ReverseSubsequences::from_view(-1, &lengths).unwrap();
@@ -600,7 +599,7 @@ mod rot90 {
         PlainOp::Rot90 { k, axes }
     }
 
-    /// Of numpy's documentation.
+    /// From numpy's documentation.
     #[test]
     fn the_examples_of_numpy() {
         let (sizes, values) = ([2, 2], [1, 2, 3, 4]);
@@ -609,7 +608,7 @@ mod rot90 {
         rearranges(&rot90(1, [1, 2]), &[2, 2, 2], &[1, 3, 0, 2, 5, 7, 4, 6]);
     }
 
-    /// Made by numpy 2.
+    /// Computed with numpy 2.
     #[test]
     fn sizes_of_the_plane_are_swapped_by_odd_turns() {
         let (sizes, values) = ([2, 3], [0, 1, 2, 3, 4, 5]);

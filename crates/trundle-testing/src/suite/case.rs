@@ -1,4 +1,4 @@
-//! One case of the suite: operators between two layouts.
+//! Cases of the suite.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,32 +11,32 @@ use crate::cases::{Chain, chains, layouts, many_axes, widths, windows};
 use crate::shapings::{ShapingChain, shaping_chains};
 use crate::{Naive, PlainOp, composed};
 
-/// Operators between two layouts.
+/// A case: operators between two layouts.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The shape of the source, the operators, and what the oracle makes of them.
+    /// The shape of the source, the operators, and the oracle's result.
     pub chain: ShapingChain,
-    /// The part of the output that is made: one range for each axis.
+    /// The part of the output to compute: one range for each axis.
     pub window: Vec<Range<usize>>,
     /// The size of an element in bytes.
     pub width: usize,
-    /// Where the elements of the source lie.
+    /// The layout of the source.
     pub src: Layout,
-    /// Where the elements of the window go.
+    /// The layout of the window.
     pub dst: Layout,
 }
 
 impl Case {
-    /// The whole output, row-major at these offsets in both buffers.
+    /// Case of the whole output, row-major at these offsets in both buffers.
     ///
     /// # Panics
-    /// If the sizes are beyond what fits in memory.
+    /// If the sizes do not fit in memory.
     pub fn contiguous(shape: &[usize], ops: &[PlainOp], width: usize, offsets: [usize; 2]) -> Case {
         let chain = Chain { shape: shape.to_vec(), ops: ops.to_vec() };
         Case::contiguous_chain(chain.into(), width, offsets)
     }
 
-    /// The same for any chain.
+    /// [`Case::contiguous`] for any chain.
     pub(crate) fn contiguous_chain(chain: ShapingChain, width: usize, offsets: [usize; 2]) -> Case {
         let layout = |shape: &[usize], offset| {
             let shape = Shape::new(shape).expect("a shape that fits in memory");
@@ -52,15 +52,15 @@ impl Case {
         }
     }
 
-    /// Random cases of every operator there is, of up to `most_elements`, between packed tensors:
-    /// not every layout has the axes that are split and merged.
+    /// Random cases of all operators, of up to `most_elements`, between packed tensors: not every layout can
+    /// split and merge axes.
     pub fn shaping(most_elements: usize) -> impl Strategy<Value = Case> {
         let numbers = (shaping_chains(most_elements, 4), widths(), uniform2(0..70usize));
         numbers.prop_map(|(chain, width, offsets)| Case::contiguous_chain(chain, width, offsets))
     }
 
-    /// Random cases of many short axes, of up to `most_elements`: between packed tensors at odd places
-    /// in both buffers, or between any two layouts.
+    /// Random cases of many short axes, of up to `most_elements`: between packed tensors at odd offsets, or
+    /// between any two layouts.
     pub fn many_axes(most_elements: usize) -> impl Strategy<Value = Case> {
         let numbers = (many_axes(most_elements), widths(), layouts(), layouts());
         (numbers, uniform2(0..70usize), 0..4u8).prop_map(|(numbers, offsets, turn)| {
@@ -90,10 +90,10 @@ impl Case {
         })
     }
 
-    /// The maps of the operators, as few as they compose to; the last gives the window.
+    /// The operators' maps, composed where possible; the last one gives the window.
     ///
     /// # Errors
-    /// What the operators refuse.
+    /// The errors of the operators.
     pub fn passes(&self) -> trundle_core::Result<Vec<IndexMap>> {
         let mut shape = Shape::new(&self.chain.shape[..])?;
         let mut maps = vec![IndexMap::identity(&shape)];
@@ -108,7 +108,7 @@ impl Case {
         Ok(passes)
     }
 
-    /// What the oracle says: which element of the source lies at each place of the window.
+    /// The oracle's result: the source element at each position of the window.
     pub fn naive(&self) -> Naive {
         self.chain.naive.within(&self.window)
     }

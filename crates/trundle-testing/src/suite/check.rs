@@ -1,4 +1,4 @@
-//! One case held against the oracle, byte for byte.
+//! Compares a case with the oracle, byte by byte.
 
 use std::borrow::{Borrow, BorrowMut};
 
@@ -8,14 +8,13 @@ use super::case::{Case, row_major};
 use crate::cases::buffer_bytes;
 use crate::{Flush, MOST_BOXES, TestBuffer, Testable, read_elements, write_elements};
 
-/// Bytes of the destination buffer behind the last element.
+/// Number of bytes in the destination buffer after the last element.
 const GUARD_BYTES: usize = 67;
 
-/// Runs one case, between pages that nobody may touch: beside either end of the source and of the
-/// destination in turn.
+/// Runs one case, with protected pages at either end of the source and of the destination in turn.
 ///
 /// # Errors
-/// Says what came out otherwise than the oracle has it, with the case and the plan.
+/// A description of the difference from the oracle, with the case and the plan.
 pub fn check<B: Testable>(backend: &B, case: &Case) -> Result<(), String> {
     let src = noise(buffer_bytes(&case.src, case.width), 1);
     let before = noise(buffer_bytes(&case.dst, case.width) + GUARD_BYTES, 2);
@@ -43,7 +42,7 @@ pub fn check<B: Testable>(backend: &B, case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Holds what is in the destination buffer against what the oracle has there.
+/// Compares the destination buffer with the oracle's.
 fn compare(case: &Case, after: &[u8], expected: &[u8], passes: &[IndexMap]) -> Result<(), String> {
     match after.iter().zip(expected).position(|(got, want)| got != want) {
         None => Ok(()),
@@ -65,7 +64,7 @@ struct Between {
     bytes: Vec<u8>,
 }
 
-/// A new buffer, which is to be zeros; one that is made of bytes is to hold them.
+/// Allocates a buffer, and checks that it is zeroed and that a buffer made from bytes contains them.
 pub(crate) fn new_buffer<B: Testable>(backend: &B, bytes: usize) -> Result<Box<B::Buffer>, String> {
     let refused = |refusal| format!("refused: {refusal}");
     let filled = backend.buffer_of(b"filled").map_err(refused)?;
@@ -104,8 +103,8 @@ fn carry_out<B: Testable>(
     run(backend, &work, ends, src, dst).map_err(|wrong| format!("{case}: {wrong}"))
 }
 
-/// Runs a move that reaches so many bytes of either buffer, after all that is to be refused: buffers
-/// that are too short, and a run that is stopped before its first part.
+/// Runs a move that reaches `ends` bytes of the two buffers. First checks that runs with too short buffers
+/// are rejected, and that a run can be stopped before its first part.
 pub(crate) fn run<B: Testable>(
     backend: &B,
     work: &Move,
@@ -144,7 +143,7 @@ pub(crate) fn run<B: Testable>(
     backend.run(&plan, src, dst).or_else(|refusal| wrong(&format!("refused: {refusal}")))
 }
 
-/// The whole destination buffer as the oracle has it.
+/// The oracle's contents of the whole destination buffer.
 fn expected_buffer(case: &Case, src: &[u8], before: &[u8]) -> Vec<u8> {
     let elements = read_elements(&case.src, case.width, src);
     let moved: Vec<&[u8]> = case.naive().labels().iter().map(|label| elements[*label]).collect();
@@ -153,7 +152,7 @@ fn expected_buffer(case: &Case, src: &[u8], before: &[u8]) -> Vec<u8> {
     expected
 }
 
-/// Bytes without a pattern that a wrong movement could hide in, the same each time.
+/// Pseudo-random bytes, the same each time, so that no wrong movement matches by accident.
 pub(crate) fn noise(bytes: usize, salt: u64) -> Vec<u8> {
     (0..bytes as u64)
         .map(|number| {

@@ -1,5 +1,5 @@
-//! One suite for any backend: whatever it plans, the output buffer must come out as the oracle
-//! says, byte for byte, the bytes between and around the elements included.
+//! The conformance suite: on any backend, the output buffer must equal the oracle's, byte for byte, including
+//! the bytes between and around the elements.
 
 mod case;
 mod check;
@@ -20,22 +20,22 @@ pub use sweeps::{large, sweeps};
 
 use crate::{Testable, holds};
 
-/// The whole suite: thousands of swept cases, large ones, and random ones. Takes seconds.
+/// Runs the whole suite: thousands of swept cases, large ones, and random ones. Takes seconds.
 ///
 /// # Panics
-/// At the first case that does not come out as the oracle has it, with what repeats it.
+/// At the first case that differs from the oracle, with the information to repeat it.
 pub fn conformance<B: Testable>(backend: &B) {
     share_of_conformance(backend, 0, 1);
 }
 
-/// Share `share` of `shares` of the suite: the swept cases are dealt out, so that all shares have all
-/// of them, and each has some of every sweep. Of the random ones each has its part.
+/// Runs share `share` of `shares` of the suite. All shares together run all swept cases; each has some of
+/// every sweep, and its part of the random cases.
 ///
 /// # Panics
 /// As [`conformance`].
 pub fn share_of_conformance<B: Testable>(backend: &B, share: usize, shares: usize) {
     let swept = sweeps().enumerate().filter(|(number, _)| {
-        // Neighbours differ in one thing each, so that every so many of them would be alike.
+        // Consecutive cases differ in one parameter, so taking every n-th would select similar ones.
         let mixed = (*number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
         mixed as usize % shares == share
     });
@@ -53,7 +53,7 @@ pub fn share_of_conformance<B: Testable>(backend: &B, share: usize, shares: usiz
 /// Runs each of `cases`.
 ///
 /// # Panics
-/// At the first case that does not come out as the oracle has it.
+/// At the first case that differs from the oracle.
 pub fn sweep<B: Testable>(backend: &B, cases: impl IntoIterator<Item = Case>) {
     for case in cases {
         if let Err(failure) = check(backend, &case) {
@@ -65,7 +65,7 @@ pub fn sweep<B: Testable>(backend: &B, cases: impl IntoIterator<Item = Case>) {
 /// Runs random cases of up to `most_elements` each.
 ///
 /// # Panics
-/// If one does not come out as the oracle has it: with the smallest found, and the seed.
+/// If a case differs from the oracle: with the smallest one found, and the seed.
 pub fn random<B: Testable>(backend: &B, cases: u32, most_elements: usize) {
     holds(cases, &Case::any(most_elements), |case| {
         check(backend, &case).map_err(TestCaseError::fail)
@@ -82,7 +82,7 @@ pub fn many_axes<B: Testable>(backend: &B, cases: u32, most_elements: usize) {
     });
 }
 
-/// Runs random cases of up to `most_elements` each, whose axes are split and merged too.
+/// Runs random cases of up to `most_elements` each, including split and merged axes.
 ///
 /// # Panics
 /// As [`random`].

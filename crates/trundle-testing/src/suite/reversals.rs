@@ -1,4 +1,4 @@
-//! Swept cases of reversed sequences, each with a length of its own.
+//! Swept cases of reversed sequences with individual lengths.
 
 use trundle_core::Shape;
 
@@ -6,7 +6,7 @@ use super::case::{Case, row_major};
 use super::swept::{EDGE_SIZES, SWEPT_OFFSETS, SWEPT_WIDTHS};
 use crate::PlainOp;
 
-/// Rows of every length reversed along each of three axes, alone and beside another operator.
+/// Rows of every length reversed along each of three axes, alone and with another operator.
 pub(super) fn rows_reversed() -> impl Iterator<Item = Case> {
     EDGE_SIZES.into_iter().flat_map(|size| {
         (0..3usize).flat_map(move |axis| {
@@ -36,8 +36,8 @@ pub(super) fn rows_reversed() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Rows of a few lanes, each with a length of its own: of less than a line, on through slabs, and
-/// slabs that are made in several parts.
+/// Rows of a few lanes with individual lengths: shorter than a cache line, across slabs, and in slabs that
+/// are made in several parts.
 pub(super) fn narrow_lanes() -> impl Iterator<Item = Case> {
     let sizes = [(2, 5), (3, 64), (5, 7), (13, 33), (13, 130), (31, 9), (60, 40), (2, 9000)];
     sizes.into_iter().enumerate().flat_map(|(number, (lanes, size))| {
@@ -57,8 +57,8 @@ pub(super) fn narrow_lanes() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Neighbours with a length each, reversed along the axis outside them: alone, with either axis
-/// reversed before or after, and the rows of a window, whose sources lie anywhere.
+/// Adjacent lanes with individual lengths, reversed along the axis outside them: alone, with either axis
+/// flipped before or after, and the rows of a window, with arbitrary sources.
 pub(super) fn lanes_reversed() -> impl Iterator<Item = Case> {
     let counts = [1, 3, 8, 13, 16, 32, 33, 64, 65, 131];
     let rows = [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 130, 515];
@@ -93,7 +93,7 @@ pub(super) fn lanes_reversed() -> impl Iterator<Item = Case> {
     })
 }
 
-/// A length for each of `lanes`: scattered, about half of `rows`, or few of them long.
+/// A length for each of `lanes`: scattered, about half of `rows`, or mostly short.
 pub(super) fn lane_lengths(lanes: usize, rows: usize, kind: usize) -> Vec<u64> {
     let length = |lane: usize| match kind {
         0 => lane * 7919 % (rows + 2),

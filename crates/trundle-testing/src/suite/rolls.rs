@@ -4,7 +4,7 @@ use super::case::Case;
 use super::swept::{SWEPT_OFFSETS, SWEPT_WIDTHS, permutations};
 use crate::PlainOp;
 
-/// Every shift of an axis, alone, outside and inside another.
+/// Every shift of an axis, alone, outside and inside another axis.
 pub(super) fn rolls() -> impl Iterator<Item = Case> {
     (1..=17usize).chain([33, 64]).flat_map(|size| {
         (0..size).flat_map(move |shift| {
@@ -57,12 +57,12 @@ pub(super) fn orders_of_rolled() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Many rows of every length to two lines, rolled to all sides of their vectors, and some longer.
+/// Many rows of every length up to two cache lines, rolled across vector boundaries, and some longer rows.
 pub(super) fn rows_rolled() -> impl Iterator<Item = Case> {
     (2..=66usize).chain([127, 128, 300, 500, 511, 512, 513, 1284]).flat_map(|size| {
         (1..size).step_by(1 + size / 4).enumerate().flat_map(move |(number, shift)| {
             let shift = i64::try_from(shift).expect("a small shift");
-            // As many rows as make whole vectors, or few where rows are long; once one more than a tile has.
+            // As many rows as fill whole vectors, or few if rows are long; once, one more than a tile has.
             let rows = match size {
                 ..100 => 65,
                 500 => 66,

@@ -1,4 +1,4 @@
-//! The cases that the suite sweeps through, in which every size has its turn.
+//! The cases that the suite sweeps through.
 
 use super::case::Case;
 use super::conditions::conditions;
@@ -11,7 +11,7 @@ use super::transposes::{
 };
 use crate::PlainOp;
 
-/// Small cases in which every size, shift, length and order of axes has its turn.
+/// Small cases that cover every size, shift, length and order of axes.
 pub fn sweeps() -> impl Iterator<Item = Case> {
     runs()
         .chain(matrices())
@@ -50,7 +50,7 @@ fn runs() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Shapes that are easily forgotten: none, empty, of single elements, of many axes.
+/// Shapes that are easily forgotten: rank 0, empty, all sizes 1, many axes.
 fn corners() -> impl Iterator<Item = Case> {
     let invert = PlainOp::Transpose { order: vec![] };
     let shapes =
@@ -65,7 +65,7 @@ fn corners() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Cases of two megabytes and more: more than the caches of one core, and worth several threads.
+/// Cases of at least two megabytes: larger than the caches of one core, and worth several threads.
 pub fn large() -> impl Iterator<Item = Case> {
     let transpose = |order: &[i64]| PlainOp::Transpose { order: order.to_vec() };
     let roll =
@@ -90,7 +90,7 @@ pub fn large() -> impl Iterator<Item = Case> {
         (&[4, 999, 131], reverse(&[999, 0, 500, 1]), 4),
         (&[3, 515, 1100], lanes(1, 3300, 515), 2),
         (&[20_011, 67], lanes(0, 67, 20_011), 2),
-        // As many rows as a thread's scratch holds of so many lines.
+        // As many rows as a thread's scratch buffer holds for this many lines.
         (&[3001, 575], lanes(0, 575, 3001), 2),
     ];
     cases.into_iter().map(|(shape, op, width)| Case::contiguous(shape, &[op], width, [0, 0]))

@@ -1,13 +1,13 @@
-//! The sizes, widths, offsets and orders that sweeps go through.
+//! The sizes, widths, offsets and orders of the sweeps.
 
-/// Sizes below, at and above those of vectors, cache lines and tiles.
+/// Sizes around the sizes of vectors, cache lines and tiles.
 pub(super) const EDGE_SIZES: [usize; 18] =
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65];
 
-/// Widths that kernels are written for, and some that they are not.
+/// Widths with and without special kernels.
 pub(super) const SWEPT_WIDTHS: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 40];
 
-/// Offsets in bytes of source and destination, which move both off their alignment.
+/// Byte offsets of source and destination that break the alignment of each.
 pub(super) const SWEPT_OFFSETS: [[usize; 2]; 5] = [[0, 0], [1, 0], [0, 1], [5, 3], [16, 60]];
 
 /// Every order of `rank` axes.

@@ -1,4 +1,4 @@
-//! What is wrong with a pattern, or with a shape for it.
+//! Errors of patterns, alone or for a shape.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use crate::Shape;
 /// One side of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Before the arrow: the tensor that there is.
+    /// Before the arrow: the input.
     Left,
-    /// After the arrow: the tensor that is made.
+    /// After the arrow: the output.
     Right,
 }
 
 impl Side {
-    /// The other one.
+    /// The other side.
     #[must_use]
     pub fn other(self) -> Side {
         match self {
@@ -24,44 +24,45 @@ impl Side {
     }
 }
 
-/// Why a pattern is refused: by itself, or for a shape.
+/// Why a pattern is rejected: because of its syntax, or for a shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PatternFault {
-    /// The name of an axis is not letters, digits and `_` with a letter first and no `_` last.
+    /// The name of an axis is invalid: it needs letters, digits and `_`, starting with a letter and not
+    /// ending in `_`.
     BadName {
         /// The name.
         name: String,
     },
-    /// An axis stands twice on one side.
+    /// An axis occurs twice on one side.
     RepeatedAxis {
-        /// Its name.
+        /// The name of the axis.
         name: String,
         /// The side.
         side: Side,
     },
-    /// An axis stands on one side only.
+    /// An axis occurs on one side only.
     LoneAxis {
-        /// Its name.
+        /// The name of the axis.
         name: String,
-        /// The side on which it stands.
+        /// The side that has the axis.
         side: Side,
     },
-    /// `...` stands twice on one side.
+    /// `...` occurs twice on one side.
     RepeatedEllipsis {
         /// The side.
         side: Side,
     },
-    /// `...` stands on one side only.
+    /// `...` occurs on one side only.
     LoneEllipsis {
-        /// The side on which it stands.
+        /// The side that has it.
         side: Side,
     },
-    /// `...` stands in parentheses on the left: how an axis splits into it would be open.
+    /// `...` occurs in parentheses on the left, where the sizes of its axes would be ambiguous.
     MergedEllipsis,
-    /// An axis is given a size twice.
+    /// The size of an axis is given twice.
     RepeatedSize {
-        /// Its name.
+        /// The name of the axis.
         name: String,
     },
     /// A size is given for an axis that the pattern does not have.
@@ -69,35 +70,35 @@ pub enum PatternFault {
         /// The name.
         name: String,
     },
-    /// An axis is to be split into two or more of which no size is given.
+    /// Two or more axes of one group have no size.
     TwoUnknown {
-        /// Which entry of the left side, counted from 0.
+        /// The position of the group on the left side, counted from 0.
         group: usize,
-        /// As it is written.
+        /// The text of the group.
         written: String,
-        /// The names of the first two.
+        /// The names of the first two axes.
         names: [String; 2],
     },
-    /// The pattern has not the number of axes that the shape has.
+    /// The shape and the pattern have different numbers of axes.
     Rank {
-        /// How many axes the left side writes, without `...`.
+        /// The number of axes on the left side, without `...`.
         axes: usize,
-        /// Whether there may be more, by `...`.
+        /// Whether `...` allows more axes.
         more: bool,
         /// The shape.
         shape: Shape,
     },
-    /// The size of an axis is not the product of the sizes it is to be split into.
+    /// The size of an axis is not the product of the sizes of its parts.
     DoesNotSplit {
-        /// Which entry of the left side, counted from 0.
+        /// The position of the group on the left side, counted from 0.
         group: usize,
-        /// As it is written.
+        /// The text of the group.
         written: String,
         /// The size of the axis.
         size: usize,
-        /// The sizes that are given.
+        /// The given sizes.
         known: Vec<(String, usize)>,
-        /// The axis whose size is what is left.
+        /// The axis without a given size.
         unknown: Option<String>,
     },
 }
@@ -170,7 +171,7 @@ impl fmt::Display for PatternFault {
     }
 }
 
-/// What someone wrote, quoted, escaped, and cut off where it is very long.
+/// User input, quoted, escaped and truncated if very long.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -180,7 +181,6 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// A name, cut off where it is very long.
 struct Short<'a>(&'a str);
 
 impl fmt::Display for Short<'_> {

@@ -5,21 +5,21 @@ use std::fmt;
 
 use super::{PatternFault, Side};
 
-/// One axis of the tensor on one side of a pattern, or several by `...`.
+/// One axis of the tensor on one side of a pattern, or several for `...`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Group {
-    /// `...`: as many axes as the pattern does not write.
+    /// `...`: any number of axes that the pattern does not name.
     Ellipsis,
-    /// `h`, `(h w)` or `1`: the axes that it is merged of, the outermost first; none has size 1.
+    /// `h`, `(h w)` or `1`: the axes that are merged into this one, the outermost first; none for size 1.
     Merged(Vec<Part>),
 }
 
 crate::fingerprint!(enum Group { "ellipsis" Ellipsis, "merged" Merged(parts) });
 
-/// What an axis of the tensor is merged of.
+/// A part of a merged axis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// An axis by its name.
+    /// A named axis.
     Axis(String),
     /// `(...)`: every axis of the ellipsis, on the right only.
     Ellipsis,
@@ -28,12 +28,12 @@ pub enum Part {
 crate::fingerprint!(enum Part { "axis" Axis(name), "ellipsis" Ellipsis });
 
 impl Group {
-    /// One axis by its name.
+    /// A single named axis.
     pub fn axis(name: &str) -> Group {
         Group::Merged(vec![Part::Axis(name.to_owned())])
     }
 
-    /// What it is merged of.
+    /// The parts that are merged.
     pub(super) fn parts(&self) -> &[Part] {
         match self {
             Group::Ellipsis => &[Part::Ellipsis],
@@ -41,7 +41,7 @@ impl Group {
         }
     }
 
-    /// The name, if it is one axis by its name.
+    /// The name, if the group is a single named axis.
     pub fn as_axis(&self) -> Option<&str> {
         match self {
             Group::Merged(parts) => match &parts[..] {
@@ -53,14 +53,15 @@ impl Group {
     }
 }
 
-/// Whether a word can name an axis: letters, digits and `_`, with a letter first, and no `_` last.
+/// Whether a word is a valid name for an axis: letters, digits and `_`, starting with a letter and not ending
+/// in `_`.
 pub(super) fn is_name(word: &str) -> bool {
     word.chars().all(|c| c.is_alphanumeric() || c == '_')
         && word.starts_with(char::is_alphabetic)
         && !word.ends_with('_')
 }
 
-/// Where each part stands on its side, counted over all groups.
+/// Position of each part on its side, counted over all groups.
 pub(super) fn places(groups: &[Group], side: Side) -> Result<HashMap<&Part, usize>, PatternFault> {
     let mut places = HashMap::new();
     for (place, part) in groups.iter().flat_map(Group::parts).enumerate() {
@@ -101,7 +102,6 @@ impl fmt::Display for Part {
     }
 }
 
-/// Entries with space between them.
 pub(super) struct Spaced<'a, T>(pub(super) &'a [T]);
 
 impl<T: fmt::Display> fmt::Display for Spaced<'_, T> {

@@ -1,4 +1,4 @@
-//! Rearrange of einops: axes are named, split, merged and put in another order.
+//! einops' `rearrange`: splits, reorders and merges named axes.
 
 mod fault;
 mod group;
@@ -14,12 +14,11 @@ use super::Transpose;
 use crate::{Error, IndexMap, Op, Result, Shape};
 use group::{Spaced, places};
 
-/// Axes split, put in another order and merged, as a pattern writes it:
-/// `b (h p) (w q) c -> b (h w) (p q c), p=16, q=16`.
+/// Splits, reorders and merges axes as described by a pattern: `b (h p) (w q) c -> b (h w) (p q c), p=16,
+/// q=16`.
 ///
-/// Each side has an entry for each axis of its tensor; names in parentheses are the axes that it
-/// is merged of, the outermost first. The same names stand on both sides. `...` is any number of
-/// axes, `1` an axis of size 1.
+/// Each side has an entry for each axis of its tensor. Names in parentheses are axes merged into one, the
+/// outermost first. Both sides have the same names. `...` is any number of axes, `1` an axis of size 1.
 ///
 /// Source: the documentation of `einops.rearrange`, version 0.8.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,8 +31,8 @@ pub struct Rearrange {
 crate::fingerprint!(struct Rearrange { left, right, sizes });
 
 impl Rearrange {
-    /// From the axes on the `left` to those on the `right`. `sizes` are those of named axes; in a
-    /// group on the left, all but one must be given.
+    /// Rearranges the axes from `left` to `right`. `sizes` gives sizes of named axes; a group on the left may
+    /// have at most one axis without a size.
     ///
     /// # Errors
     /// [`Error::Pattern`] with the first [`PatternFault`].
@@ -47,8 +46,8 @@ impl Rearrange {
         Ok(pattern)
     }
 
-    /// The operator of this pattern: a [`Transpose`] if it does nothing but put all axes in
-    /// another order, without an ellipsis and without sizes.
+    /// The simplest operator for this pattern: a [`Transpose`] if it only reorders axes, without an ellipsis
+    /// and without sizes.
     pub fn into_op(self) -> Op {
         let names = |groups: &[Group]| -> Option<Vec<String>> {
             groups.iter().map(|group| group.as_axis().map(str::to_owned)).collect()
@@ -109,11 +108,11 @@ impl Rearrange {
         Ok(())
     }
 
-    /// The map for a tensor of this shape: its axes split, put in order and merged.
+    /// The map for a tensor of this shape.
     ///
     /// # Errors
     /// [`Error::Pattern`] with [`PatternFault::Rank`] or [`PatternFault::DoesNotSplit`],
-    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for the shape that would be made.
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) for the output shape.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let split = self.split(shape).map_err(misfit)?;
         let (mut order, mut merged) = (Vec::new(), Vec::new());
@@ -135,7 +134,7 @@ impl Rearrange {
         split.then(&reordered)?.then(&merged)
     }
 
-    /// The axes of the left side, split.
+    /// Splits the axes of the left side.
     fn split(&self, shape: &Shape) -> Result<Split<'_>, PatternFault> {
         let more = self.left.contains(&Group::Ellipsis);
         let axes = self.left.len() - usize::from(more);
@@ -164,15 +163,15 @@ impl Rearrange {
     }
 }
 
-/// The axes of the left side after all are split.
+/// The axes of the left side after splitting.
 #[derive(Default)]
 struct Split<'a> {
     sizes: Vec<usize>,
-    /// Which of them each part is.
+    /// The axes of each part.
     places: HashMap<&'a Part, Range<usize>>,
 }
 
-/// The sizes of what an axis of `size` is merged of, by those that are given.
+/// Sizes of the parts of an axis of `size`, with the sizes given.
 fn parts_of(
     group: &Group,
     number: usize,
@@ -198,7 +197,7 @@ fn parts_of(
     Ok(names().map(|name| given.get(name).copied().unwrap_or(left)).collect())
 }
 
-/// The product of sizes, if it can be counted.
+/// Product of sizes, unless it overflows.
 fn product(sizes: impl Iterator<Item = usize> + Clone) -> Option<usize> {
     if sizes.clone().any(|size| size == 0) {
         return Some(0);

@@ -1,9 +1,8 @@
-//! What a pattern makes of a shape, and what it refuses.
+//! Tests of patterns: results and errors.
 
 use super::*;
 
-/// A side of one-letter names; `.` is an ellipsis and a word of it alone stands without
-/// parentheses.
+/// Parses a side with one-letter names; `.` is an ellipsis.
 fn side(text: &str) -> Vec<Group> {
     let part = |c: char| if c == '.' { Part::Ellipsis } else { Part::Axis(c.to_string()) };
     let group = |word: &str| match word {

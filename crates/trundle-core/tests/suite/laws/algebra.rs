@@ -1,8 +1,8 @@
-//! Maps that are composed, inverted and restricted.
+//! Composition, inversion and restriction of maps.
 
 use super::*;
 
-/// On a few elements, different chains often move alike: without tables, their maps are equal.
+/// On few elements, different chains often move alike: without tables, their maps are equal.
 #[test]
 fn equal_movements_have_equal_maps() {
     let tiny = single_maps(6).prop_filter("too large, or a table of lengths", |(chain, map)| {
@@ -39,7 +39,7 @@ fn then_asks_one_map_after_the_other() {
     });
 }
 
-/// What makes one pass of most chains: these compose, whatever the parameters.
+/// These always compose, so most chains take one pass.
 #[test]
 fn rolls_transposes_and_flips_always_compose() {
     holds(1000, &chains(MOST_ELEMENTS, 6), |chain| {
@@ -125,7 +125,7 @@ fn source_bounds_are_the_least_box_that_is_read() {
     });
 }
 
-/// Of a source that is too small for it a map leads outside. Nothing of the algebra panics on such a map.
+/// With too small a source, a map leads outside it. The algebra must not panic on such a map.
 #[test]
 fn maps_that_lead_outside_their_source_are_refused_or_composed() {
     let refused = Cell::new(0);

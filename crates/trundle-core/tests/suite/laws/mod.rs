@@ -1,4 +1,4 @@
-//! The laws of the algebra, on random cases and against the oracle.
+//! The laws of the algebra, on random cases and compared with the oracle.
 
 mod algebra;
 mod moves;
@@ -30,7 +30,7 @@ fn map_of(op: impl Into<Op>, of: &Shape) -> IndexMap {
     op.into().index_map(of).unwrap()
 }
 
-/// The maps of a chain's operators, each for the shape that the one before it gives.
+/// The maps of a chain's operators, each for the output shape of the previous one.
 fn maps_of(chain: &Chain) -> Vec<IndexMap> {
     let mut shape = shape(&chain.shape);
     let mut maps = Vec::new();
@@ -42,13 +42,13 @@ fn maps_of(chain: &Chain) -> Vec<IndexMap> {
     maps
 }
 
-/// The maps one after another as one, if they compose. There is one at least.
+/// The composition of the maps, if it is one pass. There must be at least one map.
 fn composed(maps: &[IndexMap]) -> Option<IndexMap> {
     let (first, rest) = maps.split_first().unwrap();
     rest.iter().try_fold(first.clone(), |map, next| one_pass(map.then(next).unwrap()))
 }
 
-/// The map of a whole chain, if it is one.
+/// The map of a whole chain, if it is one pass.
 fn map_of_chain(chain: &Chain) -> Option<IndexMap> {
     let mut maps = vec![IndexMap::identity(&shape(&chain.shape))];
     maps.extend(maps_of(chain));
@@ -63,12 +63,12 @@ fn single_maps(most_ops: usize) -> impl Strategy<Value = (Chain, IndexMap)> {
     })
 }
 
-/// The labels of the output, by asking the map at every index.
+/// The labels of the output, from the map's source of every index.
 fn labels_by(map: &IndexMap, before: &Naive) -> Vec<usize> {
     indices(map.out_shape()).iter().map(|index| before.at(&map.source_of(index))).collect()
 }
 
-/// Whether every element stays where it is, by points and by form.
+/// Checks that a map is the identity, at every index and in form.
 fn is_identity(map: &IndexMap, of: &Shape) -> Outcome {
     prop_assert_eq!(map.out_shape(), of);
     prop_assert_eq!(map.in_shape(), of);

@@ -1,8 +1,8 @@
-//! Moves pair the bytes that their maps pair, in canonical form.
+//! Moves pair the same bytes as their maps, in canonical form.
 
 use super::*;
 
-/// Random cases that one move does, with its map.
+/// Random cases of one pass, with their maps.
 fn single_moves() -> impl Strategy<Value = (Case, IndexMap)> {
     Case::any(MOST_ELEMENTS).prop_filter_map("it takes two passes", |case| {
         let passes = case.passes().unwrap();
@@ -10,7 +10,7 @@ fn single_moves() -> impl Strategy<Value = (Case, IndexMap)> {
     })
 }
 
-/// Where the element at an index begins, in bytes.
+/// Byte offset of the element at an index.
 fn offset(layout: &Layout, index: &[usize]) -> usize {
     let steps: isize =
         index.iter().zip(layout.strides_bytes()).map(|(i, stride)| i.cast_signed() * stride).sum();
@@ -46,8 +46,8 @@ fn a_move_pairs_the_bytes_that_the_map_pairs() {
     });
 }
 
-/// The same for elements that share bytes: as if each was unpacked to a byte of its own, or, where
-/// groups stay together, by their bytes.
+/// The same law for packed elements: compared as if unpacked to one byte each, or by bytes where groups stay
+/// together.
 #[test]
 fn a_move_of_packed_elements_pairs_the_elements_that_the_map_pairs() {
     let packings: Vec<Packing> = (1..8u8)
@@ -89,7 +89,7 @@ fn a_move_of_packed_elements_pairs_the_elements_that_the_map_pairs() {
     assert!(became_bytes.get() > 100, "too few moves of whole groups to say something");
 }
 
-/// What the documentation of `Block` promises to planners.
+/// Checks what the documentation of `Block` promises to planners.
 #[test]
 fn the_blocks_of_a_move_are_in_canonical_form() {
     holds(2000, &single_moves(), |(case, map)| {
@@ -120,7 +120,7 @@ fn the_blocks_of_a_move_are_in_canonical_form() {
     });
 }
 
-/// Every pair of offsets that blocks lead to.
+/// Every pair of offsets of the blocks.
 fn pairs_of(blocks: &[Block]) -> BTreeSet<(usize, usize)> {
     let mut pairs = BTreeSet::new();
     for block in blocks {
@@ -165,7 +165,7 @@ fn a_roll_of_several_axes_is_one_block_of_cut_loops() {
     let [block] = work.blocks() else { panic!("{work}") };
     let cuts = block.loops.iter().map(|each| each.cut_at_constant().map(|(_, at)| at));
     assert_eq!(cuts.collect::<Vec<_>>(), [Some(1), Some(18), Some(3)], "{block}");
-    // Rows that are rolled are the elements of them all.
+    // Rolled rows are a roll of all their elements.
     let rows =
         Move::new(&map_of(Roll::new(&[1], &[0]), &of), 2, &packed, &packed, MOST_BOXES).unwrap();
     let flat = shape(&[840]);
@@ -176,7 +176,7 @@ fn a_roll_of_several_axes_is_one_block_of_cut_loops() {
     assert_eq!(rows.width(), 420);
 }
 
-/// The layout through which the plain copy does what these operators do; `None` if there is none.
+/// The layout for which a plain copy does the same as these operators, if there is one.
 fn seen_through(src: &Layout, ops: &[PlainOp]) -> Option<Layout> {
     let (mut sizes, mut strides) = (src.shape().to_vec(), src.strides_bytes().to_vec());
     let mut offset = src.offset_bytes().cast_signed();
@@ -206,12 +206,12 @@ fn seen_through(src: &Layout, ops: &[PlainOp]) -> Option<Layout> {
     Layout::strided(&shape(&sizes), usize::try_from(offset).unwrap(), &strides).ok()
 }
 
-/// A transpose and a flip of a tensor are the copy of a transposed and flipped view of it.
+/// A transpose and flip of a tensor equals the copy of a transposed and flipped view.
 #[test]
 fn equal_work_has_equal_moves() {
     let numbers = (chains(MOST_ELEMENTS, 4), widths(), layouts(), layouts());
     holds(4000, &numbers, |(mut chain, width, src, dst)| {
-        // Rolls and reversed rows are no layouts; what is left of them still fits the shapes.
+        // Rolls and reversed rows are not layouts; the remaining operators still fit the shapes.
         chain.ops.retain(|op| matches!(op, PlainOp::Transpose { .. } | PlainOp::Flip { .. }));
         let src = src.source(&chain.shape, width);
         let view = seen_through(&src, &chain.ops).unwrap();
@@ -246,7 +246,7 @@ fn moves_of_one_piece_of_memory_are_one_run() {
     // Rolled by whole turns.
     let around = map_of(Roll::new(&[8, -3], &[0, 1]), &of);
     assert_eq!(Move::new(&around, 4, &packed(&of), &packed(&of), MOST_BOXES).unwrap(), copy);
-    // Something else is something else.
+    // A different movement has a different move.
     let rolled = map_of(Roll::new(&[1], &[0]), &of);
     assert_ne!(Move::new(&rolled, 4, &packed(&of), &packed(&of), MOST_BOXES).unwrap(), copy);
 }

@@ -1,4 +1,4 @@
-//! Operators do what the oracle says, and what they are by themselves.
+//! Operators agree with the oracle, and have the expected properties.
 
 use super::*;
 
@@ -47,7 +47,7 @@ fn slices_of_every_step_follow_rolls_and_tiles() {
             let roll = map_of(Roll::new(&[given], &[0]), &of);
             let repeats = Tile::new(&[i64::try_from(repeat).unwrap()]);
             let map = roll.then(&map_of(repeats, &of)).unwrap();
-            // What is rolled and repeated may take two passes; what is rolled alone does not.
+            // A roll alone takes one pass; a roll of a repeated tensor may take two.
             assert!(repeat == 2 || one_pass(map.clone()).is_some(), "{roll}");
             for (step, skip) in (-5..=5i64).filter(|step| *step != 0).flat_map(|s| [(s, 0), (s, 1)])
             {
@@ -79,7 +79,7 @@ fn what_gives_elements_twice_or_not_at_all_has_no_inverse() {
     assert_eq!(labels_by(&both, &Naive::numbered(&[4])), [0, 1, 0, 1]);
     assert!(both.invert().is_none(), "{both}");
     assert!(half.invert().is_none(), "{half}");
-    // The same number of elements, one at a time: the last twice and the first never.
+    // As many elements as in a bijection, but the last occurs twice and the first never.
     let last = map_of(Slice::new(&[1], &[4], &[0], &[1]), &of);
     let rolled = last.then(&map_of(Roll::new(&[1], &[0]), last.out_shape())).unwrap();
     assert!(rolled.invert().is_none(), "{rolled}");
@@ -165,7 +165,7 @@ fn one_length_for_all_rows_needs_no_table() {
     });
 }
 
-/// A reversed axis and lengths that differ along one other axis only, in both of its forms.
+/// A reversed axis with lengths that vary along one other axis only, in both forms.
 #[test]
 fn lengths_listed_in_full_equal_lengths_broadcast() {
     holds(1000, &chains(MOST_ELEMENTS, 1), |chain| {
