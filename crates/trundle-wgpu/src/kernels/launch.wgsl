@@ -32,7 +32,7 @@ struct Launch {
     reversed: u32,
     along: u32,
     along_src_stride: u32,
-    // For each loop: steps, destination stride, cut, source stride before the cut, offset and source stride after the cut.
+    // For each loop: steps, destination stride, cut, source stride before the cut, offset and source stride after it.
     // For each sum: the first entry, the scale, and a stride for each loop.
     numbers: array<u32>,
 }

@@ -1,4 +1,4 @@
-// A workgroup writes a stretch of one row. In each turn, its invocations write adjacent store units.
+// A workgroup writes a stretch of one row. In each turn, its invocations make adjacent stores.
 @compute @workgroup_size(WORKGROUP)
 fn main(
     @builtin(workgroup_id) workgroup: vec3<u32>,

@@ -1,4 +1,4 @@
-// Writes one store unit of a row, one or three words of packed elements.
+// Writes STORE_WORDS words of packed elements of a row.
 fn store(row: u32, number: u32) {
     let begin = dst_of(row);
     let first = (begin / STORE + number) * STORE;

@@ -1,5 +1,5 @@
-// A workgroup moves a tile: it copies the rows to shared memory, and then the columns to the destination. In both steps,
-// adjacent invocations access adjacent words. WIDTH is the number of grains in an element, GRAINS the number in a word.
+// A workgroup moves a tile: it copies the rows to shared memory, and then the columns to the destination. In both
+// steps, adjacent invocations access adjacent words. An element has WIDTH grains, and a word has GRAINS.
 
 const ROW_WORDS = EDGE * WIDTH / GRAINS + select(0u, 1u, GRAINS == 4u);
 // Odd, so that the words of a column are in different banks.
