@@ -23,7 +23,6 @@ fn differing(one: &Tensor, other: &Tensor) -> Vec<usize> {
     pairs.enumerate().filter(|(_, (one, other))| one != other).map(|(place, _)| place).collect()
 }
 
-/// The index of the element at a row-major position.
 fn index(mut place: usize, shape: &[usize]) -> Vec<usize> {
     let mut index = vec![0; shape.len()];
     for (at, size) in index.iter_mut().zip(shape).rev() {

@@ -75,7 +75,6 @@ fn codecs_are_those_that_are_asked_for_and_then_go_with_the_data() {
             place.run(&["cmp", "y.zarr", "expected.npy"]).done();
         }
     }
-    // `--codec` replaces the codec.
     place.run(&["convert", "x.zarr", "-o", "z.zarr", "--codec", "gzip:9"]).done();
     assert_eq!(codecs(&place, "z.zarr"), json!([bytes(), gzip(9)]));
     place.run(&["cmp", "x.npy", "z.zarr"]).done();

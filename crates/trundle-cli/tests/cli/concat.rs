@@ -447,7 +447,6 @@ fn a_chain_takes_tensors_of_other_files_and_constants() {
         assert!(run(chain) == expected, "{memory}");
         assert!(run("stack(a.npy, _, axis=-1)") == stacked, "{memory}");
     }
-    // With tasks, in a store, and through a pipe.
     place.run(&["plan", "apply", "a.npy", chain, "-o", "t.npy", "--tasks", "plan.json"]).done();
     place.run(&["task", "plan.json", "0"]).done();
     place.run(&["finish", "plan.json"]).done();

@@ -39,7 +39,6 @@ fn a_program_without_gpus_says_how_to_build_one_with_them() {
     }
 }
 
-/// Without such a GPU, the command fails.
 #[cfg(feature = "cuda")]
 #[test]
 fn without_a_driver_of_cuda_it_is_said_what_was_looked_for() {
@@ -122,7 +121,6 @@ mod with_gpus {
     use super::*;
     use crate::{Run, skip};
 
-    /// Without a Vulkan driver, the command fails.
     #[test]
     fn without_a_device_it_is_said_what_was_looked_for() {
         let place = place();
@@ -137,8 +135,7 @@ mod with_gpus {
         }
     }
 
-    /// Runs on a device that Mesa emulates. Returns `None` if there is no device, unless `TRUNDLE_GPU`
-    /// requires one.
+    /// Runs on a device that Mesa emulates. `None` if there is no device, unless `TRUNDLE_GPU` requires one.
     fn emulated(place: &Place, args: &[&str]) -> Option<Run> {
         let command = [args, &["--device", "wgpu"]].concat();
         let run = Run::of(place.command(&command).env("TRUNDLE_GPU", "emulated"));

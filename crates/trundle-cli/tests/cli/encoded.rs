@@ -8,9 +8,8 @@ use crate::Place;
 use crate::npy::{self, Tensor};
 use crate::zarr::written;
 
-/// A place with a u16 tensor in an .npy file and in a store with chunks of [1, 4, 3], or shards of such
-/// chunks. The metadata of the store names another compression level than its chunks have, so that encoding a
-/// chunk again changes its bytes.
+/// A place with a u16 tensor in an .npy file and in a store with chunks of [1, 4, 3], which may be in shards.
+/// The metadata names a wrong compression level, so that encoding a chunk again changes its bytes.
 fn with_store(shape: &[usize], shards: &[&str]) -> Place {
     let place = Place::new();
     let tensor = Tensor::noise("'<u2'", 2, shape);

@@ -39,7 +39,6 @@ fn what_is_said_of_groups_is_kept_but_for_an_order_of_axes_that_is_no_more() {
     let run = place.run(&["transpose", "g.zarr", "-o", "turned.zarr", "--quiet"]).done();
     assert!(run.stderr.contains("left out: sea/multiscales"), "{run:?}");
     assert_eq!(written(&place, "turned.zarr/sea")["attributes"], json!({ "salt": "much" }));
-    // Through another format and back.
     place.run(&["convert", "g.zarr", "-o", "t.safetensors"]).done();
     place.run(&["convert", "t.safetensors", "-o", "back.zarr"]).done();
     assert_eq!(written(&place, "back.zarr/sea/deep")["attributes"], json!({ "metres": 4000 }));

@@ -60,8 +60,8 @@ fn pickled(text: &str) -> Vec<u8> {
     [b"X", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat()
 }
 
-/// A torch.save file: a dict with one f16 tensor, with strides in elements, and an object that would run a
-/// command if the pickle were executed.
+/// A torch.save file: a dict with one f16 tensor, with strides in elements, and an object that runs a command
+/// if the pickle is executed.
 fn state_dict(tensor: &Tensor, strides: &[usize]) -> Vec<u8> {
     let ints = |numbers: &[usize]| -> Vec<u8> {
         let each = numbers.iter().flat_map(|n| [b"J", &(*n as u32).to_le_bytes()[..]].concat());

@@ -6,8 +6,7 @@ use crate::npy::{self, PLAIN, Tensor};
 use crate::safetensors::{Named, file};
 use crate::{Place, Run, npz};
 
-/// Sets a terminal's title and colours, breaks lines, changes the text direction, and has invisible
-/// characters.
+/// Sets a terminal's title and colours, breaks lines, reverses text, and has invisible characters.
 const HOSTILE: &str = "w\x1b]0;owned\x07\nerror: forged\r\t\x7f\u{9b}31m\u{85}\u{2028}\u{2029}\u{202a}\u{202e}\
                        \u{2066}\u{2069}\u{200b}\u{200e}\u{200f}\u{61c}\u{feff}z";
 
@@ -29,8 +28,7 @@ fn is_steering(character: char) -> bool {
         || code == 0xfeff
 }
 
-/// Returns what is wrong with a run's output, if anything. If `tells`, the output must contain the hostile
-/// name.
+/// The fault of a run, if any. If `tells`, the output must contain the hostile name.
 fn fault(run: &Run, tells: bool) -> Option<String> {
     let said = String::from_utf8_lossy(&run.stdout).into_owned() + &run.stderr;
     let fault = if said.contains(is_steering) {

@@ -24,7 +24,6 @@ type Tree = BTreeMap<String, Vec<u8>>;
 
 /// A command that moves in place.
 struct Case {
-    /// Writes the inputs.
     make: fn(&Place, &[usize]),
     words: &'static str,
     /// The file or folder that the command replaces.
@@ -103,7 +102,6 @@ struct InPlace {
     place: Place,
     before: Tree,
     after: Tree,
-    /// The duration of the command.
     takes: Duration,
 }
 
@@ -131,7 +129,6 @@ impl InPlace {
         self.place.run(&self.args(more))
     }
 
-    /// Restores the folder to its state before the command.
     fn restore(&self) {
         for entry in fs::read_dir(self.place.path("")).unwrap().map(Result::unwrap) {
             match entry.file_type().unwrap().is_dir() {
@@ -161,7 +158,6 @@ impl InPlace {
         run.code == Some(3) && (run.stderr.contains(said) || is_changed)
     }
 
-    /// Whether the replaced file or folder has the same content in both trees.
     fn is_as_in(&self, now: &Tree, other: &Tree) -> bool {
         let own = |tree: &Tree| -> Tree {
             let files = tree.iter().filter(|(name, _)| name.starts_with(self.case.replaced));

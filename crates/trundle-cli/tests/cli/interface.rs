@@ -540,7 +540,6 @@ fn a_tuning_record_is_followed_refused_and_forgotten() {
     assert!(source.starts_with("built in, for "), "{source}");
     assert_eq!(told(Some("off")), (built_in.clone(), source.clone()));
 
-    // A partial record, and a record from a file.
     let (changed, source) = told(Some("tile_rows=17"));
     assert!(changed.contains(" tile_rows=17 ") && source == "TRUNDLE_TUNING", "{changed} {source}");
     place.write("record.txt", format!("# of a friend\n{changed}\n").as_bytes());

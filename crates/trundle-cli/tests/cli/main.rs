@@ -134,7 +134,6 @@ impl Place {
         Run::of(&mut self.command(args))
     }
 
-    /// Runs with `input` on stdin.
     fn run_on(&self, input: &[u8], args: &[impl AsRef<OsStr>]) -> Run {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();

@@ -259,7 +259,6 @@ fn joined(place: &Place, element: &str, sizes: [usize; 2]) {
         .write(place, "y");
 }
 
-/// Runs the model with two inputs.
 const RUN_BOTH: [&str; 7] =
     ["run", "model.xml", "--input", "x=x.npy", "--input", "z=z.npy", "--out-dir=out"];
 
@@ -350,8 +349,7 @@ fn a_model_in_parts_that_was_killed_goes_on() {
     }
 }
 
-/// A model of two transposes: one of `x`, in an order that is an input, and one of `z`, which has another
-/// type.
+/// A model of two transposes: of `x`, in an order that is an input, and of `z`, which has another type.
 fn of_several_types(place: &Place, sizes: [usize; 2]) {
     let [rows, columns] = sizes;
     let given = |id: usize, name: &str, element: &str, shape: &str| {

@@ -389,7 +389,6 @@ fn the_axes_of_a_pyramid_go_with_its_data() {
         if key == "ome" {
             assert_eq!(all["ome"]["omero"], json!({ "id": 1 }));
         }
-        // And back.
         place.run(&["transpose", "y.zarr", "--dims", "c,y,x", "-o", "z.zarr"]).done();
         let (back, mut expected) =
             (written(&place, "z.zarr")["attributes"]["ome"].clone(), said.clone());

@@ -45,7 +45,6 @@ impl Tensor {
         Tensor { descr: "'<i8'".to_owned(), width: 8, shape: vec![values.len()], bytes }
     }
 
-    /// The element at an index.
     pub(crate) fn element(&self, index: &[usize]) -> &[u8] {
         assert_eq!(index.len(), self.shape.len());
         let place = index.iter().zip(&self.shape).fold(0, |place, (i, size)| {

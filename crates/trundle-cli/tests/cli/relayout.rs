@@ -56,7 +56,6 @@ const RULE: &str = "conv*.weight: o i h w -> o h w i";
 const INVERSE: &str = "conv*.weight: o h w i -> o i h w";
 const RECORD: &str = r#"{"conv1.weight":"o h w i","conv2.weight":"o h w i"}"#;
 
-/// Runs `relayout` from one file to another.
 fn relayout(place: &Place, from: &str, rules: &[&str], to: &str) -> Run {
     let mut args = vec!["relayout", from, "-o", to, "--force"];
     rules.iter().for_each(|rule| args.extend(["--rule", rule]));

@@ -254,7 +254,7 @@ fn a_stream_comes_in_and_goes_out() {
     let run = place.run_on(&tensor.file(PLAIN), &["transpose", "-", "-o", "-"]).done();
     assert!(Tensor::read(&run.stdout, 4) == inverted(&tensor));
     let back = place.run_on(&run.stdout, &["transpose", "-", "-o", "-", "-q"]).done();
-    // Compares bytes, including the header, with those that numpy writes.
+    // Compares bytes, including the header, with a numpy file.
     let (back, original) = (back.stdout, tensor.file(PLAIN));
     assert!(back[back.len() - tensor.bytes.len()..] == tensor.bytes);
     assert!(Tensor::read(&back, 4) == Tensor::read(&original, 4));
@@ -294,7 +294,7 @@ fn inverting_all_axes_of_an_npy_is_a_header() {
     };
     assert_eq!(order(&[], "x.npy"), (true, true));
     assert_eq!(order(&["--row-major"], "x.npy"), (false, false));
-    // A one-dimensional array is both.
+    // A one-dimensional array is both row-major and column-major.
     place.write("list.npy", &Tensor::list(&[3, 1, 2]).file(PLAIN));
     place.run(&["transpose", "list.npy", "-o", "y.npy", "--force"]).done();
     assert!(place.read("y.npy") == place.read("list.npy"));

@@ -127,7 +127,6 @@ fn formats_of_all_kinds_are_cut_and_made() {
             assert!(found == part(&whole, 1, 3 * number, 3 * number + size), "{ending} {number}");
         }
     }
-    // Elements smaller than a byte.
     place.write("w.bin", &trundle_testing::noise(15));
     run(&place, "split w.bin -o w-{}.bin --axis 0 --parts 3 --dtype i4 --shape 10,3 --verify")
         .done();

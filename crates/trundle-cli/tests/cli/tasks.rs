@@ -155,7 +155,6 @@ fn tasks_make_what_one_run_makes_in_any_order_and_twice() {
         }
         planned.finish().done();
         planned.check();
-        // Repeats a task and `finish`.
         let late = planned.task(0).done();
         assert!(late.stderr.contains("all is finished"), "{late:?}");
         assert!(planned.finish().done().stderr.contains("was finished before"));
@@ -266,14 +265,12 @@ fn no_task_works_on_something_else() {
     }
     planned.place.write("plan.json", &plan);
     planned.task(0).done();
-    // The source has changed.
     let chunk = planned.place.path("in.zarr/c/0/0/0");
     let bytes = fs::read(&chunk).unwrap();
     fs::write(&chunk, [&bytes[..], b"x"].concat()).unwrap();
     refused(planned.task(1), 1, "in.zarr: changed while it was read");
     fs::write(&chunk, bytes).unwrap();
     refused(planned.task(1), 1, "in.zarr: changed while it was read");
-    // The finished tasks are gone.
     planned.place.run(&["clean", "--force"]).done();
     refused(planned.finish(), 3, "is gone: plan them again");
 }

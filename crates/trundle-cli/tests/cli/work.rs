@@ -16,12 +16,11 @@ pub(crate) struct Work {
     pub(crate) place: Place,
     pub(crate) args: Vec<&'static str>,
     source: Vec<u8>,
-    /// The expected output.
     pub(crate) expected: Vec<u8>,
 }
 
-/// Arguments that slow the program down. The memory limits are small, but two passes must still fit; files in
-/// the page cache make one pass fast, so it gets less.
+/// Arguments that slow the program down. `MEMORY` holds the limits for one pass and for two. 8M is just enough for two
+/// passes; one pass is fast if the files are in the page cache, so its limit is smaller.
 const SLOWLY: &[&str] = &["--storage", "hdd", "--threads", "1", "--max-mem"];
 const MEMORY: [&str; 2] = ["64K", "8M"];
 

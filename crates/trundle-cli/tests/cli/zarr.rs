@@ -28,7 +28,6 @@ pub(crate) fn plain() -> Value {
     json!([{ "name": "bytes", "configuration": { "endian": "little" } }])
 }
 
-/// All indices below `sizes`, in row-major order.
 fn indices(sizes: &[usize]) -> Vec<Vec<usize>> {
     sizes.iter().fold(vec![Vec::new()], |all, size| {
         let longer = |index: &Vec<usize>| -> Vec<Vec<usize>> {
