@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Zarr stores and HDF5 files whose headers claim absurd shapes and chunks, through every command. Needs h5py.
+"""Runs every command on Zarr stores and HDF5 files with absurd shapes and chunks. Needs h5py.
 
     crates/trundle-cli/tests/absurd_stores.py target/release/trundle --count 300
 
-The program may do a command (exit code 0 or 1), or refuse it (2 or 3). No signal ends it, it does not panic, and it takes
-at most 30 MiB more than --max-mem in 1 GiB of address space. `info` and `plan` take at most 20 s of CPU time; other
-commands may take longer only where the store or the output has many chunks or elements. The seed is printed; the same
-seed gives the same stores.
+A command may end with exit codes 0 to 3, but not with a panic or a signal. It may use at most 30 MiB more than
+--max-mem, within 1 GiB of address space. `info` and `plan` take at most 20 s of CPU time; other commands may take
+longer if the store or the output has many chunks or elements. The seed is printed; the same seed gives the same stores.
 """
 
 import argparse
@@ -54,7 +53,7 @@ COMPRESSORS = [
 
 
 def shrunk(chance, sizes, limit):
-    """The sizes, of which some are smaller so that their product is below the limit."""
+    """Reduces some sizes until their product is below the limit."""
     while math.prod(sizes) >= limit:
         large = [axis for axis, size in enumerate(sizes) if size > 1]
         axis = chance.choice(large)
@@ -64,7 +63,7 @@ def shrunk(chance, sizes, limit):
 
 
 def grid(chance):
-    """A shape and the shape of a chunk; most are such that they can be counted and held."""
+    """A shape and a chunk shape; most can be counted and fit in memory."""
     rank = chance.choice([0, 1, 1, 2, 2, 2, 3, 3, 4, 5, 8, 12])
     shape = chance.choices(SIZES, WEIGHTS, k=rank)
     chunk = chance.choices(SIZES_OF_CHUNKS, WEIGHTS_OF_CHUNKS, k=rank)
@@ -102,7 +101,7 @@ def version_3(chance, shape, chunk, dtype):
 
 
 def hdf5(chance, path, shape, chunk, dtype):
-    """Writes a file with a data set of the shape, or of the nearest that the format can hold."""
+    """Writes a file with a data set of this shape, or of the nearest shape that the format allows."""
     limit, unit = (1 << 32) - 1, int(DTYPES[dtype][-1])
     shape = [min(size, (1 << 63) - 1) for size in shape]
     chunk = [max(1, min(pair)) for pair in zip(shape, chunk)]
@@ -119,7 +118,7 @@ def hdf5(chance, path, shape, chunk, dtype):
 
 
 def store(chance, folder):
-    """Writes a store; gives its name, its shape, and whether reading it is much work."""
+    """Writes a store or file; returns its name, its shape, and whether reading it takes long."""
     shape, chunk = grid(chance)
     dtype = chance.choice(sorted(DTYPES))
     if chance.random() < 0.25:
@@ -140,7 +139,7 @@ def is_much(shape, chunk):
 
 
 def movements(chance, name, shape):
-    """Commands that make an output, but for where it goes."""
+    """Commands that write an output, without the output arguments."""
     rank = len(shape)
     axis = str(chance.randrange(rank)) if rank else "0"
     last = str(max(rank - 1, 0))
@@ -167,7 +166,7 @@ def movements(chance, name, shape):
 
 
 def run(program, command, folder, seconds):
-    """The exit code or signal, stderr, and what the command used."""
+    """Runs a command; returns its exit code or signal, stderr and resource usage."""
     def limits():
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
@@ -186,7 +185,7 @@ def run(program, command, folder, seconds):
 
 
 def fault(command, code, said, usage, may_take_long):
-    """What is wrong with how a command ended, if anything is."""
+    """The fault of a command that ended, or None."""
     if code == -signal.SIGXCPU or code == -signal.SIGKILL:
         is_quick = command[0] in ("info", "plan")
         return "took too much time" if is_quick or not may_take_long else None
@@ -198,7 +197,7 @@ def fault(command, code, said, usage, may_take_long):
 
 
 def commands(chance, name, shape):
-    """Commands of a store, each with its kind."""
+    """Commands for a store, each with its kind."""
     limit = ["--max-mem", f"{MAX_MEM >> 20}M"]
     yield ["info", name]
     yield ["info", name, "--json"]

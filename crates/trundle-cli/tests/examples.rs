@@ -1,11 +1,9 @@
-//! The examples of the README, of some documents and of the commands, run as they are written.
+//! Runs the examples in the README, in some documents and in `tests/cmd/*.md`.
 //!
-//! In these and `tests/cmd/*.md`, each ```` ```console ```` block is run: lines that begin
-//! with `$ trundle` are commands, and what follows is all that they print. One file is one story:
-//! its commands run in the order they are written, in one fresh folder that holds the files of
-//! [`inputs`]. Other blocks need a language (```` ```sh ````, ```` ```text ````) and are not run.
-//! `TRYCMD=overwrite cargo test -p trundle-cli --test examples` writes what is printed now into
-//! the documents.
+//! Each ```` ```console ```` block is run: lines that begin with `$ trundle` are commands, followed by their
+//! whole output. The commands of one document run in order, in a fresh folder with the files of [`inputs`].
+//! Blocks of other languages (```` ```sh ````, ```` ```text ````) are not run.
+//! `TRYCMD=overwrite cargo test -p trundle-cli --test examples` writes the current output into the documents.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 #[path = "cli/npy.rs"]
@@ -21,7 +19,7 @@ use std::path::{Path, PathBuf};
 use npy::{PLAIN, Style, Tensor};
 use safetensors::Named;
 
-/// What the examples find in their folder.
+/// The files in the folder of the examples.
 fn inputs() -> [(&'static str, Vec<u8>); 10] {
     let image = Tensor::noise("'|u1'", 1, &[4, 6, 3]);
     let batch = Tensor::counting(&[3, 4]);
@@ -39,7 +37,7 @@ fn inputs() -> [(&'static str, Vec<u8>); 10] {
     ]
 }
 
-/// Two convolutions with the axes as PyTorch has them, and the bias of one.
+/// The weights of two convolutions with PyTorch's axes, and the bias of one.
 fn model() -> Vec<u8> {
     let (conv1, conv2) = (Tensor::noise("", 4, &[4, 3, 5, 5]), Tensor::noise("", 4, &[8, 4, 3, 3]));
     let bias = Tensor::noise("", 4, &[4]);
@@ -68,7 +66,7 @@ fn the_examples_print_what_they_say() {
         for (name, bytes) in inputs() {
             fs::write(folder.path().join(name), bytes).unwrap();
         }
-        // Commands run in the folder of this process, which has but this one test.
+        // Commands run in this process's folder; this is its only test.
         std::env::set_current_dir(folder.path()).unwrap();
         trycmd::TestCases::new()
             .env("COLUMNS", "100")

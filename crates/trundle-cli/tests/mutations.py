@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Mutated files of every format that is read, through the program.
+"""Runs the program on mutated files of every input format.
 
     crates/trundle-cli/tests/mutations.py target/release/trundle --count 2000
 
-Whatever a file holds, the program does it (exit code 0), finds its use wrong (2) or refuses it (3); only the
-system may fail (1). It never aborts, is never ended by a signal, has 1 GiB of address space and 20 s. What breaks
-that is kept and named, with the command. The seed is printed; the same seed gives the same files.
+Every command must succeed (exit code 0), report wrong usage (2) or refuse the file (3); exit code 1 is allowed for
+system errors only. No panic or signal may end it, within 1 GiB of address space and 20 s. Files that break this are
+kept, and the command is printed. The seed is printed; the same seed gives the same files.
 """
 
 import argparse
@@ -30,7 +30,7 @@ HEADS = pathlib.Path(__file__).resolve().parents[3] / "docs/examples/heads.onnx"
 DATA = pathlib.Path(__file__).resolve().parents[2] / "trundle-formats/tests/data"
 
 
-# Seeds: files of the tests, and models that are written here.
+# Seeds: test files, and files made here.
 
 
 def files(ending):
@@ -48,7 +48,7 @@ def varint(number):
 
 
 def field(number, value):
-    """A field of a message: a number, or bytes."""
+    """A protobuf field: a varint, or bytes with their length."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     value = value.encode() if isinstance(value, str) else value
@@ -146,7 +146,7 @@ def mutated(content, chance):
     for _ in range(chance.choice([1, 1, 1, 2, 3, 6])):
         size = len(content)
         at = chance.randrange(size) if size else 0
-        # Headers are at the front, those of archives at the end too: most mutations go there.
+        # Most mutations go to the front and the end, where headers and archive directories are.
         if size > 300 and chance.random() < 0.7:
             at = chance.choice([chance.randrange(300), size - 1 - chance.randrange(300)])
         kind = chance.randrange(9)
@@ -181,7 +181,7 @@ def mutated(content, chance):
 
 
 def rezipped(content, chance):
-    """An archive whose members are mutated, and whose sums are right."""
+    """An archive with mutated members and valid checksums."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as archive, zipfile.ZipFile(out, "w") as new:
         for member in archive.infolist():
@@ -191,12 +191,12 @@ def rezipped(content, chance):
     return out.getvalue()
 
 
-# What is run.
+# Commands and formats.
 
 
 def tensor_commands(name):
     ending = pathlib.Path(name).suffix
-    # Those that are only read go to another format, without what cannot be read.
+    # Read-only formats are converted to .npz, without tensors that cannot be read.
     is_written = ending in (".npy", ".npz", ".safetensors", ".zarr")
     chosen, out = ([], "out" + ending) if is_written else (["--tensor", "*", "--only"], "out.npz")
     return [
@@ -231,7 +231,7 @@ def safetensors():
 
 
 def gguf():
-    """A file of two tensors around one that is quantised, with values of several kinds."""
+    """A file with two plain tensors around a quantised one, and metadata of several types."""
     def text(content):
         return struct.pack("<Q", len(content)) + content.encode()
 
@@ -252,7 +252,7 @@ def nrrd():
 
 
 def nifti(version):
-    """Numbers of 2 bytes of shape [4, 3, 2], scaled."""
+    """A file of scaled 16-bit integers with shape [4, 3, 2]."""
     header = bytearray(352 if version == 1 else 544)
     if version == 1:
         struct.pack_into("<i", header, 0, 348)
@@ -267,7 +267,7 @@ def nifti(version):
 
 
 def state_dict(mutate, chance):
-    """A file of torch.save with two tensors, a number and a list; the pickle or the archive is mutated."""
+    """A torch.save file with two tensors, a number and a list; the pickle or the archive is mutated."""
     def text(content):
         return b"X" + struct.pack("<I", len(content)) + content.encode()
 
@@ -281,7 +281,7 @@ def state_dict(mutate, chance):
 
     pickle = b"\x80\x02}q\x00(" + text("a") + tensor("0", b"FloatStorage", [3, 4], [4, 1])
     pickle += text("b") + b"](" + tensor("1", b"ByteStorage", [2, 5], [5, 1]) + b"K\x07e" + text("c") + b"h\x00u."
-    # That the dict holds itself is refused: mostly it does not.
+    # A dict that contains itself is refused, so it seldom does.
     pickle = pickle if chance.random() < 0.05 else pickle.replace(b"h\x00u.", b"K\x00u.")
     is_pickle = chance.random() < 0.7
     out = io.BytesIO()
@@ -294,7 +294,7 @@ def state_dict(mutate, chance):
 
 
 def zarr_store(codecs):
-    """The files of an array of 3 x 5 numbers of 4 bytes in chunks of 2 x 2, as they stand or as gzip has them."""
+    """The files of a 3 x 5 array of f32 in chunks of 2 x 2, plain or compressed with gzip."""
     chain = [{"name": "bytes", "configuration": {"endian": "little"}}]
     if codecs:
         chain.append({"name": "gzip", "configuration": {"level": 1}})
@@ -311,12 +311,12 @@ def zarr_store(codecs):
 
 
 def formats():
-    """For each format, what gives a mutation's files and commands."""
+    """For each format, a function that returns the files and commands of one mutation."""
     singles = {ending: files(ending) for ending in ("npy", "npz", "safetensors")}
     singles["safetensors"] += [safetensors()] * len(singles["safetensors"])
     singles |= {"gguf": [gguf()], "nrrd": [nrrd()], "nii": [nifti(1), nifti(2)]}
     models, (xml, weights) = onnx_models(), openvino_model()
-    # And one that computes, and is planned and fused.
+    # A model that also computes, for `plan` and `fuse`.
     models.append(HEADS.read_bytes())
     shapes = [[2, 8, 4], [2, 4], [2, 8], [2, 49, 96]]
 
@@ -393,7 +393,7 @@ def limits():
 
 
 def fault(program, command, folder):
-    """What is wrong with how the program ended, if anything is."""
+    """Runs a command; returns the fault, if any, and the exit code."""
     environment = {**os.environ, "TRUNDLE_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
     try:
         run = subprocess.run(
@@ -405,8 +405,7 @@ def fault(program, command, folder):
     said = run.stderr.decode(errors="replace")
     if "panicked at" in said:
         return f"panicked: {said[:400]}", run.returncode
-    # What the system refuses is its failure: memory beyond the limit is none of these.
-    # A model can be right and its result larger than any disk.
+    # Exceeding the memory limit is not a system error. The output of a valid model may be larger than the disk.
     is_system = "(os error " in said or " bytes are needed on the disk, " in said
     if run.returncode in (0, 2, 3) or (run.returncode == 1 and is_system):
         return None, run.returncode

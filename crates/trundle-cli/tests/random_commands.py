@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Random chains of scatters, joins, pads and other operators in tiny tiles, beside numpy.
+"""Compares random chains of scatters, joins, pads and other operators in tiny tiles with numpy.
 
     crates/trundle-cli/tests/random_commands.py target/debug/trundle --count 1000
 
-Each chain runs with a few KiB of memory, or as numbered tasks in any order. The result is what numpy makes of it, or
-the program asks for more memory and writes nothing. Any other exit code is a fault. The seed is printed; the same seed gives the
-same commands. Needs numpy.
+Each chain runs with a few KiB of memory, or as numbered tasks in any order. The result must equal numpy's, or the
+program asks for more memory and writes nothing. The seed is printed; the same seed gives the same commands. Needs
+numpy.
 """
 
 import argparse
@@ -23,7 +23,7 @@ MOST_ELEMENTS = 6000
 
 
 class Chain:
-    """A tensor, what numpy makes of it, and the same in the language of chains."""
+    """A random tensor, a chain of stages, and numpy's result of that chain."""
 
     def __init__(self, chance, folder):
         self.chance, self.folder, self.files = chance, folder, 0
@@ -33,7 +33,7 @@ class Chain:
         self.save("x", self.source if chance.random() < 0.7 else np.asfortranarray(self.source))
 
     def sizes(self, elements):
-        """Sizes of up to four axes, of about so many elements."""
+        """The sizes of up to four axes, with about this many elements."""
         sizes = []
         while elements > 1 and len(sizes) < 3:
             sizes.append(min(elements, self.chance.randint(1, 12)))
@@ -55,7 +55,7 @@ class Chain:
         return self.chance.randrange(self.array.ndim)
 
     def indices(self, size, sizes):
-        """Indices of an axis, some of them from its end."""
+        """Random indices of an axis, some of them negative."""
         count = int(np.prod(sizes))
         return np.array([self.chance.randrange(-size, size) for _ in range(count)], "i8").reshape(sizes)
 
@@ -63,7 +63,7 @@ class Chain:
         self.stages.append(stage)
         self.array = np.ascontiguousarray(array)
 
-    # The operators.
+    # Operators.
 
     def scatter_nd(self):
         together = self.chance.randint(1, min(3, self.array.ndim))
@@ -196,7 +196,7 @@ OTHERS = [
 
 
 def any_chain(chance, folder):
-    """A chain with one scatter at least."""
+    """A chain with at least one scatter."""
     chain = Chain(chance, folder)
     stages = chance.choices(OTHERS + SCATTERS, k=chance.randint(1, 4)) + [chance.choice(SCATTERS)]
     chance.shuffle(stages)
@@ -207,11 +207,11 @@ def any_chain(chance, folder):
 
 
 class Fault(Exception):
-    """The program ended as it must not."""
+    """A wrong result or exit code."""
 
 
 def run(program, folder, *command):
-    """Runs the program. Returns whether it had enough memory."""
+    """Runs the program; returns whether it had enough memory."""
     environment = {**os.environ, "TRUNDLE_NUM_THREADS": "1", "TRUNDLE_OWN_MEMORY": "0", "RUST_BACKTRACE": "0"}
     done = subprocess.run(
         [program, *command], cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
@@ -224,12 +224,12 @@ def run(program, folder, *command):
 
 
 def check(program, folder, chance):
-    """Runs a random chain; what came of it."""
+    """Runs a random chain; returns the outcome."""
     chain = any_chain(chance, folder)
     text = " | ".join(chain.stages)
     asked = ["apply", "x.npy", text, "-o", "o.npy"]
     how = "in numbered tasks" if chance.random() < 0.25 else "with little memory"
-    # Scatters hold some 24 bytes for each element.
+    # Scatters take about 24 bytes for each element.
     least = 24 * chain.array.size if chance.random() < 0.7 else 0
     if how == "with little memory":
         asked += ["--max-mem", str(least + chance.choice([4, 5, 6, 8, 12, 40]) * 1024)]
@@ -243,7 +243,7 @@ def check(program, folder, chance):
             for stage in json.loads((folder / "plan.json").read_text())["tasks"]["stages"]:
                 numbers = [str(stage["first"] + number) for number in range(stage["tasks"])]
                 chance.shuffle(numbers)
-                # Several tasks a process, and one of them twice.
+                # Several tasks in one process, and one task twice.
                 at = chance.randint(0, len(numbers))
                 for some in filter(None, (numbers[:at], numbers[at:] + numbers[:1])):
                     run(program, folder, "task", "plan.json", *some, "--quiet")

@@ -1,4 +1,5 @@
-//! Stores and files that are moved without being in memory: what `trundle.zarr` is made of, and the program.
+//! Native functions of `trundle.zarr`, which moves stores and files larger than memory by numbered tasks, and of the
+//! `trundle` program.
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -21,7 +22,7 @@ use trundle_formats::Shown;
 use crate::error::system_error;
 use crate::run::{BETWEEN_ASKS, handles_signals, signals};
 
-/// The exception of a failure. Hints name keyword arguments; a hint on a setting that has none is left out.
+/// The exception for a failure. Hints name keyword arguments; hints on settings without one are left out.
 fn raised(failure: &Failure) -> PyErr {
     let mut message = failure.to_string();
     for Hint { setting, text } in failure.hints() {
@@ -39,7 +40,7 @@ fn raised(failure: &Failure) -> PyErr {
     }
 }
 
-/// The keyword arguments of a plan, as the items of a dictionary.
+/// The keyword arguments of a plan, extracted from a dictionary.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Options {
@@ -55,7 +56,7 @@ pub(crate) struct Options {
     overwrite: bool,
 }
 
-/// The value of a keyword argument, read from its text.
+/// Parses the text of a keyword argument.
 fn value<T>(
     name: &str,
     text: Option<&String>,
@@ -67,7 +68,7 @@ fn value<T>(
     text.map(|text| read(text).map_err(|why| wrong(text, &why))).transpose()
 }
 
-/// Begin an output that numbered tasks write, and return their plan as text.
+/// Begin an output that numbered tasks write, and return the plan as JSON.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, reason = "a dictionary of Python becomes its items")]
 pub(crate) fn plan_tasks(
@@ -102,7 +103,7 @@ pub(crate) fn plan_tasks(
     planned.map_err(|failure| raised(&failure))
 }
 
-/// Does something with the job of a plan; `None` if it is finished.
+/// Runs `work` with the job of a plan. Returns `None` if the plan is finished.
 fn joined<T>(
     plan: &str,
     threads: Option<usize>,
@@ -113,7 +114,7 @@ fn joined<T>(
     plan.join(threads, |joined| Ok(work(joined)?))
 }
 
-/// An observer that shows nothing, and stops a run when the flag is set.
+/// An observer that shows nothing and stops the run when its flag is set.
 struct Stoppable<'a>(&'a AtomicBool);
 
 impl Observer for Stoppable<'_> {
@@ -126,7 +127,7 @@ impl Observer for Stoppable<'_> {
     }
 }
 
-/// A flag that stops tasks.
+/// A flag that stops running tasks.
 #[pyclass(frozen)]
 #[derive(Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
@@ -138,17 +139,17 @@ impl Stop {
         Stop::default()
     }
 
-    /// Stop the tasks that have the flag.
+    /// Stop all tasks that were started with this flag.
     fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// The stack of a thread that does the work of a command.
+/// The stack size of the worker thread.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Does `work`, which ends early when the flag is set. Python's main thread lets another thread do it, and looks for
-/// signals meanwhile.
+/// Runs `work`, which ends early when the flag is set. On Python's main thread, `work` runs on another thread while the
+/// main thread polls for signals.
 fn until_stopped<T: Send>(
     py: Python<'_>,
     stop: &AtomicBool,
@@ -184,7 +185,7 @@ fn until_stopped<T: Send>(
     })
 }
 
-/// Do a task of a plan; whether it was not done before.
+/// Run a task of a plan. Return False if it was already done.
 #[pyfunction]
 #[pyo3(signature = (plan, number, threads = None, stop = None))]
 pub(crate) fn run_task(
@@ -203,14 +204,14 @@ pub(crate) fn run_task(
     })
 }
 
-/// The tasks of a plan that are not done.
+/// The numbers of the tasks that are not done.
 #[pyfunction]
 pub(crate) fn missing_tasks(py: Python<'_>, plan: &str) -> PyResult<Vec<usize>> {
     let missing = py.detach(|| joined(plan, None, |joined| joined.job.missing()));
     Ok(missing.map_err(|failure| raised(&failure))?.unwrap_or_default())
 }
 
-/// Let the output of a plan appear; whether it had not before.
+/// Finish a plan, which makes its output visible. Return False if it was already finished.
 #[pyfunction]
 pub(crate) fn finish_tasks(py: Python<'_>, plan: &str) -> PyResult<bool> {
     until_stopped(py, &AtomicBool::new(false), |stop| {
@@ -218,7 +219,7 @@ pub(crate) fn finish_tasks(py: Python<'_>, plan: &str) -> PyResult<bool> {
     })
 }
 
-/// Remove what the tasks of a plan have done.
+/// Remove the unfinished output of a plan.
 #[pyfunction]
 pub(crate) fn discard_tasks(py: Python<'_>, plan: &str) -> PyResult<()> {
     let discarded = py.detach(|| {
@@ -229,7 +230,7 @@ pub(crate) fn discard_tasks(py: Python<'_>, plan: &str) -> PyResult<()> {
     discarded.map_err(|failure| raised(&failure))
 }
 
-/// Run the program `trundle` with these arguments, the first of which is its name, and return its exit code.
+/// Run the `trundle` program and return its exit code. The first argument is the program name.
 #[pyfunction]
 pub(crate) fn run_program(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| trundle_cli::run(arguments))

@@ -1,4 +1,4 @@
-//! `trundle cmp`, against a plain reading of both files.
+//! `trundle cmp`, checked against a plain comparison of both tensors.
 
 use serde_json::{Value, json};
 use trundle_testing::everything;
@@ -11,19 +11,18 @@ use crate::{Place, Run, npz};
 
 const FORTRAN: Style = Style { version: 1, fortran: true };
 
-/// A number below `most` that is the same in every run.
+/// A pseudo-random number below `most`, the same in every run.
 fn chance(seed: &mut u64, most: usize) -> usize {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 33) as usize % most
 }
 
-/// The places of elements that differ, in row-major order.
+/// The row-major positions of the elements that differ.
 fn differing(one: &Tensor, other: &Tensor) -> Vec<usize> {
     let pairs = one.bytes.chunks(one.width).zip(other.bytes.chunks(other.width));
     pairs.enumerate().filter(|(_, (one, other))| one != other).map(|(place, _)| place).collect()
 }
 
-/// The index of the element at a place.
 fn index(mut place: usize, shape: &[usize]) -> Vec<usize> {
     let mut index = vec![0; shape.len()];
     for (at, size) in index.iter_mut().zip(shape).rev() {
@@ -32,7 +31,7 @@ fn index(mut place: usize, shape: &[usize]) -> Vec<usize> {
     index
 }
 
-/// What is printed of two tensors of `<u2` that are named so.
+/// The expected output for two `<u2` tensors, given their names as printed.
 fn expected(names: &str, one: &Tensor, other: &Tensor) -> String {
     let places = differing(one, other);
     let Some(first) = places.first() else { return "equal\n".to_owned() };
@@ -45,7 +44,7 @@ fn expected(names: &str, one: &Tensor, other: &Tensor) -> String {
     format!("{names}: {said}: {} and {}\n", value(one), value(other))
 }
 
-/// In how many ways a tensor of `<u2` can stand in a file.
+/// File formats and layouts in which a `<u2` tensor is written.
 const WAYS: [&str; 9] = [
     "c.npy",
     "f.npy",
@@ -58,7 +57,7 @@ const WAYS: [&str; 9] = [
     "z.zarr",
 ];
 
-/// Writes a tensor of `<u2` in one of these ways, and says the name of the file and of the tensor in it.
+/// Writes a `<u2` tensor in one of the [`WAYS`]; returns the file name and the tensor name.
 fn written(place: &Place, way: &str, prefix: &str, tensor: &Tensor) -> (String, String) {
     let file_name = format!("{prefix}{way}");
     let own = format!("{prefix}{}", way.split('.').next().unwrap());
@@ -88,7 +87,7 @@ fn written(place: &Place, way: &str, prefix: &str, tensor: &Tensor) -> (String, 
     (file_name, if is_named { "x".to_owned() } else { own })
 }
 
-/// Compares two files of `<u2` of this shape.
+/// Compares two files of `<u2` elements of this shape.
 fn compared(place: &Place, files: [&str; 2], shape: &[usize], more: &[&str]) -> Run {
     let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
     let sizes = sizes.join(",");
@@ -159,7 +158,7 @@ fn the_first_of_random_changes_is_found_whatever_the_memory() {
         let (one_file, one_name) = written(&place, one_way, "a", &one);
         let (other_file, other_name) = written(&place, other_way, "b", &other);
         let files = [&one_file, &other_file];
-        // A chunk has to fit several times.
+        // Zarr needs memory for several chunks.
         let least = if files.iter().any(|file| file.ends_with(".zarr")) { 2 } else { 0 };
         let memory = ["4K", "8K", "64K", "1G"][chance(&mut seed, 4).max(least)];
         let storage = ["ssd", "hdd"][chance(&mut seed, 2)];
@@ -175,14 +174,14 @@ fn the_first_of_random_changes_is_found_whatever_the_memory() {
 
 #[test]
 fn elements_of_any_width_are_whole_wherever_requests_are_cut() {
-    // 4 MiB, of which requests are, are no multiple of 3 or of 12.
+    // The request size of 4 MiB is not a multiple of 3 or 12.
     for (descr, width, other_descr) in
         [("'|V3'", 3, "'|V3'"), ("'<U3'", 12, "'<U3'"), ("'>c16'", 16, "'>c16'")]
     {
         let shape = [1000, 6 << 20].map(|size: usize| size);
         let shape = [shape[0], shape[1] / shape[0] / width];
         let mut one = Tensor::noise(descr, width, &shape);
-        // Characters that are some.
+        // Valid Unicode characters.
         one.bytes.chunks_mut(4).filter(|_| width == 12).for_each(|character| {
             character[0] = b'a' + character[0] % 26;
             character[1..].fill(0);
@@ -374,7 +373,7 @@ fn tensors_are_matched_by_name_and_what_is_missing_is_told() {
     assert_eq!(run.text(), "\"d\": only in other.safetensors\n");
     let run = place.run(&["cmp", "other.safetensors", "one.npz", "--tensor", "c"]);
     assert_eq!(run.done().text(), "equal\n");
-    // The tensor of an .npy has no name of its own.
+    // The tensor of an .npy file has no name of its own.
     place.write("x.npy", &kept.file(FORTRAN));
     for files in [["one.npz", "x.npy"], ["x.npy", "one.npz"]] {
         let args = ["cmp", files[0], files[1], "--tensor", "a"];
@@ -382,7 +381,7 @@ fn tensors_are_matched_by_name_and_what_is_missing_is_told() {
     }
     let run = place.run(&["cmp", "one.npz", "x.npy"]);
     assert!(run.text().ends_with("\"c\": only in one.npz\n\"x\": only in x.npy\n"), "{run:?}");
-    // A stream with several, whose order is another.
+    // A stream with several tensors in a different order.
     let stream = place.read("other.safetensors");
     let run = place.run_on(&stream, &["cmp", "one.npz", "-"]);
     assert!(run.text().contains("1 of 15 elements differs, at [1, 2]: -3.0 and 0.5"), "{run:?}");
@@ -410,21 +409,21 @@ fn types_are_the_same_or_told() {
         let run = place.run(&["cmp", files[0], files[1]]);
         assert_eq!((run.text(), run.code), (said.to_owned(), Some(1)), "{run:?}");
     }
-    // A type that .npy lacks, named.
+    // A type that .npy lacks, named with --dtype.
     let bits = Tensor::noise("'<u2'", 2, &[6]);
     place.write("bits.npy", &bits.file(PLAIN));
     place.write("b.safetensors", &file(&[], &[Named::new("x", "BF16", &bits)]));
     let run = place.run(&["cmp", "bits.npy", "b.safetensors"]);
     assert_eq!(run.text(), "\"bits\" and \"x\": u16 [6] differs from bf16 [6]\n");
     place.run(&["cmp", "bits.npy", "b.safetensors", "--dtype", "bf16"]).done();
-    // What is said of raw bytes is not said of a file that says it itself.
+    // Hints for raw bytes do not apply to a file that has a header.
     let mut raw = of("", 4).bytes;
     raw.chunks_mut(4).for_each(<[u8]>::reverse);
     place.write("big.raw", &[b"head", &raw[..], b"rest"].concat());
     let hints = ["--dtype", ">f4", "--shape", "6", "--offset", "4", "--from", "raw"];
     place.run(&[&["cmp", "big.raw", "f.npy"][..], &hints].concat()).done();
     place.run(&[&["cmp", "f.npy", "big.raw"][..], &hints].concat()).done();
-    // What both say themselves can be overridden.
+    // With --from raw, they override both headers.
     let bytes = ["--from", "raw", "--dtype", "u8", "--shape", "-1"];
     let run = place.run(&[&["cmp", "f.npy", "i.npy"][..], &bytes].concat());
     assert_eq!(run.text(), "\"f\" and \"i\": 1 of 152 elements differs, at [22]: 102 and 105\n");

@@ -1,4 +1,4 @@
-//! The codecs and the shards of Zarr stores: kept, or chosen.
+//! Codecs and shards of Zarr stores: kept from the source, or chosen.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::Place;
 use crate::npy::{self, Tensor};
 use crate::zarr::written;
 
-/// A place with a tensor of u16 in an .npy file.
+/// A place with a u16 tensor in an .npy file.
 fn with_tensor(shape: &[usize]) -> Place {
     let place = Place::new();
     let tensor = Tensor::noise("'<u2'", 2, shape);
@@ -17,7 +17,7 @@ fn with_tensor(shape: &[usize]) -> Place {
     place
 }
 
-/// The codecs of the array at a path: those of its chunks, where these are in shards.
+/// The codecs of the array at a path: the inner codecs if the array is sharded.
 fn codecs(place: &Place, path: &str) -> Value {
     let metadata = written(place, path);
     let sharding = &metadata["codecs"][0]["configuration"]["codecs"];
@@ -64,7 +64,7 @@ fn codecs_are_those_that_are_asked_for_and_then_go_with_the_data() {
             let made = place.run(&["info", "x.zarr", "--json"]).done().json();
             let name = made["tensors"][0]["codec"].as_str().unwrap().to_owned();
             assert!(name.starts_with(codec), "{name}");
-            // Kept, also where the axes are others.
+            // A transposed array keeps its codecs.
             place.run(&["apply", "x.zarr", TURN, "-o", "y.zarr", "--force", "--verify"]).done();
             assert_eq!(codecs(&place, "y.zarr"), of_chunk, "{codec}");
             let made = place.run(&["info", "y.zarr", "--json"]).done().json();
@@ -75,7 +75,6 @@ fn codecs_are_those_that_are_asked_for_and_then_go_with_the_data() {
             place.run(&["cmp", "y.zarr", "expected.npy"]).done();
         }
     }
-    // Another one is another one.
     place.run(&["convert", "x.zarr", "-o", "z.zarr", "--codec", "gzip:9"]).done();
     assert_eq!(codecs(&place, "z.zarr"), json!([bytes(), gzip(9)]));
     place.run(&["cmp", "x.npy", "z.zarr"]).done();
@@ -93,12 +92,12 @@ fn shards_follow_the_axes_unless_chunks_are_asked_for() {
     };
     assert_eq!(sizes(&["transpose(2,0,1)"]), json!([[10, 2, 5], [20, 4, 30]]));
     assert_eq!(sizes(&["roll(shift=4, axes=0)"]), json!([[2, 5, 10], [4, 30, 20]]));
-    // No longer than what is left of the axis.
+    // A shard is not longer than the axis.
     let some = "slice(starts=0, stops=12, axes=1)";
     assert_eq!(sizes(&[some]), json!([[2, 5, 10], [4, 15, 20]]));
     assert_eq!(sizes(&["transpose(2,0,1)", "--chunks", "10,2,5"]), json!([[10, 2, 5], null]));
     assert_eq!(sizes(&["transpose(2,0,1)", "--shards", "-1,2,5"]), json!([[10, 2, 5], [40, 2, 5]]));
-    // Axes that are merged have none.
+    // Merged axes have no shards.
     assert_eq!(sizes(&["a b c -> (a b) c"])[1], Value::Null);
 }
 
@@ -133,7 +132,7 @@ fn what_is_not_kept_of_codecs_is_said() {
         place.run(&["cmp", &source, "y.zarr"]).done();
         fs::remove_dir_all(place.path("y.zarr")).unwrap();
     }
-    // What is asked for is what is wanted.
+    // `--codec none` needs no warning about the codec that is dropped.
     let args = ["convert", &source("v2-zlib"), "-o", "y.zarr", "--codec", "none"];
     let run = place.run(&[&args[..], &["--quiet"]].concat()).done();
     assert_eq!(run.stderr, "");

@@ -1,9 +1,9 @@
-//! Tensors of several files put together: `concat` and `stack`.
+//! `concat` and `stack`: tensors of several files joined into one.
 
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::{Place, Run, safetensors};
 
-/// A tensor of bytes that no other begins with, of 4-byte elements.
+/// A tensor of 4-byte elements; each seed gives different bytes.
 fn part(seed: usize, shape: &[usize]) -> Tensor {
     let count = shape.iter().product::<usize>() * 4;
     let all = trundle_testing::noise(count + 64 * seed);
@@ -15,7 +15,7 @@ fn part(seed: usize, shape: &[usize]) -> Tensor {
     }
 }
 
-/// These one after another along an axis, element by element.
+/// Concatenates the parts along an axis, element by element.
 fn joined(parts: &[&Tensor], axis: usize) -> Tensor {
     let mut shape = parts[0].shape.clone();
     shape[axis] = parts.iter().map(|part| part.shape[axis]).sum();
@@ -32,21 +32,21 @@ fn joined(parts: &[&Tensor], axis: usize) -> Tensor {
     Tensor { shape, bytes, ..parts[0].clone() }
 }
 
-/// The same with a new axis of one element.
+/// Inserts an axis of size 1.
 fn layer(part: &Tensor, axis: usize) -> Tensor {
     let mut layer = part.clone();
     layer.shape.insert(axis, 1);
     layer
 }
 
-/// Checks that a run was refused, and what it said.
+/// Checks the exit code of a refused run and its message.
 #[track_caller]
 fn refused(run: &Run, code: i32, words: &[&str]) {
     assert_eq!(run.code, Some(code), "{run:?}");
     assert!(words.iter().all(|words| run.stderr.contains(words)), "{words:?}: {run:?}");
 }
 
-/// Runs a command with these words, and reads what it has written.
+/// Runs a command, given as words separated by spaces, and reads its output.
 #[track_caller]
 fn made(place: &Place, words: &str) -> Tensor {
     let args: Vec<&str> = words.split(' ').chain(["-o", "out.npy", "--force", "-q"]).collect();
@@ -111,7 +111,7 @@ fn orders_of_bytes_need_not_be_the_same() {
         let expected = joined(&[&one, &one], 1);
         assert!(made(&place, &format!("concat {files} --axis 1 --verify")) == expected, "{files}");
     }
-    // What all have, stays.
+    // The byte order is kept if all inputs share it.
     let both = made(&place, "concat b.npy b.npy --axis 0");
     assert_eq!(both, joined(&[&big, &big], 0));
 }
@@ -161,7 +161,7 @@ fn tensors_of_one_name_go_together() {
     let text = String::from_utf8_lossy(&place.read("both.safetensors")).into_owned();
     assert!(text.contains(r#""format":"pt","trundle.axes":"{\"w\":\"o i\"}""#), "{text}");
 
-    // Of others nothing is kept, and what a new axis makes untrue is left out.
+    // Metadata of tensors that are left out is dropped, and so is metadata that a new axis makes untrue.
     let run = concat(&["-o", "b.npz", "--axis", "0", "--tensor", "b"]).done();
     assert!(run.stderr.contains("; 2 tensors left out"), "{run:?}");
     assert_eq!(taken("b.npz", "b"), joined(&[&b1, &b2], 0));
@@ -252,7 +252,7 @@ fn raw_bytes_are_as_long_as_they_are() {
     place.run(&[&args[..], &["-o", "c.bin", "--verify"]].concat()).done();
     assert_eq!(place.read("c.bin"), bytes);
 
-    // The shape is that of the raw file; the other one states its own.
+    // The shape describes the raw file; the .npy file has its own.
     let (raw, more) = (part(1, &[2, 3]), part(2, &[5, 3]));
     place.write("raw.bin", &raw.bytes);
     place.write("more.npy", &more.file(PLAIN));
@@ -312,7 +312,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
         let cmp = place.run(&["cmp", "both.zarr", expected, "--tensor", name]).done();
         assert_eq!(cmp.text(), "equal\n", "{name}");
     }
-    // Names, attributes, chunks and codecs are those of the first.
+    // Names, attributes, chunks and codecs come from the first store.
     let both = written(&place, "both.zarr/wind");
     assert_eq!(both["dimension_names"], serde_json::json!(["lat", "time", "lon"]));
     assert_eq!(both["chunk_grid"]["configuration"]["chunk_shape"], serde_json::json!([2, 2, 2]));
@@ -326,7 +326,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     );
     assert!(plan.contains("  lat: u16 [5], as in the first file\n"), "{plan}");
 
-    // One of the inputs, to a store and a file of other formats; names that are not the same are none.
+    // Outputs that replace an input, have another format, or have axis names that differ between the inputs.
     concat("both.zarr a.zarr", "-o both.zarr --force --verify --chunks time=4").done();
     assert_eq!(written(&place, "both.zarr/time")["shape"], serde_json::json!([15]));
     let args = ["stack", "a.zarr", "other.zarr", "--tensor", "lon", "--axis", "0", "--dim", "run"];
@@ -337,7 +337,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
         .run(&["concat", "a.zarr", "b.zarr", "--tensor", "time", "--axis", "0", "-o", "t.npz"])
         .done();
 
-    // What a unit says of the one need not be so of the other.
+    // Units that differ are refused.
     let mut time = written(&place, "b.zarr/time");
     time["attributes"] = serde_json::json!({ "units": "days since 2024-01-01" });
     std::fs::write(place.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
@@ -356,7 +356,7 @@ fn stores_are_joined_along_an_axis_by_its_name() {
     let report = concat("a.zarr b.zarr", &more).done().json();
     assert_eq!(report["attributes_differ"], serde_json::json!(["time"]));
 
-    // Coordinates of other values, and an axis elsewhere.
+    // Differing axis names and coordinate values, and an axis at another position.
     time["attributes"] = serde_json::json!({});
     std::fs::write(place.path("b.zarr/time/zarr.json"), time.to_string()).unwrap();
     write_array(&place.path("b.zarr"), "lat", &[5], &["lon"]);
@@ -414,7 +414,7 @@ fn interrupted_work_is_gone_on_with() {
     work.is_done();
 }
 
-/// An element that is a constant, before and behind along every axis.
+/// Pads every axis with `before` and `behind` copies of one element.
 fn padded(tensor: &Tensor, before: usize, behind: usize, element: &[u8]) -> Tensor {
     let shape: Vec<usize> = tensor.shape.iter().map(|size| before + size + behind).collect();
     let mut bytes = Vec::new();
@@ -447,7 +447,6 @@ fn a_chain_takes_tensors_of_other_files_and_constants() {
         assert!(run(chain) == expected, "{memory}");
         assert!(run("stack(a.npy, _, axis=-1)") == stacked, "{memory}");
     }
-    // By tasks, in a store, and by a pipe.
     place.run(&["plan", "apply", "a.npy", chain, "-o", "t.npy", "--tasks", "plan.json"]).done();
     place.run(&["task", "plan.json", "0"]).done();
     place.run(&["finish", "plan.json"]).done();

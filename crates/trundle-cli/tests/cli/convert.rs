@@ -1,5 +1,4 @@
-//! `trundle convert`: other formats and other orders of the same elements, read without the program's own
-//! code.
+//! `trundle convert`: other formats and orders. The outputs are read without the program's own code.
 
 use serde_json::json;
 
@@ -11,7 +10,7 @@ use crate::{Place, npz};
 
 const FORTRAN: Style = Style { version: 1, fortran: true };
 
-/// The bytes of the only tensor of a file, row-major; `shape` is what it has to have.
+/// The row-major bytes of the only tensor of a file. Checks that its shape is `shape`.
 fn elements(place: &Place, name: &str, width: usize, shape: &[usize]) -> Vec<u8> {
     let file = place.read(name);
     let of_npy = |file: &[u8]| {
@@ -38,14 +37,14 @@ fn elements(place: &Place, name: &str, width: usize, shape: &[usize]) -> Vec<u8>
     }
 }
 
-/// Whether an .npy file holds this tensor, in this order.
+/// Whether an .npy file holds this tensor in C or Fortran order.
 fn is_stored(file: &[u8], tensor: &Tensor, fortran: bool) -> bool {
     let said = if fortran { "'fortran_order': True" } else { "'fortran_order': False" };
     let header = String::from_utf8_lossy(&file[..128.min(file.len())]).into_owned();
     Tensor::read(file, tensor.width) == *tensor && header.contains(said)
 }
 
-/// What a raw file takes to be read.
+/// The options that describe a raw file.
 fn hints(name: &str, shape: &[usize]) -> Vec<String> {
     if !name.ends_with(".bin") {
         return Vec::new();
@@ -91,7 +90,7 @@ fn an_order_is_kept_where_it_can_be_stated_and_not_asked_otherwise() {
     place.write("f.npy", &tensor.file(FORTRAN));
     place.run(&["convert", "f.npy", "-o", "same.npy"]).done();
     assert!(is_stored(&place.read("same.npy"), &tensor, true));
-    // In parts, and resumed where there is nothing to resume.
+    // In tiles, with --resume although there is nothing to resume.
     let small = ["--max-mem", "8K", "--storage", "ssd", "--resume", "--verify"];
     for (to, row_major) in [("x.npy", false), ("x.npz", false), ("y.npy", true), ("x.bin", false)] {
         let own = ["convert", "f.npy", "-o", to];
@@ -153,7 +152,7 @@ fn several_tensors_keep_names_order_and_metadata() {
     place.run(&[&["convert", "m.npz", "-o", "only.dat"][..], &only].concat()).done();
     assert_eq!(Tensor::read(&place.read("only.dat"), 4).bytes, a.bytes);
     refused(&place, &[(&["convert", "m.npz", "-o", "x.npy"], 2, &["--tensor NAME picks one"])]);
-    // `--row-major` is for those that are named: the others are kept as they stand.
+    // `--row-major` applies to the named tensors only.
     let (c, d) = (Tensor::noise("'<f4'", 4, &[3, 5]), Tensor::noise("'<u2'", 2, &[4, 3]));
     let both = npz::archive(&[("c.npy", c.file(FORTRAN)), ("d.npy", d.file(FORTRAN))]);
     place.write("both.npz", &both);

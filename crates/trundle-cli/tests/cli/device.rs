@@ -1,9 +1,9 @@
-//! `--device`: a GPU is used where it is asked for, and nothing else in its place.
+//! `--device`: runs on the requested GPU or fails; it never falls back to the CPU.
 
 use crate::Place;
 use crate::npy::Tensor;
 
-/// What can be asked of a device.
+/// The commands that take `--device`.
 const COMMANDS: [&[&str]; 4] = [
     &["plan", "transpose", "x.npy"],
     &["plan", "transpose", "x.npy", "--json"],
@@ -39,7 +39,6 @@ fn a_program_without_gpus_says_how_to_build_one_with_them() {
     }
 }
 
-/// Where there is no such GPU, nothing is planned for the CPU instead.
 #[cfg(feature = "cuda")]
 #[test]
 fn without_a_driver_of_cuda_it_is_said_what_was_looked_for() {
@@ -56,7 +55,7 @@ fn without_a_driver_of_cuda_it_is_said_what_was_looked_for() {
     }
 }
 
-/// On the emulated driver, which is found by the name of NVIDIA's.
+/// Tests on the emulated driver, a library with the name of NVIDIA's.
 #[cfg(all(feature = "cuda", target_os = "linux"))]
 mod with_cuda {
     use std::path::Path;
@@ -68,7 +67,7 @@ mod with_cuda {
     use super::*;
     use crate::Run;
 
-    /// Where the driver is, which is built once; `None` without a compiler.
+    /// The folder of the driver, which is built once; `None` without a compiler.
     fn driver() -> Option<&'static Path> {
         static FOLDER: OnceLock<Option<TempDir>> = OnceLock::new();
         let built = || {
@@ -102,7 +101,7 @@ mod with_cuda {
         assert!(text.contains(" on emulated: "), "{text}");
     }
 
-    /// Each result is held against the CPU's before it is timed.
+    /// The bench compares each result with the CPU's before it times it.
     #[test]
     fn cases_are_moved_as_on_the_cpu() {
         let Some(folder) = driver() else {
@@ -122,7 +121,6 @@ mod with_gpus {
     use super::*;
     use crate::{Run, skip};
 
-    /// No driver of Vulkan is found: nothing is planned for the CPU instead.
     #[test]
     fn without_a_device_it_is_said_what_was_looked_for() {
         let place = place();
@@ -137,7 +135,7 @@ mod with_gpus {
         }
     }
 
-    /// A run on a device that Mesa emulates; `None` where there is none, unless `TRUNDLE_GPU` says that there is one.
+    /// Runs on a device that Mesa emulates. `None` if there is no device, unless `TRUNDLE_GPU` requires one.
     fn emulated(place: &Place, args: &[&str]) -> Option<Run> {
         let command = [args, &["--device", "wgpu"]].concat();
         let run = Run::of(place.command(&command).env("TRUNDLE_GPU", "emulated"));
@@ -161,7 +159,7 @@ mod with_gpus {
         assert!(text.contains(launch), "{text}");
     }
 
-    /// The fields of a plan for the CPU where they mean the same, and launches.
+    /// JSON plans share the fields of CPU plans and add launches.
     #[test]
     fn a_plan_is_json_too() {
         let place = place();
@@ -244,7 +242,7 @@ mod with_gpus {
         assert_eq!(place.contents(), before);
     }
 
-    /// The record has the fields of the CPU's, and says of what device it is.
+    /// A bench record has the fields of a CPU record and names the device.
     #[test]
     fn a_bench_is_a_record_of_the_device() {
         let place = place();

@@ -1,4 +1,4 @@
-//! Chunks of Zarr stores that are copied as they are encoded.
+//! Encoded Zarr chunks that are copied without decoding.
 
 use std::fs;
 
@@ -8,8 +8,8 @@ use crate::Place;
 use crate::npy::{self, Tensor};
 use crate::zarr::written;
 
-/// A place with a tensor of u16, in an .npy file and in a store of chunks of [1, 4, 3], or of shards of these, whose
-/// codecs are not quite those that its metadata says: who packs its chunks again makes others of them.
+/// A place with a u16 tensor in an .npy file and in a store with chunks of [1, 4, 3], which may be in shards.
+/// The metadata names a wrong compression level, so that encoding a chunk again changes its bytes.
 fn with_store(shape: &[usize], shards: &[&str]) -> Place {
     let place = Place::new();
     let tensor = Tensor::noise("'<u2'", 2, shape);
@@ -28,7 +28,7 @@ fn count(place: &Place, chain: &str, args: &[&str]) -> Value {
     place.run(&plan).done().json()["files"]["encoded_chunks"].clone()
 }
 
-/// Moves the store by a chain, and checks that the result is that of the .npy file.
+/// Applies a chain to the store and compares the result with the same chain on the .npy file.
 fn moved(place: &Place, chain: &str, args: &[&str]) {
     let _ = fs::remove_dir_all(place.path("y.zarr"));
     place.run(&["apply", "x.npy", chain, "-o", "y.npy", "--row-major", "--force"]).done();
@@ -45,7 +45,7 @@ fn chunks_that_stay_whole_are_copied_as_they_are() {
         ("roll(shift=[1, -3], axes=[0, 2])", 45, "0/1/1", "1/1/0"),
         ("flip(axes=0)", 45, "4/1/0", "0/1/0"),
         ("slice(starts=[2, 4], stops=[4, 10], axes=[0, 1])", 12, "2/2/1", "0/1/1"),
-        // The first axis has one element a chunk: it may stand anywhere.
+        // The first axis has chunks of size 1, so it may move anywhere.
         ("transpose(1, 2, 0) | flip(axes=2)", 45, "0/2/1", "2/1/4"),
     ] {
         assert_eq!(count(&place, chain, &[]), json!(chunks), "{chain}");
@@ -80,7 +80,7 @@ fn chunks_that_do_not_are_decoded() {
         assert_eq!(count(&place, chain, args), Value::Null, "{chain} {args:?}");
         moved(&place, chain, &[args, &["--verify"]].concat());
     }
-    // A fill value of its own, big-endian elements: those of version 3 that are not as they are written.
+    // Big-endian elements have to be decoded, because outputs are little-endian.
     let metadata = written(&place, "x.zarr");
     let mut other = metadata.clone();
     other["codecs"][0]["configuration"]["endian"] = json!("big");
@@ -95,10 +95,10 @@ fn shards_are_copied_whole_and_missing_chunks_stay_missing() {
     assert_eq!(count(&place, "roll(shift=2, axes=0)", &[]), json!(9));
     moved(&place, "roll(shift=2, axes=0)", &["--verify"]);
     assert_eq!(place.read("x.zarr/c/0/1/0"), place.read("y.zarr/c/1/1/0"));
-    // By a chunk that is no whole shard.
+    // A shift by half a shard.
     assert_eq!(count(&place, "roll(shift=1, axes=0)", &[]), Value::Null);
     moved(&place, "roll(shift=1, axes=0)", &["--verify"]);
-    // An index at the beginning of a shard is not what is written.
+    // Outputs have the shard index at the end.
     let metadata = written(&place, "x.zarr");
     let mut other = metadata.clone();
     other["codecs"][0]["configuration"]["index_location"] = json!("start");
@@ -197,7 +197,7 @@ fn an_order_of_axes_can_be_metadata_alone() {
         ("transpose(2, 0, 1) | roll(shift=3, axes=0)", json!([1, 2, 0]), "4/2/1", "2/4/2"),
         ("roll(shift=2, axes=0)", Value::Null, "4/1/0", "1/1/0"),
     ] {
-        // Only as asked: readers put such chunks in order each time.
+        // Only with --metadata-only, because readers must then transpose every chunk.
         let expected = if order.is_null() { json!(45) } else { Value::Null };
         assert_eq!(count(&place, chain, &[]), expected, "{chain}");
         assert_eq!(count(&place, chain, &[only]), json!(45), "{chain}");
@@ -210,7 +210,7 @@ fn an_order_of_axes_can_be_metadata_alone() {
         let chunk = |store: &str, index: &str| place.read(&format!("{store}/c/{index}"));
         assert_eq!(chunk("y.zarr", to), chunk("x.zarr", from), "{chain}");
     }
-    // What is read so is put in order again, by what is written or by its metadata.
+    // Moving the store again restores the order, by moving the elements or in the metadata.
     moved(&place, "transpose(2, 1, 0)", &[only]);
     let info = place.run(&["info", "y.zarr", "--json"]).done().json();
     assert_eq!(info["tensors"][0]["chunk_order"], json!([2, 1, 0]));
@@ -247,7 +247,7 @@ fn what_metadata_alone_cannot_do_is_refused() {
     let npy = place.run(&["flip", "x.npy", "--axes", "0", "-o", "y.zarr", "--metadata-only"]);
     assert!(npy.stderr.contains("metadata only: the source has no chunks"), "{npy:?}");
     let shards = with_store(&[6, 10, 9], &["--shards", "2,4,9"]);
-    // Chunks of a shard follow each other along its first axis, then its last.
+    // The chunks of a shard are stored in row-major order, which the transposition must keep.
     for (order, code) in [("1,0,2", Some(0)), ("2,0,1", Some(2))] {
         let chain = format!("transpose({order})");
         let out = ["-o", "y.zarr", "--metadata-only", "--verify", "--force"];

@@ -1,4 +1,4 @@
-//! What the system refuses in the middle of the work.
+//! System errors in the middle of a run.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -16,7 +16,7 @@ fn a_file_that_may_not_grow_leaves_nothing() {
     const STORE: &[&str] =
         &["convert", "x.npy", "-o", "y.zarr", "--chunks", "4001,4500", "--codec", "none"];
     let zarr = if cfg!(feature = "zarr") { STORE } else { ONE_PASS };
-    // Whether the program was started with the signal ignored or not, which ends it by itself.
+    // With SIGXFSZ ignored, and with its default action, which ends the process.
     for (args, blocks, trap) in [
         (ONE_PASS, 1000, "trap '' XFSZ;"),
         (ONE_PASS, 1000, ""),
@@ -104,7 +104,7 @@ fn a_result_whose_name_was_taken_is_kept_and_told() {
         let told = run.stderr.trim_end().rsplit_once(" is kept as ").unwrap().1;
         assert_eq!(told, names[0]);
         assert!(place.is_dir() || fs::read(&place).unwrap() == b"mine");
-        // The next run does not take it away, but whoever cleans can.
+        // The next run keeps the file; `trundle clean` can remove it.
         if place.is_dir() {
             fs::remove_dir(&place).unwrap();
         }
@@ -126,7 +126,7 @@ fn only_one_process_writes_an_output() {
     let others = [
         work.args.clone(),
         [&work.args[..], &["--resume"]].concat(),
-        // Another movement, in other files.
+        // A different command with different temporary files.
         vec!["flip", "x.npy", "--axes", "0", "-o", "y.npy", "--max-mem", "8M"],
         vec!["flip", "x.npy", "--axes", "0", "-o", "./y.npy", "--resume", "--force"],
     ];
@@ -148,7 +148,7 @@ fn what_is_wrong_with_the_temporary_folder_is_said_of_it() {
     let said = "error: none: cannot write a temporary file (TMPDIR can name another \
                 folder): the folder does not exist\n";
     assert_eq!(run.stderr, said);
-    // The file may not grow, as on a full disk.
+    // The file size limit acts like a full disk.
     let script = "trap '' XFSZ; ulimit -f 20; exec \"$0\" flip x.npy --axes 0 -o - | cat";
     let mut command = Command::new("bash");
     command.args(["-c", &format!("set -o pipefail; {script}"), env!("CARGO_BIN_EXE_trundle")]);
@@ -167,7 +167,7 @@ fn a_disk_that_is_too_small_is_refused_before_anything_is_written() {
     let text = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({bytes},), }}");
     let header = npy::header(1, &text);
     place.write("x.npy", &header);
-    // Nothing but a hole.
+    // A sparse file.
     let file = File::options().write(true).open(place.path("x.npy")).unwrap();
     if file.set_len(header.len() as u64 + bytes).is_err() {
         eprintln!("skipped: no file can be so long here");

@@ -1,4 +1,4 @@
-//! Groups within Zarr stores: what is said of them, and the list of all that there is.
+//! Groups in Zarr stores: their attributes and their consolidated metadata.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn group(attributes: &Value) -> Vec<u8> {
     json!({ "zarr_format": 3, "node_type": "group", "attributes": attributes }).to_string().into()
 }
 
-/// A store of three arrays in groups within groups, of which something is said.
+/// A store of three arrays in nested groups with attributes.
 fn with_groups() -> Place {
     let place = Place::new();
     let tensor = Tensor::noise("'<u2'", 2, &[4, 6]);
@@ -39,11 +39,10 @@ fn what_is_said_of_groups_is_kept_but_for_an_order_of_axes_that_is_no_more() {
     let run = place.run(&["transpose", "g.zarr", "-o", "turned.zarr", "--quiet"]).done();
     assert!(run.stderr.contains("left out: sea/multiscales"), "{run:?}");
     assert_eq!(written(&place, "turned.zarr/sea")["attributes"], json!({ "salt": "much" }));
-    // By way of another format, and back.
     place.run(&["convert", "g.zarr", "-o", "t.safetensors"]).done();
     place.run(&["convert", "t.safetensors", "-o", "back.zarr"]).done();
     assert_eq!(written(&place, "back.zarr/sea/deep")["attributes"], json!({ "metres": 4000 }));
-    // Of what is left out nothing is said.
+    // The attributes of groups that are left out are dropped.
     let args = ["flip", "g.zarr", "--tensor", "*[oa][pt]", "--only", "--axes", "0"];
     place.run(&[&args[..], &["-o", "some.zarr"]].concat()).done();
     assert_eq!(written(&place, "some.zarr/sea")["attributes"]["salt"], "much");
@@ -62,16 +61,16 @@ fn a_group_lists_all_that_is_in_it() {
         let own = written(&place, &format!("y.zarr/{path}"));
         assert_eq!(list["metadata"][path], own, "{path}");
     }
-    // An array is all that there is of it.
+    // A store that is a single array has no consolidated metadata.
     place.run(&["flip", "y.zarr/top", "--axes", "0", "-o", "z.zarr"]).done();
     assert!(written(&place, "z.zarr")["consolidated_metadata"].is_null());
-    // No list is believed: this one is of an array that is gone.
+    // Consolidated metadata is not trusted: here it lists an array that was removed.
     fs::remove_dir_all(place.path("y.zarr/top")).unwrap();
     let info = place.run(&["info", "y.zarr"]).done().text();
     assert!(!info.contains("top") && info.contains("sea/heat"), "{info}");
 }
 
-/// A group of one array, with attributes of both, names of axes and a fill value.
+/// A group with one array. Both have attributes; the array has axis names and a fill value.
 fn group_of_one() -> Place {
     let place = Place::new();
     let tensor = Tensor::noise("'<u2'", 2, &[4, 6]);
@@ -107,7 +106,7 @@ fn a_group_of_one_array_stays_a_group() {
             (&json!(["lat", "lon"]), &json!(7))
         );
     }
-    // The names of axes stay where nothing is left of one.
+    // Axis names are kept when an axis becomes empty.
     let empty =
         ["lat lon -> lon lat | slice(starts=[2], stops=[2], dims=[lat])", "-o", "empty.zarr"];
     place.run(&[&["apply", "g.zarr"], &empty[..]].concat()).done();
@@ -116,7 +115,7 @@ fn a_group_of_one_array_stays_a_group() {
         (&array["shape"], &array["dimension_names"]),
         (&json!([6, 0]), &json!(["lon", "lat"]))
     );
-    // A store that is an array stays one, and what is said of it is said of the dataset.
+    // A store that is a single array stays one; its attributes move to the dataset of an HDF5 file.
     place.run(&["convert", "g.zarr/t2m", "-o", "array.zarr"]).done();
     assert_eq!(
         written(&place, "array.zarr")["attributes"],
@@ -164,7 +163,7 @@ fn what_an_output_cannot_hold_of_tensors_is_named_in_plans_and_warnings() {
     assert_eq!(report["metadata_left_out"], json!(["title"]));
     let left = json!({ "attributes": { "title": 1, "units": 1 }, "axis_names": ["lat", "lon"], "fill_values": ["t2m"] });
     assert_eq!(report["tensor_metadata_left_out"], left);
-    // Of plain files nothing is said.
+    // Plain files have no attributes, so there is no warning.
     place.run(&["convert", "x.npy", "-o", "y.npz", "--quiet"]).done();
     for out in [
         "z.npy",

@@ -1,5 +1,5 @@
-//! Files of HDF5 and netCDF-4 that h5py and netCDF4 have made (crates/trundle-hdf5/tests/make.py): what is moved
-//! out of them is what is moved out of the same tensor in an .npy file.
+//! HDF5 and netCDF-4 files written by h5py and netCDF4 (crates/trundle-hdf5/tests/make.py), compared with the
+//! same tensors in .npy files.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn file(name: &str) -> Vec<u8> {
 }
 
 impl Run {
-    /// Checks that it ended with this code: what was said of it.
+    /// Checks the exit code; returns stderr.
     #[track_caller]
     fn ended_with(&self, code: i32) -> &str {
         assert_eq!(self.code, Some(code), "{self:?}");
@@ -21,7 +21,7 @@ impl Run {
     }
 }
 
-/// The numbers 0 to 34 as (5, 7).
+/// The numbers 0 to 34 as a [5, 7] tensor.
 fn numbers<const N: usize>(descr: &str, of: impl Fn(u8) -> [u8; N]) -> Tensor {
     let bytes = (0..35).flat_map(of).collect();
     Tensor { descr: descr.to_owned(), width: N, shape: vec![5, 7], bytes }
@@ -70,7 +70,7 @@ fn all_of_a_file_goes_to_a_file_and_back() {
         place.write("in.h5", &file(name));
         place.run(&["convert", "in.h5", "-o", "again.nc", "--force", "--verify"]).done();
         place.run(&["cmp", "in.h5", "again.nc"]).done();
-        // A file of its own is written as it was.
+        // Rewriting a file that the program wrote gives the same bytes.
         place.run(&["convert", "again.nc", "-o", "third.nc", "--force"]).done();
         assert_eq!(place.read("again.nc"), place.read("third.nc"), "{name}");
         place.run(&["convert", "again.nc", "-o", "out.npz", "--force", "-q"]).done();
@@ -79,7 +79,7 @@ fn all_of_a_file_goes_to_a_file_and_back() {
     place.write("in.dat", &file("new-whole.h5"));
     let info = place.run(&["info", "in.dat"]).done().text();
     assert!(info.starts_with("in.dat: hdf5\n"), "{info}");
-    // MATLAB writes a text of its own into the 512 bytes before the file.
+    // MATLAB writes its own text into the 512-byte user block before the file.
     let mut matlab = file("refused.h5");
     matlab[..19].copy_from_slice(b"MATLAB 7.3 MAT-file");
     place.write("in.mat", &matlab);

@@ -1,16 +1,15 @@
-//! Formats that are only read, in which a header says where the data is: what is moved out of such a file
-//! is what is moved out of an .npy file with the same tensor.
+//! Read-only formats whose header gives the offset of the data (GGUF, NRRD, NIfTI, torch.save), compared with
+//! the same tensors in .npy files.
 
 use crate::npy::{self, Tensor};
 use crate::{Place, npz};
 
-/// A GGUF text: its length, and then it.
+/// A GGUF string: its length, then its bytes.
 fn text(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
 }
 
-/// A GGUF file of tensors by their names and the numbers of their types, each with its data at a multiple
-/// of 32 bytes.
+/// A GGUF file with tensors given as name, type number and data. The data is aligned to 32 bytes.
 fn gguf(tensors: &[(&str, u32, &Tensor)]) -> Vec<u8> {
     let mut file = [b"GGUF".to_vec(), 3u32.to_le_bytes().to_vec()].concat();
     file.extend([tensors.len() as u64, 1].map(u64::to_le_bytes).concat());
@@ -40,7 +39,7 @@ fn nrrd(tensor: &Tensor) -> Vec<u8> {
     [header.as_bytes(), &tensor.bytes].concat()
 }
 
-/// A NIfTI-1 file of 16-bit integers, which are to be scaled by `slope`.
+/// A NIfTI-1 file of 16-bit integers with the scale factor `slope`.
 fn nifti(tensor: &Tensor, slope: f32) -> Vec<u8> {
     let mut header = [0; 352];
     header[..4].copy_from_slice(&348u32.to_le_bytes());
@@ -56,13 +55,13 @@ fn nifti(tensor: &Tensor, slope: f32) -> Vec<u8> {
     [&header[..], &tensor.bytes].concat()
 }
 
-/// A text of a pickle.
+/// A string in a pickle.
 fn pickled(text: &str) -> Vec<u8> {
     [b"X", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat()
 }
 
-/// A file of torch.save: a dict of one tensor of 16-bit floats, with its strides in elements, and of what
-/// runs a command where a pickle is run.
+/// A torch.save file: a dict with one f16 tensor, with strides in elements, and an object that runs a command
+/// if the pickle is executed.
 fn state_dict(tensor: &Tensor, strides: &[usize]) -> Vec<u8> {
     let ints = |numbers: &[usize]| -> Vec<u8> {
         let each = numbers.iter().flat_map(|n| [b"J", &(*n as u32).to_le_bytes()[..]].concat());

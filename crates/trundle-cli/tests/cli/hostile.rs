@@ -1,5 +1,4 @@
-//! Names and texts of files that would steer a terminal: nothing that the program says holds them as
-//! they are.
+//! Hostile names and texts in files: the program never prints control or invisible characters from them.
 
 use std::ffi::OsString;
 
@@ -7,11 +6,11 @@ use crate::npy::{self, PLAIN, Tensor};
 use crate::safetensors::{Named, file};
 use crate::{Place, Run, npz};
 
-/// What sets a terminal's title and colours, ends lines, turns writing round, or cannot be seen.
+/// Sets a terminal's title and colours, breaks lines, reverses text, and has invisible characters.
 const HOSTILE: &str = "w\x1b]0;owned\x07\nerror: forged\r\t\x7f\u{9b}31m\u{85}\u{2028}\u{2029}\u{202a}\u{202e}\
                        \u{2066}\u{2069}\u{200b}\u{200e}\u{200f}\u{61c}\u{feff}z";
 
-/// The same as a name of a file.
+/// A similar file name.
 const PATH: &str = "p\x1b[31m\nerror: forged\u{202e}\u{200b}";
 
 fn path(ending: &str) -> String {
@@ -29,8 +28,7 @@ fn is_steering(character: char) -> bool {
         || code == 0xfeff
 }
 
-/// What is wrong with what a run says: that it is not all the program's own, or that it does not tell
-/// of a hostile name though it should.
+/// The fault of a run, if any. If `tells`, the output must contain the hostile name.
 fn fault(run: &Run, tells: bool) -> Option<String> {
     let said = String::from_utf8_lossy(&run.stdout).into_owned() + &run.stderr;
     let fault = if said.contains(is_steering) {
@@ -47,7 +45,7 @@ fn fault(run: &Run, tells: bool) -> Option<String> {
     Some(format!("{fault}: code {:?}, {said:?}", run.code))
 }
 
-/// A member of an archive that is a pickle.
+/// An .npy archive member that holds a pickle.
 fn objects() -> Vec<u8> {
     npy::header(1, "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }")
 }
@@ -109,7 +107,7 @@ fn place() -> Place {
     place
 }
 
-/// A message of protobuf: fields of lengths.
+/// A length-delimited protobuf field.
 fn field(number: u8, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![number << 3 | 2];
     let mut length = content.len();
@@ -121,7 +119,7 @@ fn field(number: u8, content: &[u8]) -> Vec<u8> {
     [bytes, content.to_vec()].concat()
 }
 
-/// An ONNX model of one operator, all of whose names are hostile.
+/// An ONNX model of one operator in which all names are hostile.
 fn onnx(operator: &str) -> Vec<u8> {
     let name = HOSTILE.as_bytes();
     let (x, y) = ([name, b"x"].concat(), [name, b"y"].concat());
@@ -248,7 +246,7 @@ fn nothing_of_a_file_steers_the_terminal() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Names of files need not be texts.
+/// File names need not be valid UTF-8.
 #[cfg(unix)]
 #[test]
 fn paths_that_are_no_texts_steer_nothing_either() {

@@ -1,4 +1,5 @@
-//! Jobs whose output replaces their input. However they end, a run with `--resume` never moves twice.
+//! Jobs whose output replaces their input. A run with `--resume` never moves the elements twice, however the
+//! first run ended.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,12 +19,11 @@ use crate::safetensors::{self, Named};
 use crate::work::signal;
 use crate::{Place, Run, skip};
 
-/// The content of each file of a folder by its path, and the target of each symbolic link.
+/// The content of each file in a folder, and the target of each symbolic link, by path.
 type Tree = BTreeMap<String, Vec<u8>>;
 
 /// A command that moves in place.
 struct Case {
-    /// Makes the inputs in a folder.
     make: fn(&Place, &[usize]),
     words: &'static str,
     /// The file or folder that the command replaces.
@@ -96,13 +96,12 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// A case in a folder, with the content of the folder before the command and after it.
+/// A case with its folder and the folder's content before and after the command.
 struct InPlace {
     case: &'static Case,
     place: Place,
     before: Tree,
     after: Tree,
-    /// The duration of the command.
     takes: Duration,
 }
 
@@ -130,7 +129,6 @@ impl InPlace {
         self.place.run(&self.args(more))
     }
 
-    /// Makes the folder as it was before the command.
     fn restore(&self) {
         for entry in fs::read_dir(self.place.path("")).unwrap().map(Result::unwrap) {
             match entry.file_type().unwrap().is_dir() {
@@ -148,7 +146,7 @@ impl InPlace {
         }
     }
 
-    /// The inode of the replaced file or folder, which another one has after the command.
+    /// The inode of the replaced file or folder; it changes when the output is renamed.
     fn inode(&self) -> Option<u64> {
         Some(fs::metadata(self.place.path(self.case.replaced)).ok()?.ino())
     }
@@ -160,7 +158,6 @@ impl InPlace {
         run.code == Some(3) && (run.stderr.contains(said) || is_changed)
     }
 
-    /// Whether the replaced file or folder is the same in two trees.
     fn is_as_in(&self, now: &Tree, other: &Tree) -> bool {
         let own = |tree: &Tree| -> Tree {
             let files = tree.iter().filter(|(name, _)| name.starts_with(self.case.replaced));
@@ -170,7 +167,7 @@ impl InPlace {
     }
 }
 
-/// All files of a folder except temporary files of the program.
+/// All files of a folder except the program's temporary files.
 fn tree(folder: &Path) -> Tree {
     let mut files = Tree::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -198,31 +195,31 @@ fn what_may_be_moved_already_is_not_moved_again() {
         assert!(work.is_refused(&run), "{}: {run:?}", case.words);
         assert!(tree(&work.place.path("")) == work.after, "{}", case.words);
     }
-    // If the output does not replace the input, `--resume` may begin anew.
+    // If the output does not replace the input, `--resume` may start over.
     let place = Place::with(&[("p.npy", &Tensor::counting(&[4, 5]))]);
     let words = "flip p.npy -o q.npy --axes 0 --force --resume".split(' ').collect::<Vec<_>>();
     (0..2).for_each(|_| drop(place.run(&words).done()));
 }
 
-/// The shape of inputs of more than 64 MiB, which is the least that can be resumed.
+/// The shape of inputs larger than 64 MiB, the smallest that can be resumed.
 const SHAPE: [usize; 2] = [4001, 4500];
 
-/// How many processes a signal did not end, and what a run with `--resume` did after the others.
+/// How many processes survived the signal, and what `--resume` did after the others.
 #[derive(Debug, Default)]
 struct Counts {
     /// The process had ended, or the signal came too late.
     ended: u32,
     resumed: u32,
-    /// A journal without progress says that the source is unchanged, so the work began anew.
+    /// The journal had no progress, so the source was unchanged and the work started over.
     anew: u32,
-    /// Refused, and the input is unchanged.
+    /// Refused; the input is unchanged.
     refused_before: u32,
-    /// Refused, and the input is moved.
+    /// Refused; the input has been replaced.
     refused_after: u32,
 }
 
-/// Waits for a moment in the life of a process, by number: 0 for a random moment, 1 for the first note in
-/// the journal, 2 for the renaming of the output, 3 for a random moment after that, 4 for one near the end.
+/// Waits for a moment in a run: 0 is a random moment, 1 the first journal entry, 2 the renaming of the
+/// output, 3 a random moment after the renaming, 4 a moment near the end.
 fn wait(work: &InPlace, child: &mut Child, moment: u32, chance: f64) {
     let (begin, inode) = (Instant::now(), work.inode());
     let is_noted = || {
@@ -310,7 +307,7 @@ fn killed_at_any_moment_it_is_moved_once_or_refused() {
             } else {
                 counts.refused_after += u32::from(ended.code.is_none());
             }
-            // If the input is replaced, all other outputs are there.
+            // If the input is replaced, all other outputs exist.
             assert!(tree(&work.place.path("")) == work.after, "{told}");
         }
     }

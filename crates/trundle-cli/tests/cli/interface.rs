@@ -1,5 +1,5 @@
-//! What programs and people rely on: JSON, exit codes, quiet, streams, and nothing but text where
-//! nobody looks.
+//! The interface for scripts and users: JSON, exit codes, --quiet, streams, and plain text when the output is
+//! not a terminal.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -86,14 +86,14 @@ fn a_plan_as_json() {
     let stage = &report["stages"][0];
     assert_eq!(keys(stage), set(&["operators", "index_map", "move", "plan"]));
     assert_eq!(stage["move"]["width"], 2);
-    // A roll along one axis is one block, of which one loop is cut.
+    // A roll along one axis is one block with one cut loop.
     let blocks = stage["move"]["blocks"].as_array().unwrap();
     assert_eq!(blocks.len(), 1);
     let loops = blocks[0]["loops"].as_array().unwrap();
     assert_eq!(loops.iter().filter(|each| each["cut"].is_object()).count(), 1);
     assert!(stage["plan"]["steps"][0]["kernels"][0].is_string());
 
-    // Where the header says all, nothing is said to move.
+    // If only the header changes, the plan moves nothing.
     let report = place.run(&["plan", "transpose", "x.npy", "--json"]).done().json();
     assert_eq!(report["files"]["by_header"], true);
     let blocks = &report["stages"][0]["move"]["blocks"];
@@ -127,7 +127,7 @@ fn a_plan_lists_some_tensors_and_counts_the_rest() {
         ("  w10: f32 [2, 3] -> [2, 3]", "  w29: f32 [2, 3] -> [2, 3]")
     );
     assert_eq!(lines[21..], ["  and 10 more"]);
-    // And so does a view that must know which.
+    // The error of `view` also shortens the list.
     let refused = place.run(&["view", "x.safetensors"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.stderr.contains(": w10, w11,"), "{refused:?}");
@@ -168,7 +168,7 @@ fn pictures_of_floats_are_drawn_in_colour() {
     let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
     let frame = reader.next_frame(&mut bytes).unwrap();
     assert_eq!(frame.color_type, png::ColorType::Rgb);
-    // Enlarged by a whole factor: the first and the last pixel are those of the tensor.
+    // Enlarged by a whole factor: the first and last pixels are the first and last elements.
     assert_eq!(bytes[..3], [0, 4, 9]);
     assert_eq!(bytes[bytes.len() - 3..], [246, 251, 255]);
 }
@@ -268,7 +268,7 @@ fn messages_go_to_stderr_and_results_to_stdout() {
 
 #[test]
 fn only_text_where_nobody_looks() {
-    // Large enough that a terminal would have shown a bar.
+    // Large enough for a progress bar on a terminal.
     let place = Place::new();
     let zeros = Tensor { bytes: vec![0; 32 << 20], shape: vec![32 << 20], ..Tensor::list(&[]) };
     let zeros = Tensor { descr: "'|u1'".to_owned(), width: 1, ..zeros };
@@ -357,7 +357,7 @@ fn too_little_memory_for_an_element_is_refused() {
         let limited = ["roll", input, "--shift", "1", "--axes", "1", "-o", "out.npy"];
         place.run(&[&limited[..], &["--force", "--max-mem", size], args].concat())
     };
-    // What is larger than the memory goes through it in parts.
+    // Files larger than the memory limit move in parts.
     for size in ["4K", "4099", "8M"] {
         run("x.npy", size, &[]).done();
         run("x.npy", size, &["--verify"]).done();
@@ -376,7 +376,7 @@ fn too_little_memory_for_an_element_is_refused() {
         assert!(refused.stderr.contains("at least 4.0 KiB (4K) are needed"), "{refused:?}");
     }
     assert!(place.contents() == before);
-    // Lengths from a file: 2 bytes each there, and 40 on their way into the chain.
+    // Lengths from a file take 2 bytes each in the file and 40 bytes each while the chain is read.
     place.write("rows.npy", &Tensor::counting(&[1000, 6]).file(PLAIN));
     place.write("lengths.npy", &Tensor::counting(&[1000]).file(PLAIN));
     let reverse = |size: usize| {
@@ -397,7 +397,7 @@ fn plans_in_a_row_are_of_one_disk() {
     let header =
         npy::header(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (8192,8192,), }");
     place.write("x.npy", &header);
-    // Nothing but a hole.
+    // A sparse file.
     let file = std::fs::File::options().write(true).open(place.path("x.npy")).unwrap();
     file.set_len(header.len() as u64 + (1 << 28)).unwrap();
     let storage = |more: &[&str]| {
@@ -411,7 +411,7 @@ fn plans_in_a_row_are_of_one_disk() {
     for _ in 0..3 {
         assert_eq!(storage(&[]), first);
     }
-    // It is what is remembered that counts, unless something is said.
+    // The remembered rate is used unless --storage is given.
     let text = std::fs::read_to_string(&remembered).unwrap();
     let mut disks: serde_json::Value = serde_json::from_str(&text).unwrap();
     disks[0]["kilobytes_per_second"] = 123_456.into();
@@ -463,7 +463,7 @@ fn the_demo_does_the_main_job_and_again() {
     assert!(after == inverted);
     assert!(after != before, "the phantom is not symmetric");
 
-    // The commands it prints do the same.
+    // The printed commands give the same result.
     for command in report["commands"].as_array().unwrap() {
         let args: Vec<&str> = command.as_str().unwrap().split(' ').skip(1).collect();
         place.run(&[&args[..], &["--force"]].concat()).done();
@@ -487,7 +487,7 @@ fn the_bench_keeps_and_draws_what_it_measured() {
     let picture = String::from_utf8(place.read("s.svg")).unwrap();
     assert!(picture.starts_with("<svg ") && picture.contains("rows of 13 by 5"));
 
-    // Files are kept, and stdout takes one of them alone.
+    // Existing files are kept, and only one output can go to stdout.
     let run = place.run(&args);
     assert_eq!(run.code, Some(2), "{run:?}");
     assert!(run.stderr.contains("s.svg: already exists\nhint: --force overwrites it"), "{run:?}");
@@ -501,7 +501,7 @@ fn the_bench_keeps_and_draws_what_it_measured() {
 #[test]
 fn info_reads_a_stream_to_its_end() {
     let place = Place::new();
-    // More than a pipe holds: whoever writes would be cut off.
+    // More than a pipe buffer holds, so the writer would fail if `info` stopped early.
     let whole = Tensor::noise("'|u1'", 1, &[1_000_000]).file(PLAIN);
     let mut child = place.command(&["info", "-"]).stdin(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(&whole).unwrap();
@@ -540,7 +540,6 @@ fn a_tuning_record_is_followed_refused_and_forgotten() {
     assert!(source.starts_with("built in, for "), "{source}");
     assert_eq!(told(Some("off")), (built_in.clone(), source.clone()));
 
-    // In part, and from a file.
     let (changed, source) = told(Some("tile_rows=17"));
     assert!(changed.contains(" tile_rows=17 ") && source == "TRUNDLE_TUNING", "{changed} {source}");
     place.write("record.txt", format!("# of a friend\n{changed}\n").as_bytes());
@@ -549,7 +548,7 @@ fn a_tuning_record_is_followed_refused_and_forgotten() {
         (changed.clone(), "TRUNDLE_TUNING, record.txt".to_owned())
     );
 
-    // What was kept counts, unless something is said, until it is forgotten.
+    // A saved record is used, unless TRUNDLE_TUNING is set, until `tune --forget`.
     let forgotten = with(None, &["tune", "--forget", "--json"]).done().json();
     assert_eq!(forgotten["forgotten"], false);
     let kept = Path::new(forgotten["path"].as_str().unwrap());

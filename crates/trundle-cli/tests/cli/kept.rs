@@ -1,4 +1,4 @@
-//! What becomes of the tensors that `--tensor` does not name, and of what stands beside them.
+//! Tensors that `--tensor` does not select, and the metadata of the file.
 
 use crate::npy::{self, PLAIN, Style, Tensor};
 use crate::refusals::refused;
@@ -8,7 +8,7 @@ use crate::{Place, npz};
 
 const FORTRAN: Style = Style { version: 1, fortran: true };
 
-/// Three tensors of three types, and metadata whose record of axes names two.
+/// Three tensors of three types, and metadata that records the axes of two of them.
 struct Model {
     a: Tensor,
     b: Tensor,
@@ -23,7 +23,7 @@ impl Model {
         Model { a, b, c: Tensor::noise("", 1, &[7]) }
     }
 
-    /// The order is not that of the names.
+    /// Tensors are stored in another order than that of their names.
     fn file(&self, b: &Tensor, metadata: &[(&str, &str)]) -> Vec<u8> {
         let tensors = [
             Named::new("c", "U8", &self.c),
@@ -78,7 +78,7 @@ fn members_of_an_archive_are_kept_with_their_order_and_their_types() {
     let kept = [("a.npy", a.file(FORTRAN)), ("sub/b.npy", b.file(PLAIN)), ("c.npy", c.file(PLAIN))];
     place.write("m.npz", &npz::archive(&kept));
     let args = ["flip", "m.npz", "--axes", "0", "--tensor", "c", "-o", "m.npz", "--force"];
-    // What stays as it stands is not made row-major either.
+    // A tensor that is kept stays column-major even with --row-major.
     let run = place.run(&[&args[..], &["--row-major", "--verify", "--json"]].concat()).done();
     let written = npz::members(&place.read("m.npz"));
     assert_eq!(written.len(), 3);
@@ -169,7 +169,7 @@ fn what_is_kept_and_cannot_be_held_is_refused_with_the_way_out() {
     assert!(place.read("x.safetensors") == file(&[], &[Named::new("b", "F32", &moved)]));
 }
 
-/// An array of Python objects, as `numpy.save` writes it: a pickle.
+/// An array of Python objects as `numpy.save` writes it: a pickle.
 fn objects() -> Vec<u8> {
     let text = "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }";
     [npy::header(1, text), b"\x80\x04N.".to_vec()].concat()
@@ -243,7 +243,7 @@ fn metadata_that_the_output_cannot_hold_is_named() {
     let to =
         |output: &'static str| ["flip", "m.safetensors", "--axes", "0", "-o", output, "--force"];
     for output in ["x.npz", "x.npy", "x.bin"] {
-        // Also to those who want to hear of nothing else.
+        // The warning appears even with --quiet.
         for more in [&[][..], &["--quiet"]] {
             let run = place.run(&[&to(output)[..], more].concat()).done();
             let expected = format!(
@@ -254,7 +254,7 @@ fn metadata_that_the_output_cannot_hold_is_named() {
     }
     let report = place.run(&[&to("x.npz")[..], &["--json"]].concat()).done().json();
     assert_eq!(report["metadata_left_out"], serde_json::json!(["format", "trundle.axes"]));
-    // Of a tensor that is given other axes there is no record to lose.
+    // The recorded axes of a transposed tensor are not reported as lost, because they no longer apply.
     let run = place.run(&["transpose", "m.safetensors", "-o", "y.npz"]).done();
     assert!(run.stderr.contains("left out: format\n"), "{run:?}");
     let run = place.run(&to("x.safetensors")).done();
@@ -290,17 +290,17 @@ fn what_is_kept_goes_through_little_memory_too() {
     assert!(place.read("m.safetensors") == of(&Tensor { bytes, ..b }));
 }
 
-/// Kills the program when it has noted something, and goes on.
+/// Kills the program after its first journal entry and resumes it.
 #[cfg(unix)]
 #[test]
 fn what_is_kept_is_gone_on_with() {
-    // It notes how far it is twice a second: on a fast machine it takes more rows to last that long.
+    // The program writes a journal entry every half second; a fast machine needs more rows to last that long.
     let is_resumed = [1, 2, 4, 8, 16].into_iter().any(|times| killed_run_is_resumed(2300 * times));
     assert!(is_resumed, "it was over before it noted anything");
 }
 
-/// Flips one of two tensors of so many rows, kills that, and runs it again, which has to give the whole
-/// output; whether that went on with what was there.
+/// Flips one of two tensors with this many rows, kills the run and runs it again. Returns whether the second
+/// run resumed; its output must be complete.
 #[cfg(unix)]
 fn killed_run_is_resumed(rows: usize) -> bool {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! The program as its users meet it: a process, files and streams.
+//! Runs the program as a process, with files and streams.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 #[cfg(unix)]
@@ -61,19 +61,19 @@ use std::time::Duration;
 use npy::Tensor;
 use tempfile::TempDir;
 
-/// Says why a check could not be made here, also where the test's own output is captured.
+/// Prints why a check is skipped, even if the test's output is captured.
 fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
-/// A folder with its files, in which the program runs.
+/// A folder in which the program runs.
 struct Place {
     folder: TempDir,
 }
 
 /// How a run of the program ended.
 struct Run {
-    /// None if a signal ended it.
+    /// `None` if a signal ended it.
     code: Option<i32>,
     stdout: Vec<u8>,
     stderr: String,
@@ -84,7 +84,7 @@ impl Place {
         Place { folder: tempfile::tempdir().unwrap() }
     }
 
-    /// A place with one file for each name.
+    /// A folder with one file for each name.
     fn with(files: &[(&str, &Tensor)]) -> Place {
         let place = Place::new();
         for (name, tensor) in files {
@@ -105,7 +105,7 @@ impl Place {
         fs::read(self.path(name)).unwrap()
     }
 
-    /// What is in the folder: names and contents, sorted.
+    /// The names and contents of the files in the folder, sorted.
     fn contents(&self) -> Vec<(String, Option<Vec<u8>>)> {
         let entries = fs::read_dir(self.folder.path()).unwrap().map(Result::unwrap);
         let mut contents: Vec<_> = entries
@@ -115,16 +115,16 @@ impl Place {
         contents
     }
 
-    /// The program with these arguments, in an environment that is the same everywhere.
+    /// The program with these arguments, in a reproducible environment.
     fn command(&self, args: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_trundle"));
         command.args(args).current_dir(self.folder.path()).env("TRUNDLE_NUM_THREADS", "2");
         for variable in ["COLUMNS", "LINES", "NO_COLOR", "COLORTERM", "CLICOLOR_FORCE"] {
             command.env_remove(variable);
         }
-        // Small limits are of what is moved, not of a program that is larger in a build for tests.
+        // Test builds are larger than release builds; small limits must not include the program itself.
         command.env("TRUNDLE_OWN_MEMORY", "0");
-        // Nothing that is remembered of this machine's disks is read or written.
+        // Does not read or write the remembered disk speeds.
         command.env("XDG_CACHE_HOME", "/dev/null");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -134,12 +134,11 @@ impl Place {
         Run::of(&mut self.command(args))
     }
 
-    /// Runs with `input` coming in on stdin.
     fn run_on(&self, input: &[u8], args: &[impl AsRef<OsStr>]) -> Run {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         thread::scope(|scope| {
-            // It may end without reading all.
+            // The program may end without reading all of the input.
             scope.spawn(move || stdin.write_all(input));
             Run::awaited(child)
         })
@@ -151,7 +150,7 @@ impl Run {
         Run::awaited(command.spawn().unwrap())
     }
 
-    /// Waits for the end, which none of these tests is far from.
+    /// Waits for the end, at most `MOST`.
     fn awaited(child: Child) -> Run {
         const MOST: Duration = Duration::from_secs(60);
         let (id, (sender, receiver)) = (child.id(), mpsc::channel());
@@ -165,7 +164,7 @@ impl Run {
         }
     }
 
-    /// Checks that all went well.
+    /// Checks that the exit code is 0.
     #[track_caller]
     fn done(self) -> Run {
         assert_eq!(self.code, Some(0), "{self:?}");

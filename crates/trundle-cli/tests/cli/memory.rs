@@ -1,4 +1,4 @@
-//! Files and streams that are larger than the memory they go through.
+//! Memory limits: files and streams larger than the limit.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use crate::npy::{PLAIN, Tensor};
 use crate::results::flipped;
 use crate::{Place, Run};
 
-/// In a build for tests the program's code alone is some 50 MiB.
+/// The code of a test build alone takes about 50 MiB.
 const MAX_MEM: &str = "76M";
 
 /// 72 MB of f32.
@@ -20,22 +20,22 @@ fn tensor() -> Tensor {
     Tensor::noise("'<f4'", 4, &[18, 1000, 1000])
 }
 
-/// The most memory that the process has had, in KiB, where the system tells.
+/// The peak memory of the process in KiB, where the system reports it.
 fn most_kib(child: &Child) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-/// Runs with a stream in and out, and checks what memory it took.
+/// Runs with streams in and out, and checks the peak memory.
 fn streamed(place: &Place, input: Vec<u8>, args: &[&str]) -> Run {
     streamed_within(MAX_MEM, place, input, args).done()
 }
 
-/// The same with so much memory.
+/// Runs with the limit `max_mem`; the exit code may be any.
 fn streamed_within(max_mem: &str, place: &Place, input: Vec<u8>, args: &[&str]) -> Run {
     let mut command = place.command(&[args, &["--max-mem", max_mem, "--threads", "2"]].concat());
-    // All that the process takes counts, its code too.
+    // The limit includes the process's code.
     command.env_remove("TRUNDLE_OWN_MEMORY");
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -105,7 +105,7 @@ fn files_and_streams_larger_than_the_memory_are_put_into_each_other_and_cut() {
     }
 }
 
-/// `flip` along the first axis, without a walk over every element.
+/// Flips the first axis row by row, which is faster than an element-wise `flip`.
 fn flipped_rows(tensor: &Tensor) -> Vec<u8> {
     let row = tensor.bytes.len() / tensor.shape[0];
     let small = Tensor::counting(&[3]);
@@ -113,7 +113,7 @@ fn flipped_rows(tensor: &Tensor) -> Vec<u8> {
     tensor.bytes.chunks(row).rev().collect::<Vec<_>>().concat()
 }
 
-/// An archive of one deflated member.
+/// A zip archive with one deflated member.
 fn archive(name: &str, content: &[u8]) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(content).unwrap();
@@ -164,7 +164,7 @@ fn what_is_larger_than_the_memory_is_compared() {
     assert_eq!(run.text(), "equal\n");
 }
 
-/// Chunks and shards of 8 and 16 MiB, of which codecs take and give back many, one after another.
+/// Chunks and shards of 8 and 16 MiB, many of which pass through the codecs in a row.
 #[cfg(feature = "zarr")]
 #[test]
 fn large_chunks_go_through_no_more_memory_than_there_may_be() {
@@ -188,7 +188,7 @@ fn large_chunks_go_through_no_more_memory_than_there_may_be() {
     }
 }
 
-/// Boxes of many short runs are as large as the memory where requests take long.
+/// If requests are slow, boxes of many short runs fill the memory.
 #[test]
 fn boxes_that_fill_the_memory_leave_room_for_the_program() {
     let place = Place::with(&[("x.npy", &tensor())]);
@@ -196,7 +196,7 @@ fn boxes_that_fill_the_memory_leave_room_for_the_program() {
     streamed(&place, Vec::new(), &[&args[..], &["-o", "y.npy"]].concat());
 }
 
-/// Numbers below some others, the same each time.
+/// Reproducible random numbers.
 #[cfg(feature = "zarr")]
 struct Choices(u64);
 
@@ -209,7 +209,7 @@ impl Choices {
         ((self.0 >> 33) % most as u64) as usize
     }
 
-    /// Sizes of chunks of an array of `shape`, of up to so many elements.
+    /// Random chunk sizes for an array of this shape, with at most `most` elements a chunk.
     fn chunks(&mut self, shape: &[usize], most: usize) -> String {
         let size = |size: &usize| 1 + size / 12 + self.below(size / 2);
         let mut chunks: Vec<usize> = shape.iter().map(size).collect();
@@ -220,8 +220,8 @@ impl Choices {
     }
 }
 
-/// Arrays of 50 MB in chunks of any sizes and codecs, and .npy, moved in any way: nothing that the process takes is
-/// over the limit, whatever is done to what it reads.
+/// Moves 50 MB arrays between .npy files and stores with random chunks and codecs. The process must stay
+/// within the limit.
 #[cfg(feature = "zarr")]
 #[test]
 fn the_limit_is_that_of_all_that_the_process_takes() {
@@ -243,7 +243,7 @@ fn the_limit_is_that_of_all_that_the_process_takes() {
     for run in 0..runs {
         let mebibytes = [76, 84, 96, 128, 160][choices.below(5)];
         let max_mem = &format!("{mebibytes}M");
-        // The more memory, the larger chunks go through it.
+        // More memory allows larger chunks.
         let most = (mebibytes - 60) << 14;
         let order = ORDERS[choices.below(6)];
         let out_shape: Vec<usize> = order.iter().map(|axis| shape[*axis]).collect();
@@ -269,7 +269,7 @@ fn the_limit_is_that_of_all_that_the_process_takes() {
         if choices.below(3) == 0 {
             args.push("--verify");
         }
-        // Where requests take long, tiles are as large as the memory.
+        // If requests are slow, tiles fill the memory.
         args.extend(["--storage", ["ssd", "hdd"][choices.below(2)]]);
         let done = streamed_within(max_mem, &place, Vec::new(), &args);
         let is_refused = done.code == Some(3) && done.stderr.contains("of memory are needed");
@@ -279,7 +279,7 @@ fn the_limit_is_that_of_all_that_the_process_takes() {
     assert!(refused * 5 <= runs, "{refused} of {runs} were refused");
 }
 
-/// A limit that the process alone would take more than is refused, with one that would do.
+/// Refuses a limit smaller than the process itself needs, and names one that suffices.
 #[test]
 fn a_limit_that_cannot_be_held_is_refused_with_the_least() {
     let place = Place::with(&[("x.npy", &Tensor::counting(&[30, 40]))]);

@@ -1,4 +1,4 @@
-//! Models: `trundle run`, and `trundle plan` of one.
+//! Models: `trundle run`, and `trundle plan` of a model.
 
 use std::fmt::Write;
 
@@ -7,13 +7,13 @@ use rustix::process::Signal;
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::{Place, Run};
 
-/// An OpenVINO IR of layers that follow each other, each on the one before, with i64 lists of the
-/// weights as their further inputs.
+/// An OpenVINO IR with a sequence of layers. Each layer reads the output of the previous one; its other
+/// inputs are i64 lists in the weights.
 struct Ir {
     layers: String,
     edges: String,
     weights: Vec<u8>,
-    /// The layer and port that give the tensor, and the number of layers.
+    /// The layer and port of the last output, and the number of layers.
     last: (usize, usize),
     count: usize,
 }
@@ -71,7 +71,7 @@ impl Ir {
         self
     }
 
-    /// What was last joined to itself along axis 0.
+    /// Concatenates the last output with itself along axis 0.
     fn doubled(mut self) -> Ir {
         let id = self.count;
         write!(
@@ -87,7 +87,7 @@ impl Ir {
         self
     }
 
-    /// Writes `model.xml` and `model.bin`, of which the tensor is the output `name`.
+    /// Writes `model.xml` and `model.bin`; the last output is named `name`.
     fn write(mut self, place: &Place, name: &str) {
         let id = self.count;
         write!(
@@ -124,7 +124,7 @@ fn of_bytes(shape: &[usize], bytes: &[u8]) -> Tensor {
     Tensor { descr: "'|u1'".into(), width: 1, shape: shape.to_vec(), bytes: bytes.to_vec() }
 }
 
-/// The numbers of an .npy file of u16.
+/// The numbers in an .npy file of u16.
 fn numbers(file: &[u8]) -> Vec<u16> {
     let bytes = Tensor::read(file, 2).bytes;
     bytes.chunks_exact(2).map(|bytes| u16::from_le_bytes(bytes.try_into().unwrap())).collect()
@@ -235,7 +235,7 @@ fn what_does_not_fit_is_refused_and_leaves_nothing() {
     }
 }
 
-/// Two inputs joined, to themselves too, rolled and transposed.
+/// Two inputs, each concatenated with itself, then joined, rolled and transposed.
 fn joined(place: &Place, element: &str, sizes: [usize; 2]) {
     let mut ir = Ir::of("x", element, &format!("{},{}", sizes[0], sizes[1])).doubled();
     let (id, first) = (ir.count, ir.last);
@@ -259,7 +259,6 @@ fn joined(place: &Place, element: &str, sizes: [usize; 2]) {
         .write(place, "y");
 }
 
-/// Runs the model of two inputs.
 const RUN_BOTH: [&str; 7] =
     ["run", "model.xml", "--input", "x=x.npy", "--input", "z=z.npy", "--out-dir=out"];
 
@@ -329,7 +328,7 @@ fn a_model_in_parts_that_was_killed_goes_on() {
         let mut child =
             place.command(&[&slowly[..], &["--force", "--verify"]].concat()).spawn().unwrap();
         while child.try_wait().unwrap().is_none() && !noted() {
-            // It notes how far it is twice a second, however fast it is.
+            // Slows the program down, which writes a journal entry every half second.
             signal(Signal::STOP, &child);
             std::thread::sleep(std::time::Duration::from_millis(60));
             signal(Signal::CONT, &child);
@@ -350,7 +349,7 @@ fn a_model_in_parts_that_was_killed_goes_on() {
     }
 }
 
-/// A model of two transposes: of `x` in an order that is an input, and of `z`, of another type.
+/// A model of two transposes: of `x`, in an order that is an input, and of `z`, which has another type.
 fn of_several_types(place: &Place, sizes: [usize; 2]) {
     let [rows, columns] = sizes;
     let given = |id: usize, name: &str, element: &str, shape: &str| {
@@ -452,7 +451,7 @@ fn a_small_model_of_a_large_output_is_planned_at_once() {
     assert!(report["passes"].as_u64().unwrap() <= 6, "{report}");
     assert_eq!(report["stages"].as_array().unwrap().last().unwrap()["bytes"], 16u64 << 50);
     let before = place.contents();
-    // It is more than any disk has, and than tiles of so little memory could be counted for.
+    // The output does not fit on any disk, and its tiles do not fit in the memory.
     let run = run_with(&place, &["--max-mem=1G"]);
     assert!(matches!(run.code, Some(1 | 3)), "{run:?}");
     let said = ["of memory are needed", "are needed on the disk"];
@@ -520,7 +519,7 @@ fn of_floats_bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// An .npy file of two rows of f32.
+/// An .npy file with two rows of f32.
 fn of_floats(values: &[f32; 4]) -> Vec<u8> {
     let bytes = of_floats_bytes(values);
     Tensor { descr: "'<f4'".into(), width: 4, shape: vec![2, 2], bytes }.file(PLAIN)

@@ -1,4 +1,4 @@
-//! Axes by the names that a store gives them: every array of a group moves by those that it has.
+//! Chains that address axes by name: each array of a Zarr group moves along those axes that it has.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::Place;
 use crate::npy::{self, Tensor};
 use crate::zarr::{metadata, plain, write_store, written};
 
-/// The arrays of a data set, as of the weather: their names, sizes, and the names of their axes.
+/// A weather data set: array names, shapes and axis names.
 const ARRAYS: [(&str, &[usize], &[&str]); 6] = [
     ("wind", &[3, 4, 5], &["time", "lat", "lon"]),
     ("mask", &[4, 5], &["lat", "lon"]),
@@ -21,7 +21,7 @@ const ARRAYS: [(&str, &[usize], &[&str]); 6] = [
 
 const CHAIN: &str = "time lat lon -> lat lon time | roll(shift=2, dim=lon) | flip(dim=lat)";
 
-/// The same for each array by numbers, where something is done to it.
+/// The equivalent of [`CHAIN`] by axis numbers; `None` if the array does not change.
 const BY_NUMBERS: [(&str, Option<&str>); 6] = [
     ("wind", Some("transpose(1, 2, 0) | roll(shift=2, axes=1) | flip(axes=0)")),
     ("mask", Some("roll(shift=2, axes=1) | flip(axes=0)")),
@@ -31,7 +31,7 @@ const BY_NUMBERS: [(&str, Option<&str>); 6] = [
     ("lat_bnds", Some("flip(axes=0)")),
 ];
 
-/// An array whose axes have names, of chunks of two.
+/// Writes an array with axis names and chunks of 2 along each axis.
 pub(crate) fn write_array(root: &Path, name: &str, sizes: &[usize], axes: &[&str]) -> Tensor {
     let tensor = Tensor::noise("'<u2'", 2, sizes);
     let chunk = vec![2; sizes.len()];
@@ -50,7 +50,7 @@ pub(crate) fn write_group(root: &Path, attributes: &Value) {
     fs::write(root.join("zarr.json"), all.to_string()).unwrap();
 }
 
-/// A place with the data set as `x.zarr`, and each array of it as an .npy.
+/// A place with the data set as `x.zarr`, and each array as an .npy file.
 fn data_set() -> Place {
     let place = Place::new();
     write_group(&place.path("x.zarr"), &json!({ "title": "wind" }));
@@ -61,7 +61,7 @@ fn data_set() -> Place {
     place
 }
 
-/// Checks that an array of a store has the elements of an .npy after a chain.
+/// Checks that an array of a store is the result of `chain` on its .npy file.
 fn check(place: &Place, store: &str, array: &str, chain: Option<&str>) {
     let chain = chain.unwrap_or("roll(shift=0, axes=0)");
     let expected =
@@ -95,7 +95,7 @@ fn every_array_of_a_group_moves_by_the_names_that_it_has() {
     );
     assert!(of("time").is_none(), "nothing is done to it");
 
-    // Some of them, and what they are named otherwise.
+    // Selected tensors, and other names for the axes.
     let some = ["--tensor", "l*", "--only", "-o", "some.zarr"];
     place.run(&[&["apply", "x.zarr", "flip(dims=[lat])"], &some[..]].concat()).done();
     check(&place, "some.zarr", "lat_bnds", Some("flip(0)"));
@@ -251,7 +251,7 @@ fn what_names_do_not_say_is_refused_and_nothing_is_written() {
         let run = place.run(&[&["apply", "x.zarr", chain, "-o", "y.zarr"], more].concat());
         assert_eq!(run.code, Some(3), "{chain}: {run:?}");
         assert!(run.stderr.contains(words), "{chain}: {run:?}");
-        // Tensors are listed where the chain fits some of them.
+        // The hint lists tensors if the chain fits some of them.
         let is_listed =
             run.stderr.contains("\nhint: --tensor NAME picks one that the operation fits: ");
         match chain {
@@ -343,7 +343,7 @@ fn chunks_and_shards_are_said_by_the_names_of_the_result() {
     assert!(run.stderr.contains(words), "{run:?}");
 }
 
-/// What OME-NGFF says of a pyramid of two levels.
+/// OME-NGFF metadata for a pyramid of two levels.
 fn pyramid() -> Value {
     let level = |path: &str, scale: f64| {
         json!({ "path": path, "coordinateTransformations": [
@@ -367,18 +367,18 @@ fn the_axes_of_a_pyramid_go_with_its_data() {
     ] {
         let place = Place::new();
         write_group(&place.path("x.zarr"), &json!({ key: said.clone(), "title": "cells" }));
-        // Its arrays have no names but those that are said for all of them.
+        // The axis names come from the group's metadata.
         write_array(&place.path("x.zarr"), "0", &[2, 4, 6], &[]);
         write_array(&place.path("x.zarr"), "1", &[2, 2, 3], &[]);
         let info = place.run(&["info", "x.zarr"]).done().text();
         assert!(info.contains("1  u16  [2, 2, 3] (c, y, x)"), "{info}");
 
-        // An order that is not its own inverse.
+        // A permutation that is not its own inverse.
         place.run(&["apply", "x.zarr", "c y x -> y x c | flip(dim=y)", "-o", "y.zarr"]).done();
         assert_eq!(written(&place, "y.zarr/1")["dimension_names"], json!(["y", "x", "c"]));
         let all = written(&place, "y.zarr")["attributes"].clone();
         assert_eq!(all["title"], "cells");
-        // Of version 0.4 becomes 0.5.
+        // Version 0.4 becomes 0.5.
         let one = &all["ome"]["multiscales"][0];
         let names: Vec<&Value> =
             one["axes"].as_array().unwrap().iter().map(|axis| &axis["name"]).collect();
@@ -389,7 +389,6 @@ fn the_axes_of_a_pyramid_go_with_its_data() {
         if key == "ome" {
             assert_eq!(all["ome"]["omero"], json!({ "id": 1 }));
         }
-        // Back again.
         place.run(&["transpose", "y.zarr", "--dims", "c,y,x", "-o", "z.zarr"]).done();
         let (back, mut expected) =
             (written(&place, "z.zarr")["attributes"]["ome"].clone(), said.clone());
@@ -400,7 +399,7 @@ fn the_axes_of_a_pyramid_go_with_its_data() {
             assert_eq!(back, json!({ "version": "0.5", "multiscales": expected }));
         }
 
-        // Of one level alone, of a part, and of axes that are merged, nothing true can be said.
+        // The metadata is left out for a single level, for a slice and for merged axes.
         for chain in [
             &["apply", "x.zarr", "c y x -> y x c", "--tensor", "0", "-o", "w.zarr", "--force"][..],
             &["apply", "x.zarr", "c y x -> (c y) x", "-o", "w.zarr", "--force"],

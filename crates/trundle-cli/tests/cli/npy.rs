@@ -3,9 +3,9 @@
 /// A packed, row-major tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tensor {
-    /// The element type as a header has it.
+    /// The element type as written in an .npy header.
     pub descr: String,
-    /// The bytes of an element.
+    /// The element size in bytes.
     pub width: usize,
     /// The sizes of the axes.
     pub shape: Vec<usize>,
@@ -13,20 +13,20 @@ pub(crate) struct Tensor {
     pub bytes: Vec<u8>,
 }
 
-/// How a file says what it holds.
+/// The header of an .npy file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
-    /// The version of the format: 1, 2 or 3.
+    /// The format version: 1, 2 or 3.
     pub version: u8,
-    /// Whether the first axis runs fastest.
+    /// Whether the first axis is contiguous.
     pub fortran: bool,
 }
 
-/// What `numpy.save` writes.
+/// The header that `numpy.save` writes.
 pub(crate) const PLAIN: Style = Style { version: 1, fortran: false };
 
 impl Tensor {
-    /// Elements of bytes that look like chance, so that no two places are likely to be equal.
+    /// A tensor of pseudo-random bytes, so that elements are likely to differ.
     pub(crate) fn noise(descr: &str, width: usize, shape: &[usize]) -> Tensor {
         let bytes = trundle_testing::noise(shape.iter().product::<usize>() * width);
         Tensor { descr: descr.to_owned(), width, shape: shape.to_owned(), bytes }
@@ -45,7 +45,6 @@ impl Tensor {
         Tensor { descr: "'<i8'".to_owned(), width: 8, shape: vec![values.len()], bytes }
     }
 
-    /// The element at an index.
     pub(crate) fn element(&self, index: &[usize]) -> &[u8] {
         assert_eq!(index.len(), self.shape.len());
         let place = index.iter().zip(&self.shape).fold(0, |place, (i, size)| {
@@ -55,7 +54,7 @@ impl Tensor {
         &self.bytes[place * self.width..][..self.width]
     }
 
-    /// The tensor of another shape whose element at an index is this one's at `source` of it.
+    /// A tensor of another shape; its element at `index` is this tensor's element at `source(index)`.
     pub(crate) fn gather(
         &self,
         shape: &[usize],
@@ -66,7 +65,7 @@ impl Tensor {
         Tensor { shape: shape.to_owned(), bytes, ..self.clone() }
     }
 
-    /// A file that holds this tensor.
+    /// An .npy file of this tensor.
     pub(crate) fn file(&self, style: Style) -> Vec<u8> {
         let sizes: String = self.shape.iter().map(|size| format!("{size},")).collect();
         let fortran = if style.fortran { "True" } else { "False" };
@@ -87,7 +86,7 @@ impl Tensor {
         file
     }
 
-    /// The tensor in a file, whose elements have `width` bytes.
+    /// The tensor in an .npy file whose elements have `width` bytes.
     pub(crate) fn read(file: &[u8], width: usize) -> Tensor {
         assert_eq!(&file[..6], b"\x93NUMPY");
         let (start, length) = match file[6] {
@@ -113,7 +112,7 @@ impl Tensor {
         let row_major = Tensor { descr, width, shape, bytes };
         match &between("'fortran_order': ", ",")[..] {
             "False" => row_major,
-            // The bytes are those of the inverted tensor.
+            // The bytes are the row-major bytes of the transposed tensor.
             "True" => {
                 let shape = row_major.shape.clone();
                 let inverted: Vec<usize> = shape.iter().rev().copied().collect();
@@ -125,7 +124,7 @@ impl Tensor {
     }
 }
 
-/// All that stands before the data.
+/// The magic bytes, the version and the header text.
 pub(crate) fn header(version: u8, text: &str) -> Vec<u8> {
     let mut text = text.as_bytes().to_vec();
     let start = if version == 1 { 10 } else { 12 };

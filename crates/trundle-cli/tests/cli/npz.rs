@@ -2,13 +2,13 @@
 
 use flate2::Crc;
 
-/// An archive of these files.
+/// An archive with these files.
 pub(crate) fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
     for (name, content) in members {
         let mut crc = Crc::new();
         crc.update(content);
-        // Version 2.0, a name in UTF-8, stored, on the first day there is.
+        // Version 2.0, UTF-8 names, stored, with the earliest date.
         let mut common = Vec::new();
         for number in [20u16, 1 << 11, 0, 0, 33] {
             common.extend(number.to_le_bytes());
@@ -31,7 +31,7 @@ pub(crate) fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     [bytes, directory, end].concat()
 }
 
-/// The files of an archive in which all are stored, in its order.
+/// The files of an archive of stored members, in order.
 pub(crate) fn members(archive: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut members = Vec::new();
     let mut rest = archive;

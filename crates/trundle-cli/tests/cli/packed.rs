@@ -1,15 +1,16 @@
-//! Elements of less than a byte, packed without the program's own code, as the formats' texts say.
+//! Elements smaller than a byte, packed according to the format specifications, without the program's own
+//! code.
 
 use crate::npy::Tensor;
 
-/// A packed type, and how its elements lie in bytes.
+/// A packed type and the layout of its elements in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packed {
-    /// What `--dtype` calls it.
+    /// The name of the type for `--dtype`.
     pub dtype: &'static str,
     /// The bits of an element.
     pub bits: usize,
-    /// What `--bit-order` calls the order.
+    /// The name of the layout for `--bit-order`.
     pub order: &'static str,
 }
 
@@ -17,7 +18,7 @@ const fn packed(dtype: &'static str, bits: usize, order: &'static str) -> Packed
     Packed { dtype, bits, order }
 }
 
-/// Each type in the order that it has unless another is named.
+/// Each type in its default layout.
 pub(crate) const USUAL: [Packed; 9] = [
     packed("u1", 1, "high-first"),
     packed("u2", 2, "low-first"),
@@ -30,7 +31,7 @@ pub(crate) const USUAL: [Packed; 9] = [
     packed("f4e2m1", 4, "low-first"),
 ];
 
-/// The other orders.
+/// The other layouts.
 pub(crate) const OTHERS: [Packed; 5] = [
     packed("u1", 1, "low-first"),
     packed("i2", 2, "high-first"),
@@ -40,14 +41,14 @@ pub(crate) const OTHERS: [Packed; 5] = [
 ];
 
 impl Packed {
-    /// A tensor of one byte for each element, its bits and zeros above them.
+    /// A random tensor with one byte for each element; the upper bits are 0.
     pub(crate) fn noise(self, shape: &[usize]) -> Tensor {
         let mut tensor = Tensor::noise("'|u1'", 1, shape);
         tensor.bytes.iter_mut().for_each(|code| *code &= (1 << self.bits) - 1);
         tensor
     }
 
-    /// The elements of such a tensor, packed; unused bits are 0.
+    /// Packs the elements; unused bits are 0.
     pub(crate) fn pack(self, tensor: &Tensor) -> Vec<u8> {
         match (self.order, self.bits) {
             ("low-first", bits) => low_first(&tensor.bytes, bits),
@@ -70,14 +71,14 @@ impl Packed {
     }
 }
 
-/// One stream of bits, each byte filled from its least significant one.
+/// Packs a bit stream, from the least significant bit of each byte.
 fn low_first(codes: &[u8], bits: usize) -> Vec<u8> {
     let stream = codes.iter().flat_map(|code| (0..bits).map(move |bit| code >> bit & 1));
     let stream: Vec<u8> = stream.collect();
     stream.chunks(8).map(|byte| byte.iter().rev().fold(0, |byte, bit| byte << 1 | bit)).collect()
 }
 
-/// Groups of N elements in three bytes each, the last filled up with zeros.
+/// Packs groups of N elements into three bytes each; the last group is padded with zeros.
 fn grouped<const N: usize>(codes: &[u8], bytes: impl Fn([u8; N]) -> [u8; 3]) -> Vec<u8> {
     let group = |codes: &[u8]| {
         let mut filled = [0; N];

@@ -8,12 +8,12 @@ use crate::packed::{OTHERS, Packed, USUAL};
 use crate::refusals::refused;
 use crate::results::{CASES, flipped, inverted, rolled};
 
-/// Sizes as `--shape` has them.
+/// Sizes as `--shape` takes them.
 fn sizes(shape: &[usize]) -> String {
     shape.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Runs a command on `input` to `output`, verified; the input comes after the command's name.
+/// Runs a command from `input` to `output` with --verify. The input follows the command's name.
 #[track_caller]
 fn moved(place: &Place, input: &str, output: &str, args: &[&str], described: &[&str]) -> Vec<u8> {
     let (command, rest) = args.split_first().unwrap();
@@ -22,7 +22,7 @@ fn moved(place: &Place, input: &str, output: &str, args: &[&str], described: &[&
     place.read(output)
 }
 
-/// A file of one row of bytes.
+/// A file with one row of bytes.
 fn row(bytes: &[u8]) -> Tensor {
     Tensor {
         descr: "'|u1'".to_owned(),
@@ -57,7 +57,7 @@ fn counts_that_fill_no_byte_go_through_raw_and_npy() {
     let shapes = [&[3, 5, 7][..], &[], &[1], &[13], &[3, 0, 4], &[64, 65]];
     for (number, packed) in USUAL.into_iter().enumerate() {
         for (other, shape) in shapes.into_iter().enumerate() {
-            // A third of the pairs, with each type and each shape, where not everything is tested.
+            // Unless everything is tested, a third of the pairs, with each type and each shape.
             if !everything() && (number + other) % 3 != 0 {
                 continue;
             }
@@ -133,7 +133,7 @@ fn an_offset_finds_the_data_in_a_file_that_holds_more() {
     let described = ["--dtype", "u16", "--shape", "3,4", "--offset", "5"];
     let bytes = moved(&place, "x.bin", "y.bin", &["transpose"], &described);
     assert_eq!(bytes, inverted(&tensor).bytes);
-    // What is written is the tensor alone, also over the input.
+    // The output is the tensor alone, also if it replaces the input.
     let bytes = moved(&place, "x.bin", "x.bin", &["transpose"], &described);
     assert_eq!(bytes, inverted(&tensor).bytes);
 }

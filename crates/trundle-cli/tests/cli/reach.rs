@@ -1,5 +1,4 @@
-//! What the program reads and writes whatever its name ends with, and what it takes a type, a shape
-//! and an order from.
+//! Formats detected from the content, and options that give the format, type, shape and order.
 
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::refusals::refused;
@@ -23,7 +22,7 @@ fn what_is_missing_or_a_folder_is_called_so() {
             (&["info", "none"], 1, &["none: cannot open: ", missing]),
             (&["info", "none.dat"], 1, &["none.dat: cannot open: ", missing]),
             (&["transpose", "none", "-o", "x.npy"], 1, &["none: cannot open: ", missing]),
-            // Of a missing input and an output that exists, the input is named.
+            // If the input is missing and the output exists, the error is about the input.
             (&["transpose", "none.npy", "-o", "old.npy"], 1, &["none.npy: cannot open: ", missing]),
             (
                 &["plan", "transpose", "none.npy", "-o", "old.npy"],
@@ -95,7 +94,7 @@ fn the_first_bytes_tell_the_format_where_the_ending_does_not() {
         let to = ["flip", input, "--axes", "1", "--verify", "-o", "x.raw", "--force"];
         place.run(&[&to[..], described].concat()).done();
         assert!(place.read("x.raw") == flipped(&tensor, &[1]).bytes, "{input}");
-        // From a pipe it is the same, but for archives, which are read from their ends.
+        // From a pipe, all but archives, which are read from their ends.
         let bytes = place.read(input);
         let from =
             |stdin: &'static str| ["flip", stdin, "--axes", "1", "-o", "x.raw", "--force"].to_vec();
@@ -137,7 +136,7 @@ fn an_output_has_the_format_that_is_asked_for() {
     assert_eq!(Tensor::read(&place.read("x.npz"), 1), moved);
     let run = place.run(&flip(&["-o", "-", "--to", "raw"])).done();
     assert!(run.stdout == moved.bytes);
-    // The same ending on both sides is the same format, also in place.
+    // If both names have the same ending, the output has the input's format, also in place.
     place.run(&flip(&["-o", "t.dat", "--force", "--verify"])).done();
     assert!(place.read("t.dat") == moved.bytes);
     let rule = ["relayout", "x", "--rule", "*: a b -> b a", "--to", "safetensors", "-o", "y"];
@@ -309,7 +308,7 @@ fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
         assert!(header.contains(&format!("\"dtype\":\"{name}\"")), "{header}");
         let half = bytes.len() / 2;
         assert!(written.ends_with(&[&bytes[half..], &bytes[..half]].concat()), "{input}");
-        // In .npy it is what it was.
+        // An .npy output keeps the type of its header.
         place.run(&[&to[..], &["x.npy"]].concat()).done();
         let stated = if input == "e5.npy" {
             "<f1"

@@ -1,15 +1,14 @@
-//! Bad input of every kind: a message that says what and both numbers, the exit code, and nothing
-//! left behind.
+//! Invalid input: the error message with the values and limits, the exit code, and no files left behind.
 
 use std::fs;
 
 use crate::npy::{self, PLAIN, Tensor};
 use crate::{Place, Run};
 
-/// Arguments, the exit code, and what the message says, in this order.
+/// Arguments, the exit code, and parts of the message in this order.
 type Refusal<'a> = (&'a [&'a str], i32, &'a [&'a str]);
 
-/// Checks a run that was refused: its code, its message, and that it left no trace.
+/// Checks a refused run: its exit code, its message, and that it left no files.
 #[track_caller]
 fn check(run: &Run, code: i32, said: &[&str]) {
     assert_eq!(run.code, Some(code), "{run:#?}");
@@ -58,7 +57,7 @@ fn headers_that_lie() {
     };
     let version_9 = [&volume[..6], &[9, 0], &volume[8..]].concat();
     let header_too_long = [&b"\x93NUMPY\x02\x00"[..], &[0xff; 4], &[b' '; 100]].concat();
-    // What the file holds, and what is said of it.
+    // File contents and the parts of their messages.
     let files: &[(&[u8], &[&str])] = &[
         (b"", &["truncated", "8 bytes", "but has 0"]),
         (b"\x93NUM", &["truncated", "8 bytes", "but has 4"]),
@@ -242,7 +241,7 @@ fn lengths_that_do_not_fit() {
 #[test]
 fn chains_with_a_mistake_show_the_place() {
     let place = place();
-    // With where the carets begin and end.
+    // The last two numbers are the first and last column of the carets.
     let chains: &[(&str, i32, &[&str], [usize; 2])] = &[
         ("|", 2, &["empty stage"], [0, 1]),
         ("flip(0) |", 2, &["empty stage"], [8, 9]),
@@ -274,7 +273,7 @@ fn chains_with_a_mistake_show_the_place() {
         assert_eq!(lines[1], format!("  {chain}"), "{stderr}");
         assert_eq!(lines[2], carets, "{stderr}");
     }
-    // Nothing stands there that carets could be put under.
+    // An empty chain has nothing to underline.
     let stderr = place.run(&["apply", "volume.npy", " ", "-o", "out.npy"]).stderr;
     assert!(stderr.starts_with("error: the chain is empty\n  a stage is a call"), "{stderr}");
 }
@@ -478,7 +477,7 @@ pub(crate) mod unix {
             ("large.npy", &Tensor::noise("'|u1'", 1, &[300_000])),
         ]);
         fs::create_dir(place.path("disk")).unwrap();
-        // A disk of 64 KiB, which only this process and its children can see.
+        // A disk of 64 KiB that only this process and its children can see.
         let script = "mount -t tmpfs -o size=64k tmpfs disk || exit 99
             \"$0\" flip small.npy --axes 0 -o disk/small.npy -q || exit 98
             \"$0\" flip large.npy --axes 0 -o disk/large.npy && exit 97
@@ -523,7 +522,7 @@ pub(crate) mod unix {
         let text = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({bytes},), }}");
         place.write("x.npy", &npy::header(1, &text));
         let file = File::options().write(true).open(place.path("x.npy")).unwrap();
-        // Nothing but a hole.
+        // A sparse file.
         file.set_len(128 + bytes).unwrap();
         let mut refused = 0;
         for limit in (60..=180).step_by(20) {
@@ -531,12 +530,10 @@ pub(crate) mod unix {
             let mut command = Command::new("sh");
             command.args(["-c", &script, env!("CARGO_BIN_EXE_trundle"), "flip", "x.npy"]);
             command.args(["--axes", "0", "-o", "out.npy", "--force", "-q", "--threads", "1"]);
-            // The C library sets aside 64 MiB of addresses for each thread, in which it may find that
-            // there are none left.
+            // The C library reserves 64 MiB of addresses for each thread, which may exceed the limit.
             command.env("MALLOC_ARENA_MAX", "1");
             let run = Run::from(command.current_dir(place.path("")).output().unwrap());
-            // A new thread that finds no place for its signal stack ends the process: the standard library
-            // does that, and nobody can prevent it.
+            // The standard library aborts the process if a new thread cannot allocate its signal stack.
             if run.stderr.contains("failed to allocate an alternative stack") {
                 place.run(&["clean", "--force"]).done();
                 continue;
@@ -556,7 +553,7 @@ pub(crate) mod unix {
         }
     }
 
-    /// Whether this process was started with a signal ignored, as in the background of a script.
+    /// Whether this process was started with the signal ignored, as in the background of a script.
     pub(crate) fn is_ignored(signal: i32) -> bool {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -586,8 +583,7 @@ pub(crate) mod unix {
                 skip("the tests were started with a signal ignored, and so is the program");
                 continue;
             }
-            // It may be done before the signal is there, wholly or up to its exit: then it gets
-            // more to do.
+            // The program may finish before the signal arrives; then it gets a larger file.
             let stopped = (0..50).any(|attempt| {
                 if attempt == 10 && input.len() < 100 << 20 {
                     (input, output) = files(160 << 20);
@@ -595,7 +591,7 @@ pub(crate) mod unix {
                 place.write("x.npy", &input);
                 let args = ["flip", "x.npy", "--axes", "0", "-o", "x.npy", "--force", "-q"];
                 let mut child = place.command(&args).spawn().unwrap();
-                // A shell that is there already is quicker than one that must be started.
+                // A shell that is already running sends the signal sooner.
                 let mut killer = Command::new("sh")
                     .args(["-c", &format!("read go; kill {signal} {}", child.id())])
                     .stdin(Stdio::piped())

@@ -1,4 +1,5 @@
-//! Rules for the axes of tensors: what they move, what they record, and what they refuse.
+//! `trundle relayout`: rules for the axes of tensors, the moves that they cause, the recorded axes, and
+//! errors.
 
 use crate::npy::{PLAIN, Tensor};
 use crate::packed::USUAL;
@@ -6,7 +7,7 @@ use crate::refusals::refused;
 use crate::safetensors::{Named, file};
 use crate::{Place, Run};
 
-/// The tensor whose axis `i` is this one's axis `order[i]`.
+/// The tensor whose axis `i` is axis `order[i]` of `tensor`.
 fn transposed(tensor: &Tensor, order: &[usize]) -> Tensor {
     let shape: Vec<usize> = order.iter().map(|axis| tensor.shape[*axis]).collect();
     tensor.gather(&shape, |index| {
@@ -16,7 +17,7 @@ fn transposed(tensor: &Tensor, order: &[usize]) -> Tensor {
     })
 }
 
-/// Two convolutions, each a weight [o, i, h, w], and what belongs to them.
+/// Two convolutions with weights [o, i, h, w], and a bias.
 struct Model {
     conv1: Tensor,
     conv2: Tensor,
@@ -32,13 +33,13 @@ impl Model {
         }
     }
 
-    /// With the axes of the weights in this order.
+    /// The model with the axes of the weights in another order.
     fn with_order(&self, order: &[usize]) -> Model {
         let (conv1, conv2) = (transposed(&self.conv1, order), transposed(&self.conv2, order));
         Model { conv1, conv2, bias: self.bias.clone() }
     }
 
-    /// The order of the tensors is neither that of their names nor that of their types.
+    /// The order of the tensors differs from the order of names and of types.
     fn file(&self, metadata: &[(&str, &str)]) -> Vec<u8> {
         file(
             metadata,
@@ -55,7 +56,6 @@ const RULE: &str = "conv*.weight: o i h w -> o h w i";
 const INVERSE: &str = "conv*.weight: o h w i -> o i h w";
 const RECORD: &str = r#"{"conv1.weight":"o h w i","conv2.weight":"o h w i"}"#;
 
-/// `relayout` from one file to another.
 fn relayout(place: &Place, from: &str, rules: &[&str], to: &str) -> Run {
     let mut args = vec!["relayout", from, "-o", to, "--force"];
     rules.iter().for_each(|rule| args.extend(["--rule", rule]));
@@ -98,7 +98,7 @@ fn a_second_run_changes_nothing_and_the_inverse_brings_all_back() {
 #[test]
 fn what_is_recorded_counts_and_no_shape() {
     let place = Place::new();
-    // Every order of the axes fits these shapes.
+    // Shapes that fit every order of the axes.
     let square = Tensor::noise("", 1, &[3, 3, 3]);
     let with = |recorded: &str, tensor: &Tensor| {
         file(&[("trundle.axes", recorded)], &[Named::new("t", "U8", tensor)])
@@ -236,7 +236,7 @@ fn any_file_of_tensors_is_a_source() {
     let record = [("trundle.axes", r#"{"t":"c a b"}"#)];
     assert!(place.read("t.safetensors") == file(&record, &[Named::new("t", "U16", &moved)]));
 
-    // f32 and f16, which an .npz has.
+    // f32 and f16, which .npz supports.
     let tensors =
         [Named::new("bias", "F32", &model.bias), Named::new("conv1.weight", "F32", &model.conv1)];
     place.write("in.safetensors", &file(&[], &tensors));

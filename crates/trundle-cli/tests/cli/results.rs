@@ -1,9 +1,9 @@
-//! Every element of every result, compared with a plain reading of the operators.
+//! Compares every element of every result with a direct implementation of the operators.
 
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::{Place, npy};
 
-/// A movement: the arguments that ask for it, and what it does, element by element.
+/// A movement: its arguments, and its direct implementation.
 pub(crate) struct Case {
     pub(crate) args: &'static [&'static str],
     pub(crate) moved: fn(&Tensor) -> Tensor,
@@ -46,7 +46,7 @@ pub(crate) fn flipped(tensor: &Tensor, axes: &[usize]) -> Tensor {
     })
 }
 
-/// `length` says how many elements along the axis are reversed, for the index of one of them.
+/// Reverses the first `length(index)` elements along the axis.
 fn reversed(tensor: &Tensor, axis: usize, length: impl Fn(&[usize]) -> usize) -> Tensor {
     tensor.gather(&tensor.shape, |out| {
         let mut source = out.to_vec();
@@ -112,10 +112,10 @@ pub(crate) const CASES: &[Case] = &[
     },
 ];
 
-/// What the program makes of a file; verified, since that must agree too.
+/// Runs the program on a file with --verify and reads the result.
 #[track_caller]
 fn moved(place: &Place, input: &str, args: &[&str], width: usize) -> Tensor {
-    // The name of the input is the command's first argument.
+    // The input follows the command's name.
     let (command, rest) = args.split_first().unwrap();
     let files = [command, input, "-o", "moved.npy", "--force", "--verify", "-q"];
     place.run(&[&files[..], rest].concat()).done();
@@ -254,7 +254,7 @@ fn a_stream_comes_in_and_goes_out() {
     let run = place.run_on(&tensor.file(PLAIN), &["transpose", "-", "-o", "-"]).done();
     assert!(Tensor::read(&run.stdout, 4) == inverted(&tensor));
     let back = place.run_on(&run.stdout, &["transpose", "-", "-o", "-", "-q"]).done();
-    // Byte for byte what numpy writes, the header too.
+    // Compares bytes, including the header, with a numpy file.
     let (back, original) = (back.stdout, tensor.file(PLAIN));
     assert!(back[back.len() - tensor.bytes.len()..] == tensor.bytes);
     assert!(Tensor::read(&back, 4) == Tensor::read(&original, 4));
@@ -294,11 +294,11 @@ fn inverting_all_axes_of_an_npy_is_a_header() {
     };
     assert_eq!(order(&[], "x.npy"), (true, true));
     assert_eq!(order(&["--row-major"], "x.npy"), (false, false));
-    // Of one axis both are the same.
+    // A one-dimensional array is both row-major and column-major.
     place.write("list.npy", &Tensor::list(&[3, 1, 2]).file(PLAIN));
     place.run(&["transpose", "list.npy", "-o", "y.npy", "--force"]).done();
     assert!(place.read("y.npy") == place.read("list.npy"));
-    // What is column-major already becomes row-major without a move.
+    // A column-major file becomes row-major without moving elements.
     place.write("x.npy", &tensor.file(Style { version: 1, fortran: true }));
     let run = place.run(&["transpose", "x.npy", "-o", "y.npy", "--force"]).done();
     let file = place.read("y.npy");
@@ -316,7 +316,7 @@ fn bytes_after_the_data_do_not_matter() {
 
 #[test]
 fn the_naive_reading_agrees_with_the_specifications() {
-    // Transpose-1, Roll-7 and ReverseSubsequences by their own examples.
+    // The examples in the specifications of Transpose-1, Roll-7 and ReverseSubsequences.
     let x = Tensor::counting(&[2, 3]);
     let mut indices = Vec::new();
     npy::for_each_index(&[2, 2], |index| indices.push(index.to_vec()));

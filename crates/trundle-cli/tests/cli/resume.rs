@@ -1,4 +1,4 @@
-//! Work that is interrupted and gone on with.
+//! Interrupted and resumed runs.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -14,14 +14,14 @@ use crate::refusals::unix::is_ignored;
 use crate::skip;
 use crate::work::{ONE_PASS, TWO_PASSES, Work, signal};
 
-/// The movements to interrupt: both, or where not everything is tested the one of two passes, which has
-/// all that the other has.
+/// The movements to interrupt. Unless everything is tested, only the one with two passes, which covers the
+/// other.
 fn movements() -> &'static [&'static [&'static str]] {
     if everything() { &[ONE_PASS, TWO_PASSES] } else { &[TWO_PASSES] }
 }
 
-/// Kills at moments all over the time that the work takes, and goes on, until it has been killed so
-/// many times, or a quarter of them where not everything is tested, and is done.
+/// Kills the program at random moments and resumes it, `kills` times (a quarter as often unless everything is
+/// tested).
 fn killed_again_and_again(args: &[&'static str], kills: u32, verify: bool) {
     let work = Work::new(args);
     let kills = if everything() { kills } else { kills / 4 };
@@ -32,7 +32,7 @@ fn killed_again_and_again(args: &[&'static str], kills: u32, verify: bool) {
     let all = begin.elapsed();
     work.is_done();
     let (mut killed, mut is_noted, mut seed) = (0, false, 1u32);
-    // What a kill has left is gone on with, unless it came when the output was about to get its name.
+    // A killed run is resumed, unless the kill came just before the output was renamed.
     let goes_on = |run: Run, is_noted: bool| {
         let resumed = run.done().json()["resumed"] == true;
         assert!(resumed || !is_noted, "what was noted was done again");
@@ -45,7 +45,7 @@ fn killed_again_and_again(args: &[&'static str], kills: u32, verify: bool) {
         let mut child = work.begin(more);
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let moment = f64::from(seed >> 16) / 65536.0;
-        // Every second time it has noted something by then, however fast it is.
+        // Every second run is killed after its first journal entry, however fast the machine is.
         if killed % 2 == 1 {
             work.hold(&mut child);
             work.wait(&mut child, Work::has_noted);
@@ -62,7 +62,7 @@ fn killed_again_and_again(args: &[&'static str], kills: u32, verify: bool) {
                 is_noted = false;
             }
             None => {
-                // One between the output and the end of the program was no kill.
+                // A kill after the output got its name does not count.
                 killed += u32::from(!work.place.path("y.npy").exists());
                 is_noted = work.has_noted();
             }
@@ -102,7 +102,7 @@ fn what_was_noted_is_not_done_again() {
 
 #[test]
 fn another_table_of_lengths_is_another_job() {
-    // Of the same least and largest length.
+    // Lengths with the same minimum and maximum.
     let lengths = |first: &[u32]| -> &'static str {
         let all: Vec<String> =
             (0..4001).map(|row| first.get(row).copied().unwrap_or(700).to_string()).collect();
@@ -160,7 +160,7 @@ fn with_nothing_to_go_on_with_work_begins_anew() {
 fn without_resume_what_was_left_is_removed() {
     let work = Work::new(TWO_PASSES);
     work.begun_and_killed(&[]);
-    // Another plan, with files of other names.
+    // A different plan, whose temporary files have other names.
     let args = [&work.args[..], &["--row-major", "--json"]].concat();
     let report = work.place.run(&args).done().json();
     assert_eq!(report["resumed"], false);
@@ -231,7 +231,7 @@ fn what_is_not_as_it_was_noted_is_refused_and_stays() {
         opened.set_len(length).unwrap();
     }
 
-    // What lay between the passes lost a byte above, and is made again.
+    // The file between the passes lost a byte above, so it is made again.
     fs::write(&journal, lines[0]).unwrap();
     let report = Run::of(&mut work.command(&["--resume", "--json"])).done().json();
     assert_eq!(report["resumed"], false);
@@ -246,7 +246,7 @@ fn a_line_that_is_not_whole_does_not_count() {
         let journal = work.file(".journal").unwrap();
         let noted = fs::read(&journal).unwrap();
         fs::write(&journal, [&noted[..], b"{\"stages\":0,\"batches\":99"].concat()).unwrap();
-        // What goes on is stopped once more, behind what was not whole.
+        // The resumed run is stopped once more, after the truncated line.
         let mut child = work.begin(&["--resume", "--verify"]);
         let grown = |work: &Work| {
             work.file(".journal")
@@ -273,11 +273,11 @@ fn who_is_stopped_is_told_how_to_go_on() {
         let told = |patience: u64| {
             let child = work.begun_and_stopped(&[]);
             signal(Signal::CONT, &child);
-            // It has noted it, and is about to let it stay, once the disk has the note.
+            // The entry is written but may not be on the disk yet.
             sleep(Duration::from_millis(patience));
             signal(name, &child);
             let output = child.wait_with_output().unwrap();
-            // On a busy machine it was not let so far, or was over.
+            // On a busy machine it may not have come so far, or it has ended.
             let is_amid = output.status.signal() == Some(name.as_raw()) && work.has_noted();
             is_amid.then(|| String::from_utf8(output.stderr).unwrap())
         };

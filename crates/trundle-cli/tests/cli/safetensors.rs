@@ -4,12 +4,12 @@ use serde_json::json;
 
 use crate::npy::Tensor;
 
-/// A tensor of a file.
+/// A tensor with its name.
 #[derive(Clone, Debug)]
 pub(crate) struct Named<'a> {
     /// Its name.
     pub name: &'a str,
-    /// The element type as a header has it.
+    /// The element type as written in the header.
     pub dtype: &'a str,
     /// The sizes of the axes.
     pub shape: &'a [usize],
@@ -18,13 +18,13 @@ pub(crate) struct Named<'a> {
 }
 
 impl<'a> Named<'a> {
-    /// A tensor of whole bytes.
+    /// A tensor whose elements are whole bytes.
     pub(crate) fn new(name: &'a str, dtype: &'a str, tensor: &'a Tensor) -> Named<'a> {
         Named { name, dtype, shape: &tensor.shape, data: &tensor.bytes }
     }
 }
 
-/// A file of these tensors, one behind the other, and pairs of texts beside them.
+/// A file with these tensors in order and a metadata dictionary.
 pub(crate) fn file(metadata: &[(&str, &str)], tensors: &[Named<'_>]) -> Vec<u8> {
     let mut entries = Vec::new();
     if !metadata.is_empty() {

@@ -1,9 +1,9 @@
-//! Tensors of a file cut along an axis, each part a file.
+//! `trundle split`: cuts a tensor along an axis into one file for each part.
 
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::{Place, safetensors};
 
-/// The elements of a range along an axis.
+/// The elements in a range along an axis.
 fn part(of: &Tensor, axis: usize, begin: usize, end: usize) -> Tensor {
     let mut shape = of.shape.clone();
     shape[axis] = end - begin;
@@ -14,7 +14,7 @@ fn part(of: &Tensor, axis: usize, begin: usize, end: usize) -> Tensor {
     })
 }
 
-/// Runs a command with these words.
+/// Runs a command, given as words separated by spaces.
 fn run(place: &Place, words: &str) -> crate::Run {
     place.run(&words.split(' ').collect::<Vec<_>>())
 }
@@ -69,7 +69,7 @@ fn the_input_may_be_one_of_the_parts() {
 fn no_part_appears_before_all_are_whole() {
     let whole = Tensor::noise("'<f4'", 4, &[8, 600, 12]);
     let place = Place::with(&[("a.npy", &whole)]);
-    // A file that ends early: the last part is not there.
+    // A truncated file, in which the last part is missing.
     let bytes = whole.file(PLAIN);
     place.write("short.npy", &bytes[..bytes.len() - 4]);
     let before = place.contents();
@@ -127,11 +127,10 @@ fn formats_of_all_kinds_are_cut_and_made() {
             assert!(found == part(&whole, 1, 3 * number, 3 * number + size), "{ending} {number}");
         }
     }
-    // Elements of less than a byte.
     place.write("w.bin", &trundle_testing::noise(15));
     run(&place, "split w.bin -o w-{}.bin --axis 0 --parts 3 --dtype i4 --shape 10,3 --verify")
         .done();
-    // Parts of 12 and 9 elements: half of a byte is nobody's.
+    // Parts of 12 and 9 elements: the last byte is half used.
     assert_eq!(["w-0.bin", "w-1.bin"].map(|name| place.read(name).len()), [6, 5]);
 }
 

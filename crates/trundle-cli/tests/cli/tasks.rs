@@ -1,4 +1,4 @@
-//! Numbered tasks: done in any order, twice, at once, killed and done again, they make what one run makes.
+//! Numbered tasks give the same output as one run: in any order, twice, concurrently, and after kills.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::{Place, Run};
 
 const CHAIN: &str = "t y x -> y x t | roll(shift=[90], axes=[1]) | flip(axes=[0])";
 
-/// Where something is moved to, and the MiB of memory for that.
+/// The output arguments and the memory limit in MiB.
 type Job = (&'static [&'static str], usize);
 
 /// One pass to a store, two passes to a store, and a file.
@@ -24,7 +24,7 @@ const JOBS: [Job; 3] = [
     (&["-o", "out.npy"], 1),
 ];
 
-/// The movement by one process.
+/// The arguments to run the job in one process.
 fn apply((output, memory): Job) -> Vec<String> {
     let mut args = vec!["apply".to_owned(), "in.zarr".to_owned(), CHAIN.to_owned()];
     args.extend(output.iter().map(ToString::to_string));
@@ -32,7 +32,7 @@ fn apply((output, memory): Job) -> Vec<String> {
     args
 }
 
-/// A plan of tasks, and what one run makes.
+/// A plan of tasks, and the output of a single run.
 struct Planned {
     place: Place,
     output: String,
@@ -74,7 +74,7 @@ impl Planned {
         self.place.run(&["finish", "plan.json"])
     }
 
-    /// Checks that the output is there, as one run makes it, and nothing else is left.
+    /// Checks that the output equals that of a single run and that no other files are left.
     fn check(&self) {
         assert!(tree(&self.place.path(&self.output)) == self.expected, "it differs");
         let names: Vec<String> = self.place.contents().into_iter().map(|(name, _)| name).collect();
@@ -82,7 +82,7 @@ impl Planned {
     }
 }
 
-/// All files below a folder, or the one that it is.
+/// The contents of a file, or of all files in a folder, by path.
 fn tree(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     if path.is_file() {
@@ -102,7 +102,7 @@ fn remove(path: &Path) {
     if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
 }
 
-/// A number below `most`, another one each time.
+/// A pseudo-random number below `most`.
 fn chance(state: &mut u64, most: usize) -> usize {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) as usize % most
@@ -119,13 +119,13 @@ fn a_process_that_ends_right_after_the_renaming_has_finished() {
     };
     roll(&[], "0").done();
     let expected = tree(&place.path("out.zarr"));
-    // An older output, whose files have the same names and sizes.
+    // An older output whose files have the same names and sizes.
     roll(&[], "1").done();
     let planned = roll(&["plan", "roll", "--tasks", "plan.json", "--json"], "0").done().json();
     for number in 0..planned["tasks"].as_u64().unwrap() {
         place.run(&["task", "plan.json", &number.to_string()]).done();
     }
-    // What `finish` does, up to the removal of the older output.
+    // The steps of `finish` before it removes the older output.
     let contents = place.contents();
     let part = contents.iter().find(|(name, _)| name.ends_with(".part")).unwrap();
     let (part, out, aside) = (place.path(&part.0), place.path("out.zarr"), place.path("aside"));
@@ -155,7 +155,6 @@ fn tasks_make_what_one_run_makes_in_any_order_and_twice() {
         }
         planned.finish().done();
         planned.check();
-        // Once more, of all.
         let late = planned.task(0).done();
         assert!(late.stderr.contains("all is finished"), "{late:?}");
         assert!(planned.finish().done().stderr.contains("was finished before"));
@@ -222,7 +221,7 @@ fn what_is_missing_is_told() {
     let told = format!("1 task is not done yet: {}", second.start + 1);
     assert!(missing.stderr.contains(&told), "{missing:?}");
     planned.task(second.start + 1).done();
-    // A file that somebody has removed or cut off is seen.
+    // A file that was removed or truncated is detected.
     let part = planned.place.contents().into_iter().find(|(name, _)| name.ends_with(".part"));
     let chunk = planned.place.path(&part.unwrap().0).join("c/0/0/0");
     let bytes = fs::read(&chunk).unwrap();
@@ -266,14 +265,12 @@ fn no_task_works_on_something_else() {
     }
     planned.place.write("plan.json", &plan);
     planned.task(0).done();
-    // The source is another one.
     let chunk = planned.place.path("in.zarr/c/0/0/0");
     let bytes = fs::read(&chunk).unwrap();
     fs::write(&chunk, [&bytes[..], b"x"].concat()).unwrap();
     refused(planned.task(1), 1, "in.zarr: changed while it was read");
     fs::write(&chunk, bytes).unwrap();
     refused(planned.task(1), 1, "in.zarr: changed while it was read");
-    // What was done is gone.
     planned.place.run(&["clean", "--force"]).done();
     refused(planned.finish(), 3, "is gone: plan them again");
 }
@@ -310,7 +307,7 @@ fn what_tasks_work_on_is_not_cleaned_away() {
     assert!(child.wait().unwrap().success());
 }
 
-/// A process that is killed before anybody has the plan leaves what nobody can go on with.
+/// If a process is killed before it has written the plan, the next run removes its files.
 #[test]
 fn what_was_begun_without_a_plan_is_removed_by_the_next_run() {
     let planned = Planned::new(JOBS[2]);
@@ -364,7 +361,7 @@ fn two_plans_of_one_job_do_not_count_for_each_other() {
     }
     planned.finish().done();
     assert!(tree(&planned.place.path(&planned.output)) == planned.expected, "it differs");
-    // What is left is the other's, and its result has no place any more.
+    // Only the files of the other plan are left, and its output path is taken.
     let late = planned.place.run(&["task", "other.json", "0"]).done();
     assert!(late.stderr.contains("task 0 is done"), "{late:?}");
 }

@@ -1,4 +1,4 @@
-//! Work that takes long enough to be interrupted.
+//! Runs that take long enough to be interrupted.
 
 use std::fs;
 use std::io;
@@ -11,17 +11,16 @@ use rustix::process::{Pid, Signal};
 use crate::Place;
 use crate::npy::{PLAIN, Tensor};
 
-/// A movement of a file of more than 64 MiB, which is the least that can be gone on with.
+/// A movement of a file larger than 64 MiB, the smallest that can be resumed.
 pub(crate) struct Work {
     pub(crate) place: Place,
     pub(crate) args: Vec<&'static str>,
     source: Vec<u8>,
-    /// What the output is.
     pub(crate) expected: Vec<u8>,
 }
 
-/// The arguments that make the program take its time: as little memory as leaves two passes two, and
-/// for one pass, which files in the system's cache make short, less.
+/// Arguments that slow the program down. `MEMORY` holds the limits for one pass and for two. 8M is just enough for two
+/// passes; one pass is fast if the files are in the page cache, so its limit is smaller.
 const SLOWLY: &[&str] = &["--storage", "hdd", "--threads", "1", "--max-mem"];
 const MEMORY: [&str; 2] = ["64K", "8M"];
 
@@ -30,7 +29,7 @@ pub(crate) const ONE_PASS: &[&str] = &["flip", "x.npy", "--axes", "0", "-o", "y.
 pub(crate) const TWO_PASSES: &[&str] =
     &["apply", "x.npy", "flip(axes=[1]) | a b -> b a", "-o", "y.npy"];
 
-/// A little longer than what the program lets pass between two notes.
+/// A little longer than the time between two journal entries.
 const NOTE_EVERY: Duration = Duration::from_millis(550);
 
 impl Work {
@@ -53,7 +52,7 @@ impl Work {
         self.command(more).spawn().unwrap()
     }
 
-    /// Waits until `is_there`, which looks at the folder, or the end of the program.
+    /// Waits until `is_there` or until the program has ended. Returns false if it has ended.
     pub(crate) fn wait(&self, child: &mut Child, is_there: impl Fn(&Work) -> bool) -> bool {
         let begin = Instant::now();
         while begin.elapsed() < Duration::from_secs(60) {
@@ -68,7 +67,7 @@ impl Work {
         panic!("waited for too long");
     }
 
-    /// Lets the program stand still for so long that it notes how far it is when it goes on.
+    /// Stops the program for so long that it writes a journal entry when it continues.
     pub(crate) fn hold(&self, child: &mut Child) {
         if self.wait(child, |work| work.file(".journal").is_some()) {
             signal(Signal::STOP, child);
@@ -77,8 +76,8 @@ impl Work {
         }
     }
 
-    /// Lets the program go on a little at a time, so that it does not come far, however long this one
-    /// has to wait for its turn, until something is there or it is over.
+    /// Runs the program in short steps until `is_there` or its end, so that it does not get far even if this
+    /// process is delayed.
     fn crept(&self, child: &mut Child, is_there: impl Fn(&Work) -> bool) -> bool {
         loop {
             signal(Signal::STOP, child);
@@ -90,12 +89,12 @@ impl Work {
         }
     }
 
-    /// The program, stopped for a while as soon as it has noted something.
+    /// Starts the program; returns while it is running, soon after a journal entry.
     pub(crate) fn begun_and_stopped(&self, more: &[&str]) -> Child {
         let is_amid = |ending: &str| self.file(ending).is_some();
         let two_passes = self.args[0] == TWO_PASSES[0];
         for _ in 0..100 {
-            // What an earlier one has left would be taken for what this one has done.
+            // Leftovers of the previous attempt would count as progress of this one.
             if self.names() != ["x.npy"] {
                 self.names()
                     .iter()
@@ -103,8 +102,8 @@ impl Work {
                 self.place.write("x.npy", &self.source);
             }
             let mut child = self.begin(more);
-            // It stands still from its first moment on: all of its work is before it when it has to
-            // note something, so it is over before that only if it did all of it in one such step.
+            // The program is stopped from its start, so it has all of its work left when it has to write an
+            // entry. It ends earlier only if it does all of the work in one step.
             if self.crept(&mut child, |work| work.file(".journal").is_some()) {
                 std::thread::sleep(NOTE_EVERY);
                 self.crept(&mut child, Work::has_noted);
@@ -114,27 +113,27 @@ impl Work {
             if is_begun && self.noted_passes() < passes && (!two_passes || is_amid(".pass0")) {
                 return child;
             }
-            // It was over before it could be stopped: once more.
+            // The program ended too early: try again.
             child.kill().unwrap();
             child.wait().unwrap();
         }
         panic!("it ends before it notes anything");
     }
 
-    /// The program, killed as soon as it has noted something.
+    /// Starts the program and kills it soon after a journal entry.
     pub(crate) fn begun_and_killed(&self, more: &[&str]) {
         let mut child = self.begun_and_stopped(more);
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
-    /// Whether there is a journal of more than its opening.
+    /// Whether the journal has more than its first line.
     pub(crate) fn has_noted(&self) -> bool {
         let lines = |path: PathBuf| fs::read(path).map_or(0, |text| count_lines(&text));
         self.file(".journal").map_or(0, lines) >= 2
     }
 
-    /// How many passes the journal says are done.
+    /// The number of finished passes in the journal.
     fn noted_passes(&self) -> u64 {
         let text = self.file(".journal").map_or_else(Vec::new, |path| fs::read(path).unwrap());
         let last = text.trim_ascii_end().rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -142,7 +141,7 @@ impl Work {
         last["stages"].as_u64().unwrap_or(0)
     }
 
-    /// The file of the program's own whose name ends so.
+    /// The program's temporary file whose name ends with `ending`.
     pub(crate) fn file(&self, ending: &str) -> Option<PathBuf> {
         let name = self
             .names()
@@ -155,7 +154,7 @@ impl Work {
         self.state().into_iter().map(|(name, ..)| name).collect()
     }
 
-    /// What is in the folder: names, bytes and times.
+    /// The names, sizes and modification times in the folder.
     pub(crate) fn state(&self) -> Vec<(String, u64, SystemTime)> {
         let of = |entry: io::Result<fs::DirEntry>| {
             let entry = entry.ok()?;
@@ -168,7 +167,7 @@ impl Work {
         state
     }
 
-    /// Checks that the output is right and that nothing else is left.
+    /// Checks that the output is right and that no other files are left.
     #[track_caller]
     pub(crate) fn is_done(&self) {
         assert_eq!(self.names(), ["x.npy", "y.npy"]);
@@ -177,7 +176,7 @@ impl Work {
 }
 
 pub(crate) fn signal(signal: Signal, child: &Child) {
-    // It may be over.
+    // The process may have ended.
     let _ = rustix::process::kill_process(Pid::from_child(child), signal);
 }
 

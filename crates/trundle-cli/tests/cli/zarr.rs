@@ -1,5 +1,4 @@
-//! Zarr stores, written here without the program's own code: what is moved out of them is what is moved out
-//! of the same array in an .npy file.
+//! Zarr stores written without the program's own code, compared with the same arrays in .npy files.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +9,7 @@ use trundle_testing::everything;
 use crate::Place;
 use crate::npy::{self, Tensor};
 
-/// The metadata of an array of version 3 whose chunks stand as they are.
+/// The metadata of a version 3 array.
 pub(crate) fn metadata(shape: &[usize], chunk: &[usize], codecs: &Value) -> Value {
     json!({
         "zarr_format": 3,
@@ -29,7 +28,6 @@ pub(crate) fn plain() -> Value {
     json!([{ "name": "bytes", "configuration": { "endian": "little" } }])
 }
 
-/// The indices in row-major order below `sizes`.
 fn indices(sizes: &[usize]) -> Vec<Vec<usize>> {
     sizes.iter().fold(vec![Vec::new()], |all, size| {
         let longer = |index: &Vec<usize>| -> Vec<Vec<usize>> {
@@ -39,7 +37,7 @@ fn indices(sizes: &[usize]) -> Vec<Vec<usize>> {
     })
 }
 
-/// Writes the store of an array of 2-byte elements, but for the chunks that `is_missing` says.
+/// Writes a store for an array of 2-byte elements, without the chunks that `is_missing` selects.
 pub(crate) fn write_store(
     root: &Path,
     tensor: &Tensor,
@@ -60,7 +58,7 @@ pub(crate) fn write_store(
                 index.iter().zip(chunk).zip(&within).map(|((i, c), w)| i * c + w).collect();
             let is_there = at.iter().zip(shape).all(|(at, size)| at < size);
             let place = at.iter().zip(shape).fold(0, |place, (at, size)| place * size + at);
-            // What lies beyond the array may be anything.
+            // Padding beyond the array is arbitrary.
             let element = if is_there { &tensor.bytes[2 * place..][..2] } else { b"??" };
             bytes.extend_from_slice(element);
         }
@@ -68,7 +66,7 @@ pub(crate) fn write_store(
     }
 }
 
-/// A number below `most` that is the same in every run.
+/// A pseudo-random number below `most`, the same in every run.
 fn chance(seed: &mut u64, most: usize) -> usize {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*seed >> 33) as usize % most
@@ -110,7 +108,7 @@ fn what_is_moved_out_of_a_store_is_what_is_moved_out_of_an_npy() {
         place.run(&["apply", "x.npy", &chain, "-o", "expected.npy", "--row-major"]).done();
         let args = ["apply", "x.zarr", &chain, "-o", "out.npy", "--max-mem", memory, "--verify"];
         let run = place.run(&args);
-        // Four chunks, and the tile, may be more than 8 KiB.
+        // Four chunks and the tile may exceed 8 KiB.
         if run.code == Some(3) && memory == "8K" {
             assert!(run.stderr.contains("of memory are needed"), "{run:?}");
             continue;
@@ -121,7 +119,7 @@ fn what_is_moved_out_of_a_store_is_what_is_moved_out_of_an_npy() {
     }
 }
 
-/// A chain of some operators for a tensor of so many axes.
+/// A random chain of one to three operators for `rank` axes.
 fn some_chain(seed: &mut u64, rank: usize) -> String {
     let stages = (0..1 + chance(seed, 3)).map(|_| match chance(seed, 3) {
         0 => {
@@ -136,7 +134,7 @@ fn some_chain(seed: &mut u64, rank: usize) -> String {
     stages.collect::<Vec<_>>().join(" | ")
 }
 
-/// What copies all elements to an .npy file as they stand.
+/// Copies all elements to a row-major .npy file.
 fn copied(place: &Place, from: &str, to: &str) {
     place.run(&["apply", from, "roll(shift=0, axes=0)", "-o", to, "--row-major"]).done();
 }
@@ -182,7 +180,7 @@ fn what_is_moved_into_a_store_is_what_is_moved_into_an_npy() {
             args.push("--verify");
         }
         let run = place.run(&args);
-        // Copies of a chunk or a shard, and the tile, may be more than the least memory.
+        // Copies of a chunk or shard, and the tile, may exceed the smallest limits.
         if run.code == Some(3) && memory.ends_with('K') {
             assert!(run.stderr.contains("of memory are needed"), "{run:?}");
             refused += 1;
@@ -253,7 +251,7 @@ fn several_tensors_are_a_group_and_bytes_become_little_endian() {
     copied(&place, "expected.npy", "same.npy");
     assert!(place.read("back.npy") == place.read("same.npy"));
 
-    // Names that cannot be paths beside each other.
+    // Names that conflict as paths, or that are invalid.
     for (names, word) in [
         (&["deep/one.npy", "deep/one/other.npy"][..], "would be an array within it"),
         (&["a//one.npy", "other.npy"], "empty or of dots alone"),
@@ -266,7 +264,7 @@ fn several_tensors_are_a_group_and_bytes_become_little_endian() {
     }
 }
 
-/// The metadata of what is at a path of a store.
+/// The metadata of the array or group at a path.
 pub(crate) fn written(place: &Place, path: &str) -> Value {
     serde_json::from_slice(&place.read(&format!("{path}/zarr.json"))).unwrap()
 }
@@ -281,7 +279,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
     of_wind["dimension_names"] = json!(["time", "lat", null]);
     of_wind["attributes"] = json!({ "units": "m/s", "levels": [10, {"deep": "\u{fc}"}] });
     fs::write(group.join("wind/zarr.json"), of_wind.to_string()).unwrap();
-    // Of version 2, as xarray writes it.
+    // A version 2 array, as xarray writes it.
     fs::create_dir_all(group.join("lat")).unwrap();
     let of_lat = json!({
         "zarr_format": 2, "shape": [4], "chunks": [4], "dtype": "<u2", "compressor": null,
@@ -301,7 +299,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
     let json = place.run(&["info", "g.zarr", "--json"]).done().json();
     assert_eq!(json["tensors"][1]["dimension_names"], json!(["time", "lat", null]));
 
-    // Where axes stay all is said of them that was, where they do not, what is true.
+    // If the axes stay, all metadata is kept; if they move, metadata that depends on their order is left out.
     place.run(&["flip", "g.zarr", "--tensor", "wind", "--axes", "0", "-o", "kept.zarr"]).done();
     assert_eq!(written(&place, "kept.zarr")["attributes"], said);
     let turn = ["transpose", "g.zarr", "--tensor", "wind", "--order", "1,2,0", "-o", "y.zarr"];
@@ -324,7 +322,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
         "the fill value of an array of version 2 with names of axes is its mask"
     );
 
-    // Axes that are merged have no names; one array of a group is in a group, whose attributes are not the array's.
+    // Merged axes have no names. A single array of a group stays in a group, with separate attributes.
     let only = ["--tensor", "wind", "--only", "-o", "m.zarr"];
     place.run(&[&["apply", "g.zarr", "a b c -> (a b) c"], &only[..]].concat()).done();
     let (group, merged) = (written(&place, "m.zarr"), written(&place, "m.zarr/wind"));
@@ -333,7 +331,7 @@ fn names_of_axes_attributes_and_fill_values_go_with_the_data() {
     assert_eq!(merged["attributes"]["title"], Value::Null);
     assert_eq!(group["attributes"]["title"], "wind");
 
-    // Other formats keep what is said of all as texts, or say that they do not.
+    // Other formats keep the attributes as texts, or warn that they are lost.
     place.run(&["convert", "y.zarr", "-o", "y.safetensors"]).done();
     place.run(&["convert", "y.safetensors", "-o", "again.zarr"]).done();
     assert_eq!(written(&place, "again.zarr")["attributes"], kept);
@@ -386,7 +384,7 @@ fn a_store_takes_the_place_of_another_whole_or_not_at_all() {
     let flip = |from: &str, to: &str, more: &[&str]| {
         place.run(&[&["flip", from, "--axes", "0", "-o", to], more].concat())
     };
-    // In the place of what is read, and of a file.
+    // Outputs that replace the source, and outputs that replace a file.
     flip("x.zarr", "x.zarr", &["--force", "--verify"]).done();
     assert!(!place.path("x.zarr/notes.txt").exists());
     flip("x.npy", "expected.npy", &["--row-major"]).done();
@@ -396,7 +394,7 @@ fn a_store_takes_the_place_of_another_whole_or_not_at_all() {
     flip("x.npy", "z.zarr", &["--force"]).done();
     copied(&place, "z.zarr", "z.npy");
     assert!(place.read("z.npy") == place.read("expected.npy"));
-    // A chunk that cannot be read leaves all as it was.
+    // If a chunk cannot be read, nothing changes.
     let chunk = place.path("z.zarr/c/0/0");
     fs::write(&chunk, b"no zstd").unwrap();
     let before = place.contents();
@@ -431,11 +429,11 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
             continue;
         }
         let mut child = place.command(&args).stderr(Stdio::piped()).spawn().unwrap();
-        // It has more than ten thousand files to write.
+        // The program has more than ten thousand files to write.
         while left().first().is_none_or(|left| left["bytes"].as_u64() < Some(1000)) {
             assert!(child.try_wait().unwrap().is_none(), "it is over too early");
         }
-        // It waits while we look, however long that takes.
+        // Stopped while its state is checked.
         kill_process(Pid::from_child(&child), Signal::STOP).unwrap();
         assert_eq!(left()[0]["state"], "in use");
         kill_process(Pid::from_child(&child), signal).unwrap();
@@ -458,7 +456,7 @@ fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
         place.run(&["clean", "--force"]).done();
         assert_eq!(place.contents().len(), 1);
     }
-    // What a kill has left is in nobody's way.
+    // The leftovers of a killed run do not disturb the next one.
     let mut child = place.command(&args).spawn().unwrap();
     while left().is_empty() {
         assert!(child.try_wait().unwrap().is_none(), "it is over too early");
@@ -578,7 +576,7 @@ fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
     place.run(&["info", "x"]).done();
 }
 
-/// A zstd frame that claims to be 2^60 bytes.
+/// A zstd frame that claims a size of 2^60 bytes.
 const BOMB: &[u8] = b"\x28\xb5\x2f\xfd\xe0\x00\x00\x00\x00\x00\x00\x00\x10\x01\x00\x00";
 
 #[test]
@@ -615,7 +613,7 @@ fn hostile_stores_are_refused_and_take_no_memory() {
         let left = place.contents();
         assert_eq!(left.len(), 1, "{left:?}");
     }
-    // A chunk larger than the memory, which is told before anything is read.
+    // A chunk larger than the memory limit is refused before anything is read.
     let place = Place::new();
     write(&place, &metadata(&[1 << 24], &[1 << 24], &zstd), BOMB);
     let run = place.run(&["flip", "x.zarr", "--axes", "0", "-o", "y.npy", "--max-mem", "16M"]);

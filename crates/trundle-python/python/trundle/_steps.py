@@ -1,8 +1,9 @@
-"""The steps of a chain, of which more is known than of its text: the shape that each makes, also where sizes are symbols,
-what takes it back, and the same for a batch. What `trundle.torch` traces, differentiates and vectorizes chains by.
+"""The steps of a chain, which `trundle.torch` uses to trace, differentiate and vectorize chains.
+
+Each step has an output shape, also for symbolic sizes, an inverse for gradients, and a batched form.
 """
 
-# What operators give is of any type to mypy.
+# For mypy, results of operators have type Any.
 # mypy: no-warn-return-any
 
 from __future__ import annotations
@@ -54,29 +55,29 @@ def inverse(order: Sequence[int]) -> list[int]:
 
 
 def behind(axes: Iterable[int]) -> tuple[int, ...]:
-    """Axes that are counted from the front, in a tensor with one more in front."""
+    """The axes of a tensor after a batch axis is inserted in front."""
     return tuple(axis + 1 for axis in axes)
 
 
 class _Step:
-    """A step that is done by a stage of the chain language."""
+    """A step that corresponds to one stage of the chain language."""
 
     after: tuple[Any, ...]
-    """The shape that it makes."""
+    """The output shape."""
 
     def text(self) -> str:
-        """The stage, with ``{}`` for each of `sizes`."""
+        """The text of the stage, with ``{}`` for each of `sizes`."""
         raise NotImplementedError
 
     def sizes(self) -> tuple[Any, ...]:
         return ()
 
     def back(self) -> _Step:
-        """What takes it back."""
+        """The inverse step, for gradients."""
         raise NotImplementedError(f"no gradient goes through the stage {self.text()!r} of a chain")
 
     def batched(self, size: Any) -> _Step | None:
-        """The same of so many tensors, along a first axis; None if no stage is that."""
+        """The step for `size` tensors along a new first axis; None if no stage does that."""
         return None
 
 
@@ -154,7 +155,7 @@ class _Reverse(_Step):
     axis: int
     batch_axis: int | None
     lengths: tuple[int, ...] | str
-    """Those of the text, or the name of those that are given."""
+    """The lengths, or the name of the tensor that holds them."""
 
     def text(self) -> str:
         batch = "" if self.batch_axis is None else f"batch_axis={self.batch_axis}, "
@@ -175,7 +176,7 @@ class _Reverse(_Step):
 
 @dataclass(frozen=True)
 class _Other(_Step):
-    """One that is no movement back and forth, or of which no more is known."""
+    """A stage without a gradient and without a batched form."""
 
     after: tuple[Any, ...]
     stage: str
@@ -185,23 +186,23 @@ class _Other(_Step):
 
 
 def run(x: Tensor, steps: Sequence[Any], given: Sequence[Tensor], names: str) -> Tensor:
-    """Steps done as one chain, with what they have by names."""
+    """Runs steps as one chain, with the tensors `given` for its `names`."""
     text = " | ".join(step.text() for step in steps)
     sizes = [size for step in steps for size in step.sizes()]
     return _ops.chain.given(x, text, sizes, list(given), names)
 
 
 def given_by_name(names: str, given: Sequence[Tensor]) -> dict[str, Tensor]:
-    """Tensors by their names, which are one text with commas: ``torch.jit.trace`` takes no lists of texts."""
+    """Tensors by name. `names` is one comma-separated string, because ``torch.jit.trace`` takes no lists of strings."""
     return dict(zip(names.split(",") if names else [], given, strict=True))
 
 
 @lru_cache(maxsize=256)
 def _stages(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The stages of a text, each with the names of what it leaves open. ``{}`` is a size that is given beside it."""
+    """The stages of a chain, each with the names of its missing tensors. ``{}`` stands for a separate size argument."""
     if "{}" not in text:
         return tuple((stage, tuple(names)) for stage, names in _trundle.chain_stages(chain_of(text)))
-    # A size is no part of what may be wrong with a text.
+    # Check the chain; the sizes do not matter for its syntax.
     chain_of(text.replace("{}", "1"))
     return tuple((stage.strip(), _names(stage)) for stage in text.split("|"))
 
@@ -219,7 +220,7 @@ def steps_of(
     given: Sequence[Tensor],
     names: str,
 ) -> list[_Step]:
-    """The steps that a text is for a tensor of a shape."""
+    """The steps of a chain for a tensor of this shape."""
     steps: list[_Step] = []
     after, rest = tuple(shape), iter(sizes)
     by_name = given_by_name(names, given)
@@ -246,7 +247,7 @@ def _check_names(needed: set[str], given: dict[str, Tensor]) -> None:
 
 
 def _arguments(stage: str, sizes: Any) -> dict[str, Any]:
-    """The arguments of a call, with `sizes` in the places of ``{}``. Without a name there is one list at most."""
+    """The arguments of a call, with `sizes` for each ``{}``. All positional arguments form one list."""
     named = dict(_parsed(stage))
     if "" in named:
         named[""] = [next(sizes) if value == {} else value for value in named[""]]
@@ -255,7 +256,7 @@ def _arguments(stage: str, sizes: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _parsed(stage: str) -> tuple[tuple[str, Any], ...]:
-    """The arguments of a call, which is written as one of Python is. What is a name there is one here."""
+    """The arguments of a call in Python's syntax. A bare name becomes a string."""
     call = ast.parse(stage, mode="eval").body
     assert isinstance(call, ast.Call)
 
@@ -322,7 +323,7 @@ def _reshaped(shape: tuple[Any, ...], numbers: Sequence[Any] = ()) -> list[_Step
 
 
 def _is_left(size: Any) -> bool:
-    """Whether a size is to be what the others leave."""
+    """Whether a size is -1, which stands for the size that the others leave."""
     return isinstance(size, int) and size == -1
 
 
@@ -337,7 +338,7 @@ _READERS: dict[str, Callable[..., list[_Step]]] = {
 
 
 def _steps_of_pattern(stage: str, sizes: Any, shape: tuple[Any, ...]) -> list[_Step]:
-    """What a pattern does: axes split, put in another order, merged."""
+    """The steps of a pattern: split, permute and merge axes."""
     pattern, *given = stage.split(",")
     known = {}
     for each in given:
@@ -362,7 +363,7 @@ def _steps_of_pattern(stage: str, sizes: Any, shape: tuple[Any, ...]) -> list[_S
 
 
 def _spread(pattern: str, rank: int) -> str:
-    """The pattern with a name for each axis that an ellipsis is, as no axis is called otherwise."""
+    """Replaces an ellipsis by names that no other axis has."""
     pattern = pattern.replace("→", "->").replace("…", "...")
     left = pattern.split("->")[0]
     number = len(_groups(left.replace("...", "")))
@@ -372,7 +373,7 @@ def _spread(pattern: str, rank: int) -> str:
 
 
 def _groups(side: str) -> list[list[str]]:
-    """The axes of a side, each as the names that it is merged of: none for ``1`` and ``()``."""
+    """The axes of one side, each as a list of the merged names: empty for ``1`` and ``()``."""
     groups = re.findall(r"\(([^)]*)\)|(\w+)", side)
     return [[name for name in (inner + alone).split() if name != "1"] for inner, alone in groups]
 
@@ -380,10 +381,11 @@ def _groups(side: str) -> list[list[str]]:
 def repetition(
     pattern: str, sizes: dict[str, Any]
 ) -> tuple[str, list[Any], str, dict[str, Any]]:
-    """What a pattern that repeats axes does: a pattern with an axis of size 1 for each new one, how long each axis becomes
-    (-1 as it is, an ellipsis as those that it is), a pattern that merges them; and those of `sizes` that the first one takes.
+    """Splits a pattern that repeats axes into stages.
 
-    Of methods of texts alone, which `torch.compile` follows.
+    Returns a pattern with an axis of size 1 for each new axis, the size to expand each axis to (-1 keeps it, an
+    ellipsis keeps several), a pattern that merges the axes, and the entries of `sizes` for the first pattern. Uses only
+    methods of strings, which `torch.compile` supports.
     """
     left, _, right = pattern.replace("→", "->").replace("…", "...").partition("->")
     of_x, behind_arrow = _words(left), _words(right)
@@ -413,7 +415,7 @@ def _words(side: str) -> list[str]:
 
 
 def _length(axis: str, sizes: dict[str, Any]) -> Any:
-    """That of a new axis, which is a number or has one."""
+    """The size of a new axis: a number in the pattern, or an entry of `sizes`."""
     length = int(axis) if axis.isdecimal() else sizes.get(axis)
     if length is None:
         raise ValueError(f"the new axis {axis!r} has no size: give {axis}=...")
@@ -422,7 +424,7 @@ def _length(axis: str, sizes: dict[str, Any]) -> Any:
 
 
 def _parts(group: list[str], size: Any, known: dict[str, Any]) -> dict[str, Any]:
-    """The sizes of what an axis of `size` is merged of, beside those that are known."""
+    """The unknown sizes of the names in `group`, which are merged into an axis of `size`."""
     unknown = [name for name in group if name not in known]
     if group == unknown and len(group) == 1:
         return {group[0]: size}
@@ -438,7 +440,7 @@ def _parts(group: list[str], size: Any, known: dict[str, Any]) -> dict[str, Any]
 def _planned(
     stage: str, dtype: Any, shape: tuple[Any, ...], given: dict[str, Tensor]
 ) -> tuple[int, ...]:
-    """The shape that a stage makes, as trundle plans it. A size that is a symbol becomes a number."""
+    """The output shape of a stage, from a plan. Symbolic sizes become numbers."""
 
     def like(of: Any, sizes: list[int]) -> Tensor:
         return torch.zeros((), dtype=of, device="cpu").expand(sizes)

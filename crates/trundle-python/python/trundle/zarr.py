@@ -1,8 +1,7 @@
-"""Stores and files of tensors larger than memory, moved from one to another: Zarr, HDF5, .npy and what else the
-program ``trundle`` reads and writes.
+"""Moves tensors larger than memory between stores and files: Zarr, HDF5, .npy and the other formats of ``trundle``.
 
-Nothing of them is loaded: a movement is a plan of numbered tasks, each of which reads, moves and writes some chunks
-within a given amount of memory. They are done here, by an executor, or by any process that is told the number of one.
+A movement is a plan of numbered tasks. Each task reads, moves and writes some chunks within a limited amount of memory.
+Tasks run in this process, on an executor, or in any process that is given a task number.
 
 >>> import trundle
 >>> trundle.zarr.apply(  # doctest: +SKIP
@@ -50,51 +49,53 @@ def apply(
     metadata_only: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> None:
-    """Apply a chain of operators to what is in a store or a file, into another one, which appears whole or not at all.
+    """Apply a chain of operators to a store or a file and write the result to another one.
+
+    The result appears when it is complete. If an error occurs, no result is left.
 
     Parameters
     ----------
     src : str, os.PathLike, zarr.Array or zarr.Group
-        What is moved: a path, a ``file://`` or ``s3://`` URL, or an array or a group of a local store.
+        The source: a path, a ``file://`` or ``s3://`` URL, or an array or a group of a local store.
     chain : str
-        The operators: an axis pattern with names (``"z y x -> x y z"``), calls (``"roll(shift=[1], axes=[0])"``), several
-        of them separated by ``|``; an empty text only converts.
+        The operators: an axis pattern with names (``"z y x -> x y z"``), calls (``"roll(shift=[1], axes=[0])"``), or
+        several stages separated by ``|``. An empty chain only converts.
     dst : str or os.PathLike
-        Where the result goes; its ending says the format.
+        The destination; its ending selects the format.
     chunks, shards : int, sequence, mapping or str, optional
-        The sizes of a Zarr store's chunks and shards: one for each axis of the result, or by name or number for some of
-        them; -1 is all of an axis. None: those of the source, brought along.
+        The chunk and shard sizes of a Zarr store: one for each axis of the result, or a mapping from axis names or
+        numbers to sizes. -1 is the size of the whole axis. None: the sizes of the source, with its axes moved.
     codec : str, optional
-        What chunks go through when they are written: ``"none"``, ``"zstd:3"``, ``"blosc:lz4:5:shuffle"``, ``"gzip:6"``
-        and what else ``--codec`` takes. None: the codecs of the source.
+        The codecs of the chunks, as ``--codec`` takes them: ``"none"``, ``"zstd:3"``, ``"blosc:lz4:5:shuffle"``,
+        ``"gzip:6"``. None: the codecs of the source.
     max_mem : int or str, optional
-        The bytes of memory that may be used, as a number or as ``"4GiB"``: by this process, or by each task of an
-        `executor`. None: a quarter of what is free, shared among the workers.
+        The memory limit, in bytes or as ``"4GiB"``: for this process, or for each task of an `executor`. None: a
+        quarter of the free memory, shared among the workers.
     workers : int, optional
-        How many tasks are done at once in this process. None: one after another, each with all threads.
+        The number of tasks that run concurrently in this process. None: one task at a time, with all threads.
     executor : concurrent.futures.Executor, optional
-        Does the tasks: a process pool, the executor of a Dask client (``client.get_executor()``), of MPI, or another
-        one that sees the same files.
+        Runs the tasks: a process pool, the executor of a Dask client (``client.get_executor()``) or of MPI, or any
+        other whose workers see the same files.
     verify : bool, optional
-        Whether each task reads back what it wrote and compares it with what it read.
+        Whether each task reads its output back and compares it with the source.
     overwrite : bool, optional
-        Whether a result that exists is replaced; it may be the source.
+        Whether an existing result is replaced, which may be the source.
     tensor : str, optional
-        Which tensor, or which of them by a pattern such as ``"t2*"``, where the source has several; others are kept.
+        The name of a tensor, or a pattern such as ``"t2*"``, if the source has several. The others are kept unchanged.
     metadata_only : bool, optional
-        Whether the chunks of a Zarr store are copied as they are encoded, and an order of axes is written as the codec
-        ``transpose`` of the result. What cannot be moved so is a `ValueError`.
+        Whether the chunks of a Zarr store are copied without decoding, and a new axis order is written as the codec
+        ``transpose`` of the result. Raises `ValueError` if the chain cannot be applied that way.
     progress : callable, optional
-        Told the bytes written so far and all of them, after each task.
+        Called after each task with the bytes written so far and the total.
 
     Raises
     ------
     ValueError
-        If the chain does not fit, or something else is refused before anything is written.
+        If the chain does not fit the source or an argument is invalid. Nothing has been written then.
     FileExistsError
-        If the result exists and may not be overwritten.
+        If the result exists and `overwrite` is false.
     OSError
-        If something cannot be read or written. Nothing is left of the result then.
+        If something cannot be read or written.
     """
     _check_progress(progress)
     if executor is not None:
@@ -116,7 +117,7 @@ def apply(
     try:
         planned.run(executor=executor, workers=workers, progress=progress)
     except BaseException:
-        # What is wrong is what is to be told, also if something of it has to stay.
+        # Raise the original error, even if the leftovers cannot be removed.
         with contextlib.suppress(OSError, ValueError):
             planned.discard()
         raise
@@ -138,14 +139,14 @@ def plan(
     metadata_only: bool = False,
     task_size: int | str | None = None,
 ) -> Plan:
-    """Plan what `apply` does, as numbered tasks, and begin the result, which is hidden until it is finished.
+    """Plan `apply` as numbered tasks, and begin the result, which is hidden until `Plan.finish`.
 
-    Parameters are those of `apply`, and:
+    Takes the parameters of `apply`, and:
 
     workers : int, optional
-        How many share the memory, if `max_mem` is that of all.
+        The number of workers that share the memory.
     task_size : int or str, optional
-        About how many bytes each task writes. None: a thousandth of the result, 64 MiB at least.
+        The approximate number of bytes that each task writes. None: a thousandth of the result, but at least 64 MiB.
     """
     source, target = _path(src), _path(dst)
     if not _is_url(source) and not os.path.exists(source):
@@ -168,10 +169,10 @@ def plan(
 
 
 class Plan:
-    """Numbered tasks that make a result, each of which any process can do that sees the same files.
+    """Numbered tasks that write a result. Any process that sees the same files can run them.
 
-    A task that is done twice, or twice at once, or ends early and is done again, changes nothing. Those of a stage need
-    all of the stages before.
+    A task may be repeated, also concurrently or after an interruption. The tasks of a stage need all tasks of the
+    previous stages.
     """
 
     def __init__(self, text: str) -> None:
@@ -180,11 +181,11 @@ class Plan:
         self.stages: list[range] = [
             range(stage["first"], stage["first"] + stage["tasks"]) for stage in tasks["stages"]
         ]
-        """The numbers of the tasks of each stage."""
+        """The task numbers of each stage."""
         self._bytes = [stage["bytes"] for stage in tasks["stages"]]
 
     def __len__(self) -> int:
-        """How many tasks there are."""
+        """The number of tasks."""
         return sum(map(len, self.stages))
 
     def __repr__(self) -> str:
@@ -198,7 +199,7 @@ class Plan:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
-        """Read a plan that was saved, or that ``trundle plan --tasks`` wrote in the current folder."""
+        """Read a plan from `save`, or from ``trundle plan --tasks`` in the current folder."""
         with open(path, encoding="utf-8") as file:
             return cls(file.read())
 
@@ -209,10 +210,10 @@ class Plan:
         workers: int | None = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> None:
-        """Do all tasks that are not done, and let the result appear. Parameters are those of `apply`.
+        """Run all tasks that are not done, and finish the plan. Takes parameters of `apply`.
 
-        Whatever a task raises is raised here, when those that run have ended; what is done stays, and `run` goes on with
-        the rest.
+        Raises the first error of a task, after the running tasks have ended. Finished tasks are kept; call `run` again
+        for the rest.
         """
         from concurrent.futures import ThreadPoolExecutor
 
@@ -258,7 +259,7 @@ class Plan:
         except BaseException as error:
             from concurrent.futures import wait
 
-            # Ctrl-C stops tasks in the middle; after an error, those that run may end.
+            # Ctrl-C stops running tasks; after an error, they run to their ends.
             _, stop = means
             if stop is not None and not isinstance(error, Exception):
                 stop.set()
@@ -269,36 +270,36 @@ class Plan:
         return done
 
     def _share(self, number: int) -> int:
-        """About the bytes that a task writes."""
+        """The approximate number of bytes that a task writes."""
         each = zip(self.stages, self._bytes, strict=True)
         return next(written // len(stage) for stage, written in each if number in stage)
 
     def missing(self) -> list[int]:
-        """The tasks that are not done."""
+        """Return the numbers of the tasks that are not done."""
         return _trundle.missing_tasks(self._text)
 
     def finish(self) -> None:
-        """Let the result appear. OSError names the tasks that are missing, if there are any."""
+        """Make the result visible. Raises OSError, which names the missing tasks, if there are any."""
         _trundle.finish_tasks(self._text)
 
     def discard(self) -> None:
-        """Remove what was done."""
+        """Remove the unfinished result."""
         _trundle.discard_tasks(self._text)
 
 
 def run_task(path: str | os.PathLike[str], number: int, *, threads: int | None = None) -> bool:
-    """Do the task of a number, of a plan that was saved; whether it was not done before."""
+    """Run a task of a saved plan. Returns False if it was already done."""
     with open(path, encoding="utf-8") as file:
         return _run(file.read(), number, threads)
 
 
 def finish(path: str | os.PathLike[str]) -> None:
-    """Let the result of a plan that was saved appear. OSError names the tasks that are missing, if there are any."""
+    """Make the result of a saved plan visible. Raises OSError, which names the missing tasks, if there are any."""
     Plan.load(path).finish()
 
 
 def _check_progress(progress: Any) -> None:
-    """Check that `progress` can be called, before anything is written."""
+    """Check that `progress` is callable, before anything is written."""
     if progress is not None and not callable(progress):
         raise TypeError(
             f"progress must be callable, as in progress=lambda done, total: print(done, total), not {progress!r}"
@@ -306,17 +307,17 @@ def _check_progress(progress: Any) -> None:
 
 
 def _run(text: str, number: int, threads: int | None, stop: Any = None) -> bool:
-    """Do a task: a function that other processes find."""
+    """Run a task. A module-level function, so that executors can pickle it."""
     return _trundle.run_task(text, number, threads, stop)
 
 
 def _workers_of(executor: Executor) -> int | None:
-    """How many tasks an executor does at once on this machine, as far as one can tell."""
+    """The number of tasks that an executor runs concurrently; if unknown, the number of CPUs."""
     return getattr(executor, "_max_workers", None) or os.cpu_count()
 
 
 def _is_url(path: str) -> bool:
-    """Whether a path names something in a bucket."""
+    """Whether a path is the URL of an object in a bucket."""
     return path.startswith("s3://")
 
 
@@ -344,7 +345,7 @@ def _path(given: Any) -> str:
 
 
 def _sizes(given: Sizes) -> str | None:
-    """Sizes of chunks as the program takes them."""
+    """Chunk sizes in the program's format."""
     if given is None or isinstance(given, str):
         return given
     if isinstance(given, Mapping):

@@ -1,4 +1,4 @@
-// Each invocation makes one store.
+// Each invocation calls `store` once.
 @compute @workgroup_size(WORKGROUP)
 fn main(
     @builtin(workgroup_id) workgroup: vec3<u32>,

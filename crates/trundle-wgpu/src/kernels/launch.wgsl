@@ -1,29 +1,29 @@
-// What every kernel is launched with, and where elements lie. Numbers count grains of the access; what is negative wraps
-// around, and sums do too.
+// The launch parameters of all kernels, and the positions of elements. Offsets and strides count grains of the access.
+// Negative numbers are stored modulo 2^32, and sums wrap.
 
 struct Launch {
     workgroups: u32,
-    // The workgroups of one row of the grid.
+    // Workgroups in one row of the grid.
     grid: u32,
     src_offset: u32,
     dst_offset: u32,
-    // Only what begins before this place of the source's window is moved.
+    // Only elements that begin before this offset in the source window are moved.
     src_end: u32,
     width: u32,
     rows: u32,
     row: u32,
     stores: u32,
-    // How many loops are around rows, and how many there are.
+    // The number of loops outside rows, and of all loops.
     outer: u32,
     loops: u32,
-    // The loop that a table cuts, or NONE; where its sum is among the numbers.
+    // The loop that a table cuts, or NONE. `cut_sum` is the position of its sum in `numbers`.
     cut_at: u32,
     cut_start: u32,
     cut_per_length: u32,
     cut_first_per_length: u32,
     cut_second_per_length: u32,
     cut_sum: u32,
-    // How many tables of indices there are, and where their sums are.
+    // The number of index tables, and the position of their sums in `numbers`.
     indices: u32,
     index_sums: u32,
     // The loops of tiles.
@@ -32,8 +32,8 @@ struct Launch {
     reversed: u32,
     along: u32,
     along_src_stride: u32,
-    // Of each loop: steps, destination stride, cut, stride before it, offset and stride behind it. Of each sum: the first
-    // entry, the scale, a stride for each loop.
+    // For each loop: steps, destination stride, cut, source stride before the cut, offset and source stride after it.
+    // For each sum: the first entry, the scale, and a stride for each loop.
     numbers: array<u32>,
 }
 
@@ -45,7 +45,7 @@ struct Launch {
 const NONE = 0xffffffffu;
 const LOOP = 6u;
 
-// Where a row begins in the destination.
+// The start of a row in the destination.
 fn dst_of(row: u32) -> u32 {
     var rest = row;
     var at = launch.dst_offset;
@@ -58,7 +58,7 @@ fn dst_of(row: u32) -> u32 {
     return at;
 }
 
-// Where an element of a row begins in the source.
+// The start of an element of a row in the source.
 fn src_of(row: u32, element: u32) -> u32 {
     var at = launch.src_offset;
     var cut_step = 0u;
@@ -97,7 +97,7 @@ fn src_of(row: u32, element: u32) -> u32 {
     return at;
 }
 
-// An entry of the tables, times its scale.
+// A table entry, times its scale.
 fn sum_of(sum: u32, row: u32, element: u32) -> u32 {
     var entry = launch.numbers[sum];
     var rest = element;
@@ -112,7 +112,7 @@ fn sum_of(sum: u32, row: u32, element: u32) -> u32 {
     return tables[entry] * launch.numbers[sum + 1u];
 }
 
-// So many ones: 1 to 32.
+// A mask of the lowest 1 to 32 bits.
 fn ones(bits: u32) -> u32 {
     return 0xffffffffu >> (32u - bits);
 }

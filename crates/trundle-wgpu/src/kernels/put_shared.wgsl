@@ -1,4 +1,4 @@
-// Writes the bits of a word that `covered` has. What others write of the same word is other bits.
+// Writes the bits of a word that are set in `covered`. Other invocations may write other bits of the same word.
 fn put(at: u32, made: u32, covered: u32) {
     if covered == 0xffffffffu {
         atomicStore(&dst[at], made);

@@ -1,4 +1,4 @@
-// A workgroup makes a stretch of one row, its invocations neighbouring stores of it in each turn.
+// A workgroup writes a stretch of one row. In each turn, its invocations make adjacent stores.
 @compute @workgroup_size(WORKGROUP)
 fn main(
     @builtin(workgroup_id) workgroup: vec3<u32>,

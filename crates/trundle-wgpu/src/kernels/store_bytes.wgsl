@@ -1,4 +1,4 @@
-// Makes one word of a row, of the bytes of one element or several.
+// Writes one word of a row, which may hold bytes of several elements.
 fn store(row: u32, number: u32) {
     let begin = dst_of(row);
     let first = (begin / 4u + number) * 4u;
@@ -21,7 +21,7 @@ fn store(row: u32, number: u32) {
     put(first / 4u, made, covered);
 }
 
-// So many bytes, 1 to 4, from one word or two; above them anything.
+// Reads 1 to 4 bytes from one or two words. The bits above them are undefined.
 fn bytes(at: u32, count: u32) -> u32 {
     let word = at / 4u;
     let within = at % 4u;

@@ -1,4 +1,4 @@
-// Makes one word of a row, or three, of the packed elements that it has.
+// Writes STORE_WORDS words of packed elements of a row.
 fn store(row: u32, number: u32) {
     let begin = dst_of(row);
     let first = (begin / STORE + number) * STORE;
@@ -22,7 +22,7 @@ fn store(row: u32, number: u32) {
 var<private> made: array<u32, STORE_WORDS>;
 var<private> covered: array<u32, STORE_WORDS>;
 
-// Puts an element of the source where it belongs in what is made. Its bits lie together, or in two fields.
+// Copies an element from the source to `made`. Its bits are contiguous, or split into two fields.
 fn move_element(src_at: u32, dst_at: u32) {
     let src_byte = src_at / GROUP * GROUP_BYTES;
     let dst_byte = dst_at / GROUP * GROUP_BYTES;
@@ -39,7 +39,7 @@ fn move_element(src_at: u32, dst_at: u32) {
     }
 }
 
-// Where an element begins in its group: in one stream of bits, or from the top of a byte down.
+// The first bit of an element in its group: in a bit stream, or from the most significant bit of a byte down.
 fn bit(within: u32) -> u32 {
     if HIGH_FIRST {
         return 8u - BITS * (within + 1u);
@@ -47,14 +47,14 @@ fn bit(within: u32) -> u32 {
     return BITS * within;
 }
 
-// The same of the low bits of elements that are split, two thirds of them.
+// The first of the low bits of a split element. Two thirds of its bits are low.
 fn low_bit(within: u32) -> u32 {
     const LOW = BITS / 3u * 2u;
     const IN_BYTE = GROUP / 2u;
     return 8u * (within / IN_BYTE) + LOW * (IN_BYTE - 1u - within % IN_BYTE);
 }
 
-// Bits from a place in a group on, which may be in two words.
+// Reads `bits` bits from a position in a group, from one or two words.
 fn bits_of(group: u32, bit: u32, bits: u32) -> u32 {
     let byte = group + bit / 8u;
     let within = byte % 4u * 8u + bit % 8u;
@@ -65,7 +65,7 @@ fn bits_of(group: u32, bit: u32, bits: u32) -> u32 {
     return value & ones(bits);
 }
 
-// The same bits of what is made.
+// Sets these bits in `made` and `covered`.
 fn add_bits(group: u32, bit: u32, bits: u32, value: u32) {
     let byte = group + bit / 8u;
     let within = byte % 4u * 8u + bit % 8u;

@@ -1,4 +1,4 @@
-// Makes one grain of a row, a word or a vector: it is of one element.
+// Writes one grain of a row, a word or a vector, which belongs to one element.
 fn store(row: u32, number: u32) {
     let at = src_of_next(row, number / launch.width) + number % launch.width;
     if at < launch.src_end {

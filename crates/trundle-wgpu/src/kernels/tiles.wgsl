@@ -1,8 +1,8 @@
-// A workgroup moves a tile: its rows to shared memory, where neighbouring invocations read neighbouring words, then its
-// columns from there, where they write such. WIDTH is that of an element in grains, GRAINS those of a word.
+// A workgroup moves a tile: it copies the rows to shared memory, and then the columns to the destination. In both
+// steps, adjacent invocations access adjacent words. An element has WIDTH grains, and a word has GRAINS.
 
 const ROW_WORDS = EDGE * WIDTH / GRAINS + select(0u, 1u, GRAINS == 4u);
-// Odd, so that the words of a column are in banks of their own.
+// Odd, so that the words of a column are in different banks.
 const PITCH = ROW_WORDS | 1u;
 
 var<workgroup> tile: array<u32, EDGE * PITCH>;
@@ -23,7 +23,7 @@ fn main(
     let matrix = group / tiles_along / tiles_across;
     let steps_across = min(EDGE, launch.across - across);
     let steps_along = min(EDGE, launch.along - along);
-    // Where the first row begins: of a loop that runs downwards the last step is the first in memory.
+    // The start of the first row. In a reversed loop, the last step comes first in memory.
     var corner = src_of(matrix, 0u) + along * launch.along_src_stride;
     if launch.reversed != 0u {
         corner -= (across + steps_across - 1u) * WIDTH;
