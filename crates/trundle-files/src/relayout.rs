@@ -25,7 +25,7 @@ pub(crate) enum Fate {
     Moved(Arc<Rule>),
 }
 
-/// A file whose tensors are moved by rules.
+/// A file whose tensors are moved by rules, planned.
 pub(crate) struct Relaid {
     pub(crate) fates: Vec<Fate>,
     /// The metadata of the output.
@@ -98,13 +98,13 @@ impl Relaid {
         wanted.collect()
     }
 
-    /// Describes each tensor that a rule names in a line.
+    /// Describes in one line each tensor that a rule names.
     pub(crate) fn lines(&self, headers: &[Header], out_shapes: &[&Shape]) -> Vec<String> {
         let each = self.fates.iter().zip(headers).zip(out_shapes);
         each.filter_map(|((fate, header), out_shape)| fate.line(header, out_shape)).collect()
     }
 
-    /// Counts the tensors that are moved, that already have the order, and that no rule names.
+    /// Counts the tensors that are moved, that already have the order, and that no rule names, in this order.
     pub(crate) fn counts(&self) -> [usize; 3] {
         let mut counts = [0; 3];
         for fate in &self.fates {
@@ -128,7 +128,7 @@ pub(crate) fn in_words([moved, already, copied]: [usize; 3]) -> String {
 }
 
 impl Fate {
-    /// Describes the tensor in a line, unless no rule names it.
+    /// Describes the tensor in one line. `None` if no rule names it.
     fn line(&self, header: &Header, out_shape: &Shape) -> Option<String> {
         let Header { name, element, shape, .. } = header;
         let (name, dtype) = (Shown(name), element.name());
@@ -157,7 +157,7 @@ impl Fate {
     }
 }
 
-/// Decides the fate of a tensor that a rule names. Its axes are `known`, or those that the rule states.
+/// Decides the fate of a tensor that a rule names. `known` are its recorded axes, if there are any.
 fn fate(header: &Header, rule: Arc<Rule>, known: Option<&Axes>) -> Result<Fate, Failure> {
     match known {
         Some(axes) if axes.agree_with(&rule.to) => return Ok(Fate::Already(rule)),
