@@ -24,7 +24,7 @@ pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Res
     })
 }
 
-/// The hint for an unreadable tensor.
+/// The hint for an unreadable tensor: a name selects other tensors.
 pub(crate) const LEAVES_OUT: &str = "leaves it out, where NAME may be '*'";
 
 /// Returns the failure for an unreadable tensor that would be lost in the output.

@@ -16,7 +16,7 @@ use crate::numbers::readable;
 use crate::output::shown_output;
 use crate::{axes, left_out, relayout};
 
-/// The result of work.
+/// The result of decided work.
 #[non_exhaustive]
 pub struct Outcome {
     /// The name of the output in messages.
@@ -31,13 +31,13 @@ pub struct Outcome {
     by_header: bool,
     /// The number of input tensors that are not in the output.
     left_out: usize,
-    /// Warnings that are printed even with `--quiet`: metadata and codecs that the output lacks, and attributes that differ
-    /// between the inputs.
+    /// Warnings that are printed even with `--quiet`: metadata and codecs that the output lacks, and attributes that
+    /// differ between the inputs.
     pub warnings: Vec<String>,
     /// Additional fields of the report.
     more: Value,
-    /// The result of relayout rules: a line for each tensor that a rule names, and the counts of tensors that are moved,
-    /// that already have the order, and that no rule names.
+    /// The result of relayout rules: a line for each tensor that a rule names, and the counts of tensors that are
+    /// moved, that already have the order, and that no rule names.
     relaid: Option<(Vec<String>, [usize; 3])>,
 }
 
@@ -45,8 +45,8 @@ impl Decided {
     /// Runs the work. If there are several outputs, none appears before all are complete.
     ///
     /// # Errors
-    /// If something cannot be read or written, or a verification fails. Unfinished outputs are removed unless a later run
-    /// can resume them.
+    /// If something cannot be read or written, or a verification fails. Unfinished outputs are removed, unless a later
+    /// run can resume them.
     pub fn run(mut self, observer: &dyn Observer) -> Result<Outcome, Failure> {
         if self.outputs.is_empty() {
             return Err(Failure::usage("an output is missing"));
