@@ -90,8 +90,8 @@ impl Operation {
     /// files that the chain names, in the order of its inputs.
     ///
     /// # Errors
-    /// If the chain cannot be parsed, the description of a file is inconsistent, or lengths or indices cannot be read or
-    /// do not fit the operator.
+    /// If the chain cannot be parsed, the description of a file is inconsistent, or lengths or indices cannot be read
+    /// or do not fit the operator.
     pub(crate) fn of(
         request: &Request,
         operators: &Operators,

@@ -64,7 +64,8 @@ const VOXEL: usize = 4;
 /// row its front, so that slices drawn with the first row on top stand upright.
 ///
 /// # Errors
-/// [`ShapeError::TooLarge`](trundle::ShapeError::TooLarge) if n³ voxels fill more bytes than can be addressed or allocated.
+/// [`ShapeError::TooLarge`](trundle::ShapeError::TooLarge) if n³ voxels fill more bytes than can be addressed or
+/// allocated.
 pub fn volume(n: usize) -> Result<Vec<u8>> {
     let shape = Shape::new([n, n, n])?;
     let mut bytes = Vec::new();
