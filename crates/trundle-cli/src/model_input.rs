@@ -12,12 +12,9 @@ use trundle_files::numbers::Bytes;
 use trundle_formats::{Header, Order, Shown, StoredDType, TensorFile, TensorHint};
 use trundle_models::{Data, ElementType, Input};
 
-/// An `--input NAME=FILE` argument.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedFile {
-    /// The input's name.
     pub name: String,
-    /// The path of the file.
     pub file: PathBuf,
 }
 
@@ -40,11 +37,9 @@ impl FromStr for NamedFile {
 /// An input of a model, as far as it is known.
 pub(crate) struct ModelInput {
     pub shape: Shape,
-    /// The elements, if they were read.
     pub data: Option<Data>,
     /// The size of the file's data in bytes.
     pub bytes: usize,
-    /// The opened file, if there is one.
     pub file: Option<TensorFile>,
     pub path: PathBuf,
 }
@@ -87,7 +82,6 @@ pub(crate) fn given(
     inputs.iter().map(input).collect()
 }
 
-/// Describes an input without a file.
 fn left_out(input: &Input, needed: bool) -> Result<ModelInput, Failure> {
     let Input { name, element, shape, .. } = input;
     let Some(sizes) = input.static_shape().ok().filter(|_| !needed) else {
@@ -162,7 +156,6 @@ impl ModelInput {
     }
 }
 
-/// Returns the elements in row-major order.
 fn row_major(header: &Header, loaded: Vec<u8>) -> Result<Vec<u8>, Failure> {
     match header.order {
         Order::RowMajor => Ok(loaded),

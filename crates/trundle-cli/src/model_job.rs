@@ -14,9 +14,7 @@ use crate::args::RunArgs;
 use crate::model_input::ModelInput;
 use crate::progress::Progress;
 
-/// An output of a model and its file.
 pub(crate) struct FileOutput {
-    /// The output's name in the model.
     pub name: String,
     pub tensor: TensorId,
     pub path: PathBuf,

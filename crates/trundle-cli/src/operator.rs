@@ -132,7 +132,6 @@ fn either(parameter: &Parameter) -> Option<ArgGroup> {
     Some(group.args([parameter.name, word]).required(parameter.default.is_none()))
 }
 
-/// Axis names.
 #[derive(Clone, Debug)]
 struct Names(Vec<String>);
 

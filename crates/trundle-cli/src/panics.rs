@@ -26,12 +26,10 @@ pub fn report_panics() {
     }));
 }
 
-/// Returns the source location of a panic.
 fn place(panic: &PanicHookInfo<'_>) -> String {
     panic.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string)
 }
 
-/// Formats the report.
 fn report(place: &str, message: &str) -> String {
     format!(
         "error: bug in trundle {} at {place}: {}; please report it with this line and the command",
@@ -55,7 +53,6 @@ mod tests {
         assert!(!line.contains(['\n', '\u{1b}']), "{line}");
     }
 
-    /// The variable that is set in the process that panics.
     const PANICS: &str = "TRUNDLE_TESTS_PANIC";
 
     fn has_panics() -> bool {

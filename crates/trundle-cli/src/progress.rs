@@ -14,7 +14,6 @@ use crate::say::{json_line, say};
 /// Work shorter than this shows no bar, which would only flicker.
 const QUIET_TIME: Duration = Duration::from_millis(400);
 
-/// The time between two JSON lines.
 const LINE_TIME: Duration = Duration::from_millis(500);
 
 /// The progress of a command in phases. Each phase has a total of bytes or items.
@@ -39,7 +38,6 @@ impl Progress {
         Progress::with(template, if quiet { Shown::Nothing } else { Shown::Bar })
     }
 
-    /// Creates a bar for items.
     pub(crate) fn counting(quiet: bool) -> Progress {
         let shown = if quiet { Shown::Nothing } else { Shown::Bar };
         Progress::with("{msg:>11} {wide_bar} {percent:>3}% {pos}/{len} {elapsed} {eta} left", shown)
@@ -73,7 +71,6 @@ impl Progress {
         Progress { bar, start: Instant::now(), shown }
     }
 
-    /// Starts a phase with this total.
     pub(crate) fn phase(&self, name: &str, length: usize) {
         self.bar.reset();
         self.bar.set_length(length as u64);
@@ -83,7 +80,6 @@ impl Progress {
         }
     }
 
-    /// Sets the position within the phase.
     pub(crate) fn at(&self, done: u64) {
         self.bar.set_position(done);
         self.show();
@@ -123,7 +119,6 @@ impl Progress {
         })
     }
 
-    /// Removes the bar.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }

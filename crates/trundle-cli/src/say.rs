@@ -20,7 +20,6 @@ pub(crate) fn say_failure(failure: &Failure) {
     say(&text);
 }
 
-/// Returns the command line option for a setting.
 fn option(setting: Setting) -> &'static str {
     match setting {
         Setting::Dims => "--dims",

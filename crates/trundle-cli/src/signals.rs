@@ -12,10 +12,8 @@ const RESUMABLE: &str = "stopped; the same command with --resume continues from 
 pub(crate) const STORE: &str =
     "stopped; the unfinished store was removed (tasks of plan --tasks keep what is finished)";
 
-/// The message for a signal, if there is one.
 static SAID: Mutex<Option<&str>> = Mutex::new(None);
 
-/// Sets the message for later signals.
 pub(crate) fn when_stopped(said: Option<&'static str>) {
     *SAID.lock().unwrap_or_else(PoisonError::into_inner) = said;
 }

@@ -20,7 +20,6 @@ pub(crate) struct Axes {
 }
 
 impl Axes {
-    /// Makes axes of one side of a pattern.
     pub(crate) fn new(side: &str, sizes: &[(String, usize)]) -> Axes {
         let sizes = sizes.iter().map(|(name, size)| (name.clone(), size.to_string())).collect();
         Axes { names: side.to_owned(), sizes }
@@ -68,7 +67,6 @@ pub(crate) fn called(header: &Header, name: &str) -> Result<Option<usize>, Failu
     }
 }
 
-/// The recorded axes, by tensor name.
 #[derive(Debug, Default)]
 pub(crate) struct Record(BTreeMap<String, String>);
 
@@ -86,12 +84,10 @@ impl Record {
         })
     }
 
-    /// Returns the recorded axes of a tensor.
     pub(crate) fn axes(&self, tensor: &str) -> Option<Axes> {
         self.0.get(tensor).map(|text| Axes::of_text(text))
     }
 
-    /// Records the axes of a tensor.
     pub(crate) fn note(&mut self, tensor: &str, axes: &Axes) {
         self.0.insert(tensor.to_owned(), axes.to_string());
     }
@@ -117,7 +113,6 @@ impl Record {
 pub(crate) enum Fate {
     /// The input axis of each output axis. `None` if the axes are new.
     Order(Option<Vec<usize>>),
-    /// The tensor is not in the output.
     LeftOut,
 }
 

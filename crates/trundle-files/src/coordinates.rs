@@ -55,10 +55,8 @@ fn idle_shifts(headers: &[Header], choice: &Choice) -> BTreeSet<(i64, usize)> {
 
 /// Two tensors of a group that share a named axis and no longer fit each other along it.
 struct Apart<'a> {
-    /// The tensor that was moved along the axis.
     moved: &'a str,
     other: &'a str,
-    /// Whether the other tensor was not moved along the axis.
     is_kept: bool,
 }
 

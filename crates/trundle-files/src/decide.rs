@@ -27,12 +27,10 @@ pub struct Decided {
     pub(crate) inputs: Vec<Input>,
     pub(crate) opened: Vec<TensorFile>,
     pub(crate) decision: Decision,
-    /// The format of the outputs.
     pub(crate) format: &'static Format,
     /// One path for each job. Empty if the request does not name an output.
     pub(crate) outputs: Vec<PathBuf>,
     pub(crate) jobs: Vec<Job>,
-    /// The options of the jobs.
     pub(crate) options: PlanOptions,
     /// The metadata keys that are dropped, because their values would be wrong in the output.
     pub(crate) untrue: Vec<String>,
@@ -212,7 +210,6 @@ impl Decision {
         }
     }
 
-    /// Plans the jobs, one for each output.
     fn jobs(
         &self,
         opened: &[TensorFile],
@@ -251,7 +248,6 @@ impl Decision {
         }
     }
 
-    /// Counts the tensors that no output contains.
     pub(crate) fn left_out(&self, opened: &[TensorFile]) -> usize {
         match self {
             Decision::Chain { choice, .. } => choice.left_out,
@@ -295,12 +291,10 @@ impl Decided {
         }
     }
 
-    /// Returns the path of the first input.
     pub(crate) fn first_path(&self) -> &Path {
         self.inputs[0].path()
     }
 
-    /// Pairs the opened files with their paths, for jobs.
     pub(crate) fn sources(&mut self) -> Vec<Source<'_>> {
         sources(&mut self.opened, &self.inputs)
     }

@@ -61,7 +61,6 @@ fn passes(tensors: &[TensorJob]) -> String {
     }
 }
 
-/// Describes how the elements move.
 fn doing(tensors: &[TensorJob]) -> &'static str {
     let all = |is: fn(&TensorJob) -> bool| tensors.iter().all(is);
     if all(|tensor| tensor.encoded_chunks().is_some()) {

@@ -178,10 +178,8 @@ fn chosen(
     Ok(tensors)
 }
 
-/// The path of a file and the header of one of its tensors.
 type Named<'a> = (&'a Path, &'a Header);
 
-/// The joined tensors, planned.
 pub(crate) struct Joined {
     pub(crate) tensors: Vec<Tensor>,
     /// The index of the file for each part of the result.
@@ -194,10 +192,8 @@ pub(crate) struct Tensor {
     element: StoredDType,
     program: Program,
     made: TensorId,
-    /// The index of the tensor in each file.
     indices: Vec<usize>,
     inputs: Vec<trundle_disk::Input>,
-    /// The shape of the tensor in each file.
     shapes: Vec<Shape>,
     /// The axis along which the tensor is joined. `None` for a tensor that is copied from the first file.
     axis: Option<usize>,
@@ -300,7 +296,6 @@ impl Tensor {
         }
     }
 
-    /// Returns whether the tensor is copied from the first file.
     pub(crate) fn is_kept(&self) -> bool {
         self.axis.is_none()
     }
@@ -309,7 +304,6 @@ impl Tensor {
         &self.program.tensor(self.made).shape
     }
 
-    /// Describes the tensor in one line.
     fn line(&self, of_part: &[usize]) -> String {
         const MOST: usize = 4;
         let (name, dtype, out) = (Shown(&self.name), self.element.name(), self.out_shape());
@@ -325,7 +319,6 @@ impl Tensor {
         format!("  {name}: {dtype} {} {along} {axis} -> {out}", shown.join(" + "))
     }
 
-    /// Describes the tensor as JSON.
     pub(crate) fn report(&self) -> Value {
         json!({
             "name": self.name,
@@ -417,17 +410,14 @@ fn names_of(parts: &[Named<'_>]) -> Vec<Option<String>> {
 }
 
 impl Joined {
-    /// Returns the tensors for a job.
     pub(crate) fn assembled(&self) -> Vec<Assembled<'_>> {
         self.tensors.iter().map(Tensor::assembled).collect()
     }
 
-    /// Describes each tensor in a line.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         self.tensors.iter().map(|tensor| tensor.line(&self.of_part))
     }
 
-    /// Returns the path of each part of the result.
     pub(crate) fn part_paths<'a>(&self, inputs: &'a [Input]) -> impl Iterator<Item = &'a Path> {
         self.of_part.iter().map(|file| inputs[*file].path())
     }
@@ -444,13 +434,11 @@ impl Joined {
         axes::still_true_of(first, &fates)
     }
 
-    /// Counts the tensors that the output does not contain.
     pub(crate) fn left_out(&self, opened: &[TensorFile]) -> usize {
         let there = opened.iter().map(|file| file.headers().len() + file.unreadable().len());
         there.map(|there| there - self.tensors.len()).sum()
     }
 
-    /// Returns the names of the tensors whose attributes differ between the files.
     pub(crate) fn attributes_differ(&self) -> Vec<String> {
         let differ = self.tensors.iter().filter(|tensor| !tensor.same_attributes);
         differ.map(|tensor| tensor.name.clone()).collect()

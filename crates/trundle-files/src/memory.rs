@@ -72,7 +72,6 @@ pub fn check_variable() -> Result<(), Failure> {
         .map_err(|(text, why)| Failure::usage(format!("{VARIABLE} is \"{text}\": {why}")))
 }
 
-/// Reads the environment variable. An empty value counts as unset.
 fn told() -> Result<Option<u64>, (String, String)> {
     let Some(text) = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -163,7 +162,6 @@ fn group_available() -> Option<u64> {
     Some(read("memory.max")?.saturating_sub(read("memory.current")?))
 }
 
-/// Returns the free memory of the machine.
 fn machine_available() -> Option<u64> {
     let memory = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

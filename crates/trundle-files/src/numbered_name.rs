@@ -34,7 +34,6 @@ pub(crate) fn numbered(path: &Path, count: usize) -> Result<Vec<PathBuf>, Failur
     Ok(numbers.map(|number| format!("{front}{number:0digits$}{behind}").into()).collect())
 }
 
-/// A placeholder for a number, as byte offsets in a text.
 struct Place {
     start: usize,
     end: usize,
@@ -42,7 +41,6 @@ struct Place {
     digits: Option<usize>,
 }
 
-/// Finds all placeholders in a text.
 fn places(text: &str) -> Vec<Place> {
     let mut places = Vec::new();
     for (start, _) in text.char_indices() {

@@ -43,7 +43,6 @@ enum Asked {
 
 /// Lengths or indices for an operator whose axes are not resolved yet.
 struct Numbers {
-    /// The lengths or indices.
     read: NumbersFile,
     /// The single length, if there is only one. It is repeated as often as a tensor needs.
     one: Option<i128>,
@@ -139,7 +138,6 @@ impl Operation {
         Ok((Operation { numbers_bytes, written: true, ..operation }, inputs))
     }
 
-    /// Resolves a call of one operator.
     fn call(
         input: &Path,
         declared: &'static Declaration,

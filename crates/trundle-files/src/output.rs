@@ -27,7 +27,6 @@ pub fn write_with(
     Ok(output.finish()?)
 }
 
-/// Returns the name of an output for messages.
 pub(crate) fn shown_output(path: &Path) -> String {
     match path == Path::new("-") {
         true => "stdout".to_owned(),
@@ -100,7 +99,6 @@ impl Destination {
         Format::of(path).map(Some).map_err(failure)
     }
 
-    /// Returns the format that the request states.
     pub(crate) fn stated_format(&self) -> Option<&'static Format> {
         Written::value_of(&self.format)
     }

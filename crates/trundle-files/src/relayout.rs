@@ -14,21 +14,17 @@ use crate::forecast::counted;
 use crate::names::{cannot_keep, shown_path};
 use crate::rule::{Rule, assigned};
 
-/// The fate of a tensor.
 #[derive(Clone, Debug)]
 pub(crate) enum Fate {
-    /// No rule names it.
     Copied,
     /// Its axes are already in the order of its rule.
     Already(Arc<Rule>),
-    /// Its axes are moved.
     Moved(Arc<Rule>),
 }
 
 /// A file whose tensors are moved by rules, planned.
 pub(crate) struct Relaid {
     pub(crate) fates: Vec<Fate>,
-    /// The metadata of the output.
     pub(crate) metadata: Vec<(String, String)>,
 }
 
@@ -86,7 +82,6 @@ impl Relaid {
         Ok(Relaid { fates, metadata })
     }
 
-    /// Returns the tensors of the output.
     pub(crate) fn wanted(&self) -> Vec<Wanted<'_>> {
         let wanted = self.fates.iter().enumerate().map(|(index, fate)| {
             let chain = match fate {
@@ -98,7 +93,6 @@ impl Relaid {
         wanted.collect()
     }
 
-    /// Describes in one line each tensor that a rule names.
     pub(crate) fn lines(&self, headers: &[Header], out_shapes: &[&Shape]) -> Vec<String> {
         let each = self.fates.iter().zip(headers).zip(out_shapes);
         each.filter_map(|((fate, header), out_shape)| fate.line(header, out_shape)).collect()
@@ -142,7 +136,6 @@ impl Fate {
         }
     }
 
-    /// Describes the tensor as JSON.
     pub(crate) fn report(&self) -> Value {
         let (done, axes) = match self {
             Fate::Copied => ("copied", None),

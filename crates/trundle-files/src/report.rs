@@ -66,7 +66,6 @@ impl Decided {
         Ok(text)
     }
 
-    /// Formats a sentence, one line for each tensor, and the destination.
     fn summary(&self, what: &str, lines: impl IntoIterator<Item = String>) -> String {
         let job = &self.jobs[0];
         format!("{}\n{}{}", sentence(what, job), lines_text(lines), self.destination_lines(job))
@@ -150,7 +149,6 @@ impl Decided {
         moved.collect()
     }
 
-    /// Returns the header of a tensor, and the headers of the tensors that its chain names.
     fn headers_of(&self, wanted: &Wanted<'_>) -> Vec<&Header> {
         let others = wanted.others.iter().filter_map(|other| match other {
             trundle_disk::Input::Tensor { file, index } => {
@@ -176,7 +174,6 @@ impl Decided {
         }
     }
 
-    /// Describes in one line each tensor that a rule names.
     pub(crate) fn relaid_lines(&self, relaid: &Relaid) -> Vec<String> {
         let out_shapes: Vec<&Shape> =
             self.jobs[0].tensors().iter().map(TensorJob::out_shape).collect();
@@ -221,7 +218,6 @@ pub struct MovedTensor<'a> {
     chain: &'a Chain,
 }
 
-/// The plan of a tensor in memory.
 enum InMemory {
     Chain(Box<Plan>),
     /// The plan of a chain with several tensors, or with a constant.
@@ -268,7 +264,6 @@ impl MovedTensor<'_> {
         report
     }
 
-    /// Formats the operators in the chain language.
     fn operators(&self) -> Vec<String> {
         self.chain.ops().iter().map(|op| format!("{op:#}")).collect()
     }
@@ -343,7 +338,6 @@ fn tuning_text() -> String {
     format!("tuning: {}\n{lines}", Shown(source))
 }
 
-/// Joins the first lines, each with a line break.
 fn lines_text(lines: impl IntoIterator<Item = String>) -> String {
     first_lines(lines).map(|line| line + "\n").collect()
 }
@@ -395,7 +389,6 @@ fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
     text
 }
 
-/// Describes the reads and writes of one tensor as JSON.
 fn files_report(tensor: &TensorJob, job: &Job) -> Value {
     let mut report = cost_report(job);
     report["by_header"] = tensor.is_by_header().into();
@@ -406,7 +399,6 @@ fn files_report(tensor: &TensorJob, job: &Job) -> Value {
     report
 }
 
-/// Reports the passes of a tensor over files as JSON.
 fn passes_report(tensor: &TensorJob) -> Value {
     let passes = tensor.tiles().into_iter().map(|(tiles, read, written)| {
         json!({ "tiles": tiles, "bytes_of_a_read": read, "bytes_of_a_write": written })
@@ -414,7 +406,6 @@ fn passes_report(tensor: &TensorJob) -> Value {
     passes.collect()
 }
 
-/// Reports the cost of a job as JSON.
 fn cost_report(job: &Job) -> Value {
     let cost = job.cost();
     json!({
@@ -433,7 +424,6 @@ fn cost_report(job: &Job) -> Value {
     })
 }
 
-/// Reports a part of a split tensor as JSON.
 fn part_report(tensor: &TensorJob) -> Value {
     json!({
         "name": tensor.name(),

@@ -258,7 +258,6 @@ pub struct Written<T> {
 }
 
 impl<T: Clone> Written<T> {
-    /// Returns the parsed value, if there is one.
     pub(crate) fn value_of(written: &Option<Written<T>>) -> Option<T> {
         written.as_ref().map(|written| written.value.clone())
     }

@@ -24,13 +24,9 @@ pub(crate) struct Rule {
     /// The name pattern as written, a prefix of the text.
     names: String,
     pattern: Pattern,
-    /// The byte offset of the axes in the text.
     axes_begin: usize,
-    /// The operators that the rule applies.
     pub chain: Chain,
-    /// The axes of the input.
     pub from: Axes,
-    /// The axes of the output.
     pub to: Axes,
 }
 

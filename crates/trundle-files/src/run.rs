@@ -19,7 +19,6 @@ use crate::{axes, left_out, relayout};
 /// The result of decided work.
 #[non_exhaustive]
 pub struct Outcome {
-    /// The name of the output in messages.
     output: String,
     /// The JSON object of each output tensor, for `--json`.
     pub outputs: Vec<Value>,
@@ -34,7 +33,6 @@ pub struct Outcome {
     /// Warnings that are printed even with `--quiet`: metadata and codecs that the output lacks, and attributes that
     /// differ between the inputs.
     pub warnings: Vec<String>,
-    /// Additional fields of the report.
     more: Value,
     /// The result of relayout rules: a line for each tensor that a rule names, and the counts of tensors that are
     /// moved, that already have the order, and that no rule names.
@@ -110,7 +108,6 @@ impl Decided {
             "bytes_read": costs.clone().map(|cost| cost.bytes_read).sum::<u64>(),
             "bytes_written": costs.map(|cost| cost.bytes_written).sum::<u64>(),
         });
-        // All jobs have the same tensors.
         let lost = self.jobs[0].left_out();
         let mut warnings = left_out::lines(lost);
         let keys: Vec<&String> = lost.metadata.iter().chain(&self.untrue).collect();
@@ -264,7 +261,6 @@ impl Outcome {
         report
     }
 
-    /// Describes passes, time, and how the work was done.
     fn how(&self, seconds: f64) -> String {
         format!(
             " in {}, {seconds:.2} s{}{}{}{}",
@@ -284,13 +280,11 @@ impl Outcome {
     }
 }
 
-/// Lists the codecs that are not kept.
 pub(crate) fn not_kept(codecs: impl Iterator<Item = impl AsRef<str>>) -> String {
     let codecs: Vec<String> = codecs.map(|codec| Shown(codec.as_ref()).to_string()).collect();
     format!("codecs of the source are not kept: {}", codecs.join("; "))
 }
 
-/// Adds the fields of one object to another.
 pub(crate) fn add(report: &mut Value, more: Value) {
     if let (Some(report), Value::Object(more)) = (report.as_object_mut(), more) {
         report.extend(more);

@@ -17,25 +17,19 @@ use crate::names::{cannot_keep, check_readable, listed, select, shown_path};
 use crate::numbers::Bytes;
 use crate::operation::Operation;
 
-/// The fates of all tensors of a file.
 pub(crate) struct Choice {
     fates: Vec<Fate>,
     /// The number of tensors that are left out, unreadable ones included.
     pub left_out: usize,
 }
 
-/// The fate of one tensor.
 #[derive(Debug)]
 enum Fate {
-    /// A chain is applied to the tensor.
     Moved(Moved),
-    /// The tensor is copied unchanged.
     Kept,
-    /// The tensor is not in the output.
     LeftOut,
 }
 
-/// A tensor that a chain is applied to.
 #[derive(Debug)]
 pub(crate) struct Moved {
     pub chain: Arc<Chain>,
@@ -139,12 +133,10 @@ impl Choice {
         axes::still_true_of(file, &fates)
     }
 
-    /// Returns whether the operation is applied to the tensor at this index.
     pub(crate) fn is_moved(&self, index: usize) -> bool {
         matches!(self.fates[index], Fate::Moved(_))
     }
 
-    /// Returns the tensor at this index, if the operation is applied to it.
     pub(crate) fn moved(&self, index: usize) -> Option<&Moved> {
         match &self.fates[index] {
             Fate::Moved(moved) => Some(moved),
@@ -152,12 +144,10 @@ impl Choice {
         }
     }
 
-    /// Returns whether the operation is applied to all tensors of the output.
     pub(crate) fn moves_all(&self) -> bool {
         !self.fates.iter().any(|fate| matches!(fate, Fate::Kept))
     }
 
-    /// Returns whether the tensor at this index is left out.
     pub(crate) fn is_left_out(&self, index: usize) -> bool {
         matches!(self.fates[index], Fate::LeftOut)
     }
@@ -166,7 +156,6 @@ impl Choice {
 /// The memory of a scatter index: a `u64` each in the table that is built, in the move's, and in those of its passes.
 const BYTES_AN_INDEX: u64 = 3 * size_of::<u64>() as u64;
 
-/// Selects tensors and applies the operation to each.
 fn fitting(
     operation: &Operation,
     inputs: &[Input],
@@ -215,7 +204,6 @@ fn named_axes(header: &Header) -> Option<String> {
     Some(names.join(", "))
 }
 
-/// Collects the axis names of some tensors.
 fn names_of<'a>(headers: impl Iterator<Item = &'a Header>) -> Arc<BTreeSet<String>> {
     let names = headers.flat_map(|header| header.annotations.dimension_names.iter().flatten());
     Arc::new(names.cloned().collect())

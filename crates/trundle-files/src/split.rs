@@ -78,20 +78,20 @@ impl Fate {
     }
 }
 
-/// The fate of a tensor.
 #[derive(Clone, Debug)]
 enum Fate {
     /// Each part along the axis goes to one output.
-    Cut { axis: usize, sizes: Vec<usize>, chains: Vec<Chain> },
-    /// The tensor is copied to every output.
+    Cut {
+        axis: usize,
+        sizes: Vec<usize>,
+        chains: Vec<Chain>,
+    },
     Kept,
-    /// The tensor is not in any output.
     LeftOut,
 }
 
 /// A file whose tensors are split, planned.
 pub(crate) struct Parted {
-    /// The fate of each tensor.
     fates: Vec<Fate>,
     pub(crate) parts: usize,
 }
@@ -137,7 +137,6 @@ impl Parted {
         Ok(Parted { fates, parts: parts.count() })
     }
 
-    /// Returns the output tensors of a part.
     pub(crate) fn wanted(&self, part: usize) -> Vec<Wanted<'_>> {
         let fates = self.fates.iter().enumerate();
         let wanted = fates.filter_map(|(index, fate)| {
@@ -161,13 +160,11 @@ impl Parted {
         axes::still_true_of(file, &fates)
     }
 
-    /// Counts the tensors that no output contains.
     pub(crate) fn left_out(&self, file: &TensorFile) -> usize {
         let is_out = |fate: &&Fate| matches!(fate, Fate::LeftOut);
         self.fates.iter().filter(is_out).count() + file.unreadable().len()
     }
 
-    /// Describes each tensor in one line.
     pub(crate) fn lines(&self, file: &TensorFile) -> impl Iterator<Item = String> {
         const MOST: usize = 4;
         let line = |(fate, header): (&Fate, &Header)| {
@@ -186,7 +183,6 @@ impl Parted {
         self.fates.iter().zip(file.headers()).filter_map(line)
     }
 
-    /// Describes each tensor as JSON.
     pub(crate) fn report(&self, file: &TensorFile) -> Vec<Value> {
         let report = |(fate, header): (&Fate, &Header)| {
             let (axis, sizes) = match fate {

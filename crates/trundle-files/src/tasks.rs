@@ -19,7 +19,6 @@ use crate::numbers::{Bytes, readable};
 use crate::output::write_with;
 use crate::request::{Request, StorageChoice, Work};
 
-/// The version of the plan format.
 const VERSION: u64 = 2;
 
 /// The size limit of a plan file. A plan holds only a request and a few numbers.
@@ -28,13 +27,11 @@ const MOST_BYTES: u64 = 16 << 20;
 /// A plan of numbered tasks.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PlanFile {
-    /// The version of the plan format.
     trundle_tasks: u64,
     /// The folder that relative paths in the request start from. Empty if all paths are absolute.
     folder: PathBuf,
     /// The request, with the memory and the storage class of each task filled in.
     request: Request,
-    /// The decided tasks.
     tasks: TaskPlan,
 }
 
@@ -212,7 +209,6 @@ impl PlanFile {
         }
     }
 
-    /// Returns the memory limit of a task in bytes.
     fn max_mem(&self) -> u64 {
         memory::limit(self.request.resources.max_mem)
     }

@@ -11,13 +11,11 @@ struct Ellipsoid {
     tenths: i32,
     /// The half axes along x, y and z.
     half_axes: [f64; 3],
-    /// The centre: x, y, z.
     centre: [f64; 3],
     /// The rotation about the z direction through the centre, in degrees, from x towards y.
     degrees: f64,
 }
 
-/// Declares the ellipsoids, one a row.
 macro_rules! ellipsoids {
     ($($tenths:literal  $a:literal $b:literal $c:literal  $x:literal $y:literal $z:literal
        $degrees:literal;)*) => {
@@ -118,14 +116,12 @@ fn append_row(n: usize, changes: &[(usize, i32)], bytes: &mut Vec<u8>) {
     run_to(n, tenths);
 }
 
-/// Returns the bytes of a voxel with this value.
 fn voxel(tenths: i32) -> [u8; VOXEL] {
     // The division in f64 gives the f32 nearest to the tenths, without the rounding of sums.
     ((f64::from(tenths) / 10.0) as f32).to_le_bytes()
 }
 
 impl Ellipsoid {
-    /// Returns whether the point is inside or on the surface.
     fn contains(&self, [x, y, z]: [f64; 3]) -> bool {
         let [a, b, c] = self.half_axes;
         let (sin, cos) = self.degrees.to_radians().sin_cos();
@@ -177,7 +173,6 @@ mod tests {
     use super::*;
     use trundle::ShapeError;
 
-    /// Returns the voxels of `volume(n)`.
     fn voxels(n: usize) -> Vec<f32> {
         let bytes = volume(n).unwrap();
         bytes.as_chunks().0.iter().map(|voxel| f32::from_le_bytes(*voxel)).collect()

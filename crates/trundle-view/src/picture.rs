@@ -15,7 +15,6 @@ pub struct Picture {
     height: usize,
     /// The bytes of a pixel: 1 for grey, where 0 is black and 255 white, or 3 for red, green and blue.
     channels: usize,
-    /// The pixels, row by row from the top.
     bytes: Vec<u8>,
 }
 
@@ -53,7 +52,6 @@ impl Picture {
         Picture { width, height, channels: self.channels, bytes }
     }
 
-    /// Returns the mean of a channel over a block of pixels, rounded to nearest.
     fn mean(&self, rows: Range<usize>, columns: &Range<usize>, channel: usize) -> u8 {
         let count = (rows.len() * columns.len()) as u64;
         let sum: u64 = rows
@@ -63,7 +61,6 @@ impl Picture {
                 pixels.take(columns.len()).map(|level| u64::from(*level)).sum::<u64>()
             })
             .sum();
-        // The mean of bytes fits a byte.
         ((sum + count / 2) / count) as u8
     }
 
@@ -95,12 +92,10 @@ fn share(index: usize, parts: usize, among: usize) -> Range<usize> {
 mod tests {
     use super::*;
 
-    /// Makes a grey picture of these rows.
     pub(super) fn grey<const W: usize, const H: usize>(rows: [[u8; W]; H]) -> Picture {
         Picture { width: W, height: H, channels: 1, bytes: rows.concat() }
     }
 
-    /// Makes a colour picture of these rows.
     pub(super) fn rgb<const W: usize, const H: usize>(rows: [[[u8; 3]; W]; H]) -> Picture {
         Picture { width: W, height: H, channels: 3, bytes: rows.as_flattened().concat() }
     }

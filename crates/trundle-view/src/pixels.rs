@@ -49,7 +49,6 @@ impl Pixels {
         Ok(Pixels { element: element.clone(), bytes, layout, of, steps })
     }
 
-    /// Returns the numbers of drawn rows and columns.
     pub(crate) fn size(&self) -> (usize, usize) {
         (self.layout.shape()[0], self.layout.shape()[1])
     }
@@ -107,7 +106,6 @@ pub fn has_numbers(element: &StoredDType) -> bool {
     element.value(&vec![0; element.width().units()]).is_some()
 }
 
-/// Formats an ordinal: 1st, 2nd, 3rd, 4th.
 fn ordinal(number: usize) -> String {
     let ending = match (number % 10, number % 100) {
         (1, tens) if tens != 11 => "st",

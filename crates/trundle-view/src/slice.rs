@@ -12,7 +12,6 @@ use trundle::{DType, Shape};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice(Vec<Entry>);
 
-/// The part of one axis that a slice takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entry {
     /// The whole axis: `:`.
@@ -235,20 +234,17 @@ fn is_picture(sizes: &[usize], dtype: DType, names: &AxisNames) -> bool {
     }
 }
 
-/// Returns whether an axis of this name holds channels.
 fn is_name_of_channels(name: &str) -> bool {
     let name = name.to_lowercase();
     let singular = name.strip_suffix('s').unwrap_or(&name);
     matches!(singular, "c" | "channel" | "band" | "rgb" | "rgba" | "color" | "colour")
 }
 
-/// Returns whether colour pictures can have this element type.
 fn is_of_colours(dtype: DType) -> bool {
     use DType::{BF16, F16, F32, F64, U8, U16};
     matches!(dtype, U8 | U16 | F16 | BF16 | F32 | F64)
 }
 
-/// Returns whether an axis of this size can hold colour channels.
 fn is_channels(size: usize) -> bool {
     matches!(size, 3 | 4)
 }

@@ -53,7 +53,6 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Times the cases on the device, or on the CPU if there is none.
 fn measure(
     suites: &[Suite],
     device: Option<&dyn Device>,

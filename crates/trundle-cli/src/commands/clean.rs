@@ -171,7 +171,6 @@ fn is_resumable(left: &Leftover) -> bool {
     has("part").is_some() && has("journal").is_some_and(|file| has_noted(&file.path).is_some())
 }
 
-/// Formats a time in one unit.
 fn duration(seconds: u64) -> String {
     let (count, unit) = match seconds {
         0..120 => (seconds, "second"),

@@ -26,7 +26,6 @@ pub(crate) fn run(args: &CmpArgs) -> Result<(), Failure> {
     if is_equal { Ok(()) } else { Err(Failure::different()) }
 }
 
-/// Compares and prints. Returns whether everything is equal.
 fn told(args: &CmpArgs) -> Result<bool, Failure> {
     let start = Instant::now();
     let paths = [&*args.one, &*args.other];
@@ -56,7 +55,6 @@ fn told(args: &CmpArgs) -> Result<bool, Failure> {
 /// The pairs of tensors to compare, by their indices in the two files. `None` if a tensor has no counterpart.
 struct Pairs(Vec<[Option<usize>; 2]>);
 
-/// The result for a pair.
 #[derive(Clone, Debug, PartialEq)]
 enum Verdict {
     Equal,
@@ -120,7 +118,6 @@ impl Pairs {
         Ok(verdicts)
     }
 
-    /// Combines the pairs with their verdicts.
     fn told<'a>(
         &self,
         inputs: &'a [Input],
@@ -199,7 +196,6 @@ impl Told<'_> {
         names.join(" and ")
     }
 
-    /// Counts the elements of each tensor.
     fn elements(&self) -> usize {
         self.headers[0].map_or(0, |header| header.shape.elements())
     }

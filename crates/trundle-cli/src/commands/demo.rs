@@ -26,7 +26,6 @@ use crate::say::{print, print_json};
 /// The number of rounds that time the move and the copy.
 const ROUNDS: usize = 9;
 
-/// The files of a demo, all in the same folder.
 struct Files {
     folder: PathBuf,
 }
@@ -152,7 +151,6 @@ fn time_beside_copy(shape: &Shape, threads: Option<usize>) -> Result<Times, Fail
     Ok(times)
 }
 
-/// Draws the middle slice of a volume.
 fn draw_middle(volume: &Path, picture: &Path) -> Result<(), Failure> {
     let mut file = TensorFile::open(volume)?;
     let mut source = Source { file: &mut file, path: volume };
@@ -162,7 +160,6 @@ fn draw_middle(volume: &Path, picture: &Path) -> Result<(), Failure> {
     write_png(&drawing.picture.enlarged(), picture, true)
 }
 
-/// Lists the commands that do the same.
 fn commands(volume: &Path, moved: &Path, before: &Path, after: &Path) -> [String; 3] {
     let [volume, moved, before, after] = [volume, moved, before, after].map(shown_path);
     [
@@ -183,7 +180,6 @@ struct Report {
 }
 
 impl Report {
-    /// Returns the speed of the move as a fraction of the copy's.
     fn of_copy(&self) -> f64 {
         self.times.copy.as_secs_f64() / self.times.movement.as_secs_f64()
     }

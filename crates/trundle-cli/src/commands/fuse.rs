@@ -49,13 +49,11 @@ pub(crate) fn run(args: &FuseArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the canonical path of the folder that contains a file.
 fn folder(path: &Path) -> Option<std::path::PathBuf> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new(".")).canonicalize().ok()
 }
 
-/// Describes the fused model for people.
 fn text(fused: &Fused, args: &FuseArgs) -> String {
     let operators: usize = fused.nodes.iter().map(|node| node.operators.len()).sum();
     let written: usize = fused.nodes.iter().map(|node| node.written).sum();
@@ -86,12 +84,10 @@ fn text(fused: &Fused, args: &FuseArgs) -> String {
     text
 }
 
-/// Counts the outputs of these nodes.
 fn given(nodes: &[FusedNode]) -> usize {
     nodes.iter().map(|node| node.outputs.len()).sum()
 }
 
-/// Describes the fused model as JSON.
 fn report(fused: &Fused, args: &FuseArgs) -> Value {
     let node = |node: &FusedNode| {
         json!({

@@ -20,10 +20,8 @@ use crate::say::{print, print_json};
 /// The maximum number of operators of a subgraph that messages list.
 const MOST_NAMED: usize = 6;
 
-/// The cost of a subgraph.
 struct Movement {
     passes: usize,
-    /// The bytes written by all passes.
     bytes: u64,
     /// The bytes written if each operator runs on its own.
     bytes_one_by_one: u64,
@@ -101,7 +99,6 @@ fn bytes_of_outputs(model: &ResolvedModel) -> u64 {
     model.outputs().iter().map(bytes).fold(0, u64::saturating_add)
 }
 
-/// Describes the model for people.
 fn text(
     partition: &Partition,
     movements: &[Result<Movement, Error>],
@@ -155,7 +152,6 @@ fn text(
     text
 }
 
-/// Describes each subgraph in one line.
 fn lines(subgraphs: &[Subgraph], movements: &[Result<Movement, Error>]) -> Vec<String> {
     alike(subgraphs.iter().zip(movements).map(|(subgraph, movement)| line(subgraph, movement)))
 }
@@ -174,7 +170,6 @@ pub(super) fn alike(all: impl Iterator<Item = String>) -> Vec<String> {
     lines.into_iter().map(|(line, times)| format!("  {times} x {line}")).collect()
 }
 
-/// Describes one subgraph and its cost.
 fn line(subgraph: &Subgraph, movement: &Result<Movement, Error>) -> String {
     let named = kinds(&subgraph.operators);
     match movement {
@@ -200,7 +195,6 @@ pub(super) fn kinds(operators: &[String]) -> String {
     named
 }
 
-/// Describes the model as JSON.
 fn report(partition: &Partition, movements: &[Result<Movement, Error>]) -> Value {
     let of = |(subgraph, movement): (&Subgraph, &Result<Movement, Error>)| {
         let mut value = json!({

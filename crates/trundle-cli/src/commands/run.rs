@@ -73,13 +73,11 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     ran.report(&outputs, &outcome, start.elapsed().as_secs_f64())
 }
 
-/// Reads all inputs.
 fn load(model: &Model, inputs: &mut [ModelInput]) -> Result<(), Failure> {
     let mut each = inputs.iter_mut().zip(&model.inputs);
     each.try_for_each(|(input, of_model)| input.load(of_model.element))
 }
 
-/// A model that runs on files.
 struct Ran<'a> {
     resolved: &'a ResolvedModel,
     run: &'a RunArgs,
@@ -147,7 +145,6 @@ impl Ran<'_> {
         replaced.map_or(Ok(()), |output| Err(Failure::maybe_done(&output.path)))
     }
 
-    /// Prints the result of the run.
     fn report(
         &self,
         outputs: &[(FileOutput, usize)],
@@ -228,7 +225,6 @@ fn open(args: &ModelArgs) -> trundle_models::Result<Model> {
     Model::open_with(&args.model, args.links())
 }
 
-/// Resolves the model for the shapes of its inputs, and plans it.
 fn planned(
     model: &Model,
     inputs: &[ModelInput],
@@ -347,16 +343,13 @@ impl Written {
     }
 }
 
-/// The number of bytes compared at once.
 const COMPARED_BYTES: usize = 4 << 20;
 
 /// A writer that compares the bytes of a file with the expected elements.
 struct Compared<'a> {
     written: &'a Written,
     verifier: &'a Verifier<'a>,
-    /// The number of compared elements.
     elements: usize,
-    /// Bytes that are not compared yet.
     waiting: Vec<u8>,
     difference: Option<Vec<usize>>,
 }
@@ -421,7 +414,6 @@ impl Write for Compared<'_> {
     }
 }
 
-/// Creates the folder if needed and calls `write`.
 fn in_folder<T>(folder: &Path, write: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let existed = folder.exists();
     std::fs::create_dir_all(folder).map_err(|error| {

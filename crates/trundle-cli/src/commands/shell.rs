@@ -45,7 +45,6 @@ pub(crate) fn man(words: &[String]) -> Result<(), Failure> {
     print_raw(&page(wanted)?)
 }
 
-/// Returns the subcommands of a command, without `help`.
 fn subcommands(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|each| each.get_name() != "help")
 }

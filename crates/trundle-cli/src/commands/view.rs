@@ -67,7 +67,6 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A slice of a tensor in a file.
 pub(crate) struct Drawn {
     index: usize,
     header: Header,
@@ -156,7 +155,6 @@ impl Drawn {
         self.header.shape.iter().enumerate().map(of_axis).collect()
     }
 
-    /// Plans the reads of these elements.
     fn sample(
         &self,
         source: &Source<'_>,
@@ -221,7 +219,6 @@ fn in_terminal(picture: &Picture) -> String {
     render(picture, columns, rows - 2, palette)
 }
 
-/// Describes the picture in one line.
 fn described(drawn: &Drawn, pixels: &Pixels, drawing: &Drawing) -> String {
     let Drawn { header, slice, .. } = drawn;
     let (name, shape) = (header.element.name(), &header.shape);

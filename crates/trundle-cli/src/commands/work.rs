@@ -40,7 +40,6 @@ pub(crate) fn run(command: MovingCommand<MoveArgs, WritingArgs>) -> Result<(), F
     Ok(())
 }
 
-/// Warns of likely mistakes.
 pub(crate) fn warn(decided: &Decided, quiet: bool) {
     if !quiet {
         decided.notes().iter().for_each(|note| say(&format!("note: {note}")));

@@ -49,7 +49,6 @@ pub(super) fn timed<G: Gpu>(gpu: &G, case: &Case, rounds: usize) -> Result<CaseR
     record.map_err(of_bench)
 }
 
-/// Lists the names of the launched kernels.
 fn kernels<G: Gpu>(runner: &Runner<G>) -> Result<String, Failure> {
     let mut names = Vec::new();
     for plan in runner.steps().iter().filter_map(|step| step.work.one()) {

@@ -14,7 +14,6 @@ use trundle_files::failure::Failure;
 
 use crate::args::DeviceName;
 
-/// An opened GPU.
 pub(crate) trait Device {
     /// Describes how the device would move a program, as text: every pass, down to launches.
     ///
@@ -73,7 +72,6 @@ fn wgpu() -> Result<Box<dyn Device>, Failure> {
     Err(not_built("wgpu"))
 }
 
-/// Opens the first NVIDIA GPU.
 #[cfg(feature = "cuda")]
 fn cuda() -> Result<Box<dyn Device>, Failure> {
     let gpu = trundle_cuda::Cuda::new(0).map_err(Failure::running)?;
@@ -85,7 +83,6 @@ fn cuda() -> Result<Box<dyn Device>, Failure> {
     Err(not_built("cuda"))
 }
 
-/// Returns the failure of a program that is built without this device.
 #[cfg(not(all(feature = "wgpu", feature = "cuda")))]
 fn not_built(feature: &str) -> Failure {
     Failure::running(format!(

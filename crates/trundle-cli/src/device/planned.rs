@@ -10,7 +10,6 @@ use trundle_gpu::{GpuBlock, LaunchSummary, Pattern, WORKGROUP, Window};
 
 use super::gpu::Gpu;
 
-/// A program as planned for a device.
 pub(super) struct Planned<'a, G: Gpu> {
     gpu: &'a G,
     program: PlannedProgram<G>,

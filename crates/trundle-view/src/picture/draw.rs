@@ -50,10 +50,8 @@ pub struct Drawing {
     pub block: (usize, usize),
 }
 
-/// The grey of a picture with only one value.
 const MID_GREY: u8 = 128;
 
-/// The maximum number of values for percentiles.
 const MOST_SAMPLES: usize = 1 << 20;
 
 /// The minimum number of values for percentiles. Half a percent of it is five.
@@ -195,7 +193,6 @@ impl Tones {
     }
 }
 
-/// Returns the value if it is finite.
 fn finite(value: f64) -> Option<f64> {
     Some(value).filter(|value| value.is_finite())
 }
@@ -246,7 +243,6 @@ fn mean(count: usize, values: impl Iterator<Item = f64>) -> f64 {
     }
 }
 
-/// Returns the grey level of a value.
 fn level(value: f64, (black, white): (f64, f64)) -> u8 {
     if black == white {
         return MID_GREY;
@@ -258,7 +254,6 @@ fn level(value: f64, (black, white): (f64, f64)) -> u8 {
     (part * 255.0).round() as u8
 }
 
-/// Blends a colour with opacity over white.
 fn over_white([red, green, blue, opacity]: [u8; 4]) -> [u8; 3] {
     [red, green, blue].map(|level| {
         let (level, opacity) = (u32::from(level), u32::from(opacity));
@@ -327,7 +322,6 @@ impl fmt::Display for Drawing {
     }
 }
 
-/// Formats a number with at most six significant digits.
 fn short(value: f64) -> String {
     let rounded = format!("{value:.5e}").parse().unwrap_or(value);
     // Debug writes very large and very small numbers with an exponent, Display writes zeros.
@@ -340,7 +334,6 @@ mod tests {
     use super::super::tests::{grey, rgb};
     use super::*;
 
-    /// Draws these rows of values at full size.
     fn draw<const W: usize, const H: usize>(rows: [[f64; W]; H]) -> Drawing {
         values((H, W), Contrast::Percentiles, MOST_SIDE, |row, column| rows[row][column])
     }
@@ -471,7 +464,6 @@ mod tests {
         assert_eq!(halved.picture, rgb([[[0, 20, 1]]]));
     }
 
-    /// Draws a row of colours.
     fn row_of<const N: usize, const C: usize>(tones: Tones, pixels: [[f64; C]; N]) -> Drawing {
         colours((1, N), C, (tones, None), MOST_SIDE, |_, column, channel| pixels[column][channel])
     }

@@ -38,7 +38,6 @@ const LEAST_LONG_SIDE: usize = 32;
 /// The short side in pixels to which a thin picture is widened: two lines.
 const LEAST_SHORT_SIDE: usize = 4;
 
-/// Characters from light to heavy.
 const RAMP: [char; 10] = [' ', '.', ':', '-', '=', '+', '*', '#', '%', '@'];
 
 /// Renders the picture in at most `columns` characters by `rows` lines, each at least 1. It keeps the proportions for
@@ -51,7 +50,6 @@ pub fn render(picture: &Picture, columns: usize, rows: usize, palette: Palette) 
     }
 }
 
-/// Returns the width and height of the fitted picture in half characters, which are about square.
 fn fitted(picture: &Picture, most_width: usize, most_height: usize) -> (usize, usize) {
     let (width, height) = (picture.width, picture.height);
     let factor = (most_width / width).min(most_height / height);
@@ -111,7 +109,6 @@ fn half_blocks(picture: &Picture, palette: Palette) -> String {
                 if let Some(colour) = is
                     && is != was
                 {
-                    // Writing to a String never fails.
                     let _ = write!(text, "\x1b[{layer};{colour}m");
                 }
             }
