@@ -34,7 +34,7 @@ impl FromStr for NamedFile {
     }
 }
 
-/// An input of a model, as far as it is known.
+/// An input of a model. Its data may not be read yet.
 pub(crate) struct ModelInput {
     pub shape: Shape,
     pub data: Option<Data>,

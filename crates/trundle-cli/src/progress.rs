@@ -26,7 +26,7 @@ pub(crate) struct Progress {
 enum Shown {
     Nothing,
     Bar,
-    /// JSON objects on lines of stderr, at intervals. The times are those of the last line and the start of the phase.
+    /// JSON objects on lines of stderr, at intervals. The times: last line, start of the phase.
     Events(Mutex<(Instant, Instant)>),
 }
 

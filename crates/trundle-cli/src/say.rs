@@ -74,8 +74,8 @@ pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print_raw(&format!("{}\n", json_line(value)))
 }
 
-/// Formats a JSON object on one line, and escapes all characters that control a terminal. JSON itself requires this
-/// only for some of these.
+/// Formats a JSON object on one line, and escapes all characters that control a terminal. JSON requires this only for
+/// some.
 pub(crate) fn json_line(value: &serde_json::Value) -> String {
     let text = value.to_string();
     let mut line = String::with_capacity(text.len());

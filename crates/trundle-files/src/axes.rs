@@ -175,7 +175,7 @@ pub(crate) fn still_true_of(
     (metadata, untrue)
 }
 
-/// Returns whether there are tensors below the path `key`, and all of these are left out.
+/// Returns whether the path `key` contains tensors, all left out.
 fn is_of_left_out(headers: &[Header], fates: &[Fate], key: &str) -> bool {
     let below = headers.iter().zip(fates).filter(|(header, _)| header.name.starts_with(key));
     let mut below = below.map(|(_, fate)| fate.is_left_out()).peekable();

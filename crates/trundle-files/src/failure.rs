@@ -1,4 +1,4 @@
-//! Failures of a request. Lower layers' errors become a message, hints and an exit code here.
+//! Failures of a request. Converts errors of lower layers to a message, hints and an exit code.
 
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind};
@@ -111,7 +111,7 @@ impl Failure {
         Failure { code: if self.code == 2 { 3 } else { self.code }, ..self }
     }
 
-    /// Creates the failure of a resumed job that replaces its input but has no progress record: it may be complete.
+    /// Creates the failure of a resumed job that replaces its input but has no journal: it may be complete.
     pub fn maybe_done(path: &Path) -> Failure {
         let subject = format!("{}: ", Shown(&path.to_string_lossy()));
         let problem = Box::new(trundle_disk::Problem::MaybeDone);

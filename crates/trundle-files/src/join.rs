@@ -84,7 +84,7 @@ impl Files {
 /// `chosen` has the indices of each tensor in all files.
 ///
 /// # Errors
-/// Lists all attributes that differ, except those in `ignored`, with their values.
+/// If any differ, except the `ignored` ones; the message lists them with their values.
 fn check_meaning(
     inputs: &[Input],
     opened: &[TensorFile],

@@ -1,5 +1,4 @@
-//! Moves tensors from files to files, for any front end: the `trundle` program, or `trundle.zarr` of the Python
-//! package.
+//! Moves tensors from files to files, for any front end: the `trundle` program, or Python's `trundle.zarr`.
 //!
 //! A front end builds a [`Request`](request::Request). [`decide`](decide::decide) turns it into
 //! a [`Decided`](decide::Decided), which can be run, reported, or divided into numbered tasks ([`tasks`]).

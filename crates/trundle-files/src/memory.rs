@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::failure::Failure;
 use crate::numbers::{Bytes, readable};
 
-/// Checks that `needed` bytes are within `--max-mem`, or without it within the machine's free memory.
+/// Checks that `needed` bytes are within `--max-mem`, or else within the free memory.
 ///
 /// # Errors
 /// If they are not. The message has both numbers.
@@ -25,7 +25,7 @@ pub fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
     })
 }
 
-/// Returns whether `needed` bytes are within `--max-mem`, or without it within the machine's free memory.
+/// Returns whether `needed` bytes are within `--max-mem`, or else within the free memory.
 pub fn fits(needed: u64, limit: Option<Bytes>) -> bool {
     match limit.map(|Bytes(limit)| limit) {
         Some(limit) => beside(needed, limit) <= limit,
@@ -83,7 +83,7 @@ fn told() -> Result<Option<u64>, (String, String)> {
 /// The minimum memory of a job for its threads, besides the memory of the process itself.
 const LEAST_BYTES: u64 = 6 << 20;
 
-/// The memory that a job can use under any limit above this value. Under low limits, less is deducted for the process.
+/// A limit of at least this value leaves a job this much. Under low limits, less is deducted for the process itself.
 const ROOM_BYTES: u64 = 8 << 20;
 
 /// Whether `--max-mem` limits the whole process: it is the `trundle` program, not a library in another program.
@@ -100,7 +100,7 @@ pub fn least() -> u64 {
     if own() > 0 { LEAST_BYTES } else { 0 }
 }
 
-/// Adds the memory of the process itself to `bytes`, as far as it is deducted from `limit`.
+/// Adds to `bytes` the part of the process's own memory that counts within `limit`.
 pub fn beside(bytes: u64, limit: u64) -> u64 {
     own_within(limit).saturating_add(bytes)
 }
@@ -110,7 +110,7 @@ pub fn enough(needed: u64, limit: u64) -> u64 {
     needed.saturating_add(own() - own_within(limit))
 }
 
-/// Returns the memory of the process itself, as far as it is deducted from a limit.
+/// Returns the part of the process's own memory that counts within `limit`.
 fn own_within(limit: u64) -> u64 {
     own().min(limit.saturating_sub(ROOM_BYTES))
 }

@@ -328,7 +328,7 @@ fn names_a_file(text: &str) -> bool {
         || endings.any(|known| ending.eq_ignore_ascii_case(known))
 }
 
-/// The memory of a length or an index: one `i128` as read, and a `u64` each in the operator and in the move's tables.
+/// The memory of a length or an index: an `i128` as read, and three `u64` in the operator and the table of the move.
 const BYTES_A_NUMBER: u64 = (size_of::<i128>() + 3 * size_of::<u64>()) as u64;
 
 /// The memory of a length or an index that is also kept for further tensors.

@@ -212,7 +212,7 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Creates limits, each of which may be missing.
+    /// Creates limits. Each may be missing.
     pub fn new(
         threads: Option<usize>,
         max_mem: Option<Bytes>,
@@ -232,7 +232,7 @@ impl Resources {
         }
     }
 
-    /// Returns the limits for work on these files. If one of them is in a bucket, the storage is a bucket.
+    /// Returns the limits for work on these files. If any file is in a bucket, the storage is a bucket.
     pub(crate) fn among<'a>(self, files: impl IntoIterator<Item = &'a Path>) -> Resources {
         let in_bucket = || files.into_iter().any(is_url);
         let bucket = || in_bucket().then_some(StorageChoice::Kind(Storage::BUCKET));

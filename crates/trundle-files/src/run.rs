@@ -68,7 +68,7 @@ impl Decided {
         Ok(outcome)
     }
 
-    /// Returns the outcome as far as it is known before the work runs.
+    /// Returns the outcome without the fields that are only known after the work ran.
     fn outcome(&self) -> Outcome {
         let Decided { jobs, outputs, decision, .. } = self;
         let all = || jobs.iter().zip(outputs);

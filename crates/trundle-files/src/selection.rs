@@ -153,7 +153,7 @@ impl Choice {
     }
 }
 
-/// The memory of a scatter index: a `u64` each in the table that is built, in the move's, and in those of its passes.
+/// The memory of a scatter index: a `u64` in the table of the operator, of the move, and of a pass.
 const BYTES_AN_INDEX: u64 = 3 * size_of::<u64>() as u64;
 
 fn fitting(

@@ -176,7 +176,7 @@ impl PlanFile {
         Ok(self.tasks.discard(&output(&self.request)?)?)
     }
 
-    /// Changes the current folder to the one that the paths in the request start from.
+    /// Changes to the folder that relative paths in the request start from.
     ///
     /// # Errors
     /// If the folder cannot be entered.

@@ -34,7 +34,7 @@ macro_rules! ellipsoids {
 /// The extent along z and the height of the centres are from M. Schabel's `phantom3d`, 2005. It extends the phantom to
 /// ten ellipsoids, as A. C. Kak and M. Slaney do with the original one: *Principles of Computerized Tomographic
 /// Imaging*, 1988, page 102. The rotation of the ventricles by a further 10 degrees in `phantom3d` is omitted, so that
-/// their sections stay those of Toft.
+/// their sections match Toft's.
 #[rustfmt::skip]
 const ELLIPSOIDS: [Ellipsoid; 10] = ellipsoids! {
 //  tenths  half axes              centre                 degrees

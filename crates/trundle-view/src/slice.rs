@@ -398,7 +398,7 @@ mod tests {
         assert_eq!(plane("", &[9, 5, 6, 4], U8), (true, 480, vec![5, 6, 4], vec![24, 4, 1]));
         assert_eq!(plane("", &[5, 6, 3], F32), (true, 0, vec![5, 6, 3], vec![72, 12, 4]));
         assert_eq!(plane("", &[5, 6, 3], DType::I32), (false, 144, vec![6, 3], vec![12, 4]));
-        // The other axes of these tensors do not look like those of a picture.
+        // The sizes of the other axes do not suggest a picture.
         assert!(!plane("", &[2, 6, 3], U8).0);
         assert!(!plane("", &[9, 5, 6, 3], F32).0);
         assert_eq!(plane("", &[6, 3], U8), (false, 0, vec![6, 3], vec![3, 1]));

@@ -24,7 +24,7 @@ struct Told<'a> {
     is_removed: bool,
 }
 
-/// Lists the leftovers in a folder, and removes those that are not in use if `--force` is set.
+/// Lists the leftovers in a folder, and with `--force` removes all that are not in use.
 ///
 /// # Errors
 /// If the folder cannot be read, or a leftover cannot be removed.

@@ -220,8 +220,7 @@ impl Told<'_> {
     }
 }
 
-/// Formats the types and shapes of two tensors. Different types with the same name are shown by their numpy
-/// descriptions.
+/// Formats the types and shapes of two tensors. Types with the same name are shown by their numpy descr.
 fn headers_text(headers: [&Header; 2]) -> String {
     let [one, other] = headers.map(|header| &header.element);
     let is_named_alike = one.name() == other.name() && !one.is_alike(other);

@@ -39,8 +39,8 @@ struct Written {
 /// Runs a model on files and writes its outputs. If the memory is not enough, it works from file to file in tiles.
 ///
 /// # Errors
-/// All inputs and outputs are checked before anything is written. After a failure, only work that `--resume` can
-/// continue is left.
+/// Inputs and outputs are checked before anything is written. After a failure, only work that `--resume` can continue
+/// is left.
 pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     let start = Instant::now();
     let model = open(&run.model).map_err(of_model)?;
