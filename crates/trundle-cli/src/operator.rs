@@ -45,8 +45,7 @@ impl<R: Rest> Subcommand for OperatorCommand<R> {
                 .args(declared.parameters.iter().map(argument))
                 .args(declared.parameters.iter().filter_map(argument_by_name))
                 .groups(declared.parameters.iter().filter_map(either));
-            // `augment_args` sets `about` from the doc comment of each struct, so the operator's own summary comes
-            // last.
+            // `augment_args` sets `about` from doc comments, so the operator's summary has to come last.
             R::augment_args(DescriptionArgs::augment_args(command))
                 .about(declared.summary)
                 .after_help(R::examples(examples))

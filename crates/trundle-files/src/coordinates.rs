@@ -1,5 +1,4 @@
-//! Warnings about operations that move only some of the tensors that share a named axis, such as a variable but not its
-//! coordinate.
+//! Warnings if an operation moves only some of the tensors with the same named axis: a variable, but not its coordinate.
 
 use std::collections::{BTreeMap, BTreeSet};
 

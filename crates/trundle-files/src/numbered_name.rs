@@ -48,7 +48,7 @@ fn places(text: &str) -> Vec<Place> {
         if rest.starts_with("{}") {
             places.push(Place { start, end: start + 2, digits: None });
         } else if let Some(rest) = rest.strip_prefix('%') {
-            // A width has at most 3 digits, its leading zero included: no file name is longer than that.
+            // A width of two digits after the zero is enough for any file name.
             let width = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
             let digits = &rest[..width];
             let is_width = digits.is_empty() || (digits.starts_with('0') && width <= 3);
