@@ -1,4 +1,4 @@
-//! Warnings if an operation moves only some of the tensors with the same named axis: a variable, but not its coordinate.
+//! Warnings if an operation moves only some tensors with the same named axis: a variable, but not its coordinate.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -30,7 +30,7 @@ pub(crate) struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// Returns the folders that external files of the model may be in.
+    /// Returns where external files of the model may be.
     pub(crate) fn links(&self) -> Links {
         links(self.follow_links)
     }
@@ -90,7 +90,7 @@ pub(crate) struct FuseArgs {
 }
 
 impl FuseArgs {
-    /// Returns the folders that external files of the model may be in.
+    /// Returns where external files of the model may be.
     pub(crate) fn links(&self) -> Links {
         links(self.follow_links)
     }
