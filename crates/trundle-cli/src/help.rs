@@ -1,9 +1,8 @@
-//! The commands that apply one operator, and the examples at the end of each command's help.
+//! Commands that apply one operator, and the examples at the end of each help text.
 
 use trundle::ops::{DECLARATIONS, Declaration, Flip, ReverseSubsequences, Roll, Rot90, Transpose};
 
-/// The operators that have a command of their own, in the order of the help, each with the examples
-/// at the end of its help.
+/// The operators with their own command, in the order of the help, each with its examples.
 pub(crate) static OPERATORS: [(&Declaration, &str); 5] = [
     (Transpose::DECLARATION, TRANSPOSE),
     (Roll::DECLARATION, ROLL),
@@ -12,7 +11,7 @@ pub(crate) static OPERATORS: [(&Declaration, &str); 5] = [
     (Rot90::DECLARATION, ROT90),
 ];
 
-/// What a chain is.
+/// The help text of a chain argument.
 pub(crate) fn chain() -> String {
     let calls = DECLARATIONS.map(|declared| format!("`{}`", declared.example)).join(", ");
     format!(

@@ -1,4 +1,4 @@
-//! The program `trundle`: arguments, files, messages. The Python package uses this library for its own `trundle`
+//! The `trundle` program: arguments, messages, exit codes. The Python package uses this library for its own `trundle`
 //! program.
 #![forbid(unsafe_code)]
 
@@ -52,7 +52,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Prints the error of the arguments, or the requested help.
+/// Prints the usage error, or the requested help, and returns the exit code.
 fn refuse(mut error: clap::Error, arguments: &[OsString]) -> u8 {
     let unexpected = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(argument)) if error.kind() == ErrorKind::UnknownArgument => {
@@ -93,7 +93,7 @@ fn refuse(mut error: clap::Error, arguments: &[OsString]) -> u8 {
     if error.use_stderr() && arguments.iter().any(is_hostile) {
         say::say(error.render().to_string().trim_end());
     } else {
-        // As clap does: that nobody reads it is no failure.
+        // As in clap, write errors are ignored.
         let _ = error.print();
     }
     u8::try_from(error.exit_code()).unwrap_or(2)

@@ -1,11 +1,11 @@
-//! What running a model would do, in words for people.
+//! Forecast of a model run in words.
 
 use trundle_files::forecast::{counted, first_lines};
 use trundle_files::numbers::readable;
 use trundle_formats::Shown;
 use trundle_models::{Model, PlannedModel, TensorId};
 
-/// What running a model would do: a sentence, its outputs, and what is written on the way.
+/// Describes a model run: a sentence, the outputs, and the intermediate tensors.
 pub(crate) fn forecast(model: &Model, planned: &PlannedModel) -> String {
     let resolved = planned.model();
     let on_the_way: Vec<TensorId> = planned

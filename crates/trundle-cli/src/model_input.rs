@@ -1,4 +1,4 @@
-//! The files that are given as inputs of a model.
+//! Input files of a model.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -12,19 +12,16 @@ use trundle_files::numbers::Bytes;
 use trundle_formats::{Header, Order, Shown, StoredDType, TensorFile, TensorHint};
 use trundle_models::{Data, ElementType, Input};
 
-/// `NAME=FILE`.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedFile {
-    /// The input's name.
     pub name: String,
-    /// Where its elements are.
     pub file: PathBuf,
 }
 
 impl FromStr for NamedFile {
     type Err = String;
 
-    /// The name ends at the last `=` that leaves an existing file, else at the first.
+    /// Splits at the last `=` that is followed by an existing file, or else at the first.
     fn from_str(text: &str) -> Result<NamedFile, String> {
         let splits = || text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
         let split =
@@ -37,29 +34,26 @@ impl FromStr for NamedFile {
     }
 }
 
-/// What is known of an input.
+/// An input of a model. Its data may not be read yet.
 pub(crate) struct ModelInput {
-    /// Its shape.
     pub shape: Shape,
-    /// Its elements, where they were read.
     pub data: Option<Data>,
-    /// The bytes of its file's data.
+    /// The size of the file's data in bytes.
     pub bytes: usize,
-    /// The file, if there is one.
     pub file: Option<TensorFile>,
-    /// Where that is.
     pub path: PathBuf,
 }
 
-/// Inputs of up to so many bytes are read to plan a model: parameters such as a shift, but not images.
+/// Inputs up to this size are read to plan a model: parameters such as a shift, but not images.
 const MOST_PLANNED: usize = 1 << 20;
 
-/// The inputs of a model, each from its file, of which large ones are not read. Unless they are
-/// `needed`, an input whose shape the model states may be left out.
+/// Opens the inputs of a model. Large ones are not read yet.
+///
+/// Unless `needed` is set, an input may be left out if the model states its shape.
 ///
 /// # Errors
-/// For a name that the model does not have, or that is given twice; for an input that is missing
-/// or whose file does not hold elements of its type.
+/// If the model does not have an input of a given name, a name is given twice, an input is missing, or a file does not
+/// hold elements of the input's type.
 pub(crate) fn given(
     inputs: &[Input],
     files: &[NamedFile],
@@ -88,7 +82,6 @@ pub(crate) fn given(
     inputs.iter().map(input).collect()
 }
 
-/// An input of which no file is given.
 fn left_out(input: &Input, needed: bool) -> Result<ModelInput, Failure> {
     let Input { name, element, shape, .. } = input;
     let Some(sizes) = input.static_shape().ok().filter(|_| !needed) else {
@@ -137,10 +130,10 @@ fn from_file(
 }
 
 impl ModelInput {
-    /// Reads its elements, if they are not there yet.
+    /// Reads the elements, if they are not in memory yet.
     ///
     /// # Errors
-    /// If they cannot be read, or are none of the type.
+    /// If the elements cannot be read, or have another type.
     pub(crate) fn load(&mut self, element: ElementType) -> Result<(), Failure> {
         let (None, Some(file)) = (&self.data, &mut self.file) else { return Ok(()) };
         let header = file.headers()[0].clone();
@@ -155,7 +148,7 @@ impl ModelInput {
         Ok(())
     }
 
-    /// Forgets elements that can be read again.
+    /// Frees the elements, if they can be read again.
     pub(crate) fn unload(&mut self) {
         if self.file.as_ref().is_some_and(|file| file.blob().is_some()) {
             self.data = None;
@@ -163,7 +156,6 @@ impl ModelInput {
     }
 }
 
-/// The elements in row-major order.
 fn row_major(header: &Header, loaded: Vec<u8>) -> Result<Vec<u8>, Failure> {
     match header.order {
         Order::RowMajor => Ok(loaded),

@@ -1,4 +1,4 @@
-//! A model run from files to files, where its tensors are more than the memory: tile by tile.
+//! Runs a model from file to file in tiles, for tensors larger than the memory.
 
 use std::path::PathBuf;
 
@@ -14,32 +14,30 @@ use crate::args::RunArgs;
 use crate::model_input::ModelInput;
 use crate::progress::Progress;
 
-/// An output of a model, and the file that it goes to.
 pub(crate) struct FileOutput {
-    /// What the model calls it.
     pub name: String,
     pub tensor: TensorId,
     pub path: PathBuf,
 }
 
-/// What a model's outputs came to.
+/// The result of moving a model's outputs to files.
 pub(crate) struct FileOutcome {
-    /// How many times elements went through memory, for all outputs.
+    /// The number of passes for all outputs together.
     pub passes: usize,
     pub move_seconds: f64,
-    /// Whether one of them went on with what an earlier run had left.
+    /// Whether an output continued the work of an interrupted run.
     pub resumed: bool,
 }
 
-/// Whether all outputs have elements of a fixed size: others are not moved between files.
+/// Returns whether all outputs have elements of a fixed size. Others cannot be moved between files.
 pub(crate) fn is_possible(model: &ResolvedModel) -> bool {
     model.outputs().iter().all(|id| matches!(model.element(*id), ElementType::Fixed(_)))
 }
 
-/// Moves the elements of `inputs` to files, one for each of `outputs`. None appears before all are whole.
+/// Moves the elements of `inputs` to files, one for each of `outputs`. No file appears before all are complete.
 ///
 /// # Errors
-/// [`Failure`] if the memory or the disk is not enough, and if something cannot be read or written.
+/// If the memory or the disk is not enough, or something cannot be read or written.
 pub(crate) fn run(
     model: &ResolvedModel,
     inputs: &mut [ModelInput],
@@ -69,7 +67,7 @@ pub(crate) fn run(
         let format = Format::of(&output.path)?;
         Ok(Job::assembled(&files, &[assembled], format, &[], &options)?)
     };
-    // All are decided before anything is written.
+    // All jobs are planned before anything is written.
     let jobs = outputs.iter().map(job).collect::<Result<Vec<Job>, Failure>>()?;
     let passes = jobs.iter().flat_map(Job::tensors).map(TensorJob::passes).sum();
     let mut sources: Vec<Source<'_>> = Vec::new();
@@ -83,14 +81,14 @@ pub(crate) fn run(
     Ok(FileOutcome { passes, move_seconds, resumed })
 }
 
-/// What each input of a model's program is: one of the files that are not in memory, or what is.
+/// Returns a source for each input of the model's program: a file, or data in memory.
 fn program_inputs(model: &ResolvedModel, inputs: &[ModelInput]) -> Vec<Input> {
     let mut files = 0;
     let mut input = |input: usize| {
         let constant = model.constant_of(input).map(|constant| &constant.data);
         match constant.or_else(|| inputs.get(input)?.data.as_ref()) {
             Some(Data::Bytes(bytes)) => Input::Constant(bytes.clone()),
-            // Nothing of a fixed size is made of them.
+            // No output with a fixed element size depends on strings.
             Some(Data::Strings(_)) => Input::Constant(bytes::Bytes::new()),
             None => {
                 files += 1;
@@ -101,7 +99,7 @@ fn program_inputs(model: &ResolvedModel, inputs: &[ModelInput]) -> Vec<Input> {
     (0..model.program().inputs()).map(&mut input).collect()
 }
 
-/// The bytes of what is in memory already: constants, and small inputs.
+/// Counts the bytes that are already in memory: constants and small inputs.
 fn held_bytes(model: &ResolvedModel, inputs: &[ModelInput]) -> u64 {
     let bytes = |data: &Data| match data {
         Data::Bytes(bytes) => bytes.len(),

@@ -1,4 +1,4 @@
-//! Numbers of the command line.
+//! Parsers for numbers on the command line, and checks of the environment.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use trundle_files::memory::check_variable;
 use trundle_files::numbers::{threads, without_brackets};
 use trundle_formats::Shown;
 
-/// Integers separated by commas, in brackets or not; none, if there is no text.
+/// Integers separated by commas, with or without brackets. Empty text gives no numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Numbers(pub Vec<i64>);
 
@@ -39,7 +39,7 @@ impl FromStr for Numbers {
     }
 }
 
-/// Two different numbers, finite ones, separated by a comma.
+/// Two different finite numbers, separated by a comma.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Range(pub f64, pub f64);
 
@@ -57,11 +57,10 @@ impl FromStr for Range {
     }
 }
 
-/// Checks what the environment asks for; an empty variable is as good as none.
+/// Checks the environment variables for threads, SIMD, tuning and memory. An empty variable counts as unset.
 ///
 /// # Errors
-/// If the number of threads is none of at least 1, or too large, or the machine lacks the set of
-/// instructions.
+/// If the number of threads is not within limits, or the machine lacks the instruction set.
 pub(crate) fn check_environment() -> Result<(), Failure> {
     const VARIABLE: &str = "TRUNDLE_NUM_THREADS";
     trundle::Machine::forced_simd().map_err(Failure::usage)?;

@@ -1,4 +1,4 @@
-//! The commands that apply one operator, made of its declaration.
+//! Commands that apply one operator, generated from its declaration.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -13,20 +13,20 @@ use crate::args::{DescriptionArgs, Rest};
 use crate::help::OPERATORS;
 use crate::numbers::Numbers;
 
-/// One operator with its arguments, the file that it is applied to, and what else the command takes.
+/// An operator with its arguments and input. `Rest` holds the other options of the command.
 #[derive(Debug)]
 pub(crate) struct OperatorCommand<Rest> {
     declared: &'static Declaration,
     input: PathBuf,
     described: DescriptionArgs,
-    /// For each parameter what it is given, but for lengths and indices.
+    /// One argument for each parameter, empty for lengths or indices.
     arguments: Vec<Argument>,
     numbers: String,
     rest: Rest,
 }
 
 impl<R> OperatorCommand<R> {
-    /// What these arguments ask for, and the others.
+    /// Builds the request, and returns it with the other options.
     pub(crate) fn request(self) -> (Request, R) {
         let OperatorCommand { declared, input, described, arguments, numbers, rest } = self;
         let operator = declared.name.to_owned();
@@ -45,7 +45,7 @@ impl<R: Rest> Subcommand for OperatorCommand<R> {
                 .args(declared.parameters.iter().map(argument))
                 .args(declared.parameters.iter().filter_map(argument_by_name))
                 .groups(declared.parameters.iter().filter_map(either));
-            // Each part of the arguments would say what it is itself.
+            // `augment_args` sets `about` from doc comments, so the operator's summary has to come last.
             R::augment_args(DescriptionArgs::augment_args(command))
                 .about(declared.summary)
                 .after_help(R::examples(examples))
@@ -103,7 +103,7 @@ impl<R: Rest> FromArgMatches for OperatorCommand<R> {
     }
 }
 
-/// The option that a parameter is where it takes axes by their names.
+/// Builds the option that names the axes of a parameter, if it has any.
 fn argument_by_name(parameter: &Parameter) -> Option<Arg> {
     let [word, others @ ..] = dim_words(parameter) else { return None };
     let help = match parameter.kind.is_single() {
@@ -124,18 +124,17 @@ fn argument_by_name(parameter: &Parameter) -> Option<Arg> {
     })
 }
 
-/// Axes are given by their numbers or by their names.
+/// Groups the options of a parameter: axes are given either by number or by name.
 fn either(parameter: &Parameter) -> Option<ArgGroup> {
     let word = dim_words(parameter).first()?;
     let group = ArgGroup::new(format!("{} or {word}", parameter.name));
     Some(group.args([parameter.name, word]).required(parameter.default.is_none()))
 }
 
-/// Names of axes.
 #[derive(Clone, Debug)]
 struct Names(Vec<String>);
 
-/// The option that a parameter is.
+/// Builds the option of a parameter.
 fn argument(parameter: &Parameter) -> Arg {
     let Parameter { name, kind, default, summary } = parameter;
     let mut arg = Arg::new(*name)
@@ -143,7 +142,7 @@ fn argument(parameter: &Parameter) -> Arg {
         .value_name(if *kind == Kind::Axis { "AXIS".to_owned() } else { name.to_uppercase() })
         .help(*summary)
         .allow_hyphen_values(true);
-    // One axis or several, and an order of them too: both words are understood.
+    // Both spellings are accepted, also where the parameter is an order of axes.
     if *kind == Kind::Axes || *name == "axis" {
         arg = arg.aliases(["axis", "axes"].into_iter().filter(|word| word != name));
     }

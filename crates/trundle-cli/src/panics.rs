@@ -1,4 +1,4 @@
-//! What the program says if it panics.
+//! The bug report that a panic prints.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::PanicHookInfo;
@@ -8,8 +8,8 @@ use trundle_formats::Shown;
 
 use crate::say;
 
-/// Makes the first panic of this process one line on stderr, which asks for a report. A panic of a worker thread that
-/// reaches the main thread again adds nothing. The backtrace follows if `RUST_BACKTRACE` asks for it.
+/// Makes the first panic of this process print one line on stderr that asks for a bug report. A panic that propagates
+/// from a worker thread to the main thread is not printed again. With `RUST_BACKTRACE`, the backtrace follows.
 ///
 /// The program `trundle` calls this; a library leaves the hook to its process.
 pub fn report_panics() {
@@ -26,12 +26,10 @@ pub fn report_panics() {
     }));
 }
 
-/// Where in the source code it panicked.
 fn place(panic: &PanicHookInfo<'_>) -> String {
     panic.location().map_or_else(|| "an unknown place".to_owned(), ToString::to_string)
 }
 
-/// The line that says so.
 fn report(place: &str, message: &str) -> String {
     format!(
         "error: bug in trundle {} at {place}: {}; please report it with this line and the command",
@@ -55,7 +53,6 @@ mod tests {
         assert!(!line.contains(['\n', '\u{1b}']), "{line}");
     }
 
-    /// Set in the process that panics.
     const PANICS: &str = "TRUNDLE_TESTS_PANIC";
 
     fn has_panics() -> bool {

@@ -1,4 +1,4 @@
-//! A bar on stderr, for work that takes long enough to wonder; or lines for programs.
+//! A progress bar on stderr, or JSON lines for programs.
 
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
@@ -11,13 +11,12 @@ use trundle_files::numbers::readable;
 
 use crate::say::{json_line, say};
 
-/// Work shorter than this shows no bar: it would only flicker.
+/// Work shorter than this shows no bar, which would only flicker.
 const QUIET_TIME: Duration = Duration::from_millis(400);
 
-/// The time between two lines for programs.
 const LINE_TIME: Duration = Duration::from_millis(500);
 
-/// The phases of a command, each with a number of bytes, or of things to do, to go through.
+/// The progress of a command in phases. Each phase has a total of bytes or items.
 pub(crate) struct Progress {
     bar: ProgressBar,
     start: Instant,
@@ -27,26 +26,24 @@ pub(crate) struct Progress {
 enum Shown {
     Nothing,
     Bar,
-    /// A JSON object on a line of stderr now and then; when the last one was, and when the phase
-    /// began.
+    /// JSON objects on lines of stderr, at intervals. The times: last line, start of the phase.
     Events(Mutex<(Instant, Instant)>),
 }
 
 impl Progress {
-    /// A bar that is drawn on a terminal only, and not if `quiet`.
+    /// Creates a bar for bytes. It is drawn only on a terminal, and not if `quiet`.
     pub(crate) fn new(quiet: bool) -> Progress {
         let template =
             "{msg:>11} {wide_bar} {percent:>3}% {done}/{all} {rate}/s {elapsed} {eta} left";
         Progress::with(template, if quiet { Shown::Nothing } else { Shown::Bar })
     }
 
-    /// The same, for what is no bytes.
     pub(crate) fn counting(quiet: bool) -> Progress {
         let shown = if quiet { Shown::Nothing } else { Shown::Bar };
         Progress::with("{msg:>11} {wide_bar} {percent:>3}% {pos}/{len} {elapsed} {eta} left", shown)
     }
 
-    /// Lines for programs instead of a bar, unless `quiet`.
+    /// Creates JSON lines instead of a bar, unless `quiet`.
     pub(crate) fn events(quiet: bool) -> Progress {
         let now = Instant::now();
         Progress::with(
@@ -74,7 +71,6 @@ impl Progress {
         Progress { bar, start: Instant::now(), shown }
     }
 
-    /// Begins a phase of so much.
     pub(crate) fn phase(&self, name: &str, length: usize) {
         self.bar.reset();
         self.bar.set_length(length as u64);
@@ -84,7 +80,6 @@ impl Progress {
         }
     }
 
-    /// So much of the phase is done.
     pub(crate) fn at(&self, done: u64) {
         self.bar.set_position(done);
         self.show();
@@ -96,7 +91,7 @@ impl Progress {
         }
         match &self.shown {
             Shown::Nothing => {}
-            // Indicatif itself draws nothing where stderr is no terminal.
+            // Indicatif itself does not draw unless stderr is a terminal.
             Shown::Bar if self.bar.is_hidden() => {
                 self.bar.set_draw_target(ProgressDrawTarget::stderr());
             }
@@ -124,13 +119,12 @@ impl Progress {
         })
     }
 
-    /// Takes the bar away.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }
 
-/// Bytes as the other messages show them. The bar cannot fail.
+/// Writes bytes as the other messages show them. Errors are ignored, since the bar cannot fail.
 fn show_bytes(to: &mut dyn Write, bytes: u64) {
     let _ = to.write_str(&readable(bytes));
 }

@@ -1,16 +1,16 @@
-//! What the program says: messages on stderr, results on stdout.
+//! Output of the program: messages on stderr, results on stdout.
 
 use std::io::{ErrorKind, Write, stderr, stdout};
 
 use trundle_files::failure::{Failure, Hint, Setting};
 use trundle_formats::{Shown, is_steering};
 
-/// A message for people. That nobody can read it is no failure.
+/// Prints a message on stderr. Write errors are ignored.
 pub(crate) fn say(message: &str) {
     let _ = writeln!(stderr().lock(), "{}", shown_lines(message));
 }
 
-/// Says why a command fails, and what the user can do, in the words of the command line.
+/// Prints a failure and its hints, with the option names of the command line.
 pub(crate) fn say_failure(failure: &Failure) {
     let mut text = format!("error: {failure}");
     for Hint { setting, text: what } in failure.hints() {
@@ -20,7 +20,6 @@ pub(crate) fn say_failure(failure: &Failure) {
     say(&text);
 }
 
-/// The option of the command line that a setting is.
 fn option(setting: Setting) -> &'static str {
     match setting {
         Setting::Dims => "--dims",
@@ -37,26 +36,26 @@ fn option(setting: Setting) -> &'static str {
     }
 }
 
-/// The same lines without what steers a terminal. Names are [shown](Shown) before they become part of
-/// a message, or they could end its lines; this is for what nobody thought of.
+/// Escapes control characters in every line. Names are already [shown](Shown) when they become part of a message, since
+/// they could break its lines; this is a safety net for other text.
 fn shown_lines(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(|line| Shown(line).to_string()).collect();
     lines.join("\n")
 }
 
-/// A result for people. That nobody reads to its end (`| head`) is no failure.
+/// Prints a result for people on stdout. A reader that stops early (`| head`) is not an error.
 ///
 /// # Errors
-/// If stdout cannot take it, such as on a full disk.
+/// If stdout cannot be written, such as on a full disk.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_raw(&shown_lines(text))
 }
 
-/// A result as it is, with the colours of a picture or the tabs of a script. That nobody reads to its
-/// end is no failure.
+/// Prints a result unchanged, such as the colours of a picture or the tabs of a script. A reader that stops early is
+/// not an error.
 ///
 /// # Errors
-/// If stdout cannot take it, such as on a full disk.
+/// If stdout cannot be written, such as on a full disk.
 pub(crate) fn print_raw(text: &str) -> Result<(), Failure> {
     let mut out = stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -67,7 +66,7 @@ pub(crate) fn print_raw(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// A result for programs: one object on one line.
+/// Prints a result for programs: one JSON object on one line.
 ///
 /// # Errors
 /// As [`print()`].
@@ -75,14 +74,14 @@ pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print_raw(&format!("{}\n", json_line(value)))
 }
 
-/// An object on one line, on which nothing steers a terminal either: JSON itself escapes only some of
-/// that.
+/// Formats a JSON object on one line, and escapes all characters that control a terminal. JSON requires this only for
+/// some.
 pub(crate) fn json_line(value: &serde_json::Value) -> String {
     let text = value.to_string();
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {
         match is_steering(character) {
-            // It stands in a text: all else of JSON is plain.
+            // Such a character can only be inside a string: the syntax of JSON is ASCII.
             true => {
                 let mut units = [0; 2];
                 for unit in character.encode_utf16(&mut units) {

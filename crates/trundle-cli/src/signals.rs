@@ -1,28 +1,27 @@
-//! Signals that stop the program.
+//! Handlers for the signals that stop the program.
 
 use std::sync::{Mutex, PoisonError};
 
 #[cfg(unix)]
 use crate::say::say;
 
-/// The message when a signal stops a run that can be resumed.
+/// The message after a signal has stopped a run that can be resumed.
 const RESUMABLE: &str = "stopped; the same command with --resume continues from here";
 
-/// The message when a signal stops a process that writes a store.
+/// The message after a signal has stopped a process that writes a store.
 pub(crate) const STORE: &str =
     "stopped; the unfinished store was removed (tasks of plan --tasks keep what is finished)";
 
-/// The message when a signal stops the program, if there is one.
 static SAID: Mutex<Option<&str>> = Mutex::new(None);
 
-/// Sets the message of a signal from here on.
 pub(crate) fn when_stopped(said: Option<&'static str>) {
     *SAID.lock().unwrap_or_else(PoisonError::into_inner) = said;
 }
 
-/// Lets SIGINT, SIGTERM and SIGHUP remove unfinished outputs before they end the program. Removing from a
-/// bucket can take a while: a second signal ends the program at once. Once the outputs are being renamed,
-/// all of these signals are ignored, and the program finishes.
+/// Makes SIGINT, SIGTERM and SIGHUP remove unfinished outputs before they end the program.
+///
+/// Removal from a bucket can take a while; a second signal ends the program at once. Once the outputs are being
+/// renamed, these signals are ignored, and the program finishes.
 ///
 /// SIGXFSZ is ignored too, so that a write beyond `ulimit -f` fails with an error instead.
 #[cfg(unix)]
@@ -35,7 +34,7 @@ pub(crate) fn clean_up_when_stopped() {
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
-    // A handler that does nothing but set a flag: the write returns EFBIG.
+    // The handler only sets a flag, so the write returns EFBIG.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     let (ready, is_ready) = mpsc::channel();
     let wait = move || {
@@ -58,11 +57,11 @@ pub(crate) fn clean_up_when_stopped() {
     };
     // Without the thread, signals end the program at once and leave temporary files.
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
-    // There is nothing to clean up before this. If the thread could not start, this returns at once.
+    // Nothing needs to be cleaned up before the handlers are installed. Returns at once if the thread could not start.
     let _ = is_ready.recv();
 }
 
-/// Whether the program was started with a signal ignored, as `nohup` does. Always false except on Linux.
+/// Returns whether the program was started with a signal ignored, as `nohup` does. Always false except on Linux.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -71,16 +70,16 @@ fn is_ignored(signal: i32) -> bool {
     mask >> (signal - 1) & 1 == 1
 }
 
-/// Ends the program by SIGPIPE, as a write to a closed pipe ends other programs.
+/// Ends the program by SIGPIPE, like other programs after a write to a closed pipe.
 #[cfg(unix)]
 pub(crate) fn end_unread() {
     let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
 }
 
-/// On other systems the program ends with an exit code.
+/// Does nothing: on other systems the program ends with an exit code.
 #[cfg(not(unix))]
 pub(crate) fn end_unread() {}
 
-/// On other systems the program ends at once.
+/// Does nothing: on other systems a signal ends the program at once.
 #[cfg(not(unix))]
 pub(crate) fn clean_up_when_stopped() {}

@@ -1,4 +1,4 @@
-//! Names of the axes of tensors, and the record of them in a file's metadata.
+//! Axis names of tensors, and their record in the metadata of a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,11 +9,10 @@ use trundle_formats::{AXES_KEY, Header, Shown, TensorFile, ngff};
 
 use crate::failure::Failure;
 
-/// The metadata key of the record. Its value is a JSON object from names of tensors to their axes.
+/// The metadata key of the record. The value is a JSON object that maps tensor names to axes.
 pub(crate) const KEY: &str = AXES_KEY;
 
-/// The axes of a tensor as one side of an axis pattern names them, and the sizes that were given
-/// for some: `h w (p q c), p=2, q=2`.
+/// The axes of a tensor, as one side of an axis pattern with the given sizes: `h w (p q c), p=2, q=2`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Axes {
     names: String,
@@ -21,13 +20,12 @@ pub(crate) struct Axes {
 }
 
 impl Axes {
-    /// Reads one side of a pattern.
     pub(crate) fn new(side: &str, sizes: &[(String, usize)]) -> Axes {
         let sizes = sizes.iter().map(|(name, size)| (name.clone(), size.to_string())).collect();
         Axes { names: side.to_owned(), sizes }
     }
 
-    /// Reads a text, and ignores extra spaces. Any text names some axes.
+    /// Parses a recorded text. Extra spaces are ignored; any text is accepted.
     fn of_text(text: &str) -> Axes {
         let mut parts = text.split(',');
         let words: Vec<&str> = parts.next().unwrap_or_default().split_whitespace().collect();
@@ -39,7 +37,7 @@ impl Axes {
         Axes { names, sizes: parts.map(size).collect() }
     }
 
-    /// Whether both name the same axes in the same order, and no size differs that both give.
+    /// Returns whether both name the same axes in the same order. Sizes must agree only where both state them.
     pub(crate) fn agree_with(&self, other: &Axes) -> bool {
         let differs = |(name, size)| other.sizes.get(name).is_some_and(|given| given != size);
         self.names == other.names && !self.sizes.iter().any(differs)
@@ -53,7 +51,7 @@ impl fmt::Display for Axes {
     }
 }
 
-/// Finds the axis of a tensor that has this name in its file.
+/// Finds the axis of a tensor by its name in the file.
 ///
 /// # Errors
 /// If several axes have the name.
@@ -69,15 +67,14 @@ pub(crate) fn called(header: &Header, name: &str) -> Result<Option<usize>, Failu
     }
 }
 
-/// The axes of tensors, by the names of the tensors.
 #[derive(Debug, Default)]
 pub(crate) struct Record(BTreeMap<String, String>);
 
 impl Record {
-    /// Reads the record from the metadata. Without one it is empty.
+    /// Reads the record from the metadata. Without a record it is empty.
     ///
     /// # Errors
-    /// Why the value of the key is not a record.
+    /// If the value of the key is not a record; the message says why.
     pub(crate) fn of(metadata: &[(String, String)]) -> Result<Record, String> {
         let Some((_, text)) = metadata.iter().find(|(key, _)| key == KEY) else {
             return Ok(Record::default());
@@ -87,17 +84,15 @@ impl Record {
         })
     }
 
-    /// Returns the recorded axes of the tensor of this name.
     pub(crate) fn axes(&self, tensor: &str) -> Option<Axes> {
         self.0.get(tensor).map(|text| Axes::of_text(text))
     }
 
-    /// Records the axes of a tensor.
     pub(crate) fn note(&mut self, tensor: &str, axes: &Axes) {
         self.0.insert(tensor.to_owned(), axes.to_string());
     }
 
-    /// Returns the metadata with this record in place of its own, or at the end. An empty record is removed.
+    /// Returns the metadata with this record in place of the old one, or at the end. An empty record is removed.
     pub(crate) fn within(&self, metadata: &[(String, String)]) -> Vec<(String, String)> {
         let mut metadata = metadata.to_vec();
         if self.0.is_empty() {
@@ -116,14 +111,13 @@ impl Record {
 /// The axes of a tensor in the output.
 #[derive(Clone, Debug)]
 pub(crate) enum Fate {
-    /// For each axis of the result the axis of the input. `None` if the axes are new ones.
+    /// The input axis of each output axis. `None` if the axes are new.
     Order(Option<Vec<usize>>),
-    /// The tensor is not in the output.
     LeftOut,
 }
 
 impl Fate {
-    /// The axes of a tensor of this rank that keeps them.
+    /// The fate of a tensor of this rank that keeps its axes.
     pub(crate) fn kept(rank: usize) -> Fate {
         Fate::Order(Some((0..rank).collect()))
     }
@@ -139,8 +133,10 @@ impl Fate {
 }
 
 /// Returns the metadata of a file after its tensors had these fates, and the keys that were dropped because their
-/// values would be false. The record of axes loses tensors whose axes changed or that are left out. OME-NGFF metadata is
-/// reordered where possible, else dropped. The rest stays byte for byte.
+/// values would be wrong.
+///
+/// The record of axes loses tensors whose axes changed or that are left out. OME-NGFF metadata is reordered where
+/// possible, else dropped. The rest stays byte for byte.
 pub(crate) fn still_true_of(
     file: &TensorFile,
     fates: &[Fate],
@@ -154,7 +150,7 @@ pub(crate) fn still_true_of(
     let (mut metadata, mut untrue) = (Vec::new(), Vec::new());
     for (key, text) in file.metadata() {
         if key.ends_with('/') && is_of_left_out(headers, fates, key) {
-            // What is said of a group of which nothing is left.
+            // Metadata of a group whose tensors are all left out is dropped.
         } else if key.ends_with('/') && is_any_turned {
             let (text, keys) = group_still_true(text, |name| order_of(&format!("{key}{name}")));
             untrue.extend(keys.into_iter().map(|own| format!("{key}{own}")));
@@ -179,15 +175,15 @@ pub(crate) fn still_true_of(
     (metadata, untrue)
 }
 
-/// Returns whether there are tensors below the path `key` and all of them are left out.
+/// Returns whether the path `key` contains tensors, all left out.
 fn is_of_left_out(headers: &[Header], fates: &[Fate], key: &str) -> bool {
     let below = headers.iter().zip(fates).filter(|(header, _)| header.name.starts_with(key));
     let mut below = below.map(|(_, fate)| fate.is_left_out()).peekable();
     below.peek().is_some() && below.all(|is_left_out| is_left_out)
 }
 
-/// Returns the metadata of a group in a store, a JSON object, with axes in their new order, and the keys for which that
-/// is impossible.
+/// Reorders the axes in the metadata of a group, which is a JSON object. Also returns the keys that were dropped
+/// because this is impossible.
 fn group_still_true(
     text: &str,
     order_of: impl Fn(&str) -> Option<Vec<usize>>,
@@ -210,7 +206,7 @@ fn group_still_true(
     (Value::Object(own).to_string(), untrue)
 }
 
-/// Returns for each axis of a result the axis of the input, if all have kept their sizes.
+/// Returns the input axis of each output axis, if the chain only permutes axes.
 pub(crate) fn order_behind(chain: &Chain, shapes: &[Shape]) -> Option<Vec<usize>> {
     let (order, shape) = (chain.axes_kept(shapes)?, shapes.first()?);
     let out = chain.out_shape(shapes).ok()?;

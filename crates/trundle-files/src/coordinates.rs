@@ -1,4 +1,4 @@
-//! Tensors that share a named axis, such as a variable and its coordinate, and an operation that moves only some of them.
+//! Warnings if an operation moves only some tensors with the same named axis: a variable, but not its coordinate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,13 +8,13 @@ use trundle_formats::{Header, Shown};
 use crate::operation::Operation;
 use crate::selection::Choice;
 
-/// A message for each shift that moves nothing.
+/// Returns a message for each shift that does not move anything.
 pub(crate) fn notes(headers: &[Header], choice: &Choice) -> Vec<String> {
     let note = |(shift, size)| format!("a shift of {shift} on an axis of {size} moves nothing");
     idle_shifts(headers, choice).into_iter().map(note).collect()
 }
 
-/// A message, and what the user can do, for each named axis along which tensors of the output no longer fit each other.
+/// Returns a message with advice for each named axis along which output tensors no longer fit each other.
 /// `picks` says whether the request names tensors.
 pub(crate) fn warnings(
     operation: &Operation,
@@ -38,7 +38,7 @@ pub(crate) fn warnings(
     apart(operation, headers, choice).into_iter().map(warning).collect()
 }
 
-/// The shifts that move nothing, each with the size of its axis.
+/// Finds the shifts that do not move anything, each with the size of its axis.
 fn idle_shifts(headers: &[Header], choice: &Choice) -> BTreeSet<(i64, usize)> {
     let mut idle = BTreeSet::new();
     for moved in (0..headers.len()).filter_map(|index| choice.moved(index)) {
@@ -52,30 +52,28 @@ fn idle_shifts(headers: &[Header], choice: &Choice) -> BTreeSet<(i64, usize)> {
     idle
 }
 
-/// Two tensors of a group that share a named axis, and no longer fit each other along it.
+/// Two tensors of a group that share a named axis and no longer fit each other along it.
 struct Apart<'a> {
-    /// The tensor that was moved along the axis.
     moved: &'a str,
     other: &'a str,
-    /// Whether the other tensor was not moved along the axis.
     is_kept: bool,
 }
 
-/// For each named axis along which tensors of one group went through different movements, two of these tensors.
+/// Finds the named axes along which tensors of a group are moved differently, with two such tensors each.
 fn apart<'a>(
     operation: &Operation,
     headers: &'a [Header],
     choice: &Choice,
 ) -> BTreeMap<&'a str, Apart<'a>> {
     let mut apart = BTreeMap::new();
-    // A map with a table of lengths or indices can be large, and such operators take no axis names.
+    // Operators with lengths or indices do not take axis names, and the index map of such an operator can be large.
     if operation.numbers_bytes > 0 {
         return apart;
     }
     let mut first_of = BTreeMap::new();
     let mut own: Vec<usize> =
         (0..headers.len()).filter(|index| !choice.is_left_out(*index)).collect();
-    // A message names a coordinate if it can.
+    // Coordinates first, so that messages name one if there is one.
     own.sort_by_key(|index| headers[*index].shape.rank() != 1);
     for index in own {
         let header = &headers[index];

@@ -1,5 +1,5 @@
-//! A request decided: its files opened, and the jobs planned that do it. Running, reporting and cutting into tasks all
-//! begin here.
+//! Turns a request into a decision: opens its files and plans its jobs. Runs, reports and task plans all start from
+//! a [`Decided`] request.
 
 use std::path::{Path, PathBuf};
 
@@ -20,21 +20,19 @@ use crate::rule::rules;
 use crate::selection::Choice;
 use crate::split::{self, Parted};
 
-/// A request that is decided but not begun.
+/// A request with its files opened and its jobs planned; nothing is written yet.
 pub struct Decided {
     pub(crate) request: Request,
-    /// All files that are read, opened: first the one whose tensors are moved.
+    /// All inputs. The first one holds the tensors that are moved.
     pub(crate) inputs: Vec<Input>,
     pub(crate) opened: Vec<TensorFile>,
     pub(crate) decision: Decision,
-    /// The format of the outputs.
     pub(crate) format: &'static Format,
-    /// One for each job; none if the request names no output.
+    /// One path for each job. Empty if the request does not name an output.
     pub(crate) outputs: Vec<PathBuf>,
     pub(crate) jobs: Vec<Job>,
-    /// The options of the jobs.
     pub(crate) options: PlanOptions,
-    /// The keys of metadata that would be false in the output, which leaves them out.
+    /// The metadata keys that are dropped, because their values would be wrong in the output.
     pub(crate) untrue: Vec<String>,
 }
 
@@ -46,20 +44,20 @@ pub(crate) enum Decision {
     Relayout(Relaid),
 }
 
-/// Decides the fates of the tensors of the opened inputs, for an output of a format.
+/// Decides the fates of the tensors of the opened inputs, for the output format.
 type Decide<'a> =
     Box<dyn FnOnce(&[Input], &[TensorFile], &Format) -> Result<Decision, Failure> + 'a>;
 
-/// Decides a request.
+/// Opens the files of a request and plans its jobs.
 ///
 /// # Errors
-/// Everything that can be known without reading the data: an input that cannot be read, an operation that does not fit
+/// Everything that can be known without reading the data: an unreadable input, an operation that does not fit
 /// a tensor, an output that may not be overwritten, a memory limit that is too low.
 pub fn decide(request: Request) -> Result<Decided, Failure> {
     decide_again(request, true)
 }
 
-/// [`decide`], of a request whose output may be there already unless `checks_outputs`.
+/// Does the work of [`decide`]. Existing outputs are an error only if `checks_outputs` is set.
 pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Decided, Failure> {
     let (inputs, decide) = asked(&request)?;
     let to = &request.output;
@@ -121,7 +119,7 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
 /// Returns the options of a job that holds `held` bytes of memory throughout.
 ///
 /// # Errors
-/// If the memory limit is lower than that.
+/// If the memory limit is lower than `held` plus the minimum.
 pub fn plan_options(held: u64, resources: &Resources) -> Result<PlanOptions, Failure> {
     let Resources { threads, max_mem, storage, .. } = *resources;
     memory::check(held.saturating_add(memory::least()), max_mem)?;
@@ -162,7 +160,7 @@ impl Request {
     }
 }
 
-/// Returns the inputs of a request, and the function that decides about their tensors once they are opened.
+/// Returns the inputs of a request, and the function that decides about their tensors after they are opened.
 fn asked(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
     let named = request.tensor.as_deref();
     Ok(match &request.work {
@@ -202,7 +200,7 @@ fn asked(request: &Request) -> Result<(Vec<Input>, Decide<'_>), Failure> {
 }
 
 impl Decision {
-    /// Returns the metadata of the outputs, and the keys that were dropped because their values would be false.
+    /// Returns the metadata of the outputs, and the dropped keys, whose values would be wrong in the output.
     fn metadata(&self, first: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
         match self {
             Decision::Chain { choice, .. } => choice.metadata(first),
@@ -212,7 +210,6 @@ impl Decision {
         }
     }
 
-    /// Plans the jobs, one for each output.
     fn jobs(
         &self,
         opened: &[TensorFile],
@@ -237,7 +234,7 @@ impl Decision {
         }
     }
 
-    /// Returns for each tensor of the output whether it is a copy of the one in the first input.
+    /// Returns for each output tensor whether it is an unchanged copy from the first input.
     pub(crate) fn kept(&self) -> Vec<bool> {
         match self {
             Decision::Chain { choice, .. } => {
@@ -251,7 +248,6 @@ impl Decision {
         }
     }
 
-    /// Counts the tensors that are in no output.
     pub(crate) fn left_out(&self, opened: &[TensorFile]) -> usize {
         match self {
             Decision::Chain { choice, .. } => choice.left_out,
@@ -263,20 +259,20 @@ impl Decision {
 }
 
 impl Decided {
-    /// Returns whether an output is a store, which a front end has to remove if a signal stops it.
+    /// Returns whether an output is a store. A front end has to remove an unfinished store when a signal stops it.
     pub fn writes_store(&self) -> bool {
         self.jobs.iter().any(Job::writes_store)
     }
 
-    /// Reads streams to their ends, so that errors in them are found.
+    /// Reads input streams to their ends, to detect errors in them.
     ///
     /// # Errors
-    /// If one cannot be read, or is malformed.
+    /// If a stream cannot be read, or is malformed.
     pub fn read_on(&mut self) -> Result<(), Failure> {
         Ok(self.opened.iter_mut().try_for_each(TensorFile::read_on)?)
     }
 
-    /// Returns notes: shifts that move nothing.
+    /// Returns notes about shifts that do not move anything.
     pub fn notes(&self) -> Vec<String> {
         match &self.decision {
             Decision::Chain { choice, .. } => coordinates::notes(self.opened[0].headers(), choice),
@@ -295,12 +291,10 @@ impl Decided {
         }
     }
 
-    /// Returns the path of the first input.
     pub(crate) fn first_path(&self) -> &Path {
         self.inputs[0].path()
     }
 
-    /// Pairs the opened files with their paths, for jobs.
     pub(crate) fn sources(&mut self) -> Vec<Source<'_>> {
         sources(&mut self.opened, &self.inputs)
     }

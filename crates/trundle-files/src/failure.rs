@@ -1,4 +1,4 @@
-//! Failures of a request: a message, hints, and an exit code.
+//! Failures of a request. Converts errors of lower layers to a message, hints and an exit code.
 
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind};
@@ -15,55 +15,57 @@ pub struct Failure {
     code: u8,
     message: String,
     hints: Vec<Hint>,
-    /// The error of the system, if there is one.
+    /// The underlying system error, if there is one.
     system: Option<SystemError>,
-    /// Whether the only problem is a closed stdout.
+    /// Whether the only problem is that stdout was closed by its reader.
     is_unread: bool,
 }
 
-/// Something that a front end lets its user set: an option of the command line, or a keyword argument.
-/// A front end has a name for each, or says that it has none, so a new one has to break its build.
+/// A setting of a front end: a command line option or a keyword argument.
+///
+/// Each front end names every setting or declares that it lacks it. Matches are exhaustive, so that a new setting
+/// breaks the build of the front ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
-    /// Axes by their names.
+    /// Axis names.
     Dims,
-    /// The element type of a file that does not state it.
+    /// The element type, for a file that does not state it.
     DType,
-    /// Links that lead out of a model's folder are followed.
+    /// Follow links out of a model's folder.
     FollowLinks,
-    /// The output may be overwritten.
+    /// Overwrite the output.
     Force,
     /// The format of the input.
     From,
-    /// Where raw data begins.
+    /// The offset of raw data.
     Offset,
-    /// Only the chosen tensors are written.
+    /// Write only the chosen tensors.
     Only,
-    /// What an interrupted run left is continued.
+    /// Continue an interrupted run.
     Resume,
-    /// Which tensors are meant.
+    /// The names of the chosen tensors.
     Tensor,
     /// The format of the output.
     To,
-    /// Tasks of earlier stages are waited for.
+    /// Wait for the tasks of earlier stages.
     Wait,
 }
 
-/// What the user can do. Each front end prints it in its own words.
+/// Advice to the user. Each front end prints it with its own name of the setting.
 #[derive(Clone, Debug)]
 pub struct Hint {
-    /// The setting that the text goes on from; `None` if the text is a sentence of its own.
+    /// The setting that begins the sentence. `None` if the text is a complete sentence.
     pub setting: Option<Setting>,
-    /// What it does.
+    /// The text after the setting.
     pub text: String,
 }
 
-/// An error of the system, and the file that it is about.
+/// A system error, and the file that caused it.
 #[derive(Clone, Debug)]
 pub struct SystemError {
-    /// The system's number of the error (`errno`), if it has one.
+    /// The error number of the system (`errno`), if it has one.
     pub number: Option<i32>,
-    /// What kind of error it is.
+    /// The kind of the error.
     pub kind: ErrorKind,
     /// The path of the file.
     pub file: String,
@@ -77,12 +79,12 @@ impl SystemError {
 }
 
 impl Failure {
-    /// Failed while running: I/O, no space, a verification that differs.
+    /// Creates a failure at run time: I/O, no space, or a failed verification (exit code 1).
     pub fn running(message: impl Display) -> Failure {
         Failure { code: 1, message: message.to_string(), ..Failure::default() }
     }
 
-    /// A comparison found a difference, which the command has printed.
+    /// Creates the failure of a comparison whose difference the command has already printed.
     pub fn different() -> Failure {
         Failure::running("")
     }
@@ -93,30 +95,30 @@ impl Failure {
         Failure { code: self.code.max(2), ..self }
     }
 
-    /// The command was used wrongly.
+    /// Creates a usage error (exit code 2).
     pub fn usage(message: impl Display) -> Failure {
         Failure { code: 2, ..Failure::running(message) }
     }
 
-    /// The input is malformed, unsupported, or against an operator's rules.
+    /// Creates a refusal: the input is malformed or unsupported, or does not fit the operator (exit code 3).
     pub fn refused(message: impl Display) -> Failure {
         Failure { code: 3, ..Failure::running(message) }
     }
 
-    /// Changes a usage error to a refusal, for a request that a plan stores.
+    /// Changes a usage error to a refusal, for a request that a plan stores. The user did not type it in this command.
     #[must_use]
     pub fn of_plan(self) -> Failure {
         Failure { code: if self.code == 2 { 3 } else { self.code }, ..self }
     }
 
-    /// Nothing can be resumed, and the output at `path` replaces an input.
+    /// Creates the failure of a resumed job that replaces its input but has no journal: it may be complete.
     pub fn maybe_done(path: &Path) -> Failure {
         let subject = format!("{}: ", Shown(&path.to_string_lossy()));
         let problem = Box::new(trundle_disk::Problem::MaybeDone);
         Failure::from(trundle_disk::Error { subject, problem })
     }
 
-    /// A failure of a class that a lower crate states.
+    /// Creates a failure of the class that a lower crate reports.
     fn of(class: ExitClass, message: impl Display) -> Failure {
         match class {
             ExitClass::Failed => Failure::running(message),
@@ -125,21 +127,20 @@ impl Failure {
         }
     }
 
-    /// Puts the name of a tensor or file before the message.
+    /// Prefixes the message with the name of a tensor or file.
     #[must_use]
     pub fn within(self, name: &str) -> Failure {
         Failure { message: format!("{}: {}", Shown(name), self.message), ..self }
     }
 
-    /// Adds what the user can do, in words that hold for every front end.
+    /// Adds a hint that holds for every front end.
     #[must_use]
     pub fn with_hint(mut self, text: impl Into<String>) -> Failure {
         self.hints.push(Hint { setting: None, text: text.into() });
         self
     }
 
-    /// Adds what a setting does about it. The hint reads `SETTING TEXT`; a front end that lacks the setting leaves it
-    /// out.
+    /// Adds a hint about a setting. It reads `SETTING TEXT`; front ends that lack the setting omit the hint.
     #[must_use]
     pub fn with_setting(mut self, setting: Setting, text: impl Into<String>) -> Failure {
         self.hints.push(Hint { setting: Some(setting), text: text.into() });
@@ -155,7 +156,7 @@ impl Failure {
         self.is_unread
     }
 
-    /// Returns whether the exit code is all that is left to report.
+    /// Returns whether the message was already printed, so that only the exit code is left to report.
     pub fn is_said(&self) -> bool {
         self.message.is_empty()
     }
@@ -165,12 +166,12 @@ impl Failure {
         self.code
     }
 
-    /// Returns what the user can do.
+    /// Returns the hints.
     pub fn hints(&self) -> &[Hint] {
         &self.hints
     }
 
-    /// Returns the error of the system, if there is one.
+    /// Returns the underlying system error, if there is one.
     pub fn system(&self) -> Option<&SystemError> {
         self.system.as_ref()
     }

@@ -1,4 +1,4 @@
-//! What a job would do, in words for people.
+//! Forecasts of a job in words: tensors, bytes, passes, time.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use trundle_formats::Format;
 use crate::names::shown_path;
 use crate::numbers::readable;
 
-/// More tensors than these are counted, not listed.
+/// The maximum number of listed tensors. Further ones are counted.
 const MOST_LINES: usize = 20;
 
-/// Describes a job in one sentence: tensors, bytes, passes, time, and what happens to the elements.
+/// Describes a job in one sentence: tensors, bytes, passes, time, and how the elements move.
 pub fn sentence(tensors: &str, job: &Job) -> String {
     let bytes = job.tensors().iter().map(TensorJob::out_bytes).sum();
     let time = duration(job.cost().seconds);
@@ -40,7 +40,7 @@ pub fn counted(number: usize, thing: &str) -> String {
     }
 }
 
-/// Returns the first lines, and a line that counts the others.
+/// Returns the first lines, and a last line that counts the others.
 pub fn first_lines(lines: impl IntoIterator<Item = String>) -> impl Iterator<Item = String> {
     let mut lines = lines.into_iter();
     let mut first: Vec<String> = lines.by_ref().take(MOST_LINES).collect();
@@ -61,7 +61,6 @@ fn passes(tensors: &[TensorJob]) -> String {
     }
 }
 
-/// Says what happens to the elements.
 fn doing(tensors: &[TensorJob]) -> &'static str {
     let all = |is: fn(&TensorJob) -> bool| tensors.iter().all(is);
     if all(|tensor| tensor.encoded_chunks().is_some()) {
@@ -77,7 +76,7 @@ fn doing(tensors: &[TensorJob]) -> &'static str {
     }
 }
 
-/// Says how many bytes a job in parts reads and writes. Empty if every tensor goes through memory whole.
+/// Describes the bytes read and written by a job in parts. Empty if every tensor goes through memory whole.
 fn traffic(job: &Job) -> String {
     let is_simple =
         |tensor: &TensorJob| tensor.tiles().is_empty() || tensor.encoded_chunks().is_some();
@@ -97,7 +96,7 @@ fn traffic(job: &Job) -> String {
     )
 }
 
-/// Formats a time. Empty below a second.
+/// Formats a time. Empty for less than a second.
 fn duration(seconds: f64) -> String {
     match seconds {
         ..1.0 => String::new(),
@@ -107,7 +106,7 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-/// Says where the output would go, and whether a file is there.
+/// Describes the destination, and whether a file there would be overwritten.
 pub fn destination(output: &Path, format: &Format) -> String {
     let format = format.name();
     if output == Path::new("-") {

@@ -1,4 +1,4 @@
-//! A file that is read, and what the user says about it.
+//! Input files and their descriptions by the user.
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,11 @@ use trundle_formats::{Format, Problem, StoredDType, TensorFile, TensorHint};
 use crate::failure::{Failure, Setting};
 use crate::request::{Description, Written};
 
-/// A file, and what the user says about it.
+/// A path, and the user's description of the file.
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
-    /// Its format, if the user states it.
+    /// The format, if the user states one.
     format: Option<&'static Format>,
     hint: TensorHint,
 }
@@ -52,8 +52,9 @@ pub fn sources<'a>(
 }
 
 impl Description {
-    /// Describes the files at these paths. A format, offset, shape or byte order applies only to files that do not state
-    /// it themselves, if there are any.
+    /// Describes the files at these paths.
+    ///
+    /// A format, offset, shape or byte order applies only to files that do not state it themselves, if there are any.
     ///
     /// # Errors
     /// As [`Description::of`].
@@ -66,7 +67,7 @@ impl Description {
         let input = |path: &&Path| {
             let mut input = self.of_one(path, says_itself(path) && !is_overridden)?;
             let is_packed = |element: &StoredDType| element.width().packing().is_some();
-            // The shape is that of the raw file. Packed elements are stored as bytes, which state none.
+            // The shape describes the raw file. A file of packed elements stores bytes and does not state their shape.
             if is_mixed && says_itself(path) && !input.hint.element.as_ref().is_some_and(is_packed)
             {
                 (input.hint.shape, input.hint.free_axis) = (None, None);
@@ -94,7 +95,7 @@ impl Description {
     /// Describes the file at `path`.
     ///
     /// # Errors
-    /// If the shape is too large, or elements of the type are not packed in the order.
+    /// If the shape is too large, or the element type cannot be packed in this bit order.
     pub fn of(&self, path: &Path) -> Result<Input, Failure> {
         let dtype = Written::value_of(&self.dtype);
         let bit_order = Written::value_of(&self.bit_order);

@@ -1,4 +1,4 @@
-//! Joins the tensors of several files along an axis that they have, or along a new one.
+//! Joins tensors of several files along an existing axis or along a new one.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,9 +17,9 @@ use crate::input::Input;
 use crate::names::{check_readable, select, shown_path};
 use crate::request::{Along, Axis, Request};
 
-/// The files that are read, each once.
+/// The input files, each listed once even if the user names it several times.
 pub(crate) struct Files {
-    /// For each part of the result the index of its file.
+    /// The index of the file for each part of the result.
     of_part: Vec<usize>,
 }
 
@@ -41,10 +41,10 @@ impl Files {
         Ok((Files { of_part }, request.described.of_all(&paths)?))
     }
 
-    /// Joins the tensors of all files.
+    /// Joins the tensors of all files. `name` selects one tensor.
     ///
     /// # Errors
-    /// If they do not fit each other.
+    /// If the tensors do not fit each other.
     pub(crate) fn joined(
         self,
         inputs: &[Input],
@@ -80,11 +80,11 @@ impl Files {
     }
 }
 
-/// Checks that no attribute gives the elements of one file another meaning than those of the first file. `chosen`
-/// has the indices of each tensor in all files.
+/// Checks that attributes that define the meaning of elements, such as a scale, have the same values in all files.
+/// `chosen` has the indices of each tensor in all files.
 ///
 /// # Errors
-/// Lists all attributes that differ, except those in `ignored`, with their values.
+/// If any differ, except the `ignored` ones; the message lists them with their values.
 fn check_meaning(
     inputs: &[Input],
     opened: &[TensorFile],
@@ -132,8 +132,9 @@ fn check_meaning(
     Err(Failure::refused(refusal).with_hint(hint))
 }
 
-/// Matches the tensors of all files by name, or the only tensor of each file. Returns the indices of each tensor in all
-/// files.
+/// Matches the tensors of all files by name, or takes the only tensor of each file.
+///
+/// Returns the indices of each tensor in all files.
 ///
 /// # Errors
 /// If a tensor is missing in a file, or cannot be read.
@@ -177,31 +178,27 @@ fn chosen(
     Ok(tensors)
 }
 
-/// A tensor and its file.
 type Named<'a> = (&'a Path, &'a Header);
 
-/// The joined tensors.
 pub(crate) struct Joined {
     pub(crate) tensors: Vec<Tensor>,
-    /// For each part of the result the index of its file.
+    /// The index of the file for each part of the result.
     of_part: Vec<usize>,
 }
 
-/// A tensor of the output, and the program that makes it.
+/// A tensor of the output, and the program that computes it.
 pub(crate) struct Tensor {
     name: String,
     element: StoredDType,
     program: Program,
     made: TensorId,
-    /// Its index in each file.
     indices: Vec<usize>,
     inputs: Vec<trundle_disk::Input>,
-    /// The shape in each file.
     shapes: Vec<Shape>,
-    /// The axis along which it is joined. `None` for a tensor that is copied from the first file.
+    /// The axis along which the tensor is joined. `None` for a tensor that is copied from the first file.
     axis: Option<usize>,
     is_new: bool,
-    /// Whether its attributes are the same in all files.
+    /// Whether the attributes are the same in all files.
     same_attributes: bool,
     chunk: Option<Vec<usize>>,
     encoding: Option<Encoding>,
@@ -209,10 +206,10 @@ pub(crate) struct Tensor {
 }
 
 impl Tensor {
-    /// Joins one tensor of each file, in the order of `of_part`.
+    /// Plans one tensor of the output. `of_part` gives the order of the files.
     ///
     /// # Errors
-    /// If they do not fit each other.
+    /// If the tensors do not fit each other.
     fn of(
         parts: &[Named<'_>],
         indices: &[usize],
@@ -256,7 +253,7 @@ impl Tensor {
                 names.insert(axis, name.clone());
             }
         }
-        // The first that is in chunks says how.
+        // The first chunked tensor determines the chunks and the encoding.
         let in_chunks = parts.iter().find(|(_, part)| part.chunk.is_some());
         let mut chunk = in_chunks.and_then(|(_, part)| part.chunk.clone());
         if let (Some(chunk), Some(axis), true) = (&mut chunk, axis, is_new) {
@@ -299,7 +296,6 @@ impl Tensor {
         }
     }
 
-    /// Returns whether it is copied from the first file.
     pub(crate) fn is_kept(&self) -> bool {
         self.axis.is_none()
     }
@@ -308,7 +304,6 @@ impl Tensor {
         &self.program.tensor(self.made).shape
     }
 
-    /// Describes it in a line.
     fn line(&self, of_part: &[usize]) -> String {
         const MOST: usize = 4;
         let (name, dtype, out) = (Shown(&self.name), self.element.name(), self.out_shape());
@@ -324,7 +319,6 @@ impl Tensor {
         format!("  {name}: {dtype} {} {along} {axis} -> {out}", shown.join(" + "))
     }
 
-    /// Describes it as JSON.
     pub(crate) fn report(&self) -> Value {
         json!({
             "name": self.name,
@@ -335,10 +329,10 @@ impl Tensor {
     }
 }
 
-/// Finds the axis of this name. All tensors have it at the same place, or none has it.
+/// Finds the axis with this name. All tensors must have it at the same position, or none may have it.
 ///
 /// # Errors
-/// If the tensors differ in that, or one has several axes of the name.
+/// If the positions differ, or a tensor has several axes with the name.
 fn axis_of(parts: &[Named<'_>], name: &str) -> Result<Option<usize>, Failure> {
     let place = |(path, header): &Named<'_>| {
         axes::called(header, name).map_err(|failure| failure.within(&path.to_string_lossy()))
@@ -361,7 +355,7 @@ fn axis_of(parts: &[Named<'_>], name: &str) -> Result<Option<usize>, Failure> {
     Ok(first)
 }
 
-/// Checks that the shape of a tensor equals that of the first, except for the size of the axis `free`.
+/// Checks that a tensor has the shape of the first one, except for the size of axis `free`.
 fn check_shape(first: Named<'_>, part: Named<'_>, free: Option<usize>) -> Result<(), Failure> {
     let (own, expected) = (&part.1.shape, &first.1.shape);
     let agree = |axis: usize| Some(axis) == free || own[axis] == expected[axis];
@@ -376,7 +370,7 @@ fn check_shape(first: Named<'_>, part: Named<'_>, free: Option<usize>) -> Result
     Err(Failure::refused(format!("{file}: shape {own}, and that in {other} is {expected}: {but}")))
 }
 
-/// Returns the element type of all tensors, as `format` stores it: in their byte order, or little-endian if that differs.
+/// Returns the common element type, as `format` stores it. If the byte orders differ, the result is little-endian.
 ///
 /// # Errors
 /// If the types differ.
@@ -396,13 +390,13 @@ fn element_of(parts: &[Named<'_>], format: &Format) -> Result<StoredDType, Failu
     Ok(if is_same { format.element_as_written(first) } else { first.to_little_endian() })
 }
 
-/// A type as messages show it, with the order of its bits.
+/// Returns the name of a type for messages, with its bit order if it is packed.
 fn said_of(element: &StoredDType) -> String {
     let order = element.width().packing().map(|packing| format!(" {}", packing.order()));
     format!("{}{}", Shown(element.name()), order.unwrap_or_default())
 }
 
-/// Returns the names of the axes that are the same in all tensors. Empty if no axis has one.
+/// Returns the axis names that all tensors share. Empty if there are none.
 fn names_of(parts: &[Named<'_>]) -> Vec<Option<String>> {
     let names = |part: &Named<'_>, axis: usize| {
         part.1.annotations.dimension_names.get(axis).cloned().flatten()
@@ -416,22 +410,19 @@ fn names_of(parts: &[Named<'_>]) -> Vec<Option<String>> {
 }
 
 impl Joined {
-    /// Returns the tensors for a job.
     pub(crate) fn assembled(&self) -> Vec<Assembled<'_>> {
         self.tensors.iter().map(Tensor::assembled).collect()
     }
 
-    /// Describes each tensor in a line.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         self.tensors.iter().map(|tensor| tensor.line(&self.of_part))
     }
 
-    /// The path of each part of the result.
     pub(crate) fn part_paths<'a>(&self, inputs: &'a [Input]) -> impl Iterator<Item = &'a Path> {
         self.of_part.iter().map(|file| inputs[*file].path())
     }
 
-    /// Returns the metadata of the first file, and the keys that were dropped because their values would be false.
+    /// Returns the metadata of the first file, and the dropped keys, whose values would be wrong in the output.
     pub(crate) fn metadata(&self, first: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
         let mut fates = vec![Fate::LeftOut; first.headers().len()];
         for tensor in &self.tensors {
@@ -443,19 +434,17 @@ impl Joined {
         axes::still_true_of(first, &fates)
     }
 
-    /// Counts the tensors that are not in the output.
     pub(crate) fn left_out(&self, opened: &[TensorFile]) -> usize {
         let there = opened.iter().map(|file| file.headers().len() + file.unreadable().len());
         there.map(|there| there - self.tensors.len()).sum()
     }
 
-    /// The names of the tensors whose attributes are not the same in all files.
     pub(crate) fn attributes_differ(&self) -> Vec<String> {
         let differ = self.tensors.iter().filter(|tensor| !tensor.same_attributes);
         differ.map(|tensor| tensor.name.clone()).collect()
     }
 
-    /// Checks that the tensors that are copied from the first file are equal in all files.
+    /// Checks that tensors without the axis, which are copied from the first file, are equal in all files.
     ///
     /// # Errors
     /// If an element differs.

@@ -1,4 +1,4 @@
-//! Messages and JSON about the metadata that an output cannot hold.
+//! Messages and JSON about metadata that the output cannot hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use trundle_disk::LeftOut;
 
 use crate::names::listed;
 
-/// Formats one line for each reason. The file's own metadata has a message elsewhere.
+/// Formats one line for each reason. The metadata of the file itself is reported elsewhere.
 pub(crate) fn lines(left: &LeftOut) -> Vec<String> {
     let LeftOut { attributes, axis_names, fill_values, unread, .. } = left;
     let LeftOut { compressed, chunked, unlimited, outdated_ngff, bfloat16, .. } = left;
@@ -72,7 +72,7 @@ pub(crate) fn report(left: &LeftOut) -> Option<Value> {
     (!fields.is_empty()).then_some(Value::Object(fields))
 }
 
-/// Lists names. A name of several tensors has their number behind it.
+/// Lists names. Several tensors with the same name are counted in parentheses.
 fn counted(names: &BTreeMap<String, usize>) -> String {
     let name = |(name, count): (&String, &usize)| match count {
         1 => name.clone(),

@@ -1,7 +1,7 @@
-//! Tensors moved from files to files, for any front end: the program `trundle`, and `trundle.zarr` of the Python package.
+//! Moves tensors from files to files, for any front end: the `trundle` program, or Python's `trundle.zarr`.
 //!
-//! A front end makes a [`Request`](request::Request), which [`decide`](decide::decide) turns into a
-//! [`Decided`](decide::Decided): run, reported, or cut into numbered tasks ([`tasks`]).
+//! A front end builds a [`Request`](request::Request). [`decide`](decide::decide) turns it into
+//! a [`Decided`](decide::Decided), which can be run, reported, or divided into numbered tasks ([`tasks`]).
 #![forbid(unsafe_code)]
 
 mod axes;

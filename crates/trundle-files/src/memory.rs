@@ -1,4 +1,4 @@
-//! How much memory a command may use.
+//! The memory limit of a command, and the memory that the process itself takes.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::failure::Failure;
 use crate::numbers::{Bytes, readable};
 
-/// Checks that `needed` bytes are within `--max-mem`, or else within what the machine has free.
+/// Checks that `needed` bytes are within `--max-mem`, or else within the free memory.
 ///
 /// # Errors
-/// A message with both numbers.
+/// If they are not. The message has both numbers.
 pub fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
     if fits(needed, limit) {
         return Ok(());
@@ -25,7 +25,7 @@ pub fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
     })
 }
 
-/// Whether `needed` bytes are within `--max-mem`, or else within what the machine has free.
+/// Returns whether `needed` bytes are within `--max-mem`, or else within the free memory.
 pub fn fits(needed: u64, limit: Option<Bytes>) -> bool {
     match limit.map(|Bytes(limit)| limit) {
         Some(limit) => beside(needed, limit) <= limit,
@@ -38,7 +38,7 @@ fn refused_by(needed: u64, whose: &str, limit: u64) -> Failure {
     Failure::refused(format!("{needed} of memory are needed, {whose} {limit}"))
 }
 
-/// Formats a number of bytes exactly, with a readable unit behind it.
+/// Formats a number of bytes exactly, followed by a rounded one with its unit.
 pub fn exact(bytes: u64) -> String {
     match bytes {
         0..1024 => readable(bytes),
@@ -53,13 +53,13 @@ pub fn limit(max_mem: Option<Bytes>) -> u64 {
     max_mem.map_or_else(|| available().unwrap_or(UNKNOWN) / 4, |Bytes(limit)| limit)
 }
 
-/// Returns the share of each of so many tasks in the [limit], after the memory of this process is taken off.
+/// Returns the share of each task in the [limit] if `tasks` run at once. The memory of this process is deducted first.
 pub fn share(max_mem: Option<Bytes>, tasks: usize) -> u64 {
     let limit = limit(max_mem);
     (limit - own_within(limit)) / tasks.max(1) as u64
 }
 
-/// The environment variable that sets how much memory the process itself takes.
+/// The environment variable that overrides the memory of the process itself.
 const VARIABLE: &str = "TRUNDLE_OWN_MEMORY";
 
 /// Checks the environment variable, if it is set.
@@ -72,7 +72,6 @@ pub fn check_variable() -> Result<(), Failure> {
         .map_err(|(text, why)| Failure::usage(format!("{VARIABLE} is \"{text}\": {why}")))
 }
 
-/// Reads the environment variable. An empty value counts as unset.
 fn told() -> Result<Option<u64>, (String, String)> {
     let Some(text) = std::env::var(VARIABLE).ok().filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -81,16 +80,16 @@ fn told() -> Result<Option<u64>, (String, String)> {
     bytes.map(|Bytes(bytes)| Some(bytes)).map_err(|why| (text, why))
 }
 
-/// A job needs at least this much besides the memory of the process itself, for its threads.
+/// The minimum memory of a job for its threads, besides the memory of the process itself.
 const LEAST_BYTES: u64 = 6 << 20;
 
-/// Every limit from this one on leaves a job this much. If the limit is too low for that, the process itself counts less.
+/// A limit of at least this value leaves a job this much. Under low limits, less is deducted for the process itself.
 const ROOM_BYTES: u64 = 8 << 20;
 
-/// Whether all of the process is this program's, and `--max-mem` the limit of all of it.
+/// Whether `--max-mem` limits the whole process: it is the `trundle` program, not a library in another program.
 static IS_PROGRAM: AtomicBool = AtomicBool::new(false);
 
-/// Makes `--max-mem` limit the whole process from now on, its code included. In another program, such as a Python
+/// Makes `--max-mem` limit the whole process from now on, code included. In another program, such as a Python
 /// interpreter, it limits only the memory of the job.
 pub fn count_program() {
     IS_PROGRAM.store(true, Ordering::Relaxed);
@@ -101,23 +100,24 @@ pub fn least() -> u64 {
     if own() > 0 { LEAST_BYTES } else { 0 }
 }
 
-/// Adds the memory of the process itself to a number of bytes, as far as it counts within `limit`.
+/// Adds to `bytes` the part of the process's own memory that counts within `limit`.
 pub fn beside(bytes: u64, limit: u64) -> u64 {
     own_within(limit).saturating_add(bytes)
 }
 
-/// Returns a limit that is enough for a job that was refused with `limit`, where `needed` is the result of [`beside`].
+/// Returns a limit that suffices for a job that was refused with `limit`. `needed` is the result of [`beside`].
 pub fn enough(needed: u64, limit: u64) -> u64 {
     needed.saturating_add(own() - own_within(limit))
 }
 
-/// Returns the memory of the process itself, as far as it counts within a limit.
+/// Returns the part of the process's own memory that counts within `limit`.
 fn own_within(limit: u64) -> u64 {
     own().min(limit.saturating_sub(ROOM_BYTES))
 }
 
-/// Returns the memory of the process itself: the files of its code, all of which may be loaded, and its allocations when
-/// this is first called. It is rounded up to whole MiB, so that the same command always gets the same.
+/// Returns the memory of the process itself: the mapped files of its code, and its allocations at the first call.
+///
+/// The sum is rounded up to whole MiB, so that repeated runs of a command get the same limit.
 fn own() -> u64 {
     static OWN: OnceLock<u64> = OnceLock::new();
     if !IS_PROGRAM.load(Ordering::Relaxed) {
@@ -129,10 +129,10 @@ fn own() -> u64 {
     })
 }
 
-/// The memory of the process itself if the system does not tell it.
+/// The memory of the process itself where it cannot be measured.
 const UNKNOWN_OWN: u64 = 24 << 20;
 
-/// Returns the bytes of the files that are mapped into the process and of its allocations. `None` except on Linux.
+/// Measures the files mapped into the process and its allocations, in bytes. `None` except on Linux.
 fn found() -> Option<u64> {
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let of_file = |line: &str| -> Option<u64> {
@@ -154,7 +154,7 @@ fn available() -> Option<u64> {
     [machine_available(), group_available()].into_iter().flatten().min()
 }
 
-/// Returns the memory that the limit of the process's control group leaves, if there is a limit.
+/// Returns the memory left under the limit of the process's control group, if there is a limit.
 fn group_available() -> Option<u64> {
     let read = |name: &str| -> Option<u64> {
         std::fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok()?.trim().parse().ok()
@@ -162,7 +162,6 @@ fn group_available() -> Option<u64> {
     Some(read("memory.max")?.saturating_sub(read("memory.current")?))
 }
 
-/// Returns the free memory of the machine.
 fn machine_available() -> Option<u64> {
     let memory = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -1,9 +1,9 @@
-//! Moves, as `--json` has them.
+//! JSON reports of moves, for `--json`.
 
 use serde_json::{Value, json};
 use trundle::lowering::{Block, Cut, CutAt, Loop, Move, Run, Source};
 
-/// A move: its blocks, in bytes or packed elements.
+/// Reports a move: its width, its total bytes, and its blocks.
 pub fn move_report(work: &Move) -> Value {
     json!({
         "width": work.width(),
@@ -12,7 +12,7 @@ pub fn move_report(work: &Move) -> Value {
     })
 }
 
-/// A block: where it begins, and its loops.
+/// Reports a block: its offsets and its loops.
 pub fn block_report(block: &Block) -> Value {
     json!({
         "src_offset": block.src_offset,

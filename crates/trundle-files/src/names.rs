@@ -1,4 +1,4 @@
-//! Tensors and files by their names: which ones a user means, and how messages show them.
+//! Selection of tensors by name, and names in messages.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use trundle_formats::{Header, Shown, TensorFile};
 
 use crate::failure::{Failure, Setting};
 
-/// Checks that the tensor of this name can be read, or all tensors without a name.
+/// Checks that the tensor called `name` can be read, or all tensors if there is no name.
 ///
 /// # Errors
-/// Names the first tensor that cannot be read, and says why.
+/// If one cannot be read; the message says which and why.
 pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Result<(), Failure> {
     let is_meant = |own: &str| name.is_none_or(|name| name == own);
     let Some(tensor) = file.unreadable().iter().find(|each| is_meant(&each.name)) else {
@@ -24,22 +24,22 @@ pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Res
     })
 }
 
-/// The hint for a tensor that cannot be read: name others.
+/// The hint for an unreadable tensor: a name selects other tensors.
 pub(crate) const LEAVES_OUT: &str = "leaves it out, where NAME may be '*'";
 
-/// Returns the failure for an unreadable tensor that would be lost.
+/// Returns the failure for an unreadable tensor that would be lost in the output.
 pub fn cannot_keep(file: &Path, tensor: &trundle_formats::Unreadable) -> Failure {
     let (file, name, why) = (shown_path(file), Shown(&tensor.name), Shown(&tensor.problem));
     Failure::refused(format!("{file}: \"{name}\" cannot be kept, since it cannot be read: {why}"))
 }
 
-/// Returns the indices of the tensors that a name or pattern selects, or of all.
+/// Returns the indices of the tensors that a name or pattern selects, or of all tensors if `name` is `None`.
 ///
 /// # Errors
-/// If no tensor has the name. The message lists the names.
+/// If no tensor matches; the message lists the names.
 pub fn select(file: &Path, headers: &[Header], name: Option<&str>) -> Result<Vec<usize>, Failure> {
     let Some(name) = name else { return Ok((0..headers.len()).collect()) };
-    // A name may hold the characters of patterns, as params['w'] does.
+    // The literal name comes first, since names such as params['w'] contain pattern characters.
     if let Some(index) = headers.iter().position(|header| header.name == name) {
         return Ok(vec![index]);
     }

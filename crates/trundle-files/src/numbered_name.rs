@@ -1,15 +1,16 @@
-//! Names of several outputs, made from one name with a place for a number.
+//! Numbered output names: `part-{}.npy` gives `part-0.npy`, `part-1.npy`, ...
 
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 use crate::names::shown_path;
 
-/// Returns the paths of `count` outputs, numbered from 0. The number replaces `{}`, with as many digits as the last number
-/// has, or `%d` or `%03d`, as in ffmpeg and csplit.
+/// Returns the paths of `count` outputs, numbered from 0.
+///
+/// The number replaces `{}`, padded to the digits of the last number, or `%d` or `%03d`, as in ffmpeg and csplit.
 ///
 /// # Errors
-/// If the path has no such place, or several, or one in the name of a folder, or is not text.
+/// If the path is not UTF-8, has no placeholder or several, or has one in a folder name.
 pub(crate) fn numbered(path: &Path, count: usize) -> Result<Vec<PathBuf>, Failure> {
     let Some(text) = path.to_str() else {
         return Err(Failure::usage(format!("{}: is no text", shown_path(path))));
@@ -33,15 +34,13 @@ pub(crate) fn numbered(path: &Path, count: usize) -> Result<Vec<PathBuf>, Failur
     Ok(numbers.map(|number| format!("{front}{number:0digits$}{behind}").into()).collect())
 }
 
-/// The place of a number in a text.
 struct Place {
     start: usize,
     end: usize,
-    /// The least digits, where the place says so.
+    /// The minimum number of digits, for `%d` and `%03d`.
     digits: Option<usize>,
 }
 
-/// Where numbers go.
 fn places(text: &str) -> Vec<Place> {
     let mut places = Vec::new();
     for (start, _) in text.char_indices() {
@@ -49,7 +48,7 @@ fn places(text: &str) -> Vec<Place> {
         if rest.starts_with("{}") {
             places.push(Place { start, end: start + 2, digits: None });
         } else if let Some(rest) = rest.strip_prefix('%') {
-            // No file's name has more digits than two say.
+            // A width of two digits after the zero is enough for any file name.
             let width = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
             let digits = &rest[..width];
             let is_width = digits.is_empty() || (digits.starts_with('0') && width <= 3);
@@ -62,7 +61,7 @@ fn places(text: &str) -> Vec<Place> {
     places
 }
 
-/// The same path with a place before its ending.
+/// Suggests a path with a placeholder before the file ending.
 fn with_place(path: &Path) -> PathBuf {
     let name = |part: Option<&std::ffi::OsStr>| {
         part.map(|part| part.to_string_lossy().into_owned()).unwrap_or_default()

@@ -1,26 +1,26 @@
-//! Numbers that users write: bytes, threads, sizes.
+//! Parsers for numbers that users write: bytes, threads, sizes.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use trundle_formats::Shown;
 
-/// Sizes of axes, as in `4,6`, `4x6` or `(4, 6)`; none, if there is no text.
+/// Sizes of axes, parsed from `4,6`, `4x6` or `(4, 6)`. Empty text gives no sizes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sizes {
-    /// The sizes; 1 where one is free.
+    /// The sizes. A size given as -1 is stored as 1.
     pub sizes: Vec<usize>,
-    /// The axis whose size is given as -1: what the length of the file makes it.
+    /// The axis whose size is given as -1. The length of the file determines its size.
     pub free: Option<usize>,
 }
 
-/// A list without the brackets around it, `[2, 0]` or `(2, 0)`.
+/// Strips the brackets from a list such as `[2, 0]` or `(2, 0)`.
 pub fn without_brackets(text: &str) -> &str {
     let text = text.trim();
     let inner = [('[', ']'), ('(', ')')]
         .into_iter()
         .find_map(|(open, close)| text.strip_prefix(open)?.strip_suffix(close));
-    // A tuple of one entry has a comma behind it.
+    // Python writes a tuple of one entry with a trailing comma.
     inner.map_or(text, |inner| inner.trim().trim_end_matches(',').trim_end())
 }
 
@@ -52,10 +52,10 @@ impl FromStr for Sizes {
     }
 }
 
-/// A number of bytes: digits, and perhaps K, M, G or T for powers of 1024.
+/// A number of bytes: digits, and optionally K, M, G or T for powers of 1024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bytes(
-    /// How many.
+    /// The number of bytes.
     pub u64,
 );
 
@@ -89,16 +89,16 @@ impl FromStr for Bytes {
     }
 }
 
-/// The least that `--max-mem` takes: a page. With less than some elements of memory nothing moves.
+/// The lower limit of `--max-mem`: a page. A job cannot move anything with only a few elements of memory.
 const LEAST_MEMORY: u64 = 4 << 10;
 
-/// The most threads that may be asked for: several times the cores of the largest machines.
+/// The upper limit of `--threads`: several times the cores of the largest machines.
 const MOST_THREADS: usize = 4096;
 
-/// The memory that may be used.
+/// Parses a memory limit.
 ///
 /// # Errors
-/// If `text` is no number of bytes, or one that is too small for anything.
+/// If `text` is not a number of bytes, or is less than 4 KiB.
 pub fn memory(text: &str) -> Result<Bytes, String> {
     let bytes: Bytes = text.parse()?;
     if bytes.0 < LEAST_MEMORY {
@@ -110,10 +110,10 @@ pub fn memory(text: &str) -> Result<Bytes, String> {
     Ok(bytes)
 }
 
-/// A number of threads, at least 1.
+/// Parses a number of threads, at least 1.
 ///
 /// # Errors
-/// If `text` is no such number, or one that no machine has cores for.
+/// If `text` is not such a number, or exceeds 4096.
 pub fn threads(text: &str) -> Result<usize, String> {
     match count(text)? {
         threads if threads > MOST_THREADS => {
@@ -123,10 +123,10 @@ pub fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A number of rounds or threads, at least 1.
+/// Parses a positive count.
 ///
 /// # Errors
-/// If `text` is no such number.
+/// If `text` is not a positive number.
 pub fn count(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count) if count > 0 => Ok(count),
@@ -134,7 +134,7 @@ pub fn count(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A number of bytes as people read it: `64.0 MiB`.
+/// Formats a number of bytes for people: `64.0 MiB`.
 pub fn readable(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes == 1 {

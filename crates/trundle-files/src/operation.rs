@@ -1,4 +1,4 @@
-//! The operators of a request. Each tensor gets a chain of them that fits its axes.
+//! The operators of a request, resolved to a chain for each tensor.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -15,12 +15,12 @@ use crate::input::Input;
 use crate::memory;
 use crate::request::{Argument, Description, Operators, Request};
 
-/// Operators for the tensors of a file.
+/// The operators of a request, before they are resolved for a tensor.
 pub(crate) struct Operation {
     asked: Asked,
-    /// The bytes that its lengths and indices take at most, while they become a chain.
+    /// The maximum memory in bytes of the lengths and indices while they are turned into a chain.
     pub numbers_bytes: u64,
-    /// Whether the user wrote the chain, so that errors show the place in it.
+    /// Whether the user wrote the chain, so that errors show the position in it.
     pub written: bool,
 }
 
@@ -28,28 +28,27 @@ pub(crate) struct Operation {
 enum Asked {
     /// The same chain for all tensors.
     Chain(Arc<Chain>),
-    /// A chain in its language, the lengths and indices from the files that it names, and the chain for tensors whose
-    /// axes have no names.
+    /// A chain in the chain language, the lengths and indices from the files it names, and the chain for
+    /// tensors without axis names.
     Written {
         text: String,
         numbers: HashMap<String, NumbersFile>,
         unnamed: Result<Arc<Chain>, Failure>,
     },
-    /// One operator, with axes by their names, and its lengths or indices.
+    /// One operator with axes by name, and its lengths or indices.
     Call { declared: &'static Declaration, given: Vec<Given>, numbers: Option<Numbers> },
-    /// A reversal by lengths, of axes by number. A single length stands for as many as a tensor needs.
+    /// A reversal by lengths, with axes by number. A single length is repeated as often as a tensor needs.
     Reversal { chain: Arc<Chain>, one: Option<OneLength> },
 }
 
-/// Lengths or indices that no tensor has taken yet.
+/// Lengths or indices for an operator whose axes are not resolved yet.
 struct Numbers {
-    /// The lengths or indices.
     read: NumbersFile,
-    /// The one length that stands for as many as a tensor needs.
+    /// The single length, if there is only one. It is repeated as often as a tensor needs.
     one: Option<i128>,
 }
 
-/// A reversal by the same length everywhere.
+/// A reversal with the same length for every row.
 #[derive(Clone, Copy, Debug)]
 struct OneLength {
     length: i128,
@@ -58,7 +57,7 @@ struct OneLength {
 }
 
 impl OneLength {
-    /// Counts the lengths that a tensor of this shape needs. `None` if it has no such axis.
+    /// Counts the lengths that a tensor of this shape needs. `None` if the tensor does not have the axes.
     fn count(self, shape: &Shape) -> Option<usize> {
         let place = |axis| normalize_axis("axis", axis, shape.rank()).ok();
         let axis = place(self.axis)?;
@@ -74,7 +73,7 @@ impl OneLength {
     /// Returns the reversal for a tensor of this shape.
     ///
     /// # Errors
-    /// If it takes more memory than there is, or the length is not valid.
+    /// If the lengths need more memory than is available, or the length is not valid.
     fn chain(self, shape: &Shape) -> Result<Arc<Chain>, Failure> {
         let count = self.count(shape).unwrap_or(1);
         memory::check(BYTES_A_NUMBER.saturating_mul(count as u64), None)?;
@@ -86,12 +85,12 @@ impl OneLength {
 }
 
 impl Operation {
-    /// Returns the operators of a request, and all files that they read: first the one whose tensors are moved, then the
+    /// Parses the operators of a request. Also returns all input files: first the one whose tensors are moved, then the
     /// files that the chain names, in the order of its inputs.
     ///
     /// # Errors
-    /// If the chain cannot be parsed, the description of a file is inconsistent, or lengths or indices cannot be read or
-    /// do not fit the operator.
+    /// If the chain cannot be parsed, the description of a file is inconsistent, or lengths or indices cannot be read
+    /// or do not fit the operator.
     pub(crate) fn of(
         request: &Request,
         operators: &Operators,
@@ -112,7 +111,7 @@ impl Operation {
         }
     }
 
-    /// A chain in its language, and the files that it reads.
+    /// Parses a chain in the chain language, and returns it with the files that it reads.
     fn written(
         path: &Path,
         described: &Description,
@@ -125,7 +124,7 @@ impl Operation {
             numbers.insert(file.to_owned(), read.clone());
             Ok(read)
         };
-        // Whether it is of the language is known before the names of the axes are.
+        // The first parse checks the syntax. Axis names are resolved later, for each tensor.
         let chain = Chain::parse_named(text, &mut AxisNames::any(), read)?;
         let others = named_files(&chain, path)?;
         let again = |_: &Unfilled, file: &str| {
@@ -139,7 +138,6 @@ impl Operation {
         Ok((Operation { numbers_bytes, written: true, ..operation }, inputs))
     }
 
-    /// One operator.
     fn call(
         input: &Path,
         declared: &'static Declaration,
@@ -184,7 +182,7 @@ impl Operation {
         Ok(Operation { numbers_bytes, ..Operation::made(asked) })
     }
 
-    /// Returns whether tensors that lack the named axes are left alone.
+    /// Returns whether tensors without the named axes are left unchanged.
     pub(crate) fn is_by_name(&self) -> bool {
         matches!(self.asked, Asked::Written { .. } | Asked::Call { .. })
     }
@@ -193,11 +191,12 @@ impl Operation {
         Operation { asked, numbers_bytes: 0, written: false }
     }
 
-    /// Returns the chain for a tensor. If several tensors are chosen, their axes have the names `among`. The chain is
-    /// empty if the tensor is left alone.
+    /// Returns the chain for a tensor. It is empty if the tensor is left unchanged.
+    ///
+    /// `among` has the axis names of all chosen tensors, if there are several.
     ///
     /// # Errors
-    /// If a name does not name one axis, or the chain takes more memory than there is.
+    /// If a name does not match exactly one axis, or the chain needs more memory than is available.
     pub(crate) fn chain_for(
         &self,
         header: &Header,
@@ -220,7 +219,7 @@ impl Operation {
                     Some(one) => one.chain(shape),
                 }
             }
-            // What has no axes lacks all of those that others have.
+            // A scalar among several tensors is excluded here: it lacks every named axis, so it is left unchanged.
             Asked::Written { unnamed, .. }
                 if stated.is_empty() && !(shape.rank() == 0 && among.is_some()) =>
             {
@@ -256,10 +255,10 @@ impl Operation {
     }
 }
 
-/// Finds the operator of this name and this number of arguments.
+/// Finds the operator with this name and this number of arguments.
 ///
 /// # Errors
-/// If there is none, or it takes several tensors.
+/// If there is no such operator, or it takes several tensors.
 fn declared(name: &str, arguments: &[Argument]) -> Result<&'static Declaration, Failure> {
     let is_meant = |declared: &&Declaration| {
         let takes_tensors = declared.parameters.iter().any(|each| each.kind.is_tensors());
@@ -273,7 +272,7 @@ fn declared(name: &str, arguments: &[Argument]) -> Result<&'static Declaration, 
     })
 }
 
-/// Returns the files of tensors that a chain names, besides its input.
+/// Returns the tensor files that a chain names, without its input.
 ///
 /// # Errors
 /// If the chain does not use its input, or two tensors would come from stdin.
@@ -296,8 +295,9 @@ fn named_files(chain: &Chain, input: &Path) -> Result<Vec<String>, Failure> {
     Ok(files)
 }
 
-/// Reads the lengths or indices of `argument`: a list, or the name of a file. Each takes `each` bytes, which are added to
-/// `held`.
+/// Parses the lengths or indices of `argument`: a list, or the name of a file.
+///
+/// The memory of the numbers, `each` bytes a number, is added to `held`.
 fn numbers(
     (argument, text): (&'static str, &str),
     input: &Path,
@@ -328,14 +328,15 @@ fn names_a_file(text: &str) -> bool {
         || endings.any(|known| ending.eq_ignore_ascii_case(known))
 }
 
-/// The bytes that a length or an index takes: as it is read, in the operator, and in the table of the movement.
+/// The memory of a length or an index: an `i128` as read, and three `u64` in the operator and the table of the move.
 const BYTES_A_NUMBER: u64 = (size_of::<i128>() + 3 * size_of::<u64>()) as u64;
 
-/// The same for lengths or indices that are kept for further tensors.
+/// The memory of a length or an index that is also kept for further tensors.
 const BYTES_A_KEPT_NUMBER: u64 = BYTES_A_NUMBER + size_of::<i128>() as u64;
 
-/// Reads lengths or indices from a text file: integers with commas or white space between them. Each takes `each` bytes,
-/// which are added to `held`.
+/// Reads lengths or indices from a text file: integers separated by commas or white space.
+///
+/// The memory of the numbers, `each` bytes a number, is added to `held`.
 fn read_text(
     (argument, file): (&'static str, &str),
     each: u64,
@@ -343,7 +344,7 @@ fn read_text(
 ) -> Result<NumbersFile, Failure> {
     let cannot = |error| Failure::running(format!("{}: cannot read: {error}", Shown(file)));
     let bytes = fs::metadata(file).map_err(cannot)?.len();
-    // A number takes a digit and what separates it from the next.
+    // A number takes at least two bytes: a digit and a separator.
     *held += bytes + each.saturating_mul(bytes / 2 + 1);
     memory::check(*held, None)?;
     let text = fs::read_to_string(file).map_err(cannot)?;
@@ -357,8 +358,9 @@ fn read_text(
     numbers.collect::<Result<_, _>>().map(NumbersFile::list)
 }
 
-/// Reads lengths or indices from a file of one tensor of integers. `input` is the file of the data. Each takes `each`
-/// bytes, which are added to `held`.
+/// Reads lengths or indices from a file that holds one integer tensor. `input` is the file with the data.
+///
+/// The memory of the numbers, `each` bytes a number, is added to `held`.
 fn read_numbers(
     (argument, file): (&'static str, &str),
     input: &Path,
@@ -394,7 +396,7 @@ fn read_numbers(
     let no_integers =
         || Failure::refused(format!("{}: {argument} are integers, got {name}", Shown(file)));
     let width = header.element.dtype().width();
-    // Of an empty type there may be 2^62.
+    // A tensor of a zero-width type may have 2^62 elements in a small file.
     if width == 0 && elements > 0 {
         return Err(no_integers());
     }

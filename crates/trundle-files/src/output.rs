@@ -1,4 +1,4 @@
-//! Where outputs go: their formats, and what may be overwritten.
+//! Output paths: their formats, and the checks before anything is written.
 
 use std::io;
 use std::path::Path;
@@ -9,10 +9,10 @@ use crate::failure::{Failure, Setting};
 use crate::names::shown_path;
 use crate::request::{Destination, Written};
 
-/// Writes a file, whole or not at all.
+/// Writes a file atomically: the whole file appears at `path`, or nothing.
 ///
 /// # Errors
-/// If it exists and `force` does not say to overwrite it, or if it cannot be written.
+/// If the file exists and `force` is false, or if it cannot be written.
 pub fn write_with(
     path: &Path,
     force: bool,
@@ -27,7 +27,6 @@ pub fn write_with(
     Ok(output.finish()?)
 }
 
-/// What messages call an output.
 pub(crate) fn shown_output(path: &Path) -> String {
     match path == Path::new("-") {
         true => "stdout".to_owned(),
@@ -35,16 +34,16 @@ pub(crate) fn shown_output(path: &Path) -> String {
     }
 }
 
-/// Whether there is something that is neither a file nor a folder, as a device or a pipe.
+/// Returns whether the path exists and is neither a file nor a folder, such as a device or a pipe.
 fn is_special(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 impl Destination {
-    /// Checks that an output at `path` can be read back, if it is to be verified.
+    /// Checks that the output at `path` can be read back, if `verify` is set.
     ///
     /// # Errors
-    /// If it is a stream or a device.
+    /// If the output is a stream or a device.
     pub(crate) fn check_verified(&self, path: &Path) -> Result<(), Failure> {
         if self.verify && path == Path::new("-") {
             return Err(Failure::usage("--verify reads the output back, which stdout cannot do"));
@@ -61,17 +60,19 @@ impl Destination {
     /// Checks that an output of this format can be written at `path`.
     ///
     /// # Errors
-    /// If it exists and may not be overwritten, or has no folder.
+    /// If the path exists and may not be overwritten, or its folder does not exist.
     pub(crate) fn check_writable(&self, path: &Path, format: &Format) -> Result<(), Failure> {
-        // In a bucket there is what is gone on with, and nothing else.
+        // With --resume, a bucket holds only the unfinished output.
         if self.resume && is_url(path) {
             return Ok(());
         }
         Ok(Output::check_as(format, path, self.overwrite)?)
     }
 
-    /// The format of an output at `path`: the requested one, else by its ending, .npy for what is not a file. `None` is
-    /// the input's format, for an ending that no format has and that is also the input's.
+    /// Returns the format of an output at `path`: the requested one, or that of the ending. Devices and
+    /// pipes get .npy.
+    ///
+    /// `None` means the input's format: no format has the ending, but the input has the same ending.
     ///
     /// # Errors
     /// If the ending is unknown.
@@ -87,7 +88,7 @@ impl Destination {
             return Ok(Some(Format::of(Path::new("-"))?));
         }
         if path.is_dir() {
-            // Which is what is wrong with it, whatever its name.
+            // `check` reports that the path is a folder, which is the problem whatever its ending.
             Output::check(path, true)?;
         }
         if path.extension().is_some() && path.extension() == input.extension() {
@@ -98,14 +99,13 @@ impl Destination {
         Format::of(path).map(Some).map_err(failure)
     }
 
-    /// The format that the request states.
     pub(crate) fn stated_format(&self) -> Option<&'static Format> {
         Written::value_of(&self.format)
     }
 }
 
-/// The format of an output that the request does not name: the input's, or one that holds several tensors too where
-/// that is not written.
+/// Returns the format of an output that the request does not name: the input's, if trundle can write it, or else the
+/// first writable format that holds several tensors.
 pub(crate) fn format_like(file: &TensorFile) -> &'static Format {
     let written = || FORMATS.iter().find(|format| format.is_written() && !format.holds_one());
     Some(file.format()).filter(|format| format.is_written()).or_else(written).unwrap_or(&FORMATS[0])

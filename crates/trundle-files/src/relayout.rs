@@ -14,21 +14,17 @@ use crate::forecast::counted;
 use crate::names::{cannot_keep, shown_path};
 use crate::rule::{Rule, assigned};
 
-/// The fate of a tensor.
 #[derive(Clone, Debug)]
 pub(crate) enum Fate {
-    /// No rule names it.
     Copied,
     /// Its axes are already in the order of its rule.
     Already(Arc<Rule>),
-    /// Its axes are moved.
     Moved(Arc<Rule>),
 }
 
-/// A file whose tensors are moved by rules.
+/// A file whose tensors are moved by rules, planned.
 pub(crate) struct Relaid {
     pub(crate) fates: Vec<Fate>,
-    /// The metadata of the output.
     pub(crate) metadata: Vec<(String, String)>,
 }
 
@@ -86,7 +82,6 @@ impl Relaid {
         Ok(Relaid { fates, metadata })
     }
 
-    /// Returns the tensors of the output.
     pub(crate) fn wanted(&self) -> Vec<Wanted<'_>> {
         let wanted = self.fates.iter().enumerate().map(|(index, fate)| {
             let chain = match fate {
@@ -98,13 +93,12 @@ impl Relaid {
         wanted.collect()
     }
 
-    /// Describes each tensor that a rule names in a line.
     pub(crate) fn lines(&self, headers: &[Header], out_shapes: &[&Shape]) -> Vec<String> {
         let each = self.fates.iter().zip(headers).zip(out_shapes);
         each.filter_map(|((fate, header), out_shape)| fate.line(header, out_shape)).collect()
     }
 
-    /// Counts the tensors that are moved, that already have the order, and that no rule names.
+    /// Counts the tensors that are moved, that already have the order, and that no rule names, in this order.
     pub(crate) fn counts(&self) -> [usize; 3] {
         let mut counts = [0; 3];
         for fate in &self.fates {
@@ -128,7 +122,7 @@ pub(crate) fn in_words([moved, already, copied]: [usize; 3]) -> String {
 }
 
 impl Fate {
-    /// Describes the tensor in a line, unless no rule names it.
+    /// Describes the tensor in one line. `None` if no rule names it.
     fn line(&self, header: &Header, out_shape: &Shape) -> Option<String> {
         let Header { name, element, shape, .. } = header;
         let (name, dtype) = (Shown(name), element.name());
@@ -142,7 +136,6 @@ impl Fate {
         }
     }
 
-    /// Describes the tensor as JSON.
     pub(crate) fn report(&self) -> Value {
         let (done, axes) = match self {
             Fate::Copied => ("copied", None),
@@ -157,7 +150,7 @@ impl Fate {
     }
 }
 
-/// Decides the fate of a tensor that a rule names. Its axes are `known`, or those that the rule states.
+/// Decides the fate of a tensor that a rule names. `known` are its recorded axes, if there are any.
 fn fate(header: &Header, rule: Arc<Rule>, known: Option<&Axes>) -> Result<Fate, Failure> {
     match known {
         Some(axes) if axes.agree_with(&rule.to) => return Ok(Fate::Already(rule)),

@@ -1,4 +1,4 @@
-//! What decided work would do, as text for people and as JSON for programs.
+//! Reports of decided work, as text for people and as JSON for programs.
 
 use std::path::Path;
 
@@ -22,10 +22,10 @@ use crate::request::BIT_ORDERS;
 use crate::run::{add, not_kept};
 
 impl Decided {
-    /// Describes what the work would do: a sentence and a line for each tensor; with `verbose` also every stage.
+    /// Describes the work: a sentence and a line for each tensor, and with `verbose` also every stage.
     ///
     /// # Errors
-    /// If a plan in memory cannot be made.
+    /// If the moves in memory cannot be planned.
     pub fn plan_text(&self, verbose: bool) -> Result<String, Failure> {
         let (job, file) = (&self.jobs[0], &self.opened[0]);
         let mut text = match &self.decision {
@@ -66,14 +66,13 @@ impl Decided {
         Ok(text)
     }
 
-    /// Formats a sentence, a line for each tensor, and the destination.
     fn summary(&self, what: &str, lines: impl IntoIterator<Item = String>) -> String {
         let job = &self.jobs[0];
         format!("{}\n{}{}", sentence(what, job), lines_text(lines), self.destination_lines(job))
     }
 
-    /// Describes what the work would do as JSON: an object for each tensor that operators are applied to, or one for all
-    /// files.
+    /// Describes the work as JSON: an object for each tensor that operators are applied to, or a single one for joins,
+    /// splits and relayouts.
     ///
     /// # Errors
     /// As [`Decided::plan_text`].
@@ -150,7 +149,6 @@ impl Decided {
         moved.collect()
     }
 
-    /// The header of a tensor, and of those that its chain names.
     fn headers_of(&self, wanted: &Wanted<'_>) -> Vec<&Header> {
         let others = wanted.others.iter().filter_map(|other| match other {
             trundle_disk::Input::Tensor { file, index } => {
@@ -161,7 +159,7 @@ impl Decided {
         std::iter::once(&self.opened[0].headers()[wanted.index]).chain(others).collect()
     }
 
-    /// Every stage of a chain in memory, after an empty line.
+    /// Describes every stage of the moves in memory, after an empty line.
     fn stages(&self) -> Result<String, Failure> {
         let mut text = "\n".to_owned();
         for moved in self.moved() {
@@ -176,14 +174,13 @@ impl Decided {
         }
     }
 
-    /// A line for each tensor that a rule names.
     pub(crate) fn relaid_lines(&self, relaid: &Relaid) -> Vec<String> {
         let out_shapes: Vec<&Shape> =
             self.jobs[0].tensors().iter().map(TensorJob::out_shape).collect();
         relaid.lines(self.opened[0].headers(), &out_shapes)
     }
 
-    /// Describes the destination, what the output would lack, and the verification, in lines.
+    /// Describes the destination, the metadata that the output cannot hold, and the verification.
     fn destination_lines(&self, job: &Job) -> String {
         let mut lines = encoded_line(job);
         if let Some(output) = self.outputs.first() {
@@ -202,7 +199,7 @@ impl Decided {
         lines + &self.verify_line()
     }
 
-    /// Describes the verification in a line. Empty without one.
+    /// Describes the verification in one line. Empty if there is none.
     fn verify_line(&self) -> String {
         if !self.request.output.verify {
             return String::new();
@@ -215,24 +212,23 @@ impl Decided {
 /// A tensor that operators are applied to.
 pub struct MovedTensor<'a> {
     file: &'a Path,
-    /// The header of the tensor, and of those that the chain names.
+    /// The headers of the tensor and of the tensors that the chain names.
     inputs: Vec<&'a Header>,
     tensor: &'a TensorJob,
     chain: &'a Chain,
 }
 
-/// How a tensor would be moved in memory.
 enum InMemory {
     Chain(Box<Plan>),
-    /// Of several tensors, or with a constant.
+    /// The plan of a chain with several tensors, or with a constant.
     Program(Box<ProgramPlan>),
 }
 
 impl MovedTensor<'_> {
-    /// The program of the operators.
+    /// Builds the program of the operators.
     ///
     /// # Errors
-    /// If they do not fit the tensors.
+    /// If the operators do not fit the tensors.
     pub fn program(&self) -> Result<Program, Failure> {
         let element = self.tensor.element();
         let shapes: Vec<Shape> = self.inputs.iter().map(|input| input.shape.clone()).collect();
@@ -241,19 +237,19 @@ impl MovedTensor<'_> {
         program.map_err(|error| self.named(Failure::from(PlanError::from(error))))
     }
 
-    /// Puts the tensor's name before a failure.
+    /// Prefixes a failure with the tensor's name.
     pub fn named(&self, failure: Failure) -> Failure {
         failure.within(&self.inputs[0].name)
     }
 
-    /// Formats the shapes before and after.
+    /// Formats the element type and the shapes before and after.
     pub fn title(&self) -> String {
         let (name, element) = (Shown(&self.inputs[0].name), self.inputs[0].element.name());
         let from: Vec<String> = self.inputs.iter().map(|input| input.shape.to_string()).collect();
         format!("{name}: {element} {} to {}", from.join(", "), self.tensor.out_shape())
     }
 
-    /// The report of a plan, which begins with the tensor and the operators.
+    /// Combines the tensor, its operators, and the fields of `plan` in a JSON object.
     pub fn report(&self, plan: Value) -> Value {
         let mut report = json!({
             "file": self.file.to_string_lossy(),
@@ -268,12 +264,11 @@ impl MovedTensor<'_> {
         report
     }
 
-    /// The operators, as a chain has them.
     fn operators(&self) -> Vec<String> {
         self.chain.ops().iter().map(|op| format!("{op:#}")).collect()
     }
 
-    /// Plans the move in memory, to a packed output in the order that its header will state.
+    /// Plans the move in memory, to a packed output in the axis order that the file will have.
     fn in_memory(&self, threads: Option<usize>) -> Result<InMemory, Failure> {
         let MovedTensor { inputs, tensor, chain, .. } = self;
         let width = tensor.element().width();
@@ -334,7 +329,7 @@ impl MovedTensor<'_> {
     }
 }
 
-/// The numbers that kernels and tiles take from the machine.
+/// Lists the tuning values that kernels and tiles use on this machine.
 fn tuning_text() -> String {
     let Used { tuning, source, .. } = tuning::used();
     let numbers = tuning.to_string();
@@ -343,12 +338,11 @@ fn tuning_text() -> String {
     format!("tuning: {}\n{lines}", Shown(source))
 }
 
-/// The first lines, each with its end.
 fn lines_text(lines: impl IntoIterator<Item = String>) -> String {
     first_lines(lines).map(|line| line + "\n").collect()
 }
 
-/// Counts the chunks that would be copied encoded, in a line. Empty if all are decoded.
+/// Counts the chunks that would be copied encoded. Empty if all are decoded.
 fn encoded_line(job: &Job) -> String {
     match job.tensors().iter().filter_map(TensorJob::encoded_chunks).sum() {
         0 => String::new(),
@@ -395,7 +389,6 @@ fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
     text
 }
 
-/// Describes the reads and writes of one tensor as JSON.
 fn files_report(tensor: &TensorJob, job: &Job) -> Value {
     let mut report = cost_report(job);
     report["by_header"] = tensor.is_by_header().into();
@@ -406,7 +399,6 @@ fn files_report(tensor: &TensorJob, job: &Job) -> Value {
     report
 }
 
-/// The passes of a tensor over files.
 fn passes_report(tensor: &TensorJob) -> Value {
     let passes = tensor.tiles().into_iter().map(|(tiles, read, written)| {
         json!({ "tiles": tiles, "bytes_of_a_read": read, "bytes_of_a_write": written })
@@ -414,7 +406,6 @@ fn passes_report(tensor: &TensorJob) -> Value {
     passes.collect()
 }
 
-/// The cost of a job.
 fn cost_report(job: &Job) -> Value {
     let cost = job.cost();
     json!({
@@ -433,7 +424,6 @@ fn cost_report(job: &Job) -> Value {
     })
 }
 
-/// A part of a tensor that is cut.
 fn part_report(tensor: &TensorJob) -> Value {
     json!({
         "name": tensor.name(),
@@ -442,7 +432,7 @@ fn part_report(tensor: &TensorJob) -> Value {
     })
 }
 
-/// A layer of an index map; `in_axes` is null for a reshape.
+/// Reports a layer of an index map as JSON. `in_axes` is null for a reshape.
 fn layer_report(layer: &Layer) -> Value {
     let axes = layer.axes().map(|axes| axes.iter().map(AxisMap::to_string).collect::<Vec<_>>());
     json!({
@@ -474,7 +464,7 @@ fn cpu_report(plan: &trundle::lowering::CpuPlan) -> Value {
     })
 }
 
-/// A tensor as `--json` has it.
+/// Reports a tensor's header as JSON, for `--json`.
 pub fn header_report(header: &Header) -> Value {
     let mut report = json!({
         "name": header.name,
@@ -505,13 +495,13 @@ pub fn header_report(header: &Header) -> Value {
     report
 }
 
-/// How the elements are packed, as `--bit-order` names it; `None` for elements of whole bytes.
+/// Returns the bit order of packed elements, as `--bit-order` names it. `None` for elements of whole bytes.
 pub fn bit_order(header: &Header) -> Option<&'static str> {
     let packing = header.element.width().packing()?;
     BIT_ORDERS.into_iter().find(|(_, order)| *order == packing.order()).map(|(name, _)| name)
 }
 
-/// The order in the one letter that numpy uses.
+/// Returns the axis order as numpy's letter, `C` or `F`.
 pub fn order(header: &Header) -> &'static str {
     match header.order {
         Order::RowMajor => "C",

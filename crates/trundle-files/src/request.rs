@@ -1,4 +1,4 @@
-//! What a front end asks for, as plain data. A plan of tasks stores a request as JSON.
+//! The request of a front end, as plain data. A task plan stores it as JSON.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -13,60 +13,60 @@ use trundle_formats::{Codecs, Format, StoredDType, is_url};
 use crate::memory;
 use crate::numbers::{Bytes, Sizes};
 
-/// Work on files, where its result goes, and what it may use.
+/// Work on files, with its destination and limits.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Request {
-    /// The files: several for a join, where one may be there several times, else one. `-` is stdin.
+    /// The input files; `-` is stdin. Only a join takes several, and may name a file more than once.
     pub inputs: Vec<PathBuf>,
-    /// What the files do not say themselves.
+    /// Properties that the files do not state themselves.
     pub described: Description,
-    /// Which tensor of several, or a pattern for their names; all without it.
+    /// The name of a tensor, or a pattern of names. `None` selects all tensors.
     pub tensor: Option<String>,
-    /// What is done.
+    /// The operation.
     pub work: Work,
-    /// Where the result goes.
+    /// The output.
     pub output: Destination,
-    /// What the work may use.
+    /// Limits on threads and memory, and the storage class.
     pub resources: Resources,
 }
 
 impl Request {
-    /// A request for some work on all tensors of files that describe themselves, without an output and without limits.
+    /// Creates a request for all tensors, with files that describe themselves and without an output or limits.
     pub fn new(inputs: Vec<PathBuf>, work: Work) -> Request {
         let (output, resources) = (Destination::default(), Resources::default());
         Request { inputs, described: Description::default(), tensor: None, work, output, resources }
     }
 }
 
-/// What is done with files.
+/// An operation on files.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Work {
-    /// Operators are applied to the tensors of a file.
+    /// Apply operators to the tensors of a file.
     Chain {
-        /// What is done to its tensors.
+        /// The operators.
         operators: Operators,
-        /// Leaves out the tensors that the request does not name, instead of copying them.
+        /// Leave out the tensors that the request does not name, instead of copying them.
         only: bool,
-        /// Moves the elements even where a header that says column-major is enough.
+        /// Move the elements even if a column-major header would be enough.
         row_major: bool,
     },
-    /// The tensors of several files become one.
+    /// Join the tensors of several files.
     Join {
-        /// The axis along which the tensors follow each other.
+        /// The axis along which they are joined.
         along: Along,
-        /// Attributes that may differ: the values of the first file are written.
+        /// Attributes that may differ; the output has the values of the first file.
         ignored_attributes: Vec<String>,
     },
-    /// The tensors of a file are cut into several files.
+    /// Split the tensors of a file into several files.
     Split {
-        /// The axis along which the tensors are cut.
+        /// The axis along which they are split.
         axis: Axis,
-        /// How long the parts are.
+        /// The sizes of the parts.
         parts: Parts,
     },
-    /// The tensors of a file get another order of axes.
+    /// Change the axis order of the tensors of a file.
     Relayout {
         /// Rules: `conv*.weight: o i h w -> o h w i`.
         rules: Vec<String>,
@@ -76,7 +76,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// Operators for the tensors of a file.
+    /// Creates the work of a chain, with the unnamed tensors copied.
     pub fn chain(operators: Operators) -> Work {
         Work::Chain { operators, only: false, row_major: false }
     }
@@ -86,17 +86,17 @@ impl Work {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Operators {
-    /// None: the file is only written in another format or order.
+    /// No operator: the file is only converted to another format or order.
     Convert,
-    /// A chain in its language.
+    /// A chain in the chain language.
     Chain(String),
     /// One operator.
     Call {
-        /// Its name, as the chain language has it.
+        /// The operator's name in the chain language.
         operator: String,
-        /// An argument for each of its parameters; an empty list for lengths or indices.
+        /// An argument for each parameter; an empty list for lengths or indices.
         arguments: Vec<Argument>,
-        /// Its lengths or indices: a list, or the name of a file.
+        /// The lengths or indices: a list, or the name of a file.
         numbers: String,
     },
 }
@@ -105,9 +105,9 @@ pub enum Operators {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Argument {
-    /// Integers, or axes by their numbers.
+    /// Integers, or axes by number.
     Integers(Vec<i64>),
-    /// Axes by their names.
+    /// Axes by name.
     Names(Vec<String>),
 }
 
@@ -120,12 +120,12 @@ impl Argument {
     }
 }
 
-/// The axis along which tensors follow each other.
+/// The axis along which tensors are joined.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Along {
-    /// One that they have.
+    /// An existing axis.
     Axis(Axis),
-    /// A new one, and its name if it has one.
+    /// A new axis, and its name if it has one.
     New(i64, Option<String>),
 }
 
@@ -133,18 +133,18 @@ pub enum Along {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Axis {
-    /// By its number; a negative one counts from the end.
+    /// The axis number. A negative number counts from the end.
     Number(i64),
-    /// By its name.
+    /// The axis name.
     Name(String),
 }
 
-/// How long the parts of an axis are.
+/// The sizes of the parts along an axis.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Parts {
-    /// So many, of which the first are longer by one if the axis is not a multiple of that.
+    /// This number of parts, as equal as possible; the first ones are longer by one if needed.
     Count(usize),
-    /// These sizes.
+    /// Explicit sizes.
     Sizes(Sizes),
 }
 
@@ -157,62 +157,62 @@ impl Parts {
     }
 }
 
-/// What a file does not say itself.
+/// Properties of a file that the file does not state itself.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Description {
-    /// Its format, whatever its name ends with.
+    /// The format, regardless of the file ending.
     pub format: Option<Written<&'static Format>>,
-    /// The type of its elements.
+    /// The element type.
     pub dtype: Option<Written<StoredDType>>,
-    /// The sizes of its axes.
+    /// The axis sizes.
     pub shape: Option<Sizes>,
-    /// Where raw data begins.
+    /// The offset of raw data.
     pub offset: Option<Bytes>,
-    /// How elements of less than a byte are packed.
+    /// The bit order of elements smaller than a byte.
     pub bit_order: Option<Written<BitOrder>>,
 }
 
-/// Where a result goes, and how it is written.
+/// The output of a request: its path, format and encoding, and how it is written.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Destination {
-    /// The file, `-` for stdout, or a path with a place for numbers if there are several. A plan needs none.
+    /// The path, or `-` for stdout. Several outputs need a placeholder for numbers. Only reports can do without a path.
     pub path: Option<PathBuf>,
-    /// Its format, whatever its name ends with.
+    /// The format, regardless of the file ending.
     pub format: Option<Written<&'static Format>>,
-    /// The sizes of chunks; those of the source without them.
+    /// The chunk sizes (default: the source's).
     pub chunks: Option<Written<ChunkSizes>>,
-    /// The sizes of shards.
+    /// The shard sizes.
     pub shards: Option<Written<ChunkSizes>>,
-    /// How chunks are compressed; as in the source without it.
+    /// The codecs of the chunks (default: the source's).
     pub codecs: Option<Written<Codecs>>,
-    /// Copies chunks as they are encoded, and refuses what cannot be moved so.
+    /// Copy chunks in their encoded form, and refuse work that would decode them.
     pub metadata_only: bool,
-    /// Replaces an output that exists.
+    /// Replace an existing output.
     pub overwrite: bool,
-    /// Reads the output back and compares it with the input.
+    /// Read the output back and compare it with the input.
     pub verify: bool,
-    /// Continues what an interrupted run left.
+    /// Continue an interrupted run.
     pub resume: bool,
 }
 
-/// What work may use.
+/// Limits of the work.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Resources {
-    /// How many threads; as many as the machine has without it.
+    /// The number of threads (default: one for each core).
     pub threads: Option<usize>,
-    /// How much memory; a quarter of the free memory without it.
+    /// The memory limit (default: a quarter of the free memory).
     pub max_mem: Option<Bytes>,
-    /// What the files are on; found out without it.
+    /// The storage class of the files (default: detected).
     pub storage: Option<StorageChoice>,
-    /// How many tasks at once share the threads and the memory. A plan of tasks stores the share.
+    /// The number of concurrent tasks that share the threads and the memory. A task plan stores the share of one task.
     pub sharing: Option<NonZeroUsize>,
 }
 
 impl Resources {
-    /// Limits, each of which may be missing.
+    /// Creates limits. Each may be missing.
     pub fn new(
         threads: Option<usize>,
         max_mem: Option<Bytes>,
@@ -221,7 +221,7 @@ impl Resources {
         Resources { threads, max_mem, storage, sharing: None }
     }
 
-    /// The share of one of the tasks that run at once.
+    /// Returns the share of one of the concurrent tasks.
     pub(crate) fn share(self) -> Resources {
         let Some(count) = self.sharing.map(NonZeroUsize::get) else { return self };
         let threads = self.threads.unwrap_or_else(|| trundle::Machine::detect().threads);
@@ -232,7 +232,7 @@ impl Resources {
         }
     }
 
-    /// The resources of work on these files: if one of them is in a bucket, all are taken to be.
+    /// Returns the limits for work on these files. If any file is in a bucket, the storage is a bucket.
     pub(crate) fn among<'a>(self, files: impl IntoIterator<Item = &'a Path>) -> Resources {
         let in_bucket = || files.into_iter().any(is_url);
         let bucket = || in_bucket().then_some(StorageChoice::Kind(Storage::BUCKET));
@@ -240,36 +240,35 @@ impl Resources {
     }
 }
 
-/// What files are on.
+/// The storage class of files.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum StorageChoice {
-    /// This kind.
+    /// A known class.
     Kind(Storage),
-    /// It is measured, and what earlier measurements found is forgotten.
+    /// Measure it anew, and forget earlier measurements.
     Measure,
 }
 
-/// A value with the text that it was read from. The text is what a stored request holds.
+/// A value together with its text. A stored request holds the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written<T> {
     text: String,
-    /// What the text means.
+    /// The parsed value.
     pub value: T,
 }
 
 impl<T: Clone> Written<T> {
-    /// The value, if there is one.
     pub(crate) fn value_of(written: &Option<Written<T>>) -> Option<T> {
         written.as_ref().map(|written| written.value.clone())
     }
 }
 
-/// Values that are read from texts.
+/// Values that are parsed from texts.
 pub trait FromText: Sized {
-    /// Reads a text.
+    /// Parses a text.
     ///
     /// # Errors
-    /// Why it is not one of these values.
+    /// If the text is not such a value; the message says why.
     fn from_text(text: &str) -> Result<Self, String>;
 }
 

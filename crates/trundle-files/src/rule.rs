@@ -1,4 +1,4 @@
-//! Rules: which tensors of a file get another order of axes, by their names, and which order.
+//! Relayout rules: name patterns, each with the new order of axes for the tensors that match.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -19,27 +19,23 @@ use crate::names::{listed, shown_path};
 #[derive(Debug)]
 pub(crate) struct Rule {
     text: String,
-    /// What messages begin with: where the rule was given.
+    /// Where the rule was given. Messages begin with it.
     place: String,
-    /// What names tensors, as it is written: the first so many bytes of the text.
+    /// The name pattern as written, a prefix of the text.
     names: String,
     pattern: Pattern,
-    /// Where in the text the axes begin, in bytes.
     axes_begin: usize,
-    /// What the rule does.
     pub chain: Chain,
-    /// The axes before.
     pub from: Axes,
-    /// The axes behind.
     pub to: Axes,
 }
 
 const FORM: &str = "a rule names tensors and their axes, as in conv*.weight: o i h w -> o h w i";
 
-/// The rules that are asked for, one at least.
+/// Parses the rules of a request and of its rule files.
 ///
 /// # Errors
-/// If one is not of the form, or a file of them cannot be read.
+/// If a rule cannot be parsed, or a file cannot be read or has no rule.
 pub(crate) fn rules(given: &[String], files: &[PathBuf]) -> Result<Vec<Arc<Rule>>, Failure> {
     let mut rules = Vec::with_capacity(given.len());
     for text in given {
@@ -79,7 +75,7 @@ impl Rule {
             error.suggestion = Some(suggestion.to_owned());
             fault(error)
         };
-        // An axis pattern has no colon, and a name may have some.
+        // An axis pattern has no colon, but a tensor name may have one.
         let Some(colon) = text.rfind(':') else {
             return Err(formed("a rule without a colon", 0..text.len(), FORM));
         };
@@ -105,15 +101,15 @@ impl Rule {
         Ok(Rule { text, place, names, pattern, axes_begin, chain, from, to })
     }
 
-    /// Whether it names a tensor: by its pattern, or letter for letter.
+    /// Returns whether the rule names a tensor: by its pattern, or literally.
     fn is_for(&self, tensor: &str) -> bool {
         self.names == tensor || self.pattern.matches(tensor)
     }
 
-    /// Checks that it fits a tensor, and the names that its file has for the axes.
+    /// Checks that the rule fits a tensor and the axis names in its file.
     ///
     /// # Errors
-    /// Why not, with the place in the rule.
+    /// If it does not fit; the message shows the position in the rule.
     pub(crate) fn check(&self, header: &Header) -> Result<(), Failure> {
         let misfit = |message: String, span: Range<usize>, suggestion: Option<String>| {
             let span = self.axes_begin + span.start..self.axes_begin + span.end;
@@ -134,10 +130,10 @@ impl Rule {
     }
 }
 
-/// For each tensor the rule that names it, if one does.
+/// Returns the rule for each tensor, if one matches.
 ///
 /// # Errors
-/// If two rules name one tensor, or a rule names none.
+/// If two rules match the same tensor, or a rule matches none.
 pub(crate) fn assigned(
     rules: &[Arc<Rule>],
     headers: &[Header],
@@ -174,12 +170,12 @@ fn names_none(rule: &Rule, headers: &[Header]) -> Failure {
     Failure::usage(format!("{}: {error}", rule.place))
 }
 
-/// The names most like a pattern, if any is like it.
+/// Returns the tensor names most similar to a pattern, best first.
 fn near<'a>(pattern: &str, headers: &'a [Header]) -> Vec<&'a str> {
     const MOST: usize = 3;
-    /// What clap takes for a misspelt word.
+    /// The threshold of similarity, the same as clap's for misspelt words.
     const LIKE: f64 = 0.7;
-    /// The comparison takes the product of the lengths.
+    /// Longer names are skipped: the comparison takes time proportional to the product of the lengths.
     const MOST_BYTES: usize = 256;
     let name = |header: &'a Header| (strsim::jaro(pattern, &header.name), &header.name[..]);
     let short = headers.iter().filter(|header| header.name.len() <= MOST_BYTES);
@@ -223,7 +219,7 @@ mod tests {
             ("l.[0-3].w", "l.4.w", false),
             ("l.[!0-3].w", "l.4.w", true),
             ("W", "w", false),
-            // As libraries name what is in dictionaries.
+            // Some libraries name nested dictionary entries this way.
             ("['a']['b']", "['a']['b']", true),
             ("[[]'a'[]]*", "['a']['b']", true),
         ];

@@ -1,4 +1,4 @@
-//! Runs decided work, and reports what was done.
+//! Runs decided work and describes the result.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,28 +16,26 @@ use crate::numbers::readable;
 use crate::output::shown_output;
 use crate::{axes, left_out, relayout};
 
-/// The result of work.
+/// The result of decided work.
 #[non_exhaustive]
 pub struct Outcome {
-    /// The output, as messages call it.
     output: String,
-    /// One entry for each tensor of the output, as `--json` has it.
+    /// The JSON object of each output tensor, for `--json`.
     pub outputs: Vec<Value>,
-    /// The most passes that a tensor took.
+    /// The maximum number of passes of a tensor.
     pub passes: usize,
     /// The time, and whether the output was verified or resumed.
     pub ran: trundle_disk::Outcome,
-    /// Whether the header alone says the new order of the axes.
+    /// Whether only the header states the new axis order, and the elements are not moved.
     by_header: bool,
-    /// How many tensors of the inputs are not in the output.
+    /// The number of input tensors that are not in the output.
     left_out: usize,
-    /// Warnings, which quiet users get too: metadata and codecs that the output lacks, and attributes that differ
-    /// between the inputs.
+    /// Warnings that are printed even with `--quiet`: metadata and codecs that the output lacks, and attributes that
+    /// differ between the inputs.
     pub warnings: Vec<String>,
-    /// More fields of the report.
     more: Value,
-    /// The result of rules for the order of axes: a line for each tensor that a rule names, and the counts of tensors
-    /// that are moved, that already have the order, and that no rule names.
+    /// The result of relayout rules: a line for each tensor that a rule names, and the counts of tensors that are
+    /// moved, that already have the order, and that no rule names.
     relaid: Option<(Vec<String>, [usize; 3])>,
 }
 
@@ -45,8 +43,8 @@ impl Decided {
     /// Runs the work. If there are several outputs, none appears before all are complete.
     ///
     /// # Errors
-    /// If something cannot be read or written, or a verification fails. Only work that a later run can continue is left
-    /// then.
+    /// If something cannot be read or written, or a verification fails. Unfinished outputs are removed, unless a later
+    /// run can resume them.
     pub fn run(mut self, observer: &dyn Observer) -> Result<Outcome, Failure> {
         if self.outputs.is_empty() {
             return Err(Failure::usage("an output is missing"));
@@ -55,7 +53,7 @@ impl Decided {
         let Decided { decision, options, jobs, outputs, request, .. } = self;
         let mut sources = crate::input::sources(&mut self.opened, &self.inputs);
         if let Decision::Join(joined) = &decision {
-            // A comparison writes nothing, so it takes no chunks and codecs.
+            // A comparison does not write, so chunks and codecs do not apply.
             let (chunks, shards, codecs) = (None, None, None);
             let options = PlanOptions { chunks, shards, codecs, metadata_only: false, ..options };
             joined.check_kept(&mut sources, &options, observer)?;
@@ -70,7 +68,7 @@ impl Decided {
         Ok(outcome)
     }
 
-    /// Returns the result of the work, without the parts that are known after it ran.
+    /// Returns the outcome without the fields that are only known after the work ran.
     fn outcome(&self) -> Outcome {
         let Decided { jobs, outputs, decision, .. } = self;
         let all = || jobs.iter().zip(outputs);
@@ -103,14 +101,13 @@ impl Decided {
         }
     }
 
-    /// Returns what the output lacks, as warnings and as fields of the report.
+    /// Describes the losses in the output, as warnings and as fields of the report.
     fn losses(&self, output: &str) -> (Vec<String>, Value) {
         let costs = self.jobs.iter().map(Job::cost);
         let mut more = json!({
             "bytes_read": costs.clone().map(|cost| cost.bytes_read).sum::<u64>(),
             "bytes_written": costs.map(|cost| cost.bytes_written).sum::<u64>(),
         });
-        // All jobs are of the same tensors.
         let lost = self.jobs[0].left_out();
         let mut warnings = left_out::lines(lost);
         let keys: Vec<&String> = lost.metadata.iter().chain(&self.untrue).collect();
@@ -153,7 +150,7 @@ impl Decided {
     }
 }
 
-/// Runs jobs of the same files, each with its output. No output appears before all are complete.
+/// Runs jobs on the same files, each with its own output. No output appears before all are complete.
 ///
 /// # Errors
 /// As [`Decided::run`].
@@ -174,7 +171,7 @@ pub fn run_jobs(
     })
 }
 
-/// An observer, and whether a later run could continue what this one did.
+/// Records whether a later run could resume the work, and forwards everything to the observer.
 struct Watched<'a> {
     observer: &'a dyn Observer,
     is_resumable: AtomicBool,
@@ -200,7 +197,7 @@ impl Observer for Watched<'_> {
 }
 
 impl Outcome {
-    /// Describes what was done in so many seconds, for people.
+    /// Describes the result for people. `seconds` is the total time.
     pub fn lines(&self, seconds: f64) -> Vec<String> {
         let (file, how) = (&self.output, self.how(seconds));
         if let Some((lines, counts)) = &self.relaid {
@@ -238,7 +235,7 @@ impl Outcome {
         lines
     }
 
-    /// Describes what was done as JSON.
+    /// Describes the result as JSON.
     pub fn report(&self, seconds: f64) -> Value {
         let mut report = json!({
             "outputs": self.outputs,
@@ -264,7 +261,6 @@ impl Outcome {
         report
     }
 
-    /// Describes how it was done: passes, seconds, and more.
     fn how(&self, seconds: f64) -> String {
         format!(
             " in {}, {seconds:.2} s{}{}{}{}",
@@ -284,13 +280,11 @@ impl Outcome {
     }
 }
 
-/// Says which codecs are not kept.
 pub(crate) fn not_kept(codecs: impl Iterator<Item = impl AsRef<str>>) -> String {
     let codecs: Vec<String> = codecs.map(|codec| Shown(codec.as_ref()).to_string()).collect();
     format!("codecs of the source are not kept: {}", codecs.join("; "))
 }
 
-/// Adds the fields of one object to another.
 pub(crate) fn add(report: &mut Value, more: Value) {
     if let (Some(report), Value::Object(more)) = (report.as_object_mut(), more) {
         report.extend(more);

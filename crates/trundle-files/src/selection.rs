@@ -1,4 +1,4 @@
-//! The tensors of a file that an operation is for, and the others.
+//! Decides for each tensor of a file whether an operation moves it, copies it, or leaves it out.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,25 +17,19 @@ use crate::names::{cannot_keep, check_readable, listed, select, shown_path};
 use crate::numbers::Bytes;
 use crate::operation::Operation;
 
-/// For each tensor of a file whether it is moved, copied, or left out.
 pub(crate) struct Choice {
     fates: Vec<Fate>,
-    /// How many tensors are left out, unreadable ones included.
+    /// The number of tensors that are left out, unreadable ones included.
     pub left_out: usize,
 }
 
-/// The fate of one tensor.
 #[derive(Debug)]
 enum Fate {
-    /// A chain is applied to it.
     Moved(Moved),
-    /// It is copied as it stands.
     Kept,
-    /// It is not in the output.
     LeftOut,
 }
 
-/// A tensor that a chain is applied to.
 #[derive(Debug)]
 pub(crate) struct Moved {
     pub chain: Arc<Chain>,
@@ -43,17 +37,17 @@ pub(crate) struct Moved {
     others: Vec<trundle_disk::Input>,
     /// The shapes of the tensor and of `others`.
     pub shapes: Vec<Shape>,
-    /// How many indices its scatters hold.
+    /// The number of indices in its scatters.
     indices: usize,
 }
 
 impl Choice {
-    /// Applies the operation to the tensors with this name, or to all. The others are copied, unless `only` is set or a
-    /// file of `format` holds one tensor.
+    /// Applies the operation to the tensors called `name`, or to all. The other tensors are copied, unless `only` is
+    /// set or `format` holds a single tensor.
     ///
     /// # Errors
-    /// As [`select`]. If the operation does not fit a chosen tensor: with a list of tensors that it fits, if the file
-    /// has several. If a tensor that would be copied cannot be read.
+    /// As [`select`]. If the operation does not fit a chosen tensor; the message lists the tensors that it fits. If
+    /// a tensor that would be copied cannot be read.
     pub(crate) fn of(
         operation: &Operation,
         inputs: &[Input],
@@ -78,7 +72,7 @@ impl Choice {
         let mut fates = Vec::with_capacity(headers.len());
         fates.resize_with(headers.len(), || if others_stay { Fate::Kept } else { Fate::LeftOut });
         for (index, moved) in fitting(operation, inputs, files, name)? {
-            // What is asked for does nothing to it, since it has none of the axes.
+            // The tensor has none of the named axes.
             let is_idle = moved.chain.ops().is_empty() && operation.is_by_name();
             fates[index] = if is_idle { Fate::Kept } else { Fate::Moved(moved) };
         }
@@ -102,10 +96,10 @@ impl Choice {
         wanted
     }
 
-    /// Counts the bytes that a job holds throughout: lengths, indices, and the tables of scatters.
+    /// Returns the bytes that the job holds throughout: lengths, indices, and scatter tables.
     ///
     /// # Errors
-    /// If the memory limit is lower.
+    /// If they exceed the memory limit.
     pub(crate) fn held_bytes(
         &self,
         operation: &Operation,
@@ -128,7 +122,7 @@ impl Choice {
         Ok(held)
     }
 
-    /// Returns the metadata of the output, and the keys that were dropped because their values would be false.
+    /// Returns the metadata of the output, and the dropped keys, whose values would be wrong in the output.
     pub(crate) fn metadata(&self, file: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
         let fate = |(fate, header): (&Fate, &Header)| match fate {
             Fate::Moved(moved) => AxesFate::Order(axes::order_behind(&moved.chain, &moved.shapes)),
@@ -139,12 +133,10 @@ impl Choice {
         axes::still_true_of(file, &fates)
     }
 
-    /// Returns whether the operation is applied to the tensor of this index.
     pub(crate) fn is_moved(&self, index: usize) -> bool {
         matches!(self.fates[index], Fate::Moved(_))
     }
 
-    /// Returns the tensor of this index, if the operation is applied to it.
     pub(crate) fn moved(&self, index: usize) -> Option<&Moved> {
         match &self.fates[index] {
             Fate::Moved(moved) => Some(moved),
@@ -152,21 +144,18 @@ impl Choice {
         }
     }
 
-    /// Returns whether the operation is applied to all tensors of the output.
     pub(crate) fn moves_all(&self) -> bool {
         !self.fates.iter().any(|fate| matches!(fate, Fate::Kept))
     }
 
-    /// Returns whether the tensor of this index is not in the output.
     pub(crate) fn is_left_out(&self, index: usize) -> bool {
         matches!(self.fates[index], Fate::LeftOut)
     }
 }
 
-/// The bytes for an index of a scatter: in the table that is built, in that of the movement, and in those of its passes.
+/// The memory of a scatter index: a `u64` in the table of the operator, of the move, and of a pass.
 const BYTES_AN_INDEX: u64 = 3 * size_of::<u64>() as u64;
 
-/// Selects tensors and applies the operation to each.
 fn fitting(
     operation: &Operation,
     inputs: &[Input],
@@ -207,7 +196,7 @@ fn fitting(
     })
 }
 
-/// Returns the names of the axes of a tensor, if all axes have one.
+/// Returns the axis names of a tensor, if every axis has one.
 fn named_axes(header: &Header) -> Option<String> {
     let names = header.annotations.dimension_names.iter();
     let shown = names.map(|name| Some(Shown(name.as_ref()?).to_string()));
@@ -215,13 +204,12 @@ fn named_axes(header: &Header) -> Option<String> {
     Some(names.join(", "))
 }
 
-/// Collects the names of all axes of some tensors.
 fn names_of<'a>(headers: impl Iterator<Item = &'a Header>) -> Arc<BTreeSet<String>> {
     let names = headers.flat_map(|header| header.annotations.dimension_names.iter().flatten());
     Arc::new(names.cloned().collect())
 }
 
-/// Applies the operation to one tensor. If several are chosen, their axes have the names `among`.
+/// Applies the operation to one tensor. `among` has the axis names of all chosen tensors, if there are several.
 fn fitted(
     operation: &Operation,
     inputs: &[Input],
@@ -233,7 +221,7 @@ fn fitted(
     let chain =
         operation.chain_for(header, among).map_err(|failure| failure.within(&header.name))?;
     let (mut shapes, mut others) = (vec![header.shape.clone()], Vec::new());
-    // A chain that leaves the tensor as it is reads no others.
+    // An empty chain does not read other tensors.
     let named = if chain.ops().is_empty() { 0 } else { files.len() - 1 };
     for (number, path) in inputs.iter().map(Input::path).enumerate().skip(1).take(named) {
         let index = counterpart(&files[number], path, &header.name)?;
@@ -253,7 +241,7 @@ fn fitted(
     Err(Failure::refused(format!("{name} of shape {shape}: {why}")))
 }
 
-/// Finds the tensor of another file for a tensor of this name: the only one, or the one of the same name.
+/// Finds the tensor of another file that goes with `name`: the only one of that file, or the one with the same name.
 ///
 /// # Errors
 /// If the file has no such tensor, or it cannot be read.
@@ -275,8 +263,8 @@ fn counterpart(file: &TensorFile, path: &Path, name: &str) -> Result<usize, Fail
     }))
 }
 
-/// Explains the error of an operator in terms of its options. `by_name` has the names of the tensor's axes if the options
-/// name axes.
+/// Explains the error of an operator in terms of its options. `by_name` has the tensor's axis names if the options name
+/// axes.
 fn said_of(error: &Error, shape: &Shape, by_name: Option<String>) -> String {
     match (error, by_name) {
         (Error::Shape(ShapeError::SizesDiffer { left: "order", left_size, .. }), Some(names)) => {
@@ -286,7 +274,7 @@ fn said_of(error: &Error, shape: &Shape, by_name: Option<String>) -> String {
     }
 }
 
-/// Explains the error of an operator whose options have axes by number.
+/// Explains the error of an operator whose options give axes by number.
 fn said_of_numbers(error: &Error, shape: &Shape) -> String {
     match error {
         Error::Shape(ShapeError::SizesDiffer { left: "order", left_size, .. }) => {

@@ -1,4 +1,4 @@
-//! Cuts the tensors of a file along an axis, each part into a file of its own.
+//! Splits the tensors of a file along an axis and writes each part to its own file.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ impl Parts {
     /// Computes the sizes of the parts of an axis.
     ///
     /// # Errors
-    /// A message, if the parts do not add up to the size of the axis.
+    /// Returns a message if the parts do not add up to the size of the axis.
     fn sizes_of(&self, axis: usize, size: usize) -> Result<Vec<usize>, String> {
         let asked = match self {
             Parts::Count(parts) if *parts > size => {
@@ -61,10 +61,10 @@ impl Parts {
 }
 
 impl Fate {
-    /// Cuts a tensor along an axis, or keeps it if it has no axis of the name.
+    /// Splits a tensor along an axis, or keeps it whole if it has no axis with this name.
     ///
     /// # Errors
-    /// If the tensor has no axis of the number, or the parts do not add up to its size.
+    /// If the tensor does not have an axis of this number, or the parts do not add up to its size.
     fn of(header: &Header, axis: &Axis, parts: &Parts) -> Result<Fate, Failure> {
         let axis = match axis {
             Axis::Name(name) => axes::called(header, name)?,
@@ -78,29 +78,29 @@ impl Fate {
     }
 }
 
-/// The fate of a tensor.
 #[derive(Clone, Debug)]
 enum Fate {
-    /// Each of its parts along an axis goes to an output.
-    Cut { axis: usize, sizes: Vec<usize>, chains: Vec<Chain> },
-    /// It is copied to every output.
+    /// Each part along the axis goes to one output.
+    Cut {
+        axis: usize,
+        sizes: Vec<usize>,
+        chains: Vec<Chain>,
+    },
     Kept,
-    /// It is in no output.
     LeftOut,
 }
 
-/// A file whose tensors are cut.
+/// A file whose tensors are split, planned.
 pub(crate) struct Parted {
-    /// The fate of each tensor.
     fates: Vec<Fate>,
     pub(crate) parts: usize,
 }
 
 impl Parted {
-    /// Cuts the tensors of a file with this name, or all.
+    /// Splits the tensor called `name`, or all tensors of the file.
     ///
     /// # Errors
-    /// If a chosen tensor cannot be cut or cannot be read.
+    /// If a chosen tensor cannot be split or cannot be read.
     pub(crate) fn of(
         file: &TensorFile,
         path: &Path,
@@ -137,7 +137,6 @@ impl Parted {
         Ok(Parted { fates, parts: parts.count() })
     }
 
-    /// Returns the tensors of a part.
     pub(crate) fn wanted(&self, part: usize) -> Vec<Wanted<'_>> {
         let fates = self.fates.iter().enumerate();
         let wanted = fates.filter_map(|(index, fate)| {
@@ -151,7 +150,7 @@ impl Parted {
         wanted.collect()
     }
 
-    /// Returns the metadata of the outputs, and the keys that were dropped because their values would be false.
+    /// Returns the metadata of the outputs, and the dropped keys, whose values would be wrong in the outputs.
     pub(crate) fn metadata(&self, file: &TensorFile) -> (Vec<(String, String)>, Vec<String>) {
         let fate = |(fate, header): (&Fate, &Header)| match fate {
             Fate::LeftOut => axes::Fate::LeftOut,
@@ -161,13 +160,11 @@ impl Parted {
         axes::still_true_of(file, &fates)
     }
 
-    /// Counts the tensors that are in no output.
     pub(crate) fn left_out(&self, file: &TensorFile) -> usize {
         let is_out = |fate: &&Fate| matches!(fate, Fate::LeftOut);
         self.fates.iter().filter(is_out).count() + file.unreadable().len()
     }
 
-    /// Describes each tensor in a line.
     pub(crate) fn lines(&self, file: &TensorFile) -> impl Iterator<Item = String> {
         const MOST: usize = 4;
         let line = |(fate, header): (&Fate, &Header)| {
@@ -186,7 +183,6 @@ impl Parted {
         self.fates.iter().zip(file.headers()).filter_map(line)
     }
 
-    /// Describes each tensor as JSON.
     pub(crate) fn report(&self, file: &TensorFile) -> Vec<Value> {
         let report = |(fate, header): (&Fate, &Header)| {
             let (axis, sizes) = match fate {

@@ -1,5 +1,6 @@
-//! Plans of numbered tasks, as files. A plan stores the request and the decided tasks. Each task decides the request
-//! again.
+//! Plan files of numbered tasks, for clusters and job arrays.
+//!
+//! A plan stores the request and the decided tasks. Each task decides the request again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,31 +19,28 @@ use crate::numbers::{Bytes, readable};
 use crate::output::write_with;
 use crate::request::{Request, StorageChoice, Work};
 
-/// The version of the form of these files.
 const VERSION: u64 = 2;
 
-/// No plan is longer than this: it holds a request, and a few numbers.
+/// The size limit of a plan file. A plan holds only a request and a few numbers.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// A plan of numbered tasks.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PlanFile {
-    /// The version of the form.
     trundle_tasks: u64,
-    /// The folder that the paths in the request count from; empty if they are absolute.
+    /// The folder that relative paths in the request start from. Empty if all paths are absolute.
     folder: PathBuf,
-    /// The request, with the memory and the storage of each task.
+    /// The request, with the memory and the storage class of each task filled in.
     request: Request,
-    /// The decided tasks.
     tasks: TaskPlan,
 }
 
 impl Decided {
-    /// Begins the output as numbered tasks, each of which writes about `bytes`, and writes their plan to `path`. Paths
-    /// in the request count from the current folder.
+    /// Creates the unfinished output and its numbered tasks, and writes the plan to `path`. Each task writes about
+    /// `bytes`. Relative paths in the request start from the current folder.
     ///
     /// # Errors
-    /// If the work cannot be done in tasks, or the output or the plan cannot be written.
+    /// If the work cannot be divided into tasks, or the output or the plan cannot be written.
     pub fn begin_tasks_at(self, path: &Path, bytes: Option<Bytes>) -> Result<PlanFile, Failure> {
         let force = self.request.output.overwrite;
         Output::check(path, force)?;
@@ -61,11 +59,11 @@ impl Decided {
         })
     }
 
-    /// Begins the output as numbered tasks, each of which writes about `bytes`, and gives their plan to `keep`. Nothing
-    /// is left of the output if that fails.
+    /// Creates the unfinished output and its numbered tasks, and passes the plan to `keep`. If `keep` fails, the output
+    /// is removed. Each task writes about `bytes`.
     ///
     /// # Errors
-    /// If the work cannot be done in tasks, or the output cannot be begun.
+    /// If the work cannot be divided into tasks, or the output cannot be created.
     pub fn begin_tasks<T>(
         mut self,
         folder: PathBuf,
@@ -91,7 +89,7 @@ impl Decided {
     }
 }
 
-/// Returns the output of a request that can be cut into tasks.
+/// Returns the output of a request that can be divided into tasks.
 fn output(request: &Request) -> Result<PathBuf, Failure> {
     let refused = |what: &str| Err(Failure::refused(format!("{what} not done in tasks")));
     match &request.work {
@@ -104,10 +102,10 @@ fn output(request: &Request) -> Result<PathBuf, Failure> {
 }
 
 impl PlanFile {
-    /// Its text, as a file has it.
+    /// Formats the plan as the text of a plan file.
     ///
     /// # Errors
-    /// If a path is not text.
+    /// If a path is not UTF-8.
     pub fn text(&self) -> Result<String, Failure> {
         let text = serde_json::to_string_pretty(self);
         text.map(|text| text + "\n").map_err(|error| Failure::usage(error.to_string()))
@@ -128,7 +126,7 @@ impl PlanFile {
         PlanFile::parse(&text).map_err(|failure| failure.within(&shown.to_string()))
     }
 
-    /// Reads the text of a plan.
+    /// Parses the text of a plan.
     ///
     /// # Errors
     /// If the text is not a plan, or was written by an older trundle.
@@ -149,11 +147,12 @@ impl PlanFile {
         }
     }
 
-    /// Decides the request again and passes its job to `work`. Returns `None` if the tasks are finished. A task uses
-    /// `threads`, or else the threads of the request.
+    /// Decides the request again and passes its job to `work`. Returns `None` if all tasks are finished.
+    ///
+    /// A task uses `threads`, or else the threads of the request.
     ///
     /// # Errors
-    /// If what the request reads has changed, or what was done is gone.
+    /// If an input has changed since the plan was made, or the unfinished output is missing.
     pub fn join<T>(
         &self,
         threads: Option<usize>,
@@ -169,7 +168,7 @@ impl PlanFile {
         work(Joined { job, sources, output: &output }).map(Some)
     }
 
-    /// Removes what the tasks have done, even if their inputs have changed.
+    /// Deletes the unfinished output, even if the inputs have changed.
     ///
     /// # Errors
     /// If a task is running.
@@ -177,7 +176,7 @@ impl PlanFile {
         Ok(self.tasks.discard(&output(&self.request)?)?)
     }
 
-    /// Goes to the folder that the paths in the request count from.
+    /// Changes to the folder that relative paths in the request start from.
     ///
     /// # Errors
     /// If the folder cannot be entered.
@@ -192,10 +191,10 @@ impl PlanFile {
         })
     }
 
-    /// Checks that the paths in the request lead where they did from here.
+    /// Checks that relative paths in the request start from the current folder.
     ///
     /// # Errors
-    /// If they count from another folder.
+    /// If they start from another folder.
     pub fn check_here(&self) -> Result<(), Failure> {
         let is_here =
             || Some(self.folder.canonicalize().ok()? == here().ok()?.canonicalize().ok()?);
@@ -210,12 +209,11 @@ impl PlanFile {
         }
     }
 
-    /// The bytes of memory that a task may use.
     fn max_mem(&self) -> u64 {
         memory::limit(self.request.resources.max_mem)
     }
 
-    /// Describes the plan, which is at this path.
+    /// Describes the plan in lines. `plan` is the path of its file.
     pub fn lines(&self, plan: &Path) -> String {
         let stages = self.tasks.stages();
         let (count, memory) = (self.tasks.tasks(), readable(self.max_mem()));
@@ -240,7 +238,7 @@ impl PlanFile {
         text + &format!("next: trundle task {plan} N for each, then trundle finish {plan}\n")
     }
 
-    /// Describes the plan as JSON.
+    /// Describes the plan as JSON. `plan` is the path of its file.
     pub fn report(&self, plan: &Path) -> serde_json::Value {
         let stage = |stage: &Stage| json!({ "first": stage.first, "tasks": stage.tasks, "bytes": stage.bytes });
         json!({
@@ -252,20 +250,20 @@ impl PlanFile {
     }
 }
 
-/// The current folder.
+/// Returns the current folder.
 ///
 /// # Errors
-/// If the system does not tell.
+/// If the system cannot report it.
 fn here() -> Result<PathBuf, Failure> {
     std::env::current_dir()
         .map_err(|error| Failure::running(format!("cannot find out the current folder: {error}")))
 }
 
-/// A job whose tasks run here, with its files.
+/// A job whose tasks this process can run, with its files.
 pub struct Joined<'a> {
     /// The job.
     pub job: NumberedJob,
-    /// The files that it reads.
+    /// The input files.
     pub sources: Vec<Source<'a>>,
     /// The path of the output.
     pub output: &'a Path,

@@ -1,4 +1,4 @@
-//! Requests without a command line: decided, reported, run, and cut into tasks.
+//! Tests of requests without a command line: decide, report, run, and divide into tasks.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::path::{Path, PathBuf};
@@ -13,7 +13,6 @@ use trundle_files::request::{Along, Argument, Axis, Operators, Parts, Request, R
 use trundle_files::tasks::PlanFile;
 use trundle_formats::{NamedTensor, StoredDType, TensorFile, write};
 
-/// An observer that ignores everything.
 struct Nothing;
 
 impl Observer for Nothing {
@@ -22,7 +21,6 @@ impl Observer for Nothing {
     fn advance(&self, _: u64) {}
 }
 
-/// Writes a 2 x 3 tensor of bytes.
 fn input(folder: &TempDir) -> PathBuf {
     let (path, shape) = (folder.path().join("in.npy"), Shape::new([2, 3]).unwrap());
     let (element, bytes) = (StoredDType::new(DType::U8), [0, 1, 2, 3, 4, 5]);
@@ -45,7 +43,6 @@ fn relayout() -> Work {
     Work::Relayout { rules: vec!["*: a b -> b a".to_owned()], rule_files: Vec::new() }
 }
 
-/// The sizes and the bytes of the only tensor of a file.
 fn read(path: &Path) -> (Vec<usize>, Vec<u8>) {
     let mut file = TensorFile::open(path).unwrap();
     (file.headers()[0].shape.sizes().to_vec(), file.load(0, &mut |_| ()).unwrap())
@@ -177,7 +174,6 @@ fn plans_of_other_versions_are_refused() {
     assert_eq!(newer.to_string(), "is no plan of tasks: it is of version 3, not 2");
 }
 
-/// Every request is the same after it was stored.
 #[test]
 fn requests_are_stored_as_they_are() {
     let join = |along| Work::Join { along, ignored_attributes: vec!["units".to_owned()] };

@@ -1,7 +1,7 @@
-//! Pictures of slices of tensors, in a terminal or as PNG.
+//! Draws slices of tensors, in a terminal or as PNG.
 //!
-//! A [`Slice`] says which [`DrawnAxes`] of a tensor a picture has. [`Pixels`] are the elements along
-//! them, a [`Drawing`] is the [`Picture`] of those.
+//! A [`Slice`] selects the [`DrawnAxes`] of a tensor. [`Pixels`] hold the elements along these axes, and
+//! a [`Drawing`] holds the resulting [`Picture`].
 #![forbid(unsafe_code)]
 
 mod phantom;

@@ -1,23 +1,21 @@
-//! A 3-D Shepp-Logan phantom.
+//! A 3-D Shepp-Logan phantom, the test volume of the demo.
 
 use std::ops::Range;
 
 use trundle::{Error, Result, Shape};
 
-/// One ellipsoid of the phantom, in coordinates where the volume is the cube -1..=1.
+/// An ellipsoid of the phantom, in coordinates where the volume is the cube -1..=1.
 #[derive(Clone, Copy)]
 struct Ellipsoid {
-    /// What it adds to every voxel inside, in tenths: whole numbers, so that no sum is rounded.
+    /// The value added to every voxel inside, in tenths. Integers avoid rounding in sums.
     tenths: i32,
     /// The half axes along x, y and z.
     half_axes: [f64; 3],
-    /// The centre: x, y, z.
     centre: [f64; 3],
-    /// The turn about an axis along z through the centre, in degrees, from x towards y.
+    /// The rotation about the z direction through the centre, in degrees, from x towards y.
     degrees: f64,
 }
 
-/// Declares the ellipsoids: one row each.
 macro_rules! ellipsoids {
     ($($tenths:literal  $a:literal $b:literal $c:literal  $x:literal $y:literal $z:literal
        $degrees:literal;)*) => {
@@ -30,13 +28,13 @@ macro_rules! ellipsoids {
     };
 }
 
-/// The section of each ellipsoid through its centre is an ellipse of the modified (high-contrast)
-/// Shepp-Logan phantom, intensities included: P. Toft, *The Radon Transform: Theory and
-/// Implementation*, 1996, pages 199 and 200. The extent along z and the height of the centres are
-/// those of M. Schabel's `phantom3d`, 2005, which extends it to ten ellipsoids as A. C. Kak and
-/// M. Slaney do with the original, *Principles of Computerized Tomographic Imaging*, 1988, page
-/// 102. The further 10 degrees by which `phantom3d` turns the ventricles are left out, so that
-/// their sections stay Toft's.
+/// The section of each ellipsoid through its centre is an ellipse of the modified (high-contrast) Shepp-Logan phantom,
+/// with the same intensities: P. Toft, *The Radon Transform: Theory and Implementation*, 1996, pages 199 and 200.
+///
+/// The extent along z and the height of the centres are from M. Schabel's `phantom3d`, 2005. It extends the phantom to
+/// ten ellipsoids, as A. C. Kak and M. Slaney do with the original one: *Principles of Computerized Tomographic
+/// Imaging*, 1988, page 102. The rotation of the ventricles by a further 10 degrees in `phantom3d` is omitted, so that
+/// their sections match Toft's.
 #[rustfmt::skip]
 const ELLIPSOIDS: [Ellipsoid; 10] = ellipsoids! {
 //  tenths  half axes              centre                 degrees
@@ -52,19 +50,19 @@ const ELLIPSOIDS: [Ellipsoid; 10] = ellipsoids! {
      1      0.023  0.046 0.02      0.06  -0.605   0.0      0.0;
 };
 
-/// The size in bytes of one voxel, a binary32.
+/// The size of a voxel in bytes: a binary32.
 const VOXEL: usize = 4;
 
-/// The phantom as little-endian f32, packed and row-major, of shape (n, n, n) in the axis order
-/// (z, y, x).
+/// Returns the phantom as little-endian f32, packed and row-major, of shape (n, n, n) in the axis order (z, y, x).
 ///
-/// Values are 0 to 1, exactly the tenths nearest in f32: 1 in the skull, 0.2 in the brain, 0 in the
-/// ventricles and outside. Along an axis of n voxels, voxel i lies at -1 + 2·i/(n - 1), as in
-/// `phantom3d`, but z and y fall from 1 to -1: the first plane is the top of the head and the first
-/// row its front, so that slices drawn with the first row on top stand upright.
+/// The values are 0 to 1, each the f32 nearest to its tenths: 1 in the skull, 0.2 in the brain, 0 in the ventricles and
+/// outside. Along an axis of n voxels, voxel i is at -1 + 2·i/(n - 1), as in `phantom3d`, but z and y fall from 1 to
+/// -1. The first plane is thus the top of the head and the first row its front, so that slices with the first row on
+/// top are upright.
 ///
 /// # Errors
-/// [`ShapeError::TooLarge`](trundle::ShapeError::TooLarge) if n³ voxels fill more bytes than can be addressed or allocated.
+/// [`ShapeError::TooLarge`](trundle::ShapeError::TooLarge) if n³ voxels take more bytes than can be addressed or
+/// allocated.
 pub fn volume(n: usize) -> Result<Vec<u8>> {
     let shape = Shape::new([n, n, n])?;
     let mut bytes = Vec::new();
@@ -77,7 +75,7 @@ pub fn volume(n: usize) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Appends the n·n voxels of plane `z`, of a phantom of n planes, to `bytes`.
+/// Appends the n·n voxels of plane `z` to `bytes`, for a phantom of n planes.
 pub(crate) fn append_plane(n: usize, z: usize, bytes: &mut Vec<u8>) {
     let height = -coordinate(z, n);
     for y in 0..n {
@@ -85,12 +83,12 @@ pub(crate) fn append_plane(n: usize, z: usize, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Where voxel `index` of `n` lies in -1..=1.
+/// Returns the coordinate of voxel `index` of `n`, in -1..=1.
 fn coordinate(index: usize, n: usize) -> f64 {
     if n == 1 { 0.0 } else { (2.0 * index as f64 - (n - 1) as f64) / (n - 1) as f64 }
 }
 
-/// The columns of a row at which its value changes, in order, and by how many tenths.
+/// Returns the columns of a row at which its value changes, in order, each with the change in tenths.
 fn changes(n: usize, y: f64, z: f64) -> Vec<(usize, i32)> {
     let mut changes = Vec::with_capacity(2 * ELLIPSOIDS.len());
     for ellipsoid in &ELLIPSOIDS {
@@ -103,7 +101,7 @@ fn changes(n: usize, y: f64, z: f64) -> Vec<(usize, i32)> {
     changes
 }
 
-/// Appends a row of `n` voxels that begins with 0 and changes as `changes` says.
+/// Appends a row of `n` voxels that starts at 0 and has these changes.
 fn append_row(n: usize, changes: &[(usize, i32)], bytes: &mut Vec<u8>) {
     let mut tenths = 0;
     let mut column = 0;
@@ -118,14 +116,12 @@ fn append_row(n: usize, changes: &[(usize, i32)], bytes: &mut Vec<u8>) {
     run_to(n, tenths);
 }
 
-/// The bytes of a voxel of this value.
 fn voxel(tenths: i32) -> [u8; VOXEL] {
-    // Divided in f64: the f32 nearest to the tenths, never a sum's rounding.
+    // The division in f64 gives the f32 nearest to the tenths, without the rounding of sums.
     ((f64::from(tenths) / 10.0) as f32).to_le_bytes()
 }
 
 impl Ellipsoid {
-    /// Whether the point lies inside, or on, the surface.
     fn contains(&self, [x, y, z]: [f64; 3]) -> bool {
         let [a, b, c] = self.half_axes;
         let (sin, cos) = self.degrees.to_radians().sin_cos();
@@ -134,10 +130,10 @@ impl Ellipsoid {
         u * u + v * v + w * w <= 1.0
     }
 
-    /// The columns, out of `n`, of the row at `y` and `z` that lie inside.
+    /// Returns the columns, out of `n`, that are inside in the row at `y` and `z`.
     ///
-    /// Along a row the surface is the quadratic p·dx² + 2·q·dx + r = 0. Its rounded solution may
-    /// miss by a voxel, so [`Ellipsoid::contains`] has the last word at both ends.
+    /// Along a row the surface is the quadratic p·dx² + 2·q·dx + r = 0. Its rounded solution may be off by a voxel, so
+    /// [`Ellipsoid::contains`] decides at both ends.
     fn columns(&self, n: usize, y: f64, z: f64) -> Range<usize> {
         let [a, b, c] = self.half_axes;
         let (sin, cos) = self.degrees.to_radians().sin_cos();
@@ -146,7 +142,7 @@ impl Ellipsoid {
         let q = dy * sin * cos * (1.0 / (a * a) - 1.0 / (b * b));
         let r = dy * dy * ((sin / a).powi(2) + (cos / b).powi(2)) + (dz / c).powi(2) - 1.0;
         let discriminant = q * q - p * r;
-        // A row that only touches may have rounded to a miss.
+        // A row that only touches the surface may be rounded to a miss.
         if discriminant < -1e-9 {
             return 0..0;
         }
@@ -177,13 +173,12 @@ mod tests {
     use super::*;
     use trundle::ShapeError;
 
-    /// The voxels of `volume(n)`.
     fn voxels(n: usize) -> Vec<f32> {
         let bytes = volume(n).unwrap();
         bytes.as_chunks().0.iter().map(|voxel| f32::from_le_bytes(*voxel)).collect()
     }
 
-    /// The value at a point, read from the definition: the sum over the ellipsoids it lies in.
+    /// Returns the value at a point by the definition: the sum over the ellipsoids that contain it.
     fn value_at(point: [f64; 3]) -> f32 {
         let inside = ELLIPSOIDS.iter().filter(|ellipsoid| ellipsoid.contains(point));
         (f64::from(inside.map(|ellipsoid| ellipsoid.tenths).sum::<i32>()) / 10.0) as f32
@@ -207,7 +202,7 @@ mod tests {
     fn the_parts_of_the_head_have_their_values() {
         let n = 101;
         let voxels = voxels(n);
-        // At z, y and x in hundredths of the half size, y and z upwards.
+        // z, y and x are in hundredths of the half size; y and z point upwards.
         let at = |z: isize, y: isize, x: isize| {
             let index = |hundredths: isize| (50 + hundredths / 2).unsigned_abs();
             voxels[(index(-z) * n + index(-y)) * n + index(x)]

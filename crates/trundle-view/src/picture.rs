@@ -1,4 +1,4 @@
-//! Pictures, in memory, in a terminal and as PNG.
+//! Pictures in memory, and their output in a terminal and as PNG.
 
 pub(crate) mod draw;
 pub(crate) mod png;
@@ -6,37 +6,36 @@ pub(crate) mod terminal;
 
 use std::ops::Range;
 
-/// An image of at least one pixel, in grey or in colour, eight bits a channel.
+/// An image of at least one pixel, in grey or in colour, with eight bits a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// In pixels, at least 1.
+    /// The width in pixels, at least 1.
     width: usize,
-    /// In pixels, at least 1.
+    /// The height in pixels, at least 1.
     height: usize,
-    /// The bytes of a pixel: 1 is grey, 0 black and 255 white; 3 are red, green and blue.
+    /// The bytes of a pixel: 1 for grey, where 0 is black and 255 white, or 3 for red, green and blue.
     channels: usize,
-    /// The pixels, row by row, the top row first.
     bytes: Vec<u8>,
 }
 
-/// The long side in pixels that a small picture is enlarged to, so that people see something.
+/// The long side in pixels to which a small picture is enlarged, so that it can be seen.
 const LEAST_LONG_SIDE: usize = 256;
 
-/// The short side in pixels that a thin picture is widened to, above all one of a vector.
+/// The short side in pixels to which a thin picture is widened, such as one of a vector.
 const LEAST_SHORT_SIDE: usize = 16;
 
 impl Picture {
-    /// The colour of a pixel.
+    /// Returns the colour of a pixel.
     ///
     /// # Panics
-    /// If the pixel lies outside the picture.
+    /// If the pixel is outside the picture.
     pub fn rgb(&self, row: usize, column: usize) -> [u8; 3] {
         let pixel = &self.bytes[(row * self.width + column) * self.channels..];
         if self.channels == 3 { [pixel[0], pixel[1], pixel[2]] } else { [pixel[0]; 3] }
     }
 
-    /// The picture in another size of at least one pixel. Each new pixel is the mean of the pixels
-    /// it covers; along an axis that grows, pixels are repeated.
+    /// Returns the picture in another size of at least one pixel. Each new pixel is the mean of the pixels it covers;
+    /// along an axis that grows, pixels are repeated.
     #[must_use]
     pub fn resized(&self, width: usize, height: usize) -> Picture {
         let (width, height) = (width.max(1), height.max(1));
@@ -53,7 +52,6 @@ impl Picture {
         Picture { width, height, channels: self.channels, bytes }
     }
 
-    /// The mean of one channel over a block of pixels, rounded to the nearest.
     fn mean(&self, rows: Range<usize>, columns: &Range<usize>, channel: usize) -> u8 {
         let count = (rows.len() * columns.len()) as u64;
         let sum: u64 = rows
@@ -63,12 +61,11 @@ impl Picture {
                 pixels.take(columns.len()).map(|level| u64::from(*level)).sum::<u64>()
             })
             .sum();
-        // A mean of bytes is a byte.
         ((sum + count / 2) / count) as u8
     }
 
-    /// The picture with each pixel repeated a whole number of times, if it is too small or too thin
-    /// to be looked at; else as it is.
+    /// Repeats each pixel a whole number of times if the picture is too small or too thin to be seen; else returns it
+    /// unchanged.
     #[must_use]
     pub fn enlarged(self) -> Picture {
         let both = LEAST_LONG_SIDE.div_ceil(self.width.max(self.height));
@@ -82,10 +79,10 @@ impl Picture {
     }
 }
 
-/// Which of `among` neighbours belong to part `index` of `parts` equal ones: all of them, each once,
-/// where there are no more parts than neighbours; else one for each part, repeated.
+/// Returns the range of part `index` when `among` elements are divided into `parts` equal ones. If there are more parts
+/// than elements, each part is one element, and elements repeat.
 fn share(index: usize, parts: usize, among: usize) -> Range<usize> {
-    // In u128, where no product of sizes overflows; the quotients are at most `among`.
+    // u128, since products of sizes may overflow. The quotients are at most `among`.
     let bound = |index: usize| (index as u128 * among as u128 / parts as u128) as usize;
     let start = bound(index);
     start..bound(index + 1).max(start + 1)
@@ -95,12 +92,10 @@ fn share(index: usize, parts: usize, among: usize) -> Range<usize> {
 mod tests {
     use super::*;
 
-    /// A grey picture of these rows.
     pub(super) fn grey<const W: usize, const H: usize>(rows: [[u8; W]; H]) -> Picture {
         Picture { width: W, height: H, channels: 1, bytes: rows.concat() }
     }
 
-    /// A colour picture of these rows.
     pub(super) fn rgb<const W: usize, const H: usize>(rows: [[[u8; 3]; W]; H]) -> Picture {
         Picture { width: W, height: H, channels: 3, bytes: rows.as_flattened().concat() }
     }

@@ -1,4 +1,4 @@
-//! The elements of a slice that are drawn.
+//! The elements of a slice in memory, and their conversion to a picture.
 
 use trundle::{DType, Layout, Shape};
 use trundle_formats::StoredDType;
@@ -6,26 +6,27 @@ use trundle_formats::StoredDType;
 use crate::picture::draw::{self, Contrast, Drawing, MOST_SIDE, Tones};
 use crate::slice::DrawnAxes;
 
-/// The bytes that drawing takes for each pixel: the picture's own, and those of a copy in another size.
+/// The bytes that drawing needs for each pixel: 3 for the picture, and 3 for a copy in another size.
 pub const PICTURE_BYTES: usize = 6;
 
-/// The elements of a slice, in memory: all of them, or every n-th row and column.
+/// The elements of a slice in memory: all of them, or every n-th row and column.
 #[derive(Debug)]
 pub struct Pixels {
     element: StoredDType,
     bytes: Vec<u8>,
-    /// Where they lie: row, column, channel.
+    /// The layout of the elements, with the axes row, column, channel.
     layout: Layout,
-    /// How many rows and columns the slice has.
+    /// The numbers of rows and columns of the whole slice.
     of: (usize, usize),
-    /// The distance between two rows and two columns that are drawn.
+    /// The distances between drawn rows and between drawn columns.
     steps: (usize, usize),
 }
 
 impl Pixels {
-    /// The pixels of a slice: `sizes` are those of a row-major tensor of all elements that are drawn,
-    /// `bytes` the tensor itself, `shape` the shape of the whole tensor, and `steps` the distances
-    /// between the elements along each axis.
+    /// Makes the pixels of a slice.
+    ///
+    /// `bytes` holds the drawn elements as a row-major tensor with these `sizes`. `shape` is the shape of the whole
+    /// tensor, and `steps` the distances between drawn elements along each axis.
     ///
     /// # Errors
     /// If the elements cannot be addressed.
@@ -48,24 +49,22 @@ impl Pixels {
         Ok(Pixels { element: element.clone(), bytes, layout, of, steps })
     }
 
-    /// The rows and columns that are there.
     pub(crate) fn size(&self) -> (usize, usize) {
         (self.layout.shape()[0], self.layout.shape()[1])
     }
 
-    /// The channels of a pixel: 1, or those of a colour.
+    /// Returns the number of channels: 1, or 3 or 4 for colours.
     pub(crate) fn channels(&self) -> usize {
         self.layout.shape()[2]
     }
 
-    /// The number that an element stands for; NaN if it stands for none.
+    /// Returns the number that an element represents, or NaN if there is none.
     pub(crate) fn value(&self, row: usize, column: usize, channel: usize) -> f64 {
         let at = self.layout.offset_of(&[row, column, channel]);
         self.element.value_at(&self.bytes, at).unwrap_or(f64::NAN)
     }
 
-    /// The picture of the elements; `range` says which values are black and white, if not they
-    /// themselves.
+    /// Draws the elements. `range` gives the values that are black and white; by default the elements determine them.
     pub fn drawn(&self, range: Option<(f64, f64)>) -> Drawing {
         let (channels, dtype) = (self.channels(), self.element.dtype());
         if channels > 1 {
@@ -85,7 +84,7 @@ impl Pixels {
         draw::values(self.size(), contrast, MOST_SIDE, |row, column| self.value(row, column, 0))
     }
 
-    /// Which elements these are, if not all; else nothing.
+    /// Describes which elements are drawn. `None` if all are.
     pub fn note(&self) -> Option<String> {
         let ((rows, columns), (all_rows, all_columns)) = (self.size(), self.of);
         let every =
@@ -102,12 +101,11 @@ impl Pixels {
     }
 }
 
-/// Whether elements of this type are numbers, which can be drawn.
+/// Returns whether elements of this type are numbers, so that they can be drawn.
 pub fn has_numbers(element: &StoredDType) -> bool {
     element.value(&vec![0; element.width().units()]).is_some()
 }
 
-/// 1st, 2nd, 3rd, 4th.
 fn ordinal(number: usize) -> String {
     let ending = match (number % 10, number % 100) {
         (1, tens) if tens != 11 => "st",

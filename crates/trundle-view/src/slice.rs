@@ -1,40 +1,39 @@
-//! Which part of a tensor is drawn: `12,:,:`.
+//! Slice selections such as `12,:,:`, and the axes that they draw.
 
 use std::fmt;
 use std::str::FromStr;
 
 use trundle::{DType, Shape};
 
-/// A slice to draw: for each axis of a tensor an index, or all of the axis.
+/// A slice to draw: for each axis of a tensor an index, or the whole axis.
 ///
-/// Two axes are drawn, the first of them downwards and the second to the right; one axis as a picture
-/// of one row. Three axes make a colour picture: see [`DrawnAxes::channels`].
+/// If two axes are drawn, the first runs downwards and the second to the right. One axis becomes a picture of one row.
+/// Three axes make a colour picture; see [`DrawnAxes::channels`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slice(Vec<Entry>);
 
-/// What a slice takes of one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entry {
-    /// All of it: `:`.
+    /// The whole axis: `:`.
     All,
-    /// One index; negative ones count from the end.
+    /// One index. Negative indices count from the end.
     Index(i64),
 }
 
-/// Which elements of a tensor a slice draws. None of the drawn axes is empty.
+/// The elements of a tensor that a slice draws. No drawn axis is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DrawnAxes {
-    /// The index along each axis of the tensor; `None` along the axes that are drawn.
+    /// The index along each axis of the tensor. `None` for the drawn axes.
     pub indices: Vec<Option<usize>>,
-    /// The axis that is drawn downwards.
+    /// The axis drawn downwards.
     pub rows: Option<usize>,
-    /// The axis that is drawn to the right.
+    /// The axis drawn to the right.
     pub columns: Option<usize>,
-    /// The axis that holds red, green, blue and, if it has size 4, opacity.
+    /// The axis of red, green, blue and, if its size is 4, opacity.
     pub channels: Option<usize>,
 }
 
-/// The names of the axes of a tensor, as its file states them: one for each axis, or none at all.
+/// Axis names of a tensor, as its file states them: one for each axis, or none at all.
 pub type AxisNames = [Option<String>];
 
 /// Why a slice was refused.
@@ -45,54 +44,54 @@ pub enum SliceError {
     Entry {
         /// The entry.
         entry: String,
-        /// The axis it stands for.
+        /// The axis of the entry.
         axis: usize,
     },
-    /// There is not one entry for each axis.
+    /// The number of entries differs from the rank.
     #[error("slice needs one entry for each axis, got {entries} for rank {rank}")]
     EntriesDiffer {
-        /// How many entries there are.
+        /// The number of entries.
         entries: usize,
         /// The rank of the tensor.
         rank: usize,
     },
-    /// An index lies outside its axis.
+    /// An index is outside its axis.
     #[error("slice index {index} on axis {axis} is out of range{}", indices(*.size))]
     IndexOutOfRange {
-        /// The index as it was given.
+        /// The index as given.
         index: i64,
-        /// The axis it stands for.
+        /// The axis of the entry.
         axis: usize,
-        /// The size of that axis.
+        /// The size of the axis.
         size: usize,
     },
-    /// Fewer or more axes are to be drawn than a picture has.
+    /// The slice draws fewer or more axes than a picture can have.
     #[error("slice has {drawn} of `:`, expected {}, for rank {rank}", drawable(*.rank))]
     DrawnAxes {
-        /// How many `:` the slice has.
+        /// The number of `:` in the slice.
         drawn: usize,
         /// The rank of the tensor.
         rank: usize,
     },
-    /// Three axes are to be drawn, but none of them can be the channels of a colour.
+    /// None of the three drawn axes has the size of colour channels.
     #[error(
         "a slice of three axes is drawn in colour, and one of them must have size 3 or 4, got \
          {sizes:?}"
     )]
     NoChannels {
-        /// The sizes of the three.
+        /// The sizes of the three axes.
         sizes: Vec<usize>,
     },
-    /// Three axes are to be drawn, and their names say that none of them holds channels.
+    /// None of the three drawn axes has a name for channels.
     #[error(
         "a slice of three axes is drawn in colour, and one of them must be called c, channel, band, \
          rgb or rgba, got {names}; give an index for one of them"
     )]
     NamedOtherwise {
-        /// The names of the three.
+        /// The names of the three axes.
         names: String,
     },
-    /// Three axes are to be drawn, but the elements are not of a type that colours come in.
+    /// Three axes are drawn, but the element type is not one of colours.
     #[error(
         "a slice of three axes is drawn in colour, and must have element type u8, u16, f16, bf16, \
          f32 or f64, got {dtype}"
@@ -101,7 +100,7 @@ pub enum SliceError {
         /// The element type.
         dtype: DType,
     },
-    /// An axis that is to be drawn has size 0.
+    /// A drawn axis has size 0.
     #[error("nothing to draw: axis {axis} of shape {shape} has size 0")]
     Empty {
         /// The axis.
@@ -114,7 +113,7 @@ pub enum SliceError {
 impl FromStr for Slice {
     type Err = SliceError;
 
-    /// One entry for each axis, separated by commas.
+    /// Parses one entry for each axis, separated by commas.
     fn from_str(text: &str) -> Result<Slice, SliceError> {
         let entry = |(axis, entry): (usize, &str)| match entry.trim() {
             ":" => Ok(Entry::All),
@@ -128,9 +127,10 @@ impl FromStr for Slice {
 }
 
 impl Slice {
-    /// The default slice: the last two axes, in the middle of all others; with the last axis behind
-    /// them in colour if it is known to hold channels. Axes of size 1 behind at least
-    /// two others are skipped: a grey picture is often (h, w, 1).
+    /// Returns the default slice: the last two axes, in the middle of all others.
+    ///
+    /// If the last axis holds colour channels, the slice draws it and the two axes before it. Trailing axes of size 1
+    /// are skipped while two others remain, since a grey picture often has shape (h, w, 1).
     pub fn middle(shape: &Shape, dtype: DType, names: &AxisNames) -> Slice {
         let mut end = shape.rank();
         while end > 2 && shape[end - 1] == 1 {
@@ -146,11 +146,11 @@ impl Slice {
         Slice(shape.iter().enumerate().map(entry).collect())
     }
 
-    /// Which elements of a tensor of this shape and element type the slice draws. A tensor of rank 0
-    /// makes a picture of one pixel.
+    /// Returns the axes and indices to draw for a tensor of this shape and element type. A tensor of rank 0 makes a
+    /// picture of one pixel.
     ///
     /// # Errors
-    /// [`SliceError`], any but [`SliceError::Entry`].
+    /// Any [`SliceError`] except [`SliceError::Entry`].
     pub fn drawn(
         &self,
         shape: &Shape,
@@ -172,7 +172,7 @@ impl Slice {
         Ok(DrawnAxes { indices, rows: drawn.pop(), columns, channels })
     }
 
-    /// The axes that are drawn, after every entry has been held against its axis.
+    /// Returns the drawn axes, after checking every entry against its axis.
     fn drawn_axes(&self, shape: &Shape) -> Result<Vec<usize>, SliceError> {
         let Slice(entries) = self;
         if entries.len() != shape.rank() {
@@ -198,7 +198,7 @@ impl Slice {
     }
 }
 
-/// Which of three drawn axes holds the channels. If several could, the last comes before the first:
+/// Returns which of three drawn axes holds the channels. Of several candidates, the last axis comes before the first:
 /// (h, w, c) is more common than (c, h, w).
 fn channels_of(drawn: &[usize], shape: &Shape, names: &AxisNames) -> Result<usize, SliceError> {
     let preferred = [2, 0, 1].into_iter().filter(|at| is_channels(shape[drawn[*at]]));
@@ -218,9 +218,8 @@ fn channels_of(drawn: &[usize], shape: &Shape, names: &AxisNames) -> Result<usiz
     })
 }
 
-/// Whether the last axis holds the channels of a colour: because its name says so or, if it has no
-/// name, because the other axes are those of a picture. Elements of type u8 may have further axes in
-/// front, as images in a batch have.
+/// Returns whether the last axis holds colour channels: its name says so or, if it has no name, the other axes have the
+/// sizes of a picture. Only u8 tensors may have further axes in front, such as a batch of images.
 fn is_picture(sizes: &[usize], dtype: DType, names: &AxisNames) -> bool {
     let [before @ .., rows, columns, channels] = sizes else { return false };
     if !is_channels(*channels) {
@@ -235,25 +234,22 @@ fn is_picture(sizes: &[usize], dtype: DType, names: &AxisNames) -> bool {
     }
 }
 
-/// Whether an axis of this name holds channels.
 fn is_name_of_channels(name: &str) -> bool {
     let name = name.to_lowercase();
     let singular = name.strip_suffix('s').unwrap_or(&name);
     matches!(singular, "c" | "channel" | "band" | "rgb" | "rgba" | "color" | "colour")
 }
 
-/// Whether the elements of pictures in colour are of this type.
 fn is_of_colours(dtype: DType) -> bool {
     use DType::{BF16, F16, F32, F64, U8, U16};
     matches!(dtype, U8 | U16 | F16 | BF16 | F32 | F64)
 }
 
-/// Whether an axis of this size can hold the channels of a colour.
 fn is_channels(size: usize) -> bool {
     matches!(size, 3 | 4)
 }
 
-/// The index counted from the front, if it lies within an axis of this size.
+/// Returns the index counted from the front, if it is within an axis of this size.
 fn position(index: i64, size: usize) -> Option<usize> {
     let from_front = if index < 0 { i128::from(index) + size as i128 } else { i128::from(index) };
     usize::try_from(from_front).ok().filter(|position| *position < size)
@@ -274,7 +270,7 @@ impl fmt::Display for Slice {
     }
 }
 
-/// The indices that an axis of this size has, for messages.
+/// Formats the valid indices of an axis for messages.
 fn indices(size: usize) -> String {
     match size.checked_sub(1) {
         None => ": the axis has size 0".to_owned(),
@@ -282,7 +278,7 @@ fn indices(size: usize) -> String {
     }
 }
 
-/// How many axes of a tensor of this rank can be drawn, for messages.
+/// Formats the numbers of axes that can be drawn at this rank, for messages.
 fn drawable(rank: usize) -> &'static str {
     match rank {
         1 => "1",
@@ -301,7 +297,7 @@ mod tests {
         Shape::new(sizes).unwrap()
     }
 
-    /// Whether the slice of a packed tensor is in colour, its offset in bytes, shape and strides.
+    /// Returns for a packed tensor whether the slice is in colour, its offset in bytes, shape and strides.
     fn plane(text: &str, sizes: &[usize], dtype: DType) -> (bool, usize, Vec<usize>, Vec<isize>) {
         let layout = Layout::row_major(&shape(sizes), dtype.width()).unwrap();
         let slice: Slice = match text {
@@ -402,7 +398,7 @@ mod tests {
         assert_eq!(plane("", &[9, 5, 6, 4], U8), (true, 480, vec![5, 6, 4], vec![24, 4, 1]));
         assert_eq!(plane("", &[5, 6, 3], F32), (true, 0, vec![5, 6, 3], vec![72, 12, 4]));
         assert_eq!(plane("", &[5, 6, 3], DType::I32), (false, 144, vec![6, 3], vec![12, 4]));
-        // The other axes of these are not those of a picture.
+        // The sizes of the other axes do not suggest a picture.
         assert!(!plane("", &[2, 6, 3], U8).0);
         assert!(!plane("", &[9, 5, 6, 3], F32).0);
         assert_eq!(plane("", &[6, 3], U8), (false, 0, vec![6, 3], vec![3, 1]));

@@ -1,4 +1,4 @@
-//! `--device`.
+//! The `--device` option.
 
 use clap::{Args, ValueEnum};
 

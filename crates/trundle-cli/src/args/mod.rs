@@ -1,4 +1,4 @@
-//! The command line.
+//! Arguments of the command line, declared with clap. Doc comments of arguments are their help texts.
 
 mod bench;
 mod device;
@@ -100,7 +100,7 @@ pub(crate) enum Command {
     },
 }
 
-/// Under what the help lists the options of [`DescriptionArgs`].
+/// The heading of the [`DescriptionArgs`] options in the help.
 const DESCRIPTION: &str = "Raw bytes, other endings, and types that .npy lacks";
 
 /// What a file does not say itself.
@@ -128,17 +128,17 @@ pub(crate) struct DescriptionArgs {
     pub bit_order: Option<Written<BitOrder>>,
 }
 
-/// A bit order, by its name.
+/// Parses a bit order by name.
 fn bit_order() -> impl TypedValueParser<Value = Written<BitOrder>> {
     PossibleValuesParser::new(BIT_ORDERS.map(|(name, _)| name)).try_map(|name| name.parse())
 }
 
-/// A format that is read, by its name.
+/// Parses the name of a readable format.
 fn format() -> impl TypedValueParser<Value = Written<&'static Format>> {
     named(FORMATS.iter())
 }
 
-/// A format that is written, by its name.
+/// Parses the name of a writable format.
 fn written_format() -> impl TypedValueParser<Value = Written<&'static Format>> {
     named(FORMATS.iter().filter(|format| format.is_written()))
 }
@@ -150,7 +150,7 @@ fn named(
     PossibleValuesParser::new(names).try_map(|name| name.parse())
 }
 
-/// One of these values, by its name.
+/// Parses one of these values by name.
 fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     known: [(&'static str, T); N],
 ) -> impl TypedValueParser<Value = T> {
@@ -430,7 +430,7 @@ pub(crate) struct MeansArgs {
     pub json: bool,
 }
 
-/// What files are on, by the names on the command line.
+/// The names of the storage classes.
 const STORAGES: [(&str, StorageChoice); 5] = [
     ("ssd", StorageChoice::Kind(Storage::SSD)),
     ("hdd", StorageChoice::Kind(Storage::HDD)),

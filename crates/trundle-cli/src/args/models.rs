@@ -1,4 +1,4 @@
-//! The arguments of the commands of models.
+//! Arguments of the commands for models.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub(crate) struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// Where files beside the model may be.
+    /// Returns where external files of the model may be.
     pub(crate) fn links(&self) -> Links {
         links(self.follow_links)
     }
@@ -90,7 +90,7 @@ pub(crate) struct FuseArgs {
 }
 
 impl FuseArgs {
-    /// Where files beside the model may be.
+    /// Returns where external files of the model may be.
     pub(crate) fn links(&self) -> Links {
         links(self.follow_links)
     }

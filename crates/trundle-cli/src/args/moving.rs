@@ -1,4 +1,4 @@
-//! The commands that move tensors from files to files, each of which can be planned too.
+//! Commands that move tensors from files to files, and their form under `plan`.
 
 use clap::{Args, Subcommand};
 use trundle_files::request::Request;
@@ -65,28 +65,28 @@ pub(crate) enum MovingCommand<C: Rest, W: Rest> {
     },
 }
 
-/// What a command takes beside what is moved.
+/// The options of a command besides its input and operation.
 pub(crate) trait Rest: Args {
-    /// The end of the command's help, where `own` are its examples.
+    /// Returns the end of the help text. `own` are the command's examples.
     fn examples(own: &'static str) -> &'static str;
 
-    /// Adds to a request what is asked for. What is left is for the command line alone.
+    /// Adds the options to a request, and returns those that only concern the command line.
     fn complete(self, request: &mut Request) -> Front;
 }
 
-/// How a command, or the plan of one, is told.
+/// Options for reporting, of a command or its plan.
 #[derive(Default)]
 pub(crate) struct Front {
     pub json: bool,
     pub quiet: bool,
     pub verbose: bool,
-    /// How a plan becomes tasks, if it can.
+    /// Options for numbered tasks, if the command is a plan that can be divided.
     pub numbering: Option<NumberingArgs>,
     pub device: DeviceName,
 }
 
 impl<C: Rest, W: Rest> MovingCommand<C, W> {
-    /// What is asked for.
+    /// Builds the request, and returns it with the options for reporting.
     pub(crate) fn request(self) -> (Request, Front) {
         match self {
             MovingCommand::Operator(command) => completed(command.request()),

@@ -1,4 +1,4 @@
-//! Arguments that become requests.
+//! Conversion of arguments to requests.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use super::{
 };
 
 impl DescriptionArgs {
-    /// What a file does not say itself.
+    /// Builds the description of the input files.
     pub(crate) fn description(&self) -> Description {
         let mut description = Description::default();
         description.format = self.from.clone();
@@ -25,7 +25,7 @@ impl DescriptionArgs {
 }
 
 impl DescriptionArgs {
-    /// A request for work on these files, which are described.
+    /// Builds a request for work on files with this description.
     pub(crate) fn request(&self, inputs: Vec<PathBuf>, work: Work) -> Request {
         let mut request = Request::new(inputs, work);
         request.described = self.description();
@@ -46,7 +46,7 @@ impl ConvertArgs {
 }
 
 impl PlanArgs {
-    /// Adds which tensors are meant to a request for operators.
+    /// Adds the choice of tensors to a request, and returns the remaining options.
     pub(crate) fn choose(self, request: &mut Request) -> MeansArgs {
         request.tensor = self.tensor;
         if let Work::Chain { only, row_major, .. } = &mut request.work {
@@ -65,7 +65,7 @@ impl PartArgs {
     }
 }
 
-/// The axis that options name: one of them is there.
+/// Returns the axis of a pair of options. Clap makes sure that one of them is given.
 fn axis(number: Option<i64>, name: Option<String>) -> Axis {
     name.map_or(Axis::Number(number.unwrap_or_default()), Axis::Name)
 }
@@ -103,7 +103,7 @@ impl RelayoutArgs {
 }
 
 impl ChunkArgs {
-    /// An output that is cut and encoded so.
+    /// Builds a destination with these chunks and codecs.
     fn destination(self) -> Destination {
         let mut destination = Destination::default();
         destination.chunks = self.chunks;

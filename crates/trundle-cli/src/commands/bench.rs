@@ -1,4 +1,4 @@
-//! `trundle bench`: the operators beside a copy on this machine.
+//! `trundle bench`: times the operators against a copy on this machine.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,10 +15,10 @@ use crate::foreign::of_bench;
 use crate::progress::Progress;
 use crate::say::print;
 
-/// Times cases in turn with a copy, and shows the results.
+/// Times the selected cases in alternation with a copy, and prints or writes the results.
 ///
 /// # Errors
-/// If there is no such case, no memory, a file cannot be written, or a result is wrong.
+/// If no case matches, the memory is not enough, a file cannot be written, or a result is wrong.
 pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     let suites = Selection::new(&args.words, !args.all && !args.list)
         .of(trundle_bench::suites())
@@ -53,7 +53,6 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Times the cases on the device, or else on the CPU.
 fn measure(
     suites: &[Suite],
     device: Option<&dyn Device>,

@@ -1,4 +1,4 @@
-//! `trundle clean`.
+//! `trundle clean`: lists and removes leftovers of interrupted runs.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -15,19 +15,19 @@ use trundle_formats::{Leftover, LeftoverState, Removal, Shown, is_url, leftovers
 use crate::args::CleanArgs;
 use crate::say::{print, print_json};
 
-/// What runs left for one output, and what became of it.
+/// The leftovers of one output, and whether they were removed.
 struct Told<'a> {
     left: &'a Leftover,
-    /// Whether `--resume` would find work that was done.
+    /// Whether `--resume` would find finished work.
     is_resumable: bool,
     age: Option<u64>,
     is_removed: bool,
 }
 
-/// Lists what interrupted runs left in a folder, and removes it if it may.
+/// Lists the leftovers in a folder, and with `--force` removes all that are not in use.
 ///
 /// # Errors
-/// If the folder cannot be read, or something cannot be removed.
+/// If the folder cannot be read, or a leftover cannot be removed.
 pub(crate) fn run(args: &CleanArgs) -> Result<(), Failure> {
     let folder = &args.folder;
     let failed = |error| Failure::running(format!("{}: cannot list: {error}", shown_path(folder)));
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &CleanArgs) -> Result<(), Failure> {
         if args.force && is_removable(each.state) {
             match each.remove() {
                 Removal::Removed => one.is_removed = true,
-                // A run has begun to go on with it.
+                // A run has started to resume it in the meantime.
                 Removal::InUse => {}
                 Removal::Failed(path, error) => {
                     let text = format!("{}: cannot remove: {error}", shown_path(&path));
@@ -85,7 +85,7 @@ impl Told<'_> {
         }
     }
 
-    /// A line, and one for each file.
+    /// Formats a line for the output, and one for each file.
     fn lines(&self) -> String {
         let Told { left, is_resumable, age, is_removed } = self;
         let what = match (left.state, is_removed) {
@@ -157,7 +157,7 @@ fn report(folder: &Path, told: &[Told<'_>]) -> Value {
     })
 }
 
-/// Whether a journal notes more than what is being done: it has a second line.
+/// Returns whether a journal records finished work: its first line only describes the job.
 fn is_resumable(left: &Leftover) -> bool {
     let has = |ending: &str| left.files.iter().find(|file| file.ending == ending);
     let has_noted = |path: &Path| {
@@ -171,7 +171,6 @@ fn is_resumable(left: &Leftover) -> bool {
     has("part").is_some() && has("journal").is_some_and(|file| has_noted(&file.path).is_some())
 }
 
-/// Seconds as people say them.
 fn duration(seconds: u64) -> String {
     let (count, unit) = match seconds {
         0..120 => (seconds, "second"),

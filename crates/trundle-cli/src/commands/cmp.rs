@@ -1,4 +1,4 @@
-//! `trundle cmp`.
+//! `trundle cmp`: compares the tensors of two files.
 
 use std::path::Path;
 use std::time::Instant;
@@ -16,17 +16,16 @@ use crate::args::CmpArgs;
 use crate::progress::Progress;
 use crate::say::{print, print_json};
 
-/// Compares the tensors of two files, and prints what differs.
+/// Compares the tensors of two files, and prints the differences.
 ///
 /// # Errors
-/// That something differs, once that is printed. If a file cannot be read, is malformed, or has nothing of
-/// the name.
+/// If a file cannot be read or is malformed, or neither has a tensor of the name. A difference, once printed, is also
+/// a failure, without a message.
 pub(crate) fn run(args: &CmpArgs) -> Result<(), Failure> {
     let is_equal = told(args).map_err(Failure::of_comparison)?;
     if is_equal { Ok(()) } else { Err(Failure::different()) }
 }
 
-/// Whether all is equal, once that is printed.
 fn told(args: &CmpArgs) -> Result<bool, Failure> {
     let start = Instant::now();
     let paths = [&*args.one, &*args.other];
@@ -53,24 +52,22 @@ fn told(args: &CmpArgs) -> Result<bool, Failure> {
     Ok(is_equal)
 }
 
-/// Which tensor of the one file is compared with which of the other, by their indices; with none where it
-/// has no counterpart.
+/// The pairs of tensors to compare, by their indices in the two files. `None` if a tensor has no counterpart.
 struct Pairs(Vec<[Option<usize>; 2]>);
 
-/// What becomes of a pair.
 #[derive(Clone, Debug, PartialEq)]
 enum Verdict {
     Equal,
-    /// One of them is missing.
+    /// One of the tensors is missing.
     Alone,
     Different(Difference),
 }
 
 impl Pairs {
-    /// The tensors that are meant: those of one name, or the only one of each file whatever their names.
+    /// Pairs the selected tensors by name. If each file has a single one, their names do not matter.
     ///
     /// # Errors
-    /// If neither file has a tensor of the name, or something in one that is meant cannot be read.
+    /// If neither file has a tensor of the name, or a selected tensor cannot be read.
     fn of(inputs: &[Input], files: &[TensorFile; 2], name: Option<&str>) -> Result<Pairs, Failure> {
         for (input, file) in inputs.iter().zip(files) {
             check_readable(input.path(), file, name)?;
@@ -86,14 +83,14 @@ impl Pairs {
         let mut pairs: Vec<_> = one.iter().map(|index| [Some(*index), of_name(index)]).collect();
         let is_alone = |index: &usize| !one.iter().any(|each| named(0, *each) == named(1, *index));
         pairs.extend(other.iter().copied().filter(is_alone).map(|index| [None, Some(index)]));
-        // A stream is read from front to back.
+        // A stream can only be read in file order.
         if files[0].blob().is_some() && files[1].blob().is_none() {
             pairs.sort_by_key(|pair| pair[1]);
         }
         Ok(Pairs(pairs))
     }
 
-    /// Compares each pair, and reads streams on to their ends.
+    /// Compares each pair, and reads streams to their ends.
     fn verdicts(
         &self,
         inputs: &[Input],
@@ -121,7 +118,6 @@ impl Pairs {
         Ok(verdicts)
     }
 
-    /// What there is to say of each.
     fn told<'a>(
         &self,
         inputs: &'a [Input],
@@ -136,8 +132,8 @@ impl Pairs {
     }
 }
 
-/// The tensors of each file that are meant. That of a file which gives it no name of its own is meant by
-/// the name of the one that it is compared with.
+/// Selects the tensors of each file. If only one file has the name, the tensor of the other is used if its format holds
+/// one tensor, which has no name of its own.
 fn chosen(
     inputs: &[Input],
     files: &[TensorFile; 2],
@@ -156,7 +152,7 @@ fn chosen(
     })
 }
 
-/// A pair of tensors, or one alone, for people and for programs.
+/// A pair of tensors, or a single one, and the result.
 struct Told<'a> {
     paths: [&'a Path; 2],
     headers: [Option<&'a Header>; 2],
@@ -164,7 +160,7 @@ struct Told<'a> {
 }
 
 impl Told<'_> {
-    /// A line, unless they are equal.
+    /// Describes the difference in one line. `None` if the tensors are equal.
     fn line(&self) -> Option<String> {
         let (name, headers) = (self.name(), self.headers);
         let said = match (&self.verdict, headers) {
@@ -188,7 +184,7 @@ impl Told<'_> {
         Some(format!("{name}: {said}"))
     }
 
-    /// The name of both, or both names.
+    /// Returns the common name, or both names.
     fn name(&self) -> String {
         let mut names: Vec<String> = self
             .headers
@@ -200,7 +196,6 @@ impl Told<'_> {
         names.join(" and ")
     }
 
-    /// How many elements each of them has.
     fn elements(&self) -> usize {
         self.headers[0].map_or(0, |header| header.shape.elements())
     }
@@ -225,7 +220,7 @@ impl Told<'_> {
     }
 }
 
-/// The types and shapes of two tensors; of types that are called alike what tells them apart.
+/// Formats the types and shapes of two tensors. Types with the same name are shown by their numpy descr.
 fn headers_text(headers: [&Header; 2]) -> String {
     let [one, other] = headers.map(|header| &header.element);
     let is_named_alike = one.name() == other.name() && !one.is_alike(other);
@@ -237,7 +232,7 @@ fn headers_text(headers: [&Header; 2]) -> String {
     format!("{} differs from {}", text(headers[0]), text(headers[1]))
 }
 
-/// Two elements as people read them, with their bits where they read alike.
+/// Formats two elements, and adds their bits if the texts are the same.
 fn texts(element: &StoredDType, values: &[Vec<u8>; 2]) -> [String; 2] {
     let texts = [element.text(&values[0]), element.text(&values[1])];
     if texts[0] != texts[1] {

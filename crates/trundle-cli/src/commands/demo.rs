@@ -1,4 +1,4 @@
-//! `trundle demo`: the main job on a volume that it makes.
+//! `trundle demo`: moves, verifies, times and draws a generated volume.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,10 +23,9 @@ use crate::args::DemoArgs;
 use crate::progress::Progress;
 use crate::say::{print, print_json};
 
-/// Rounds in which the movement and the copy are timed in turn.
+/// The number of rounds that time the move and the copy.
 const ROUNDS: usize = 9;
 
-/// The files of a demo, all in one folder.
 struct Files {
     folder: PathBuf,
 }
@@ -34,11 +33,10 @@ struct Files {
 impl Files {
     const NAMES: [&str; 4] = ["phantom.npy", "phantom-xyz.npy", "before.png", "after.png"];
 
-    /// The folder, made if it is not there.
+    /// Creates the folder, if it does not exist.
     ///
     /// # Errors
-    /// If it cannot be made, or holds anything but what an earlier demo left: nothing of the
-    /// user's is overwritten.
+    /// If the folder cannot be created, or holds any file that is not the demo's. The demo never overwrites user files.
     fn prepare(folder: &Path) -> Result<Files, Failure> {
         let failed = |error| Failure::running(format!("{}: {error}", shown_path(folder)));
         if folder.exists() && !folder.is_dir() {
@@ -63,11 +61,10 @@ impl Files {
     }
 }
 
-/// Makes a volume, moves it to another order of axes, verifies it, times it beside a copy, and
-/// draws it before and after.
+/// Generates a volume, transposes it, verifies the result, times the move against a copy, and draws both volumes.
 ///
 /// # Errors
-/// If the folder is not the demo's, or something fails on the way.
+/// If the folder is not the demo's, or any of these steps fails.
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
     let start = Instant::now();
     let size = args.size as usize;
@@ -106,7 +103,7 @@ fn make_volume(shape: &Shape, path: &Path, quiet: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The operator of the demo: (z, y, x) becomes (x, y, z).
+/// Returns the operator of the demo: (z, y, x) becomes (x, y, z).
 fn inversion() -> Chain {
     Chain::new().then(Transpose::new(&[2, 1, 0]))
 }
@@ -127,13 +124,13 @@ fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, 
     decide(request)?.run(&progress)
 }
 
-/// The best times of the movement and of a copy of the same bytes, in memory.
+/// The best times of the move and of a copy of the same bytes, in memory.
 struct Times {
     movement: Duration,
     copy: Duration,
 }
 
-/// Times both in turn, since a machine's bandwidth changes with what its neighbours do.
+/// Times the move and the copy in alternation, since other load on the machine changes its bandwidth.
 fn time_beside_copy(shape: &Shape, threads: Option<usize>) -> Result<Times, Failure> {
     let width = DType::F32.width();
     let movement = Plan::row_major(&inversion(), width, shape, threads)?;
@@ -154,7 +151,6 @@ fn time_beside_copy(shape: &Shape, threads: Option<usize>) -> Result<Times, Fail
     Ok(times)
 }
 
-/// Draws the middle slice of the volume in a file.
 fn draw_middle(volume: &Path, picture: &Path) -> Result<(), Failure> {
     let mut file = TensorFile::open(volume)?;
     let mut source = Source { file: &mut file, path: volume };
@@ -164,7 +160,6 @@ fn draw_middle(volume: &Path, picture: &Path) -> Result<(), Failure> {
     write_png(&drawing.picture.enlarged(), picture, true)
 }
 
-/// What a person would type to do the same.
 fn commands(volume: &Path, moved: &Path, before: &Path, after: &Path) -> [String; 3] {
     let [volume, moved, before, after] = [volume, moved, before, after].map(shown_path);
     [
@@ -185,7 +180,6 @@ struct Report {
 }
 
 impl Report {
-    /// The movement's speed as a fraction of the copy's.
     fn of_copy(&self) -> f64 {
         self.times.copy.as_secs_f64() / self.times.movement.as_secs_f64()
     }

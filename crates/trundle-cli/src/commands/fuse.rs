@@ -1,4 +1,4 @@
-//! `trundle fuse`: a model that computes, with its movement-only parts as operators of their own.
+//! `trundle fuse`: turns the movement-only parts of a model into single operators.
 
 use std::io::Write;
 use std::path::Path;
@@ -16,11 +16,11 @@ use crate::args::FuseArgs;
 use crate::foreign::of_model;
 use crate::say::{print_json, say};
 
-/// Writes the model with what can be fused, and says what that is.
+/// Writes the fused model, and reports which parts were fused.
 ///
 /// # Errors
-/// If the model is malformed, or finds its tensors in files that would not be beside the output; if that exists or
-/// cannot be written.
+/// If the model is malformed, or has tensors in external files outside the output's folder; if the output exists
+/// or cannot be written.
 pub(crate) fn run(args: &FuseArgs) -> Result<(), Failure> {
     Output::check(&args.output, args.force)?;
     let partition = Partition::read(&args.model, args.links()).map_err(of_model)?;
@@ -49,13 +49,11 @@ pub(crate) fn run(args: &FuseArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The folder that a file is in, by its one path.
 fn folder(path: &Path) -> Option<std::path::PathBuf> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new(".")).canonicalize().ok()
 }
 
-/// What became of the model, for people.
 fn text(fused: &Fused, args: &FuseArgs) -> String {
     let operators: usize = fused.nodes.iter().map(|node| node.operators.len()).sum();
     let written: usize = fused.nodes.iter().map(|node| node.written).sum();
@@ -86,12 +84,10 @@ fn text(fused: &Fused, args: &FuseArgs) -> String {
     text
 }
 
-/// How many tensors these nodes give.
 fn given(nodes: &[FusedNode]) -> usize {
     nodes.iter().map(|node| node.outputs.len()).sum()
 }
 
-/// What became of the model, for programs.
 fn report(fused: &Fused, args: &FuseArgs) -> Value {
     let node = |node: &FusedNode| {
         json!({

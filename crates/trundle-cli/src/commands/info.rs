@@ -1,4 +1,4 @@
-//! `trundle info`.
+//! `trundle info`: prints the headers of a file.
 
 use serde_json::json;
 use trundle_files::failure::Failure;
@@ -10,7 +10,7 @@ use trundle_formats::{Header, Shown, Unreadable};
 use crate::args::InfoArgs;
 use crate::say::{print, print_json};
 
-/// Prints what a file holds, without reading its data; of a stream, it reads on to the end.
+/// Prints the tensors of a file without reading their data. A stream is read to its end.
 ///
 /// # Errors
 /// If the file cannot be read, or is malformed.
@@ -43,7 +43,7 @@ fn report_of(unreadable: &Unreadable) -> serde_json::Value {
     json!({ "name": unreadable.name, "why": unreadable.problem.to_string() })
 }
 
-/// The names of the axes, in parentheses, if any has one.
+/// Formats the axis names in parentheses. Empty if there are none.
 fn names_of_axes(header: &Header) -> String {
     let names = &header.annotations.dimension_names;
     if names.is_empty() {
@@ -56,8 +56,7 @@ fn names_of_axes(header: &Header) -> String {
     format!(" ({})", names.iter().map(shown).collect::<Vec<_>>().join(", "))
 }
 
-/// The order of a chunk's elements, if it is not row-major, the shards that chunks are in, if they are, and their
-/// codecs.
+/// Formats the encoding of chunks: the axis order if it is not row-major, the shards if there are any, and the codecs.
 fn encoding(header: &Header) -> String {
     let Some(encoding) = &header.encoding else { return String::new() };
     let order = encoding.order.as_ref().map(|order| format!(" with axes in order {order:?}"));

@@ -1,4 +1,4 @@
-//! The commands.
+//! The commands of the program, one module each.
 
 pub(crate) mod bench;
 pub(crate) mod clean;

@@ -1,4 +1,4 @@
-//! `trundle plan` of a model that computes: what of it only moves, and what that would be as passes.
+//! `trundle plan` of a model that computes: its movement-only subgraphs, and their cost as passes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,24 +17,22 @@ use crate::foreign::of_model;
 use crate::model_input::given;
 use crate::say::{print, print_json};
 
-/// How many operators of a subgraph are named.
+/// The maximum number of operators of a subgraph that messages list.
 const MOST_NAMED: usize = 6;
 
-/// What a subgraph does.
 struct Movement {
     passes: usize,
-    /// What all passes write.
     bytes: u64,
-    /// The bytes of the tensors that are written where one operator runs after another.
+    /// The bytes written if each operator runs on its own.
     bytes_one_by_one: u64,
-    /// All of it, where it is wanted.
+    /// The graph and its passes; empty unless `--verbose` is given.
     details: String,
 }
 
-/// Says what of a model moves, which was `refused` since it computes; if `verbose`, of all its subgraphs and how.
+/// Reports the movement-only parts of a model that was `refused` because it computes. `verbose` adds every subgraph.
 ///
 /// # Errors
-/// `refused` for a model of another format; files of inputs that do not fit.
+/// Returns `refused` for other formats than ONNX. Fails if the input files do not fit the model.
 pub(super) fn plan(args: &ModelArgs, refused: Error, verbose: bool) -> Result<(), Failure> {
     let is_onnx = args.model.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("onnx"));
     if !is_onnx {
@@ -52,7 +50,7 @@ pub(super) fn plan(args: &ModelArgs, refused: Error, verbose: bool) -> Result<()
     print(&text(&partition, &movements, args, verbose))
 }
 
-/// The sizes that have names, from the shapes of the inputs that are given.
+/// Determines the named sizes from the shapes of the given inputs.
 fn named_sizes(partition: &Partition, args: &ModelArgs) -> Result<HashMap<String, usize>, Failure> {
     let is_given = |input: &&Input| args.inputs.iter().any(|file| file.name == input.name);
     let inputs: Vec<Input> = partition.inputs().iter().filter(is_given).cloned().collect();
@@ -64,7 +62,7 @@ fn named_sizes(partition: &Partition, args: &ModelArgs) -> Result<HashMap<String
 }
 
 impl Movement {
-    /// What a subgraph does where named sizes are these, to which those of its outputs are added.
+    /// Plans a subgraph with these named sizes, and adds the named sizes of its outputs.
     fn of(
         partition: &Partition,
         subgraph: &Subgraph,
@@ -95,13 +93,12 @@ impl Movement {
     }
 }
 
-/// The bytes of all outputs; a text counts as 8.
+/// Counts the bytes of all outputs. A string counts as 8 bytes.
 fn bytes_of_outputs(model: &ResolvedModel) -> u64 {
     let bytes = |id: &_| model.program().tensor(*id).bytes() as u64;
     model.outputs().iter().map(bytes).fold(0, u64::saturating_add)
 }
 
-/// All of it, for people.
 fn text(
     partition: &Partition,
     movements: &[Result<Movement, Error>],
@@ -155,12 +152,11 @@ fn text(
     text
 }
 
-/// A line for each subgraph.
 fn lines(subgraphs: &[Subgraph], movements: &[Result<Movement, Error>]) -> Vec<String> {
     alike(subgraphs.iter().zip(movements).map(|(subgraph, movement)| line(subgraph, movement)))
 }
 
-/// These lines with how often each is there, in the order in which they come first.
+/// Merges equal lines and puts their counts in front. The order is that of their first occurrence.
 pub(super) fn alike(all: impl Iterator<Item = String>) -> Vec<String> {
     let mut lines: Vec<(String, usize)> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -174,7 +170,6 @@ pub(super) fn alike(all: impl Iterator<Item = String>) -> Vec<String> {
     lines.into_iter().map(|(line, times)| format!("  {times} x {line}")).collect()
 }
 
-/// What a subgraph is and does.
 fn line(subgraph: &Subgraph, movement: &Result<Movement, Error>) -> String {
     let named = kinds(&subgraph.operators);
     match movement {
@@ -189,7 +184,7 @@ fn line(subgraph: &Subgraph, movement: &Result<Movement, Error>) -> String {
     }
 }
 
-/// The kinds of operators that messages call so, the first of them.
+/// Lists the first kinds of a subgraph's operators.
 pub(super) fn kinds(operators: &[String]) -> String {
     let kinds = operators.iter().map(|operator| operator.split(' ').next().unwrap_or_default());
     let kinds: Vec<&str> = kinds.take(MOST_NAMED).collect();
@@ -200,7 +195,6 @@ pub(super) fn kinds(operators: &[String]) -> String {
     named
 }
 
-/// All of it, for programs.
 fn report(partition: &Partition, movements: &[Result<Movement, Error>]) -> Value {
     let of = |(subgraph, movement): (&Subgraph, &Result<Movement, Error>)| {
         let mut value = json!({

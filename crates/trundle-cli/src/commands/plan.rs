@@ -1,4 +1,4 @@
-//! `trundle plan`.
+//! `trundle plan` of a command: reports the work, or writes its numbered tasks.
 
 use trundle_files::decide::{Decided, decide};
 use trundle_files::failure::Failure;
@@ -8,10 +8,10 @@ use crate::args::{DryArgs, Front, MovingCommand, PlannedArgs};
 use crate::device::{self, Device};
 use crate::say::{print, print_json};
 
-/// Says what would be done, without reading the data: a sentence, or every stage.
+/// Reports what a command would do, without reading the data.
 ///
 /// # Errors
-/// What the movement itself would refuse.
+/// If the command itself would be refused.
 pub(crate) fn run(command: MovingCommand<PlannedArgs, DryArgs>) -> Result<(), Failure> {
     let (request, Front { json, quiet, verbose, numbering, device }) = command.request();
     let device = device::open(device)?;
@@ -42,7 +42,7 @@ pub(crate) fn run(command: MovingCommand<PlannedArgs, DryArgs>) -> Result<(), Fa
     }
 }
 
-/// The moves of a chain in a device's memory, from row-major to row-major.
+/// Reports the moves of a chain in a device's memory. Source and destination are row-major.
 fn on_device(decided: &Decided, device: &dyn Device, json: bool) -> Result<(), Failure> {
     for moved in decided.moved() {
         let program = moved.program()?;

@@ -28,7 +28,7 @@ use crate::progress::Progress;
 use crate::say::{print, print_json, say};
 use crate::{model_forecast, model_job};
 
-/// An output of a model, in the form in which it is written.
+/// An output of a model in the encoding of its file.
 struct Written {
     output: FileOutput,
     element: StoredDType,
@@ -36,12 +36,11 @@ struct Written {
     bytes: bytes::Bytes,
 }
 
-/// Runs a model on files, and writes its outputs: in memory, or from file to file where that is not
-/// enough.
+/// Runs a model on files and writes its outputs. If the memory is not enough, it works from file to file in tiles.
 ///
 /// # Errors
-/// Everything that can be known before is checked before anything is written; nothing is left of
-/// outputs that failed but what `--resume` can go on with.
+/// Inputs and outputs are checked before anything is written. After a failure, only work that `--resume` can continue
+/// is left.
 pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     let start = Instant::now();
     let model = open(&run.model).map_err(of_model)?;
@@ -74,20 +73,18 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     ran.report(&outputs, &outcome, start.elapsed().as_secs_f64())
 }
 
-/// Reads all inputs.
 fn load(model: &Model, inputs: &mut [ModelInput]) -> Result<(), Failure> {
     let mut each = inputs.iter_mut().zip(&model.inputs);
     each.try_for_each(|(input, of_model)| input.load(of_model.element))
 }
 
-/// A model that is run on files.
 struct Ran<'a> {
     resolved: &'a ResolvedModel,
     run: &'a RunArgs,
     progress: Progress,
 }
 
-/// The outputs of a model with the bytes of their elements, and what they came to.
+/// The outputs with their sizes in bytes, and the outcome of the run.
 type Made = (Vec<(FileOutput, usize)>, FileOutcome);
 
 impl Ran<'_> {
@@ -120,7 +117,7 @@ impl Ran<'_> {
         Ok((outputs, FileOutcome { passes, move_seconds, resumed: false }))
     }
 
-    /// From files to files, in tiles that fit the memory.
+    /// Moves from file to file, in tiles that fit the memory.
     fn in_parts(
         &self,
         inputs: &mut [ModelInput],
@@ -136,8 +133,8 @@ impl Ran<'_> {
         Ok((outputs.into_iter().zip(bytes).collect(), outcome))
     }
 
-    /// Refuses to resume if an output replaces an input that is in memory, of which no journal says whether
-    /// an earlier run has replaced it.
+    /// Refuses to resume if an output replaces an input that is in memory. No journal tells whether an earlier run has
+    /// already replaced it.
     fn check_resume(&self, inputs: &[ModelInput], outputs: &[FileOutput]) -> Result<(), Failure> {
         let is_read = |path: &Path| {
             let mut inputs = inputs.iter().filter(|input| input.data.is_some());
@@ -148,7 +145,6 @@ impl Ran<'_> {
         replaced.map_or(Ok(()), |output| Err(Failure::maybe_done(&output.path)))
     }
 
-    /// What the run came to.
     fn report(
         &self,
         outputs: &[(FileOutput, usize)],
@@ -198,10 +194,10 @@ impl Ran<'_> {
     }
 }
 
-/// Says in how many passes a model runs; if `verbose`, also its graph, and what each pass does.
+/// Reports the passes of a model; with `verbose` also its graph and every pass.
 ///
 /// # Errors
-/// What running it would refuse.
+/// If running the model would be refused.
 pub(crate) fn plan(args: &ModelArgs, verbose: bool) -> Result<(), Failure> {
     if !Model::is_known(&args.model) {
         let file = shown_path(&args.model);
@@ -229,7 +225,6 @@ fn open(args: &ModelArgs) -> trundle_models::Result<Model> {
     Model::open_with(&args.model, args.links())
 }
 
-/// The model for its inputs' shapes, and how it is run.
 fn planned(
     model: &Model,
     inputs: &[ModelInput],
@@ -245,10 +240,10 @@ fn planned(
     Ok((resolved, planned))
 }
 
-/// Where each output goes: a file of its name, which stays within the folder.
+/// Returns the path of each output: a file named after the output, always within the folder.
 fn out_paths(model: &Model, folder: &Path) -> Vec<PathBuf> {
     let mut taken = HashSet::new();
-    // The last number behind each name, so that very many alike are not tried from the first on.
+    // The last number used for each name, so that many equal names do not take quadratic time.
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut paths = Vec::with_capacity(model.outputs.len());
     for output in &model.outputs {
@@ -306,8 +301,8 @@ impl Written {
         NamedTensor { name: &output.name, element, shape, bytes }
     }
 
-    /// Reads the file back, which has not appeared yet, and follows each element back through the
-    /// model as its file states it, not as it was simplified to be run, one operator after another.
+    /// Reads the unfinished file back and traces each element through the original model, one operator after another,
+    /// without the simplifications of the run.
     fn verify(
         &self,
         file: &Output,
@@ -348,22 +343,19 @@ impl Written {
     }
 }
 
-/// How much of a file is compared at once.
 const COMPARED_BYTES: usize = 4 << 20;
 
-/// What comes out of a file, compared with what it should be.
+/// A writer that compares the bytes of a file with the expected elements.
 struct Compared<'a> {
     written: &'a Written,
     verifier: &'a Verifier<'a>,
-    /// How many elements were compared.
     elements: usize,
-    /// Bytes that were not.
     waiting: Vec<u8>,
     difference: Option<Vec<usize>>,
 }
 
 impl Compared<'_> {
-    /// Compares what waits, if it is much, or all there is; whole elements only.
+    /// Compares the waiting bytes in whole elements, if there are enough of them or `is_end` is set.
     fn compare(&mut self, is_end: bool) {
         let element = &self.written.element;
         let (group, group_bytes) = match element.width().packing() {
@@ -402,7 +394,7 @@ impl Compared<'_> {
         self.elements += count;
     }
 
-    /// Whether what is behind the last packed element is 0.
+    /// Returns whether the unused bits after the last packed element are 0.
     fn ends_in_zeros(&self, bytes: &[u8], count: usize) -> bool {
         let Some(packing) = self.written.element.width().packing() else { return true };
         let room = bytes.len() * 8 / packing.bits();
@@ -422,7 +414,6 @@ impl Write for Compared<'_> {
     }
 }
 
-/// Calls `write` with a folder that exists.
 fn in_folder<T>(folder: &Path, write: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let existed = folder.exists();
     std::fs::create_dir_all(folder).map_err(|error| {
@@ -430,14 +421,13 @@ fn in_folder<T>(folder: &Path, write: impl FnOnce() -> Result<T, Failure>) -> Re
     })?;
     write().inspect_err(|_| {
         if !existed {
-            // It is empty, unless somebody else has put something there, or there is something to
-            // resume.
+            // Fails, as intended, if other files or resumable work are in the folder.
             let _ = std::fs::remove_dir(folder);
         }
     })
 }
 
-/// Writes every output beside its place, verifies all of them there, then lets them appear.
+/// Writes every output to a temporary file, verifies all of them, then renames them.
 fn write_all(
     written: &[Written],
     run: &RunArgs,
@@ -510,7 +500,7 @@ mod tests {
 
     use super::*;
 
-    /// A model that reverses 5 x 3 elements, and its input.
+    /// Returns a model that reverses 5 x 3 elements, and its input.
     fn reversed(element: ElementType) -> (ResolvedModel, Data) {
         let shape = Shape::new([5, 3]).unwrap();
         let mut program = Program::new();
@@ -528,7 +518,7 @@ mod tests {
                 let bytes = shape.bytes(dtype).unwrap();
                 let mut bytes: Vec<u8> = (1..).take(bytes).collect();
                 if let Some(packing) = dtype.packing() {
-                    // The bits behind the last element are 0.
+                    // The bits after the last element are 0.
                     (15..bytes.len() * 8 / packing.bits())
                         .for_each(|unused| packing.set(&mut bytes, unused, 0));
                 }

@@ -1,4 +1,4 @@
-//! `trundle completions` and `trundle man`.
+//! `trundle completions` and `trundle man`: shell completions and manual pages.
 
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
@@ -10,18 +10,18 @@ use crate::say::print_raw;
 /// Prints the completions for a shell.
 ///
 /// # Errors
-/// If stdout cannot take it.
+/// If stdout cannot be written.
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "trundle", &mut script);
     print_raw(&String::from_utf8_lossy(&script))
 }
 
-/// Prints the manual: the page of the program, then one for each command; or the one page of a
-/// command, `words`, such as `plan roll`.
+/// Prints the manual pages of the program and all commands, or only the page of the command `words`, such as
+/// `plan roll`.
 ///
 /// # Errors
-/// If there is no such command, the pages cannot be rendered, or stdout cannot take them.
+/// If there is no such command, a page cannot be rendered, or stdout cannot be written.
 pub(crate) fn man(words: &[String]) -> Result<(), Failure> {
     let mut command = Cli::command();
     command.build();
@@ -45,7 +45,6 @@ pub(crate) fn man(words: &[String]) -> Result<(), Failure> {
     print_raw(&page(wanted)?)
 }
 
-/// The commands of a command, but for `help`.
 fn subcommands(command: &Command) -> impl Iterator<Item = &Command> {
     command.get_subcommands().filter(|each| each.get_name() != "help")
 }

@@ -1,4 +1,4 @@
-//! `trundle task` and `trundle finish`.
+//! `trundle task` and `trundle finish`: run numbered tasks, and complete their output.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use crate::args::{FinishArgs, TaskArgs};
 use crate::progress::Progress;
 use crate::say::{print_json, say};
 
-/// Where schedulers put the number of a task.
+/// The environment variables of schedulers that hold the task number.
 const NUMBERS: [&str; 2] = ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"];
 
-/// How often it is looked whether the tasks of an earlier stage are done.
+/// The polling interval for tasks of earlier stages.
 const WAIT: Duration = Duration::from_millis(500);
 
-/// Does tasks of a plan.
+/// Runs tasks of a plan.
 ///
 /// # Errors
-/// If one cannot be done: what it needs is missing, has changed, or cannot be read or written.
+/// If a task cannot run: its input is missing, has changed, or cannot be read, or the output cannot be written.
 pub(crate) fn run(args: &TaskArgs) -> Result<(), Failure> {
     let numbers = if args.array { vec![number_of_array()?] } else { args.numbers.clone() };
     let plan = PlanFile::read(&args.plan)?;
@@ -65,12 +65,12 @@ pub(crate) fn run(args: &TaskArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether all that is wrong is that tasks have to be done first.
+/// Returns whether the only problem is that tasks of an earlier stage are not finished.
 fn is_early(error: &trundle_disk::Error) -> bool {
     matches!(*error.problem, Problem::MissingTasks(_))
 }
 
-/// The number that a scheduler gave.
+/// Reads the task number from the scheduler's environment variable.
 fn number_of_array() -> Result<usize, Failure> {
     let given = NUMBERS.iter().find_map(|name| Some((name, std::env::var(name).ok()?)));
     let Some((name, number)) = given else {
@@ -82,10 +82,10 @@ fn number_of_array() -> Result<usize, Failure> {
         .map_err(|_| Failure::usage(format!("--array: {name} is {number:?}, no number of a task")))
 }
 
-/// Lets the output of a plan appear.
+/// Completes the output of a plan, so that it appears under its name.
 ///
 /// # Errors
-/// If tasks are missing, or the output cannot have its name.
+/// If tasks are missing, or the output cannot be renamed.
 pub(crate) fn finish(args: &FinishArgs) -> Result<(), Failure> {
     let plan = PlanFile::read(&args.plan)?;
     plan.go_there()?;

@@ -1,4 +1,4 @@
-//! `trundle tune`: the search for what is fastest on this machine.
+//! `trundle tune`: searches for the fastest tuning values on this machine.
 
 use std::io::Write;
 use std::path::Path;
@@ -15,20 +15,20 @@ use crate::args::TuneArgs;
 use crate::progress::Progress;
 use crate::say::{print, print_json};
 
-/// Two buffers, as [`tuning::tune`] says.
+/// The memory of [`tuning::tune`]: two buffers.
 const NEEDED_BYTES: u64 = 128 << 20;
 
-/// Finds the record of this machine and keeps it, or forgets the one that is kept.
+/// Searches for the tuning record of this machine and stores it, or deletes the stored one.
 ///
 /// # Errors
-/// If there is no memory, or the record cannot be kept.
+/// If the memory is not enough, or the record cannot be stored.
 pub(crate) fn run(args: &TuneArgs) -> Result<(), Failure> {
     if args.forget {
         return forget(args.json);
     }
     match &args.output {
         Some(path) => Output::check(path, args.force)?,
-        // Better now than after the search.
+        // Fails before the search, not after it.
         None if !args.dry_run && tuning::kept_path().is_none() => {
             let text =
                 "neither XDG_CACHE_HOME nor HOME says where to keep the record; -o FILE does";
@@ -82,7 +82,7 @@ fn forget(json: bool) -> Result<(), Failure> {
     })
 }
 
-/// The movements that were timed, what was found, and where it is written.
+/// Describes the timed moves, the values found, and the file of the record.
 fn text(tuned: &Tuned, file: Option<&Path>) -> String {
     let mut text = format!("{:<32} {:>9} {:>9} {:>8}\n", "", "built in", "tuned", "of copy");
     for Trial { name, before, after, copy, .. } in &tuned.trials {
@@ -98,7 +98,7 @@ fn text(tuned: &Tuned, file: Option<&Path>) -> String {
     text
 }
 
-/// What a record has that another has not, a line each.
+/// Lists the values that differ from another record, one a line.
 fn changes(before: &Tuning, after: &Tuning) -> String {
     let (before, after) = (before.to_string(), after.to_string());
     let changed = before.split(' ').zip(after.split(' ')).filter(|(before, after)| before != after);

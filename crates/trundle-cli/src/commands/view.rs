@@ -1,4 +1,4 @@
-//! `trundle view`.
+//! `trundle view`: draws a slice of a tensor.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -22,26 +22,26 @@ use crate::numbers::Range;
 use crate::progress::Progress;
 use crate::say::{print_raw, say};
 
-/// The most rows and columns of a PNG of a slice that is too large to be read.
+/// The maximum number of rows and columns of a PNG, for a slice that is too large to be read whole.
 const SIDE_OF_A_PNG: usize = 2048;
 
-/// The same in a terminal, which has fewer lines and columns than these.
+/// The same limit in a terminal, which has fewer lines and columns.
 const SIDE_IN_A_TERMINAL: usize = 512;
 
-/// The fewest rows and columns of a sampled picture: a smaller one shows nothing.
+/// The minimum number of rows and columns of a sampled picture. A smaller picture would show nothing.
 const LEAST_SIDE: usize = 64;
 
-/// A slice that takes longer to read is drawn from fewer of its rows and columns.
+/// The time limit for reading a slice. Above it, fewer rows and columns are read.
 const MOST_SECONDS: f64 = 60.0;
 
-/// A picture that takes more requests would take hours.
+/// The limit of read requests for a picture. More would take hours.
 const MOST_REQUESTS: u64 = 1 << 22;
 
 /// Draws a slice of a tensor, in the terminal or as a PNG.
 ///
 /// # Errors
-/// If the file cannot be read, the slice does not fit it, its elements are not numbers, or the
-/// picture cannot be written.
+/// If the file cannot be read, the slice does not fit the tensor, the elements are not numbers, or the picture cannot
+/// be written.
 pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     if let Some(path) = &args.output {
         check_picture(path, args.force)?;
@@ -67,7 +67,6 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A slice of a tensor of a file.
 pub(crate) struct Drawn {
     index: usize,
     header: Header,
@@ -76,7 +75,7 @@ pub(crate) struct Drawn {
 }
 
 impl Drawn {
-    /// A slice of the tensor of this index, by default the middle.
+    /// Selects a slice of the tensor at `index`, by default in the middle.
     ///
     /// # Errors
     /// If the slice does not fit the tensor, or its elements are not numbers.
@@ -102,7 +101,7 @@ impl Drawn {
     /// Reads all elements of the slice. If that takes too much memory or time, reads at most `side` rows and columns.
     ///
     /// # Errors
-    /// If the memory is not enough for a small picture, or the file cannot be read.
+    /// If the memory is not enough even for a small picture, or the file cannot be read.
     pub(crate) fn pixels(
         &self,
         source: &mut Source<'_>,
@@ -156,7 +155,6 @@ impl Drawn {
         self.header.shape.iter().enumerate().map(of_axis).collect()
     }
 
-    /// Decides how these elements are read.
     fn sample(
         &self,
         source: &Source<'_>,
@@ -188,10 +186,10 @@ impl Drawn {
     }
 }
 
-/// The index of the tensor that is meant: the one of this name, or the only one.
+/// Returns the index of the tensor called `name`, or of the only tensor.
 ///
 /// # Errors
-/// If there are several and none is named, with the names of some; or if none has the name.
+/// If no tensor has the name, or there are several and no name is given; the message lists names.
 fn the_one(path: &Path, headers: &[Header], name: Option<&str>) -> Result<usize, Failure> {
     let chosen = select(path, headers, name)?;
     if let [index] = chosen[..] {
@@ -205,8 +203,8 @@ fn the_one(path: &Path, headers: &[Header], name: Option<&str>) -> Result<usize,
     }))
 }
 
-/// The picture as text that fits the terminal, with two lines left for the note and the prompt. Where
-/// stdout is not a terminal, `COLUMNS` and `LINES` say how large it may be.
+/// Renders the picture as text that fits the terminal, with two lines left for the note and the prompt. If stdout is
+/// not a terminal, `COLUMNS` and `LINES` give the size.
 fn in_terminal(picture: &Picture) -> String {
     let (rows, columns) = Term::stdout().size();
     let is_terminal = std::io::stdout().is_terminal();
@@ -221,7 +219,6 @@ fn in_terminal(picture: &Picture) -> String {
     render(picture, columns, rows - 2, palette)
 }
 
-/// Describes the picture in one line.
 fn described(drawn: &Drawn, pixels: &Pixels, drawing: &Drawing) -> String {
     let Drawn { header, slice, .. } = drawn;
     let (name, shape) = (header.element.name(), &header.shape);
@@ -238,7 +235,7 @@ fn described(drawn: &Drawn, pixels: &Pixels, drawing: &Drawing) -> String {
 /// Checks that a picture can be written at `path`, before any work is done for it.
 ///
 /// # Errors
-/// If it is no .png, exists, or has no folder.
+/// If the path does not end in .png, exists, or its folder does not exist.
 pub(crate) fn check_picture(path: &Path, force: bool) -> Result<(), Failure> {
     if path != Path::new("-")
         && !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png"))
@@ -249,7 +246,7 @@ pub(crate) fn check_picture(path: &Path, force: bool) -> Result<(), Failure> {
     Ok(Output::check(path, force)?)
 }
 
-/// Writes a picture, whole or not at all.
+/// Writes a picture atomically.
 ///
 /// # Errors
 /// If it cannot be written.

@@ -13,11 +13,10 @@ use crate::progress::Progress;
 use crate::say::{print_json, say};
 use crate::signals;
 
-/// Moves what a command asks for, and says what it came to.
+/// Runs a command that moves tensors, and prints the result.
 ///
 /// # Errors
-/// Everything that can be known before is checked before the data is read; nothing is left of an output that failed but
-/// what `--resume` can go on with.
+/// All requests are checked before the data is read. After a failure, only work that `--resume` can continue is left.
 pub(crate) fn run(command: MovingCommand<MoveArgs, WritingArgs>) -> Result<(), Failure> {
     let start = Instant::now();
     let (request, Front { json, quiet, .. }) = command.request();
@@ -41,7 +40,6 @@ pub(crate) fn run(command: MovingCommand<MoveArgs, WritingArgs>) -> Result<(), F
     Ok(())
 }
 
-/// Warns of likely mistakes.
 pub(crate) fn warn(decided: &Decided, quiet: bool) {
     if !quiet {
         decided.notes().iter().for_each(|note| say(&format!("note: {note}")));

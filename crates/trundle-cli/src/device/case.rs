@@ -1,4 +1,4 @@
-//! A case of the bench, on a device.
+//! Benchmark of a case on a device.
 
 use trundle::lowering::Runner;
 use trundle::{Plan, Shape, Width};
@@ -8,10 +8,10 @@ use trundle_files::failure::Failure;
 use super::gpu::Gpu;
 use crate::foreign::of_bench;
 
-/// Holds a case against what the CPU makes, and times it in turn with a copy on the device.
+/// Verifies a case against the CPU's result, and times it in alternation with a copy on the device.
 ///
 /// # Errors
-/// If the result is wrong, or the device has no memory.
+/// If the result is wrong, or the device does not have enough memory.
 pub(super) fn timed<G: Gpu>(gpu: &G, case: &Case, rounds: usize) -> Result<CaseRecord, Failure> {
     let named = |failure: Failure| failure.within(&case.name);
     let (shape, width) = (Shape::new(&case.sizes[..])?, Width::from(case.dtype));
@@ -24,7 +24,7 @@ pub(super) fn timed<G: Gpu>(gpu: &G, case: &Case, rounds: usize) -> Result<CaseR
     let mut expected = vec![0; width.bytes(plan.out_shape().elements() * width.units())];
     plan.run(&bytes, &mut expected)?;
     let src = gpu.buffer_of(&bytes)?;
-    // No more than two tensors are in the host's memory at once.
+    // Keeps at most two tensors in host memory at once.
     drop(bytes);
     let mut dst = gpu.buffer(expected.len())?;
     let mut copied = gpu.buffer(case.bytes())?;
@@ -49,7 +49,6 @@ pub(super) fn timed<G: Gpu>(gpu: &G, case: &Case, rounds: usize) -> Result<CaseR
     record.map_err(of_bench)
 }
 
-/// The names of the kernels that are launched, each once.
 fn kernels<G: Gpu>(runner: &Runner<G>) -> Result<String, Failure> {
     let mut names = Vec::new();
     for plan in runner.steps().iter().filter_map(|step| step.work.one()) {

@@ -1,4 +1,4 @@
-//! What the devices have in common.
+//! The common interface of the GPU backends.
 
 use serde_json::Value;
 use trundle::lowering::Backend;
@@ -10,7 +10,7 @@ use trundle_gpu::{GpuMove, LaunchSummary};
 use super::planned::Planned;
 use super::{Device, case};
 
-/// What backends for GPUs have beside that.
+/// Functions of GPU backends that [`Backend`] does not have.
 pub(super) trait Gpu: Backend<Buffer: Sized> + Clone {
     fn record(&self) -> DeviceRecord;
     fn copy(&self, src: &Self::Buffer, dst: &mut Self::Buffer) -> Moved<()>;
@@ -20,7 +20,7 @@ pub(super) trait Gpu: Backend<Buffer: Sized> + Clone {
     fn launches(plan: &Self::Plan) -> Moved<Vec<LaunchSummary>>;
 }
 
-/// A backend whose own functions have these names.
+/// Implements [`Gpu`] for a backend that has inherent methods of the same names.
 macro_rules! gpu {
     ($gpu:ty, $by:literal) => {
         impl Gpu for $gpu {

@@ -1,4 +1,4 @@
-//! Moves on a GPU, where the program is built for one.
+//! Moves on a GPU, if the program is built for one.
 
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 mod case;
@@ -14,25 +14,24 @@ use trundle_files::failure::Failure;
 
 use crate::args::DeviceName;
 
-/// A GPU that was asked for.
 pub(crate) trait Device {
-    /// How a program would be moved, as text: every pass, down to launches.
+    /// Describes how the device would move a program, as text: every pass, down to launches.
     ///
     /// # Errors
-    /// If the device has no memory for what is filled in, or for what its kernels read beside the source.
+    /// If the device does not have enough memory for fill values or kernel tables.
     fn planned(&self, program: &Program) -> Result<String, Failure>;
 
-    /// The same for programs.
+    /// Describes the same as JSON.
     ///
     /// # Errors
     /// As [`Device::planned`].
     fn report(&self, program: &Program) -> Result<Value, Failure>;
 
-    /// Times cases in turn with a copy on the device, after each is held against what the CPU makes. `done` is told of
-    /// each.
+    /// Verifies each case against the CPU's result, and times it in alternation with a copy on the device. `done` is
+    /// called after each case.
     ///
     /// # Errors
-    /// If a result is wrong, or the device has no memory.
+    /// If a result is wrong, or the device does not have enough memory.
     fn timed(
         &self,
         suites: &[Suite],
@@ -41,10 +40,10 @@ pub(crate) trait Device {
     ) -> Result<Record, Failure>;
 }
 
-/// Opens what was asked for; the CPU is none.
+/// Opens the requested device. `None` for the CPU.
 ///
 /// # Errors
-/// If it is a GPU and there is none, with what was looked for, or this program is not built for it.
+/// If there is no such GPU, or this program is not built for it; the message says what was searched.
 pub(crate) fn open(name: DeviceName) -> Result<Option<Box<dyn Device>>, Failure> {
     match name {
         DeviceName::Cpu => Ok(None),
@@ -53,7 +52,7 @@ pub(crate) fn open(name: DeviceName) -> Result<Option<Box<dyn Device>>, Failure>
     }
 }
 
-/// The best GPU of the system. `TRUNDLE_GPU=emulated` allows one that the CPU emulates.
+/// Opens the best GPU of the system. `TRUNDLE_GPU=emulated` also allows one that the CPU emulates.
 #[cfg(feature = "wgpu")]
 fn wgpu() -> Result<Box<dyn Device>, Failure> {
     use trundle_wgpu::{Choice, Wgpu};
@@ -73,7 +72,6 @@ fn wgpu() -> Result<Box<dyn Device>, Failure> {
     Err(not_built("wgpu"))
 }
 
-/// NVIDIA's first GPU.
 #[cfg(feature = "cuda")]
 fn cuda() -> Result<Box<dyn Device>, Failure> {
     let gpu = trundle_cuda::Cuda::new(0).map_err(Failure::running)?;
@@ -85,7 +83,6 @@ fn cuda() -> Result<Box<dyn Device>, Failure> {
     Err(not_built("cuda"))
 }
 
-/// That the program has no such devices.
 #[cfg(not(all(feature = "wgpu", feature = "cuda")))]
 fn not_built(feature: &str) -> Failure {
     Failure::running(format!(

@@ -1,4 +1,4 @@
-//! What would be moved on a device.
+//! Reports of moves that are planned for a device.
 
 use serde_json::{Value, json};
 use trundle::Program;
@@ -10,26 +10,25 @@ use trundle_gpu::{GpuBlock, LaunchSummary, Pattern, WORKGROUP, Window};
 
 use super::gpu::Gpu;
 
-/// A program as a device would move it.
 pub(super) struct Planned<'a, G: Gpu> {
     gpu: &'a G,
     program: PlannedProgram<G>,
 }
 
 impl<G: Gpu> Planned<'_, G> {
-    /// How `program` would be moved on a device.
+    /// Plans `program` on a device.
     ///
     /// # Errors
-    /// If the device has no memory for what is filled in.
+    /// If the device does not have enough memory for fill values.
     pub(super) fn on<'a>(gpu: &'a G, program: &Program) -> Result<Planned<'a, G>, Failure> {
         let program = PlannedProgram::new(gpu.clone(), program).map_err(Failure::running)?;
         Ok(Planned { gpu, program })
     }
 
-    /// Every pass, down to launches.
+    /// Describes every pass, down to launches.
     ///
     /// # Errors
-    /// If the device has no memory for what its kernels read beside the source.
+    /// If the device does not have enough memory for the tables of its kernels.
     pub(super) fn text(&self) -> Result<String, Failure> {
         let passes = self.program.passes();
         let mut text = format!("{} over memory", counted(passes.len(), "pass"));
@@ -44,7 +43,7 @@ impl<G: Gpu> Planned<'_, G> {
         Ok(text)
     }
 
-    /// The same for programs.
+    /// Reports the passes as JSON.
     ///
     /// # Errors
     /// As [`Planned::text`].
@@ -66,14 +65,14 @@ impl<G: Gpu> Planned<'_, G> {
         }))
     }
 
-    /// How a part is moved, if it can be.
+    /// Returns the plans of a part, after checking that they can be launched.
     fn plans(&self, part: &PlannedPart) -> Result<&Plans<G>, Failure> {
         let plans = self.program.plans_of(part);
         plans.one().map_or(Ok(()), |plan| G::launches(plan).map(drop)).map_err(Failure::running)?;
         Ok(plans)
     }
 
-    /// One move. What is in tiles, each planned when it is moved, has no plan yet.
+    /// Reports one move. A move in tiles has no plan yet, since each tile is planned when it is moved.
     fn step_report(&self, part: &PlannedPart) -> Result<Value, Failure> {
         let step = &self.program.runner().steps()[part.step];
         let plan = step.work.one().map(plan_report::<G>).transpose()?;
@@ -95,7 +94,7 @@ fn plan_report<G: Gpu>(plan: &G::Plan) -> Result<Value, Failure> {
     }))
 }
 
-/// A block as a GPU takes it: its loops, and how they are shared among invocations.
+/// Reports a block of a GPU move: its loops, and how they are divided among invocations.
 fn gpu_block_report(of: &GpuBlock) -> Value {
     let mut report = block_report(&of.block);
     report["width"] = of.width.into();

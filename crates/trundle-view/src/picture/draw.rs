@@ -1,70 +1,66 @@
-//! From the values of a slice to a picture of it.
+//! Drawing: converts the values of a slice to a picture.
 
 use std::fmt;
 use std::ops::Range;
 
 use super::{Picture, share};
 
-/// The most pixels along a side of a picture file; what is larger is drawn as means.
+/// The maximum side of a picture file in pixels. Larger slices are drawn as means.
 pub const MOST_SIDE: usize = 16384;
 
-/// The colour of what is no finite number. No value is drawn in it.
+/// The colour of values that are not finite numbers. No value is drawn in it.
 pub(crate) const NOT_FINITE: [u8; 3] = [255, 0, 255];
 
-/// Which values are black and white.
+/// The values that are drawn black and white.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Contrast {
-    /// The values that half a percent lies below and above, so that a few outliers do not hide the
-    /// rest; the least and the greatest where there are few values or few that differ.
+    /// The 0.5th and the 99.5th percentiles, so that a few outliers do not hide the rest. The minimum and maximum if
+    /// there are few values, or few different ones.
     Percentiles,
-    /// These two, the first of them black: 0 and 1 for booleans.
+    /// Fixed values, the first of them black: 0 and 1 for booleans.
     Fixed(f64, f64),
 }
 
-/// Which values of a colour are none of it and all of it.
+/// The values of a colour channel that are dark and fully bright.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Tones {
     /// 0 and 255.
     Bytes,
-    /// 0 and the greatest number of 8 to 16 bits, as few as the values need: cameras often give 10,
-    /// 12 or 14.
+    /// 0 and the maximum of 8 to 16 bits, as few bits as the values need: cameras often have 10, 12 or 14.
     Words,
-    /// 0 and 1 where all values lie between, else as [`Contrast::Percentiles`].
+    /// 0 and 1 if all values are between, else as [`Contrast::Percentiles`].
     Floats,
 }
 
-/// A picture, and what is to be known to read it.
+/// A picture with the information to read it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
     /// The picture.
     pub picture: Picture,
-    /// The values that are black and white; `None` if there is no finite value, and for colours
-    /// that are bytes. If both are the same, all is mid grey.
+    /// The values that are black and white. `None` if no value is finite, or for colours of bytes. If both are equal,
+    /// the picture is mid grey.
     pub range: Option<(f64, f64)>,
-    /// Whether one percent of the values lies beyond black and white.
+    /// Whether one percent of the values is outside the range.
     pub is_clipped: bool,
-    /// Whether there is a fourth channel that cannot be the opacity of the others.
+    /// Whether a fourth channel was ignored, since its values cannot be opacity.
     pub is_opacity_left_out: bool,
-    /// How many pixels are not finite, and drawn in a colour that no value has.
+    /// The number of pixels that are not finite and have the colour of no value.
     pub not_finite: usize,
-    /// The rows and columns of values that each pixel is the mean of, at most.
+    /// The maximum numbers of rows and columns that a pixel is the mean of.
     pub block: (usize, usize),
 }
 
-/// Mid grey, for a picture of one value.
 const MID_GREY: u8 = 128;
 
-/// The most values that percentiles are taken of.
 const MOST_SAMPLES: usize = 1 << 20;
 
-/// The fewest values that percentiles are taken of: half a percent of these is five.
+/// The minimum number of values for percentiles. Half a percent of it is five.
 const LEAST_SAMPLES: usize = 1000;
 
-/// Draws `rows` by `columns` values, the first row on top, with at most `most_side` pixels along a
-/// side. `value` is asked for a row and a column, for some of them twice.
+/// Draws `rows` by `columns` values, the first row on top, with at most `most_side` pixels a side. `value` is called
+/// with a row and a column, for some of them twice.
 ///
-/// A pixel that stands for several values is the mean of the finite ones, or [`NOT_FINITE`] if more
-/// than half of them are not.
+/// A pixel of several values is the mean of the finite ones, or [`NOT_FINITE`] if more than half are not finite.
 ///
 /// # Panics
 /// If there are no rows or no columns.
@@ -90,8 +86,7 @@ pub(crate) fn values(
     })
 }
 
-/// A picture of so many channels, of which `pixel` makes each pixel of the rows and columns that it
-/// stands for.
+/// Draws a picture with this number of channels. `pixel` computes each pixel from its rows and columns.
 fn draw(
     (rows, columns): (usize, usize),
     most_side: usize,
@@ -125,13 +120,11 @@ fn draw(
     }
 }
 
-/// Draws `rows` by `columns` colours of three or four channels, the first row on top, with at most
-/// `most_side` pixels along a side. `value` is asked for a row, a column and a channel: red, green,
-/// blue, and opacity; what shows through is white. `fixed` says what is black and white in place of
-/// `tones`.
+/// Draws `rows` by `columns` colours of three or four channels, the first row on top, with at most `most_side` pixels a
+/// side. `value` is called with a row, a column and a channel: red, green, blue, opacity. The background is white.
+/// `fixed` gives the values that are black and white, instead of `tones`.
 ///
-/// A pixel that stands for several colours is the mean of the finite ones, or [`NOT_FINITE`] if more
-/// than half of them are not.
+/// A pixel of several colours is the mean of the finite ones, or [`NOT_FINITE`] if more than half are not finite.
 ///
 /// # Panics
 /// If there are no rows or no columns.
@@ -179,7 +172,7 @@ pub(crate) fn colours(
 }
 
 impl Tones {
-    /// What is black and white among `elements` values; `None` if no value is finite.
+    /// Determines which of the values are black and white. `None` if no value is finite.
     fn scale(self, elements: usize, value: &impl Fn(usize) -> f64) -> Option<Scale> {
         let white = match self {
             Tones::Bytes => 255.0,
@@ -200,12 +193,11 @@ impl Tones {
     }
 }
 
-/// The value, if it is a finite number.
 fn finite(value: f64) -> Option<f64> {
     Some(value).filter(|value| value.is_finite())
 }
 
-/// The mean of those of `count` colours that are finite; `None` if they are less than half.
+/// Returns the mean of the finite ones of `count` colours. `None` if these are less than half.
 fn mean_colour(count: usize, finite: impl Iterator<Item = [u8; 3]>) -> Option<[u8; 3]> {
     let mut sums = [0u64; 3];
     let mut found = 0;
@@ -219,31 +211,30 @@ fn mean_colour(count: usize, finite: impl Iterator<Item = [u8; 3]>) -> Option<[u
     is_enough.then(|| sums.map(|sum| ((sum + found / 2) / found) as u8))
 }
 
-/// Which values are black and white.
+/// The range of values from black to white.
 #[derive(Clone, Copy)]
 struct Scale {
     range: (f64, f64),
-    /// Whether one percent of the values lies beyond.
+    /// Whether one percent of the values is outside.
     is_clipped: bool,
 }
 
-/// The width and height of a picture of so many rows and columns, in the same proportion, if no side
-/// may be longer than `most_side`.
+/// Returns the width and height of a picture of `rows` by `columns` values, scaled so that no side exceeds `most_side`.
 fn size_within(most_side: usize, (rows, columns): (usize, usize)) -> (usize, usize) {
     assert!(rows > 0 && columns > 0, "{rows} rows and {columns} columns make no picture");
     let long = rows.max(columns);
     let most_side = most_side.clamp(1, long);
-    // In u128, where no product of sizes overflows; the quotients are at most `most_side`.
+    // u128, since products of sizes may overflow. The quotients are at most `most_side`.
     let side = |size: usize| ((size as u128 * most_side as u128 / long as u128) as usize).max(1);
     (side(columns), side(rows))
 }
 
-/// The mean of `count` values, those that are not finite left out; NaN if they are more than half.
+/// Returns the mean of the finite ones of `count` values. NaN if more than half are not finite.
 fn mean(count: usize, values: impl Iterator<Item = f64>) -> f64 {
     let weight = 1.0 / count as f64;
     let (finite, sum) = values
         .filter(|value| value.is_finite())
-        // Each is weighed before the sum, which thus does not overflow but by its last rounding.
+        // Weighting before the sum prevents overflow, except in its last rounding.
         .fold((0, 0.0), |(finite, sum), value| (finite + 1, sum + value * weight));
     if finite * 2 < count {
         f64::NAN
@@ -252,19 +243,17 @@ fn mean(count: usize, values: impl Iterator<Item = f64>) -> f64 {
     }
 }
 
-/// The grey of a value.
 fn level(value: f64, (black, white): (f64, f64)) -> u8 {
     if black == white {
         return MID_GREY;
     }
-    // Halved only where the distance overflows: halving loses the last bit of the tiniest values.
+    // Halved only if the difference overflows, since halving loses the last bit of subnormal values.
     let scale = if (white - black).is_finite() { 1.0 } else { 0.5 };
     let part = (value * scale - black * scale) / (white * scale - black * scale);
-    // The cast takes what lies beyond black and white to them.
+    // The cast saturates, so values outside become black or white.
     (part * 255.0).round() as u8
 }
 
-/// A colour of some opacity on a white ground.
 fn over_white([red, green, blue, opacity]: [u8; 4]) -> [u8; 3] {
     [red, green, blue].map(|level| {
         let (level, opacity) = (u32::from(level), u32::from(opacity));
@@ -272,7 +261,7 @@ fn over_white([red, green, blue, opacity]: [u8; 4]) -> [u8; 3] {
     })
 }
 
-/// What [`Contrast::Percentiles`] says of so many values; `None` if no value is finite.
+/// Computes the scale of [`Contrast::Percentiles`]. `None` if no value is finite.
 fn percentiles(elements: usize, value: &impl Fn(usize) -> f64) -> Option<Scale> {
     let mut samples: Vec<f64> =
         sample(elements).map(value).filter(|value| value.is_finite()).collect();
@@ -285,7 +274,7 @@ fn percentiles(elements: usize, value: &impl Fn(usize) -> f64) -> Option<Scale> 
             return Some(Scale { range: (black, white), is_clipped: true });
         }
     }
-    // Few values, or nearly all the same: every single one counts.
+    // Few values, or nearly all equal: the minimum and maximum of all values count.
     let all = (0..elements).map(value).filter(|value| value.is_finite());
     let range = all.fold(None, |range, value| match range {
         None => Some((value, value)),
@@ -294,8 +283,8 @@ fn percentiles(elements: usize, value: &impl Fn(usize) -> f64) -> Option<Scale> 
     range.map(|range| Scale { range, is_clipped: false })
 }
 
-/// At most [`MOST_SAMPLES`] of `0..elements`, spread evenly: one out of each part, at a place that
-/// only looks random, so that no pattern in the values keeps step with it and each run is the same.
+/// Picks at most [`MOST_SAMPLES`] of `0..elements`, one from each of equal parts. The position within a part is
+/// pseudorandom, so that it does not align with patterns in the values, and the same in each run.
 fn sample(elements: usize) -> impl Iterator<Item = usize> {
     let parts = elements.min(MOST_SAMPLES);
     (0..parts).map(move |index| {
@@ -307,7 +296,7 @@ fn sample(elements: usize) -> impl Iterator<Item = usize> {
 }
 
 impl fmt::Display for Drawing {
-    /// What is to be known to read the picture, in one line; empty if its colours say all.
+    /// Describes how to read the picture, in one line. Empty if the colours need no explanation.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         if let Some((black, white)) = self.range {
@@ -333,10 +322,9 @@ impl fmt::Display for Drawing {
     }
 }
 
-/// A number with at most six digits that count.
 fn short(value: f64) -> String {
     let rounded = format!("{value:.5e}").parse().unwrap_or(value);
-    // Debug writes very large and very small numbers with an exponent, Display with zeros.
+    // Debug writes very large and very small numbers with an exponent, Display writes zeros.
     let text = format!("{rounded:?}");
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
@@ -346,7 +334,6 @@ mod tests {
     use super::super::tests::{grey, rgb};
     use super::*;
 
-    /// A drawing at full size of these rows of values.
     fn draw<const W: usize, const H: usize>(rows: [[f64; W]; H]) -> Drawing {
         values((H, W), Contrast::Percentiles, MOST_SIDE, |row, column| rows[row][column])
     }
@@ -477,7 +464,6 @@ mod tests {
         assert_eq!(halved.picture, rgb([[[0, 20, 1]]]));
     }
 
-    /// A row of colours.
     fn row_of<const N: usize, const C: usize>(tones: Tones, pixels: [[f64; C]; N]) -> Drawing {
         colours((1, N), C, (tones, None), MOST_SIDE, |_, column, channel| pixels[column][channel])
     }

@@ -1,4 +1,4 @@
-//! Pictures as PNG files.
+//! Output of pictures as PNG.
 
 use std::io::{self, Write};
 
@@ -6,10 +6,10 @@ use png::{BitDepth, ColorType, Encoder, EncodingError};
 
 use super::Picture;
 
-/// Writes the picture as PNG, eight bits a channel.
+/// Writes the picture as PNG with eight bits a channel.
 ///
 /// # Errors
-/// What `out` fails with; [`io::ErrorKind::InvalidInput`] if a side has more than 2³¹ - 1 pixels.
+/// Any error of `out`; [`io::ErrorKind::InvalidInput`] if a side has more than 2³¹ - 1 pixels.
 pub fn write(picture: &Picture, out: impl Write) -> io::Result<()> {
     let side = |pixels: usize| u32::try_from(pixels).map_err(|_| too_large(picture));
     let mut encoder = Encoder::new(out, side(picture.width)?, side(picture.height)?);

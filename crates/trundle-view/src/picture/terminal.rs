@@ -1,24 +1,24 @@
-//! Pictures as text, for a terminal or a log.
+//! Output of pictures as text, for a terminal or a log.
 
 use std::fmt::Write;
 
 use super::Picture;
 use super::draw::NOT_FINITE;
 
-/// What a terminal can show.
+/// The colours that a terminal supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Palette {
     /// 24-bit colour.
     TrueColour,
     /// The 256 colours of xterm: 24 greys, and a cube of 6 levels of red, green and blue.
     Xterm256,
-    /// No colour: characters from light to heavy, `?` for what is not finite.
+    /// No colour: characters from light to heavy, and `?` for values that are not finite.
     Ascii,
 }
 
 impl Palette {
-    /// What the output can show, by the variables `NO_COLOR`, `TERM` and `COLORTERM` of the
-    /// environment that `variable` reads. What is no terminal gets characters only.
+    /// Detects the palette of the output from the environment variables `NO_COLOR`, `TERM` and `COLORTERM`, read by
+    /// `variable`. Outputs other than terminals get characters only.
     pub fn detect(is_terminal: bool, variable: impl Fn(&str) -> Option<String>) -> Palette {
         let no_colour = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = variable("TERM").is_some_and(|term| term == "dumb");
@@ -32,17 +32,16 @@ impl Palette {
     }
 }
 
-/// The long side in pixels that a small picture is enlarged to where there is room.
+/// The long side in pixels to which a small picture is enlarged if there is space.
 const LEAST_LONG_SIDE: usize = 32;
 
-/// The short side in pixels that a thin picture is widened to: two lines.
+/// The short side in pixels to which a thin picture is widened: two lines.
 const LEAST_SHORT_SIDE: usize = 4;
 
-/// Characters from light to heavy.
 const RAMP: [char; 10] = [' ', '.', ':', '-', '=', '+', '*', '#', '%', '@'];
 
-/// The picture in at most `columns` characters by `rows` lines (at least one of each), in its own
-/// proportions for characters twice as high as wide. Every line ends with a newline.
+/// Renders the picture in at most `columns` characters by `rows` lines, each at least 1. It keeps the proportions for
+/// characters that are twice as high as wide. Every line ends with a newline.
 pub fn render(picture: &Picture, columns: usize, rows: usize, palette: Palette) -> String {
     let (width, height) = fitted(picture, columns.max(1), rows.max(1).saturating_mul(2));
     match palette {
@@ -51,8 +50,6 @@ pub fn render(picture: &Picture, columns: usize, rows: usize, palette: Palette) 
     }
 }
 
-/// The width and height in half characters, which are about square, of a picture that is to fill
-/// at most so many.
 fn fitted(picture: &Picture, most_width: usize, most_height: usize) -> (usize, usize) {
     let (width, height) = (picture.width, picture.height);
     let factor = (most_width / width).min(most_height / height);
@@ -70,14 +67,13 @@ fn fitted(picture: &Picture, most_width: usize, most_height: usize) -> (usize, u
     )
 }
 
-/// `size * to / from`, rounded to the nearest, for `to` at most `from`.
+/// Returns `size * to / from`, rounded to nearest. `to` is at most `from`, so the result is at most `size`.
 fn scaled(size: usize, to: usize, from: usize) -> usize {
     let (size, to, from) = (size as u128, to as u128, from as u128);
-    // At most `size`.
     ((size * to + from / 2) / from) as usize
 }
 
-/// One character a pixel. Spaces at the end of a line are left out.
+/// Renders one character for each pixel, without trailing spaces.
 fn characters(picture: &Picture) -> String {
     let mut text = String::new();
     for row in 0..picture.height {
@@ -89,18 +85,18 @@ fn characters(picture: &Picture) -> String {
     text
 }
 
-/// The character as light or heavy as the colour is dark or bright.
+/// Returns the character for a colour; brighter colours get heavier characters.
 fn character([red, green, blue]: [u8; 3]) -> char {
     if [red, green, blue] == NOT_FINITE {
         return '?';
     }
-    // Rec. 601: how bright the three look, in thousandths.
+    // Rec. 601 luma, in thousandths.
     let luma = 299 * usize::from(red) + 587 * usize::from(green) + 114 * usize::from(blue);
     RAMP[luma * RAMP.len() / (1000 * 256)]
 }
 
-/// Two pixels a character: the upper one in the foreground's colour, the lower one in the
-/// background's. A colour is set only where it changes, and unset at the end of each line.
+/// Renders two pixels as one character: the upper one in the foreground colour, the lower one in the background colour.
+/// Colours are set only where they change, and reset at the end of each line.
 fn half_blocks(picture: &Picture, palette: Palette) -> String {
     let mut text = String::new();
     for row in (0..picture.height).step_by(2) {
@@ -113,7 +109,6 @@ fn half_blocks(picture: &Picture, palette: Palette) -> String {
                 if let Some(colour) = is
                     && is != was
                 {
-                    // Writing to a String never fails.
                     let _ = write!(text, "\x1b[{layer};{colour}m");
                 }
             }
@@ -125,7 +120,7 @@ fn half_blocks(picture: &Picture, palette: Palette) -> String {
     text
 }
 
-/// The colour as it stands in a control sequence, after its layer.
+/// Returns the colour part of a control sequence, which follows the layer.
 fn colour([red, green, blue]: [u8; 3], palette: Palette) -> String {
     if palette == Palette::TrueColour {
         format!("2;{red};{green};{blue}")
@@ -137,12 +132,12 @@ fn colour([red, green, blue]: [u8; 3], palette: Palette) -> String {
     }
 }
 
-/// The nearest of xterm's greys, which are 8, 18, ..., 238.
+/// Returns the nearest grey of xterm, of the levels 8, 18, ..., 238.
 fn grey_step(level: u8) -> u8 {
     (level.saturating_sub(3) / 10).min(23)
 }
 
-/// The nearest of the levels of xterm's cube, which are 0, 95, 135, ..., 255.
+/// Returns the nearest level of xterm's colour cube, of 0, 95, 135, ..., 255.
 fn cube_step(level: u8) -> u8 {
     match level {
         0..48 => 0,
