@@ -41,7 +41,7 @@
 //!   unnamed arguments. `_` is the result of the previous stages and must be one of them; in the first stage it
 //!   is the unnamed input of the chain. If the first stage does not have it, the chain has no unnamed input.
 //!
-//! Law: an [`Op`] prints as a stage that parses to an equal operator. Exceptions: long lists of lengths are
+//! Law: an [`Op`](crate::Op) prints as a stage that parses to an equal operator. Exceptions: long lists of lengths are
 //! abbreviated, lengths with a shape print as a list, and a [`Rearrange`](trundle_core::ops::Rearrange) that
 //! only permutes axes parses as a transpose.
 //!
