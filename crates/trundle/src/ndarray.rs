@@ -20,7 +20,7 @@
 //! whole array, because the view also borrows the elements in the gaps of the part.
 
 use ::ndarray::{ArrayD, ArrayRef, ArrayView, Dimension, ErrorKind, IxDyn, ShapeError};
-use trundle_core::{Error, LayoutError, Shape, ShapeError, Tensor, TensorView, TensorViewMut};
+use trundle_core::{Error, LayoutError, Shape, Tensor, TensorView, TensorViewMut};
 
 /// Returns a view of an array.
 ///
@@ -96,7 +96,7 @@ struct Part<A> {
 impl<A> Part<A> {
     fn of<D: Dimension>(part: &ArrayView<'_, A, D>) -> Result<Part<A>, ShapeError> {
         let first = (!part.is_empty()).then(|| part.as_ptr());
-        let shape = Shape::new(part.shape()).map_err(|error| refused(&error))?;
+        let shape = Shape::new(part.shape()).map_err(|error| refused(&error.into()))?;
         Ok(Part { first, shape, strides: part.strides().to_vec() })
     }
 
@@ -118,7 +118,7 @@ fn has_gaps() -> ShapeError {
 fn refused(error: &Error) -> ShapeError {
     ShapeError::from_kind(match error {
         Error::Layout(LayoutError::OverlappingLayout { .. }) => ErrorKind::IncompatibleLayout,
-        Error::Shape(ShapeError::TooLarge { .. }) => ErrorKind::Overflow,
+        Error::Shape(trundle_core::ShapeError::TooLarge { .. }) => ErrorKind::Overflow,
         _ => ErrorKind::OutOfBounds,
     })
 }
