@@ -85,7 +85,7 @@ fn measure_typed<T: Typed>(
 ) -> Result<Vec<RivalRecord>, Error> {
     let plan_error = |source| Error::Plan { case: case.name.clone(), source: Box::new(source) };
     let run_error = |source| Error::Run { case: case.name.clone(), source };
-    let shape = Shape::new(case.sizes.as_slice()).map_err(run_error)?;
+    let shape = Shape::new(case.sizes.as_slice()).map_err(|error| run_error(error.into()))?;
     let plan =
         Plan::row_major(&case.chain, size_of::<T>(), &shape, Some(threads)).map_err(plan_error)?;
     let mut copy = Copy::of(case.bytes(), threads).map_err(plan_error)?;
