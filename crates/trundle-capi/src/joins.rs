@@ -2,8 +2,7 @@
 
 use std::ffi::c_void;
 
-use trundle::internal::check_sizes;
-use trundle::ops::{Pad, PadMode};
+use trundle::ops::{Pad, PadMode, pad_widths};
 use trundle::{Error, OpError, Shape, programs};
 
 use super::assembled::{Assembled, described};
@@ -204,7 +203,7 @@ pub(crate) unsafe fn padding(
         return Ok(Moved::new(pair, Pad::new(widths, mode))?.into());
     }
     let (shape, width) = described(&pair.data);
-    let widths = pairs(widths, shape.rank())?;
+    let widths = pad_widths(widths, shape)?;
     check_shape("out", &padded(shape, &widths)?, &pair.out)?;
     let value = one_element("value", &pair.data, value)?;
     // SAFETY: the caller guarantees one element at this address.
@@ -216,25 +215,6 @@ pub(crate) unsafe fn padding(
 fn one_element(argument: &'static str, like: &Descriptor, at: *const c_void) -> Result<Memory> {
     let element = (like.dtype(), like.width());
     Descriptor::new(argument, element, &Shape::default(), None)?.memory(at.cast())
-}
-
-/// Returns the widths before and after each axis.
-fn pairs(widths: &[i64], rank: usize) -> Result<Vec<[usize; 2]>> {
-    let width = |number: &i64| {
-        let (argument, number, expected) = ("width", *number, "a number that is not negative");
-        usize::try_from(number)
-            .map_err(|_| Error::Op(OpError::NumberOutOfRange { argument, number, expected }))
-    };
-    let widths = widths.iter().map(width).collect::<trundle::Result<Vec<usize>>>()?;
-    match widths[..] {
-        [both] => Ok(vec![[both; 2]; rank]),
-        [before, behind] => Ok(vec![[before, behind]; rank]),
-        _ => {
-            let expected = ("two for each axis of the tensor", 2 * rank);
-            check_sizes(("widths", widths.len()), expected)?;
-            Ok(widths.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect())
-        }
-    }
 }
 
 /// Returns the padded shape.

@@ -2,9 +2,8 @@
 
 use std::ffi::c_void;
 
-use trundle::{
-    DType, DTypeError, Error, Shape, ShapeError, TensorView, TensorViewMut, normalize_axis,
-};
+use trundle::internal::check_dtype;
+use trundle::{DType, DTypeError, Shape, ShapeError, TensorView, TensorViewMut, normalize_axis};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Failure, Result};
@@ -36,12 +35,12 @@ impl Pair {
         let shape = self.data.layout().shape();
         let rank = shape.rank();
         let mut sizes = shape.sizes().to_vec();
-        *sizes.get_mut(axis as usize).ok_or(Error::Shape(ShapeError::AxisOutOfRange {
+        *sizes.get_mut(axis as usize).ok_or(ShapeError::AxisOutOfRange {
             argument: "axis",
             axis: axis.into(),
             rank,
             negative_allowed: false,
-        }))? = 1;
+        })? = 1;
         let types = [DType::U32, DType::U64];
         if !types.contains(&lengths.dtype()) {
             let (expected, got) = (types.to_vec(), lengths.dtype());
@@ -98,17 +97,8 @@ pub(crate) fn check_types(
     data: &Descriptor,
     other: &Descriptor,
 ) -> Result<()> {
-    if other.dtype() != data.dtype() {
-        let (expected, got) = (vec![data.dtype()], other.dtype());
-        return Err(DTypeError::DTypeMismatch { argument, expected, got }.into());
-    }
-    if let (Some(expected), Some(got)) = (data.width().packing(), other.width().packing())
-        && expected != got
-    {
-        let (dtype, expected, got) = (other.dtype(), expected.order(), got.order());
-        return Err(DTypeError::PackingMismatch { argument, dtype, expected, got }.into());
-    }
-    Ok(())
+    let element = |tensor: &Descriptor| (tensor.dtype(), tensor.width());
+    Ok(check_dtype(argument, element(data), element(other))?)
 }
 
 /// Checks the sizes of a tensor.

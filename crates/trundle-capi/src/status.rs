@@ -61,7 +61,11 @@ pub(crate) fn status_of(error: &Error) -> trundle_status {
             | ShapeError::SameAxis { .. },
         ) => TRUNDLE_ERROR_AXIS,
         Error::Shape(ShapeError::TooLarge { .. }) => TRUNDLE_ERROR_TOO_LARGE,
-        Error::Op(OpError::TooManyIndices { .. } | OpError::EmptyAxisPadded { .. })
+        Error::Op(
+            OpError::TooManyIndices { .. }
+            | OpError::EmptyAxisPadded { .. }
+            | OpError::WindowTooLarge { .. },
+        )
         | Error::Shape(_)
         | Error::Pattern(_) => TRUNDLE_ERROR_SHAPE,
         Error::Op(OpError::NumberOutOfRange { .. }) => TRUNDLE_ERROR_NUMBER,
@@ -71,7 +75,7 @@ pub(crate) fn status_of(error: &Error) -> trundle_status {
         Error::DType(_) => TRUNDLE_ERROR_DTYPE,
         Error::Layout(LayoutError::OverlappingLayout { .. }) => TRUNDLE_ERROR_SELF_OVERLAP,
         Error::Layout(_) => TRUNDLE_ERROR_BUFFER_SIZE,
-        // No C function has maps of operators, or stops a movement.
+        // Missing index maps, invalid moves and stops: no C function can cause them.
         _ => TRUNDLE_ERROR_INTERNAL,
     }
 }

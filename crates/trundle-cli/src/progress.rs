@@ -1,13 +1,14 @@
 //! A progress bar on stderr, or JSON lines for programs.
 
 use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde_json::json;
 use trundle_disk::Observer;
 use trundle_files::numbers::readable;
+use trundle_formats::lock;
 
 use crate::say::{json_line, say};
 
@@ -76,7 +77,7 @@ impl Progress {
         self.bar.set_length(length as u64);
         self.bar.set_message(name.to_owned());
         if let Shown::Events(times) = &self.shown {
-            times.lock().unwrap_or_else(PoisonError::into_inner).1 = Instant::now();
+            lock(times).1 = Instant::now();
         }
     }
 
@@ -97,7 +98,7 @@ impl Progress {
             }
             Shown::Bar => {}
             Shown::Events(times) => {
-                let mut times = times.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut times = lock(times);
                 if times.0.elapsed() >= LINE_TIME {
                     times.0 = Instant::now();
                     say(&json_line(&self.event(times.1.elapsed().as_secs_f64())));

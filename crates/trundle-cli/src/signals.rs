@@ -1,6 +1,8 @@
 //! Handlers for the signals that stop the program.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+
+use trundle_formats::lock;
 
 #[cfg(unix)]
 use crate::say::say;
@@ -15,7 +17,7 @@ pub(crate) const STORE: &str =
 static SAID: Mutex<Option<&str>> = Mutex::new(None);
 
 pub(crate) fn when_stopped(said: Option<&'static str>) {
-    *SAID.lock().unwrap_or_else(PoisonError::into_inner) = said;
+    *lock(&SAID) = said;
 }
 
 /// Makes SIGINT, SIGTERM and SIGHUP remove unfinished outputs before they end the program.
@@ -48,7 +50,7 @@ pub(crate) fn clean_up_when_stopped() {
         for signal in signals.forever() {
             let ending = || is_told.store(true, Ordering::Relaxed);
             let Some(is_kept) = trundle_formats::remove_temporary_files(ending) else { continue };
-            let said = *SAID.lock().unwrap_or_else(PoisonError::into_inner);
+            let said = *lock(&SAID);
             if let Some(said) = if is_kept { Some(RESUMABLE) } else { said } {
                 say(said);
             }

@@ -31,7 +31,7 @@ refusals! {
             moved: usize,
             /// The size of an element of the slice in bytes.
             got: usize,
-        } => "elements of {got} bytes would be torn apart: the movement keeps {moved} bytes together";
+        } => "this plan moves {moved}-byte elements, but the buffer has {got}-byte elements";
         /// No element type has this name.
         UnknownDType {
             /// The name.

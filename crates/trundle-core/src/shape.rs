@@ -59,7 +59,7 @@ refusals! {
             shape: Shape,
             /// The requested sizes; -1 is to be inferred.
             sizes: Vec<i64>,
-        } => "sizes {sizes:?} have {}", instead_of(shape, sizes);
+        } => "sizes {sizes:?} have {}", elements_compared(shape, sizes);
         /// A tensor of this shape cannot be broadcast to these sizes.
         SizesDoNotBroadcast {
             /// The current shape.
@@ -101,13 +101,13 @@ fn axes_of(rank: usize, negative_allowed: bool) -> String {
 }
 
 /// Describes the number of elements of `sizes` compared with `shape`, as the end of a message.
-fn instead_of(shape: &Shape, sizes: &[i64]) -> String {
+fn elements_compared(shape: &Shape, sizes: &[i64]) -> String {
     let elements = shape.elements();
     let inferred = sizes.iter().filter(|size| **size == -1).count();
     let have = match (known_elements(sizes), inferred) {
         (_, 2..) => {
             return format!(
-                "-1 more than once: only one of them can be what is left of the {elements} elements of shape {shape}"
+                "-1 more than once: only one size can be inferred from the {elements} elements of shape {shape}"
             );
         }
         (None, _) => "more elements than can be counted".to_owned(),

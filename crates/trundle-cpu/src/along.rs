@@ -47,7 +47,8 @@ impl Along {
     /// Negative indices count from the end.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) for buffers or indices of another size, [`OpError::IndexOutOfRange`]: `out` is written in
+    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) for buffers or indices of another size,
+    /// [`OpError::IndexOutOfRange`]: `out` is written in
     /// part then.
     pub fn take(&self, data: &[u8], indices: &[i64], out: &mut [u8], threads: usize) -> Result<()> {
         self.take_in_mode(IndexMode::Raise, data, indices, out, threads)

@@ -15,7 +15,8 @@ impl Plan {
     /// dropped and no code of `T` runs, so `T` can be any type, such as `String`, `Box` or a lock.
     ///
     /// # Errors
-    /// As [`Plan::check_owned`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if the memory has no room for the values
+    /// As [`Plan::check_owned`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if the memory has no
+    /// room for the values
     /// and `moved` has not either. `values` are as they were then.
     pub fn run_owned<T>(&self, values: &mut Vec<T>, moved: &mut Vec<T>) -> Result<()> {
         self.check_owned::<T>(values.len())?;
@@ -42,7 +43,8 @@ impl Plan {
     /// of the same size, which takes about as long as moving the values.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) for another number of values, [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if elements
+    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) for another number of values,
+    /// [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if elements
     /// would be torn apart, [`MoveError::NotABijection`] if some would be lost or given twice,
     /// [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if the memory has no room for the numbers.
     pub fn check_owned<T>(&self, len: usize) -> Result<()> {

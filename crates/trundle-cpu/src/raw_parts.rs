@@ -41,7 +41,8 @@ pub unsafe fn view_from_raw_parts<'a, T: 'static>(
 /// Makes a mutable view, as [`view_from_raw_parts`] does. Elements may be [`MaybeUninit`](std::mem::MaybeUninit).
 ///
 /// # Errors
-/// As [`view_from_raw_parts`], and [`LayoutError::OverlappingLayout`](trundle_core::LayoutError::OverlappingLayout) if two elements share a byte.
+/// As [`view_from_raw_parts`], and [`LayoutError::OverlappingLayout`](trundle_core::LayoutError::OverlappingLayout) if
+/// two elements share a byte.
 ///
 /// # Safety
 /// The memory from the first to the last element of the view, including gaps, must be valid for reads and writes and

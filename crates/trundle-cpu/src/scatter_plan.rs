@@ -44,9 +44,12 @@ impl ScatterPlan {
     /// replaces, like the map of a gather from the same indices.
     ///
     /// # Errors
-    /// [`ShapeError::ShapeMismatch`](trundle_core::ShapeError::ShapeMismatch) for a layout of another shape than its side of the map, [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for one that
-    /// reaches before its buffer, [`LayoutError::OverlappingLayout`](trundle_core::LayoutError::OverlappingLayout) for an `out` with two elements at one place,
-    /// [`MoveError::NotOnePass`](trundle_core::MoveError::NotOnePass) for a map that splits or merges axes across gaps of `out`, [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge).
+    /// [`ShapeError::ShapeMismatch`](trundle_core::ShapeError::ShapeMismatch) for a layout of another shape than its
+    /// side of the map, [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for one that
+    /// reaches before its buffer, [`LayoutError::OverlappingLayout`](trundle_core::LayoutError::OverlappingLayout) for
+    /// an `out` with two elements at one place,
+    /// [`MoveError::NotOnePass`](trundle_core::MoveError::NotOnePass) for a map that splits or merges axes across gaps
+    /// of `out`, [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge).
     pub fn new(
         places: &IndexMap,
         width: usize,
@@ -125,7 +128,8 @@ impl ScatterPlan {
     /// one position, the last in row-major order wins.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for a buffer that is shorter than its layout; nothing is written then.
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) for a buffer that is shorter than its
+    /// layout; nothing is written then.
     pub fn put(&self, updates: &[u8], out: &mut [u8]) -> Result<()> {
         let buffers = [("updates", updates.len()), ("out", out.len())];
         for ((argument, buffer), needed) in buffers.into_iter().zip(self.bytes) {

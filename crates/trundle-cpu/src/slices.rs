@@ -30,7 +30,8 @@ impl Plan {
     /// Moves the elements of `src` to `dst`.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a slice is shorter than the planned layouts,
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a slice is shorter than the planned
+    /// layouts,
     /// [`DTypeError::WidthMismatch`] if the plan would tear elements apart; nothing has been written
     /// then.
     pub fn run_slice_into<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
@@ -43,7 +44,8 @@ impl Plan {
     /// of `dst` that the layout covers, initialized.
     ///
     /// # Errors
-    /// As [`Plan::run_slice_into`], and [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the destination has gaps.
+    /// As [`Plan::run_slice_into`], and [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the
+    /// destination has gaps.
     pub fn run_slice_uninit<'d, T: Copy>(
         &self,
         src: &[T],
@@ -85,7 +87,8 @@ impl Plan {
     /// sub-byte element are 0.
     ///
     /// # Errors
-    /// As [`Plan::run_slice_into`], and [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the destination has gaps.
+    /// As [`Plan::run_slice_into`], and [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if the
+    /// destination has gaps.
     pub fn run_to_vec<T: Copy + 'static>(&self, src: &[T]) -> Result<Vec<T>> {
         self.check_buffer_of::<T>()?;
         // SAFETY: elements of T stay whole, or T is u8; all bytes of `src` are initialized.
@@ -171,7 +174,8 @@ impl Plan {
     /// during the run. If elements share bytes, all bytes must be initialized.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds), and [`Error::Stopped`](trundle_core::Error::Stopped).
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds), and
+    /// [`Error::Stopped`](trundle_core::Error::Stopped).
     #[inline]
     pub(crate) unsafe fn run_raw(
         &self,

@@ -65,7 +65,8 @@ impl Cuda {
     /// Enqueues a copy of all bytes of `src` to `dst`, which has the same size. Use [`Cuda::wait`] to wait for it.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if it has more or less of them; nothing is begun then. [`Error::DeviceFailed`], also if one of
+    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if it has more or less of them; nothing is
+    /// begun then. [`Error::DeviceFailed`], also if one of
     /// them is another stream's.
     pub fn copy(&self, src: &CudaBuffer, dst: &mut CudaBuffer) -> Result<()> {
         check_sizes(("data", src.memory.bytes), ("out", dst.memory.bytes))?;
@@ -91,7 +92,8 @@ impl Cuda {
     /// Waits for all work on the stream, then copies the first `bytes.len()` bytes of the buffer to the host.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`], also if the
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been
+    /// written then. [`Error::DeviceFailed`], also if the
     /// buffer is another stream's.
     pub fn read_into(&self, buffer: &CudaBuffer, bytes: &mut [u8]) -> Result<()> {
         check_buffer("data", bytes.len(), buffer.memory.bytes)?;
@@ -106,7 +108,8 @@ impl Cuda {
     /// Copies host bytes to the start of a buffer, in stream order.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`], also if the
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been
+    /// written then. [`Error::DeviceFailed`], also if the
     /// buffer is another stream's.
     pub fn write(&self, buffer: &mut CudaBuffer, bytes: &[u8]) -> Result<()> {
         check_buffer("out", bytes.len(), buffer.memory.bytes)?;

@@ -71,6 +71,11 @@ pub(crate) fn decide_again(request: Request, checks_outputs: bool) -> Result<Dec
         Some(path) => to.format_at(path, inputs[0].path())?,
         None => to.stated_format(),
     };
+    if to.metadata_only && (to.chunks.is_some() || to.shards.is_some() || to.codecs.is_some()) {
+        let why =
+            "chunks are copied without decoding, so chunks, shards and codec cannot be chosen";
+        return Err(Failure::usage(why));
+    }
     let is_relayout = matches!(request.work, Work::Relayout { .. });
     let keeps_record = |format: &Format| match outputs.first() {
         Some(path) if is_relayout => relayout::keeps_record(format, path),
@@ -236,15 +241,13 @@ impl Decision {
 
     /// Returns for each output tensor whether it is an unchanged copy from the first input.
     pub(crate) fn kept(&self) -> Vec<bool> {
+        let are_kept =
+            |wanted: Vec<Wanted<'_>>| wanted.iter().map(|each| each.chain.is_none()).collect();
         match self {
-            Decision::Chain { choice, .. } => {
-                choice.wanted().iter().map(|wanted| !choice.is_moved(wanted.index)).collect()
-            }
+            Decision::Chain { choice, .. } => are_kept(choice.wanted()),
+            Decision::Relayout(relaid) => are_kept(relaid.wanted()),
             Decision::Join(joined) => joined.tensors.iter().map(join::Tensor::is_kept).collect(),
             Decision::Split(_) => Vec::new(),
-            Decision::Relayout(relaid) => {
-                relaid.fates.iter().map(|fate| !matches!(fate, relayout::Fate::Moved(_))).collect()
-            }
         }
     }
 

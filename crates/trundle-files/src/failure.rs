@@ -133,7 +133,7 @@ impl Failure {
         Failure { message: format!("{}: {}", Shown(name), self.message), ..self }
     }
 
-    /// Adds a hint that holds for every front end.
+    /// Adds a hint that is a complete sentence.
     #[must_use]
     pub fn with_hint(mut self, text: impl Into<String>) -> Failure {
         self.hints.push(Hint { setting: None, text: text.into() });

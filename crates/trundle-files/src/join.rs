@@ -14,14 +14,11 @@ use crate::axes::{self, Fate};
 use crate::failure::{Failure, Setting};
 use crate::forecast::first_lines;
 use crate::input::Input;
-use crate::names::{check_readable, select, shown_path};
+use crate::names::{check_readable, select, shown_path, sum};
 use crate::request::{Along, Axis, Request};
 
-/// The input files, each listed once even if the user names it several times.
-pub(crate) struct Files {
-    /// The index of the file for each part of the result.
-    of_part: Vec<usize>,
-}
+/// The index of the input file for each part of the result: the user may name a file several times.
+pub(crate) struct Files(Vec<usize>);
 
 impl Files {
     pub(crate) fn of(request: &Request) -> Result<(Files, Vec<Input>), Failure> {
@@ -38,7 +35,7 @@ impl Files {
         if of_part.is_empty() {
             return Err(Failure::usage("there are no files to join"));
         }
-        Ok((Files { of_part }, request.described.of_all(&paths)?))
+        Ok((Files(of_part), request.described.of_all(&paths)?))
     }
 
     /// Joins the tensors of all files. `name` selects one tensor.
@@ -54,17 +51,16 @@ impl Files {
         ignored_attributes: &[String],
         format: &Format,
     ) -> Result<Joined, Failure> {
-        let named = |tensor: &[usize]| -> Vec<Named<'_>> {
-            let each = opened.iter().zip(inputs).zip(tensor);
-            each.map(|((file, input), index)| (input.path(), &file.headers()[*index])).collect()
-        };
         let chosen = chosen(inputs, opened, name)?;
         check_meaning(inputs, opened, &chosen, ignored_attributes)?;
         let mut tensors = Vec::with_capacity(chosen.len());
+        let several = opened.iter().any(|file| file.headers().len() > 1);
         for indices in chosen {
-            let parts = named(&indices);
-            let several = opened.iter().any(|file| file.headers().len() > 1);
-            let tensor = Tensor::of(&parts, &indices, &self.of_part, along, format);
+            let each = opened.iter().zip(inputs).zip(&indices);
+            let parts: Vec<Named<'_>> = each
+                .map(|((file, input), index)| (input.path(), &file.headers()[*index]))
+                .collect();
+            let tensor = Tensor::of(&parts, &indices, &self.0, along, format);
             tensors.push(tensor.map_err(|failure| match several {
                 true => failure.within(&parts[0].1.name),
                 false => failure,
@@ -76,7 +72,7 @@ impl Files {
             let (file, name) = (shown_path(inputs[0].path()), Shown(name));
             return Err(Failure::refused(format!("{file}: no axis is called \"{name}\"")));
         }
-        Ok(Joined { tensors, of_part: self.of_part })
+        Ok(Joined { tensors, of_part: self.0 })
     }
 }
 
@@ -305,18 +301,13 @@ impl Tensor {
     }
 
     fn line(&self, of_part: &[usize]) -> String {
-        const MOST: usize = 4;
         let (name, dtype, out) = (Shown(&self.name), self.element.name(), self.out_shape());
         let Some(axis) = self.axis else {
             return format!("  {name}: {dtype} {out}, as in the first file");
         };
-        let shapes = of_part.iter().map(|file| self.shapes[*file].to_string());
-        let mut shown: Vec<String> = shapes.take(MOST).collect();
-        if of_part.len() > MOST {
-            shown.push(format!("{} more", of_part.len() - MOST));
-        }
+        let shapes = sum(of_part.iter().map(|file| &self.shapes[*file]));
         let along = if self.is_new { "along the new axis" } else { "along axis" };
-        format!("  {name}: {dtype} {} {along} {axis} -> {out}", shown.join(" + "))
+        format!("  {name}: {dtype} {shapes} {along} {axis} -> {out}")
     }
 
     pub(crate) fn report(&self) -> Value {
@@ -469,7 +460,8 @@ impl Joined {
                         Shown(&tensor.name)
                     );
                     return Err(Failure::refused(refusal)
-                        .with_hint("`trundle cmp` says which; --tensor NAME picks others"));
+                        .with_hint("`trundle cmp` says which")
+                        .with_setting(Setting::Tensor, "picks others"));
                 }
             }
         }

@@ -20,15 +20,12 @@ pub fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Res
     let failure = Failure::refused(format!("{file}: \"{own}\" cannot be read: {why}"));
     Err(match name {
         Some(_) => failure,
-        None => failure.with_setting(Setting::Tensor, LEAVES_OUT),
+        None => failure.with_setting(Setting::Tensor, "leaves it out, where NAME may be '*'"),
     })
 }
 
-/// The hint for an unreadable tensor: a name selects other tensors.
-pub(crate) const LEAVES_OUT: &str = "leaves it out, where NAME may be '*'";
-
 /// Returns the failure for an unreadable tensor that would be lost in the output.
-pub fn cannot_keep(file: &Path, tensor: &trundle_formats::Unreadable) -> Failure {
+pub(crate) fn cannot_keep(file: &Path, tensor: &trundle_formats::Unreadable) -> Failure {
     let (file, name, why) = (shown_path(file), Shown(&tensor.name), Shown(&tensor.problem));
     Failure::refused(format!("{file}: \"{name}\" cannot be kept, since it cannot be read: {why}"))
 }
@@ -49,14 +46,15 @@ pub fn select(file: &Path, headers: &[Header], name: Option<&str>) -> Result<Vec
     };
     match Pattern::new(name).map(like) {
         Ok(like) if !like.is_empty() => Ok(like),
-        _ => {
-            let names = listed(headers.iter().map(|header| &header.name));
-            let (file, name) = (shown_path(file), Shown(name));
-            Err(Failure::refused(format!(
-                "{file}: no tensor is named \"{name}\", there are: {names}"
-            )))
-        }
+        _ => Err(not_found(file, headers, name)),
     }
+}
+
+/// Returns the failure for a name that no tensor has.
+pub(crate) fn not_found(file: &Path, headers: &[Header], name: &str) -> Failure {
+    let names = listed(headers.iter().map(|header| &header.name));
+    let (file, name) = (shown_path(file), Shown(name));
+    Failure::refused(format!("{file}: no tensor is named \"{name}\", there are: {names}"))
 }
 
 /// Lists the first names, and counts the others.
@@ -69,6 +67,17 @@ pub fn listed(names: impl ExactSizeIterator<Item = impl std::fmt::Display>) -> S
         (_, 0) => first.join(", "),
         _ => format!("{} and {more} more", first.join(", ")),
     }
+}
+
+/// Joins the first sizes or shapes by plus signs, and counts the others.
+pub(crate) fn sum(parts: impl ExactSizeIterator<Item = impl std::fmt::Display>) -> String {
+    const MOST: usize = 4;
+    let more = parts.len().saturating_sub(MOST);
+    let mut shown: Vec<String> = parts.take(MOST).map(|part| part.to_string()).collect();
+    if more > 0 {
+        shown.push(format!("{more} more"));
+    }
+    shown.join(" + ")
 }
 
 /// Formats a path for messages.

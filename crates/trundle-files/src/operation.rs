@@ -127,10 +127,7 @@ impl Operation {
         // The first parse checks the syntax. Axis names are resolved later, for each tensor.
         let chain = Chain::parse_named(text, &mut AxisNames::any(), read)?;
         let others = named_files(&chain, path)?;
-        let again = |_: &Unfilled, file: &str| {
-            numbers.get(file).cloned().ok_or_else(|| Failure::refused("no such file"))
-        };
-        let unnamed = Chain::parse(text, again).map(Arc::new).map_err(Failure::refused);
+        let unnamed = Chain::parse(text, known(&numbers)).map(Arc::new).map_err(Failure::refused);
         let paths = [path].into_iter().chain(others.iter().map(Path::new));
         let inputs = described.of_all(&paths.collect::<Vec<_>>())?;
         let text = text.to_owned();
@@ -226,10 +223,7 @@ impl Operation {
                 unnamed.clone()
             }
             Asked::Written { text, numbers, .. } => {
-                let read = |_: &Unfilled, file: &str| {
-                    numbers.get(file).cloned().ok_or_else(|| Failure::refused("no such file"))
-                };
-                let chain = Chain::parse_named(text, &mut names(), read);
+                let chain = Chain::parse_named(text, &mut names(), known(numbers));
                 chain.map(Arc::new).map_err(Failure::refused)
             }
             Asked::Call { declared, given, numbers: own } => {
@@ -253,6 +247,13 @@ impl Operation {
             }
         }
     }
+}
+
+/// Returns a reader of the lengths and indices that the first parse has read.
+fn known(
+    numbers: &HashMap<String, NumbersFile>,
+) -> impl Fn(&Unfilled, &str) -> Result<NumbersFile, Failure> {
+    |_, file| numbers.get(file).cloned().ok_or_else(|| Failure::refused("no such file"))
 }
 
 /// Finds the operator with this name and this number of arguments.

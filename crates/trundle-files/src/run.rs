@@ -132,15 +132,13 @@ impl Decided {
             Decision::Join(joined) => joined.attributes_differ(),
             _ => Vec::new(),
         };
-        if !differ.is_empty() {
-            more["attributes_differ"] = json!(differ);
-        }
         let codecs: BTreeSet<&str> = self.jobs.iter().flat_map(Job::codecs_not_kept).collect();
         if !codecs.is_empty() {
             warnings.push(not_kept(codecs.iter()));
             more["codecs_not_kept"] = json!(codecs);
         }
         if !differ.is_empty() {
+            more["attributes_differ"] = json!(differ);
             let names = listed(differ.iter());
             warnings.push(format!(
                 "attributes that are not the same in all files are those of the first: {names}"
@@ -171,7 +169,7 @@ pub fn run_jobs(
     })
 }
 
-/// Records whether a later run could resume the work, and forwards everything to the observer.
+/// Records whether a later run could resume the work, and forwards all else to the observer.
 struct Watched<'a> {
     observer: &'a dyn Observer,
     is_resumable: AtomicBool,
@@ -192,7 +190,6 @@ impl Observer for Watched<'_> {
 
     fn resumable(&self, is: bool) {
         self.is_resumable.store(is, Ordering::Relaxed);
-        self.observer.resumable(is);
     }
 }
 

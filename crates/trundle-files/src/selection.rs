@@ -13,7 +13,7 @@ use crate::failure::{Failure, Setting};
 use crate::forecast::counted;
 use crate::input::Input;
 use crate::memory;
-use crate::names::{cannot_keep, check_readable, listed, select, shown_path};
+use crate::names::{cannot_keep, check_readable, listed, not_found, select};
 use crate::numbers::Bytes;
 use crate::operation::Operation;
 
@@ -133,10 +133,6 @@ impl Choice {
         axes::still_true_of(file, &fates)
     }
 
-    pub(crate) fn is_moved(&self, index: usize) -> bool {
-        matches!(self.fates[index], Fate::Moved(_))
-    }
-
     pub(crate) fn moved(&self, index: usize) -> Option<&Moved> {
         match &self.fates[index] {
             Fate::Moved(moved) => Some(moved),
@@ -252,15 +248,8 @@ fn counterpart(file: &TensorFile, path: &Path, name: &str) -> Result<usize, Fail
     if let Some(index) = file.headers().iter().position(|header| header.name == name) {
         return Ok(index);
     }
-    let (shown, own) = (shown_path(path), Shown(name));
-    let unreadable = file.unreadable().iter().find(|tensor| tensor.name == name);
-    Err(Failure::refused(match unreadable {
-        Some(tensor) => format!("{shown}: \"{own}\" cannot be read: {}", Shown(&tensor.problem)),
-        None => {
-            let names = listed(file.headers().iter().map(|header| &header.name));
-            format!("{shown}: no tensor is named \"{own}\", there are: {names}")
-        }
-    }))
+    check_readable(path, file, Some(name))?;
+    Err(not_found(path, file.headers(), name))
 }
 
 /// Explains the error of an operator in terms of its options. `by_name` has the tensor's axis names if the options name

@@ -11,7 +11,7 @@ use trundle_formats::{Header, Shown, TensorFile};
 use crate::axes;
 use crate::failure::{Failure, Setting};
 use crate::input::Input;
-use crate::names::{LEAVES_OUT, cannot_keep, select, shown_path};
+use crate::names::{check_readable, select, shown_path, sum};
 use crate::request::{Axis, Parts, Request};
 
 /// Returns the input of a split.
@@ -109,14 +109,7 @@ impl Parted {
         parts: &Parts,
     ) -> Result<Parted, Failure> {
         let headers = file.headers();
-        let is_meant = |own: &str| name.is_none_or(|name| name == own);
-        if let Some(tensor) = file.unreadable().iter().find(|tensor| is_meant(&tensor.name)) {
-            let failure = cannot_keep(path, tensor);
-            return Err(match name {
-                Some(_) => failure,
-                None => failure.with_setting(Setting::Tensor, LEAVES_OUT),
-            });
-        }
+        check_readable(path, file, name)?;
         let mut fates = vec![Fate::LeftOut; headers.len()];
         for index in select(path, headers, name)? {
             let header = &headers[index];
@@ -166,7 +159,6 @@ impl Parted {
     }
 
     pub(crate) fn lines(&self, file: &TensorFile) -> impl Iterator<Item = String> {
-        const MOST: usize = 4;
         let line = |(fate, header): (&Fate, &Header)| {
             let (name, dtype, shape) = (Shown(&header.name), header.element.name(), &header.shape);
             let (axis, sizes) = match fate {
@@ -174,11 +166,8 @@ impl Parted {
                 Fate::Kept => return Some(format!("{name}: {dtype} {shape}, in each")),
                 Fate::LeftOut => return None,
             };
-            let mut shown: Vec<String> = sizes.iter().take(MOST).map(usize::to_string).collect();
-            if sizes.len() > MOST {
-                shown.push(format!("{} more", sizes.len() - MOST));
-            }
-            Some(format!("{name}: {dtype} {shape} along axis {axis} -> {}", shown.join(" + ")))
+            let sizes = sum(sizes.iter());
+            Some(format!("{name}: {dtype} {shape} along axis {axis} -> {sizes}"))
         };
         self.fates.iter().zip(file.headers()).filter_map(line)
     }

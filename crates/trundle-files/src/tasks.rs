@@ -91,12 +91,8 @@ impl Decided {
 
 /// Returns the output of a request that can be divided into tasks.
 fn output(request: &Request) -> Result<PathBuf, Failure> {
-    let refused = |what: &str| Err(Failure::refused(format!("{what} not done in tasks")));
-    match &request.work {
-        Work::Chain { .. } => {}
-        Work::Join { .. } => return refused("concat and stack are"),
-        Work::Split { .. } => return refused("split is"),
-        Work::Relayout { .. } => return refused("relayout is"),
+    if !matches!(request.work, Work::Chain { .. }) {
+        return Err(Failure::refused("only a chain of operators can be divided into tasks"));
     }
     request.output.path.clone().ok_or_else(|| Failure::usage("an output is missing"))
 }

@@ -53,6 +53,15 @@ fn refusal(request: Request) -> Failure {
 }
 
 #[test]
+fn chunks_that_are_copied_keep_their_sizes() {
+    let folder = TempDir::new().unwrap();
+    let mut asked = request(&[&input(&folder)], chain("flip(0)"), &folder.path().join("out.zarr"));
+    asked.output.metadata_only = true;
+    asked.output.chunks = Some("1,1".parse().unwrap());
+    assert!(refusal(asked).to_string().contains("cannot be chosen"));
+}
+
+#[test]
 fn every_kind_of_work_runs() {
     let folder = TempDir::new().unwrap();
     let input = input(&folder);

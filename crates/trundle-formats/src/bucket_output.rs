@@ -50,7 +50,7 @@ pub(crate) struct BucketOutput {
 /// Removes the unfinished stores of this process that are not kept, before a signal ends it. Threads that
 /// write to them wait for the end.
 pub(crate) fn remove_begun() {
-    let begun = std::mem::take(&mut *BEGUN.lock().unwrap_or_else(PoisonError::into_inner));
+    let begun = std::mem::take(&mut *lock(&BEGUN));
     for output in begun.iter().filter_map(Weak::upgrade) {
         std::mem::forget(output.writing.write().unwrap_or_else(PoisonError::into_inner));
         output.remove();
@@ -118,7 +118,7 @@ impl BucketOutput {
             return Err(Problem::Unfinished);
         }
         let output = Arc::new(BucketOutput::new(objects, tag, false));
-        let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut begun = lock(&BEGUN);
         begun.retain(|each| each.strong_count() > 0);
         begun.push(Arc::downgrade(&output));
         Ok(output)

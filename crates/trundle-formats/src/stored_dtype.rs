@@ -125,7 +125,8 @@ impl StoredDType {
     /// Returns this type with another bit order.
     ///
     /// # Errors
-    /// [`DTypeError::NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type is not packed, or not in this order.
+    /// [`DTypeError::NoSuchPacking`](trundle_core::DTypeError::NoSuchPacking) if the type is not packed, or not in
+    /// this order.
     pub fn with_bit_order(self, order: BitOrder) -> Result<StoredDType, Error> {
         Ok(StoredDType { width: self.dtype.sub_byte(order)?, ..self })
     }

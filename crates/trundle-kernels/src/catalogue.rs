@@ -191,7 +191,11 @@ macro_rules! instance {
             roles: crate::Roles::$roles,
             applies: crate::$folder::$kernel::applies,
             tile: crate::$folder::$kernel::tile,
-            stores: crate::Store::$stores,
+            stores: if <crate::simd::$set as crate::simd::Vector>::STREAMS {
+                crate::Store::$stores
+            } else {
+                crate::Store::Ordinary
+            },
             reason: $reason,
             call: crate::Call::$tile(run),
         };

@@ -51,11 +51,15 @@ struct Kernel<O> {
 /// An operator, with the functions of the ONNX Runtime that has it: not every call brings them.
 #[repr(C)]
 pub(crate) struct Declared {
-    pub(crate) op: OrtCustomOp,
-    pub(crate) api: Api,
+    op: OrtCustomOp,
+    api: Api,
 }
 
 impl Declared {
+    pub(crate) fn new(op: OrtCustomOp, api: Api) -> Declared {
+        Declared { op, api }
+    }
+
     /// The functions of the ONNX Runtime that has an operator.
     ///
     /// # Safety

@@ -30,7 +30,18 @@ fn raised(failure: &Failure) -> PyErr {
             None => message.push_str(&format!("; {text}")),
             Some(Setting::Tensor) => message.push_str(&format!("; tensor=NAME {text}")),
             Some(Setting::Force) => message.push_str(&format!("; overwrite=True {text}")),
-            Some(_) => {}
+            // Settings without a keyword argument.
+            Some(
+                Setting::Dims
+                | Setting::DType
+                | Setting::FollowLinks
+                | Setting::From
+                | Setting::Offset
+                | Setting::Only
+                | Setting::Resume
+                | Setting::To
+                | Setting::Wait,
+            ) => {}
         }
     }
     match failure.system() {

@@ -54,7 +54,8 @@ impl Wgpu {
     /// Copies host bytes to the start of a buffer.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been written then. [`Error::DeviceFailed`].
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been
+    /// written then. [`Error::DeviceFailed`].
     pub fn write(&self, buffer: &mut DeviceBuffer, bytes: &[u8]) -> Result<()> {
         check_buffer("out", bytes.len(), buffer.bytes)?;
         self.written(&buffer.buffer, bytes)
@@ -85,7 +86,8 @@ impl Wgpu {
     /// Submits a copy of all bytes of `src` to `dst`, which has the same size. Use [`Wgpu::wait`] to wait for it.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if it has more or less of them; nothing has been written then. [`Error::DeviceFailed`].
+    /// [`ShapeError::SizesDiffer`](trundle_core::ShapeError::SizesDiffer) if it has more or less of them; nothing has
+    /// been written then. [`Error::DeviceFailed`].
     pub fn copy(&self, src: &DeviceBuffer, dst: &mut DeviceBuffer) -> Result<()> {
         check_sizes(("data", src.bytes), ("out", dst.bytes))?;
         let mut encoder = self.device.create_command_encoder(&Default::default());
@@ -98,7 +100,8 @@ impl Wgpu {
     /// Waits for all submitted work and returns the contents of a buffer.
     ///
     /// # Errors
-    /// [`Error::DeviceFailed`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if the device has no memory to copy from.
+    /// [`Error::DeviceFailed`], and [`ShapeError::TooLarge`](trundle_core::ShapeError::TooLarge) if the device has no
+    /// memory to copy from.
     pub fn read(&self, buffer: &DeviceBuffer) -> Result<Vec<u8>> {
         let mut bytes = vec![0; buffer.bytes];
         self.read_into(buffer, &mut bytes)?;
@@ -108,7 +111,8 @@ impl Wgpu {
     /// Waits for all submitted work, then copies the first `bytes.len()` bytes of the buffer to the host.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been written then. Else as [`Wgpu::read`].
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the buffer is shorter; nothing has been
+    /// written then. Else as [`Wgpu::read`].
     pub fn read_into(&self, buffer: &DeviceBuffer, bytes: &mut [u8]) -> Result<()> {
         check_buffer("data", bytes.len(), buffer.bytes)?;
         if bytes.is_empty() {

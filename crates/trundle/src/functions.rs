@@ -405,7 +405,10 @@ fn places_of(src: &Layout, width: Width, shape: &Shape) -> Result<Layout> {
 }
 
 /// Checks that another tensor has the element type and bit order of the data.
-pub(crate) fn check_dtype(
+///
+/// # Errors
+/// [`DTypeError::DTypeMismatch`], [`DTypeError::PackingMismatch`].
+pub fn check_dtype(
     argument: &'static str,
     data: (DType, Width),
     out: (DType, Width),

@@ -12,7 +12,8 @@ use crate::functions::{by_table, by_table_into};
 /// Source: ONNX's Gather; numpy's `take`.
 ///
 /// # Errors
-/// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange), [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange),
+/// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange),
+/// [`OpError::IndexOutOfRange`](crate::OpError::IndexOutOfRange),
 /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
 pub fn take<T: Copy + 'static>(
     data: &TensorView<'_, T>,

@@ -72,7 +72,8 @@ impl InPlacePlan {
     /// Moves the elements of `buffer`.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if it is shorter than the planned layout; nothing has been written then.
+    /// [`LayoutError::OutOfBounds`](crate::LayoutError::OutOfBounds) if it is shorter than the planned layout; nothing
+    /// has been written then.
     pub fn run(&self, buffer: &mut [u8]) -> Result<()> {
         self.run_slice(buffer)
     }
@@ -80,7 +81,8 @@ impl InPlacePlan {
     /// [`InPlacePlan::run`] on a slice of elements of the planned width.
     ///
     /// # Errors
-    /// As [`InPlacePlan::run`], and [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) for elements of another width.
+    /// As [`InPlacePlan::run`], and [`DTypeError::WidthMismatch`](crate::DTypeError::WidthMismatch) for elements of
+    /// another width.
     pub fn run_slice<T: Copy>(&self, elements: &mut [T]) -> Result<()> {
         self.check::<T>(elements.len())?;
         self.passes.iter().try_for_each(|pass| pass.plan.run_slice(elements))

@@ -17,8 +17,11 @@ use crate::programs;
 /// Source: OpenVINO's Concat-1; numpy's `concatenate`.
 ///
 /// # Errors
-/// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for no tensors, [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange), [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch),
-/// [`DTypeError::DTypeMismatch`](crate::DTypeError::DTypeMismatch), [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
+/// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for no tensors,
+/// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange),
+/// [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch),
+/// [`DTypeError::DTypeMismatch`](crate::DTypeError::DTypeMismatch),
+/// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
 pub fn concatenate<T: Copy + 'static>(parts: &[TensorView<'_, T>], axis: i64) -> Result<Tensor<T>> {
     to_new(parts, &concatenation(parts, axis)?)
 }
@@ -65,7 +68,8 @@ pub fn stack_into<T: Copy + 'static>(
 /// Source: OpenVINO's Pad-12 in mode constant; numpy's `pad`.
 ///
 /// # Errors
-/// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not a pair for each axis, or if `value` is other than one element;
+/// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not a pair for each axis, or if `value` is
+/// other than one element;
 /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
 pub fn pad<T: Copy + 'static>(
     data: &TensorView<'_, T>,

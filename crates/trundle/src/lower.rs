@@ -57,7 +57,8 @@ impl Lowered {
     /// Lowers `program`, for the given layouts or for row-major ones.
     ///
     /// # Errors
-    /// [`Error`] for layouts that cannot be addressed or written, and [`MoveError::NotOnePass`] where a composed map is not
+    /// [`Error`] for layouts that cannot be addressed or written, and [`MoveError::NotOnePass`] where a composed map
+    /// is not
     /// one move.
     pub(crate) fn new(
         program: &Program,

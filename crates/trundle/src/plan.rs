@@ -288,7 +288,8 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// [`MoveError::NotInPlace`](crate::MoveError::NotInPlace) if it takes more than that, or the result has other places.
+    /// [`MoveError::NotInPlace`](crate::MoveError::NotInPlace) if it takes more than that, or the result has other
+    /// places.
     pub fn in_place(&self, max_scratch: Option<usize>) -> Result<InPlacePlan> {
         let bytes = self.moves.iter().map(Move::moved_bytes).max().unwrap_or(0);
         let most = max_scratch.unwrap_or_else(|| usual_scratch(bytes));
@@ -523,7 +524,7 @@ mod tests {
         let refused = plan.run_slice(&[1u16, 2, 3, 4]).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "elements of 2 bytes would be torn apart: the movement keeps 1 bytes together"
+            "this plan moves 1-byte elements, but the buffer has 2-byte elements"
         );
     }
 }

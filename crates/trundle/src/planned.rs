@@ -67,8 +67,8 @@ pub(crate) fn planned<C: Hash, E>(
     plan_cache::planned(&PLANS, call, || plan(call).map(Rc::new), |planned| planned.own_bytes())
 }
 
-/// Runs the plans of a chain of passes on a slice: `each` gives what the next one reads, and `last`
-/// the result.
+/// Runs the plans of a chain in order. `each` runs a pass into a new vector, which the next pass reads; `last` runs
+/// the last pass.
 #[inline]
 pub(crate) fn run_in_turn<'p, T: Copy, R>(
     mut plans: impl DoubleEndedIterator<Item = &'p CpuPlan>,

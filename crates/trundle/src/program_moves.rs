@@ -38,8 +38,10 @@ impl ProgramMoves {
     /// layouts. `budget` usually comes from a [backend](Backend::budget).
     ///
     /// # Errors
-    /// [`OpError::NumberOutOfRange`] for a program of other than one output, [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one
-    /// layout for each input, [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) for one of another shape, [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for an
+    /// [`OpError::NumberOutOfRange`] for a program of other than one output,
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one
+    /// layout for each input, [`ShapeError::ShapeMismatch`](crate::ShapeError::ShapeMismatch) for one of another
+    /// shape, [`LayoutError::OverlappingLayout`](crate::LayoutError::OverlappingLayout) for an
     /// `out` that would be written twice at one place, [`ShapeError::TooLarge`](crate::ShapeError::TooLarge).
     pub fn new(
         program: &Program,

@@ -88,8 +88,10 @@ impl ProgramPlan {
     /// Moves the elements of the inputs to `out`. Bytes of `out` that no element covers are unchanged.
     ///
     /// # Errors
-    /// [`OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is missing, or shorter than the planned layouts; nothing
-    /// has been written then. [`TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for what lies between two passes.
+    /// [`OutOfBounds`](crate::LayoutError::OutOfBounds) if a buffer is missing, or shorter than the planned layouts;
+    /// nothing
+    /// has been written then. [`TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for what lies
+    /// between two passes.
     pub fn run(&self, inputs: &[&[u8]], out: &mut [u8]) -> Result<()> {
         self.runner.run(inputs, &mut [out])
     }

@@ -241,7 +241,8 @@ impl<B: Backend> Runner<B> {
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`] if a buffer is missing, or shorter than what the steps reach; nothing
-    /// has been written then. [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the temporary buffers
+    /// has been written then. [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has no room for the
+    /// temporary buffers
     /// that have to be allocated.
     #[inline]
     pub fn run(&self, inputs: &[&B::Buffer], outputs: &mut [&mut B::Buffer]) -> Result<()> {
@@ -268,7 +269,8 @@ impl<B: Backend> Runner<B> {
     /// so that peak memory is minimal. Calls `done` with the index of each completed step.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`] for an input, as [`Runner::run`]; [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has
+    /// [`LayoutError::OutOfBounds`] for an input, as [`Runner::run`];
+    /// [`ShapeError::TooLarge`](crate::ShapeError::TooLarge) if the memory has
     /// no room for a buffer.
     pub fn run_new(
         &self,

@@ -13,7 +13,9 @@ use crate::planned::Planned;
 /// Source: OpenVINO's VariadicSplit-1; numpy's `split`, which takes start indices instead.
 ///
 /// # Errors
-/// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for no parts, [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange), [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the sizes do not add up
+/// [`OpError::NumberOutOfRange`](crate::OpError::NumberOutOfRange) for no parts,
+/// [`ShapeError::AxisOutOfRange`](crate::ShapeError::AxisOutOfRange),
+/// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if the sizes do not add up
 /// to that of the axis.
 pub fn split<T: Copy + 'static>(
     data: &TensorView<'_, T>,

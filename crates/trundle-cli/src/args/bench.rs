@@ -8,14 +8,13 @@ use super::DeviceArgs;
 
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// Only cases whose `suite/name type sizes` holds one of these words; without words, a few of
-    /// each suite
+    /// Time only cases whose `suite/name type sizes` contains one of these words (default: a few of each suite)
     #[arg(value_name = "WORDS")]
     pub words: Vec<String>,
-    /// Every case of every suite: some minutes
+    /// Time every case of every suite (a few minutes)
     #[arg(long, conflicts_with = "words")]
     pub all: bool,
-    /// Only print which cases there are
+    /// List the cases without timing them
     #[arg(long)]
     pub list: bool,
     /// Draw the results as a picture; - is stdout
@@ -27,13 +26,13 @@ pub(crate) struct BenchArgs {
     /// Overwrite these files if they exist
     #[arg(long)]
     pub force: bool,
-    /// How many threads to use
+    /// Number of threads (default: all cores)
     #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
-    /// Put the tensors on large pages, as numpy's and trundle's own results are
+    /// Put the tensors on large pages, like results of numpy and trundle
     #[arg(long)]
     pub large_pages: bool,
-    /// How many times each case is timed in turn with a copy
+    /// Number of times that each case is timed in turn with a copy
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = trundle_files::numbers::count)]
     pub rounds: usize,
     #[command(flatten)]

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-/// What moves.
+/// Device that moves elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DeviceName {
     /// This machine's CPU
@@ -16,7 +16,7 @@ pub(crate) enum DeviceName {
 
 #[derive(Debug, Args)]
 pub(crate) struct DeviceArgs {
-    /// What moves: cpu, or wgpu or cuda for a GPU, between buffers in its memory
+    /// Device that moves: cpu, or a GPU by wgpu or cuda, between buffers in its memory
     #[arg(
         long,
         value_name = "DEVICE",

@@ -25,8 +25,8 @@ pub(crate) use device::{DeviceArgs, DeviceName};
 pub(crate) use models::{FuseArgs, ModelArgs, RunArgs};
 pub(crate) use moving::{Front, MovingCommand, Rest};
 
-/// Moves the elements of tensors: rolls, transposes and reverses them exactly, at the speed of
-/// memory, in one pass however many operators are chained.
+/// Changes the order of the elements of arrays: transposes, rolls, flips, reverses, joins and splits them exactly, in
+/// one pass over memory where operators compose.
 #[derive(Debug, Parser)]
 #[command(name = "trundle", version, max_term_width = 100, after_help = help::EXAMPLES)]
 pub(crate) struct Cli {
@@ -38,7 +38,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     #[command(flatten)]
     Moving(MovingCommand<MoveArgs, WritingArgs>),
-    /// Say what a command or a model would do: bytes, passes, time; nothing is moved
+    /// Show what a command or a model would do (bytes, passes, time) without moving anything
     #[command(
         args_conflicts_with_subcommands = true,
         subcommand_precedence_over_arg = true,
@@ -49,14 +49,14 @@ pub(crate) enum Command {
         operation: Option<MovingCommand<PlannedArgs, DryArgs>>,
         #[command(flatten)]
         model: Option<ModelArgs>,
-        /// Print the graph and every pass too, down to blocks and kernels
+        /// Also print the graph and every pass, down to blocks and kernels
         #[arg(short, long)]
         verbose: bool,
     },
     /// Run a model made of movement operators: OpenVINO IR (.xml) or ONNX (.onnx)
     #[command(after_help = help::RUN)]
     Run(RunArgs),
-    /// Make each movement-only part of an ONNX model that computes one operator, for ONNX Runtime
+    /// Turn each movement-only part of an ONNX model into a single operator, for ONNX Runtime
     #[command(after_help = help::FUSE)]
     Fuse(FuseArgs),
     /// Print shape, type, order, strides and size of each tensor in a file
@@ -68,21 +68,21 @@ pub(crate) enum Command {
     /// Draw a 2-D slice: in the terminal, or as a PNG with -o
     #[command(after_help = help::VIEW)]
     View(ViewArgs),
-    /// Do numbered tasks of a plan that `plan --tasks` made
+    /// Run numbered tasks of a plan from `plan --tasks`
     #[command(after_help = help::TASK)]
     Task(TaskArgs),
-    /// Let the output of numbered tasks appear, if all are done; else say which are missing
+    /// Complete the output of numbered tasks, or list the missing tasks
     #[command(after_help = help::TASK)]
     Finish(FinishArgs),
-    /// List what interrupted runs left in a folder, and remove it with --force
+    /// List the leftovers of interrupted runs in a folder, and delete them with --force
     Clean(CleanArgs),
-    /// Move a 3-D volume that it makes, verify it, time it beside a copy, and draw it
+    /// Make a 3-D volume, transpose it, verify it, time it against a copy, and draw it
     #[command(after_help = help::DEMO)]
     Demo(DemoArgs),
-    /// Time the operators beside a copy on this machine
+    /// Time the operators against a copy on this machine
     #[command(after_help = help::BENCH)]
     Bench(BenchArgs),
-    /// Find what is fastest on this machine, in some seconds, and keep it for later runs
+    /// Find the fastest settings for this machine in a few seconds, and keep them for later runs
     #[command(after_help = help::TUNE)]
     Tune(TuneArgs),
     /// Print completions for a shell
@@ -91,7 +91,7 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual: all its pages, or the one of a command
+    /// Print the manual: all pages, or the page of a command
     #[command(after_help = help::MAN)]
     Man {
         /// The command: `transpose`, `plan roll`
@@ -106,24 +106,21 @@ const DESCRIPTION: &str = "Raw bytes, other endings, and types that .npy lacks";
 /// What a file does not say itself.
 #[derive(Debug, Args)]
 pub(crate) struct DescriptionArgs {
-    /// Its format, whatever its name ends with. Without it the ending says the format, or else the
-    /// first bytes do, or else --dtype and --shape say that it is raw
+    /// Format of the input (default: by its ending, then by its first bytes; raw if --dtype and --shape are given)
     #[arg(long, help_heading = DESCRIPTION, value_name = "FORMAT", value_parser = format())]
     pub from: Option<Written<&'static Format>>,
-    /// The type of its elements: f32, bf16, i4, bytes12, ...; as others call it: float32, half; as
-    /// numpy writes it: >f4
+    /// Element type: f32, bf16, i4, bytes12, ...; other names such as float32 and half, and numpy's such as >f4, are
+    /// accepted
     #[arg(long, help_heading = DESCRIPTION, value_name = "NAME")]
     pub dtype: Option<Written<StoredDType>>,
-    /// The sizes of its axes: 4,6; "" for a scalar; one of raw bytes may be -1, what their number
-    /// makes it
+    /// Sizes of the axes: 4,6, or "" for a scalar. For raw data one may be -1: it follows from the size of the file
     #[arg(long, help_heading = DESCRIPTION, value_name = "SIZES", allow_hyphen_values = true)]
     pub shape: Option<Sizes>,
-    /// Where raw data begins in the file, in bytes. Without it the file is as long as the data;
-    /// with it, also with 0, what follows the data is ignored
+    /// Start of raw data in the file, in bytes. Bytes after the data are then ignored (default: the file has only the
+    /// data)
     #[arg(long, help_heading = DESCRIPTION, value_name = "BYTES")]
     pub offset: Option<Bytes>,
-    /// How elements of less than a byte are packed, if not as OpenVINO does; the output's are
-    /// packed so too
+    /// Bit order of elements smaller than a byte, in the input and the output (default: OpenVINO's)
     #[arg(long, help_heading = DESCRIPTION, value_name = "ORDER", requires = "dtype", value_parser = bit_order())]
     pub bit_order: Option<Written<BitOrder>>,
 }
@@ -185,11 +182,11 @@ pub(crate) struct ConvertArgs {
 pub(crate) struct ConcatArgs {
     #[command(flatten)]
     pub parts: PartArgs,
-    /// The axis along which they follow each other; a negative one counts from the end
+    /// Axis along which the tensors are joined; a negative axis counts from the end
     #[arg(long, alias = "axes", value_name = "AXIS", allow_hyphen_values = true)]
     pub axis: Option<i64>,
-    /// The same axis by its name, where the files name axes; tensors that do not have it have to be equal in all
-    /// files, and are those of the first
+    /// The same axis by name, if the files name their axes. Tensors without it must be equal in all files, and are
+    /// copied from the first
     #[arg(long, value_name = "NAME")]
     pub dim: Option<String>,
 }
@@ -198,10 +195,10 @@ pub(crate) struct ConcatArgs {
 pub(crate) struct StackArgs {
     #[command(flatten)]
     pub parts: PartArgs,
-    /// Which axis of the result is the new one; a negative one counts from its end
+    /// Position of the new axis in the result; a negative axis counts from the end
     #[arg(long, alias = "axes", value_name = "AXIS", allow_hyphen_values = true)]
     pub axis: i64,
-    /// What the new axis is called, where the output names axes
+    /// Name of the new axis, if the output names axes
     #[arg(long, value_name = "NAME")]
     pub dim: Option<String>,
 }
@@ -209,14 +206,14 @@ pub(crate) struct StackArgs {
 /// Files whose tensors become one.
 #[derive(Debug, Args)]
 pub(crate) struct PartArgs {
-    /// The files of tensors, in their order; - is stdin. One may be there several times
+    /// Files in order; - is stdin. A file may be named several times
     #[arg(value_name = "IN", required = true)]
     pub inputs: Vec<PathBuf>,
-    /// Which tensor of files that hold several, or which of them, by a pattern such as 'conv*';
-    /// the others are left out. Without it, all of them, each with those of its name
+    /// Name of the tensor, or a pattern such as 'conv*'; other tensors are left out (default: all, each joined with
+    /// those of the same name)
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
-    /// Join tensors although these attributes differ (units,calendar); the values of the first file are written
+    /// Join tensors even if these attributes differ (units,calendar); the values of the first file are written
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub ignore_attrs: Vec<String>,
     #[command(flatten)]
@@ -230,21 +227,19 @@ pub(crate) struct SplitArgs {
     /// The file of tensors
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// The axis along which they are cut; a negative one counts from the end
+    /// Axis along which tensors are split; a negative axis counts from the end
     #[arg(long, alias = "axes", value_name = "AXIS", allow_hyphen_values = true)]
     pub axis: Option<i64>,
-    /// The same axis by its name, where the file names axes; tensors that do not have it are in every output as
-    /// they are
+    /// The same axis by name, if the file names its axes. Tensors without it are copied to every output
     #[arg(long, value_name = "NAME")]
     pub dim: Option<String>,
-    /// Into so many parts, of which the first are longer by one where the axis is no multiple of that
+    /// Number of parts; if it does not divide the axis, the first parts are longer by one
     #[arg(long, value_name = "N", value_parser = trundle_files::numbers::count)]
     pub parts: Option<usize>,
-    /// Into parts of these sizes along the axis (2,3,-1), of which one may be -1: what the others leave
+    /// Sizes of the parts along the axis (2,3,-1); one may be -1 and gets the rest
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub sizes: Option<Sizes>,
-    /// Which tensor of a file that holds several, or which of them, by a pattern such as 'conv*'; all others are
-    /// left out. Without it, all of them
+    /// Name of the tensor, or a pattern such as 'conv*'; other tensors are left out (default: all)
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
     #[command(flatten)]
@@ -256,11 +251,10 @@ pub(crate) struct RelayoutArgs {
     /// The file of tensors; - is stdin
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// Which tensors, and their axes before and behind: 'conv*.weight: o i h w -> o h w i'; once
-    /// for each rule
+    /// Tensors, and their axes before and after: 'conv*.weight: o i h w -> o h w i'. Repeat the option for more rules
     #[arg(long = "rule", value_name = "RULE", required_unless_present = "rules")]
     pub given: Vec<String>,
-    /// A file with a rule on each line; what begins with # is left out
+    /// File with a rule on each line; lines that begin with # are comments
     #[arg(long = "rules", id = "rules", value_name = "FILE")]
     pub files: Vec<PathBuf>,
     #[command(flatten)]
@@ -288,20 +282,18 @@ pub(crate) struct WritingArgs {
 /// How a result is cut and encoded, where its format has chunks.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ChunkArgs {
-    /// The chunks of a Zarr store that is written: a size for each axis (24,48,-1) or for some of them, by their
-    /// names or numbers (lat=24,time=-1), where -1 is all of it. Without it, those of the source, or 4 MiB at most
+    /// Chunk sizes of the Zarr output, for each axis (24,48,-1) or for some by name or number (lat=24,time=-1); -1 is
+    /// the whole axis (default: the source's chunks, or at most 4 MiB)
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub chunks: Option<Written<ChunkSizes>>,
-    /// Its shards, files of many chunks: whole multiples of them. Without it, those of the source if --chunks
-    /// says nothing else, or each chunk is a file
+    /// Shard sizes, multiples of the chunk sizes (default: the source's shards; none if --chunks is given)
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub shards: Option<Written<ChunkSizes>>,
-    /// What its chunks are compressed with: zstd:3, gzip:6, blosc:lz4:5:shuffle, or none. Without it, as in
-    /// the source, or zstd:3
+    /// Compression of the chunks: zstd:3, gzip:6, blosc:lz4:5:shuffle, or none (default: the source's, or zstd:3)
     #[arg(long, value_name = "CODEC")]
     pub codec: Option<Written<Codecs>>,
-    /// Copy the chunks of a Zarr store as they are, and write an order of axes as a codec of the result: nothing is
-    /// decoded, and what cannot be moved so is refused
+    /// Copy the chunks of a Zarr store without decoding, and store the axis order as a codec. Only orders of axes can
+    /// be moved this way
     #[arg(long, conflicts_with_all = ["chunks", "shards", "codec"])]
     pub metadata_only: bool,
 }
@@ -309,10 +301,10 @@ pub(crate) struct ChunkArgs {
 /// Where a result goes, and how it gets there.
 #[derive(Debug, Args)]
 pub(crate) struct WriteArgs {
-    /// Where the result goes; - is stdout
+    /// Output; - is stdout
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
-    /// Its format, whatever its name ends with
+    /// Format of the output (default: by its ending)
     #[arg(long, value_name = "FORMAT", value_parser = written_format())]
     pub to: Option<Written<&'static Format>>,
     #[command(flatten)]
@@ -320,14 +312,13 @@ pub(crate) struct WriteArgs {
     /// Overwrite the output if it exists; it may be the input
     #[arg(long)]
     pub force: bool,
-    /// Read the output back, and compare a sum over all elements at their places with that of
-    /// what was read, brought to its places by the operators one by one
+    /// Read the output back and verify it against checksums computed independently of the move
     #[arg(long)]
     pub verify: bool,
-    /// Go on with what an interrupted run of the same command left, if it left anything
+    /// Continue an interrupted run of the same command, if there is one
     #[arg(long)]
     pub resume: bool,
-    /// Say nothing but errors and warnings
+    /// Print only errors and warnings
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -335,27 +326,27 @@ pub(crate) struct WriteArgs {
 /// What a plan is told beside what the command itself is told.
 #[derive(Debug, Args)]
 pub(crate) struct DryRunArgs {
-    /// Where the result would go. Without it, a file of the input's format is meant
+    /// Output that the command would write (default: a file of the input's format)
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
-    /// Its format, whatever its name ends with
+    /// Format of the output (default: by its ending)
     #[arg(long, value_name = "FORMAT", value_parser = written_format())]
     pub to: Option<Written<&'static Format>>,
     #[command(flatten)]
     pub chunking: ChunkArgs,
-    /// The output may exist, and would be overwritten
+    /// Allow an output that exists: it would be overwritten
     #[arg(long)]
     pub force: bool,
-    /// The output would be read back and compared
+    /// Include the reading back of the output
     #[arg(long)]
     pub verify: bool,
-    /// Understood, so that `plan` can be put in front of any command; nothing is resumed
+    /// Accepted so that `plan` can precede any command; nothing is resumed
     #[arg(long, hide = true)]
     pub resume: bool,
-    /// Say nothing but why it would be refused
+    /// Print only why the command would be refused
     #[arg(short, long, conflicts_with_all = ["verbose", "json"])]
     pub quiet: bool,
-    /// Print every stage too: index maps, blocks, kernels, tiles, runs
+    /// Also print every stage: index maps, blocks, kernels, tiles, runs
     #[arg(short, long)]
     pub verbose: bool,
 }
@@ -383,13 +374,13 @@ pub(crate) struct DryArgs {
 }
 
 /// How a plan becomes numbered tasks.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct NumberingArgs {
-    /// Write the plan to this file as numbered tasks, each of which any worker can do with `trundle
-    /// task`, and begin the output, which `trundle finish` lets appear
+    /// Write a plan of numbered tasks to this file, and create the unfinished output. Workers run `trundle task`;
+    /// `trundle finish` completes the output
     #[arg(long, value_name = "PLAN.json", requires = "output")]
     pub tasks: Option<PathBuf>,
-    /// About how much each task writes (256M). Without it, a thousandth of the output, 64M at least
+    /// Approximate size that each task writes (default: a thousandth of the output, at least 64M)
     #[arg(long, value_name = "SIZE", requires = "tasks", value_parser = trundle_files::numbers::memory)]
     pub task_size: Option<Bytes>,
 }
@@ -397,14 +388,13 @@ pub(crate) struct NumberingArgs {
 /// What applying operators and planning it have in common.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// Which tensor of a file that holds several, or which of them, by a pattern such as 'conv*';
-    /// the others are kept as they are. Without it, all of them
+    /// Name of the tensor, or a pattern such as 'conv*'; other tensors are copied (default: all are moved)
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
-    /// Leave out the tensors that --tensor does not name, in place of keeping them
+    /// Leave out the tensors that --tensor does not select, instead of copying them
     #[arg(long, requires = "tensor")]
     pub only: bool,
-    /// Move the elements also where a header that says column-major would do
+    /// Move the elements even if a column-major header would be enough
     #[arg(long)]
     pub row_major: bool,
     #[command(flatten)]
@@ -414,18 +404,17 @@ pub(crate) struct PlanArgs {
 /// What moving and planning may use, and to whom they report.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct MeansArgs {
-    /// How many threads to use
+    /// Number of threads (default: all cores)
     #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
-    /// Use at most this much memory (512M, 4G); what is larger goes through it in parts. Without
-    /// it, a quarter of what the machine has free
+    /// Limit memory use (512M, 4G); larger tensors are moved in parts (default: a quarter of the free memory)
     #[arg(long, value_name = "SIZE", value_parser = trundle_files::numbers::memory)]
     pub max_mem: Option<Bytes>,
-    /// Where the files are: ssd, hdd, network or bucket. Without it, found out by a short probe where it
-    /// matters, and remembered, and bucket for s3://; measure forgets that, and probes again
+    /// Storage of the files: ssd, hdd, network or bucket; measure probes again (default: bucket for s3://, else a short
+    /// probe that is remembered)
     #[arg(long, value_name = "STORAGE", value_parser = one_of(STORAGES))]
     pub storage: Option<StorageChoice>,
-    /// Print one JSON object on stdout; of long work, progress as one on each line of stderr
+    /// Print one JSON object on stdout, and progress as JSON lines on stderr
     #[arg(long)]
     pub json: bool,
 }
@@ -456,16 +445,15 @@ pub(crate) struct CmpArgs {
     /// A file of tensors; - is stdin
     #[arg(value_name = "A")]
     pub one: PathBuf,
-    /// The file that it is compared with
+    /// The file to compare it with
     #[arg(value_name = "B")]
     pub other: PathBuf,
-    /// Which tensor of files that hold several, or which of them, by a pattern such as 'conv*'.
-    /// Without it, all of them
+    /// Name of the tensor, or a pattern such as 'conv*' (default: all)
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
     #[command(flatten)]
     pub means: MeansArgs,
-    /// Print nothing but errors: the exit code says whether they are equal
+    /// Print only errors: the exit code says whether the tensors are equal
     #[arg(short, long, conflicts_with = "json")]
     pub quiet: bool,
     #[command(flatten)]
@@ -477,29 +465,28 @@ pub(crate) struct ViewArgs {
     /// The file; - is stdin
     #[arg(value_name = "FILE")]
     pub input: PathBuf,
-    /// The tensor of a file that holds several
+    /// Name of the tensor, if the file has several
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
-    /// An index or : for each axis: : for the two axes to draw, for one that is drawn as a row, or
-    /// for three if one of them holds 3 or 4 channels of colours. Without it, the last two axes (and
-    /// channels behind them) in the middle of the others
+    /// An index or : for each axis. Two axes with : are drawn as a picture, one as a row, three if one has 3 or 4
+    /// colour channels (default: the last two axes, and channels after them, at the middle of the others)
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true)]
     pub slice: Option<Slice>,
-    /// Which values are black and white. Without it, what the numbers suggest: 0 and 1 for colours
-    /// that lie between, else such that 99 % of the values do
+    /// Values of black and white (default: 0 and 1 for colours in that range, else limits that include 99 % of the
+    /// values)
     #[arg(long, value_name = "BLACK,WHITE", allow_hyphen_values = true)]
     pub range: Option<Range>,
-    /// Use at most this much memory (512M, 4G); of a slice that needs more, every n-th row and column
-    /// is drawn. Without it, a quarter of what the machine has free
+    /// Limit memory use (512M, 4G); of a larger slice, every n-th row and column is drawn (default: a quarter of the
+    /// free memory)
     #[arg(long, value_name = "SIZE", value_parser = trundle_files::numbers::memory)]
     pub max_mem: Option<Bytes>,
-    /// Write a PNG; without it, draw in the terminal
+    /// Write a PNG (default: draw in the terminal)
     #[arg(short, long, value_name = "PNG")]
     pub output: Option<PathBuf>,
     /// Overwrite the picture if it exists
     #[arg(long)]
     pub force: bool,
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     pub quiet: bool,
     #[command(flatten)]
@@ -508,49 +495,49 @@ pub(crate) struct ViewArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TaskArgs {
-    /// The plan, as `plan --tasks` wrote it
+    /// Plan file from `plan --tasks`
     #[arg(value_name = "PLAN.json")]
     pub plan: PathBuf,
-    /// The numbers of the tasks, from 0 on. One that is done is left alone
+    /// Task numbers, from 0. Completed tasks are skipped
     #[arg(value_name = "N", required_unless_present = "array", conflicts_with = "array")]
     pub numbers: Vec<usize>,
-    /// Take the number from the environment: of a Slurm array (`SLURM_ARRAY_TASK_ID`), or of an
-    /// indexed Kubernetes job (`JOB_COMPLETION_INDEX`)
+    /// Take the task number from the environment: `SLURM_ARRAY_TASK_ID` of Slurm or `JOB_COMPLETION_INDEX` of
+    /// Kubernetes
     #[arg(long)]
     pub array: bool,
-    /// Wait for the tasks of the stages before that others still do, in place of failing
+    /// Wait for unfinished tasks of earlier stages instead of failing
     #[arg(long)]
     pub wait: bool,
-    /// How many threads to use
+    /// Number of threads (default: all cores)
     #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
     /// Print one JSON object on stdout
     #[arg(long)]
     pub json: bool,
-    /// Say nothing but errors and warnings
+    /// Print only errors and warnings
     #[arg(short, long)]
     pub quiet: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct FinishArgs {
-    /// The plan, as `plan --tasks` wrote it
+    /// Plan file from `plan --tasks`
     #[arg(value_name = "PLAN.json")]
     pub plan: PathBuf,
     /// Print one JSON object on stdout
     #[arg(long)]
     pub json: bool,
-    /// Say nothing but errors and warnings
+    /// Print only errors and warnings
     #[arg(short, long)]
     pub quiet: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanArgs {
-    /// The folder to look in; folders in it are not looked into. Of `s3://BUCKET/PATH`, stores there and a level below
+    /// Folder to search, without its subfolders; for `s3://BUCKET/PATH`, stores there and one level below
     #[arg(value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
-    /// Remove what is listed; what a running process uses stays, but in a bucket, which does not tell
+    /// Delete the listed leftovers. Files in use by a running process are kept (in a bucket this cannot be detected)
     #[arg(long)]
     pub force: bool,
     /// Print one JSON object on stdout
@@ -560,13 +547,13 @@ pub(crate) struct CleanArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// Where its files go: a new or empty folder, or one that an earlier demo made
+    /// Folder for the files: a new or empty folder, or the folder of an earlier demo
     #[arg(value_name = "DIR", default_value = "trundle-demo")]
     pub folder: PathBuf,
-    /// The sizes of the volume: N x N x N elements
+    /// Size of the volume: N x N x N elements
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(8..=2048))]
     pub size: u32,
-    /// How many threads to use
+    /// Number of threads (default: all cores)
     #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
     /// Print one JSON object on stdout
@@ -576,17 +563,16 @@ pub(crate) struct DemoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TuneArgs {
-    /// Write the record to this file, which `TRUNDLE_TUNING` may name, and do not keep it;
-    /// - is stdout
+    /// Write the record to this file instead of keeping it; - is stdout. `TRUNDLE_TUNING` can name the file
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["dry_run", "forget"])]
     pub output: Option<PathBuf>,
     /// Overwrite the file if it exists
     #[arg(long, requires = "output")]
     pub force: bool,
-    /// Only show what would be kept
+    /// Show the record without keeping it
     #[arg(long, conflicts_with = "forget")]
     pub dry_run: bool,
-    /// Forget what was kept: measure nothing
+    /// Delete the kept record without measuring
     #[arg(long)]
     pub forget: bool,
     /// Print one JSON object on stdout

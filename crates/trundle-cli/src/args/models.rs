@@ -12,16 +12,16 @@ use crate::model_input::NamedFile;
 
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
-    /// The model: OpenVINO IR (.xml, with its .bin beside it) or ONNX (.onnx)
+    /// Model: OpenVINO IR (.xml, with its .bin in the same folder) or ONNX (.onnx)
     #[arg(value_name = "MODEL")]
     pub model: PathBuf,
-    /// The file of an input, once for each
+    /// File of an input; repeat the option for each input
     #[arg(long = "input", value_name = "NAME=FILE")]
     pub inputs: Vec<NamedFile>,
-    /// Read files beside the model through links that lead out of its folder
+    /// Follow links to files outside the model's folder
     #[arg(long)]
     follow_links: bool,
-    /// How many threads to use
+    /// Number of threads (default: all cores)
     #[arg(long, value_name = "N", value_parser = trundle_files::numbers::threads)]
     pub threads: Option<usize>,
     /// Print one JSON object on stdout
@@ -40,29 +40,27 @@ impl ModelArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// The folder for the outputs, each as NAME.npy; it is made if it does not exist
+    /// Folder for the outputs, each as NAME.npy; it is created if it does not exist
     #[arg(long, value_name = "DIR")]
     pub out_dir: PathBuf,
-    /// Use at most this much memory (512M, 4G); what is larger goes from files to files in parts. Without
-    /// it, what the machine has free, and a quarter of that for parts
+    /// Limit memory use (512M, 4G); larger tensors are moved in parts (default: the free memory, and a quarter of it
+    /// for parts)
     #[arg(long, value_name = "SIZE", value_parser = trundle_files::numbers::memory)]
     pub max_mem: Option<Bytes>,
-    /// Where the files are: ssd, hdd, network or bucket. Without it, found out by a short probe where it
-    /// matters, and remembered, and bucket for s3://; measure forgets that, and probes again
+    /// Storage of the files: ssd, hdd, network or bucket; measure probes again (default: bucket for s3://, else a short
+    /// probe that is remembered)
     #[arg(long, value_name = "STORAGE", value_parser = one_of(STORAGES))]
     pub storage: Option<StorageChoice>,
     /// Overwrite outputs that exist
     #[arg(long)]
     pub force: bool,
-    /// Read the outputs back before they appear, and compare each element with the one that the
-    /// operators, followed one by one, lead to
+    /// Read the outputs back before they appear, and compare each element with the element that the operators select
     #[arg(long)]
     pub verify: bool,
-    /// Go on with what an interrupted run of the same command left, if it left anything: of outputs that
-    /// are made in parts
+    /// Continue an interrupted run of the same command, if it wrote an output in parts
     #[arg(long)]
     pub resume: bool,
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -72,19 +70,19 @@ pub(crate) struct FuseArgs {
     /// The model (.onnx)
     #[arg(value_name = "MODEL")]
     pub model: PathBuf,
-    /// The file to write: the model with the parts that only move as operators of their own
+    /// Output: the model with each movement-only part as an operator
     #[arg(short, long, value_name = "FUSED")]
     pub output: PathBuf,
     /// Overwrite the output if it exists
     #[arg(long)]
     pub force: bool,
-    /// Read files beside the model through links that lead out of its folder
+    /// Follow links to files outside the model's folder
     #[arg(long)]
     follow_links: bool,
     /// Print one JSON object on stdout
     #[arg(long)]
     pub json: bool,
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -80,8 +80,8 @@ pub(crate) struct Front {
     pub json: bool,
     pub quiet: bool,
     pub verbose: bool,
-    /// Options for numbered tasks, if the command is a plan that can be divided.
-    pub numbering: Option<NumberingArgs>,
+    /// Options for numbered tasks, of a plan that can be divided.
+    pub numbering: NumberingArgs,
     pub device: DeviceName,
 }
 
@@ -137,7 +137,7 @@ impl Rest for PlannedArgs {
     fn complete(self, request: &mut Request) -> Front {
         let means = self.planning.choose(request);
         let front = DryArgs { means, dry: self.dry }.complete(request);
-        Front { numbering: Some(self.numbering), device: self.device.device, ..front }
+        Front { numbering: self.numbering, device: self.device.device, ..front }
     }
 }
 

@@ -22,9 +22,7 @@ impl DescriptionArgs {
         description.bit_order = self.bit_order.clone();
         description
     }
-}
 
-impl DescriptionArgs {
     /// Builds a request for work on files with this description.
     pub(crate) fn request(&self, inputs: Vec<PathBuf>, work: Work) -> Request {
         let mut request = Request::new(inputs, work);

@@ -4,7 +4,7 @@ use trundle_files::decide::{Decided, decide};
 use trundle_files::failure::Failure;
 
 use super::work::warn;
-use crate::args::{DryArgs, Front, MovingCommand, PlannedArgs};
+use crate::args::{DryArgs, Front, MovingCommand, NumberingArgs, PlannedArgs};
 use crate::device::{self, Device};
 use crate::say::{print, print_json};
 
@@ -13,9 +13,10 @@ use crate::say::{print, print_json};
 /// # Errors
 /// If the command itself would be refused.
 pub(crate) fn run(command: MovingCommand<PlannedArgs, DryArgs>) -> Result<(), Failure> {
-    let (request, Front { json, quiet, verbose, numbering, device }) = command.request();
+    let (request, front) = command.request();
+    let Front { json, quiet, verbose, numbering: NumberingArgs { tasks, task_size }, device } =
+        front;
     let device = device::open(device)?;
-    let (tasks, task_size) = numbering.map_or((None, None), |own| (own.tasks, own.task_size));
     if device.is_some() && tasks.is_some() {
         return Err(Failure::usage(
             "--tasks is for --device cpu: what a device does are launches, which --json lists",

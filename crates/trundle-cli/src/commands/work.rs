@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use trundle_files::decide::{Decided, decide};
 use trundle_files::failure::Failure;
-use trundle_files::request::Request;
+use trundle_files::request::{Request, Work};
 
 use crate::args::{Front, MoveArgs, MovingCommand, WritingArgs};
 use crate::progress::Progress;
@@ -49,7 +49,9 @@ pub(crate) fn warn(decided: &Decided, quiet: bool) {
 
 /// Checks that stdout holds either the tensor or the report.
 fn check_streams(request: &Request, json: bool) -> Result<(), Failure> {
-    if request.output.path.as_deref() != Some(Path::new("-")) {
+    // A split needs several outputs, so it refuses stdout in any case.
+    let is_split = matches!(request.work, Work::Split { .. });
+    if is_split || request.output.path.as_deref() != Some(Path::new("-")) {
         return Ok(());
     }
     if json {

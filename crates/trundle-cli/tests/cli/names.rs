@@ -339,7 +339,7 @@ fn chunks_and_shards_are_said_by_the_names_of_the_result() {
     let args = ["convert", "x.zarr", "-o", "z.zarr", "--chunks", "lot=3"];
     let run = place.run(&args);
     assert_eq!(run.code, Some(2), "{run:?}");
-    let words = "a size for axis \"lot\", where the axes are \"bnds\", \"lat\", \"lon\", \"time\"";
+    let words = "a size for axis \"lot\", but the axes are \"bnds\", \"lat\", \"lon\", \"time\"";
     assert!(run.stderr.contains(words), "{run:?}");
 }
 

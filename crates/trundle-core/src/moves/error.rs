@@ -20,7 +20,7 @@ refusals! {
             bytes: usize,
             /// The scratch memory allowed, in bytes.
             most_scratch: usize,
-        } => "{bytes} bytes cannot be moved so within their own place with {most_scratch} bytes of scratch";
+        } => "{bytes} bytes cannot be moved in place with {most_scratch} bytes of scratch memory";
         /// A map reads outside its source, which `IndexMap::within_source` made too small.
         CoordinateOutOfBounds {
             /// The half-open range of coordinates that the map reads.

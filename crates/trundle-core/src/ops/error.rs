@@ -59,7 +59,7 @@ refusals! {
         NoIndexMap {
             /// The operator.
             operator: String,
-        } => "{operator} makes a tensor of several, or of a constant: no map of one tensor says that";
+        } => "{operator} reads several tensors or a constant, so it has no index map";
     }
 }
 
@@ -69,6 +69,7 @@ pub(super) fn count_of(argument: &'static str, number: i64) -> Result<usize, OpE
     usize::try_from(number).map_err(|_| OpError::NumberOutOfRange { argument, number, expected })
 }
 
+/// Describes the valid indices of an axis, as the end of a message.
 fn indices_of(size: usize) -> String {
     match size.checked_sub(1) {
         Some(last) => format!(": expected -{size}..={last}"),

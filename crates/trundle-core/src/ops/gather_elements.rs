@@ -1,8 +1,7 @@
 //! GatherElements of ONNX and OpenVINO.
 
 use super::{Indices, TakeAlongAxis};
-use crate::shape::check_sizes;
-use crate::shape::normalize_axis;
+use crate::shape::{check_sizes, normalize_axis};
 use crate::{IndexMap, OpError, Result, Shape};
 
 /// Gathers elements along an axis: each position of the indices gives the element of its row at that index.

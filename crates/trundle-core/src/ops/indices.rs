@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::shape::check_sizes;
-use crate::shape::row_major_strides;
+use crate::shape::{check_sizes, row_major_strides};
 use crate::{Error, OpError, Result, Shape};
 
 /// Indices into an axis, as a tensor of any shape.

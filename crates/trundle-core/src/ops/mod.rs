@@ -42,6 +42,8 @@ pub use gather_elements::GatherElements;
 pub use gather_nd::GatherNd;
 pub use indices::{IndexMode, Indices};
 pub use operand::Operand;
+#[doc(hidden)]
+pub use pad::widths as pad_widths;
 pub use pad::{Pad, PadMode};
 pub use pad_constant::PadConstant;
 pub use put_along_axis::PutAlongAxis;

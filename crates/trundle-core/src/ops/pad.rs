@@ -24,7 +24,8 @@ declaration! {
     "pad", "pad(width=[[0, 0], [1, 2]], mode=\"edge\")", Some(pad), {
         /// How many elements before and behind along each axis; one pair, or one number, for all axes
         width: Pairs,
-        /// Which: a constant, the outermost, those within mirrored (without or with the outermost), or those of the other end
+        /// Which: a constant, the outermost, those within mirrored (without or with the outermost), or those of the
+        /// other end
         mode: Word(&WORDS) = [PadMode::CONSTANT],
         /// The constant
         value: Value = [],
@@ -161,7 +162,7 @@ impl fmt::Display for Pad {
 ///
 /// # Errors
 /// [`ShapeError::SizesDiffer`], [`OpError::NumberOutOfRange`].
-pub(super) fn widths(given: &[i64], shape: &Shape) -> Result<Vec<[usize; 2]>> {
+pub fn widths(given: &[i64], shape: &Shape) -> Result<Vec<[usize; 2]>> {
     let width = |number: &i64| count_of("width", *number);
     let widths = given.iter().map(width).collect::<Result<Vec<_>, _>>()?;
     match widths[..] {

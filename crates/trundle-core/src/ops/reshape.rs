@@ -109,7 +109,7 @@ mod tests {
             (
                 &[2, 3],
                 &[-1, -1],
-                "sizes [-1, -1] have -1 more than once: only one of them can be what is left of \
+                "sizes [-1, -1] have -1 more than once: only one size can be inferred from \
                  the 6 elements of shape [2, 3]",
             ),
             (

@@ -4,8 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::reverse_subsequences::{Listed, reversed_rows};
-use crate::shape::check_sizes;
-use crate::shape::normalize_axis;
+use crate::shape::{check_sizes, normalize_axis};
 use crate::{IndexMap, OpError, Result, Shape, ShapeError};
 
 /// Reverses the first `lengths[b]` elements along `axis` at each index b of the batch axis and keeps the

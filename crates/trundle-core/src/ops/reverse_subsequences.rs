@@ -4,8 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Declaration;
-use crate::shape::check_sizes;
-use crate::shape::{normalize_axis, row_major_strides};
+use crate::shape::{check_sizes, normalize_axis, row_major_strides};
 use crate::{
     AxisMap, DType, DTypeError, IndexMap, Line, Result, Shape, Table, TensorView, check_shape,
 };

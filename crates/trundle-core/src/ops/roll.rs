@@ -1,7 +1,6 @@
 //! Roll-7 of OpenVINO's operation set 7.
 
-use crate::shape::check_sizes;
-use crate::shape::normalize_axis;
+use crate::shape::{check_sizes, normalize_axis};
 use crate::{AxisMap, IndexMap, Line, Piece, Result, Shape};
 
 /// Shifts elements cyclically along axes: `out[(i + shift) mod size] = in[i]`.

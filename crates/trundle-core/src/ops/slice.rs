@@ -2,8 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::shape::check_sizes;
-use crate::shape::normalize_axis;
+use crate::shape::{check_sizes, normalize_axis};
 use crate::{AxisMap, IndexMap, Line, OpError, Result, Shape, ShapeError};
 
 /// Slices along some axes, from a start up to but excluding a stop: `out[i] = in[start + step · i]`.

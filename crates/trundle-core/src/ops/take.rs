@@ -5,8 +5,7 @@ use std::fmt;
 use super::Declaration;
 use super::indices::{IndexMode, Indices};
 use super::reverse_subsequences::Listed;
-use crate::shape::check_sizes;
-use crate::shape::normalize_axis;
+use crate::shape::{check_sizes, normalize_axis};
 use crate::{AxisMap, IndexMap, Line, OpError, Result, Shape, ShapeError, Table};
 
 /// Takes the elements at indices of one axis, which is replaced by the axes of the indices. With batch axes,

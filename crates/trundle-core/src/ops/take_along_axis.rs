@@ -5,8 +5,7 @@ use std::fmt;
 use super::Declaration;
 use super::indices::{IndexMode, Indices};
 use super::reverse_subsequences::Listed;
-use crate::shape::check_sizes;
-use crate::shape::normalize_axis;
+use crate::shape::{check_sizes, normalize_axis};
 use crate::{AxisMap, IndexMap, Line, Result, Shape, ShapeError, Table};
 
 /// Takes an element along an axis for each position: `out[i, j, k] = in[i, indices[i, j, k], k]`. Along the

@@ -1,7 +1,6 @@
 //! numpy's `sliding_window_view`.
 
-use crate::shape::check_sizes;
-use crate::shape::normalize_axis;
+use crate::shape::{check_sizes, normalize_axis};
 use crate::{AxisMap, IndexMap, OpError, Result, Shape, ShapeError};
 
 /// Sliding windows along some axes. Each axis becomes the start of the window, and a new axis at the end has

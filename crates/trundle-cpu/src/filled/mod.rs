@@ -49,7 +49,8 @@ impl FilledPlan {
     ///
     /// # Errors
     /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if a slice is shorter than what is planned,
-    /// [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would tear elements apart; nothing has
+    /// [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would tear elements apart;
+    /// nothing has
     /// been written then.
     pub fn run_slice_into<T: Copy>(&self, src: &[T], fill: &[T], dst: &mut [T]) -> Result<()> {
         self.run_slice_while(src, fill, dst, &|| true)
@@ -82,7 +83,8 @@ impl FilledPlan {
     /// and `dst` must not overlap the others.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds), and [`Error::Stopped`](trundle_core::Error::Stopped).
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds), and
+    /// [`Error::Stopped`](trundle_core::Error::Stopped).
     unsafe fn run_raw(
         &self,
         src: *const [u8],

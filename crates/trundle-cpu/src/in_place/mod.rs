@@ -134,8 +134,10 @@ impl InPlacePlan {
     /// Moves the elements of a slice.
     ///
     /// # Errors
-    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the slice is shorter than what is planned,
-    /// [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would tear elements apart; nothing has been
+    /// [`LayoutError::OutOfBounds`](trundle_core::LayoutError::OutOfBounds) if the slice is shorter than what is
+    /// planned,
+    /// [`DTypeError::WidthMismatch`](trundle_core::DTypeError::WidthMismatch) if the plan would tear elements apart;
+    /// nothing has been
     /// written then.
     pub fn run_slice<T: Copy>(&self, elements: &mut [T]) -> Result<()> {
         self.check::<T>(elements.len())?;

@@ -31,7 +31,9 @@ impl FromStr for ChunkSizes {
                 Ok(number) => Axis::Number(number),
                 Err(_) => Axis::Name(axis.to_owned()),
             });
-            let wrong = || format!("\"{size}\" is no size: 1 or more, or -1 for all of the axis");
+            let wrong = || {
+                format!("\"{size}\" is not a size: expected 1 or more, or -1 for the whole axis")
+            };
             let size = match size {
                 "-1" => None,
                 _ => Some(size.parse().ok().filter(|size| *size > 0).ok_or_else(wrong)?),
@@ -42,7 +44,8 @@ impl FromStr for ChunkSizes {
         let told = sizes.iter().filter(|(axis, _)| axis.is_some()).count();
         if told != 0 && told != sizes.len() {
             return Err(
-                "either all axes are told or none, as in 0=24,1=48 or lat=24,lon=48".to_owned()
+                "either all sizes name their axis or none, as in 0=24,1=48 or lat=24,lon=48"
+                    .to_owned(),
             );
         }
         Ok(ChunkSizes { sizes })
@@ -63,13 +66,13 @@ impl ChunkSizes {
         match axes.filter_map(unknown).next() {
             None => Ok(()),
             Some(name) if names.is_empty() => {
-                Err(format!("a size for axis {name:?}, where the axes have no names"))
+                Err(format!("a size for axis {name:?}, but the axes have no names"))
             }
             Some(name) => {
                 const MOST: usize = 20;
                 let known: Vec<String> =
                     names.iter().take(MOST).map(|name| format!("{name:?}")).collect();
-                Err(format!("a size for axis {name:?}, where the axes are {}", known.join(", ")))
+                Err(format!("a size for axis {name:?}, but the axes are {}", known.join(", ")))
             }
         }
     }
@@ -106,7 +109,7 @@ impl ChunkSizes {
         let axes = || format!("{rank} {}", if rank == 1 { "axis" } else { "axes" });
         if self.lacks_axes_of(rank) {
             let got = self.sizes.len();
-            return Err(format!("{got} sizes of {what}, where the result has {}", axes()));
+            return Err(format!("{got} sizes of {what}, but the result has {}", axes()));
         }
         let mut own: Vec<Option<usize>> = vec![None; rank];
         for (at, (axis, size)) in self.sizes.iter().enumerate() {
@@ -124,7 +127,7 @@ impl ChunkSizes {
                 }
             };
             if axis >= rank {
-                return Err(format!("a size for axis {axis}, where the result has {}", axes()));
+                return Err(format!("a size for axis {axis}, but the result has {}", axes()));
             }
             if own[axis].replace(size.unwrap_or_else(|| all(axis))).is_some() {
                 return Err(format!("axis {axis} has two sizes"));
@@ -176,17 +179,17 @@ mod tests {
             sizes.of("chunks", &[10, 20, 30], &names, &[3, 4, 5])
         };
         for (text, word) in [
-            ("", "\"\" is no size"),
-            ("0,1,2", "\"0\" is no size"),
-            ("1,-2,2", "\"-2\" is no size"),
-            ("lat=24", "a size for axis \"lat\", where the axes are \"x\", \"y\""),
+            ("", "\"\" is not a size"),
+            ("0,1,2", "\"0\" is not a size"),
+            ("1,-2,2", "\"-2\" is not a size"),
+            ("lat=24", "a size for axis \"lat\", but the axes are \"x\", \"y\""),
             ("-1=24", "a size for axis \"-1\""),
             ("x=24", "two axes are called \"x\""),
             ("2=1,y=2", "axis 2 has two sizes"),
-            ("0=1,2", "either all axes"),
+            ("0=1,2", "either all sizes"),
             ("0=1,0=2", "axis 0 has two sizes"),
-            ("1,2", "2 sizes of chunks, where the result has 3 axes"),
-            ("3=1", "axis 3, where the result has 3 axes"),
+            ("1,2", "2 sizes of chunks, but the result has 3 axes"),
+            ("3=1", "axis 3, but the result has 3 axes"),
         ] {
             let error = of(text).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");

@@ -7,8 +7,7 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use trundle::{Packing, Shape, Width};
-use trundle_formats::lock;
-use trundle_formats::{Blob, Order, StoredDType};
+use trundle_formats::{Blob, Order, StoredDType, lock};
 
 const PART_BYTES: usize = 64 << 10;
 

@@ -3,8 +3,7 @@
 use std::ops::Range;
 use std::sync::Mutex;
 
-use trundle_formats::ChunkedTensor;
-use trundle_formats::lock;
+use trundle_formats::{ChunkedTensor, lock};
 
 use crate::error::{Error, reading};
 use crate::run::context::Context;

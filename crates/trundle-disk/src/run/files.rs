@@ -5,8 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
-use trundle_formats::lock;
-use trundle_formats::{Begin, Blob, Problem, TemporaryFile};
+use trundle_formats::{Begin, Blob, Problem, TemporaryFile, lock};
 
 use crate::store::Store;
 

@@ -8,11 +8,11 @@ use std::sync::{Mutex, PoisonError};
 
 use trundle::Shape;
 use trundle_core::program::{Grid, Made, Program, TensorId};
+use trundle_formats::lock;
 
 use crate::plan::location::{Bounds, Location, elements};
 use crate::run::checksums::{Checksum, Elements, Spacing};
 use crate::run::together::together;
-use trundle_formats::lock;
 
 /// The origin of a box of a pass's output.
 pub(crate) struct Origin<'a> {

@@ -6,8 +6,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use trundle::Width;
-use trundle_formats::combined_crc32;
-use trundle_formats::lock;
+use trundle_formats::{combined_crc32, lock};
 
 use crate::plan::location::file_bytes;
 use crate::run::checksums::{Checksum, Elements};

@@ -5,8 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use trundle::ops::Slice;
 use trundle::{Chain, Width};
-use trundle_formats::lock;
-use trundle_formats::{Blob, Order, TensorFile};
+use trundle_formats::{Blob, Order, TensorFile, lock};
 
 use crate::error::Error;
 use crate::plan::input::JobInput;

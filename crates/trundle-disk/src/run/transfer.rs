@@ -6,8 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope};
 
 use trundle::{Packing, Width};
-use trundle_formats::Blob;
-use trundle_formats::lock;
+use trundle_formats::{Blob, lock};
 
 use crate::plan::location::{Runs, file_bytes, unit};
 

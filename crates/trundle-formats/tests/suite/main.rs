@@ -14,4 +14,3 @@ mod pt;
 mod raw;
 mod safetensors;
 mod skeleton;
-mod temporary_file;

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Indices, Lanes, Outlined, Token, Vector, prefetch, token};
+use super::{Indices, Lanes, Outlined, Token, Vector, token};
 use crate::Tile;
 
 #[derive(Clone, Copy)]
@@ -210,11 +210,6 @@ impl Vector for Avx2 {
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
         // SAFETY: the caller upholds the `# Safety` of the part.
         unsafe { P::run(token, tile) };
-    }
-
-    #[inline(always)]
-    fn prefetch(address: *const u8) {
-        prefetch(address);
     }
 
     #[inline(always)]

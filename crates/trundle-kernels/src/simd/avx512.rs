@@ -258,11 +258,6 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
     }
 
     #[inline(always)]
-    fn prefetch(address: *const u8) {
-        Avx2::prefetch(address);
-    }
-
-    #[inline(always)]
     fn prefetch_l2(address: *const u8) {
         Avx2::prefetch_l2(address);
     }

@@ -3,7 +3,7 @@
 /// The bytes of a cache line.
 pub const LINE: usize = 64;
 
-/// Prefetches a line, where no set of instructions has been chosen. `address` need not be valid.
+/// Prefetches the line at `address` into the first-level cache. `address` need not be valid.
 #[inline(always)]
 pub fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]

@@ -171,7 +171,7 @@ pub(crate) trait Vector: Copy {
     /// Whether [`Vector::shuffle`] is faster than moving elements one by one.
     const HAS_SHUFFLE: bool = true;
 
-    /// Whether streaming kernels are built for the set: their instances are most of the code.
+    /// Whether kernels of the set have streaming variants. Without, the catalogue lists their stores as ordinary.
     const STREAMS: bool = true;
 
     #[inline(always)]
@@ -306,7 +306,10 @@ pub(crate) trait Vector: Copy {
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile);
 
     /// Prefetches the line at `address`, which need not be valid.
-    fn prefetch(address: *const u8);
+    #[inline(always)]
+    fn prefetch(address: *const u8) {
+        prefetch(address);
+    }
 
     /// Prefetches the line into the second-level cache only.
     fn prefetch_l2(address: *const u8);

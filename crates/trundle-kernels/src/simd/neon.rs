@@ -3,7 +3,7 @@
 use std::arch::aarch64::*;
 use std::arch::asm;
 
-use super::{Indices, Outlined, Token, Vector, prefetch, token};
+use super::{Indices, Outlined, Token, Vector, token};
 use crate::Tile;
 
 /// Streams by ordinary stores, because NEON's streaming stores write two registers at once.
@@ -128,11 +128,6 @@ impl Vector for Neon {
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
         // SAFETY: the caller upholds `# Safety`: all elements are valid.
         unsafe { P::run(token, tile) };
-    }
-
-    #[inline(always)]
-    fn prefetch(address: *const u8) {
-        prefetch(address);
     }
 
     #[inline(always)]

@@ -8,6 +8,7 @@ use super::site::Values;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{Body, BodyValue, Constant, Data, ElementType, ScanAxis};
 
+/// Always [`run`](super::graph::run). It is passed as an argument because the module `graph` uses this one.
 pub(super) type Run =
     fn(&Body, &[TensorId], &mut Values, &mut Builder<'_>) -> Checked<Vec<TensorId>>;
 

@@ -3,11 +3,12 @@
 use std::ops::RangeInclusive;
 
 use trundle_core::{
-    DType, DTypeError, Layout, Shape, ShapeError, TensorView, TensorViewMut, Width, check_shape,
+    DType, DTypeError, Layout, Shape, ShapeError, TensorView, TensorViewMut, check_shape,
 };
 
 use super::feature_level::Support;
 use super::{BufferTensorDesc, Error, FeatureLevel, Result};
+use crate::functions::check_dtype;
 
 /// Reverses the first `length` elements along an axis at each position outside the axis, and keeps the others.
 /// A length greater than the size of the axis counts as that size.
@@ -93,8 +94,9 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
             &self.sequence_lengths_tensor,
             &[DType::U32, DType::U64],
         )?;
-        check_type("OutputTensor", &self.output_tensor, &[self.input_tensor.data_type])?;
-        check_order("OutputTensor", &self.output_tensor, self.input_tensor.width()?)?;
+        let element =
+            |tensor: &BufferTensorDesc<'_>| Ok::<_, Error>((tensor.data_type, tensor.width()?));
+        check_dtype("OutputTensor", element(&self.input_tensor)?, element(&self.output_tensor)?)?;
         check_shape("SequenceLengthsTensor", &self.one_on_axis(sizes)?, layouts.lengths.shape())?;
         check_shape("OutputTensor", sizes, layouts.output.shape())?;
         layouts.output.check_writable(self.output_tensor.width()?.units())?;
@@ -163,18 +165,4 @@ fn check_type(
         return Ok(());
     }
     Err(DTypeError::DTypeMismatch { argument, expected: expected.to_vec(), got }.into())
-}
-
-/// Checks that the elements of a tensor have the expected bit order.
-fn check_order(
-    argument: &'static str,
-    tensor: &BufferTensorDesc<'_>,
-    expected: Width,
-) -> Result<()> {
-    let packings = expected.packing().zip(tensor.width()?.packing());
-    let Some((expected, got)) = packings.filter(|(expected, got)| expected != got) else {
-        return Ok(());
-    };
-    let (dtype, expected, got) = (tensor.data_type, expected.order(), got.order());
-    Err(DTypeError::PackingMismatch { argument, dtype, expected, got }.into())
 }

@@ -20,7 +20,8 @@ impl NumbersFile {
     /// Creates numbers with the values of a tensor of this shape, row-major. A tensor of rank 1 is a list.
     ///
     /// # Errors
-    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one value for each element of `shape`.
+    /// [`ShapeError::SizesDiffer`](crate::ShapeError::SizesDiffer) if there is not one value for each element of
+    /// `shape`.
     pub fn new(shape: Shape, values: Vec<i128>) -> trundle_core::Result<NumbersFile> {
         check_sizes(("numbers", values.len()), ("their shape", shape.elements()))?;
         Ok(NumbersFile { shape: (shape.rank() != 1).then_some(shape), values })

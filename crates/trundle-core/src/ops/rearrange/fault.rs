@@ -115,7 +115,9 @@ impl fmt::Display for Side {
 impl fmt::Display for PatternFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PatternFault::BadName { name } => write!(f, "{} is no name of an axis", Quoted(name)),
+            PatternFault::BadName { name } => {
+                write!(f, "{} is not the name of an axis", Quoted(name))
+            }
             PatternFault::RepeatedAxis { name, side } => {
                 write!(f, "axis {} stands twice on the {side}", Quoted(name))
             }

@@ -73,7 +73,7 @@ fn what_is_no_pattern_is_refused() {
         "axis \"(a b c)\" splits into \"a\" and \"c\", neither of which has a size"
     );
     let odd = Rearrange::new(vec![Group::axis("a b")], vec![Group::axis("a b")], vec![]);
-    assert_eq!(odd.unwrap_err().to_string(), "\"a b\" is no name of an axis");
+    assert_eq!(odd.unwrap_err().to_string(), "\"a b\" is not the name of an axis");
     let long = "x".repeat(100);
     let lone = Rearrange::new(vec![Group::axis(&long)], vec![], vec![]).unwrap_err().to_string();
     assert_eq!(lone.len(), 40 + "axis \"\"... stands on the left, but not on the right".len());

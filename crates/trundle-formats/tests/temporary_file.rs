@@ -1,5 +1,6 @@
 //! Removal of temporary files. It affects all unfinished outputs of the process, so it needs a process of its
 //! own.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::io::Write;
