@@ -74,27 +74,21 @@ mod tests {
     use crate::case::Against;
 
     #[test]
-    fn every_case_is_told_from_the_others() {
+    fn cases_are_distinct_and_one_pass_over_more_than_caches_hold() {
         let mut labels = BTreeSet::new();
+        // One loop, because the cases take seconds to make.
         for suite in all() {
+            assert!(suite.cases.iter().any(|case| case.is_short), "{}", suite.name);
             for case in suite.cases {
                 let label = format!("{}/{} {} {:?}", suite.name, case.name, case.dtype, case.sizes);
                 assert!(labels.insert(label.clone()), "{label}");
-            }
-        }
-    }
-
-    #[test]
-    fn every_case_is_one_pass_over_more_than_caches_hold() {
-        for suite in all() {
-            for case in suite.cases {
                 let shape = Shape::new(case.sizes.as_slice()).unwrap();
                 let passes = |chain: &Chain| {
                     Plan::row_major(chain, case.dtype, &shape, Some(1)).unwrap().passes().len()
                 };
-                assert_eq!(passes(&case.chain), 1, "{}", case.name);
+                assert_eq!(passes(&case.chain), 1, "{label}");
                 if let Against::Chain(chain) = &case.against {
-                    assert_eq!(passes(chain), 1, "{}", case.name);
+                    assert_eq!(passes(chain), 1, "{label}");
                 }
                 let bytes = case.bytes();
                 let is_small = match suite.name {
@@ -102,19 +96,9 @@ mod tests {
                     "windows" => bytes >= 36 << 20,
                     _ => false,
                 };
-                assert!(
-                    is_small || (90 << 20..=260 << 20).contains(&bytes),
-                    "{} {bytes}",
-                    case.name
-                );
+                let is_large = (90 << 20..=260 << 20).contains(&bytes);
+                assert!(is_small || is_large, "{label}: {bytes} bytes");
             }
-        }
-    }
-
-    #[test]
-    fn a_short_run_has_cases_of_every_suite() {
-        for suite in all() {
-            assert!(suite.cases.iter().any(|case| case.is_short), "{}", suite.name);
         }
     }
 }

@@ -19,24 +19,25 @@ fn cpu_with(simd: Simd, threads: usize, tuning: Tuning) -> Cpu {
 }
 
 /// Runs the suite for each instruction set. With `TRUNDLE_TESTS=all` (as in CI) each runs all of it; otherwise the
-/// cases are divided among them, since all of it takes minutes.
-fn conformance_of_each_set(cpu: impl Fn(Simd) -> Cpu) {
+/// cases are divided among the instruction sets and the two halves, since all of it takes minutes.
+fn conformance_of_each_set(half: usize, cpu: impl Fn(Simd) -> Cpu) {
     let sets: Vec<Simd> = Simd::available().collect();
     // The widest first, because it is the default.
     for (number, simd) in sets.iter().enumerate().rev() {
-        let (share, shares) = if everything() { (0, 1) } else { (number, sets.len()) };
-        suite::share_of_conformance(&cpu(*simd), share, shares);
+        let (share, shares) =
+            if everything() { (0, 1) } else { (2 * number + half, 2 * sets.len()) };
+        suite::conformance(&cpu(*simd), share, shares);
     }
 }
 
 #[test]
 fn results_through_the_caches_are_those_of_the_oracle() {
-    conformance_of_each_set(|simd| cpu(simd, 1, 1 << 30));
+    conformance_of_each_set(0, |simd| cpu(simd, 1, 1 << 30));
 }
 
 #[test]
 fn results_past_the_caches_are_those_of_the_oracle() {
-    conformance_of_each_set(|simd| cpu(simd, 3, 0));
+    conformance_of_each_set(1, |simd| cpu(simd, 3, 0));
 }
 
 /// Two records that differ from the first built-in record in every number.
@@ -74,7 +75,7 @@ fn results_are_the_same_with_any_tuning_record() {
     };
     for (number, tuning) in [one, other].into_iter().enumerate() {
         let shares = if everything() { 2 } else { 8 };
-        suite::share_of_conformance(&cpu_with(Simd::detect(), 3, tuning), number, shares);
+        suite::conformance(&cpu_with(Simd::detect(), 3, tuning), number, shares);
     }
 }
 

@@ -55,7 +55,7 @@ impl TestBuffer<Cuda> for CudaBuffer {
 #[test]
 fn moves_are_what_the_oracle_says() {
     let Some(gpu) = device(FIRST) else { return };
-    suite::share_of_conformance(&gpu, 0, if everything() { 1 } else { 48 });
+    suite::conformance(&gpu, 0, if everything() { 1 } else { 48 });
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn packed_elements_are_what_the_oracle_says() {
 #[test]
 fn moves_on_a_stream_are_what_the_oracle_says_without_pools() {
     let Some(gpu) = device(WITHOUT_POOLS) else { return };
-    suite::share_of_conformance(&OnStream::new(&gpu).gpu, 2, if everything() { 16 } else { 192 });
+    suite::conformance(&OnStream::new(&gpu).gpu, 2, if everything() { 16 } else { 192 });
 }
 
 /// Buffers begin at any address, so the grain can be smaller than the move's own.

@@ -14,14 +14,14 @@ fn shares(else_shares: usize) -> usize {
 #[test]
 fn moves_of_whole_buffers_are_what_the_oracle_says() {
     let Some(device) = device() else { return };
-    suite::share_of_conformance(&device, 0, shares(16));
+    suite::conformance(&device, 0, shares(16));
 }
 
 #[test]
 fn moves_between_windows_are_what_the_oracle_says() {
     let Some(device) = device() else { return };
     let device = device.with_windows(64 << 10);
-    suite::share_of_conformance(&device, 1, shares(16));
+    suite::conformance(&device, 1, shares(16));
 }
 
 /// Tiles of every width, full and partial, forward, reversed and rolled, at every offset within a word.
