@@ -106,7 +106,7 @@ impl<'a> Builder<'a> {
         Ok(Body { inputs, nodes: sorted_nodes(nodes)?, outputs })
     }
 
-    fn check_graph(&mut self, held: &Held<'_>, scope: &Scope<'_>) -> Checked<()> {
+    fn check_graph(&mut self, held: &Held<'_>, scope: &Scope) -> Checked<()> {
         let Held { graph, takes, gives, .. } = held;
         if graph.input.len() != *takes {
             return wrong!("it takes {} inputs, and is given {takes}", graph.input.len());
@@ -177,7 +177,7 @@ fn scan<'a>(
 }
 
 /// Reads `count` axes and directions (default: the first axis, forward).
-fn axes(attributes: &mut Attributes<'_>, names: [&str; 2], count: usize) -> Checked<Vec<ScanAxis>> {
+fn axes(attributes: &mut Attributes, names: [&str; 2], count: usize) -> Checked<Vec<ScanAxis>> {
     let mut list = |name: &str| match attributes.ints(name)? {
         None => Ok(vec![0; count]),
         Some(list) if list.len() == count => Ok(list.to_vec()),

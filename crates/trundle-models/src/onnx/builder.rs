@@ -246,7 +246,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn inputs(node: &proto::Node, scope: &Scope<'_>) -> Checked<Vec<Option<ValueId>>> {
+fn inputs(node: &proto::Node, scope: &Scope) -> Checked<Vec<Option<ValueId>>> {
     let value = |name: &String| match (name.as_str(), scope.get(name)) {
         ("", _) => Ok(None),
         (_, Some(value)) => Ok(value),

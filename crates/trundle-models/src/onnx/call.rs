@@ -16,7 +16,7 @@ pub(super) struct Row {
     pub(super) read: Read,
 }
 
-type Read = fn(&mut Call<'_, '_>) -> Checked<Operator>;
+type Read = fn(&mut Call) -> Checked<Operator>;
 
 /// Builds the row of a version with one output.
 pub(super) const fn row(

@@ -200,7 +200,7 @@ fn inputs<'a>(
     Ok(inputs)
 }
 
-fn outputs(graph: &proto::Graph, scope: &Scope<'_>) -> Result<Vec<Output>> {
+fn outputs(graph: &proto::Graph, scope: &Scope) -> Result<Vec<Output>> {
     let mut names = HashSet::new();
     let mut outputs = Vec::new();
     for info in &graph.output {

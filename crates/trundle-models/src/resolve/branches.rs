@@ -12,7 +12,7 @@ pub(super) fn taken<'b>(
     node: &Node,
     bodies: &'b [Body; 2],
     values: &Values,
-    builder: &mut Builder<'_>,
+    builder: &mut Builder,
 ) -> Checked<&'b Body> {
     let [Some(condition)] = read(node, values)?[..] else {
         return wrong!("it has {} inputs, and takes one: cond", node.inputs.len());
@@ -22,11 +22,7 @@ pub(super) fn taken<'b>(
 }
 
 /// The value of a condition, which must be known.
-pub(super) fn is_true(
-    node: &Node,
-    condition: TensorId,
-    builder: &mut Builder<'_>,
-) -> Checked<bool> {
+pub(super) fn is_true(node: &Node, condition: TensorId, builder: &mut Builder) -> Checked<bool> {
     let boolean = ElementType::Fixed(DType::Boolean);
     let got = builder.element(condition);
     if got != boolean {

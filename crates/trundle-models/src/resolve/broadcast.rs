@@ -12,7 +12,7 @@ use crate::{BroadcastRule, Integers};
 ///
 /// Source: the specifications of OpenVINO's Broadcast and of ONNX's Expand, opset 13.
 pub(super) fn broadcast(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     sizes: &Integers,
     rule: &BroadcastRule,
 ) -> Checked<TensorId> {

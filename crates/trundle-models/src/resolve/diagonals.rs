@@ -22,7 +22,7 @@ const MOST_ROWS: usize = 1 << 14;
 ///
 /// Source: ONNX's Trilu, opset 14.
 pub(super) fn triangle(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     diagonal: Option<&Integers>,
     is_upper: bool,
 ) -> Checked<TensorId> {
@@ -77,7 +77,7 @@ pub(super) fn triangle(
 ///
 /// Source: ONNX's `EyeLike`, opset 9, and OpenVINO's Eye-9.
 pub(super) fn eye(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     sizes: &EyeSizes,
     diagonal: &Integers,
     element: Option<DType>,

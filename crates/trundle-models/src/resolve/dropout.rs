@@ -12,7 +12,7 @@ use crate::{Constant, Data, ElementType, Floats, Integers};
 ///
 /// Source: ONNX's Dropout, opset 13.
 pub(super) fn dropout(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     ratio: Option<usize>,
     training: Option<&Integers>,
 ) -> Checked<Vec<TensorId>> {

@@ -16,7 +16,7 @@ const MOST_NAME: usize = 200;
 ///
 /// # Errors
 /// The problem with the first node that is invalid or does not fit its inputs.
-pub(super) fn add(nodes: &[Node], values: &mut Values, builder: &mut Builder<'_>) -> Result<()> {
+pub(super) fn add(nodes: &[Node], values: &mut Values, builder: &mut Builder) -> Result<()> {
     for (number, node) in nodes.iter().enumerate() {
         add_node(node, values, builder)
             .map_err(|problem| builder.refused(node, number, problem))?;
@@ -24,7 +24,7 @@ pub(super) fn add(nodes: &[Node], values: &mut Values, builder: &mut Builder<'_>
     Ok(())
 }
 
-fn add_node(node: &Node, values: &mut Values, builder: &mut Builder<'_>) -> Checked<()> {
+fn add_node(node: &Node, values: &mut Values, builder: &mut Builder) -> Checked<()> {
     let made_before = builder.len();
     let outputs = match &node.operator {
         Operator::Choose(bodies) => {
@@ -58,7 +58,7 @@ pub(super) fn run(
     body: &Body,
     given: &[TensorId],
     values: &mut Values,
-    builder: &mut Builder<'_>,
+    builder: &mut Builder,
 ) -> Checked<Vec<TensorId>> {
     builder.count_run(body)?;
     if body.inputs.len() != given.len() {

@@ -9,8 +9,7 @@ use crate::problem::{Checked, Problem, wrong};
 use crate::{Body, BodyValue, Constant, Data, ElementType, ScanAxis};
 
 /// Always [`run`](super::graph::run). It is passed as an argument because the module `graph` uses this one.
-pub(super) type Run =
-    fn(&Body, &[TensorId], &mut Values, &mut Builder<'_>) -> Checked<Vec<TensorId>>;
+pub(super) type Run = fn(&Body, &[TensorId], &mut Values, &mut Builder) -> Checked<Vec<TensorId>>;
 
 /// The iterations of a body so far.
 pub(super) struct Iterations<'a> {
@@ -48,7 +47,7 @@ impl<'a> Iterations<'a> {
         &mut self,
         given: &[TensorId],
         values: &mut Values,
-        builder: &mut Builder<'_>,
+        builder: &mut Builder,
     ) -> Checked<Vec<TensorId>> {
         let (control, carried, stacked) = self.run_body(given, values, builder)?;
         for (number, (before, after)) in self.carried.iter().zip(&carried).enumerate() {
@@ -77,7 +76,7 @@ impl<'a> Iterations<'a> {
         &self,
         given: &[TensorId],
         values: &mut Values,
-        builder: &mut Builder<'_>,
+        builder: &mut Builder,
     ) -> Checked<(Vec<TensorId>, Vec<TensorId>, Vec<TensorId>)> {
         let mut control = builder
             .in_iteration(self.done, |builder| (self.run)(self.body, given, values, builder))?;
@@ -94,9 +93,9 @@ impl<'a> Iterations<'a> {
     /// the first would have.
     pub(super) fn outputs(
         self,
-        first: impl FnOnce(&[TensorId], &mut Builder<'_>) -> Checked<Vec<TensorId>>,
+        first: impl FnOnce(&[TensorId], &mut Builder) -> Checked<Vec<TensorId>>,
         values: &mut Values,
-        builder: &mut Builder<'_>,
+        builder: &mut Builder,
     ) -> Checked<Vec<TensorId>> {
         let mut outputs = self.carried.clone();
         if self.done > 0 {
@@ -121,9 +120,9 @@ impl<'a> Iterations<'a> {
     /// The types and shapes of the stacked outputs of a first iteration.
     fn first_parts(
         &self,
-        first: impl FnOnce(&[TensorId], &mut Builder<'_>) -> Checked<Vec<TensorId>>,
+        first: impl FnOnce(&[TensorId], &mut Builder) -> Checked<Vec<TensorId>>,
         values: &mut Values,
-        builder: &mut Builder<'_>,
+        builder: &mut Builder,
     ) -> Checked<Vec<(ElementType, Shape)>> {
         let unknown = |problem: Problem| {
             let problem = problem.of("the first would fail");
@@ -150,7 +149,7 @@ struct Stack {
 
 impl Stack {
     /// Adds a part; an error if its type or shape differs.
-    fn push(&mut self, part: TensorId, builder: &Builder<'_>) -> Result<(), String> {
+    fn push(&mut self, part: TensorId, builder: &Builder) -> Result<(), String> {
         if let Some(first) = self.parts.first() {
             let [(element, shape), (other, of)] =
                 [*first, part].map(|part| (builder.element(part), builder.shape(part)));
@@ -163,7 +162,7 @@ impl Stack {
     }
 
     /// Joins all parts along the new axis.
-    fn joined(&self, builder: &mut Builder<'_>) -> Checked<TensorId> {
+    fn joined(&self, builder: &mut Builder) -> Checked<TensorId> {
         let Some(first) = self.parts.first() else { return wrong!("there is nothing to stack") };
         let (axis, layer) = self.layer(builder.shape(*first), 1)?;
         let layers = self.parts.iter().map(|part| builder.reshaped(*part, &layer));
@@ -179,7 +178,7 @@ impl Stack {
         &self,
         element: ElementType,
         part: &Shape,
-        builder: &mut Builder<'_>,
+        builder: &mut Builder,
     ) -> Checked<TensorId> {
         let (_, shape) = self.layer(part, 0)?;
         let data = match element {

@@ -13,7 +13,7 @@ use crate::{Constant, Data, ElementType, Integers};
 ///
 /// Source: ONNX's Shape, opset 15, and OpenVINO's ShapeOf-1 and -3.
 pub(super) fn shape(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     start: i64,
     end: Option<i64>,
     element: DType,
@@ -32,17 +32,12 @@ pub(super) fn shape(
 /// The number of elements, as a scalar.
 ///
 /// Source: ONNX's Size.
-pub(super) fn size(site: &mut Site<'_, '_>) -> Checked<TensorId> {
+pub(super) fn size(site: &mut Site) -> Checked<TensorId> {
     let elements = site.data_shape()?.elements();
     integers(site, DType::I64, &Shape::default(), &[elements])
 }
 
-fn integers(
-    site: &mut Site<'_, '_>,
-    dtype: DType,
-    shape: &Shape,
-    entries: &[usize],
-) -> Checked<TensorId> {
+fn integers(site: &mut Site, dtype: DType, shape: &Shape, entries: &[usize]) -> Checked<TensorId> {
     let mut bytes = Vec::new();
     for entry in entries {
         if dtype == DType::I32 && i32::try_from(*entry).is_err() {
@@ -58,11 +53,7 @@ fn integers(
 /// A tensor with the same value everywhere.
 ///
 /// Source: ONNX's `ConstantOfShape`.
-pub(super) fn filled(
-    site: &mut Site<'_, '_>,
-    sizes: &Integers,
-    value: &Constant,
-) -> Checked<TensorId> {
+pub(super) fn filled(site: &mut Site, sizes: &Integers, value: &Constant) -> Checked<TensorId> {
     let sizes = site.list("shape", sizes)?;
     let size = |size: &i64| {
         usize::try_from(*size).map_err(|_| format!("sizes may not be negative, got {size}"))

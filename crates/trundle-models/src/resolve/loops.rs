@@ -23,7 +23,7 @@ pub(super) fn repeat(
     body: &Body,
     run: Run,
     values: &mut Values,
-    builder: &mut Builder<'_>,
+    builder: &mut Builder,
 ) -> Checked<Vec<TensorId>> {
     let inputs = read(node, values)?;
     let control = |number: usize| inputs.get(number).copied().flatten();
@@ -54,12 +54,12 @@ pub(super) fn repeat(
         goes_on = next;
     }
     let first =
-        |carried: &[TensorId], builder: &mut Builder<'_>| given(body, 0, goes_on, carried, builder);
+        |carried: &[TensorId], builder: &mut Builder| given(body, 0, goes_on, carried, builder);
     iterations.outputs(first, values, builder)
 }
 
 /// The largest number of iterations of a loop.
-fn trip_count(node: &Node, most: TensorId, builder: &mut Builder<'_>) -> Checked<usize> {
+fn trip_count(node: &Node, most: TensorId, builder: &mut Builder) -> Checked<usize> {
     let mut site = Site::over(node, vec![Some(most)], builder);
     let most = site.single("M", &Integers::Input { input: 0, types: IntegerTypes::I64 })?;
     Ok(usize::try_from(most.max(0)).unwrap_or(usize::MAX))
@@ -71,7 +71,7 @@ fn given(
     iteration: usize,
     goes_on: TensorId,
     carried: &[TensorId],
-    builder: &mut Builder<'_>,
+    builder: &mut Builder,
 ) -> Checked<Vec<TensorId>> {
     // Some bodies declare the index as a list of one.
     let shape = match body.inputs.first().map(|input| &input.shape) {
@@ -86,7 +86,7 @@ fn control_constant(
     dtype: DType,
     bytes: &[u8],
     shape: Shape,
-    builder: &mut Builder<'_>,
+    builder: &mut Builder,
 ) -> Checked<TensorId> {
     let data = Data::Bytes(bytes.to_vec().into());
     builder.constant(&Constant { element: ElementType::Fixed(dtype), shape, data })

@@ -10,11 +10,7 @@ use crate::Integers;
 use crate::problem::{Checked, wrong};
 
 /// Roll-7. As its specification says, a list of shifts needs a list of axes.
-pub(super) fn roll(
-    site: &mut Site<'_, '_>,
-    shift: &Integers,
-    axes: &Integers,
-) -> Checked<TensorId> {
+pub(super) fn roll(site: &mut Site, shift: &Integers, axes: &Integers) -> Checked<TensorId> {
     let shift = site.integers("shift", shift)?;
     let axes = site.integers("axes", axes)?;
     if axes.scalar && !shift.scalar {
@@ -24,13 +20,13 @@ pub(super) fn roll(
 }
 
 /// Transpose-1 and ONNX's Transpose; an empty order inverts all axes.
-pub(super) fn transpose(site: &mut Site<'_, '_>, order: &Integers) -> Checked<TensorId> {
+pub(super) fn transpose(site: &mut Site, order: &Integers) -> Checked<TensorId> {
     let order = site.list("order", order)?;
     site.moved_by(Transpose::new(&order))
 }
 
 pub(super) fn reverse_sequence(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     lengths: &Integers,
     batch_axis: i64,
     sequence_axis: i64,
@@ -43,7 +39,7 @@ pub(super) fn reverse_sequence(
 }
 
 /// Reverse-1 by index. A repeated axis is reversed once, since OpenVINO treats the axes as a set.
-pub(super) fn flip(site: &mut Site<'_, '_>, axes: &Integers) -> Checked<TensorId> {
+pub(super) fn flip(site: &mut Site, axes: &Integers) -> Checked<TensorId> {
     let axes = site.list("axes", axes)?;
     let rank = site.data_shape()?.rank();
     let mut flipped = vec![false; rank];
@@ -53,7 +49,7 @@ pub(super) fn flip(site: &mut Site<'_, '_>, axes: &Integers) -> Checked<TensorId
     flip_listed(site, &flipped)
 }
 
-pub(super) fn flip_mask(site: &mut Site<'_, '_>, mask: &Integers) -> Checked<TensorId> {
+pub(super) fn flip_mask(site: &mut Site, mask: &Integers) -> Checked<TensorId> {
     let mask = site.list("mask", mask)?;
     let rank = site.data_shape()?.rank();
     if mask.len() != rank {
@@ -64,7 +60,7 @@ pub(super) fn flip_mask(site: &mut Site<'_, '_>, mask: &Integers) -> Checked<Ten
     flip_listed(site, &flipped)
 }
 
-fn flip_listed(site: &mut Site<'_, '_>, flipped: &[bool]) -> Checked<TensorId> {
+fn flip_listed(site: &mut Site, flipped: &[bool]) -> Checked<TensorId> {
     let axes: Vec<i64> =
         (0..).zip(flipped).filter(|(_, flip)| **flip).map(|(axis, _)| axis).collect();
     site.moved_by(Flip::new(&axes))
@@ -72,7 +68,7 @@ fn flip_listed(site: &mut Site<'_, '_>, flipped: &[bool]) -> Checked<TensorId> {
 
 /// Tile-1. With more repeats than axes, the data gets axes of size 1 in front; with fewer, the front axes are
 /// not repeated.
-pub(super) fn tile(site: &mut Site<'_, '_>, repeats: &Integers) -> Checked<TensorId> {
+pub(super) fn tile(site: &mut Site, repeats: &Integers) -> Checked<TensorId> {
     let listed = site.list("repeats", repeats)?;
     let data = site.data()?;
     let shape = site.data_shape()?;
@@ -91,11 +87,7 @@ pub(super) fn tile(site: &mut Site<'_, '_>, repeats: &Integers) -> Checked<Tenso
 /// Tile of one axis.
 ///
 /// Source: ONNX's Tile, opset 1.
-pub(super) fn tile_axis(
-    site: &mut Site<'_, '_>,
-    repeats: &Integers,
-    axis: &Integers,
-) -> Checked<TensorId> {
+pub(super) fn tile_axis(site: &mut Site, repeats: &Integers, axis: &Integers) -> Checked<TensorId> {
     let repeat = site.single("repeats", repeats)?;
     let axis = site.single("axis", axis)?;
     let rank = site.data_shape()?.rank();

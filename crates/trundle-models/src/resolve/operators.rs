@@ -10,7 +10,7 @@ use super::{
 use crate::Operator;
 use crate::problem::Checked;
 
-pub(super) fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
+pub(super) fn resolved(site: &mut Site) -> Checked<Vec<TensorId>> {
     let output = match &site.node.operator {
         Operator::Split { axis, parts } => return joins::split(site, axis, parts),
         Operator::Dropout { ratio, training } => {

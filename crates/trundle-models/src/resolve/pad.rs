@@ -27,7 +27,7 @@ struct Padding {
 ///
 /// Source: ONNX's Pad and OpenVINO's Pad-12.
 pub(super) fn pad(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     pads: &Pads,
     axes: Option<&Integers>,
     value: Option<PadValue>,
@@ -49,7 +49,7 @@ pub(super) fn pad(
 
 /// Crops the data; returns it with the padding of each axis that has any.
 fn cut_off(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     pads: &Pads,
     axes: Option<&Integers>,
 ) -> Checked<(TensorId, Vec<Option<Padding>>)> {
@@ -59,11 +59,7 @@ fn cut_off(
 }
 
 /// The range of a tensor that the paddings keep.
-fn kept(
-    site: &mut Site<'_, '_>,
-    tensor: TensorId,
-    paddings: &[Option<Padding>],
-) -> Checked<TensorId> {
+fn kept(site: &mut Site, tensor: TensorId, paddings: &[Option<Padding>]) -> Checked<TensorId> {
     let shape = site.builder.shape(tensor).clone();
     let kept = |(padding, size): (&Option<Padding>, &usize)| {
         padding.as_ref().map_or(0..*size, |padding| padding.kept.clone())
@@ -74,7 +70,7 @@ fn kept(
 
 /// The padding of each axis that has any.
 fn paddings(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     pads: &Pads,
     axes: Option<&Integers>,
     of: fn(i64, i64, usize) -> Option<Padding>,
@@ -106,7 +102,7 @@ fn paddings(
 ///
 /// Source: ONNX's Pad and OpenVINO's Pad-12, with its example of mixed pads.
 pub(super) fn pad_elements(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     pads: &Pads,
     axes: Option<&Integers>,
     mode: PadMode,
@@ -124,7 +120,7 @@ pub(super) fn pad_elements(
 
 /// Pads a tensor with its own elements.
 fn surrounded(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     data: TensorId,
     paddings: &[Option<Padding>],
     mode: PadMode,
@@ -158,7 +154,7 @@ fn surrounded(
 ///
 /// Source: ONNX's `CenterCropPad`, opset 18.
 pub(super) fn center(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     sizes: &Integers,
     axes: Option<&Integers>,
 ) -> Checked<TensorId> {
@@ -180,7 +176,7 @@ pub(super) fn center(
     pad(site, &pads, Some(&Integers::Given(axes)), None)
 }
 
-pub(super) fn both_ends(site: &mut Site<'_, '_>, pads: &Pads) -> Checked<(Vec<i64>, Vec<i64>)> {
+pub(super) fn both_ends(site: &mut Site, pads: &Pads) -> Checked<(Vec<i64>, Vec<i64>)> {
     match pads {
         Pads::Each { begins, ends } => Ok((site.list("begins", begins)?, site.list("ends", ends)?)),
         Pads::Both(both) => {
@@ -224,7 +220,7 @@ impl Padding {
 }
 
 /// The padding value, as a scalar tensor.
-pub(super) fn scalar_value(site: &mut Site<'_, '_>, value: Option<PadValue>) -> Checked<TensorId> {
+pub(super) fn scalar_value(site: &mut Site, value: Option<PadValue>) -> Checked<TensorId> {
     let shape = Shape::new([])?;
     let data = site.data()?;
     let element = site.builder.element(data);
@@ -259,7 +255,7 @@ pub(super) fn scalar_value(site: &mut Site<'_, '_>, value: Option<PadValue>) -> 
 
 /// The padding before or after `beside` along an axis; `None` if it is empty.
 pub(super) fn block(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     value: TensorId,
     beside: TensorId,
     axis: usize,

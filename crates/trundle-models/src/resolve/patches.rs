@@ -15,7 +15,7 @@ use crate::{ElementType, PatchPadding};
 ///
 /// Source: OpenVINO's ExtractImagePatches-3.
 pub(super) fn patches(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     sizes: [usize; 2],
     strides: [usize; 2],
     rates: [usize; 2],
@@ -78,12 +78,7 @@ pub(super) fn patches(
     site.builder.moved_by(ordered, Reshape::new(&signed(&out)))
 }
 
-fn padded(
-    site: &mut Site<'_, '_>,
-    data: TensorId,
-    axis: usize,
-    ends: [usize; 2],
-) -> Checked<TensorId> {
+fn padded(site: &mut Site, data: TensorId, axis: usize, ends: [usize; 2]) -> Checked<TensorId> {
     if ends == [0, 0] {
         return Ok(data);
     }

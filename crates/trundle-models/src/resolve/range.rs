@@ -14,11 +14,7 @@ use crate::{Constant, Data, ElementType};
 /// a constant. Floats are computed in f64 and rounded once; 16-bit floats in f32 if `single`.
 ///
 /// Source: ONNX's Range, opset 27, and OpenVINO's Range-1 and -4.
-pub(super) fn range(
-    site: &mut Site<'_, '_>,
-    element: Option<DType>,
-    single: bool,
-) -> Checked<TensorId> {
+pub(super) fn range(site: &mut Site, element: Option<DType>, single: bool) -> Checked<TensorId> {
     const NAMES: [&str; 3] = ["start", "limit", "delta"];
     let own = site.builder.element(site.data()?);
     let (ElementType::Fixed(dtype), is_own) = (match element {

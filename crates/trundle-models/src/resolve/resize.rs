@@ -19,7 +19,7 @@ const MOST_PIECES: usize = 1 << 16;
 ///
 /// Source: ONNX's Resize, opset 19, its reference implementation where the specification leaves something
 /// open, and OpenVINO's Interpolate-4 and -11.
-pub(super) fn resize(site: &mut Site<'_, '_>) -> Checked<TensorId> {
+pub(super) fn resize(site: &mut Site) -> Checked<TensorId> {
     let Operator::Resize { pads, coordinates, nearest, .. } = &site.node.operator else {
         return wrong!("it is no resize");
     };
@@ -44,7 +44,7 @@ pub(super) fn resize(site: &mut Site<'_, '_>) -> Checked<TensorId> {
     Ok(data)
 }
 
-fn padded(site: &mut Site<'_, '_>, pads: &[Vec<i64>; 2]) -> Checked<TensorId> {
+fn padded(site: &mut Site, pads: &[Vec<i64>; 2]) -> Checked<TensorId> {
     let (data, rank) = (site.data()?, site.data_shape()?.rank());
     if pads.iter().flatten().all(|pad| *pad == 0) {
         return Ok(data);
@@ -64,7 +64,7 @@ fn padded(site: &mut Site<'_, '_>, pads: &[Vec<i64>; 2]) -> Checked<TensorId> {
     pad(site, &Pads::Each { begins: end(begins)?, ends: end(ends)? }, None, None)
 }
 
-fn resized_axes(site: &mut Site<'_, '_>, shape: &Shape) -> Checked<Vec<(usize, ResizedAxis)>> {
+fn resized_axes(site: &mut Site, shape: &Shape) -> Checked<Vec<(usize, ResizedAxis)>> {
     let Operator::Resize { scales, sizes, aspect, axes, coordinates, least, .. } =
         &site.node.operator
     else {
@@ -162,7 +162,7 @@ fn length_of(length: f64) -> Checked<usize> {
 
 /// Takes indices of an axis; `outside` fills the positions without an index.
 fn taken(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     data: TensorId,
     axis: usize,
     indices: &[Option<usize>],
@@ -192,12 +192,7 @@ fn taken(
 }
 
 /// The map that takes indices of an axis. For periodic indices, it splits the axis and describes one period.
-fn chosen(
-    site: &mut Site<'_, '_>,
-    data: TensorId,
-    axis: usize,
-    indices: &[usize],
-) -> Checked<IndexMap> {
+fn chosen(site: &mut Site, data: TensorId, axis: usize, indices: &[usize]) -> Checked<IndexMap> {
     let shape = site.builder.shape(data).clone();
     let size = shape[axis];
     let Some(parts) = parts_alike(indices, size) else {
@@ -214,7 +209,7 @@ fn chosen(
     Ok(split.then(&within)?.then(&merged)?)
 }
 
-fn pieces(site: &mut Site<'_, '_>, shape: &Shape, axis: usize, runs: &[Run]) -> Checked<IndexMap> {
+fn pieces(site: &mut Site, shape: &Shape, axis: usize, runs: &[Run]) -> Checked<IndexMap> {
     let count = runs.len();
     if count > MOST_PIECES {
         return wrong!("axis {axis} would be in {count} pieces, over the limit of {MOST_PIECES}");

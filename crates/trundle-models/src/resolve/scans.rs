@@ -19,7 +19,7 @@ pub(super) fn scan(
     (cuts, stacks): (&[ScanAxis], &[ScanAxis]),
     run: Run,
     values: &mut Values,
-    builder: &mut Builder<'_>,
+    builder: &mut Builder,
 ) -> Checked<Vec<TensorId>> {
     let mut carried = all(&read(node, values)?, 0)?;
     let Some(states) = carried.len().checked_sub(cuts.len()) else {
@@ -42,7 +42,7 @@ pub(super) fn scan(
         let given = [iterations.carried(), &parts].concat();
         iterations.run(&given, values, builder)?;
     }
-    let first = |carried: &[TensorId], builder: &mut Builder<'_>| {
+    let first = |carried: &[TensorId], builder: &mut Builder| {
         let parts = scanned.iter().enumerate().map(|(number, scanned)| {
             scanned.unknown_part(&format!("scan input {number}"), builder)
         });
@@ -77,11 +77,7 @@ struct Scanned {
 }
 
 impl Scanned {
-    fn new(
-        tensor: TensorId,
-        cut: ScanAxis,
-        builder: &Builder<'_>,
-    ) -> trundle_core::Result<Scanned> {
+    fn new(tensor: TensorId, cut: ScanAxis, builder: &Builder) -> trundle_core::Result<Scanned> {
         let shape = builder.shape(tensor).clone();
         let axis = normalize_axis("axis", cut.axis, shape.rank())?;
         Ok(Scanned { tensor, shape, axis, is_backward: cut.is_backward })
@@ -97,7 +93,7 @@ impl Scanned {
         Ok(Shape::new([before, after].concat())?)
     }
 
-    fn part(&self, iteration: usize, builder: &mut Builder<'_>) -> Checked<TensorId> {
+    fn part(&self, iteration: usize, builder: &mut Builder) -> Checked<TensorId> {
         let index = if self.is_backward { self.size() - 1 - iteration } else { iteration };
         let mut ranges: Vec<_> = self.shape.iter().map(|size| 0..*size).collect();
         ranges[self.axis] = index..index + 1;
@@ -106,7 +102,7 @@ impl Scanned {
     }
 
     /// A placeholder for a slice if there is no iteration.
-    fn unknown_part(&self, name: &str, builder: &mut Builder<'_>) -> Checked<TensorId> {
+    fn unknown_part(&self, name: &str, builder: &mut Builder) -> Checked<TensorId> {
         builder.unknown(name, builder.element(self.tensor), &self.part_shape()?)
     }
 }

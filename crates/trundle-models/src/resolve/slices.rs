@@ -19,7 +19,7 @@ pub(super) fn cut(shape: &Shape, ranges: &[Range<usize>]) -> Checked<IndexMap> {
 ///
 /// Source: ONNX's Slice and OpenVINO's Slice-8.
 pub(super) fn slice(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     starts: &Integers,
     stops: &Integers,
     axes: Option<&Integers>,
@@ -30,7 +30,7 @@ pub(super) fn slice(
 }
 
 pub(super) fn slice_of(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     starts: &Integers,
     stops: &Integers,
     axes: Option<&Integers>,

@@ -38,7 +38,7 @@ impl Bounds {
 ///
 /// Source: the specification of StridedSlice-1; the order of the masks follows OpenVINO's shape inference.
 pub(super) fn strided_slice(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     begin: &Integers,
     end: &Integers,
     strides: Option<&Integers>,

@@ -12,7 +12,7 @@ use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType};
 
 /// Input 0, a constant, converted to a type that holds all its values. Repeated conversions share one tensor.
-pub(super) fn widen(site: &mut Site<'_, '_>, to: DType) -> Checked<TensorId> {
+pub(super) fn widen(site: &mut Site, to: DType) -> Checked<TensorId> {
     let id = site.data()?;
     let element = site.builder.element(id);
     if element == ElementType::Fixed(to) {

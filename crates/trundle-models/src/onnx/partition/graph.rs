@@ -91,7 +91,7 @@ struct Stages {
 
 impl Stages {
     /// Puts each node into the earliest possible stage.
-    fn new(graph: &Graph<'_>, sorted: &[usize], roles: &[Role]) -> Stages {
+    fn new(graph: &Graph, sorted: &[usize], roles: &[Role]) -> Stages {
         let (mut of, mut follows) = (vec![0; roles.len()], vec![false; roles.len()]);
         for place in sorted.iter().copied() {
             let reads = graph.reads(place);
@@ -111,7 +111,7 @@ impl Stages {
     }
 
     /// Returns a union-find forest of the nodes that must be merged.
-    fn linked(&self, graph: &Graph<'_>, sorted: &[usize]) -> Vec<usize> {
+    fn linked(&self, graph: &Graph, sorted: &[usize]) -> Vec<usize> {
         let mut first: Vec<usize> = (0..self.of.len()).collect();
         for place in sorted.iter().copied().filter(|place| self.follows[*place]) {
             for read in graph.reads(place) {
@@ -125,7 +125,7 @@ impl Stages {
     }
 
     /// Delays groups to a later stage where they can be merged with a reader.
-    fn wait(&mut self, graph: &Graph<'_>, sorted: &[usize], roles: &[Role]) {
+    fn wait(&mut self, graph: &Graph, sorted: &[usize], roles: &[Role]) {
         let mut readers = vec![Vec::new(); roles.len()];
         for place in 0..roles.len() {
             graph.reads(place).into_iter().for_each(|read| readers[read].push(place));

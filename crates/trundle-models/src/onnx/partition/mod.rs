@@ -238,7 +238,7 @@ impl Partition {
     }
 
     /// Determines the role of each node, and groups the nodes that move into subgraphs.
-    fn divide(&mut self, functions: &Functions<'_>) -> Result<()> {
+    fn divide(&mut self, functions: &Functions) -> Result<()> {
         let graph = Graph::new(&self.nodes)?;
         let sorted = graph.sorted()?;
         let mut others = BTreeMap::new();

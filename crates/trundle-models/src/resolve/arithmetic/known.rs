@@ -104,7 +104,7 @@ pub(super) fn is_real(dtype: DType) -> bool {
 
 /// The sizes and the shape after broadcasting all operands; checks the number of elements before anything is
 /// allocated.
-pub(super) fn shape_of_all(site: &mut Site<'_, '_>, all: &[&Known]) -> Checked<(Vec<i64>, Shape)> {
+pub(super) fn shape_of_all(site: &mut Site, all: &[&Known]) -> Checked<(Vec<i64>, Shape)> {
     let sizes = all.iter().fold(Vec::new(), |sizes, known| known.sizes_with(&sizes));
     let shape =
         Shape::new(sizes.iter().map(|size| size.unsigned_abs() as usize).collect::<Vec<_>>())?;

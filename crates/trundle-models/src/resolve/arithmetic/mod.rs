@@ -19,7 +19,7 @@ use crate::arithmetic::{Arithmetic, Binary};
 use crate::problem::{Checked, wrong};
 use known::{Known, shape_of_all};
 
-pub(super) fn arithmetic(site: &mut Site<'_, '_>, what: &Arithmetic) -> Checked<TensorId> {
+pub(super) fn arithmetic(site: &mut Site, what: &Arithmetic) -> Checked<TensorId> {
     match what {
         Arithmetic::Binary(by) => folded(site, *by),
         Arithmetic::Unary(of) => {
@@ -46,7 +46,7 @@ pub(super) fn arithmetic(site: &mut Site<'_, '_>, what: &Arithmetic) -> Checked<
 }
 
 /// Converts input 0 to another type. Data that has this type already need not be known.
-fn converted(site: &mut Site<'_, '_>, to: DType) -> Checked<TensorId> {
+fn converted(site: &mut Site, to: DType) -> Checked<TensorId> {
     let data = site.data()?;
     if site.builder.element(data) == ElementType::Fixed(to) {
         return Ok(data);
@@ -57,7 +57,7 @@ fn converted(site: &mut Site<'_, '_>, to: DType) -> Checked<TensorId> {
 }
 
 /// Folds all inputs from the left. A single input is returned unchanged and need not be known.
-fn folded(site: &mut Site<'_, '_>, by: Binary) -> Checked<TensorId> {
+fn folded(site: &mut Site, by: Binary) -> Checked<TensorId> {
     if site.inputs() == 1 {
         return site.data();
     }
@@ -69,7 +69,7 @@ fn folded(site: &mut Site<'_, '_>, by: Binary) -> Checked<TensorId> {
     site.made(&all)
 }
 
-fn both(site: &mut Site<'_, '_>, a: &Known, b: &Known, by: Binary) -> Checked<Known> {
+fn both(site: &mut Site, a: &Known, b: &Known, by: Binary) -> Checked<Known> {
     if a.dtype != b.dtype && by != Binary::Power {
         return wrong!("its inputs are of types {} and {}, which must be one", a.dtype, b.dtype);
     }
@@ -81,7 +81,7 @@ fn both(site: &mut Site<'_, '_>, a: &Known, b: &Known, by: Binary) -> Checked<Kn
 }
 
 /// Clamps input 0 to the range from input 1 to input 2.
-fn clipped(site: &mut Site<'_, '_>) -> Checked<TensorId> {
+fn clipped(site: &mut Site) -> Checked<TensorId> {
     let mut known = site.known(0)?;
     for (input, by) in [(1, Binary::Maximum), (2, Binary::Minimum)] {
         if site.input(input).is_ok() {
