@@ -14,7 +14,7 @@ pub(super) const ARITHMETIC: &[Row] = &[
     row("Cast", 1, &["input"], &[], cast),
     row("CastLike", 15, &["input", "target_type"], &[], cast_like),
     row("Ceil", 1, &["X"], &[], |call| unary(call, Unary::Ceil)),
-    row("Clip", 11, &["input"], &["min", "max"], clip),
+    row("Clip", 11, &["input"], &["min", "max"], |_| Ok(Operator::Arithmetic(Arithmetic::Clip))),
     row("Div", 1, &["A", "B"], &[], |call| binary(call, Binary::Divide)),
     row("Equal", 1, &["A", "B"], &[], |call| binary(call, Binary::Equal)),
     row("Floor", 1, &["X"], &[], |call| unary(call, Unary::Floor)),
@@ -40,7 +40,9 @@ pub(super) const ARITHMETIC: &[Row] = &[
     row("Sqrt", 1, &["X"], &[], |call| unary(call, Unary::SquareRoot)),
     row("Sub", 1, &["A", "B"], &[], |call| binary(call, Binary::Subtract)),
     Row { inputs: None, ..row("Sum", 1, &[], &[], |call| variadic(call, Binary::Add)) },
-    row("Where", 9, &["condition", "X", "Y"], &[], select),
+    row("Where", 9, &["condition", "X", "Y"], &[], |_| {
+        Ok(Operator::Arithmetic(Arithmetic::Select))
+    }),
     row("Xor", 1, &["A", "B"], &[], |call| binary(call, Binary::Xor)),
 ];
 
@@ -108,14 +110,6 @@ fn cast_like(call: &mut Call) -> Checked<Operator> {
     call.attributes.int("saturate")?;
     call.attributes.text("round_mode")?;
     Ok(Operator::Arithmetic(Arithmetic::CastLike))
-}
-
-fn clip(_: &mut Call) -> Checked<Operator> {
-    Ok(Operator::Arithmetic(Arithmetic::Clip))
-}
-
-fn select(_: &mut Call) -> Checked<Operator> {
-    Ok(Operator::Arithmetic(Arithmetic::Select))
 }
 
 /// A reduction. Its axes are an input since opset `input_since`.

@@ -113,10 +113,15 @@ impl<'a> Builder<'a> {
                 .named(format!("{}{}/", scope.path, name(node)));
             return self.add_body(proto, scope, &outputs);
         }
-        if is_holder(node) {
-            return self.add_holder(node, scope, attributes, inputs, outputs);
-        }
-        self.add_operator(node, scope, attributes, inputs, outputs).map_err(of_node)
+        let operator = match is_holder(node) {
+            true => self.holder(node, scope, attributes, &inputs, outputs.len())?,
+            false => {
+                self.operator(node, scope, attributes, &inputs, outputs.len()).map_err(of_node)?
+            }
+        };
+        let (name, kind) = (format!("{}{}", scope.path, name(node)), node.op_type.clone());
+        self.nodes.push(Node { name, kind, operator, inputs, outputs });
+        Ok(())
     }
 
     /// Reads the attributes of a node, after charging its memory.
@@ -136,14 +141,14 @@ impl<'a> Builder<'a> {
         Ok(attributes)
     }
 
-    fn add_operator(
+    fn operator(
         &mut self,
-        node: &'a proto::Node,
+        node: &proto::Node,
         scope: &Scope<'a>,
         attributes: Attributes<'a>,
-        inputs: Vec<Option<ValueId>>,
-        outputs: Vec<ValueId>,
-    ) -> Checked<()> {
+        inputs: &[Option<ValueId>],
+        outputs: usize,
+    ) -> Checked<Operator> {
         let kind = node.op_type.as_str();
         let first = match (domain(&node.domain), forms(kind).next()) {
             ("", Some(first)) if node.overload.is_empty() => first,
@@ -159,14 +164,11 @@ impl<'a> Builder<'a> {
             return wrong!("opset {opset} has no {kind}, it came with opset {since}");
         };
         let tensors = &mut self.tensors;
-        let mut call = Call { opset, inputs: &inputs, outputs: outputs.len(), attributes, tensors };
+        let mut call = Call { opset, inputs, outputs, attributes, tensors };
         let operator = (form.read)(&mut call)?;
         call.check(form)?;
         call.attributes.finish(kind, opset)?;
-        let node_name = format!("{}{}", scope.path, name(node));
-        let kind = kind.to_owned();
-        self.nodes.push(Node { name: node_name, kind, operator, inputs, outputs });
-        Ok(())
+        Ok(operator)
     }
 
     fn call(

@@ -18,8 +18,8 @@ use super::resize::{
 };
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{
-    BlockOrder, BroadcastRule, Constant, Data, ElementType, EyeSizes, IndexRule, IntegerTypes,
-    Integers, Operator, PadValue, Pads, Parts, ZeroSize,
+    BlockOrder, BroadcastRule, Constant, ElementType, EyeSizes, IndexRule, IntegerTypes, Integers,
+    Operator, PadValue, Pads, Parts, ZeroSize,
 };
 
 /// The operators that move elements, sorted by name, oldest version first.
@@ -41,7 +41,7 @@ pub(super) const OPERATORS: &[Row] = &[
     row("Gather", 1, &["data", "indices"], &[], gather),
     row("GatherElements", 11, &["data", "indices"], &[], gather_elements),
     row("GatherND", 11, &["data", "indices"], &[], gather_nd),
-    row("Identity", 1, &["input"], &[], identity),
+    row("Identity", 1, &["input"], &[], |_| Ok(Operator::Identity)),
     row("Pad", 1, &["data"], &[], pad_by_attributes),
     row("Pad", 11, &["data", "pads"], &["constant_value"], pad),
     row("Pad", 18, &["data", "pads"], &["constant_value", "axes"], pad),
@@ -57,7 +57,7 @@ pub(super) const OPERATORS: &[Row] = &[
     row("ScatterElements", 11, &["data", "indices", "updates"], &[], scatter_elements),
     row("ScatterND", 11, &["data", "indices", "updates"], &[], scatter_nd),
     row("Shape", 1, &["data"], &[], shape),
-    row("Size", 1, &["data"], &[], size),
+    row("Size", 1, &["data"], &[], |_| Ok(Operator::Size)),
     row("Slice", 1, &["data"], &[], slice_by_attributes),
     row("Slice", 10, &["data", "starts", "ends"], &["axes", "steps"], slice),
     row("SpaceToDepth", 1, &["input"], &[], space_to_depth),
@@ -68,11 +68,11 @@ pub(super) const OPERATORS: &[Row] = &[
     row("Squeeze", 13, &["data"], &["axes"], squeeze),
     row("TensorScatter", 24, &["past_cache", "update"], &["write_indices"], tensor_scatter),
     row("Tile", 1, &["input", "tiles", "axis"], &[], tile_axis),
-    row("Tile", 6, &["input", "repeats"], &[], tile),
+    row("Tile", 6, &["input", "repeats"], &[], |_| Ok(Operator::Tile { repeats: list(1) })),
     row("Transpose", 1, &["data"], &[], transpose),
     row("Trilu", 14, &["input"], &["k"], trilu),
     row("Unsqueeze", 1, &["data"], &[], unsqueeze_by_attribute),
-    row("Unsqueeze", 13, &["data", "axes"], &[], unsqueeze),
+    row("Unsqueeze", 13, &["data", "axes"], &[], |_| Ok(Operator::Unsqueeze { axes: list(1) })),
     row("Upsample", 1, &["X"], &[], upsample_by_height_and_width),
     row("Upsample", 7, &["X"], &[], upsample_by_attribute),
     row("Upsample", 9, &["X", "scales"], &[], upsample),
@@ -190,11 +190,7 @@ fn center_crop_pad(call: &mut Call) -> Checked<Operator> {
 fn constant_of_shape(call: &mut Call) -> Checked<Operator> {
     let value = match call.attributes.tensor("value")? {
         Some(tensor) => call.tensors.tensor(tensor, "its value")?,
-        None => Constant {
-            element: ElementType::Fixed(DType::F32),
-            shape: Shape::default(),
-            data: Data::Bytes(vec![0; 4].into()),
-        },
+        None => Constant::of(DType::F32, Shape::default(), vec![0; 4]),
     };
     Ok(Operator::Filled { sizes: list(0), value })
 }
@@ -216,10 +212,6 @@ fn shape(call: &mut Call) -> Checked<Operator> {
         _ => (call.attributes.int("start")?, call.attributes.int("end")?),
     };
     Ok(Operator::Shape { start: start.unwrap_or(0), end, element: DType::I64 })
-}
-
-fn size(_: &mut Call) -> Checked<Operator> {
-    Ok(Operator::Size)
 }
 
 /// Einsum, if it only permutes the axes of one tensor.
@@ -265,10 +257,6 @@ fn trilu(call: &mut Call) -> Checked<Operator> {
 
 fn flatten(call: &mut Call) -> Checked<Operator> {
     Ok(Operator::Flatten { axis: call.attributes.int("axis")?.unwrap_or(1) })
-}
-
-fn identity(_: &mut Call) -> Checked<Operator> {
-    Ok(Operator::Identity)
 }
 
 fn expand(_: &mut Call) -> Checked<Operator> {
@@ -455,10 +443,6 @@ fn tile_axis(_: &mut Call) -> Checked<Operator> {
     Ok(Operator::TileAxis { repeats: number(1), axis: number(2) })
 }
 
-fn tile(_: &mut Call) -> Checked<Operator> {
-    Ok(Operator::Tile { repeats: list(1) })
-}
-
 fn transpose(call: &mut Call) -> Checked<Operator> {
     let order = call.given("perm")?.unwrap_or_else(|| Integers::Given(Vec::new()));
     Ok(Operator::Transpose { order })
@@ -466,8 +450,4 @@ fn transpose(call: &mut Call) -> Checked<Operator> {
 
 fn unsqueeze_by_attribute(call: &mut Call) -> Checked<Operator> {
     Ok(Operator::Unsqueeze { axes: call.required("axes")? })
-}
-
-fn unsqueeze(_: &mut Call) -> Checked<Operator> {
-    Ok(Operator::Unsqueeze { axes: list(1) })
 }

@@ -4,6 +4,7 @@ use trundle_core::ops::Transpose;
 use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
 
+use super::numbers::unsigned;
 use super::pad::{both_ends, pad};
 use super::site::Site;
 use super::slices::{cut, equal_sizes};
@@ -197,11 +198,7 @@ fn around(
         let (begin, end) = (begins[0], ends[0]);
         return wrong!("{what} begin with {begin} and {end}, expected 0 for the batch");
     }
-    let number = |number: i64| {
-        usize::try_from(number).map_err(|_| format!("{what} may not be negative, got {number}"))
-    };
-    let numbers = |list: Vec<i64>| list.into_iter().map(number).collect::<Result<Vec<_>, _>>();
-    Ok((numbers(begins)?, numbers(ends)?))
+    Ok((unsigned(what, &begins)?, unsigned(what, &ends)?))
 }
 
 /// The spatial sizes, after batch and channels; at least one.

@@ -10,7 +10,9 @@ use crate::constant::{Elements, entries};
 use crate::problem::{Checked, Problem, wrong};
 use crate::resolved::width_of;
 use crate::survey;
-use crate::{Body, Constant, ElementType, Error, Model, Node, ResolvedModel, Result, TensorInfo};
+use crate::{
+    Body, Constant, ElementType, Error, Model, Node, ResolvedModel, Result, TensorInfo, ValueId,
+};
 
 /// The largest total number of axes of all tensors: a file of some kilobytes can state a rank of thousands
 /// and pass it through thousands of nodes.
@@ -23,6 +25,8 @@ pub(super) struct Builder<'m> {
     model: &'m Model,
     /// The inputs given by the caller; they are the first tensors.
     pub(super) given: &'m [Given<'m>],
+    /// The tensors of the values resolved so far.
+    pub(super) values: HashMap<ValueId, TensorId>,
     /// Whether arithmetic on integer inputs is allowed; see [`Model::is_part`].
     pub(super) is_part: bool,
     /// The steps taken to read lists of integers, limited by `MOST_STEPS`.
@@ -48,6 +52,7 @@ impl<'m> Builder<'m> {
         let mut builder = Builder {
             model,
             given,
+            values: HashMap::new(),
             is_part: model.is_part,
             steps: 0,
             indices: 0,

@@ -3,14 +3,13 @@
 use trundle_core::program::TensorId;
 use trundle_core::{DType, IndexMap, Shape};
 
-use super::element::Number;
-use super::numbers::MOST_ENTRIES;
+use super::element::{Number, push};
+use super::numbers::{MOST_ENTRIES, unsigned};
 use super::pad::scalar_value;
 use super::site::Site;
 use super::slices::cut;
-use super::widen::push;
 use crate::problem::{Checked, wrong};
-use crate::{Constant, Data, ElementType, EyeSizes, Integers};
+use crate::{Constant, ElementType, EyeSizes, Integers};
 
 /// The largest number of rows that a triangle may cut in two.
 const MOST_ROWS: usize = 1 << 14;
@@ -88,10 +87,7 @@ pub(super) fn eye(
             let mut sizes = site.list_or("batch_shape", batch.as_ref(), [])?;
             sizes.push(site.single("num_rows", rows)?);
             sizes.push(site.single("num_columns", columns)?);
-            let size = |size: &i64| {
-                usize::try_from(*size).map_err(|_| format!("sizes may not be negative, got {size}"))
-            };
-            Shape::new(sizes.iter().map(size).collect::<Result<Vec<_>, _>>()?)?
+            Shape::new(unsigned("sizes", &sizes)?)?
         }
     };
     let [.., rows, columns] = shape[..] else {
@@ -127,6 +123,5 @@ pub(super) fn eye(
             }
         }
     }
-    let element = ElementType::Fixed(dtype);
-    site.builder.constant(&Constant { element, shape, data: Data::Bytes(bytes.into()) })
+    site.builder.constant(&Constant::of(dtype, shape, bytes))
 }

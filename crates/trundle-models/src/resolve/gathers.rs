@@ -5,7 +5,7 @@ use trundle_core::program::{Program, TensorId};
 use trundle_core::{IndexMap, Shape, normalize_axis};
 
 use super::numbers::MOST_ENTRIES;
-use super::pad::block;
+use super::pad::extended;
 use super::site::Site;
 use super::slices::slice_of;
 use crate::problem::{Checked, wrong};
@@ -51,9 +51,7 @@ fn with_zeros(site: &mut Site, axis: i64, indices: Indices) -> Checked<(TensorId
         return wrong!("an index is outside an axis of size {size}, and strings have no zero");
     };
     let zero = site.builder.zero(dtype)?;
-    let zeros = block(site, zero, data, front, 1)?;
-    let parts: Vec<TensorId> = [Some(data), zeros].into_iter().flatten().collect();
-    let joined = site.builder.joined(front, &parts)?;
+    let joined = extended(site, zero, data, front, [0, 1])?;
     let from_front = |index: &i64| match *index {
         index if !is_within(index) => size,
         index if index < 0 => index + size,

@@ -81,7 +81,7 @@ fn stated_parts(sizes: &[i64], size: usize, outputs: usize) -> Checked<Vec<usize
 ///
 /// Source: ONNX's Concat and OpenVINO's Concat-1.
 pub(super) fn concat(site: &mut Site, axis: i64) -> Checked<TensorId> {
-    let parts = site.all_inputs()?;
+    let parts = site.inputs_from(0)?;
     let first = site.data()?;
     let (element, shape) = (site.builder.element(first), site.builder.shape(first));
     let axis = normalize_axis("axis", axis, shape.rank())?;

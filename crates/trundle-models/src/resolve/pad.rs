@@ -7,10 +7,10 @@ use trundle_core::ops::{Pad, PadMode};
 use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Shape, normalize_axis};
 
-use super::element::Number;
+use super::element::{Number, push};
+use super::numbers::unsigned;
 use super::site::Site;
 use super::slices::{cut, equal_sizes};
-use super::widen::push;
 use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType, Integers, PadValue, Pads};
 
@@ -36,13 +36,7 @@ pub(super) fn pad(
     let value = scalar_value(site, value)?;
     for (axis, padding) in paddings.into_iter().enumerate() {
         let Some(Padding { before, after, .. }) = padding else { continue };
-        let parts = [
-            block(site, value, padded, axis, before)?,
-            Some(padded),
-            block(site, value, padded, axis, after)?,
-        ];
-        let parts: Vec<TensorId> = parts.into_iter().flatten().collect();
-        padded = site.builder.joined(axis, &parts)?;
+        padded = extended(site, value, padded, axis, [before, after])?;
     }
     Ok(padded)
 }
@@ -163,10 +157,8 @@ pub(super) fn center(
     let axes = site.list_or("axes", axes, (0..).take(shape.rank()))?;
     equal_sizes("shape", sizes.len(), "axes", axes.len())?;
     let (mut begins, mut ends) = (Vec::new(), Vec::new());
+    unsigned("sizes", &sizes)?;
     for (axis, wanted) in axes.iter().zip(sizes) {
-        if wanted < 0 {
-            return wrong!("sizes may not be negative, got {wanted}");
-        }
         let size = shape[normalize_axis("axis", *axis, shape.rank())?];
         let more = wanted - size.cast_signed() as i64;
         begins.push(more / 2);
@@ -251,6 +243,20 @@ pub(super) fn scalar_value(site: &mut Site, value: Option<PadValue>) -> Checked<
         (None, ElementType::String) => Data::Strings(Arc::new([String::new()])),
     };
     site.builder.constant(&Constant { element, shape, data })
+}
+
+/// A tensor with `value` before and after it along an axis.
+pub(super) fn extended(
+    site: &mut Site,
+    value: TensorId,
+    tensor: TensorId,
+    axis: usize,
+    [before, after]: [usize; 2],
+) -> Checked<TensorId> {
+    let before = block(site, value, tensor, axis, before)?;
+    let after = block(site, value, tensor, axis, after)?;
+    let parts: Vec<TensorId> = [before, Some(tensor), after].into_iter().flatten().collect();
+    site.builder.joined(axis, &parts)
 }
 
 /// The padding before or after `beside` along an axis; `None` if it is empty.

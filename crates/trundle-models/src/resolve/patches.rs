@@ -4,7 +4,7 @@ use trundle_core::Shape;
 use trundle_core::ops::{Reshape, Transpose, Windows};
 use trundle_core::program::TensorId;
 
-use super::pad::block;
+use super::pad::extended;
 use super::site::Site;
 use super::slices::cut;
 use crate::problem::{Checked, wrong};
@@ -86,11 +86,5 @@ fn padded(site: &mut Site, data: TensorId, axis: usize, ends: [usize; 2]) -> Che
         return wrong!("strings have no zero to be put around them");
     };
     let zero = site.builder.zero(dtype)?;
-    let parts = [
-        block(site, zero, data, axis, ends[0])?,
-        Some(data),
-        block(site, zero, data, axis, ends[1])?,
-    ];
-    let parts: Vec<TensorId> = parts.into_iter().flatten().collect();
-    site.builder.joined(axis, &parts)
+    extended(site, zero, data, axis, ends)
 }

@@ -5,7 +5,7 @@ use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Shape, normalize_axis};
 
 use super::nearest::{ResizedAxis, Run, parts_alike, runs};
-use super::numbers::MOST_ENTRIES;
+use super::numbers::{MOST_ENTRIES, unsigned};
 use super::pad::{block, pad, scalar_value};
 use super::site::Site;
 use super::slices::equal_sizes;
@@ -53,9 +53,7 @@ fn padded(site: &mut Site, pads: &[Vec<i64>; 2]) -> Checked<TensorId> {
         if list.len() > rank {
             return wrong!("pads are for {} axes, but the data has {rank}", list.len());
         }
-        if let Some(negative) = list.iter().find(|pad| **pad < 0) {
-            return wrong!("pads may not be negative, got {negative}");
-        }
+        unsigned("pads", list)?;
         let mut list = list.clone();
         list.resize(rank, 0);
         Ok(Integers::Given(list))
@@ -131,10 +129,7 @@ fn by_scales(
 #[expect(clippy::cast_precision_loss, reason = "it is refused if it is beyond 2^24")]
 fn by_sizes(sizes: &[i64], own: &[usize], aspect: AspectRatio) -> Checked<Vec<(usize, f64)>> {
     equal_sizes("sizes", sizes.len(), "axes", own.len())?;
-    let size = |size: &i64| {
-        usize::try_from(*size).map_err(|_| format!("sizes may not be negative, got {size}"))
-    };
-    let sizes = sizes.iter().map(size).collect::<Result<Vec<usize>, _>>()?;
+    let sizes = unsigned("sizes", sizes)?;
     let scales = sizes.iter().zip(own).map(|(size, own)| match (*size, *own) {
         // Covers an empty axis, which has no scale.
         (size, own) if size == own => 1.0,

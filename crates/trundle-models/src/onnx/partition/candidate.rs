@@ -13,7 +13,7 @@ use super::source::{Source, field};
 use super::wire::{add_field, payloads};
 use crate::onnx::external::ExternalData;
 use crate::onnx::proto::data_location;
-use crate::onnx::tensor::constant;
+use crate::onnx::tensors::constant;
 use crate::onnx::value_info::named;
 use crate::onnx::{malformed, proto, read_typed};
 use crate::{Data, Error, Given, PlannedModel, Result};

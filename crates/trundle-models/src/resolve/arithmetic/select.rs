@@ -6,8 +6,8 @@ use trundle_core::ops::Broadcast;
 use trundle_core::program::TensorId;
 use trundle_core::{DType, Shape};
 
-use super::super::broadcast::both_ways;
 use super::super::element::Number;
+use super::super::moves::both_ways;
 use super::super::site::Site;
 use super::super::slices::cut;
 use super::known::{Known, shape_of_all};
