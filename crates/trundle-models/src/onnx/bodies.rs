@@ -72,7 +72,7 @@ impl<'a> Builder<'a> {
         // Messages about inputs and outputs of the graph repeat the label.
         let values = graph.input.len() + graph.output.len();
         self.growth.path(label.len().saturating_mul(values)).map_err(of_graph)?;
-        let before = scope.enter(path);
+        let before = std::mem::replace(&mut scope.path, path);
         let around = std::mem::take(&mut self.nodes);
         self.graphs += 1;
         let mut inputs = Vec::with_capacity(graph.input.len());

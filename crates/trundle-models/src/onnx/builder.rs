@@ -107,11 +107,10 @@ impl<'a> Builder<'a> {
             .collect();
         if let Some(function) = self.functions.called_by(node) {
             let (proto, opset) = (function.proto, function.opset.or(scope.opset));
-            let scope = self
-                .call(proto, opset, attributes, &inputs, outputs.len())
-                .map_err(of_node)?
-                .named(format!("{}{}/", scope.path, name(node)));
-            return self.add_body(proto, scope, &outputs);
+            let called = self.call(proto, opset, attributes, &inputs, outputs.len());
+            let mut called = called.map_err(of_node)?;
+            called.path = format!("{}{}/", scope.path, name(node));
+            return self.add_body(proto, called, &outputs);
         }
         let operator = match is_holder(node) {
             true => self.holder(node, scope, attributes, &inputs, outputs.len())?,
@@ -194,7 +193,7 @@ impl<'a> Builder<'a> {
         self.growth.node(takes + gives + declared, 0)?;
         let parameters =
             Parameters::new(&function.attribute, &function.attribute_proto, attributes)?;
-        let mut scope = Scope::new(opset, Some(parameters), String::new());
+        let mut scope = Scope::new(opset, Some(parameters));
         for (number, name) in function.input.iter().enumerate() {
             scope.define(name, inputs.get(number).copied().flatten())?;
         }
@@ -263,6 +262,11 @@ pub(super) fn name(node: &proto::Node) -> &str {
         "" => node.output.iter().find(|name| !name.is_empty()).map_or("", String::as_str),
         name => name,
     }
+}
+
+/// Returns the graphs that a node holds.
+pub(super) fn held_graphs(node: &proto::Node) -> impl Iterator<Item = &proto::Graph> {
+    node.attribute.iter().filter_map(|attribute| attribute.g.as_deref())
 }
 
 /// Returns the name of a node in messages: `Transpose "a/b"`, or `node "a/b"` if it names no operator. Text from

@@ -70,6 +70,11 @@ impl Call<'_, '_> {
         self.inputs.get(input).is_some_and(Option::is_some)
     }
 
+    /// Takes the attribute `axis`, or returns `default` without it.
+    pub(super) fn axis(&mut self, default: i64) -> Checked<i64> {
+        Ok(self.attributes.int("axis")?.unwrap_or(default))
+    }
+
     /// Takes the list in an attribute, if the attribute is present.
     pub(super) fn given(&mut self, attribute: &str) -> Checked<Option<Integers>> {
         let ints = self.attributes.ints(attribute)?;

@@ -141,7 +141,7 @@ fn model_of(
     external: ExternalData,
 ) -> Result<Model> {
     let mut builder = Builder::new(functions, Tensors::new(external));
-    let mut scope = Scope::new(opset, None, String::new());
+    let mut scope = Scope::new(opset, None);
     builder.add_initializers(graph, &mut scope)?;
     let initializers = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
     let inputs = inputs(graph, &initializers, &mut builder, &mut scope)?;

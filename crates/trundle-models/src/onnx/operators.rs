@@ -37,7 +37,7 @@ pub(super) const OPERATORS: &[Row] = &[
     Row { inputs: None, ..row("Einsum", 12, &[], &[], einsum) },
     row("Expand", 8, &["input", "shape"], &[], expand),
     row("EyeLike", 9, &["input"], &[], eye_like),
-    row("Flatten", 1, &["input"], &[], flatten),
+    row("Flatten", 1, &["input"], &[], |call| Ok(Operator::Flatten { axis: call.axis(1)? })),
     row("Gather", 1, &["data", "indices"], &[], gather),
     row("GatherElements", 11, &["data", "indices"], &[], gather_elements),
     row("GatherND", 11, &["data", "indices"], &[], gather_nd),
@@ -255,10 +255,6 @@ fn trilu(call: &mut Call) -> Checked<Operator> {
     Ok(Operator::Trilu { diagonal: call.optional_list(1, IntegerTypes::I64), is_upper })
 }
 
-fn flatten(call: &mut Call) -> Checked<Operator> {
-    Ok(Operator::Flatten { axis: call.attributes.int("axis")?.unwrap_or(1) })
-}
-
 fn expand(_: &mut Call) -> Checked<Operator> {
     Ok(Operator::Broadcast { sizes: list(1), rule: BroadcastRule::BothWays })
 }
@@ -312,12 +308,12 @@ fn reshape(call: &mut Call) -> Checked<Operator> {
 }
 
 fn gather(call: &mut Call) -> Checked<Operator> {
-    let axis = Integers::Given(vec![call.attributes.int("axis")?.unwrap_or(0)]);
+    let axis = Integers::Given(vec![call.axis(0)?]);
     Ok(Operator::Gather { axis, batch_axes: 0, rule: IndexRule::CountsBack })
 }
 
 fn gather_elements(call: &mut Call) -> Checked<Operator> {
-    Ok(Operator::GatherElements { axis: call.attributes.int("axis")?.unwrap_or(0) })
+    Ok(Operator::GatherElements { axis: call.axis(0)? })
 }
 
 fn gather_nd(call: &mut Call) -> Checked<Operator> {
@@ -330,7 +326,7 @@ fn gather_nd(call: &mut Call) -> Checked<Operator> {
 
 fn scatter_elements(call: &mut Call) -> Checked<Operator> {
     no_reduction(call, 16)?;
-    let axis = Integers::Given(vec![call.attributes.int("axis")?.unwrap_or(0)]);
+    let axis = Integers::Given(vec![call.axis(0)?]);
     Ok(Operator::ScatterElements { axis, counts_back: true })
 }
 
@@ -355,7 +351,7 @@ fn no_reduction(call: &mut Call, since: i64) -> Checked<()> {
 }
 
 fn tensor_scatter(call: &mut Call) -> Checked<Operator> {
-    let axis = call.attributes.int("axis")?.unwrap_or(-2);
+    let axis = call.axis(-2)?;
     let is_circular = match call.attributes.text("mode")? {
         None | Some("linear") => false,
         Some("circular") => true,
@@ -401,7 +397,7 @@ fn split(call: &mut Call) -> Checked<Operator> {
     if call.outputs == 0 {
         return wrong!("it has no outputs");
     }
-    let axis = Integers::Given(vec![call.attributes.int("axis")?.unwrap_or(0)]);
+    let axis = Integers::Given(vec![call.axis(0)?]);
     let by_attribute = if call.opset < 13 { call.attributes.ints("split")? } else { None };
     // In opset 1, the sizes have the data's type, a float.
     let types = if call.opset == 1 { IntegerTypes::Numbers } else { IntegerTypes::I64 };

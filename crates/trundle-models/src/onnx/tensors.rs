@@ -134,9 +134,7 @@ pub(super) fn constant(
     let mut read = || {
         let shape = shape(&tensor.dims)?;
         let data = match element {
-            ElementType::String if is_external => {
-                return wrong!("strings cannot be external data");
-            }
+            ElementType::String if is_external => return wrong!("strings cannot be external data"),
             ElementType::String => Data::Strings(strings(tensor, &shape)?),
             ElementType::Fixed(dtype) => {
                 let bytes = match is_external {

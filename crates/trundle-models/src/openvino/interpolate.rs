@@ -58,9 +58,7 @@ fn later(layer: &Layer, [sizes, scales]: [usize; 2], axes: usize) -> Checked<Ope
     let (sizes, scales) = match layer.required("shape_calculation_mode")? {
         "sizes" => (Some(integers(sizes)), None),
         "scales" => (None, Some(Floats::Input(scales))),
-        mode => {
-            return wrong!("shape_calculation_mode {mode:?} is neither sizes nor scales");
-        }
+        mode => return wrong!("shape_calculation_mode {mode:?} is neither sizes nor scales"),
     };
     let coordinates = match layer.attribute("coordinate_transformation_mode") {
         None | Some("half_pixel") => Coordinates::HalfPixel,
@@ -78,9 +76,7 @@ fn later(layer: &Layer, [sizes, scales]: [usize; 2], axes: usize) -> Checked<Ope
         Some("floor") => Nearest::Floor,
         Some("ceil") => Nearest::Ceil,
         Some("simple") => Nearest::Simple,
-        Some(mode) => {
-            return wrong!("nearest_mode {mode:?} is none of its modes");
-        }
+        Some(mode) => return wrong!("nearest_mode {mode:?} is none of its modes"),
     };
     Ok(Operator::Resize {
         scales,

@@ -255,9 +255,7 @@ fn block_order(layer: &Layer) -> Checked<BlockOrder> {
     match layer.required("mode")? {
         "blocks_first" => Ok(BlockOrder::BlocksFirst),
         "depth_first" => Ok(BlockOrder::DepthFirst),
-        mode => {
-            wrong!("mode {mode:?} is neither blocks_first nor depth_first")
-        }
+        mode => wrong!("mode {mode:?} is neither blocks_first nor depth_first"),
     }
 }
 
@@ -278,9 +276,7 @@ fn shape_of(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let element = match output.unwrap_or("i64") {
         "i64" => DType::I64,
         "i32" => DType::I32,
-        name => {
-            return wrong!("output_type {name:?} is neither i32 nor i64");
-        }
+        name => return wrong!("output_type {name:?} is neither i32 nor i64"),
     };
     Ok(Operator::Shape { start: 0, end: None, element })
 }
@@ -299,9 +295,7 @@ fn output_type(layer: &Layer) -> Checked<DType> {
     let name = layer.required("output_type")?;
     match element::parse(name)? {
         ElementType::Fixed(dtype) => Ok(dtype),
-        ElementType::String => {
-            wrong!("output_type {name:?} is no type of numbers")
-        }
+        ElementType::String => wrong!("output_type {name:?} is no type of numbers"),
     }
 }
 
@@ -317,26 +311,17 @@ fn eye(layer: &Layer, operands: &[Operand]) -> Checked<Operator> {
 }
 
 fn pad(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
-    match layer.required("pad_mode")? {
-        "constant" => Ok(Operator::Pad {
-            pads: Pads::Each { begins: integers(1), ends: integers(2) },
-            axes: None,
-            value: (layer.inputs.len() > 3).then_some(PadValue::Input(3)),
-        }),
-        mode => {
-            let known = [
-                ("edge", PadMode::Edge),
-                ("reflect", PadMode::Reflect),
-                ("symmetric", PadMode::Symmetric),
-            ];
-            let found = known.iter().find(|(name, _)| *name == mode);
-            let Some((_, mode)) = found else {
-                return wrong!("pad_mode {mode:?} is none of its modes");
-            };
-            let pads = Pads::Each { begins: integers(1), ends: integers(2) };
-            Ok(Operator::PadElements { pads, axes: None, mode: *mode, once: true })
+    let mode = match layer.required("pad_mode")? {
+        "constant" => {
+            let value = (layer.inputs.len() > 3).then_some(PadValue::Input(3));
+            return Ok(Operator::Pad { pads: pads(1), axes: None, value });
         }
-    }
+        "edge" => PadMode::Edge,
+        "reflect" => PadMode::Reflect,
+        "symmetric" => PadMode::Symmetric,
+        mode => return wrong!("pad_mode {mode:?} is none of its modes"),
+    };
+    Ok(Operator::PadElements { pads: pads(1), axes: None, mode, once: true })
 }
 
 fn broadcast(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
@@ -346,9 +331,7 @@ fn broadcast(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
         "bidirectional" => BroadcastRule::BothWays,
         // OpenVINO writes this for a Broadcast-1 in mode explicit.
         "explicit" | "none" if mapping => BroadcastRule::Mapped(integers(2)),
-        "explicit" | "none" => {
-            return wrong!("mode is explicit, and axes_mapping is missing");
-        }
+        "explicit" | "none" => return wrong!("mode is explicit, and axes_mapping is missing"),
         mode => return wrong!("mode {mode:?} is none of its modes"),
     };
     Ok(Operator::Broadcast { sizes: integers(1), rule })
@@ -430,18 +413,14 @@ fn patches(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
         let sizes = numbers.iter().map(|number| usize::try_from(*number).ok().filter(|n| *n > 0));
         match sizes.collect::<Option<Vec<usize>>>().as_deref() {
             Some([height, width]) => Ok([*height, *width]),
-            _ => {
-                wrong!("{name} must be two numbers over 0, got {numbers:?}")
-            }
+            _ => wrong!("{name} must be two numbers over 0, got {numbers:?}"),
         }
     };
     let padding = match layer.required("auto_pad")? {
         "valid" => PatchPadding::Valid,
         "same_upper" => PatchPadding::SameUpper,
         "same_lower" => PatchPadding::SameLower,
-        other => {
-            return wrong!("auto_pad {other:?} is none of valid, same_upper, same_lower");
-        }
+        other => return wrong!("auto_pad {other:?} is none of valid, same_upper, same_lower"),
     };
     let (sizes, strides, rates) = (pair("sizes")?, pair("strides")?, pair("rates")?);
     Ok(Operator::Patches { sizes, strides, rates, padding })

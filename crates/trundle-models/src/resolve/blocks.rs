@@ -129,9 +129,7 @@ pub(super) fn batch_to_space(site: &mut Site, block: &Integers, crops: &Pads) ->
     for (axis, (size, (begin, end))) in shape.iter().zip(begins.into_iter().zip(ends)).enumerate() {
         match size.checked_sub(end) {
             Some(stop) if begin <= stop => kept.push(begin..stop),
-            _ => {
-                return wrong!("crops {begin} and {end} are more than axis {axis} of size {size}");
-            }
+            _ => return wrong!("crops {begin} and {end} are more than axis {axis} of size {size}"),
         }
     }
     site.builder.moved(spread, cut(&shape, &kept)?)

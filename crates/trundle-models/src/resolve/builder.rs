@@ -211,10 +211,21 @@ impl<'m> Builder<'m> {
     ) -> Checked<TensorId> {
         self.count(places.in_shape().rank() + places.out_shape().rank())?;
         let id = self.program.updated(base, updates, places)?;
-        // Intermediate tensors of the update have no names.
-        let (element, len) = (self.element(base), self.program.tensors().len());
-        self.infos.resize_with(len, || TensorInfo { name: String::new(), element });
-        Ok(id)
+        self.known(id, self.element(base))
+    }
+
+    /// Pads a tensor before and after along each axis with `fill`, a tensor of rank 0.
+    pub(super) fn padded(
+        &mut self,
+        from: TensorId,
+        widths: &[[usize; 2]],
+        fill: TensorId,
+    ) -> Checked<TensorId> {
+        let blocks = widths.iter().flatten().filter(|width| **width > 0).count();
+        // Each block is followed by a join.
+        self.count(2 * blocks * widths.len())?;
+        let id = self.program.padded(from, widths, fill)?;
+        self.known(id, self.element(from))
     }
 
     pub(super) fn in_iteration<T>(
@@ -287,11 +298,12 @@ impl<'m> Builder<'m> {
         Ok(())
     }
 
-    /// Records the type of the tensor that was just added.
+    /// Records the type of a tensor that was just added, and of the tensors within it, which have no names.
     fn known(&mut self, id: TensorId, element: ElementType) -> Checked<TensorId> {
         // The code that allocates the tensor must be able to compute its bytes.
         entries(element, self.shape(id))?;
-        self.infos.push(TensorInfo { element, name: String::new() });
+        let info = TensorInfo { element, name: String::new() };
+        self.infos.resize(self.program.tensors().len(), info);
         Ok(id)
     }
 }

@@ -90,12 +90,11 @@ pub(super) fn eye(
             Shape::new(unsigned("sizes", &sizes)?)?
         }
     };
-    let [.., rows, columns] = shape[..] else {
+    let ((EyeSizes::OfData, &[rows, columns]) | (EyeSizes::Given { .. }, &[.., rows, columns])) =
+        (sizes, &shape[..])
+    else {
         return wrong!("it is a matrix, and shape {shape} has rank {}", shape.rank());
     };
-    if matches!(sizes, EyeSizes::OfData) && shape.rank() != 2 {
-        return wrong!("it is a matrix, and shape {shape} has rank {}", shape.rank());
-    }
     let k = site.single("the diagonal", diagonal)?;
     let own = site.builder.element(site.data()?);
     let dtype = match (element, own) {

@@ -1,13 +1,11 @@
 //! Gathers and scatters.
 
-use trundle_core::ops::{GatherElements, GatherNd, Indices, Take};
+use trundle_core::ops::{GatherElements, GatherNd, Indices, Slice, Take};
 use trundle_core::program::{Program, TensorId};
 use trundle_core::{IndexMap, Shape, normalize_axis};
 
 use super::numbers::MOST_ENTRIES;
-use super::pad::extended;
 use super::site::Site;
-use super::slices::slice_of;
 use crate::problem::{Checked, wrong};
 use crate::{ElementType, IndexRule, Integers};
 
@@ -51,7 +49,9 @@ fn with_zeros(site: &mut Site, axis: i64, indices: Indices) -> Checked<(TensorId
         return wrong!("an index is outside an axis of size {size}, and strings have no zero");
     };
     let zero = site.builder.zero(dtype)?;
-    let joined = extended(site, zero, data, front, [0, 1])?;
+    let mut widths = vec![[0; 2]; shape.rank()];
+    widths[front] = [0, 1];
+    let joined = site.builder.padded(data, &widths, zero)?;
     let from_front = |index: &i64| match *index {
         index if !is_within(index) => size,
         index if index < 0 => index + size,
@@ -143,14 +143,8 @@ pub(super) fn scatter_update(site: &mut Site, axis: &Integers) -> Checked<Tensor
 /// SliceScatter.
 ///
 /// Source: OpenVINO's SliceScatter-15.
-pub(super) fn slice_scatter(
-    site: &mut Site,
-    starts: &Integers,
-    stops: &Integers,
-    axes: Option<&Integers>,
-    steps: Option<&Integers>,
-) -> Checked<TensorId> {
-    let places = slice_of(site, starts, stops, axes, steps)?.index_map(&site.data_shape()?)?;
+pub(super) fn slice_scatter(site: &mut Site, slice: &Slice) -> Checked<TensorId> {
+    let places = slice.index_map(&site.data_shape()?)?;
     updated(site, &places, 1)
 }
 

@@ -88,9 +88,10 @@ fn run(body: &Body, given: &[TensorId], builder: &mut Builder) -> Checked<Vec<Te
 /// The iterations of a body so far.
 pub(super) struct Iterations<'a> {
     body: &'a Body,
-    carried: Vec<TensorId>,
+    /// The carried values for the next iteration.
+    pub(super) carried: Vec<TensorId>,
     stacks: Vec<Stack>,
-    done: usize,
+    pub(super) done: usize,
 }
 
 impl<'a> Iterations<'a> {
@@ -103,15 +104,6 @@ impl<'a> Iterations<'a> {
     ) -> Iterations<'a> {
         let stacks = stacks.iter().map(|along| Stack { along: *along, parts: Vec::new() });
         Iterations { body, carried, stacks: stacks.collect(), done: 0 }
-    }
-
-    pub(super) fn done(&self) -> usize {
-        self.done
-    }
-
-    /// The carried values for the next iteration.
-    pub(super) fn carried(&self) -> &[TensorId] {
-        &self.carried
     }
 
     /// Runs an iteration on these inputs. Returns the outputs of the body that precede the carried ones.

@@ -35,11 +35,11 @@ pub(super) fn repeat(site: &mut Site, body: &Body) -> Checked<Vec<TensorId>> {
         Some(condition) => condition,
         None => site.builder.constant(&Constant::of(DType::Boolean, Shape::default(), vec![1]))?,
     };
-    while most.is_none_or(|most| iterations.done() < most)
+    while most.is_none_or(|most| iterations.done < most)
         && (condition.is_none() || site.is_true(goes_on)?)
     {
-        let carried = iterations.carried();
-        let given = given(body, iterations.done(), goes_on, carried, site.builder)?;
+        let Iterations { done, carried, .. } = &iterations;
+        let given = given(body, *done, goes_on, carried, site.builder)?;
         let [next] = iterations.run(&given, site.builder)?[..] else {
             return wrong!("its body does not say whether it goes on");
         };
@@ -99,10 +99,10 @@ pub(super) fn scan(
     let count = common_size(&scanned)?;
     builder.check_iterations(body, count)?;
     let mut iterations = Iterations::new(body, carried, stacks);
-    while iterations.done() < count {
-        let parts = scanned.iter().map(|scanned| scanned.part(iterations.done(), builder));
+    while iterations.done < count {
+        let parts = scanned.iter().map(|scanned| scanned.part(iterations.done, builder));
         let parts = parts.collect::<Checked<Vec<_>>>()?;
-        let given = [iterations.carried(), &parts].concat();
+        let given = [&iterations.carried[..], &parts].concat();
         iterations.run(&given, builder)?;
     }
     let first = |carried: &[TensorId], builder: &mut Builder| {

@@ -37,7 +37,8 @@ pub(super) fn resolved(site: &mut Site) -> Checked<Vec<TensorId>> {
         Operator::Unsqueeze { axes } => shapes::unsqueeze(site, axes)?,
         Operator::Flatten { axis } => shapes::flatten(site, *axis)?,
         Operator::Slice { starts, stops, axes, steps } => {
-            slices::slice(site, starts, stops, axes.as_ref(), steps.as_ref())?
+            let slice = slices::slice(site, starts, stops, axes.as_ref(), steps.as_ref())?;
+            site.moved_by(slice)?
         }
         Operator::StridedSlice { begin, end, strides, masks } => {
             slices::strided_slice(site, begin, end, strides.as_ref(), masks)?
@@ -79,7 +80,8 @@ pub(super) fn resolved(site: &mut Site) -> Checked<Vec<TensorId>> {
         Operator::ScatterNd => gathers::scatter_nd(site)?,
         Operator::ScatterUpdate { axis } => gathers::scatter_update(site, axis)?,
         Operator::SliceScatter { starts, stops, axes, steps } => {
-            gathers::slice_scatter(site, starts, stops, axes.as_ref(), steps.as_ref())?
+            let slice = slices::slice(site, starts, stops, axes.as_ref(), steps.as_ref())?;
+            gathers::slice_scatter(site, &slice)?
         }
         Operator::TensorScatter { axis, is_circular } => {
             gathers::tensor_scatter(site, *axis, *is_circular)?

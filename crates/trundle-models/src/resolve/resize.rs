@@ -6,7 +6,7 @@ use trundle_core::{IndexMap, Shape, normalize_axis};
 
 use super::nearest::{ResizedAxis, Run, parts_alike, runs};
 use super::numbers::{MOST_ENTRIES, unsigned};
-use super::pad::{block, pad, scalar_value};
+use super::pad::{pad, scalar_value};
 use super::site::Site;
 use super::slices::equal_sizes;
 use crate::problem::{Checked, Problem, wrong};
@@ -173,7 +173,9 @@ fn taken(
             // Zero has the same bits in every type.
             let value = Some(*outside).filter(|value| value.to_bits() != 0).map(PadValue::Float);
             let value = scalar_value(site, value)?;
-            parts.extend(block(site, value, data, axis, stretch.len())?);
+            let mut sizes = site.builder.shape(data).to_vec();
+            sizes[axis] = stretch.len();
+            parts.push(site.builder.moved(value, IndexMap::broadcast(&Shape::new(sizes)?))?);
         } else {
             let map = chosen(site, data, axis, &own)?;
             parts.push(site.builder.moved(data, map)?);

@@ -15,21 +15,10 @@ pub(super) fn cut(shape: &Shape, ranges: &[Range<usize>]) -> Checked<IndexMap> {
     Ok(IndexMap::identity(shape).restrict(ranges)?)
 }
 
-/// Slice.
+/// The slice that lists describe.
 ///
 /// Source: ONNX's Slice and OpenVINO's Slice-8.
 pub(super) fn slice(
-    site: &mut Site,
-    starts: &Integers,
-    stops: &Integers,
-    axes: Option<&Integers>,
-    steps: Option<&Integers>,
-) -> Checked<TensorId> {
-    let slice = slice_of(site, starts, stops, axes, steps)?;
-    site.moved_by(slice)
-}
-
-pub(super) fn slice_of(
     site: &mut Site,
     starts: &Integers,
     stops: &Integers,
