@@ -72,6 +72,13 @@ pub(crate) enum Elements<'a> {
     Strings(&'a [String]),
 }
 
+impl Constant {
+    /// A constant of a type with elements of a fixed size.
+    pub(crate) fn of(dtype: DType, shape: Shape, bytes: impl Into<Bytes>) -> Constant {
+        Constant { element: ElementType::Fixed(dtype), shape, data: Data::Bytes(bytes.into()) }
+    }
+}
+
 impl Data {
     /// Checks that the data fits a tensor of this type and shape.
     pub(crate) fn check(&self, element: ElementType, shape: &Shape) -> Result<(), String> {
@@ -87,6 +94,14 @@ impl Data {
             expected => Err(format!(
                 "its shape {shape} of {element} is {expected} {unit}, but it holds {got}"
             )),
+        }
+    }
+
+    /// The elements of an empty tensor.
+    pub(crate) fn empty(element: ElementType) -> Data {
+        match element {
+            ElementType::Fixed(_) => Data::Bytes(Bytes::new()),
+            ElementType::String => Data::Strings(Arc::new([])),
         }
     }
 

@@ -7,7 +7,7 @@ use trundle_core::program::TensorId;
 use trundle_formats::{Shown, StoredDType};
 
 use crate::resolve::{Number, number};
-use crate::{Constant, Data, ElementType, Model, Node, Operator, PlannedModel};
+use crate::{BodyValue, Constant, Data, ElementType, Model, Node, Operator, PlannedModel, ValueId};
 
 impl fmt::Display for Model {
     /// Writes the graph as the file states it: inputs, operators, outputs. Names are escaped, so that they
@@ -73,15 +73,13 @@ fn write_nodes(
 ) -> fmt::Result {
     let indent = "  ".repeat(depth);
     for node in nodes.iter().filter(|node| literal(node).is_none()) {
-        write!(f, "\n{indent}{}", Line { node, names })?;
+        write!(f, "\n{indent}{}", line(node, names))?;
         for body in node.bodies() {
-            let inputs: Vec<&str> =
-                body.inputs.iter().map(|input| &names[input.value.0][..]).collect();
-            write!(f, "\n{indent}  given {}:", inputs.join(", "))?;
+            let listed =
+                |values: &[BodyValue]| listed(values.iter().map(|value| Some(value.value)), names);
+            write!(f, "\n{indent}  given {}:", listed(&body.inputs))?;
             write_nodes(f, &body.nodes, names, depth + 2)?;
-            let outputs: Vec<&str> =
-                body.outputs.iter().map(|output| &names[output.value.0][..]).collect();
-            write!(f, "\n{indent}    gives {}", outputs.join(", "))?;
+            write!(f, "\n{indent}    gives {}", listed(&body.outputs))?;
         }
     }
     Ok(())
@@ -91,28 +89,19 @@ fn write_nodes(
 const MOST_NAME: usize = 200;
 
 /// The line for one operator: `outputs = kind(inputs)`.
-struct Line<'a> {
-    node: &'a Node,
-    names: &'a [String],
+fn line(node: &Node, names: &[String]) -> String {
+    let outputs = listed(node.outputs.iter().copied().map(Some), names);
+    if let Operator::Constant(Constant { element, shape, .. }) = &node.operator {
+        return format!("{outputs} = constant, {element} {shape}");
+    }
+    let inputs = listed(node.inputs.iter().copied(), names);
+    format!("{outputs} = {}({inputs})", Shown(&node.kind))
 }
 
-impl fmt::Display for Line<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let outputs: Vec<&str> =
-            self.node.outputs.iter().map(|value| self.names[value.0].as_str()).collect();
-        let inputs: Vec<&str> = self
-            .node
-            .inputs
-            .iter()
-            .map(|value| value.map_or("-", |value| self.names[value.0].as_str()))
-            .collect();
-        if let Operator::Constant(constant) = &self.node.operator {
-            let (element, shape) = (constant.element, &constant.shape);
-            return write!(f, "{} = constant, {element} {shape}", outputs.join(", "));
-        }
-        let kind = Shown(&self.node.kind);
-        write!(f, "{} = {kind}({})", outputs.join(", "), inputs.join(", "))
-    }
+/// The names of values, with `-` for an omitted input.
+fn listed(values: impl Iterator<Item = Option<ValueId>>, names: &[String]) -> String {
+    let name = |value: Option<ValueId>| value.map_or("-", |value| &names[value.0]);
+    values.map(name).collect::<Vec<_>>().join(", ")
 }
 
 const MOST_WRITTEN: usize = 8;

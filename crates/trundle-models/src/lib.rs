@@ -38,8 +38,6 @@ mod arithmetic;
 mod constant;
 mod error;
 mod explain;
-#[doc(hidden)]
-pub mod latest;
 mod links;
 mod model;
 pub mod onnx;

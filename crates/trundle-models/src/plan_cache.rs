@@ -1,10 +1,9 @@
 //! A cache of plans for the latest inputs of a model.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use trundle_core::Shape;
 
-use crate::latest::Latest;
 use crate::{Data, ElementType, Error, Given, Model, PlannedModel, Result};
 
 /// A cache of the plans of one model for its latest inputs. Threads share it without blocking; two threads
@@ -25,8 +24,11 @@ use crate::{Data, ElementType, Error, Given, Model, PlannedModel, Result};
 /// assert!(std::sync::Arc::ptr_eq(&planned, &plans.planned(&model, &x, None)?));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Default)]
-pub struct PlanCache(Latest<Key, PlannedModel>);
+#[derive(Debug)]
+pub struct PlanCache<P = PlannedModel>(Mutex<Vec<(Key, Arc<P>)>>);
+
+/// The largest number of plans in a cache.
+const MOST: usize = 16;
 
 /// An input of a call, borrowed.
 #[derive(Clone, Copy, Debug)]
@@ -39,10 +41,52 @@ pub struct Lent<'a> {
 
 #[derive(Debug)]
 struct Key {
-    shapes: Vec<Shape>,
+    sizes: Vec<Vec<usize>>,
     threads: Option<usize>,
     /// Index and elements of each input that decides how others move.
     deciding: Vec<(usize, Vec<u8>)>,
+}
+
+impl<P> Default for PlanCache<P> {
+    fn default() -> PlanCache<P> {
+        PlanCache(Mutex::default())
+    }
+}
+
+impl<P> PlanCache<P> {
+    /// Returns the cached plan for the inputs, if there is one.
+    pub fn find(&self, inputs: &[Lent<'_>], threads: Option<usize>) -> Option<Arc<P>> {
+        let kept = self.0.try_lock().ok()?;
+        let is_same = |key: &Key| {
+            key.threads == threads
+                && key.sizes.iter().map(Vec::as_slice).eq(inputs.iter().map(|input| input.sizes))
+                && key.deciding.iter().all(|(number, bytes)| inputs[*number].bytes == bytes)
+        };
+        kept.iter().find(|(key, _)| is_same(key)).map(|(_, plan)| Arc::clone(plan))
+    }
+
+    /// Caches a plan, which depends on the elements of the `deciding` inputs. The oldest plan makes way if the
+    /// cache is full.
+    #[doc(hidden)]
+    pub fn keep(
+        &self,
+        inputs: &[Lent<'_>],
+        threads: Option<usize>,
+        deciding: impl IntoIterator<Item = usize>,
+        plan: P,
+    ) -> Arc<P> {
+        let plan = Arc::new(plan);
+        if let Ok(mut kept) = self.0.try_lock() {
+            if kept.len() == MOST {
+                kept.remove(0);
+            }
+            let sizes = inputs.iter().map(|input| input.sizes.to_vec()).collect();
+            let bytes = |number: usize| (number, inputs[number].bytes.to_vec());
+            let deciding = deciding.into_iter().map(bytes).collect();
+            kept.push((Key { sizes, threads, deciding }, Arc::clone(&plan)));
+        }
+        plan
+    }
 }
 
 impl PlanCache {
@@ -59,15 +103,6 @@ impl PlanCache {
         self.find(inputs, threads).map_or_else(|| self.plan(model, inputs, threads), Ok)
     }
 
-    /// Returns the cached plan for the inputs, if there is one.
-    pub fn find(&self, inputs: &[Lent<'_>], threads: Option<usize>) -> Option<Arc<PlannedModel>> {
-        self.0.find(|key| {
-            key.threads == threads
-                && key.shapes.iter().map(Shape::sizes).eq(inputs.iter().map(|input| input.sizes))
-                && key.deciding.iter().all(|(number, bytes)| inputs[*number].bytes == bytes)
-        })
-    }
-
     /// Makes a plan and caches it.
     ///
     /// # Errors
@@ -78,11 +113,11 @@ impl PlanCache {
         inputs: &[Lent<'_>],
         threads: Option<usize>,
     ) -> Result<Arc<PlannedModel>> {
-        let shape = |input: &Lent<'_>| Shape::new(input.sizes);
-        let shapes = inputs.iter().map(shape).collect::<std::result::Result<Vec<_>, _>>();
-        let shapes = shapes.map_err(|error| Error::Input(error.to_string()))?;
-        let mut given: Vec<Given<'_>> =
-            shapes.iter().map(|shape| Given { shape: shape.clone(), data: None }).collect();
+        let shape = |input: &Lent<'_>| {
+            let shape = Shape::new(input.sizes).map_err(|error| Error::Input(error.to_string()))?;
+            Ok(Given { shape, data: None })
+        };
+        let mut given = inputs.iter().map(shape).collect::<Result<Vec<Given<'_>>>>()?;
         // Shapes alone are enough for most models; only if they are not are the elements copied.
         let shapes_alone = model.resolve(&given);
         let data: Vec<Option<Data>>;
@@ -96,9 +131,7 @@ impl PlanCache {
             }
         };
         let planned = PlannedModel::new(resolved, threads)?;
-        let bytes = |number: usize| (number, inputs[number].bytes.to_vec());
-        let deciding = deciding.into_iter().map(bytes).collect();
-        Ok(self.0.keep(Key { shapes, threads, deciding }, planned))
+        Ok(self.keep(inputs, threads, deciding, planned))
     }
 }
 
@@ -110,4 +143,31 @@ fn elements(model: &Model, inputs: &[Lent<'_>]) -> Vec<Option<Data>> {
         ElementType::String => None,
     };
     types.zip(inputs).map(data).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: [Lent<'_>; 0] = [];
+
+    #[test]
+    fn the_oldest_plans_make_way() {
+        let cache = PlanCache::default();
+        for number in 0..=MOST {
+            cache.keep(&[Lent { sizes: &[number], bytes: &[] }], None, [], number);
+        }
+        let find = |number| cache.find(&[Lent { sizes: &[number], bytes: &[] }], None);
+        assert!(find(0).is_none());
+        assert!((1..=MOST).all(|number| find(number).as_deref() == Some(&number)));
+    }
+
+    #[test]
+    fn a_cache_in_use_does_not_block() {
+        let cache = PlanCache::default();
+        cache.keep(&NONE, None, [], 1);
+        let _in_use = cache.0.lock();
+        assert!(cache.find(&NONE, None).is_none());
+        assert_eq!(*cache.keep(&NONE, None, [], 2), 2);
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use trundle::internal::few::with_list;
 use trundle_core::Width;
-use trundle_core::program::{Made, TensorId};
+use trundle_core::program::TensorId;
 
 use crate::constant::Elements;
 use crate::{Data, ElementType, Error, PlannedModel, Result};
@@ -134,15 +134,6 @@ impl PlannedModel {
         self.given.iter().zip(inputs).try_for_each(|(id, input)| self.check_bytes(*id, input.len()))
     }
 
-    /// The tensors that are inputs of the program, with the input's index.
-    fn given(&self) -> impl Iterator<Item = (TensorId, usize)> {
-        let tensors = self.model().program().tensors().iter().enumerate();
-        tensors.filter_map(|(index, tensor)| match tensor.made {
-            Made::Given(input) => Some((TensorId(index), input)),
-            _ => None,
-        })
-    }
-
     fn check_outputs(&self, outputs: &[&mut [u8]]) -> Result<()> {
         let ids = self.model().outputs();
         if outputs.len() != ids.len() {
@@ -172,20 +163,15 @@ impl PlannedModel {
     }
 
     fn check(&self, inputs: &[Data]) -> Result<()> {
-        let model = self.model();
-        for (id, input) in self.given() {
-            if model.constant_of(input).is_some() {
-                continue;
-            }
-            let Some(data) = inputs.get(input) else {
-                let (got, needed) = (inputs.len(), input + 1);
-                return Err(Error::Input(format!("{got} inputs, of {needed} that are needed")));
-            };
-            data.check(model.element(id), model.shape(id)).map_err(|problem| {
-                Error::Input(format!("input {:?}: {problem}", model.name(id)))
-            })?;
+        let (model, got) = (self.model(), inputs.len());
+        let needed = model.inputs();
+        if got < needed {
+            return Err(Error::Input(format!("{got} inputs, of {needed} that are needed")));
         }
-        Ok(())
+        self.given.iter().zip(&inputs[..needed]).try_for_each(|(id, data)| {
+            data.check(model.element(*id), model.shape(*id))
+                .map_err(|problem| Error::Input(format!("input {:?}: {problem}", model.name(*id))))
+        })
     }
 
     /// The bytes of each input of the program. Texts are moved as indices into `texts`, since one text may be
@@ -203,7 +189,11 @@ impl PlannedModel {
                 Cow::Owned(indices.flat_map(|index| (index as u64).to_ne_bytes()).collect())
             }
         };
-        self.given().filter_map(|(id, _)| self.model().source(id, inputs)).map(&mut bytes).collect()
+        self.given
+            .iter()
+            .filter_map(|id| self.model().source(*id, inputs))
+            .map(&mut bytes)
+            .collect()
     }
 
     fn data(&self, id: TensorId, bytes: Box<[u8]>, texts: &[&String]) -> Data {

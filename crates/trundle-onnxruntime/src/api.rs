@@ -68,6 +68,19 @@ impl Api {
         unsafe { ((*self.0).CreateStatus)(OrtErrorCode::ORT_FAIL, message.as_ptr()) }
     }
 
+    /// Calls a function that writes its result to a place, which holds `told` before.
+    ///
+    /// # Errors
+    /// The function's error.
+    pub(crate) fn told<T>(
+        self,
+        mut told: T,
+        call: impl FnOnce(&OrtApi, &mut T) -> OrtStatusPtr,
+    ) -> Result<T> {
+        self.check(call(self.functions(), &mut told))?;
+        Ok(told)
+    }
+
     /// Frees a status.
     ///
     /// # Errors

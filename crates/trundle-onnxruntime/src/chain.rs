@@ -22,7 +22,7 @@ const ATTRIBUTE: &CStr = c"chain";
 impl Operator for Chained {
     const NAME: &'static CStr = c"Chain";
     const INPUTS: &'static [Port] = &[Port::Any];
-    const OUTPUTS: &'static [Port] = &[Port::Any];
+    const OUTPUT: Port = Port::Any;
 
     fn new(node: &Node) -> Result<Chained> {
         Ok(Chained { chain: read(node.text(ATTRIBUTE)?)?, plans: Plans::new(node)? })

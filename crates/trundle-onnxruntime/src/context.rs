@@ -12,8 +12,8 @@ use crate::tensor::{Input, Output};
 
 /// A kernel call: gives access to its inputs and outputs.
 pub(crate) struct Context {
-    api: Api,
-    pointer: *mut OrtKernelContext,
+    pub(crate) api: Api,
+    pub(crate) pointer: *mut OrtKernelContext,
 }
 
 impl Context {
@@ -24,30 +24,19 @@ impl Context {
         Context { api, pointer }
     }
 
-    pub(crate) fn api(&self) -> Api {
-        self.api
-    }
-
-    pub(crate) fn pointer(&self) -> *mut OrtKernelContext {
-        self.pointer
-    }
-
     pub(crate) fn inputs(&self) -> Result<Vec<Input<'_>>> {
-        let mut count = 0;
         // SAFETY: the context belongs to the current call.
-        let counted =
-            unsafe { (self.api.functions().KernelContext_GetInputCount)(self.pointer, &mut count) };
-        self.api.check(counted)?;
+        let count = self.api.told(0, |api, count| unsafe {
+            (api.KernelContext_GetInputCount)(self.pointer, count)
+        })?;
         (0..count).map(|number| self.input(number)).collect()
     }
 
     fn input(&self, number: usize) -> Result<Input<'_>> {
-        let mut value = null();
         // SAFETY: the context belongs to the current call.
-        let got = unsafe {
-            (self.api.functions().KernelContext_GetInput)(self.pointer, number, &mut value)
-        };
-        self.api.check(got)?;
+        let value = self.api.told(null(), |api, value| unsafe {
+            (api.KernelContext_GetInput)(self.pointer, number, value)
+        })?;
         if value.is_null() {
             return Err(Failure("is left out".to_owned()).of("input", number));
         }
@@ -65,13 +54,10 @@ impl Context {
         let sizes = shape.iter().map(|size| i64::try_from(*size));
         let sizes = sizes.collect::<std::result::Result<Vec<_>, _>>();
         let sizes = sizes.map_err(|_| Failure("is too large".to_owned()).of("output", number))?;
-        let mut value = null_mut();
         // SAFETY: the context belongs to the current call, and the length is that of `sizes`.
-        let got = unsafe {
-            let output = self.api.functions().KernelContext_GetOutput;
-            output(self.pointer, number, sizes.as_ptr(), sizes.len(), &mut value)
-        };
-        self.api.check(got)?;
+        let value = self.api.told(null_mut(), |api, value| unsafe {
+            (api.KernelContext_GetOutput)(self.pointer, number, sizes.as_ptr(), sizes.len(), value)
+        })?;
         if value.is_null() {
             return Ok(None);
         }

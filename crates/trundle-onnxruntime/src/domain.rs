@@ -17,7 +17,7 @@ use crate::roll::Roll;
 /// The domain with all operators, in one ONNX Runtime. It is never freed, because nothing tells when the last session
 /// that uses it has ended.
 #[derive(Clone, Copy)]
-pub(crate) struct Domain(*mut OrtCustomOpDomain);
+pub(crate) struct Domain(pub(crate) *mut OrtCustomOpDomain);
 
 // SAFETY: ONNX Runtime only reads the domain once all operators are added.
 unsafe impl Send for Domain {}
@@ -57,9 +57,5 @@ impl Domain {
             })?;
         }
         Ok(Domain(domain))
-    }
-
-    pub(crate) fn pointer(self) -> *mut OrtCustomOpDomain {
-        self.0
     }
 }

@@ -3,9 +3,7 @@
 use std::ffi::{CStr, CString, c_char};
 use std::ptr::{null, null_mut};
 
-use ort_sys::{
-    ONNXTensorElementDataType, OrtOpAttrType, OrtShapeInferContext, OrtTensorTypeAndShapeInfo,
-};
+use ort_sys::{ONNXTensorElementDataType, OrtOpAttrType, OrtShapeInferContext};
 use trundle_models::ElementType;
 
 use crate::api::Api;
@@ -44,10 +42,10 @@ impl Inference {
     /// # Errors
     /// As [`Inference::input`].
     pub(crate) fn inputs(&self) -> Result<Vec<Known>> {
-        let mut count = 0;
-        let get = self.api.functions().ShapeInferContext_GetInputCount;
         // SAFETY: the context belongs to the current call.
-        self.api.check(unsafe { get(self.context, &mut count) })?;
+        let count = self.api.told(0, |api, count| unsafe {
+            (api.ShapeInferContext_GetInputCount)(self.context, count)
+        })?;
         (0..count).map(|number| self.input(number)).collect()
     }
 
@@ -56,7 +54,10 @@ impl Inference {
     /// # Errors
     /// Fails if an axis has neither a size nor a name. An input of unknown rank looks like a scalar.
     pub(crate) fn input(&self, number: usize) -> Result<Known> {
-        let info = self.info(number)?;
+        // SAFETY: the context and the returned info belong to the current call.
+        let info = self.api.told(null_mut(), |api, info| unsafe {
+            (api.ShapeInferContext_GetInputTypeShape)(self.context, number, info)
+        })?;
         // SAFETY: `info` belongs to the current call.
         let (element, sizes) =
             unsafe { (element_of(type_of(self.api, info)?)?, dimensions(self.api, info)?) };
@@ -119,7 +120,8 @@ impl Inference {
         }
         let functions = self.api.functions();
         let mut info = null_mut();
-        // SAFETY: `info` is owned and freed once. `element` is a value of the enumeration.
+        // SAFETY: `info` is owned and freed once. `element` is a value of the enumeration. The context belongs to the
+        // current call, which copies `info`.
         unsafe {
             self.api.check((functions.CreateTensorTypeAndShapeInfo)(&mut info))?;
             let element = std::mem::transmute::<i32, ONNXTensorElementDataType>(element);
@@ -130,24 +132,13 @@ impl Inference {
             let mut names: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
             let named = (functions.SetSymbolicDimensions)(info, names.as_mut_ptr(), rank);
             let said = typed.and(shaped).and(self.api.check(named));
-            let set = said.and_then(|()| self.set(number, info));
+            let set = said.and_then(|()| {
+                let set = functions.ShapeInferContext_SetOutputTypeShape;
+                self.api.check(set(self.context, number, info))
+            });
             (functions.ReleaseTensorTypeAndShapeInfo)(info);
             set
         }
-    }
-
-    fn info(&self, number: usize) -> Result<*mut OrtTensorTypeAndShapeInfo> {
-        let mut info = null_mut();
-        let get = self.api.functions().ShapeInferContext_GetInputTypeShape;
-        // SAFETY: the context and the returned info belong to the current call.
-        self.api.check(unsafe { get(self.context, number, &mut info) })?;
-        Ok(info)
-    }
-
-    fn set(&self, number: usize, info: *const OrtTensorTypeAndShapeInfo) -> Result<()> {
-        let set = self.api.functions().ShapeInferContext_SetOutputTypeShape;
-        // SAFETY: the context belongs to the current call, which copies `info`.
-        self.api.check(unsafe { set(self.context, number, info) })
     }
 }
 

@@ -32,7 +32,6 @@ mod samples;
 mod tensor;
 #[cfg(test)]
 mod tests;
-mod texts;
 
 use std::ffi::CStr;
 
@@ -57,6 +56,6 @@ pub unsafe fn register(options: *mut OrtSessionOptions, base: *const OrtApiBase)
     guarded(api, "trundle", || {
         let domain = Domain::of(api)?;
         // SAFETY: the caller owns the options, and the domain is never freed.
-        api.check(unsafe { (api.functions().AddCustomOpDomain)(options, domain.pointer()) })
+        api.check(unsafe { (api.functions().AddCustomOpDomain)(options, domain.0) })
     })
 }

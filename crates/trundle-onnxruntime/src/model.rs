@@ -26,7 +26,7 @@ const ATTRIBUTE: &CStr = c"model";
 impl Operator for Moved {
     const NAME: &'static CStr = c"Move";
     const INPUTS: &'static [Port] = &[Port::AnyNumber];
-    const OUTPUTS: &'static [Port] = &[Port::AnyNumber];
+    const OUTPUT: Port = Port::AnyNumber;
 
     fn new(node: &Node) -> Result<Moved> {
         let model = onnx::read_typed(node.text(ATTRIBUTE)?, &node.input_types()?)?;

@@ -61,11 +61,11 @@ impl Node {
     /// # Errors
     /// Fails if the attribute is missing.
     pub(crate) fn number(&self, name: &CStr) -> Result<i64> {
-        let mut number = 0;
-        let get = self.api.functions().KernelInfoGetAttribute_int64;
         // SAFETY: the node info belongs to the current call.
-        let got = self.api.check(unsafe { get(self.info, name.as_ptr(), &mut number) });
-        got.map(|()| number).map_err(|failure| failure.of_attribute(name))
+        let number = self.api.told(0, |api, number| unsafe {
+            (api.KernelInfoGetAttribute_int64)(self.info, name.as_ptr(), number)
+        });
+        number.map_err(|failure| failure.of_attribute(name))
     }
 
     /// Returns the element types of the inputs.
@@ -92,10 +92,8 @@ impl Node {
     }
 
     fn count(&self, get: Count) -> Result<usize> {
-        let mut count = 0;
         // SAFETY: the node info belongs to the current call.
-        self.api.check(unsafe { get(self.info, &mut count) })?;
-        Ok(count)
+        self.api.told(0, |_, count| unsafe { get(self.info, count) })
     }
 
     fn element_type(&self, get: TypeInfo, number: usize) -> Result<ElementType> {

@@ -20,7 +20,8 @@ use crate::pool::Pool;
 pub(crate) trait Operator: Sized + Sync {
     const NAME: &'static CStr;
     const INPUTS: &'static [Port];
-    const OUTPUTS: &'static [Port];
+    /// The only output, or all outputs.
+    const OUTPUT: Port;
 
     fn new(node: &Node) -> Result<Self>;
 
@@ -83,19 +84,20 @@ pub(crate) const fn custom_op<O: Operator>() -> OrtCustomOp {
         GetInputType: Some(input_type::<O>),
         GetInputTypeCount: Some(input_count::<O>),
         GetOutputType: Some(output_type::<O>),
-        GetOutputTypeCount: Some(output_count::<O>),
+        GetOutputTypeCount: Some(one_output),
         KernelDestroy: Some(destroy::<O>),
         GetInputCharacteristic: Some(input_characteristic::<O>),
         GetOutputCharacteristic: Some(output_characteristic::<O>),
         GetInputMemoryType: Some(memory_type),
-        GetVariadicInputMinArity: Some(least_inputs),
-        GetVariadicInputHomogeneity: Some(is_homogeneous),
-        GetVariadicOutputMinArity: Some(least_outputs),
-        GetVariadicOutputHomogeneity: Some(is_homogeneous),
+        // A model may have no inputs, only constants.
+        GetVariadicInputMinArity: Some(zero),
+        GetVariadicInputHomogeneity: Some(zero),
+        GetVariadicOutputMinArity: Some(one),
+        GetVariadicOutputHomogeneity: Some(zero),
         CreateKernelV2: Some(create::<O>),
         KernelComputeV2: Some(compute::<O>),
         InferOutputShapeFn: Some(infer::<O>),
-        GetStartVersion: Some(first_version),
+        GetStartVersion: Some(one),
         GetEndVersion: Some(last_version),
         ..NOTHING
     }
@@ -208,13 +210,13 @@ unsafe extern "system" fn input_count<O: Operator>(_op: *const OrtCustomOp) -> u
 
 unsafe extern "system" fn output_type<O: Operator>(
     _op: *const OrtCustomOp,
-    number: usize,
+    _number: usize,
 ) -> ONNXTensorElementDataType {
-    O::OUTPUTS.get(number).copied().unwrap_or(Port::Any).element_type()
+    O::OUTPUT.element_type()
 }
 
-unsafe extern "system" fn output_count<O: Operator>(_op: *const OrtCustomOp) -> usize {
-    O::OUTPUTS.len()
+unsafe extern "system" fn one_output(_op: *const OrtCustomOp) -> usize {
+    1
 }
 
 unsafe extern "system" fn input_characteristic<O: Operator>(
@@ -226,29 +228,20 @@ unsafe extern "system" fn input_characteristic<O: Operator>(
 
 unsafe extern "system" fn output_characteristic<O: Operator>(
     _op: *const OrtCustomOp,
-    number: usize,
+    _number: usize,
 ) -> OrtCustomOpInputOutputCharacteristic {
-    O::OUTPUTS.get(number).copied().unwrap_or(Port::Any).characteristic()
+    O::OUTPUT.characteristic()
 }
 
 unsafe extern "system" fn memory_type(_op: *const OrtCustomOp, _number: usize) -> OrtMemType {
     OrtMemType::OrtMemTypeDefault
 }
 
-/// A model may have no inputs, only constants.
-unsafe extern "system" fn least_inputs(_op: *const OrtCustomOp) -> c_int {
+unsafe extern "system" fn zero(_op: *const OrtCustomOp) -> c_int {
     0
 }
 
-unsafe extern "system" fn least_outputs(_op: *const OrtCustomOp) -> c_int {
-    1
-}
-
-unsafe extern "system" fn is_homogeneous(_op: *const OrtCustomOp) -> c_int {
-    0
-}
-
-unsafe extern "system" fn first_version(_op: *const OrtCustomOp) -> c_int {
+unsafe extern "system" fn one(_op: *const OrtCustomOp) -> c_int {
     1
 }
 

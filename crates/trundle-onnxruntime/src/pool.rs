@@ -24,12 +24,12 @@ impl ThreadPool for Pool<'_> {
     }
 
     fn run(&self, times: usize, work: &(dyn Fn() + Sync)) {
-        let (api, work) = (self.0.api(), Work(work));
+        let (api, work) = (self.0.api, Work(work));
         // SAFETY: the context belongs to the current call. `call` receives its `Work`, which outlives all calls:
         // `ParallelFor` returns after the last. With 0 batches it calls once for each number.
         let ran = unsafe {
             let run = api.functions().KernelContext_ParallelFor;
-            run(self.0.pointer(), call, times, 0, (&raw const work).cast_mut().cast())
+            run(self.0.pointer, call, times, 0, (&raw const work).cast_mut().cast())
         };
         // If `ParallelFor` fails, the caller of `run` does the remaining work.
         let _ = api.check(ran);

@@ -20,7 +20,7 @@ pub(crate) struct ReverseSubsequences {
 impl Operator for ReverseSubsequences {
     const NAME: &'static CStr = c"ReverseSubsequences";
     const INPUTS: &'static [Port] = &[Port::Any, Port::Int64];
-    const OUTPUTS: &'static [Port] = &[Port::Any];
+    const OUTPUT: Port = Port::Any;
 
     fn new(node: &Node) -> Result<ReverseSubsequences> {
         Ok(ReverseSubsequences { axis: node.number(c"axis")?, plans: Plans::new(node)? })

@@ -16,7 +16,7 @@ pub(crate) struct Roll(Plans);
 impl Operator for Roll {
     const NAME: &'static CStr = c"Roll";
     const INPUTS: &'static [Port] = &[Port::Any, Port::Int64, Port::Int64];
-    const OUTPUTS: &'static [Port] = &[Port::Any];
+    const OUTPUT: Port = Port::Any;
 
     fn new(node: &Node) -> Result<Roll> {
         Ok(Roll(Plans::new(node)?))

@@ -1,6 +1,5 @@
 //! Tensors of a call, in ONNX Runtime's memory.
 
-use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr::null_mut;
 
@@ -11,7 +10,6 @@ use trundle_models::{Data, ElementType, Lent};
 use crate::api::Api;
 use crate::element::element_of;
 use crate::failure::{Failure, Result};
-use crate::texts;
 
 /// An input of a call.
 pub(crate) struct Input<'a> {
@@ -65,7 +63,7 @@ impl<'a> Input<'a> {
 
     pub(crate) fn texts(&self) -> Result<Vec<String>> {
         // SAFETY: the value is a string input of this call.
-        unsafe { texts::read(self.api, self.value, self.shape.elements()) }
+        unsafe { read_texts(self.api, self.value, self.shape.elements()) }
     }
 
     /// Returns the int64 elements of a tensor with at most one axis.
@@ -116,7 +114,7 @@ impl Output<'_> {
 
     pub(crate) fn put(&mut self, given: &[&str]) -> Result<()> {
         // SAFETY: the value is a string output of this call with no other user.
-        unsafe { texts::write(self.api, self.value, given) }
+        unsafe { write_texts(self.api, self.value, given) }
     }
 }
 
@@ -143,12 +141,11 @@ unsafe fn described(api: Api, value: *const OrtValue) -> Result<(ElementType, Sh
 /// # Safety
 /// `info` must be a valid tensor info.
 pub(crate) unsafe fn type_of(api: Api, info: *const OrtTensorTypeAndShapeInfo) -> Result<i32> {
-    let mut number = 0;
     // SAFETY: `info` is valid by the contract of this function. The number is read as an integer because the
     // enumeration may not have it.
-    let told = unsafe { (api.functions().GetTensorElementType)(info, (&raw mut number).cast()) };
-    api.check(told)?;
-    Ok(number)
+    api.told(0, |api, number| unsafe {
+        (api.GetTensorElementType)(info, (&raw mut *number).cast())
+    })
 }
 
 /// Returns the sizes of a tensor; unknown sizes are negative.
@@ -182,11 +179,55 @@ fn bytes_of(element: ElementType, shape: &Shape) -> Result<usize> {
 /// # Safety
 /// `value` must be a tensor of the current call, not of strings.
 unsafe fn memory(api: Api, value: *mut OrtValue) -> Result<*mut u8> {
-    let mut start: *mut c_void = null_mut();
     // SAFETY: `value` is valid by the contract of this function.
-    api.check(unsafe { (api.functions().GetTensorMutableData)(value, &mut start) })?;
+    let start =
+        api.told(null_mut(), |api, start| unsafe { (api.GetTensorMutableData)(value, start) })?;
     match start.is_null() {
         true => Err(Failure("has no memory".to_owned())),
         false => Ok(start.cast()),
     }
+}
+
+/// Reads the `count` strings of a tensor.
+///
+/// # Safety
+/// `value` must be a string tensor of the current call.
+unsafe fn read_texts(api: Api, value: *const OrtValue, count: usize) -> Result<Vec<String>> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: `value` is valid by the contract of this function.
+    let bytes =
+        api.told(0, |api, bytes| unsafe { (api.GetStringTensorDataLength)(value, bytes) })?;
+    let (mut all, mut starts) = (vec![0u8; bytes], vec![0; count]);
+    // SAFETY: as above, and both buffers have the sizes passed.
+    let read = unsafe {
+        let read = api.functions().GetStringTensorContent;
+        read(value, all.as_mut_ptr().cast(), bytes, starts.as_mut_ptr(), count)
+    };
+    api.check(read)?;
+    let ends = starts.iter().skip(1).copied().chain([bytes]);
+    let text = |(place, (start, end)): (usize, (&usize, usize))| {
+        let text = all.get(*start..end).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        text.map(str::to_owned).ok_or_else(|| Failure(format!("element {place} is no UTF-8")))
+    };
+    starts.iter().zip(ends).enumerate().map(text).collect()
+}
+
+/// Writes the strings of a tensor. `texts` must have as many as the tensor.
+///
+/// # Safety
+/// `value` must be a string tensor of the current call with no other user.
+unsafe fn write_texts(api: Api, value: *mut OrtValue, texts: &[&str]) -> Result<()> {
+    for (place, text) in texts.iter().enumerate() {
+        let mut room = null_mut();
+        // SAFETY: `value` is valid by the contract of this function, and the buffer has the requested size,
+        // `text.len()`.
+        unsafe {
+            let resized = api.functions().GetResizedStringTensorElementBuffer;
+            api.check(resized(value, place, text.len(), &mut room))?;
+            room.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len());
+        }
+    }
+    Ok(())
 }

@@ -14,7 +14,7 @@ pub(super) const ARITHMETIC: &[Row] = &[
     row("Cast", 1, &["input"], &[], cast),
     row("CastLike", 15, &["input", "target_type"], &[], cast_like),
     row("Ceil", 1, &["X"], &[], |call| unary(call, Unary::Ceil)),
-    row("Clip", 11, &["input"], &["min", "max"], clip),
+    row("Clip", 11, &["input"], &["min", "max"], |_| Ok(Operator::Arithmetic(Arithmetic::Clip))),
     row("Div", 1, &["A", "B"], &[], |call| binary(call, Binary::Divide)),
     row("Equal", 1, &["A", "B"], &[], |call| binary(call, Binary::Equal)),
     row("Floor", 1, &["X"], &[], |call| unary(call, Unary::Floor)),
@@ -40,7 +40,9 @@ pub(super) const ARITHMETIC: &[Row] = &[
     row("Sqrt", 1, &["X"], &[], |call| unary(call, Unary::SquareRoot)),
     row("Sub", 1, &["A", "B"], &[], |call| binary(call, Binary::Subtract)),
     Row { inputs: None, ..row("Sum", 1, &[], &[], |call| variadic(call, Binary::Add)) },
-    row("Where", 9, &["condition", "X", "Y"], &[], select),
+    row("Where", 9, &["condition", "X", "Y"], &[], |_| {
+        Ok(Operator::Arithmetic(Arithmetic::Select))
+    }),
     row("Xor", 1, &["A", "B"], &[], |call| binary(call, Binary::Xor)),
 ];
 
@@ -48,7 +50,7 @@ pub(super) fn is_arithmetic(name: &str) -> bool {
     ARITHMETIC.iter().any(|row| row.name == name)
 }
 
-fn unary(call: &mut Call<'_, '_>, of: Unary) -> Checked<Operator> {
+fn unary(call: &mut Call, of: Unary) -> Checked<Operator> {
     if call.opset < 6 {
         call.attributes.ignore("consumed_inputs");
     }
@@ -56,7 +58,7 @@ fn unary(call: &mut Call<'_, '_>, of: Unary) -> Checked<Operator> {
 }
 
 /// A binary operator. Before opset 7, both shapes are equal unless an attribute asks for broadcasting.
-fn binary(call: &mut Call<'_, '_>, by: Binary) -> Checked<Operator> {
+fn binary(call: &mut Call, by: Binary) -> Checked<Operator> {
     if call.opset < 7 {
         call.attributes.ignore("consumed_inputs");
         if call.attributes.int("broadcast")?.unwrap_or(0) != 0 {
@@ -67,7 +69,7 @@ fn binary(call: &mut Call<'_, '_>, by: Binary) -> Checked<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::Binary(by)))
 }
 
-fn variadic(call: &mut Call<'_, '_>, by: Binary) -> Checked<Operator> {
+fn variadic(call: &mut Call, by: Binary) -> Checked<Operator> {
     if call.opset < 6 {
         call.attributes.ignore("consumed_inputs");
     }
@@ -78,7 +80,7 @@ fn variadic(call: &mut Call<'_, '_>, by: Binary) -> Checked<Operator> {
 }
 
 /// Mod. With `fmod`, the result has the sign of the dividend.
-fn modulo(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn modulo(call: &mut Call) -> Checked<Operator> {
     let by = match call.attributes.int("fmod")?.unwrap_or(0) {
         0 => Binary::FloorModulo,
         1 => Binary::Modulo,
@@ -87,7 +89,7 @@ fn modulo(call: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::Binary(by)))
 }
 
-fn cast(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn cast(call: &mut Call) -> Checked<Operator> {
     // These only matter for the narrowest floats, which arithmetic here does not support.
     call.attributes.int("saturate")?;
     call.attributes.text("round_mode")?;
@@ -104,22 +106,14 @@ fn cast(call: &mut Call<'_, '_>) -> Checked<Operator> {
     }
 }
 
-fn cast_like(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn cast_like(call: &mut Call) -> Checked<Operator> {
     call.attributes.int("saturate")?;
     call.attributes.text("round_mode")?;
     Ok(Operator::Arithmetic(Arithmetic::CastLike))
 }
 
-fn clip(_: &mut Call<'_, '_>) -> Checked<Operator> {
-    Ok(Operator::Arithmetic(Arithmetic::Clip))
-}
-
-fn select(_: &mut Call<'_, '_>) -> Checked<Operator> {
-    Ok(Operator::Arithmetic(Arithmetic::Select))
-}
-
 /// A reduction. Its axes are an input since opset `input_since`.
-fn reduce(call: &mut Call<'_, '_>, by: Binary, input_since: i64) -> Checked<Operator> {
+fn reduce(call: &mut Call, by: Binary, input_since: i64) -> Checked<Operator> {
     let keeps_axes = call.attributes.int("keepdims")?.unwrap_or(1) != 0;
     let (axes, empty_is_none) = if call.opset < input_since {
         if call.inputs.len() > 1 {

@@ -181,23 +181,9 @@ fn one<T: Default>(attribute: &Attribute, value: Option<T>, name: &str) -> Check
 
 /// Returns the name in `AttributeProto.AttributeType`.
 fn type_name(r#type: i32) -> String {
-    const NAMES: [&str; 15] = [
-        "UNDEFINED",
-        "FLOAT",
-        "INT",
-        "STRING",
-        "TENSOR",
-        "GRAPH",
-        "FLOATS",
-        "INTS",
-        "STRINGS",
-        "TENSORS",
-        "GRAPHS",
-        "SPARSE_TENSOR",
-        "SPARSE_TENSORS",
-        "TYPE_PROTO",
-        "TYPE_PROTOS",
-    ];
-    let name = usize::try_from(r#type).ok().and_then(|index| NAMES.get(index));
-    name.map_or_else(|| r#type.to_string(), ToString::to_string)
+    const NAMES: &str = "UNDEFINED FLOAT INT STRING TENSOR GRAPH FLOATS INTS STRINGS TENSORS GRAPHS \
+        SPARSE_TENSOR SPARSE_TENSORS TYPE_PROTO TYPE_PROTOS";
+    let index = usize::try_from(r#type).ok();
+    let name = index.and_then(|index| NAMES.split_whitespace().nth(index));
+    name.map_or_else(|| r#type.to_string(), str::to_owned)
 }

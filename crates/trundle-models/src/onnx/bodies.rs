@@ -19,65 +19,60 @@ enum Holder<'a> {
     Scan { body: &'a proto::Graph, cuts: Vec<ScanAxis>, stacks: Vec<ScanAxis> },
 }
 
-/// A graph that a node holds, and its number of inputs and outputs.
-struct Held<'a> {
-    graph: &'a proto::Graph,
-    /// The name of the attribute that holds it.
-    attribute: &'static str,
-    /// The graph's part of the prefix of node names.
-    path: &'static str,
-    takes: usize,
-    gives: usize,
-}
-
 impl<'a> Builder<'a> {
-    /// Adds a node that holds graphs.
+    /// Returns the operator of a node that holds graphs.
     ///
     /// # Errors
     /// If the node is malformed, or a node of its graphs is malformed or not supported.
-    pub(super) fn add_holder(
+    pub(super) fn holder(
         &mut self,
         node: &proto::Node,
         scope: &mut Scope<'a>,
         attributes: Attributes<'a>,
-        inputs: Vec<Option<ValueId>>,
-        outputs: Vec<ValueId>,
-    ) -> Result<()> {
-        let (takes, gives) = (inputs.len(), outputs.len());
-        let holder = holder(&node.op_type, attributes, &inputs, gives, scope.opset)
-            .map_err(|problem| problem.of(label(node, &scope.path)))?;
+        inputs: &[Option<ValueId>],
+        gives: usize,
+    ) -> Result<Operator> {
+        let label = label(node, &scope.path);
+        let holder = holder(&node.op_type, attributes, inputs, gives, scope.opset)
+            .map_err(|problem| problem.of(label.as_str()))?;
         let mut body = |graph, attribute, path, takes, gives| {
-            self.body(node, &Held { graph, attribute, path, takes, gives }, scope)
+            let label = format!("{label}, {attribute}");
+            let path = format!("{}{}/{path}/", scope.path, name(node));
+            self.body(graph, label, path, [takes, gives], scope)
         };
-        let operator = match holder {
+        Ok(match holder {
             Holder::If([then, otherwise]) => Operator::Choose([
                 body(then, "then_branch", "then", 0, gives)?,
                 body(otherwise, "else_branch", "else", 0, gives)?,
             ]),
             // A body takes two inputs even if the file leaves out M and cond.
             Holder::Loop(graph) => {
-                Operator::Loop(body(graph, "body", "body", takes.max(2), 1 + gives)?)
+                Operator::Loop(body(graph, "body", "body", inputs.len().max(2), 1 + gives)?)
             }
             Holder::Scan { body: graph, cuts, stacks } => {
-                let body = body(graph, "body", "body", takes, gives)?;
+                let body = body(graph, "body", "body", inputs.len(), gives)?;
                 Operator::Scan { body, cuts, stacks }
             }
-        };
-        let (name, kind) = (format!("{}{}", scope.path, name(node)), node.op_type.clone());
-        self.nodes.push(Node { name, kind, operator, inputs, outputs });
-        Ok(())
+        })
     }
 
-    /// Reads a held graph. Its constants, which do not change between iterations, go in front of the node.
-    fn body(&mut self, node: &proto::Node, held: &Held<'a>, scope: &mut Scope<'a>) -> Result<Body> {
-        let graph = held.graph;
-        let label = format!("{}, {}", label(node, &scope.path), held.attribute);
+    /// Reads a held graph, which takes and gives this many tensors. Its constants, which do not change between
+    /// iterations, go in front of the node. `label` names the graph in messages, and `path` is the prefix of the names
+    /// of its nodes.
+    fn body(
+        &mut self,
+        graph: &'a proto::Graph,
+        label: String,
+        path: String,
+        sizes: [usize; 2],
+        scope: &mut Scope<'a>,
+    ) -> Result<Body> {
         let of_graph = |problem: Problem| problem.of(label.as_str());
-        self.check_graph(held, scope).map_err(of_graph)?;
+        self.check_graph(graph, sizes, scope).map_err(of_graph)?;
         // Messages about inputs and outputs of the graph repeat the label.
         let values = graph.input.len() + graph.output.len();
         self.growth.path(label.len().saturating_mul(values)).map_err(of_graph)?;
-        let before = scope.enter(format!("{}{}/{}/", scope.path, name(node), held.path));
+        let before = std::mem::replace(&mut scope.path, path);
         let around = std::mem::take(&mut self.nodes);
         self.graphs += 1;
         let mut inputs = Vec::with_capacity(graph.input.len());
@@ -106,12 +101,16 @@ impl<'a> Builder<'a> {
         Ok(Body { inputs, nodes: sorted_nodes(nodes)?, outputs })
     }
 
-    fn check_graph(&mut self, held: &Held<'_>, scope: &Scope<'_>) -> Checked<()> {
-        let Held { graph, takes, gives, .. } = held;
-        if graph.input.len() != *takes {
+    fn check_graph(
+        &mut self,
+        graph: &proto::Graph,
+        [takes, gives]: [usize; 2],
+        scope: &Scope,
+    ) -> Checked<()> {
+        if graph.input.len() != takes {
             return wrong!("it takes {} inputs, and is given {takes}", graph.input.len());
         }
-        if graph.output.len() != *gives {
+        if graph.output.len() != gives {
             return wrong!("it gives {} outputs, and is to give {gives}", graph.output.len());
         }
         if !graph.sparse_initializer.is_empty() {
@@ -177,7 +176,7 @@ fn scan<'a>(
 }
 
 /// Reads `count` axes and directions (default: the first axis, forward).
-fn axes(attributes: &mut Attributes<'_>, names: [&str; 2], count: usize) -> Checked<Vec<ScanAxis>> {
+fn axes(attributes: &mut Attributes, names: [&str; 2], count: usize) -> Checked<Vec<ScanAxis>> {
     let mut list = |name: &str| match attributes.ints(name)? {
         None => Ok(vec![0; count]),
         Some(list) if list.len() == count => Ok(list.to_vec()),

@@ -107,16 +107,20 @@ impl<'a> Builder<'a> {
             .collect();
         if let Some(function) = self.functions.called_by(node) {
             let (proto, opset) = (function.proto, function.opset.or(scope.opset));
-            let scope = self
-                .call(proto, opset, attributes, &inputs, outputs.len())
-                .map_err(of_node)?
-                .named(format!("{}{}/", scope.path, name(node)));
-            return self.add_body(proto, scope, &outputs);
+            let called = self.call(proto, opset, attributes, &inputs, outputs.len());
+            let mut called = called.map_err(of_node)?;
+            called.path = format!("{}{}/", scope.path, name(node));
+            return self.add_body(proto, called, &outputs);
         }
-        if is_holder(node) {
-            return self.add_holder(node, scope, attributes, inputs, outputs);
-        }
-        self.add_operator(node, scope, attributes, inputs, outputs).map_err(of_node)
+        let operator = match is_holder(node) {
+            true => self.holder(node, scope, attributes, &inputs, outputs.len())?,
+            false => {
+                self.operator(node, scope, attributes, &inputs, outputs.len()).map_err(of_node)?
+            }
+        };
+        let (name, kind) = (format!("{}{}", scope.path, name(node)), node.op_type.clone());
+        self.nodes.push(Node { name, kind, operator, inputs, outputs });
+        Ok(())
     }
 
     /// Reads the attributes of a node, after charging its memory.
@@ -136,14 +140,14 @@ impl<'a> Builder<'a> {
         Ok(attributes)
     }
 
-    fn add_operator(
+    fn operator(
         &mut self,
-        node: &'a proto::Node,
+        node: &proto::Node,
         scope: &Scope<'a>,
         attributes: Attributes<'a>,
-        inputs: Vec<Option<ValueId>>,
-        outputs: Vec<ValueId>,
-    ) -> Checked<()> {
+        inputs: &[Option<ValueId>],
+        outputs: usize,
+    ) -> Checked<Operator> {
         let kind = node.op_type.as_str();
         let first = match (domain(&node.domain), forms(kind).next()) {
             ("", Some(first)) if node.overload.is_empty() => first,
@@ -159,14 +163,11 @@ impl<'a> Builder<'a> {
             return wrong!("opset {opset} has no {kind}, it came with opset {since}");
         };
         let tensors = &mut self.tensors;
-        let mut call = Call { opset, inputs: &inputs, outputs: outputs.len(), attributes, tensors };
+        let mut call = Call { opset, inputs, outputs, attributes, tensors };
         let operator = (form.read)(&mut call)?;
         call.check(form)?;
         call.attributes.finish(kind, opset)?;
-        let node_name = format!("{}{}", scope.path, name(node));
-        let kind = kind.to_owned();
-        self.nodes.push(Node { name: node_name, kind, operator, inputs, outputs });
-        Ok(())
+        Ok(operator)
     }
 
     fn call(
@@ -192,7 +193,7 @@ impl<'a> Builder<'a> {
         self.growth.node(takes + gives + declared, 0)?;
         let parameters =
             Parameters::new(&function.attribute, &function.attribute_proto, attributes)?;
-        let mut scope = Scope::new(opset, Some(parameters), String::new());
+        let mut scope = Scope::new(opset, Some(parameters));
         for (number, name) in function.input.iter().enumerate() {
             scope.define(name, inputs.get(number).copied().flatten())?;
         }
@@ -246,7 +247,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn inputs(node: &proto::Node, scope: &Scope<'_>) -> Checked<Vec<Option<ValueId>>> {
+fn inputs(node: &proto::Node, scope: &Scope) -> Checked<Vec<Option<ValueId>>> {
     let value = |name: &String| match (name.as_str(), scope.get(name)) {
         ("", _) => Ok(None),
         (_, Some(value)) => Ok(value),
@@ -261,6 +262,11 @@ pub(super) fn name(node: &proto::Node) -> &str {
         "" => node.output.iter().find(|name| !name.is_empty()).map_or("", String::as_str),
         name => name,
     }
+}
+
+/// Returns the graphs that a node holds.
+pub(super) fn held_graphs(node: &proto::Node) -> impl Iterator<Item = &proto::Graph> {
+    node.attribute.iter().filter_map(|attribute| attribute.g.as_deref())
 }
 
 /// Returns the name of a node in messages: `Transpose "a/b"`, or `node "a/b"` if it names no operator. Text from

@@ -16,7 +16,7 @@ pub(super) struct Row {
     pub(super) read: Read,
 }
 
-type Read = fn(&mut Call<'_, '_>) -> Checked<Operator>;
+type Read = fn(&mut Call) -> Checked<Operator>;
 
 /// Builds the row of a version with one output.
 pub(super) const fn row(
@@ -68,6 +68,11 @@ impl Call<'_, '_> {
 
     pub(super) fn has(&self, input: usize) -> bool {
         self.inputs.get(input).is_some_and(Option::is_some)
+    }
+
+    /// Takes the attribute `axis`, or returns `default` without it.
+    pub(super) fn axis(&mut self, default: i64) -> Checked<i64> {
+        Ok(self.attributes.int("axis")?.unwrap_or(default))
     }
 
     /// Takes the list in an attribute, if the attribute is present.

@@ -29,9 +29,6 @@ pub(super) enum Field {
 }
 
 impl Field {
-    const ALL: [Field; 6] =
-        [Field::Float, Field::Int32, Field::String, Field::Int64, Field::Double, Field::Uint64];
-
     pub(super) fn name(self) -> &'static str {
         match self {
             Field::Float => "float_data",
@@ -43,20 +40,17 @@ impl Field {
         }
     }
 
-    fn is_empty(self, tensor: &Tensor) -> bool {
-        match self {
-            Field::Float => tensor.float_data.is_empty(),
-            Field::Int32 => tensor.int32_data.is_empty(),
-            Field::String => tensor.string_data.is_empty(),
-            Field::Int64 => tensor.int64_data.is_empty(),
-            Field::Double => tensor.double_data.is_empty(),
-            Field::Uint64 => tensor.uint64_data.is_empty(),
-        }
-    }
-
     /// Returns the typed fields that have entries.
     pub(super) fn filled(tensor: &Tensor) -> impl Iterator<Item = Field> {
-        Field::ALL.into_iter().filter(|field| !field.is_empty(tensor))
+        let is_empty = [
+            (Field::Float, tensor.float_data.is_empty()),
+            (Field::Int32, tensor.int32_data.is_empty()),
+            (Field::String, tensor.string_data.is_empty()),
+            (Field::Int64, tensor.int64_data.is_empty()),
+            (Field::Double, tensor.double_data.is_empty()),
+            (Field::Uint64, tensor.uint64_data.is_empty()),
+        ];
+        is_empty.into_iter().filter(|(_, is_empty)| !is_empty).map(|(field, _)| field)
     }
 }
 
@@ -122,8 +116,15 @@ pub(super) fn element_type(number: i32, what: &str) -> Result<(&'static TensorTy
 }
 
 /// Returns the number of an element type; the first one if several types are moved as this type.
-pub(super) fn number_of(element: ElementType) -> Option<i32> {
+#[doc(hidden)]
+pub fn number_of(element: ElementType) -> Option<i32> {
     Some(TYPES.iter().find(|row| row.element == Some(element))?.number)
+}
+
+/// Returns the element type with a number of `TensorProto.DataType`, if it is supported.
+#[doc(hidden)]
+pub fn element_of(number: i32) -> Option<ElementType> {
+    TYPES.iter().find(|row| row.number == number)?.element
 }
 
 pub(super) fn named(name: &str) -> Option<ElementType> {

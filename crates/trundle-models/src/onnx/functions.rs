@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::operators::is_known;
-use super::opsets::{Opsets, domain};
+use super::opsets::{domain, imported};
 use super::proto;
 use crate::{Error, Result};
 
@@ -33,7 +33,7 @@ impl<'a> Functions<'a> {
                 let problem = format!("{what} has the name of an operator of ai.onnx");
                 return Err(Error::Unsupported(problem));
             }
-            let opset = Opsets::new(&proto.opset_import, &what)?.onnx();
+            let opset = imported(&proto.opset_import, &what)?;
             if all.insert(key, Function { proto, opset }).is_some() {
                 let problem = format!("{what} of domain {:?} is there twice", proto.domain);
                 return Err(Error::Malformed(problem));

@@ -18,7 +18,6 @@ mod partition;
 mod proto;
 mod resize;
 mod scope;
-mod tensor;
 mod tensors;
 #[cfg(test)]
 mod tests;
@@ -35,11 +34,11 @@ use prost::bytes::Bytes;
 use builder::Builder;
 use external::ExternalData;
 use functions::Functions;
-use opsets::Opsets;
 use scope::Scope;
 use tensors::Tensors;
 use value_info::{only_tensor, tensor_type};
 
+pub use element::{element_of, number_of};
 pub use partition::{Fused, FusedNode, Partition, Subgraph};
 
 use crate::links::folder_of;
@@ -116,7 +115,7 @@ fn read_within(bytes: Vec<u8>, external: ExternalData) -> Result<Model> {
 }
 
 fn read_graph(model: &proto::Model, graph: &proto::Graph, external: ExternalData) -> Result<Model> {
-    let opset = opsets(model)?.onnx();
+    let opset = opset(model)?;
     let functions = Functions::new(&model.functions)?;
     unsupported::refuse(graph, &functions)?;
     model_of(graph, functions, opset, external)
@@ -126,7 +125,7 @@ fn read_graph(model: &proto::Model, graph: &proto::Graph, external: ExternalData
 fn decode(bytes: Bytes) -> Result<(proto::Model, proto::Graph)> {
     let mut model = proto::Model::decode(bytes)
         .map_err(|error| malformed(format!("not an ONNX model: {error}")))?;
-    opsets(&model)?;
+    opset(&model)?;
     let graph = model.graph.take().ok_or_else(|| malformed("the model has no graph"))?;
     if !graph.sparse_initializer.is_empty() {
         return Err(Error::Unsupported("sparse initializers are not supported".to_owned()));
@@ -142,7 +141,7 @@ fn model_of(
     external: ExternalData,
 ) -> Result<Model> {
     let mut builder = Builder::new(functions, Tensors::new(external));
-    let mut scope = Scope::new(opset, None, String::new());
+    let mut scope = Scope::new(opset, None);
     builder.add_initializers(graph, &mut scope)?;
     let initializers = graph.initializer.iter().map(|tensor| tensor.name.as_str()).collect();
     let inputs = inputs(graph, &initializers, &mut builder, &mut scope)?;
@@ -163,16 +162,16 @@ fn malformed(problem: impl Into<String>) -> Error {
     Error::Malformed(problem.into())
 }
 
-/// Returns the operator sets of a model, after checking its IR version.
-fn opsets(model: &proto::Model) -> Result<Opsets<'_>> {
+/// Returns the version of ONNX's own operators that a model imports, after checking its IR version.
+fn opset(model: &proto::Model) -> Result<Option<i64>> {
     match model.ir_version {
         None => Err(malformed("not an ONNX model: it has no ir_version")),
         Some(version) if version > NEWEST_IR => Err(Error::Unsupported(format!(
             "the model is of IR version {version}, which is newer than {NEWEST_IR}, the newest known"
         ))),
-        Some(version) if version < 3 && model.opset_import.is_empty() => Ok(Opsets::first()),
+        Some(version) if version < 3 && model.opset_import.is_empty() => Ok(Some(1)),
         Some(_) if model.opset_import.is_empty() => Err(malformed("the model imports no opset")),
-        Some(_) => Opsets::new(&model.opset_import, "the model"),
+        Some(_) => opsets::imported(&model.opset_import, "the model"),
     }
 }
 
@@ -200,7 +199,7 @@ fn inputs<'a>(
     Ok(inputs)
 }
 
-fn outputs(graph: &proto::Graph, scope: &Scope<'_>) -> Result<Vec<Output>> {
+fn outputs(graph: &proto::Graph, scope: &Scope) -> Result<Vec<Output>> {
     let mut names = HashSet::new();
     let mut outputs = Vec::new();
     for info in &graph.output {

@@ -18,8 +18,8 @@ use super::resize::{
 };
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{
-    BlockOrder, BroadcastRule, Constant, Data, ElementType, EyeSizes, IndexRule, IntegerTypes,
-    Integers, Operator, PadValue, Pads, Parts, ZeroSize,
+    BlockOrder, BroadcastRule, Constant, ElementType, EyeSizes, IndexRule, IntegerTypes, Integers,
+    Operator, PadValue, Pads, Parts, ZeroSize,
 };
 
 /// The operators that move elements, sorted by name, oldest version first.
@@ -37,11 +37,11 @@ pub(super) const OPERATORS: &[Row] = &[
     Row { inputs: None, ..row("Einsum", 12, &[], &[], einsum) },
     row("Expand", 8, &["input", "shape"], &[], expand),
     row("EyeLike", 9, &["input"], &[], eye_like),
-    row("Flatten", 1, &["input"], &[], flatten),
+    row("Flatten", 1, &["input"], &[], |call| Ok(Operator::Flatten { axis: call.axis(1)? })),
     row("Gather", 1, &["data", "indices"], &[], gather),
     row("GatherElements", 11, &["data", "indices"], &[], gather_elements),
     row("GatherND", 11, &["data", "indices"], &[], gather_nd),
-    row("Identity", 1, &["input"], &[], identity),
+    row("Identity", 1, &["input"], &[], |_| Ok(Operator::Identity)),
     row("Pad", 1, &["data"], &[], pad_by_attributes),
     row("Pad", 11, &["data", "pads"], &["constant_value"], pad),
     row("Pad", 18, &["data", "pads"], &["constant_value", "axes"], pad),
@@ -57,7 +57,7 @@ pub(super) const OPERATORS: &[Row] = &[
     row("ScatterElements", 11, &["data", "indices", "updates"], &[], scatter_elements),
     row("ScatterND", 11, &["data", "indices", "updates"], &[], scatter_nd),
     row("Shape", 1, &["data"], &[], shape),
-    row("Size", 1, &["data"], &[], size),
+    row("Size", 1, &["data"], &[], |_| Ok(Operator::Size)),
     row("Slice", 1, &["data"], &[], slice_by_attributes),
     row("Slice", 10, &["data", "starts", "ends"], &["axes", "steps"], slice),
     row("SpaceToDepth", 1, &["input"], &[], space_to_depth),
@@ -68,11 +68,11 @@ pub(super) const OPERATORS: &[Row] = &[
     row("Squeeze", 13, &["data"], &["axes"], squeeze),
     row("TensorScatter", 24, &["past_cache", "update"], &["write_indices"], tensor_scatter),
     row("Tile", 1, &["input", "tiles", "axis"], &[], tile_axis),
-    row("Tile", 6, &["input", "repeats"], &[], tile),
+    row("Tile", 6, &["input", "repeats"], &[], |_| Ok(Operator::Tile { repeats: list(1) })),
     row("Transpose", 1, &["data"], &[], transpose),
     row("Trilu", 14, &["input"], &["k"], trilu),
     row("Unsqueeze", 1, &["data"], &[], unsqueeze_by_attribute),
-    row("Unsqueeze", 13, &["data", "axes"], &[], unsqueeze),
+    row("Unsqueeze", 13, &["data", "axes"], &[], |_| Ok(Operator::Unsqueeze { axes: list(1) })),
     row("Upsample", 1, &["X"], &[], upsample_by_height_and_width),
     row("Upsample", 7, &["X"], &[], upsample_by_attribute),
     row("Upsample", 9, &["X", "scales"], &[], upsample),
@@ -110,7 +110,7 @@ fn list(input: usize) -> Integers {
     Integers::Input { input, types: IntegerTypes::I64 }
 }
 
-fn concat(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn concat(call: &mut Call) -> Checked<Operator> {
     if call.inputs.is_empty() {
         return wrong!("it has no inputs");
     }
@@ -125,22 +125,22 @@ fn concat(call: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::Concat { axis })
 }
 
-fn constant(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn constant(call: &mut Call) -> Checked<Operator> {
     Ok(Operator::Constant(call.tensors.value(&mut call.attributes, call.opset)?))
 }
 
-fn depth_to_space(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn depth_to_space(call: &mut Call) -> Checked<Operator> {
     let (block, order) = blocks(call, 11)?;
     Ok(Operator::DepthToSpace { block, order })
 }
 
-fn space_to_depth(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn space_to_depth(call: &mut Call) -> Checked<Operator> {
     let (block, order) = blocks(call, 28)?;
     Ok(Operator::SpaceToDepth { block, order })
 }
 
 /// Reads the block size and the block order. Operators have a `mode` since opset `mode_since`.
-fn blocks(call: &mut Call<'_, '_>, mode_since: i64) -> Checked<(usize, BlockOrder)> {
+fn blocks(call: &mut Call, mode_since: i64) -> Checked<(usize, BlockOrder)> {
     let side = call.attributes.int("blocksize")?.ok_or_else(|| missing("blocksize"))?;
     let mode = if call.opset < mode_since { None } else { call.attributes.text("mode")? };
     let order = match mode {
@@ -155,7 +155,7 @@ fn blocks(call: &mut Call<'_, '_>, mode_since: i64) -> Checked<(usize, BlockOrde
 }
 
 /// Dropout at inference, which copies the data. Dropout in training computes and is refused.
-fn dropout(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn dropout(call: &mut Call) -> Checked<Operator> {
     call.attributes.float("ratio")?;
     let trains = match call.opset {
         ..7 => {
@@ -182,25 +182,21 @@ fn dropout(call: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::Dropout { ratio: call.has(1).then_some(1), training })
 }
 
-fn center_crop_pad(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn center_crop_pad(call: &mut Call) -> Checked<Operator> {
     let sizes = Integers::Input { input: 1, types: IntegerTypes::I32OrI64 };
     Ok(Operator::CenterCropPad { sizes, axes: call.given("axes")? })
 }
 
-fn constant_of_shape(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn constant_of_shape(call: &mut Call) -> Checked<Operator> {
     let value = match call.attributes.tensor("value")? {
         Some(tensor) => call.tensors.tensor(tensor, "its value")?,
-        None => Constant {
-            element: ElementType::Fixed(DType::F32),
-            shape: Shape::default(),
-            data: Data::Bytes(vec![0; 4].into()),
-        },
+        None => Constant::of(DType::F32, Shape::default(), vec![0; 4]),
     };
     Ok(Operator::Filled { sizes: list(0), value })
 }
 
 /// Range. Since opset 27, `stash_type` sets the type in which 16-bit elements are computed.
-fn range(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn range(call: &mut Call) -> Checked<Operator> {
     let stash = if call.opset < 27 { None } else { call.attributes.int("stash_type")? };
     let single = match stash {
         None | Some(1) => true,
@@ -210,7 +206,7 @@ fn range(call: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::Range { element: None, single })
 }
 
-fn shape(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn shape(call: &mut Call) -> Checked<Operator> {
     let (start, end) = match call.opset {
         ..15 => (None, None),
         _ => (call.attributes.int("start")?, call.attributes.int("end")?),
@@ -218,12 +214,8 @@ fn shape(call: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::Shape { start: start.unwrap_or(0), end, element: DType::I64 })
 }
 
-fn size(_: &mut Call<'_, '_>) -> Checked<Operator> {
-    Ok(Operator::Size)
-}
-
 /// Einsum, if it only permutes the axes of one tensor.
-fn einsum(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn einsum(call: &mut Call) -> Checked<Operator> {
     let equation = call.attributes.text("equation")?.ok_or_else(|| missing("equation"))?;
     match order_of(equation) {
         Some(order) if call.inputs.len() == 1 && call.has(0) => {
@@ -246,7 +238,7 @@ pub(super) fn order_of(equation: &str) -> Option<Vec<i64>> {
 }
 
 /// `EyeLike`, which uses only the shape and the element type of its input.
-fn eye_like(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn eye_like(call: &mut Call) -> Checked<Operator> {
     let element = match call.attributes.int("dtype")? {
         None => None,
         Some(number) => match element_type(i32::try_from(number).unwrap_or(-1), "its dtype")?.1 {
@@ -258,26 +250,18 @@ fn eye_like(call: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::Eye { sizes: EyeSizes::OfData, diagonal, element })
 }
 
-fn trilu(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn trilu(call: &mut Call) -> Checked<Operator> {
     let is_upper = call.attributes.int("upper")?.unwrap_or(1) != 0;
     Ok(Operator::Trilu { diagonal: call.optional_list(1, IntegerTypes::I64), is_upper })
 }
 
-fn flatten(call: &mut Call<'_, '_>) -> Checked<Operator> {
-    Ok(Operator::Flatten { axis: call.attributes.int("axis")?.unwrap_or(1) })
-}
-
-fn identity(_: &mut Call<'_, '_>) -> Checked<Operator> {
-    Ok(Operator::Identity)
-}
-
-fn expand(_: &mut Call<'_, '_>) -> Checked<Operator> {
+fn expand(_: &mut Call) -> Checked<Operator> {
     Ok(Operator::Broadcast { sizes: list(1), rule: BroadcastRule::BothWays })
 }
 
 /// Returns the mode of a Pad that repeats elements; `None` for constant padding. Pads may be larger than the data,
 /// as in numpy, which the specification refers to.
-fn pad_elements(call: &mut Call<'_, '_>) -> Checked<Option<PadMode>> {
+fn pad_elements(call: &mut Call) -> Checked<Option<PadMode>> {
     let mode = match call.attributes.text("mode")? {
         None | Some("constant") => return Ok(None),
         Some("edge") => PadMode::Edge,
@@ -288,7 +272,7 @@ fn pad_elements(call: &mut Call<'_, '_>) -> Checked<Option<PadMode>> {
     Ok(Some(mode))
 }
 
-fn pad(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn pad(call: &mut Call) -> Checked<Operator> {
     let elements = pad_elements(call)?;
     let axes = call.optional_list(3, IntegerTypes::I32OrI64);
     let pads = Pads::Both(list(1));
@@ -300,7 +284,7 @@ fn pad(call: &mut Call<'_, '_>) -> Checked<Operator> {
 }
 
 /// Pad of opset 1 and 2, whose value is a float for every element type.
-fn pad_by_attributes(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn pad_by_attributes(call: &mut Call) -> Checked<Operator> {
     let elements = pad_elements(call)?;
     let pads = Pads::Both(call.required(if call.opset < 2 { "paddings" } else { "pads" })?);
     // Positive zero, the default, has only zero bits and needs no value.
@@ -312,27 +296,27 @@ fn pad_by_attributes(call: &mut Call<'_, '_>) -> Checked<Operator> {
     })
 }
 
-fn reshape_by_attribute(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn reshape_by_attribute(call: &mut Call) -> Checked<Operator> {
     call.attributes.ignore("consumed_inputs");
     Ok(Operator::Reshape { sizes: call.required("shape")?, zero: ZeroSize::Copies })
 }
 
-fn reshape(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn reshape(call: &mut Call) -> Checked<Operator> {
     let allow_zero = if call.opset < 14 { None } else { call.attributes.int("allowzero")? };
     let zero = if allow_zero.unwrap_or(0) == 0 { ZeroSize::Copies } else { ZeroSize::Zero };
     Ok(Operator::Reshape { sizes: list(1), zero })
 }
 
-fn gather(call: &mut Call<'_, '_>) -> Checked<Operator> {
-    let axis = Integers::Given(vec![call.attributes.int("axis")?.unwrap_or(0)]);
+fn gather(call: &mut Call) -> Checked<Operator> {
+    let axis = Integers::Given(vec![call.axis(0)?]);
     Ok(Operator::Gather { axis, batch_axes: 0, rule: IndexRule::CountsBack })
 }
 
-fn gather_elements(call: &mut Call<'_, '_>) -> Checked<Operator> {
-    Ok(Operator::GatherElements { axis: call.attributes.int("axis")?.unwrap_or(0) })
+fn gather_elements(call: &mut Call) -> Checked<Operator> {
+    Ok(Operator::GatherElements { axis: call.axis(0)? })
 }
 
-fn gather_nd(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn gather_nd(call: &mut Call) -> Checked<Operator> {
     let batch = if call.opset < 12 { None } else { call.attributes.int("batch_dims")? };
     let batch = batch.unwrap_or(0);
     let batch_axes = usize::try_from(batch)
@@ -340,23 +324,23 @@ fn gather_nd(call: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::GatherNd { batch_axes, merges_batch: false })
 }
 
-fn scatter_elements(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn scatter_elements(call: &mut Call) -> Checked<Operator> {
     no_reduction(call, 16)?;
-    let axis = Integers::Given(vec![call.attributes.int("axis")?.unwrap_or(0)]);
+    let axis = Integers::Given(vec![call.axis(0)?]);
     Ok(Operator::ScatterElements { axis, counts_back: true })
 }
 
-fn scatter_withdrawn(_: &mut Call<'_, '_>) -> Checked<Operator> {
+fn scatter_withdrawn(_: &mut Call) -> Checked<Operator> {
     wrong!("opset 11 has withdrawn it: it is ScatterElements now")
 }
 
-fn scatter_nd(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn scatter_nd(call: &mut Call) -> Checked<Operator> {
     no_reduction(call, 16)?;
     Ok(Operator::ScatterNd)
 }
 
 /// Refuses reductions, such as adding updates, because they compute. The attribute exists since opset `since`.
-fn no_reduction(call: &mut Call<'_, '_>, since: i64) -> Checked<()> {
+fn no_reduction(call: &mut Call, since: i64) -> Checked<()> {
     let reduction = if call.opset < since { None } else { call.attributes.text("reduction")? };
     match reduction {
         None | Some("none") => Ok(()),
@@ -366,8 +350,8 @@ fn no_reduction(call: &mut Call<'_, '_>, since: i64) -> Checked<()> {
     }
 }
 
-fn tensor_scatter(call: &mut Call<'_, '_>) -> Checked<Operator> {
-    let axis = call.attributes.int("axis")?.unwrap_or(-2);
+fn tensor_scatter(call: &mut Call) -> Checked<Operator> {
+    let axis = call.axis(-2)?;
     let is_circular = match call.attributes.text("mode")? {
         None | Some("linear") => false,
         Some("circular") => true,
@@ -376,7 +360,7 @@ fn tensor_scatter(call: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::TensorScatter { axis, is_circular })
 }
 
-fn reverse_sequence(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn reverse_sequence(call: &mut Call) -> Checked<Operator> {
     let batch_axis = call.attributes.int("batch_axis")?.unwrap_or(1);
     let sequence_axis = call.attributes.int("time_axis")?.unwrap_or(0);
     if !matches!((batch_axis, sequence_axis), (0, 1) | (1, 0)) {
@@ -387,7 +371,7 @@ fn reverse_sequence(call: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::ReverseSequence { lengths: list(1), batch_axis, sequence_axis })
 }
 
-fn slice(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn slice(call: &mut Call) -> Checked<Operator> {
     let types = IntegerTypes::I32OrI64;
     Ok(Operator::Slice {
         starts: Integers::Input { input: 1, types },
@@ -398,7 +382,7 @@ fn slice(call: &mut Call<'_, '_>) -> Checked<Operator> {
 }
 
 /// Slice before opset 10. Without `axes`, it slices the leading axes, one for each start.
-fn slice_by_attributes(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn slice_by_attributes(call: &mut Call) -> Checked<Operator> {
     let starts = call.attributes.ints("starts")?.ok_or_else(|| missing("starts"))?;
     let stops = call.required("ends")?;
     let axes = match call.given("axes")? {
@@ -409,11 +393,11 @@ fn slice_by_attributes(call: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::Slice { starts, stops, axes: Some(axes), steps: None })
 }
 
-fn split(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn split(call: &mut Call) -> Checked<Operator> {
     if call.outputs == 0 {
         return wrong!("it has no outputs");
     }
-    let axis = Integers::Given(vec![call.attributes.int("axis")?.unwrap_or(0)]);
+    let axis = Integers::Given(vec![call.axis(0)?]);
     let by_attribute = if call.opset < 13 { call.attributes.ints("split")? } else { None };
     // In opset 1, the sizes have the data's type, a float.
     let types = if call.opset == 1 { IntegerTypes::Numbers } else { IntegerTypes::I64 };
@@ -440,34 +424,26 @@ fn split(call: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::Split { axis, parts })
 }
 
-fn squeeze_by_attribute(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn squeeze_by_attribute(call: &mut Call) -> Checked<Operator> {
     Ok(Operator::Squeeze { axes: call.given("axes")?, keeps_others: false })
 }
 
-fn squeeze(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn squeeze(call: &mut Call) -> Checked<Operator> {
     let axes = call.optional_list(1, IntegerTypes::I64);
     Ok(Operator::Squeeze { axes, keeps_others: false })
 }
 
 /// Tile before opset 6. Its `tiles` and `axis` have the data's type, a float.
-fn tile_axis(_: &mut Call<'_, '_>) -> Checked<Operator> {
+fn tile_axis(_: &mut Call) -> Checked<Operator> {
     let number = |input| Integers::Input { input, types: IntegerTypes::Numbers };
     Ok(Operator::TileAxis { repeats: number(1), axis: number(2) })
 }
 
-fn tile(_: &mut Call<'_, '_>) -> Checked<Operator> {
-    Ok(Operator::Tile { repeats: list(1) })
-}
-
-fn transpose(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn transpose(call: &mut Call) -> Checked<Operator> {
     let order = call.given("perm")?.unwrap_or_else(|| Integers::Given(Vec::new()));
     Ok(Operator::Transpose { order })
 }
 
-fn unsqueeze_by_attribute(call: &mut Call<'_, '_>) -> Checked<Operator> {
+fn unsqueeze_by_attribute(call: &mut Call) -> Checked<Operator> {
     Ok(Operator::Unsqueeze { axes: call.required("axes")? })
-}
-
-fn unsqueeze(_: &mut Call<'_, '_>) -> Checked<Operator> {
-    Ok(Operator::Unsqueeze { axes: list(1) })
 }

@@ -10,8 +10,6 @@ use crate::{Error, Result};
 /// meaning of an operator.
 pub(super) const NEWEST: i64 = 28;
 
-pub(super) struct Opsets<'a>(HashMap<&'a str, i64>);
-
 /// Normalizes the name of a domain. ONNX's own domain has two names.
 pub(super) fn domain(name: &str) -> &str {
     match name {
@@ -20,42 +18,30 @@ pub(super) fn domain(name: &str) -> &str {
     }
 }
 
-impl<'a> Opsets<'a> {
-    /// Reads the imports of `whose`, which names their owner in messages.
-    pub(super) fn new(imports: &'a [OperatorSetId], whose: &str) -> Result<Opsets<'a>> {
-        let mut versions = HashMap::new();
-        for import in imports {
-            let (domain, version) = (domain(&import.domain), import.version);
-            match versions.entry(domain) {
-                Entry::Occupied(other) if *other.get() != version => {
-                    return Err(Error::Malformed(format!(
-                        "{whose} imports the opsets {} and {version} of domain {domain:?}",
-                        other.get()
-                    )));
-                }
-                entry => entry.or_insert(version),
-            };
-            if domain.is_empty() && version > NEWEST {
-                return Err(Error::Unsupported(format!(
-                    "{whose} is of opset {version}, which is newer than {NEWEST}, the newest known"
-                )));
-            }
-            if domain.is_empty() && version < 1 {
+/// Returns the imported version of ONNX's own operators, if any. `whose` names the owner of the imports in messages.
+pub(super) fn imported(imports: &[OperatorSetId], whose: &str) -> Result<Option<i64>> {
+    let mut versions = HashMap::new();
+    for import in imports {
+        let (domain, version) = (domain(&import.domain), import.version);
+        match versions.entry(domain) {
+            Entry::Occupied(other) if *other.get() != version => {
                 return Err(Error::Malformed(format!(
-                    "{whose} is of opset {version}, which does not exist"
+                    "{whose} imports the opsets {} and {version} of domain {domain:?}",
+                    other.get()
                 )));
             }
+            entry => entry.or_insert(version),
+        };
+        if domain.is_empty() && version > NEWEST {
+            return Err(Error::Unsupported(format!(
+                "{whose} is of opset {version}, which is newer than {NEWEST}, the newest known"
+            )));
         }
-        Ok(Opsets(versions))
+        if domain.is_empty() && version < 1 {
+            return Err(Error::Malformed(format!(
+                "{whose} is of opset {version}, which does not exist"
+            )));
+        }
     }
-
-    /// Opset 1 of ONNX's own operators, for files without imports in old IR versions.
-    pub(super) fn first() -> Opsets<'a> {
-        Opsets(HashMap::from([("", 1)]))
-    }
-
-    /// The version of ONNX's own operators.
-    pub(super) fn onnx(&self) -> Option<i64> {
-        self.0.get("").copied()
-    }
+    Ok(versions.get("").copied())
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Refuses modes that interpolate, because they compute.
-fn only_nearest(call: &mut Call<'_, '_>) -> Checked<()> {
+fn only_nearest(call: &mut Call) -> Checked<()> {
     match call.attributes.text("mode")? {
         None | Some("nearest") => Ok(()),
         Some(mode) => unsupported!("mode {mode:?} computes; what is supported is \"nearest\""),
@@ -34,12 +34,12 @@ fn old_resize(scales: Floats, axes: Option<Integers>, nearest: Nearest) -> Opera
 
 /// Resize of opset 10. The specification does not define the rounding. If the output is smaller, the
 /// specification's tests and ONNX Runtime round up, and so does this reader.
-pub(super) fn resize_by_scales(call: &mut Call<'_, '_>) -> Checked<Operator> {
+pub(super) fn resize_by_scales(call: &mut Call) -> Checked<Operator> {
     only_nearest(call)?;
     Ok(old_resize(Floats::Input(1), None, Nearest::Simple))
 }
 
-pub(super) fn upsample_by_height_and_width(call: &mut Call<'_, '_>) -> Checked<Operator> {
+pub(super) fn upsample_by_height_and_width(call: &mut Call) -> Checked<Operator> {
     only_nearest(call)?;
     let mut scale = |name: &str| -> Checked<f64> {
         let bits = call.attributes.float(name)?.ok_or_else(|| missing(name))?;
@@ -49,23 +49,23 @@ pub(super) fn upsample_by_height_and_width(call: &mut Call<'_, '_>) -> Checked<O
     Ok(old_resize(scales, Some(Integers::Given(vec![2, 3])), Nearest::Floor))
 }
 
-pub(super) fn upsample_by_attribute(call: &mut Call<'_, '_>) -> Checked<Operator> {
+pub(super) fn upsample_by_attribute(call: &mut Call) -> Checked<Operator> {
     only_nearest(call)?;
     let scales = call.attributes.floats("scales")?.ok_or_else(|| missing("scales"))?;
     let scales = scales.iter().map(|bits| f32::from_bits(*bits).into()).collect();
     Ok(old_resize(Floats::Given(scales), None, Nearest::Floor))
 }
 
-pub(super) fn upsample(call: &mut Call<'_, '_>) -> Checked<Operator> {
+pub(super) fn upsample(call: &mut Call) -> Checked<Operator> {
     only_nearest(call)?;
     Ok(old_resize(Floats::Input(1), None, Nearest::Floor))
 }
 
-pub(super) fn upsample_withdrawn(call: &mut Call<'_, '_>) -> Checked<Operator> {
+pub(super) fn upsample_withdrawn(call: &mut Call) -> Checked<Operator> {
     wrong!("opset {} has no Upsample, Resize is in its place from opset 10 on", call.opset)
 }
 
-pub(super) fn resize(call: &mut Call<'_, '_>) -> Checked<Operator> {
+pub(super) fn resize(call: &mut Call) -> Checked<Operator> {
     only_nearest(call)?;
     call.attributes.float("cubic_coeff_a")?;
     if call.attributes.int("exclude_outside")?.unwrap_or(0) != 0 {
@@ -102,7 +102,7 @@ pub(super) fn resize(call: &mut Call<'_, '_>) -> Checked<Operator> {
     })
 }
 
-fn coordinates(call: &mut Call<'_, '_>, outside: f32) -> Checked<Coordinates> {
+fn coordinates(call: &mut Call, outside: f32) -> Checked<Coordinates> {
     Ok(match call.attributes.text("coordinate_transformation_mode")? {
         None | Some("half_pixel") => Coordinates::HalfPixel,
         Some("half_pixel_symmetric") if call.opset >= 19 => Coordinates::HalfPixelSymmetric,
@@ -123,7 +123,7 @@ fn coordinates(call: &mut Call<'_, '_>, outside: f32) -> Checked<Coordinates> {
     })
 }
 
-fn nearest(call: &mut Call<'_, '_>) -> Checked<Nearest> {
+fn nearest(call: &mut Call) -> Checked<Nearest> {
     Ok(match call.attributes.text("nearest_mode")? {
         None | Some("round_prefer_floor") => Nearest::RoundPreferFloor,
         Some("round_prefer_ceil") => Nearest::RoundPreferCeil,

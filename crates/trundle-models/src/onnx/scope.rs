@@ -20,16 +20,8 @@ pub(super) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn new(
-        opset: Option<i64>,
-        parameters: Option<Parameters<'a>>,
-        path: String,
-    ) -> Scope<'a> {
-        Scope { values: HashMap::new(), opset, parameters, path }
-    }
-
-    pub(super) fn named(self, path: String) -> Scope<'a> {
-        Scope { path, ..self }
+    pub(super) fn new(opset: Option<i64>, parameters: Option<Parameters<'a>>) -> Scope<'a> {
+        Scope { values: HashMap::new(), opset, parameters, path: String::new() }
     }
 
     /// Defines `name`, which must be new.
@@ -38,11 +30,6 @@ impl<'a> Scope<'a> {
             None => Ok(()),
             Some(_) => wrong!("{name:?} is produced twice"),
         }
-    }
-
-    /// Enters a held graph: sets the prefix of node names and returns the previous prefix.
-    pub(super) fn enter(&mut self, path: String) -> String {
-        std::mem::replace(&mut self.path, path)
     }
 
     /// Leaves a held graph: removes its names and restores the previous prefix.

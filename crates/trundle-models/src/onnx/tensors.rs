@@ -1,4 +1,4 @@
-//! The constants of a model, each held once.
+//! The constants of a model: tensors of the file in each encoding, and attributes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,11 +8,12 @@ use trundle_core::{DType, Shape};
 
 use super::attributes::Attributes;
 use super::call::missing;
+use super::element::{Field, TensorType, element_type};
 use super::external::ExternalData;
-use super::proto::{Attribute, Tensor};
-use super::tensor::{constant, texts};
-use crate::problem::{Checked, unsupported, wrong};
-use crate::{Constant, Data, ElementType, Result};
+use super::proto::{self, Attribute, data_location};
+use crate::constant::unused_cleared;
+use crate::problem::{Checked, Problem, unsupported, wrong};
+use crate::{Constant, Data, ElementType, Error, Result};
 
 pub(super) struct Tensors<'a> {
     external: ExternalData,
@@ -42,7 +43,7 @@ impl<'a> Tensors<'a> {
     ///
     /// # Errors
     /// If the tensor is malformed, or its data is not where it may be.
-    pub(super) fn tensor(&mut self, tensor: &Tensor, what: &str) -> Result<Constant> {
+    pub(super) fn tensor(&mut self, tensor: &proto::Tensor, what: &str) -> Result<Constant> {
         constant(tensor, what, &mut self.external)
     }
 
@@ -78,19 +79,21 @@ impl<'a> Tensors<'a> {
             }
             "value_float" => {
                 let bits = attributes.float(name)?.ok_or_else(none)?;
-                Ok(scalar(DType::F32, &bits.to_le_bytes()))
+                Ok(Constant::of(DType::F32, Shape::default(), bits.to_le_bytes().to_vec()))
             }
             "value_floats" => {
                 let list = attributes.floats(name)?.ok_or_else(none)?;
-                list_of(DType::F32, list.len(), list.iter().flat_map(|bits| bits.to_le_bytes()))
+                let bytes: Bytes = list.iter().flat_map(|bits| bits.to_le_bytes()).collect();
+                Ok(Constant::of(DType::F32, Shape::new([list.len()])?, bytes))
             }
             "value_int" => {
                 let value = attributes.int(name)?.ok_or_else(none)?;
-                Ok(scalar(DType::I64, &value.to_le_bytes()))
+                Ok(Constant::of(DType::I64, Shape::default(), value.to_le_bytes().to_vec()))
             }
             "value_ints" => {
                 let list = attributes.ints(name)?.ok_or_else(none)?;
-                list_of(DType::I64, list.len(), list.iter().flat_map(|value| value.to_le_bytes()))
+                let bytes: Bytes = list.iter().flat_map(|value| value.to_le_bytes()).collect();
+                Ok(Constant::of(DType::I64, Shape::new([list.len()])?, bytes))
             }
             "value_string" => {
                 let text = attributes.text(name)?.ok_or_else(none)?;
@@ -105,16 +108,153 @@ impl<'a> Tensors<'a> {
     }
 }
 
-fn scalar(dtype: DType, bytes: &[u8]) -> Constant {
-    let data = Data::Bytes(Bytes::copy_from_slice(bytes));
-    Constant { element: ElementType::Fixed(dtype), shape: Shape::default(), data }
-}
-
-fn list_of(dtype: DType, len: usize, bytes: impl Iterator<Item = u8>) -> Checked<Constant> {
-    let data = Data::Bytes(bytes.collect());
-    Ok(Constant { element: ElementType::Fixed(dtype), shape: Shape::new([len])?, data })
-}
-
 fn texts_of(shape: Shape, texts: Arc<[String]>) -> Constant {
     Constant { element: ElementType::String, shape, data: Data::Strings(texts) }
+}
+
+/// Converts `tensor` to a constant. `what` names it in messages: `initializer "w"`.
+///
+/// # Errors
+/// If the data does not match the shape, or is not in the field for its type.
+pub(super) fn constant(
+    tensor: &proto::Tensor,
+    what: &str,
+    external: &mut ExternalData,
+) -> Result<Constant> {
+    let (row, element) = element_type(tensor.data_type, what)?;
+    if tensor.segment.is_some() {
+        return Err(Error::Unsupported(format!("{what} is a segment of a larger tensor")));
+    }
+    if !matches!(tensor.data_location, data_location::DEFAULT | data_location::EXTERNAL) {
+        let other = tensor.data_location;
+        let problem = format!("{what} has its data at the unknown location {other}");
+        return Err(Error::Unsupported(problem));
+    }
+    let is_external = tensor.data_location == data_location::EXTERNAL;
+    let mut read = || {
+        let shape = shape(&tensor.dims)?;
+        let data = match element {
+            ElementType::String if is_external => return wrong!("strings cannot be external data"),
+            ElementType::String => Data::Strings(strings(tensor, &shape)?),
+            ElementType::Fixed(dtype) => {
+                let bytes = match is_external {
+                    true => {
+                        one_place(tensor, None)?;
+                        external.read(&tensor.external_data, shape.bytes(dtype)?, what)?
+                    }
+                    false => own_bytes(tensor, row, dtype, &shape)?,
+                };
+                Data::Bytes(unused_cleared(bytes, dtype, shape.elements()))
+            }
+        };
+        Ok(Constant { element, shape, data })
+    };
+    read().map_err(|problem: Problem| problem.of(what))
+}
+
+fn shape(dims: &[i64]) -> Checked<Shape> {
+    let sizes: std::result::Result<Vec<usize>, _> =
+        dims.iter().map(|size| usize::try_from(*size)).collect();
+    Ok(Shape::new(sizes.map_err(|_| format!("{dims:?} is not a valid shape"))?)?)
+}
+
+/// Refuses data outside of `field`, because it would be unclear which data counts.
+fn one_place(tensor: &proto::Tensor, field: Option<Field>) -> Checked<()> {
+    if let Some(other) = Field::filled(tensor).find(|filled| Some(*filled) != field) {
+        let other = other.name();
+        return match field.map(Field::name) {
+            Some(field) => wrong!("its data is in {other}, but must be in {field}"),
+            None => wrong!("it has its data twice, once in {other}"),
+        };
+    }
+    if field != Some(Field::String) && tensor.data_location == data_location::DEFAULT {
+        return Ok(());
+    }
+    match tensor.raw_data.is_empty() {
+        true => Ok(()),
+        false => wrong!("it has raw_data, where there can be none"),
+    }
+}
+
+fn strings(tensor: &proto::Tensor, shape: &Shape) -> Checked<Arc<[String]>> {
+    one_place(tensor, Some(Field::String))?;
+    let (takes, held) = (shape.elements(), tensor.string_data.len());
+    if held != takes {
+        return wrong!("shape {shape} takes {takes} strings, string_data has {held}");
+    }
+    texts(&tensor.string_data)
+}
+
+fn texts(all: &[Bytes]) -> Checked<Arc<[String]>> {
+    let text = |(number, bytes): (usize, &Bytes)| {
+        let text = String::from_utf8(bytes.to_vec());
+        text.map_err(|_| format!("string {number} is not UTF-8").into())
+    };
+    all.iter().enumerate().map(text).collect()
+}
+
+fn own_bytes(
+    tensor: &proto::Tensor,
+    row: &TensorType,
+    dtype: DType,
+    shape: &Shape,
+) -> Checked<Bytes> {
+    let bytes = shape.bytes(dtype)?;
+    let data: Bytes = if tensor.raw_data.is_empty() {
+        one_place(tensor, Some(row.field))?;
+        typed(tensor, row, dtype)?.into()
+    } else {
+        one_place(tensor, None)?;
+        tensor.raw_data.clone()
+    };
+    if data.len() != bytes {
+        let place = if tensor.raw_data.is_empty() { row.field.name() } else { "raw_data" };
+        let held = data.len();
+        return wrong!("shape {shape} of {dtype} takes {bytes} bytes, {place} has {held}");
+    }
+    Ok(data)
+}
+
+/// Returns the elements of the typed field as raw bytes.
+fn typed(tensor: &proto::Tensor, row: &TensorType, dtype: DType) -> Checked<Vec<u8>> {
+    let width = dtype.width();
+    let outside = |value: &dyn std::fmt::Display| {
+        format!("{} holds {value}, which is not a valid {}", row.field.name(), row.name)
+    };
+    let mut bytes = Vec::new();
+    match row.field {
+        Field::Float => bytes.extend(tensor.float_data.iter().flat_map(|bits| bits.to_le_bytes())),
+        Field::Double => {
+            bytes.extend(tensor.double_data.iter().flat_map(|bits| bits.to_le_bytes()));
+        }
+        Field::Int64 => {
+            bytes.extend(tensor.int64_data.iter().flat_map(|value| value.to_le_bytes()));
+        }
+        Field::Uint64 => {
+            for value in &tensor.uint64_data {
+                if width < 8 && u32::try_from(*value).is_err() {
+                    return Err(outside(value).into());
+                }
+                bytes.extend(&value.to_le_bytes()[..width]);
+            }
+        }
+        Field::Int32 => {
+            // For packed types, an entry holds one byte of elements.
+            for value in &tensor.int32_data {
+                if !fits(*value, width) {
+                    return Err(outside(value).into());
+                }
+                bytes.extend(&value.to_le_bytes()[..width]);
+            }
+        }
+        Field::String => {}
+    }
+    Ok(bytes)
+}
+
+/// Whether `value` fits into `width` bytes as a signed or an unsigned number; writers use both.
+fn fits(value: i32, width: usize) -> bool {
+    let bits = 8 * width.min(4);
+    let value = i64::from(value);
+    (-(1i64 << (bits - 1))..1i64 << bits).contains(&value)
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::arithmetic::is_arithmetic;
-use super::builder::label;
+use super::builder::{held_graphs, label};
 use super::functions::Functions;
 use super::operators::{is_holder, is_known, names, order_of};
 use super::opsets::domain;
@@ -36,8 +36,7 @@ pub(super) fn refuse<'a>(graph: &'a proto::Graph, functions: &Functions<'a>) -> 
                 continue;
             }
             if is_holder(node) {
-                let graphs = node.attribute.iter().filter_map(|attribute| attribute.g.as_ref());
-                left.extend(graphs.map(|graph| &graph.node[..]));
+                left.extend(held_graphs(node).map(|graph| &graph.node[..]));
                 continue;
             }
             if let Some((why, name)) = unsupported(node).filter(|_| !node.op_type.is_empty()) {

@@ -3,107 +3,91 @@
 use std::ops::RangeInclusive;
 
 use super::layer::Layer;
-use super::operators::{Kind, Operand, Role, integers};
+use super::operators::{Kind, Operand, integers, kind};
+use crate::Operator;
 use crate::arithmetic::{Arithmetic, Binary, Unary};
-use crate::{Operator, Result};
+use crate::problem::{Checked, unsupported, wrong};
 
-use Role::Operator as Op;
-
+const ONE: RangeInclusive<usize> = 1..=1;
 const TWO: RangeInclusive<usize> = 2..=2;
-
-/// A layer with two operands.
-const fn two(name: &'static str, since: u32, role: Role) -> Kind {
-    Kind { name, since, inputs: TWO, outputs: 1..=1, role }
-}
-
-/// A layer with one operand.
-const fn one(name: &'static str, since: u32, role: Role) -> Kind {
-    Kind { name, since, inputs: 1..=1, outputs: 1..=1, role }
-}
 
 /// The arithmetic layers, sorted by name.
 pub(super) const ARITHMETIC: [Kind; 35] = [
-    one("Abs", 1, Op(|_, _| unary(Unary::Absolute))),
-    two("Add", 1, Op(|layer, _| binary(layer, Binary::Add))),
-    one("Ceiling", 1, Op(|_, _| unary(Unary::Ceil))),
-    two("ConvertLike", 1, Op(|_, _| Ok(Operator::Arithmetic(Arithmetic::CastLike)))),
-    two("Divide", 1, Op(divide)),
-    two("Equal", 1, Op(|layer, _| binary(layer, Binary::Equal))),
-    one("Floor", 1, Op(|_, _| unary(Unary::Floor))),
-    two("FloorMod", 1, Op(|layer, _| binary(layer, Binary::FloorModulo))),
-    two("Greater", 1, Op(|layer, _| binary(layer, Binary::Greater))),
-    two("GreaterEqual", 1, Op(|layer, _| binary(layer, Binary::GreaterOrEqual))),
-    two("Less", 1, Op(|layer, _| binary(layer, Binary::Less))),
-    two("LessEqual", 1, Op(|layer, _| binary(layer, Binary::LessOrEqual))),
-    two("LogicalAnd", 1, Op(|layer, _| binary(layer, Binary::And))),
-    one("LogicalNot", 1, Op(|_, _| unary(Unary::Not))),
-    two("LogicalOr", 1, Op(|layer, _| binary(layer, Binary::Or))),
-    two("LogicalXor", 1, Op(|layer, _| binary(layer, Binary::Xor))),
-    two("Maximum", 1, Op(|layer, _| binary(layer, Binary::Maximum))),
-    two("Minimum", 1, Op(|layer, _| binary(layer, Binary::Minimum))),
-    two("Mod", 1, Op(|layer, _| binary(layer, Binary::Modulo))),
-    two("Multiply", 1, Op(|layer, _| binary(layer, Binary::Multiply))),
-    one("Negative", 1, Op(|_, _| unary(Unary::Negate))),
-    two("NotEqual", 1, Op(|layer, _| binary(layer, Binary::NotEqual))),
-    two("Power", 1, Op(|layer, _| binary(layer, Binary::Power))),
-    two("ReduceLogicalAnd", 1, Op(|layer, _| reduce(layer, Binary::And))),
-    two("ReduceLogicalOr", 1, Op(|layer, _| reduce(layer, Binary::Or))),
-    two("ReduceMax", 1, Op(|layer, _| reduce(layer, Binary::Maximum))),
-    two("ReduceMin", 1, Op(|layer, _| reduce(layer, Binary::Minimum))),
-    two("ReduceProd", 1, Op(|layer, _| reduce(layer, Binary::Multiply))),
-    two("ReduceSum", 1, Op(|layer, _| reduce(layer, Binary::Add))),
-    one("Round", 5, Op(round)),
-    Kind { name: "Select", since: 1, inputs: 3..=3, outputs: 1..=1, role: Op(select) },
-    one("Sign", 1, Op(|_, _| unary(Unary::Sign))),
-    one("Sqrt", 1, Op(|_, _| unary(Unary::SquareRoot))),
-    two("Subtract", 1, Op(|layer, _| binary(layer, Binary::Subtract))),
-    two("Xor", 1, Op(|layer, _| binary(layer, Binary::Xor))),
+    kind("Abs", 1, ONE, |_, _| unary(Unary::Absolute)),
+    kind("Add", 1, TWO, |layer, _| binary(layer, Binary::Add)),
+    kind("Ceiling", 1, ONE, |_, _| unary(Unary::Ceil)),
+    kind("ConvertLike", 1, TWO, |_, _| Ok(Operator::Arithmetic(Arithmetic::CastLike))),
+    kind("Divide", 1, TWO, divide),
+    kind("Equal", 1, TWO, |layer, _| binary(layer, Binary::Equal)),
+    kind("Floor", 1, ONE, |_, _| unary(Unary::Floor)),
+    kind("FloorMod", 1, TWO, |layer, _| binary(layer, Binary::FloorModulo)),
+    kind("Greater", 1, TWO, |layer, _| binary(layer, Binary::Greater)),
+    kind("GreaterEqual", 1, TWO, |layer, _| binary(layer, Binary::GreaterOrEqual)),
+    kind("Less", 1, TWO, |layer, _| binary(layer, Binary::Less)),
+    kind("LessEqual", 1, TWO, |layer, _| binary(layer, Binary::LessOrEqual)),
+    kind("LogicalAnd", 1, TWO, |layer, _| binary(layer, Binary::And)),
+    kind("LogicalNot", 1, ONE, |_, _| unary(Unary::Not)),
+    kind("LogicalOr", 1, TWO, |layer, _| binary(layer, Binary::Or)),
+    kind("LogicalXor", 1, TWO, |layer, _| binary(layer, Binary::Xor)),
+    kind("Maximum", 1, TWO, |layer, _| binary(layer, Binary::Maximum)),
+    kind("Minimum", 1, TWO, |layer, _| binary(layer, Binary::Minimum)),
+    kind("Mod", 1, TWO, |layer, _| binary(layer, Binary::Modulo)),
+    kind("Multiply", 1, TWO, |layer, _| binary(layer, Binary::Multiply)),
+    kind("Negative", 1, ONE, |_, _| unary(Unary::Negate)),
+    kind("NotEqual", 1, TWO, |layer, _| binary(layer, Binary::NotEqual)),
+    kind("Power", 1, TWO, |layer, _| binary(layer, Binary::Power)),
+    kind("ReduceLogicalAnd", 1, TWO, |layer, _| reduce(layer, Binary::And)),
+    kind("ReduceLogicalOr", 1, TWO, |layer, _| reduce(layer, Binary::Or)),
+    kind("ReduceMax", 1, TWO, |layer, _| reduce(layer, Binary::Maximum)),
+    kind("ReduceMin", 1, TWO, |layer, _| reduce(layer, Binary::Minimum)),
+    kind("ReduceProd", 1, TWO, |layer, _| reduce(layer, Binary::Multiply)),
+    kind("ReduceSum", 1, TWO, |layer, _| reduce(layer, Binary::Add)),
+    kind("Round", 5, ONE, round),
+    kind("Select", 1, 3..=3, select),
+    kind("Sign", 1, ONE, |_, _| unary(Unary::Sign)),
+    kind("Sqrt", 1, ONE, |_, _| unary(Unary::SquareRoot)),
+    kind("Subtract", 1, TWO, |layer, _| binary(layer, Binary::Subtract)),
+    kind("Xor", 1, TWO, |layer, _| binary(layer, Binary::Xor)),
 ];
 
-fn unary(of: Unary) -> Result<Operator> {
+fn unary(of: Unary) -> Checked<Operator> {
     Ok(Operator::Arithmetic(Arithmetic::Unary(of)))
 }
 
 /// A binary operator, with numpy's broadcasting or none.
-fn binary(layer: &Layer, by: Binary) -> Result<Operator> {
+fn binary(layer: &Layer, by: Binary) -> Checked<Operator> {
     broadcasts(layer)?;
     Ok(Operator::Arithmetic(Arithmetic::Binary(by)))
 }
 
-fn broadcasts(layer: &Layer) -> Result<()> {
+fn broadcasts(layer: &Layer) -> Checked<()> {
     match layer.attribute("auto_broadcast") {
         None | Some("numpy" | "none") => Ok(()),
-        Some(other) => {
-            let other = other.escape_debug();
-            Err(layer.unsupported(format!("auto_broadcast \"{other}\" is not supported")))
-        }
+        Some(other) => unsupported!("auto_broadcast {other:?} is not supported"),
     }
 }
 
 /// Divide. Rounds quotients of integers down unless the attribute says otherwise.
-fn divide(layer: &Layer, _: &[Operand]) -> Result<Operator> {
-    let downwards =
-        layer.attribute("m_pythondiv").map_or(Ok(true), |text| layer.truth("m_pythondiv", text))?;
-    binary(layer, if downwards { Binary::FloorDivide } else { Binary::Divide })
+fn divide(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
+    let by = if layer.truth("m_pythondiv", true)? { Binary::FloorDivide } else { Binary::Divide };
+    binary(layer, by)
 }
 
-fn round(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn round(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     match layer.attribute("mode").unwrap_or("half_to_even") {
         "half_to_even" => unary(Unary::RoundToEven),
         "half_away_from_zero" => unary(Unary::RoundAwayFromZero),
-        mode => Err(layer.malformed(format!("mode {mode:?} is none of its modes"))),
+        mode => wrong!("mode {mode:?} is none of its modes"),
     }
 }
 
-fn select(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn select(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     broadcasts(layer)?;
     Ok(Operator::Arithmetic(Arithmetic::Select))
 }
 
 /// A reduction along axes. An empty list of axes leaves the data unchanged.
-fn reduce(layer: &Layer, by: Binary) -> Result<Operator> {
-    let keeps_axes =
-        layer.attribute("keep_dims").map_or(Ok(false), |text| layer.truth("keep_dims", text))?;
-    let axes = integers(1);
+fn reduce(layer: &Layer, by: Binary) -> Checked<Operator> {
+    let (axes, keeps_axes) = (integers(1), layer.truth("keep_dims", false)?);
     Ok(Operator::Arithmetic(Arithmetic::Reduce { by, axes, keeps_axes, empty_is_none: true }))
 }

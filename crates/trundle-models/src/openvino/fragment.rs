@@ -3,6 +3,7 @@
 use super::document;
 use super::layer::{Layer, Port};
 use super::operators::{Kind, Operand, Role};
+use crate::problem::unsupported;
 use crate::{Error, Operator, PartialShape, Result};
 
 /// A single layer: an operator with an example of its shapes.
@@ -34,17 +35,20 @@ pub fn read_layer(text: &str) -> Result<Fragment> {
         return Err(Error::Malformed(format!("the outermost element is <{name}>, not <layer>")));
     }
     let layer = Layer::read(element)?;
-    let kind = Kind::of(&layer)?;
-    let Role::Operator(make) = kind.role else {
-        return Err(layer.unsupported(format!("{} is not an operator", kind.name)));
+    let made = || {
+        let kind = Kind::of(&layer)?;
+        let Role::Operator(make) = kind.role else {
+            return unsupported!("{} is not an operator", kind.name);
+        };
+        let unknown = Operand { element: None, constant: false };
+        make(&layer, &vec![unknown; layer.inputs.len()])
     };
-    let unknown = Operand { element: None, constant: false };
     let shapes = |ports: &[Port]| -> Vec<PartialShape> {
         ports.iter().map(|port| port.shape.clone()).collect()
     };
     Ok(Fragment {
         kind: layer.kind.to_owned(),
-        operator: make(&layer, &vec![unknown; layer.inputs.len()])?,
+        operator: made().map_err(|problem| layer.refused(problem))?,
         inputs: shapes(&layer.inputs),
         outputs: shapes(&layer.outputs),
     })

@@ -4,7 +4,8 @@
 
 use super::layer::Layer;
 use super::operators::{Operand, integers, optional_integers};
-use crate::{AspectRatio, Coordinates, Floats, Integers, LeastScale, Nearest, Operator, Result};
+use crate::problem::{Checked, unsupported, wrong};
+use crate::{AspectRatio, Coordinates, Floats, Integers, LeastScale, Nearest, Operator};
 
 /// Returns the mode of a layer that interpolates.
 pub(super) fn mode_that_computes<'a>(layer: &Layer<'a>) -> Option<&'a str> {
@@ -12,47 +13,38 @@ pub(super) fn mode_that_computes<'a>(layer: &Layer<'a>) -> Option<&'a str> {
     (mode != "nearest").then_some(mode)
 }
 
-pub(super) fn interpolate(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+pub(super) fn interpolate(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let mode = layer.required("mode")?;
     if mode != "nearest" {
-        let said = format!("mode {mode:?} computes; what is supported is \"nearest\"");
-        return Err(layer.unsupported(said));
+        return unsupported!("mode {mode:?} computes; what is supported is \"nearest\"");
     }
     let inputs = layer.inputs.len();
-    match layer.opset()? {
-        Some(..4) => match inputs {
-            2 => first(layer),
-            _ => Err(layer.malformed(format!("it has {inputs} inputs, and takes 2"))),
-        },
-        Some(..11) => match inputs {
-            3 | 4 => later(layer, [1, 2], 3),
-            _ => Err(layer.malformed(format!("it has {inputs} inputs, and takes 3 or 4"))),
-        },
-        _ => match inputs {
-            2 | 3 => later(layer, [1, 1], 2),
-            _ => Err(layer.malformed(format!("it has {inputs} inputs, and takes 2 or 3"))),
-        },
+    match (layer.opset()?, inputs) {
+        (Some(..4), 2) => first(layer),
+        (Some(..4), _) => wrong!("it has {inputs} inputs, and takes 2"),
+        (Some(..11), 3 | 4) => later(layer, [1, 2], 3),
+        (Some(..11), _) => wrong!("it has {inputs} inputs, and takes 3 or 4"),
+        (_, 2 | 3) => later(layer, [1, 1], 2),
+        _ => wrong!("it has {inputs} inputs, and takes 2 or 3"),
     }
 }
 
 /// Interpolate-1, with sizes in an input and axes in an attribute.
-fn first(layer: &Layer) -> Result<Operator> {
+fn first(layer: &Layer) -> Checked<Operator> {
     layer.required("axes")?;
     if ["pads_begin", "pads_end"]
         .into_iter()
         .any(|pads| layer.numbers(pads).map_or(true, |pads| pads.iter().any(|pad| *pad != 0)))
     {
-        return Err(layer.unsupported("pads of Interpolate-1 are not supported"));
+        return unsupported!("pads of Interpolate-1 are not supported");
     }
-    let corners = layer.attribute("align_corners");
-    let corners = corners.map_or(Ok(true), |text| layer.truth("align_corners", text))?;
     Ok(Operator::Resize {
         scales: None,
         sizes: Some(integers(1)),
         aspect: AspectRatio::Stretched,
         axes: Some(Integers::Given(layer.numbers("axes")?)),
         pads: [Vec::new(), Vec::new()],
-        coordinates: match corners {
+        coordinates: match layer.truth("align_corners", true)? {
             true => Coordinates::AlignCorners { unrounded: false },
             false => Coordinates::Asymmetric,
         },
@@ -62,14 +54,11 @@ fn first(layer: &Layer) -> Result<Operator> {
 }
 
 /// Interpolate-4 and -11. `sizes` and `scales` are the numbers of inputs.
-fn later(layer: &Layer, [sizes, scales]: [usize; 2], axes: usize) -> Result<Operator> {
+fn later(layer: &Layer, [sizes, scales]: [usize; 2], axes: usize) -> Checked<Operator> {
     let (sizes, scales) = match layer.required("shape_calculation_mode")? {
         "sizes" => (Some(integers(sizes)), None),
         "scales" => (None, Some(Floats::Input(scales))),
-        mode => {
-            let said = format!("shape_calculation_mode {mode:?} is neither sizes nor scales");
-            return Err(layer.malformed(said));
-        }
+        mode => return wrong!("shape_calculation_mode {mode:?} is neither sizes nor scales"),
     };
     let coordinates = match layer.attribute("coordinate_transformation_mode") {
         None | Some("half_pixel") => Coordinates::HalfPixel,
@@ -78,8 +67,7 @@ fn later(layer: &Layer, [sizes, scales]: [usize; 2], axes: usize) -> Result<Oper
         Some("tf_half_pixel_for_nn") => Coordinates::TfHalfPixelForNn,
         Some("align_corners") => Coordinates::AlignCorners { unrounded: false },
         Some(mode) => {
-            let said = format!("coordinate_transformation_mode {mode:?} is none of its modes");
-            return Err(layer.malformed(said));
+            return wrong!("coordinate_transformation_mode {mode:?} is none of its modes");
         }
     };
     let nearest = match layer.attribute("nearest_mode") {
@@ -88,9 +76,7 @@ fn later(layer: &Layer, [sizes, scales]: [usize; 2], axes: usize) -> Result<Oper
         Some("floor") => Nearest::Floor,
         Some("ceil") => Nearest::Ceil,
         Some("simple") => Nearest::Simple,
-        Some(mode) => {
-            return Err(layer.malformed(format!("nearest_mode {mode:?} is none of its modes")));
-        }
+        Some(mode) => return wrong!("nearest_mode {mode:?} is none of its modes"),
     };
     Ok(Operator::Resize {
         scales,

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use roxmltree::Node;
 
 use super::shape;
+use crate::problem::{Checked, Problem, unsupported, wrong};
 use crate::{Error, PartialShape, Result};
 
 /// The newest operation set that this reader knows. Layers of a newer set may have another meaning.
@@ -45,63 +46,32 @@ impl<'a> Layer<'a> {
         let kind = element.attribute("type").unwrap_or_default();
         let mut layer =
             Layer { id: None, name, kind, inputs: Vec::new(), outputs: Vec::new(), element };
-        if kind.is_empty() {
-            return Err(layer.malformed("it has no type"));
-        }
-        if let Some(id) = element.attribute("id") {
-            let no_number = || layer.malformed(format!("its id {id:?} is not a number"));
-            layer.id = Some(id.parse().map_err(|_| no_number())?);
-        }
-        layer.inputs = layer.ports("input")?;
-        layer.outputs = layer.ports("output")?;
+        layer.read_parts().map_err(|problem| layer.refused(problem))?;
         Ok(layer)
     }
 
-    fn ports(&self, side: &str) -> Result<Vec<Port<'a>>> {
-        let Some(list) = child(self.element, side) else { return Ok(Vec::new()) };
-        let mut ports: Vec<Port> = Vec::new();
-        let mut numbers = HashSet::new();
-        for element in list.children().filter(|element| element.has_tag_name("port")) {
-            let port = self.port(side, element)?;
-            if !numbers.insert(port.id) {
-                return Err(self.malformed(format!("it has two {side} ports {}", port.id)));
-            }
-            ports.push(port);
+    fn read_parts(&mut self) -> Checked<()> {
+        if self.kind.is_empty() {
+            return wrong!("it has no type");
         }
-        Ok(ports)
-    }
-
-    fn port(&self, side: &str, element: Node<'a, 'a>) -> Result<Port<'a>> {
-        let id = element.attribute("id").unwrap_or_default();
-        let Ok(id) = id.parse() else {
-            return Err(self.malformed(format!("id {id:?} of an {side} port is not a number")));
-        };
-        let sizes = element.children().filter(|size| size.has_tag_name("dim"));
-        let sizes = sizes.map(|size| {
-            let text = size.text().unwrap_or_default().trim();
-            let no_size = || format!("size {text:?} of {side} port {id} is not a size");
-            shape::dimension(text).ok_or_else(|| self.malformed(no_size()))
-        });
-        Ok(Port {
-            id,
-            precision: element.attribute("precision"),
-            names: element.attribute("names"),
-            shape: PartialShape::Ranked(sizes.collect::<Result<_>>()?),
-        })
+        if let Some(id) = self.element.attribute("id") {
+            self.id = Some(id.parse().map_err(|_| format!("its id {id:?} is not a number"))?);
+        }
+        self.inputs = ports(self.element, "input")?;
+        self.outputs = ports(self.element, "output")?;
+        Ok(())
     }
 
     /// Returns the number of the layer's operation set; `None` for a layer without one.
-    pub(super) fn opset(&self) -> Result<Option<u32>> {
+    pub(super) fn opset(&self) -> Checked<Option<u32>> {
         let Some(version) = self.element.attribute("version") else { return Ok(None) };
         let digits = version.strip_prefix("opset").filter(|digits| !digits.starts_with(['0', '+']));
-        digits
-            .and_then(|digits| digits.parse().ok())
-            .filter(|number| *number <= NEWEST_OPSET)
-            .map(Some)
-            .ok_or_else(|| {
-                let known = format!("known are opset1 to opset{NEWEST_OPSET}");
-                self.unsupported(format!("version {version:?} is unknown; {known}"))
-            })
+        match digits.and_then(|digits| digits.parse().ok()) {
+            Some(opset @ ..=NEWEST_OPSET) => Ok(Some(opset)),
+            _ => unsupported!(
+                "version {version:?} is unknown; known are opset1 to opset{NEWEST_OPSET}"
+            ),
+        }
     }
 
     /// Returns an attribute of the layer itself, not of its operator.
@@ -114,38 +84,34 @@ impl<'a> Layer<'a> {
         child(self.element, "data").and_then(|data| data.attribute(name))
     }
 
-    pub(super) fn required(&self, name: &str) -> Result<&'a str> {
-        self.attribute(name).ok_or_else(|| self.malformed(format!("it has no attribute {name:?}")))
+    pub(super) fn required(&self, name: &str) -> Checked<&'a str> {
+        self.attribute(name).ok_or_else(|| format!("it has no attribute {name:?}").into())
     }
 
     /// Returns a number, or `default` without the attribute.
-    pub(super) fn number<N: FromStr>(&self, name: &str, default: N) -> Result<N> {
-        self.attribute(name).map_or(Ok(default), |text| self.parse(name, text))
+    pub(super) fn number<N: FromStr>(&self, name: &str, default: N) -> Checked<N> {
+        self.attribute(name).map_or(Ok(default), |text| parse(name, text))
     }
 
-    pub(super) fn required_number<N: FromStr>(&self, name: &str) -> Result<N> {
-        self.parse(name, self.required(name)?)
-    }
-
-    fn parse<N: FromStr>(&self, name: &str, text: &str) -> Result<N> {
-        let no_number = || format!("{name}={text:?} is not a number that it can have");
-        text.trim().parse().map_err(|_| self.malformed(no_number()))
+    pub(super) fn required_number<N: FromStr>(&self, name: &str) -> Checked<N> {
+        parse(name, self.required(name)?)
     }
 
     /// Returns numbers separated by commas; none without the attribute.
-    pub(super) fn numbers(&self, name: &str) -> Result<Vec<i64>> {
+    pub(super) fn numbers(&self, name: &str) -> Checked<Vec<i64>> {
         match self.attribute(name).map(str::trim) {
             None | Some("") => Ok(Vec::new()),
-            Some(list) => list.split(',').map(|text| self.parse(name, text)).collect(),
+            Some(list) => list.split(',').map(|text| parse(name, text)).collect(),
         }
     }
 
-    /// Parses `true` or `false`, which may also be `1` or `0` or have capitals.
-    pub(super) fn truth(&self, name: &str, text: &str) -> Result<bool> {
+    /// Returns `true` or `false`, which may also be `1` or `0` or have capitals, or `default` without the attribute.
+    pub(super) fn truth(&self, name: &str, default: bool) -> Checked<bool> {
+        let Some(text) = self.attribute(name) else { return Ok(default) };
         match text.trim().to_ascii_lowercase().as_str() {
             "true" | "1" => Ok(true),
             "false" | "0" => Ok(false),
-            _ => Err(self.malformed(format!("{name}={text:?} is neither true nor false"))),
+            _ => wrong!("{name}={text:?} is neither true nor false"),
         }
     }
 
@@ -162,9 +128,12 @@ impl<'a> Layer<'a> {
         Error::Malformed(format!("{}: {problem}", self.place()))
     }
 
-    /// Returns an error for a layer that is not supported, or not in this form.
-    pub(super) fn unsupported(&self, problem: impl Display) -> Error {
-        Error::Unsupported(format!("{}: {problem}", self.place()))
+    /// Returns the error for a problem with the layer.
+    pub(super) fn refused(&self, problem: Problem) -> Error {
+        match problem {
+            Problem::Wrong(problem) => self.malformed(problem),
+            problem => problem.of(self.place()),
+        }
     }
 
     /// Returns a description such as `layer 3 "roll" (Roll, line 12)`. Text from the file is escaped because
@@ -181,6 +150,44 @@ impl<'a> Layer<'a> {
             line(self.element)
         )
     }
+}
+
+fn ports<'a>(layer: Node<'a, 'a>, side: &str) -> Checked<Vec<Port<'a>>> {
+    let list = child(layer, side).into_iter().flat_map(|list| list.children());
+    let mut ports: Vec<Port> = Vec::new();
+    let mut numbers = HashSet::new();
+    for element in list.filter(|element| element.has_tag_name("port")) {
+        let port = port(side, element)?;
+        if !numbers.insert(port.id) {
+            return wrong!("it has two {side} ports {}", port.id);
+        }
+        ports.push(port);
+    }
+    Ok(ports)
+}
+
+fn port<'a>(side: &str, element: Node<'a, 'a>) -> Checked<Port<'a>> {
+    let id = element.attribute("id").unwrap_or_default();
+    let Ok(id) = id.parse() else {
+        return wrong!("id {id:?} of an {side} port is not a number");
+    };
+    let size = |size: Node<'a, 'a>| {
+        let text = size.text().unwrap_or_default().trim();
+        let no_size = || format!("size {text:?} of {side} port {id} is not a size").into();
+        shape::dimension(text).ok_or_else(no_size)
+    };
+    let sizes = element.children().filter(|size| size.has_tag_name("dim")).map(size);
+    Ok(Port {
+        id,
+        precision: element.attribute("precision"),
+        names: element.attribute("names"),
+        shape: PartialShape::Ranked(sizes.collect::<Checked<_>>()?),
+    })
+}
+
+fn parse<N: FromStr>(name: &str, text: &str) -> Checked<N> {
+    let no_number = |_| format!("{name}={text:?} is not a number that it can have").into();
+    text.trim().parse().map_err(no_number)
 }
 
 fn child<'a>(element: Node<'a, 'a>, name: &str) -> Option<Node<'a, 'a>> {

@@ -37,20 +37,15 @@ impl Names {
 
 /// Splits a list at commas that do not follow a backslash.
 pub(super) fn split(list: &str) -> Vec<String> {
-    let mut names = vec![String::new()];
+    let (mut names, mut name) = (Vec::new(), String::new());
     let mut letters = list.chars().peekable();
     while let Some(letter) = letters.next() {
         match letter {
-            '\\' if letters.next_if_eq(&',').is_some() => push(&mut names, ','),
-            ',' => names.push(String::new()),
-            letter => push(&mut names, letter),
+            '\\' if letters.next_if_eq(&',').is_some() => name.push(','),
+            ',' => names.push(std::mem::take(&mut name)),
+            letter => name.push(letter),
         }
     }
+    names.push(name);
     names
-}
-
-fn push(names: &mut [String], letter: char) {
-    if let Some(name) = names.last_mut() {
-        name.push(letter);
-    }
 }

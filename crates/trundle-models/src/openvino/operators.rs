@@ -14,6 +14,7 @@ use super::layer::Layer;
 use super::wiring::Wiring;
 use crate::arithmetic::Arithmetic;
 use crate::order;
+use crate::problem::{Checked, unsupported, wrong};
 use crate::survey::{Dependents, Survey, Why};
 use crate::{
     BlockOrder, BroadcastRule, ElementType, EyeSizes, IndexRule, IntegerTypes, Integers, Operator,
@@ -52,52 +53,62 @@ pub(super) enum Role {
 }
 
 /// Builds the operator of a layer, given its inputs.
-pub(super) type Make = fn(&Layer, &[Operand]) -> Result<Operator>;
-
-use Role::Operator as Op;
+pub(super) type Make = fn(&Layer, &[Operand]) -> Checked<Operator>;
 
 const ANY: RangeInclusive<usize> = 1..=usize::MAX;
 
-#[rustfmt::skip]
+/// An operator with one output.
+pub(super) const fn kind(
+    name: &'static str,
+    since: u32,
+    inputs: RangeInclusive<usize>,
+    make: Make,
+) -> Kind {
+    Kind { name, since, inputs, outputs: 1..=1, role: Role::Operator(make) }
+}
+
+/// The layers that move elements, sorted by name.
 const KINDS: [Kind; 38] = [
-    Kind { name: "BatchToSpace",    since: 2,  inputs: 4..=4, outputs: 1..=1, role: Op(batch_to_space) },
-    Kind { name: "Broadcast",       since: 1,  inputs: 2..=3, outputs: 1..=1, role: Op(broadcast) },
-    Kind { name: "Concat",          since: 1,  inputs: ANY,   outputs: 1..=1, role: Op(concat) },
-    Kind { name: "Const",           since: 1,  inputs: 0..=0, outputs: 1..=1, role: Role::Constant },
-    Kind { name: "Constant",        since: 1,  inputs: 0..=0, outputs: 1..=1, role: Role::Constant },
-    Kind { name: "Convert",         since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(convert) },
-    Kind { name: "DepthToSpace",    since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(depth_to_space) },
-    Kind { name: "ExtractImagePatches", since: 3, inputs: 1..=1, outputs: 1..=1, role: Op(patches) },
-    Kind { name: "Eye",             since: 9,  inputs: 3..=4, outputs: 1..=1, role: Op(eye) },
-    Kind { name: "Gather",          since: 1,  inputs: 3..=3, outputs: 1..=1, role: Op(gather) },
-    Kind { name: "GatherElements",  since: 6,  inputs: 2..=2, outputs: 1..=1, role: Op(gather_elements) },
-    Kind { name: "GatherND",        since: 5,  inputs: 2..=2, outputs: 1..=1, role: Op(gather_nd) },
-    Kind { name: "Identity",        since: 16, inputs: 1..=1, outputs: 1..=1, role: Op(identity) },
-    Kind { name: "Interpolate",     since: 1,  inputs: 2..=4, outputs: 1..=1, role: Op(interpolate) },
-    Kind { name: "Pad",             since: 1,  inputs: 3..=4, outputs: 1..=1, role: Op(pad) },
-    Kind { name: "Parameter",       since: 1,  inputs: 0..=0, outputs: 1..=1, role: Role::Parameter },
-    Kind { name: "Range",           since: 1,  inputs: 3..=3, outputs: 1..=1, role: Op(range) },
-    Kind { name: "Reshape",         since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(reshape) },
-    Kind { name: "Result",          since: 1,  inputs: 1..=1, outputs: 0..=1, role: Role::Result },
-    Kind { name: "Reverse",         since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(reverse) },
-    Kind { name: "ReverseSequence", since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(reverse_sequence) },
-    Kind { name: "Roll",            since: 7,  inputs: 3..=3, outputs: 1..=1, role: Op(roll) },
-    Kind { name: "ScatterElementsUpdate", since: 3, inputs: 4..=4, outputs: 1..=1, role: Op(scatter_elements) },
-    Kind { name: "ScatterNDUpdate", since: 3,  inputs: 3..=3, outputs: 1..=1, role: Op(scatter_nd) },
-    Kind { name: "ScatterUpdate",   since: 3,  inputs: 4..=4, outputs: 1..=1, role: Op(scatter_update) },
-    Kind { name: "ShapeOf",         since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(shape_of) },
-    Kind { name: "ShuffleChannels", since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(shuffle_channels) },
-    Kind { name: "Slice",           since: 8,  inputs: 4..=5, outputs: 1..=1, role: Op(slice) },
-    Kind { name: "SliceScatter",    since: 15, inputs: 5..=6, outputs: 1..=1, role: Op(slice_scatter) },
-    Kind { name: "SpaceToBatch",    since: 2,  inputs: 4..=4, outputs: 1..=1, role: Op(space_to_batch) },
-    Kind { name: "SpaceToDepth",    since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(space_to_depth) },
-    Kind { name: "Split",           since: 1,  inputs: 2..=2, outputs: ANY,   role: Op(split) },
-    Kind { name: "Squeeze",         since: 1,  inputs: 1..=2, outputs: 1..=1, role: Op(squeeze) },
-    Kind { name: "StridedSlice",    since: 1,  inputs: 3..=4, outputs: 1..=1, role: Op(strided_slice) },
-    Kind { name: "Tile",            since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(tile) },
-    Kind { name: "Transpose",       since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(transpose) },
-    Kind { name: "Unsqueeze",       since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(unsqueeze) },
-    Kind { name: "VariadicSplit",   since: 1,  inputs: 3..=3, outputs: ANY,   role: Op(variadic_split) },
+    kind("BatchToSpace", 2, 4..=4, batch_to_space),
+    kind("Broadcast", 1, 2..=3, broadcast),
+    kind("Concat", 1, ANY, |layer, _| {
+        Ok(Operator::Concat { axis: layer.required_number("axis")? })
+    }),
+    Kind { name: "Const", since: 1, inputs: 0..=0, outputs: 1..=1, role: Role::Constant },
+    Kind { name: "Constant", since: 1, inputs: 0..=0, outputs: 1..=1, role: Role::Constant },
+    kind("Convert", 1, 1..=1, convert),
+    kind("DepthToSpace", 1, 1..=1, depth_to_space),
+    kind("ExtractImagePatches", 3, 1..=1, patches),
+    kind("Eye", 9, 3..=4, eye),
+    kind("Gather", 1, 3..=3, gather),
+    kind("GatherElements", 6, 2..=2, gather_elements),
+    kind("GatherND", 5, 2..=2, gather_nd),
+    kind("Identity", 16, 1..=1, |_, _| Ok(Operator::Identity)),
+    kind("Interpolate", 1, 2..=4, interpolate),
+    kind("Pad", 1, 3..=4, pad),
+    Kind { name: "Parameter", since: 1, inputs: 0..=0, outputs: 1..=1, role: Role::Parameter },
+    kind("Range", 1, 3..=3, range),
+    kind("Reshape", 1, 2..=2, reshape),
+    Kind { name: "Result", since: 1, inputs: 1..=1, outputs: 0..=1, role: Role::Result },
+    kind("Reverse", 1, 2..=2, reverse),
+    kind("ReverseSequence", 1, 2..=2, reverse_sequence),
+    kind("Roll", 7, 3..=3, roll),
+    kind("ScatterElementsUpdate", 3, 4..=4, scatter_elements),
+    kind("ScatterNDUpdate", 3, 3..=3, scatter_nd),
+    kind("ScatterUpdate", 3, 4..=4, |_, _| Ok(Operator::ScatterUpdate { axis: integers(3) })),
+    kind("ShapeOf", 1, 1..=1, shape_of),
+    kind("ShuffleChannels", 1, 1..=1, shuffle_channels),
+    kind("Slice", 8, 4..=5, slice),
+    kind("SliceScatter", 15, 5..=6, slice_scatter),
+    kind("SpaceToBatch", 2, 4..=4, space_to_batch),
+    kind("SpaceToDepth", 1, 1..=1, space_to_depth),
+    Kind { outputs: ANY, ..kind("Split", 1, 2..=2, split) },
+    kind("Squeeze", 1, 1..=2, squeeze),
+    kind("StridedSlice", 1, 3..=4, strided_slice),
+    kind("Tile", 1, 2..=2, |_, _| Ok(Operator::Tile { repeats: integers(1) })),
+    kind("Transpose", 1, 2..=2, |_, _| Ok(Operator::Transpose { order: integers(1) })),
+    kind("Unsqueeze", 1, 2..=2, |_, _| Ok(Operator::Unsqueeze { axes: integers(1) })),
+    Kind { outputs: ANY, ..kind("VariadicSplit", 1, 3..=3, variadic_split) },
 ];
 
 fn all_kinds() -> impl Iterator<Item = &'static Kind> {
@@ -161,28 +172,22 @@ fn add_arithmetic(layers: &[Layer], wiring: &Wiring, survey: &mut Survey) {
 
 impl Kind {
     /// Returns the kind of a layer, unless its type, version or number of ports is not supported.
-    pub(super) fn of(layer: &Layer) -> Result<&'static Kind> {
-        let kind = all_kinds().find(|kind| kind.name == layer.kind).ok_or_else(|| {
+    pub(super) fn of(layer: &Layer) -> Checked<&'static Kind> {
+        let Some(kind) = all_kinds().find(|kind| kind.name == layer.kind) else {
             let known = KINDS.map(|kind| kind.name).join(", ");
             let kind = layer.kind.escape_debug();
-            layer.unsupported(format!("{kind} is not supported; what is: {known}"))
-        })?;
+            return unsupported!("{kind} is not supported; what is: {known}");
+        };
         if let Some(opset) = layer.opset()?.filter(|opset| *opset < kind.since) {
             let since = format!("{} is there from opset{} on", kind.name, kind.since);
-            return Err(layer.unsupported(format!("opset{opset} does not have it; {since}")));
+            return unsupported!("opset{opset} does not have it; {since}");
         }
-        kind.check(layer, "inputs", layer.inputs.len(), &kind.inputs)?;
-        kind.check(layer, "outputs", layer.outputs.len(), &kind.outputs)?;
+        kind.check("inputs", layer.inputs.len(), &kind.inputs)?;
+        kind.check("outputs", layer.outputs.len(), &kind.outputs)?;
         Ok(kind)
     }
 
-    fn check(
-        &self,
-        layer: &Layer,
-        what: &str,
-        count: usize,
-        allowed: &RangeInclusive<usize>,
-    ) -> Result<()> {
+    fn check(&self, what: &str, count: usize, allowed: &RangeInclusive<usize>) -> Checked<()> {
         if allowed.contains(&count) {
             return Ok(());
         }
@@ -191,7 +196,7 @@ impl Kind {
             (least, most) if least == most => format!("{least}"),
             (least, most) => format!("{least} to {most}"),
         };
-        Err(layer.malformed(format!("it has {count} {what}; {} has {allowed}", self.name)))
+        wrong!("it has {count} {what}; {} has {allowed}", self.name)
     }
 }
 
@@ -205,16 +210,12 @@ pub(super) fn optional_integers(layer: &Layer, input: usize) -> Option<Integers>
     (input < layer.inputs.len()).then(|| integers(input))
 }
 
-fn concat(layer: &Layer, _: &[Operand]) -> Result<Operator> {
-    Ok(Operator::Concat { axis: layer.required_number("axis")? })
-}
-
 /// Convert moves elements if the type stays the same, or if it decompresses a constant. Otherwise it is arithmetic.
-fn convert(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
+fn convert(layer: &Layer, operands: &[Operand]) -> Checked<Operator> {
     let name = layer.required("destination_type")?;
-    let to = element::parse(name).map_err(|problem| layer.malformed(problem))?;
+    let to = element::parse(name)?;
     let &[Operand { element: Some(from), constant }] = operands else {
-        return Err(layer.unsupported("the type that it converts from is not stated"));
+        return unsupported!("the type that it converts from is not stated");
     };
     match (from, to) {
         (from, to) if from == to => Ok(Operator::Identity),
@@ -226,7 +227,7 @@ fn convert(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
         (ElementType::Fixed(_), ElementType::Fixed(to)) => {
             Ok(Operator::Arithmetic(Arithmetic::Cast(to)))
         }
-        _ => Err(layer.unsupported(format!("Convert from {from} to {to} computes"))),
+        _ => unsupported!("Convert from {from} to {to} computes"),
     }
 }
 
@@ -235,32 +236,26 @@ fn widens(from: DType, to: DType) -> bool {
     matches!((from, to), (F16 | BF16, F32 | F64) | (F32, F64))
 }
 
-fn identity(_: &Layer, _: &[Operand]) -> Result<Operator> {
-    Ok(Operator::Identity)
-}
-
-fn depth_to_space(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn depth_to_space(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     Ok(Operator::DepthToSpace { block: block(layer)?, order: block_order(layer)? })
 }
 
-fn space_to_depth(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn space_to_depth(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     Ok(Operator::SpaceToDepth { block: block(layer)?, order: block_order(layer)? })
 }
 
-fn block(layer: &Layer) -> Result<usize> {
+fn block(layer: &Layer) -> Checked<usize> {
     match layer.number("block_size", 1)? {
-        0 => Err(layer.malformed("block_size is 0; it must be at least 1")),
+        0 => wrong!("block_size is 0; it must be at least 1"),
         block => Ok(block),
     }
 }
 
-fn block_order(layer: &Layer) -> Result<BlockOrder> {
+fn block_order(layer: &Layer) -> Checked<BlockOrder> {
     match layer.required("mode")? {
         "blocks_first" => Ok(BlockOrder::BlocksFirst),
         "depth_first" => Ok(BlockOrder::DepthFirst),
-        mode => {
-            Err(layer.malformed(format!("mode {mode:?} is neither blocks_first nor depth_first")))
-        }
+        mode => wrong!("mode {mode:?} is neither blocks_first nor depth_first"),
     }
 }
 
@@ -268,28 +263,26 @@ fn pads(begins: usize) -> Pads {
     Pads::Each { begins: integers(begins), ends: integers(begins + 1) }
 }
 
-fn batch_to_space(_: &Layer, _: &[Operand]) -> Result<Operator> {
+fn batch_to_space(_: &Layer, _: &[Operand]) -> Checked<Operator> {
     Ok(Operator::BatchToSpace { block: integers(1), crops: pads(2) })
 }
 
-fn space_to_batch(_: &Layer, _: &[Operand]) -> Result<Operator> {
+fn space_to_batch(_: &Layer, _: &[Operand]) -> Checked<Operator> {
     Ok(Operator::SpaceToBatch { block: integers(1), pads: pads(2) })
 }
 
-fn shape_of(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn shape_of(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let output = layer.attribute("output_type").filter(|_| !matches!(layer.opset(), Ok(Some(..3))));
     let element = match output.unwrap_or("i64") {
         "i64" => DType::I64,
         "i32" => DType::I32,
-        name => {
-            return Err(layer.malformed(format!("output_type {name:?} is neither i32 nor i64")));
-        }
+        name => return wrong!("output_type {name:?} is neither i32 nor i64"),
     };
     Ok(Operator::Shape { start: 0, end: None, element })
 }
 
 /// Range. Since set 4, it states its own type.
-fn range(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn range(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let element = match layer.opset()? {
         Some(..4) => None,
         _ => Some(output_type(layer)?),
@@ -298,18 +291,16 @@ fn range(layer: &Layer, _: &[Operand]) -> Result<Operator> {
 }
 
 /// Reads the numeric type that a layer states for its output.
-fn output_type(layer: &Layer) -> Result<DType> {
+fn output_type(layer: &Layer) -> Checked<DType> {
     let name = layer.required("output_type")?;
-    match element::parse(name).map_err(|problem| layer.malformed(problem))? {
+    match element::parse(name)? {
         ElementType::Fixed(dtype) => Ok(dtype),
-        ElementType::String => {
-            Err(layer.malformed(format!("output_type {name:?} is no type of numbers")))
-        }
+        ElementType::String => wrong!("output_type {name:?} is no type of numbers"),
     }
 }
 
 /// Eye. It has no data input.
-fn eye(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
+fn eye(layer: &Layer, operands: &[Operand]) -> Checked<Operator> {
     let list = |input| Integers::Input { input, types: IntegerTypes::I32OrI64 };
     let batch = (operands.len() > 3).then(|| list(3));
     Ok(Operator::Eye {
@@ -319,67 +310,56 @@ fn eye(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
     })
 }
 
-fn pad(layer: &Layer, _: &[Operand]) -> Result<Operator> {
-    match layer.required("pad_mode")? {
-        "constant" => Ok(Operator::Pad {
-            pads: Pads::Each { begins: integers(1), ends: integers(2) },
-            axes: None,
-            value: (layer.inputs.len() > 3).then_some(PadValue::Input(3)),
-        }),
-        mode => {
-            let known = [
-                ("edge", PadMode::Edge),
-                ("reflect", PadMode::Reflect),
-                ("symmetric", PadMode::Symmetric),
-            ];
-            let found = known.iter().find(|(name, _)| *name == mode);
-            let (_, mode) = found.ok_or_else(|| {
-                layer.malformed(format!("pad_mode {mode:?} is none of its modes"))
-            })?;
-            let pads = Pads::Each { begins: integers(1), ends: integers(2) };
-            Ok(Operator::PadElements { pads, axes: None, mode: *mode, once: true })
+fn pad(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
+    let mode = match layer.required("pad_mode")? {
+        "constant" => {
+            let value = (layer.inputs.len() > 3).then_some(PadValue::Input(3));
+            return Ok(Operator::Pad { pads: pads(1), axes: None, value });
         }
-    }
+        "edge" => PadMode::Edge,
+        "reflect" => PadMode::Reflect,
+        "symmetric" => PadMode::Symmetric,
+        mode => return wrong!("pad_mode {mode:?} is none of its modes"),
+    };
+    Ok(Operator::PadElements { pads: pads(1), axes: None, mode, once: true })
 }
 
-fn broadcast(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn broadcast(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let mapping = layer.inputs.len() > 2;
     let rule = match layer.attribute("mode").unwrap_or("numpy") {
         "numpy" => BroadcastRule::ToSizes,
         "bidirectional" => BroadcastRule::BothWays,
         // OpenVINO writes this for a Broadcast-1 in mode explicit.
         "explicit" | "none" if mapping => BroadcastRule::Mapped(integers(2)),
-        "explicit" | "none" => {
-            return Err(layer.malformed("mode is explicit, and axes_mapping is missing"));
-        }
-        mode => return Err(layer.malformed(format!("mode {mode:?} is none of its modes"))),
+        "explicit" | "none" => return wrong!("mode is explicit, and axes_mapping is missing"),
+        mode => return wrong!("mode {mode:?} is none of its modes"),
     };
     Ok(Operator::Broadcast { sizes: integers(1), rule })
 }
 
-fn reshape(layer: &Layer, _: &[Operand]) -> Result<Operator> {
-    let copies = layer.truth("special_zero", layer.required("special_zero")?)?;
-    let zero = if copies { ZeroSize::Copies } else { ZeroSize::Zero };
+fn reshape(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
+    layer.required("special_zero")?;
+    let zero = if layer.truth("special_zero", false)? { ZeroSize::Copies } else { ZeroSize::Zero };
     Ok(Operator::Reshape { sizes: integers(1), zero })
 }
 
-fn reverse(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
+fn reverse(layer: &Layer, operands: &[Operand]) -> Checked<Operator> {
     match layer.required("mode")? {
         "index" => Ok(Operator::Flip { axes: integers(1) }),
         "mask" => {
             let element = operands.get(1).and_then(|operand| operand.element);
             let is_mask = |element| element == ElementType::Fixed(DType::Boolean);
             if let Some(element) = element.filter(|element| !is_mask(*element)) {
-                return Err(layer.malformed(format!("its mask is {element}, not boolean")));
+                return wrong!("its mask is {element}, not boolean");
             }
             let mask = Integers::Input { input: 1, types: IntegerTypes::Mask };
             Ok(Operator::FlipMask { mask })
         }
-        mode => Err(layer.malformed(format!("mode {mode:?} is neither index nor mask"))),
+        mode => wrong!("mode {mode:?} is neither index nor mask"),
     }
 }
 
-fn gather(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn gather(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     // Gather has batch_dims since version 7. Since version 8, indices out of bounds are allowed.
     let version = layer.opset()?.unwrap_or(8);
     let batch_axes = if version < 7 { 0 } else { layer.number("batch_dims", 0)? };
@@ -387,30 +367,26 @@ fn gather(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     Ok(Operator::Gather { axis: integers(2), batch_axes, rule })
 }
 
-fn gather_elements(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn gather_elements(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     Ok(Operator::GatherElements { axis: layer.required_number("axis")? })
 }
 
-fn gather_nd(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn gather_nd(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let batch_axes = layer.number("batch_dims", 0)?;
     Ok(Operator::GatherNd { batch_axes, merges_batch: layer.opset()?.unwrap_or(8) < 8 })
 }
 
-fn scatter_elements(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn scatter_elements(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let counts_back = no_reduction(layer, 12)?;
     Ok(Operator::ScatterElements { axis: integers(3), counts_back })
 }
 
-fn scatter_nd(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn scatter_nd(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     no_reduction(layer, 15)?;
     Ok(Operator::ScatterNd)
 }
 
-fn scatter_update(_: &Layer, _: &[Operand]) -> Result<Operator> {
-    Ok(Operator::ScatterUpdate { axis: integers(3) })
-}
-
-fn slice_scatter(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn slice_scatter(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     Ok(Operator::SliceScatter {
         starts: integers(2),
         stops: integers(3),
@@ -421,43 +397,36 @@ fn slice_scatter(layer: &Layer, _: &[Operand]) -> Result<Operator> {
 
 /// Refuses reductions, such as adding updates, because they compute. Returns whether the attribute applies;
 /// OpenVINO ignores it before the set `since`.
-fn no_reduction(layer: &Layer, since: u32) -> Result<bool> {
+fn no_reduction(layer: &Layer, since: u32) -> Checked<bool> {
     let is_read = layer.opset()?.is_none_or(|opset| opset >= since);
     match layer.attribute("reduction").filter(|_| is_read) {
         None | Some("none") => Ok(is_read),
-        Some(other) => Err(layer.unsupported(format!(
-            "reduction \"{}\" computes, and elements are only moved here",
-            other.escape_debug()
-        ))),
+        Some(other) => {
+            unsupported!("reduction {other:?} computes, and elements are only moved here")
+        }
     }
 }
 
-fn patches(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn patches(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let pair = |name: &str| {
         let numbers = layer.numbers(name)?;
         let sizes = numbers.iter().map(|number| usize::try_from(*number).ok().filter(|n| *n > 0));
         match sizes.collect::<Option<Vec<usize>>>().as_deref() {
             Some([height, width]) => Ok([*height, *width]),
-            _ => {
-                Err(layer.malformed(format!("{name} must be two numbers over 0, got {numbers:?}")))
-            }
+            _ => wrong!("{name} must be two numbers over 0, got {numbers:?}"),
         }
     };
     let padding = match layer.required("auto_pad")? {
         "valid" => PatchPadding::Valid,
         "same_upper" => PatchPadding::SameUpper,
         "same_lower" => PatchPadding::SameLower,
-        other => {
-            let other = other.escape_debug();
-            let message = format!("auto_pad \"{other}\" is none of valid, same_upper, same_lower");
-            return Err(layer.malformed(message));
-        }
+        other => return wrong!("auto_pad {other:?} is none of valid, same_upper, same_lower"),
     };
     let (sizes, strides, rates) = (pair("sizes")?, pair("strides")?, pair("rates")?);
     Ok(Operator::Patches { sizes, strides, rates, padding })
 }
 
-fn reverse_sequence(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn reverse_sequence(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     Ok(Operator::ReverseSequence {
         lengths: Integers::Input { input: 1, types: IntegerTypes::Numbers },
         batch_axis: layer.number("batch_axis", 0)?,
@@ -465,7 +434,7 @@ fn reverse_sequence(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     })
 }
 
-fn roll(_: &Layer, _: &[Operand]) -> Result<Operator> {
+fn roll(_: &Layer, _: &[Operand]) -> Checked<Operator> {
     let types = IntegerTypes::I32OrI64;
     Ok(Operator::Roll {
         shift: Integers::Input { input: 1, types },
@@ -473,14 +442,14 @@ fn roll(_: &Layer, _: &[Operand]) -> Result<Operator> {
     })
 }
 
-fn shuffle_channels(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn shuffle_channels(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     match layer.number("group", 1)? {
-        0 => Err(layer.malformed("group is 0; it must be at least 1")),
+        0 => wrong!("group is 0; it must be at least 1"),
         groups => Ok(Operator::ShuffleChannels { axis: layer.number("axis", 1)?, groups }),
     }
 }
 
-fn slice(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn slice(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     Ok(Operator::Slice {
         starts: integers(1),
         stops: integers(2),
@@ -489,23 +458,22 @@ fn slice(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     })
 }
 
-fn split(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn split(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     let (parts, outputs) = (layer.required_number::<usize>("num_splits")?, layer.outputs.len());
     if parts != outputs {
-        return Err(layer.malformed(format!("num_splits is {parts}, but it has {outputs} outputs")));
+        return wrong!("num_splits is {parts}, but it has {outputs} outputs");
     }
     Ok(Operator::Split { axis: integers(1), parts: Parts::Equal })
 }
 
-fn squeeze(layer: &Layer, _: &[Operand]) -> Result<Operator> {
-    let skips = layer.attribute("allow_axis_skip");
-    // OpenVINO ignores it before set 15.
-    let skips = skips.filter(|_| !matches!(layer.opset(), Ok(Some(..15))));
-    let keeps_others = skips.map_or(Ok(false), |text| layer.truth("allow_axis_skip", text))?;
+fn squeeze(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
+    // OpenVINO ignores `allow_axis_skip` before set 15.
+    let keeps_others =
+        !matches!(layer.opset(), Ok(Some(..15))) && layer.truth("allow_axis_skip", false)?;
     Ok(Operator::Squeeze { axes: optional_integers(layer, 1), keeps_others })
 }
 
-fn strided_slice(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+fn strided_slice(layer: &Layer, _: &[Operand]) -> Checked<Operator> {
     Ok(Operator::StridedSlice {
         begin: integers(1),
         end: integers(2),
@@ -520,18 +488,6 @@ fn strided_slice(layer: &Layer, _: &[Operand]) -> Result<Operator> {
     })
 }
 
-fn tile(_: &Layer, _: &[Operand]) -> Result<Operator> {
-    Ok(Operator::Tile { repeats: integers(1) })
-}
-
-fn transpose(_: &Layer, _: &[Operand]) -> Result<Operator> {
-    Ok(Operator::Transpose { order: integers(1) })
-}
-
-fn unsqueeze(_: &Layer, _: &[Operand]) -> Result<Operator> {
-    Ok(Operator::Unsqueeze { axes: integers(1) })
-}
-
-fn variadic_split(_: &Layer, _: &[Operand]) -> Result<Operator> {
+fn variadic_split(_: &Layer, _: &[Operand]) -> Checked<Operator> {
     Ok(Operator::Split { axis: integers(1), parts: Parts::Sizes(integers(2)) })
 }

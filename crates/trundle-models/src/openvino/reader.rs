@@ -13,6 +13,7 @@ use super::weights::Weights;
 use super::wiring::{Tap, Wiring};
 use super::{document, element, shape};
 use crate::order;
+use crate::problem::{Checked, wrong};
 use crate::{
     Constant, Dimension, ElementType, Error, Input, Model, Node as ModelNode, Operator, Output,
     PartialShape, Result, ValueId,
@@ -36,6 +37,7 @@ pub(super) fn read(xml: &str, weights: Weights) -> Result<Model> {
     let layers: Vec<Layer> = all(net, "layers", "layer").map(Layer::read).collect::<Result<_>>()?;
     let wiring = Wiring::read(&layers, all(net, "edges", "edge"));
     operators::refuse(&layers, wiring.as_ref().ok())?;
+    let kind = |layer: &Layer| kind(layer).map_err(|problem| layer.refused(problem));
     let kinds: Vec<&Kind> = layers.iter().map(kind).collect::<Result<_>>()?;
     let wiring = wiring?;
     let reads = |at: usize| wiring.of(at).iter().map(|tap| tap.layer);
@@ -52,7 +54,7 @@ pub(super) fn read(xml: &str, weights: Weights) -> Result<Model> {
         weights,
     };
     for layer in order {
-        reader.add(layer)?;
+        reader.add(layer).map_err(|problem| reader.layers[layer].refused(problem))?;
     }
     Ok(Model {
         name: net.attribute("name").unwrap_or_default().to_owned(),
@@ -66,11 +68,11 @@ pub(super) fn read(xml: &str, weights: Weights) -> Result<Model> {
 }
 
 /// Returns the kind of a layer. Layers without a version occur only in documentation and are refused.
-fn kind(layer: &Layer) -> Result<&'static Kind> {
+fn kind(layer: &Layer) -> Checked<&'static Kind> {
     let kind = Kind::of(layer)?;
     match layer.opset()? {
         Some(_) => Ok(kind),
-        None => Err(layer.malformed("it has no version")),
+        None => wrong!("it has no version"),
     }
 }
 
@@ -96,7 +98,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Adds a layer, after the layers that it reads.
-    fn add(&mut self, at: usize) -> Result<()> {
+    fn add(&mut self, at: usize) -> Checked<()> {
         match self.kinds[at].role {
             Role::Parameter => {
                 let element = Some(element(&self.layers[at])?);
@@ -118,7 +120,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn operator(&mut self, at: usize, make: Make) -> Result<()> {
+    fn operator(&mut self, at: usize, make: Make) -> Checked<()> {
         let inputs: Vec<ValueId> = self.wiring.of(at).iter().map(|tap| self.tapped(*tap)).collect();
         let operands: Vec<Operand> = inputs.iter().map(|value| self.operands[value.0]).collect();
         let operator = make(&self.layers[at], &operands)?;
@@ -144,17 +146,16 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn constant(&mut self, at: usize) -> Result<Constant> {
+    fn constant(&mut self, at: usize) -> Checked<Constant> {
         let layer = &self.layers[at];
         let PartialShape::Ranked(sizes) = shape(layer)? else {
-            return Err(layer.malformed("the rank of a constant must be known"));
+            return wrong!("the rank of a constant must be known");
         };
         let sizes = sizes.iter().map(|size| match size {
             Dimension::Fixed(size) => Ok(*size),
-            size => Err(layer.malformed(format!("a size of a constant is {size}"))),
+            size => wrong!("a size of a constant is {size}"),
         });
-        let shape = Shape::new(sizes.collect::<Result<Vec<usize>>>()?)
-            .map_err(|error| layer.malformed(error))?;
+        let shape = Shape::new(sizes.collect::<Checked<Vec<usize>>>()?)?;
         let element = element(layer)?;
         let data = self.weights.data(layer, element, &shape)?;
         Ok(Constant { element, shape, data })
@@ -181,9 +182,14 @@ impl Reader<'_> {
                 let tensor = layer.outputs[0].names.map(names::split);
                 let candidates = [layer.name.to_owned()].into_iter();
                 let name = names.give(candidates.chain(tensor.into_iter().flatten()), "input");
-                let shape = shape(layer)?;
-                check_size(layer, &shape)?;
-                Ok(Input { name, element: element(layer)?, shape, value: self.values[at][0] })
+                let stated = || {
+                    let shape = shape(layer)?;
+                    // Refuses sizes that no tensor can have.
+                    shape.sizes().map(Shape::new).transpose()?;
+                    Ok((shape, element(layer)?))
+                };
+                let (shape, element) = stated().map_err(|problem| layer.refused(problem))?;
+                Ok(Input { name, element, shape, value: self.values[at][0] })
             })
             .collect()
     }
@@ -221,21 +227,15 @@ impl Reader<'_> {
 
 /// Returns the element type of a Parameter or Const layer. Early writers of version 10 stated the type of a
 /// constant only in its port.
-fn element(layer: &Layer) -> Result<ElementType> {
+fn element(layer: &Layer) -> Checked<ElementType> {
     let name = layer.attribute("element_type").or(layer.outputs[0].precision);
-    let name = name.ok_or_else(|| layer.malformed("it has no attribute \"element_type\""))?;
-    element::parse(name).map_err(|problem| layer.malformed(problem))
+    let name = name.ok_or_else(|| "it has no attribute \"element_type\"".to_owned())?;
+    Ok(element::parse(name)?)
 }
 
-fn shape(layer: &Layer) -> Result<PartialShape> {
+fn shape(layer: &Layer) -> Checked<PartialShape> {
     match layer.attribute("shape") {
-        Some(text) => shape::parse(text).map_err(|problem| layer.malformed(problem)),
+        Some(text) => Ok(shape::parse(text)?),
         None => Ok(layer.outputs[0].shape.clone()),
     }
-}
-
-/// Refuses sizes that no tensor can have.
-fn check_size(layer: &Layer, shape: &PartialShape) -> Result<()> {
-    let Some(fixed) = shape.sizes() else { return Ok(()) };
-    Shape::new(fixed).map(|_| ()).map_err(|error| layer.malformed(error))
 }

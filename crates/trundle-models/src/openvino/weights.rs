@@ -3,16 +3,14 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fs;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use bytes::Bytes;
 use trundle_core::{DType, Shape};
 
 use super::layer::Layer;
 use crate::constant::unused_cleared;
 use crate::links::{folder_of, read_range};
+use crate::problem::{Checked, wrong};
 use crate::{Data, ElementType, Error, Links, Result};
 
 /// How many bytes constants may take in all, beyond twice the size of the weights. Without a limit, overlapping
@@ -64,19 +62,22 @@ impl<'a> Weights<'a> {
         layer: &Layer,
         element: ElementType,
         shape: &Shape,
-    ) -> Result<Data> {
+    ) -> Checked<Data> {
         if shape.elements() == 0 {
-            return Ok(match element {
-                ElementType::Fixed(_) => Data::Bytes(Bytes::new()),
-                ElementType::String => Data::Strings(Arc::new([])),
-            });
+            return Ok(Data::empty(element));
         }
         let start: u64 = layer.required_number("offset")?;
         let size: u64 = layer.required_number("size")?;
-        let bytes = self.check(layer, start, size)?;
+        let length = self.length()?;
+        if start.checked_add(size).is_none_or(|end| end > length) {
+            return wrong!(
+                "its {size} bytes from offset {start} on do not lie in the weights, which are \
+                 {length} bytes"
+            );
+        }
         match element {
-            ElementType::Fixed(dtype) => self.elements(layer, dtype, shape, start..start + bytes),
-            ElementType::String => self.texts(layer, shape.elements(), start..start + bytes),
+            ElementType::Fixed(dtype) => self.elements(dtype, shape, start, size),
+            ElementType::String => self.texts(shape.elements(), start, size),
         }
     }
 
@@ -88,65 +89,42 @@ impl<'a> Weights<'a> {
         Ok(*self.length.get_or_init(|| length))
     }
 
-    /// Checks that the weights have `size` bytes from `start` on; returns `size`.
-    fn check(&self, layer: &Layer, start: u64, size: u64) -> Result<u64> {
-        let length = self.length()?;
-        match start.checked_add(size) {
-            Some(end) if end <= length => Ok(size),
-            _ => Err(layer.malformed(format!(
-                "its {size} bytes from offset {start} on do not lie in the weights, which are \
-                 {length} bytes"
-            ))),
-        }
-    }
-
-    fn elements(
-        &mut self,
-        layer: &Layer,
-        dtype: DType,
-        shape: &Shape,
-        span: Range<u64>,
-    ) -> Result<Data> {
-        let needed = shape.bytes(dtype).map_err(|error| layer.malformed(error))?;
-        let (size, count) = (span.end - span.start, shape.elements());
-        if size < needed as u64 {
-            return Err(layer.malformed(format!(
-                "{count} elements of {dtype} take {needed} bytes; it has {size}"
-            )));
+    fn elements(&mut self, dtype: DType, shape: &Shape, start: u64, size: u64) -> Checked<Data> {
+        let (bytes, count) = (shape.bytes(dtype)?, shape.elements());
+        if size < bytes as u64 {
+            return wrong!("{count} elements of {dtype} take {bytes} bytes; it has {size}");
         }
         let special = dtype.packing().map(|_| (ElementType::Fixed(dtype), count));
-        self.once(layer, Stored { start: span.start, bytes: needed, special }, |bytes| {
+        self.once(Stored { start, bytes, special }, |bytes| {
             Ok(Data::Bytes(unused_cleared(bytes.into(), dtype, count)))
         })
     }
 
-    fn texts(&mut self, layer: &Layer, count: usize, span: Range<u64>) -> Result<Data> {
-        let bytes = usize::try_from(span.end - span.start).unwrap_or(usize::MAX);
+    fn texts(&mut self, count: usize, start: u64, size: u64) -> Checked<Data> {
+        let bytes = usize::try_from(size).unwrap_or(usize::MAX);
         let special = Some((ElementType::String, count));
-        self.once(layer, Stored { start: span.start, bytes, special }, |bytes| {
-            let texts = texts(&bytes, count).map_err(|problem| layer.malformed(problem))?;
-            Ok(Data::Strings(texts.into()))
+        self.once(Stored { start, bytes, special }, |bytes| {
+            Ok(Data::Strings(texts(&bytes, count)?.into()))
         })
     }
 
     /// Returns the constant that `make` builds from the bytes, from the cache if possible.
     fn once(
         &mut self,
-        layer: &Layer,
         stored: Stored,
-        make: impl FnOnce(Vec<u8>) -> Result<Data>,
-    ) -> Result<Data> {
+        make: impl FnOnce(Vec<u8>) -> Checked<Data>,
+    ) -> Checked<Data> {
         if let Some(data) = self.read.get(&stored) {
             return Ok(data.clone());
         }
         let length = self.length()?;
         self.bytes_read += stored.bytes as u64;
         if self.bytes_read > length.saturating_mul(2).saturating_add(SLACK_BYTES) {
-            return Err(layer.malformed(format!(
+            return wrong!(
                 "up to here constants take {} bytes of the weights, which are {length} bytes: \
                  they lie over each other",
                 self.bytes_read
-            )));
+            );
         }
         let data = make(self.source.read(stored.start, stored.bytes)?)?;
         self.read.insert(stored, data.clone());
@@ -182,36 +160,33 @@ impl Source<'_> {
 
 /// Decodes the strings of a constant. Format: the count, the start of the first string and the end of each string,
 /// all u32, then the bytes, from which these offsets count.
-fn texts(bytes: &[u8], count: usize) -> std::result::Result<Vec<String>, String> {
+fn texts(bytes: &[u8], count: usize) -> Checked<Vec<String>> {
     let (numbers, _) = bytes.as_chunks::<4>();
     let mut numbers = numbers.iter().map(|number| u32::from_le_bytes(*number) as usize);
     let stated = numbers.next();
     if stated != Some(count) {
         let stated = stated.map_or("none".to_owned(), |stated| stated.to_string());
-        return Err(format!("its shape has {count} texts, its bytes begin with {stated}"));
+        return wrong!("its shape has {count} texts, its bytes begin with {stated}");
     }
     let header = (count as u64 + 2) * 4;
     let Some(letters) = usize::try_from(header).ok().and_then(|header| bytes.get(header..)) else {
-        return Err(format!("{count} texts take at least {header} bytes; it has {}", bytes.len()));
+        return wrong!("{count} texts take at least {header} bytes; it has {}", bytes.len());
     };
     let mut start = numbers.next().unwrap_or_default();
     if start != 0 {
-        return Err(format!("its first text begins at byte {start}, not 0"));
+        return wrong!("its first text begins at byte {start}, not 0");
     }
     let mut texts = Vec::with_capacity(count);
     for (number, end) in numbers.take(count).enumerate() {
         let Some(text) = letters.get(start..end) else {
-            return Err(format!(
-                "text {number} is bytes {start}..{end} of {} bytes",
-                letters.len()
-            ));
+            return wrong!("text {number} is bytes {start}..{end} of {} bytes", letters.len());
         };
         let text = str::from_utf8(text).map_err(|error| format!("text {number}: {error}"))?;
         texts.push(text.to_owned());
         start = end;
     }
     if start != letters.len() {
-        return Err(format!("its texts end at byte {start} of {}", letters.len()));
+        return wrong!("its texts end at byte {start} of {}", letters.len());
     }
     Ok(texts)
 }

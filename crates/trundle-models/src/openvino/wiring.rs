@@ -29,8 +29,9 @@ impl Wiring {
         let unread = |layer: &Layer| vec![None; layer.inputs.len()];
         let mut inputs: Vec<Vec<Option<Tap>>> = layers.iter().map(unread).collect();
         for edge in edges {
-            let tap = ends.output(layers, edge)?;
-            let (layer, input) = ends.input(layers, edge)?;
+            let from = ends.end(layers, edge, ("from", "begins", "output"), &ends.outputs)?;
+            let tap = Tap { layer: from[0], output: from[1] };
+            let [layer, input] = ends.end(layers, edge, ("to", "ends", "input"), &ends.inputs)?;
             if inputs[layer][input].replace(tap).is_some() {
                 let port = layers[layer].inputs[input].id;
                 let problem = format!("two edges lead to its input port {port}");
@@ -80,24 +81,21 @@ impl Ends {
         Ok(ends)
     }
 
-    fn output(&self, layers: &[Layer], edge: Node) -> Result<Tap> {
-        let layer = self.layer(edge, "from-layer")?;
-        let port = number(edge, "from-port")?;
-        let output = self.outputs.get(&(layer, port)).copied().ok_or_else(|| {
-            let problem = format!("an edge begins at output port {port}, which it does not have");
+    /// The index of a layer, and of one of its ports, that an edge names.
+    fn end(
+        &self,
+        layers: &[Layer],
+        edge: Node,
+        (end, verb, side): (&str, &str, &str),
+        ports: &HashMap<(usize, u64), usize>,
+    ) -> Result<[usize; 2]> {
+        let layer = self.layer(edge, &format!("{end}-layer"))?;
+        let port = number(edge, &format!("{end}-port"))?;
+        let found = ports.get(&(layer, port)).copied().ok_or_else(|| {
+            let problem = format!("an edge {verb} at {side} port {port}, which it does not have");
             layers[layer].malformed(problem)
         })?;
-        Ok(Tap { layer, output })
-    }
-
-    fn input(&self, layers: &[Layer], edge: Node) -> Result<(usize, usize)> {
-        let layer = self.layer(edge, "to-layer")?;
-        let port = number(edge, "to-port")?;
-        let input = self.inputs.get(&(layer, port)).copied().ok_or_else(|| {
-            let problem = format!("an edge ends at input port {port}, which it does not have");
-            layers[layer].malformed(problem)
-        })?;
-        Ok((layer, input))
+        Ok([layer, found])
     }
 
     fn layer(&self, edge: Node, end: &str) -> Result<usize> {

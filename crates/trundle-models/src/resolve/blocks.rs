@@ -4,6 +4,7 @@ use trundle_core::ops::Transpose;
 use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
 
+use super::numbers::unsigned;
 use super::pad::{both_ends, pad};
 use super::site::Site;
 use super::slices::{cut, equal_sizes};
@@ -15,7 +16,7 @@ use crate::{BlockOrder, Integers, Pads};
 /// Source: ONNX's `DepthToSpace` and OpenVINO's DepthToSpace-1, which allows any number of axes after the
 /// channels.
 pub(super) fn depth_to_space(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     block: usize,
     order: BlockOrder,
 ) -> Checked<TensorId> {
@@ -53,7 +54,7 @@ pub(super) fn depth_to_space(
 ///
 /// Source: ONNX's `SpaceToDepth`, which has blocks first, and OpenVINO's SpaceToDepth-1.
 pub(super) fn space_to_depth(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     block: usize,
     order: BlockOrder,
 ) -> Checked<TensorId> {
@@ -85,11 +86,7 @@ pub(super) fn space_to_depth(
 /// `ShuffleChannels`.
 ///
 /// Source: OpenVINO's ShuffleChannels-1.
-pub(super) fn shuffle_channels(
-    site: &mut Site<'_, '_>,
-    axis: i64,
-    groups: usize,
-) -> Checked<TensorId> {
+pub(super) fn shuffle_channels(site: &mut Site, axis: i64, groups: usize) -> Checked<TensorId> {
     let shape = site.data_shape()?;
     let axis = normalize_axis("axis", axis, shape.rank())?;
     let size = shape[axis];
@@ -107,11 +104,7 @@ pub(super) fn shuffle_channels(
 /// `BatchToSpace`.
 ///
 /// Source: OpenVINO's BatchToSpace-2.
-pub(super) fn batch_to_space(
-    site: &mut Site<'_, '_>,
-    block: &Integers,
-    crops: &Pads,
-) -> Checked<TensorId> {
+pub(super) fn batch_to_space(site: &mut Site, block: &Integers, crops: &Pads) -> Checked<TensorId> {
     let (data, shape) = (site.data()?, site.data_shape()?);
     let block = sides(site, &shape, block)?;
     let (begins, ends) = around(site, &shape, "crops", crops)?;
@@ -136,9 +129,7 @@ pub(super) fn batch_to_space(
     for (axis, (size, (begin, end))) in shape.iter().zip(begins.into_iter().zip(ends)).enumerate() {
         match size.checked_sub(end) {
             Some(stop) if begin <= stop => kept.push(begin..stop),
-            _ => {
-                return wrong!("crops {begin} and {end} are more than axis {axis} of size {size}");
-            }
+            _ => return wrong!("crops {begin} and {end} are more than axis {axis} of size {size}"),
         }
     }
     site.builder.moved(spread, cut(&shape, &kept)?)
@@ -147,11 +138,7 @@ pub(super) fn batch_to_space(
 /// `SpaceToBatch`, the inverse of [`batch_to_space`].
 ///
 /// Source: OpenVINO's SpaceToBatch-2.
-pub(super) fn space_to_batch(
-    site: &mut Site<'_, '_>,
-    block: &Integers,
-    pads: &Pads,
-) -> Checked<TensorId> {
+pub(super) fn space_to_batch(site: &mut Site, block: &Integers, pads: &Pads) -> Checked<TensorId> {
     let shape = site.data_shape()?;
     let block = sides(site, &shape, block)?;
     around(site, &shape, "pads", pads)?;
@@ -176,7 +163,7 @@ pub(super) fn space_to_batch(
 }
 
 /// The block's size along each axis; it must be 1 along the batch.
-fn sides(site: &mut Site<'_, '_>, shape: &Shape, block: &Integers) -> Checked<Vec<usize>> {
+fn sides(site: &mut Site, shape: &Shape, block: &Integers) -> Checked<Vec<usize>> {
     let rank = shape.rank();
     if rank < 2 {
         return wrong!("the data must have rank 2 or more, got shape {shape}");
@@ -196,7 +183,7 @@ fn sides(site: &mut Site<'_, '_>, shape: &Shape, block: &Integers) -> Checked<Ve
 
 /// The padding or cropping at each end of each axis: not negative, and 0 along the batch.
 fn around(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     shape: &Shape,
     what: &str,
     pads: &Pads,
@@ -209,11 +196,7 @@ fn around(
         let (begin, end) = (begins[0], ends[0]);
         return wrong!("{what} begin with {begin} and {end}, expected 0 for the batch");
     }
-    let number = |number: i64| {
-        usize::try_from(number).map_err(|_| format!("{what} may not be negative, got {number}"))
-    };
-    let numbers = |list: Vec<i64>| list.into_iter().map(number).collect::<Result<Vec<_>, _>>();
-    Ok((numbers(begins)?, numbers(ends)?))
+    Ok((unsigned(what, &begins)?, unsigned(what, &ends)?))
 }
 
 /// The spatial sizes, after batch and channels; at least one.
@@ -237,7 +220,7 @@ fn times(size: usize, factor: usize) -> Checked<usize> {
 
 /// Splits axes of the data, transposes (in gather form), and merges axes.
 fn rearranged(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     data: TensorId,
     split: Vec<usize>,
     axes: &[usize],

@@ -10,7 +10,9 @@ use crate::constant::{Elements, entries};
 use crate::problem::{Checked, Problem, wrong};
 use crate::resolved::width_of;
 use crate::survey;
-use crate::{Body, Constant, ElementType, Error, Model, Node, ResolvedModel, Result, TensorInfo};
+use crate::{
+    Body, Constant, ElementType, Error, Model, Node, ResolvedModel, Result, TensorInfo, ValueId,
+};
 
 /// The largest total number of axes of all tensors: a file of some kilobytes can state a rank of thousands
 /// and pass it through thousands of nodes.
@@ -23,6 +25,8 @@ pub(super) struct Builder<'m> {
     model: &'m Model,
     /// The inputs given by the caller; they are the first tensors.
     pub(super) given: &'m [Given<'m>],
+    /// The tensors of the values resolved so far.
+    pub(super) values: HashMap<ValueId, TensorId>,
     /// Whether arithmetic on integer inputs is allowed; see [`Model::is_part`].
     pub(super) is_part: bool,
     /// The steps taken to read lists of integers, limited by `MOST_STEPS`.
@@ -48,6 +52,7 @@ impl<'m> Builder<'m> {
         let mut builder = Builder {
             model,
             given,
+            values: HashMap::new(),
             is_part: model.is_part,
             steps: 0,
             indices: 0,
@@ -206,10 +211,21 @@ impl<'m> Builder<'m> {
     ) -> Checked<TensorId> {
         self.count(places.in_shape().rank() + places.out_shape().rank())?;
         let id = self.program.updated(base, updates, places)?;
-        // Intermediate tensors of the update have no names.
-        let (element, len) = (self.element(base), self.program.tensors().len());
-        self.infos.resize_with(len, || TensorInfo { name: String::new(), element });
-        Ok(id)
+        self.known(id, self.element(base))
+    }
+
+    /// Pads a tensor before and after along each axis with `fill`, a tensor of rank 0.
+    pub(super) fn padded(
+        &mut self,
+        from: TensorId,
+        widths: &[[usize; 2]],
+        fill: TensorId,
+    ) -> Checked<TensorId> {
+        let blocks = widths.iter().flatten().filter(|width| **width > 0).count();
+        // Each block is followed by a join.
+        self.count(2 * blocks * widths.len())?;
+        let id = self.program.padded(from, widths, fill)?;
+        self.known(id, self.element(from))
     }
 
     pub(super) fn in_iteration<T>(
@@ -282,11 +298,12 @@ impl<'m> Builder<'m> {
         Ok(())
     }
 
-    /// Records the type of the tensor that was just added.
+    /// Records the type of a tensor that was just added, and of the tensors within it, which have no names.
     fn known(&mut self, id: TensorId, element: ElementType) -> Checked<TensorId> {
         // The code that allocates the tensor must be able to compute its bytes.
         entries(element, self.shape(id))?;
-        self.infos.push(TensorInfo { element, name: String::new() });
+        let info = TensorInfo { element, name: String::new() };
+        self.infos.resize(self.program.tensors().len(), info);
         Ok(id)
     }
 }

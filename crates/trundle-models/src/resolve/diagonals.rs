@@ -3,14 +3,13 @@
 use trundle_core::program::TensorId;
 use trundle_core::{DType, IndexMap, Shape};
 
-use super::element::Number;
-use super::numbers::MOST_ENTRIES;
+use super::element::{Number, push};
+use super::numbers::{MOST_ENTRIES, unsigned};
 use super::pad::scalar_value;
 use super::site::Site;
 use super::slices::cut;
-use super::widen::push;
 use crate::problem::{Checked, wrong};
-use crate::{Constant, Data, ElementType, EyeSizes, Integers};
+use crate::{Constant, ElementType, EyeSizes, Integers};
 
 /// The largest number of rows that a triangle may cut in two.
 const MOST_ROWS: usize = 1 << 14;
@@ -22,7 +21,7 @@ const MOST_ROWS: usize = 1 << 14;
 ///
 /// Source: ONNX's Trilu, opset 14.
 pub(super) fn triangle(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     diagonal: Option<&Integers>,
     is_upper: bool,
 ) -> Checked<TensorId> {
@@ -77,7 +76,7 @@ pub(super) fn triangle(
 ///
 /// Source: ONNX's `EyeLike`, opset 9, and OpenVINO's Eye-9.
 pub(super) fn eye(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     sizes: &EyeSizes,
     diagonal: &Integers,
     element: Option<DType>,
@@ -88,18 +87,14 @@ pub(super) fn eye(
             let mut sizes = site.list_or("batch_shape", batch.as_ref(), [])?;
             sizes.push(site.single("num_rows", rows)?);
             sizes.push(site.single("num_columns", columns)?);
-            let size = |size: &i64| {
-                usize::try_from(*size).map_err(|_| format!("sizes may not be negative, got {size}"))
-            };
-            Shape::new(sizes.iter().map(size).collect::<Result<Vec<_>, _>>()?)?
+            Shape::new(unsigned("sizes", &sizes)?)?
         }
     };
-    let [.., rows, columns] = shape[..] else {
+    let ((EyeSizes::OfData, &[rows, columns]) | (EyeSizes::Given { .. }, &[.., rows, columns])) =
+        (sizes, &shape[..])
+    else {
         return wrong!("it is a matrix, and shape {shape} has rank {}", shape.rank());
     };
-    if matches!(sizes, EyeSizes::OfData) && shape.rank() != 2 {
-        return wrong!("it is a matrix, and shape {shape} has rank {}", shape.rank());
-    }
     let k = site.single("the diagonal", diagonal)?;
     let own = site.builder.element(site.data()?);
     let dtype = match (element, own) {
@@ -127,6 +122,5 @@ pub(super) fn eye(
             }
         }
     }
-    let element = ElementType::Fixed(dtype);
-    site.builder.constant(&Constant { element, shape, data: Data::Bytes(bytes.into()) })
+    site.builder.constant(&Constant::of(dtype, shape, bytes))
 }

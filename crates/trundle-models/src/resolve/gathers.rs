@@ -1,13 +1,11 @@
 //! Gathers and scatters.
 
-use trundle_core::ops::{GatherElements, GatherNd, Indices, Take};
+use trundle_core::ops::{GatherElements, GatherNd, Indices, Slice, Take};
 use trundle_core::program::{Program, TensorId};
 use trundle_core::{IndexMap, Shape, normalize_axis};
 
 use super::numbers::MOST_ENTRIES;
-use super::pad::block;
 use super::site::Site;
-use super::slices::slice_of;
 use crate::problem::{Checked, wrong};
 use crate::{ElementType, IndexRule, Integers};
 
@@ -15,7 +13,7 @@ use crate::{ElementType, IndexRule, Integers};
 ///
 /// Source: ONNX's Gather, OpenVINO's Gather-1, -7 and -8.
 pub(super) fn gather(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     axis: &Integers,
     batch_axes: i64,
     rule: IndexRule,
@@ -39,11 +37,7 @@ pub(super) fn gather(
 
 /// The data and the indices of its axis. If indices lie outside, zeros are appended to the data and these
 /// indices point to them.
-fn with_zeros(
-    site: &mut Site<'_, '_>,
-    axis: i64,
-    indices: Indices,
-) -> Checked<(TensorId, Indices)> {
+fn with_zeros(site: &mut Site, axis: i64, indices: Indices) -> Checked<(TensorId, Indices)> {
     let (data, shape) = (site.data()?, site.data_shape()?);
     let front = normalize_axis("axis", axis, shape.rank())?;
     let size = shape[front].cast_signed() as i64;
@@ -55,9 +49,9 @@ fn with_zeros(
         return wrong!("an index is outside an axis of size {size}, and strings have no zero");
     };
     let zero = site.builder.zero(dtype)?;
-    let zeros = block(site, zero, data, front, 1)?;
-    let parts: Vec<TensorId> = [Some(data), zeros].into_iter().flatten().collect();
-    let joined = site.builder.joined(front, &parts)?;
+    let mut widths = vec![[0; 2]; shape.rank()];
+    widths[front] = [0, 1];
+    let joined = site.builder.padded(data, &widths, zero)?;
     let from_front = |index: &i64| match *index {
         index if !is_within(index) => size,
         index if index < 0 => index + size,
@@ -81,7 +75,7 @@ fn not_negative(indices: &Indices) -> Checked<()> {
 /// allows.
 ///
 /// Source: ONNX's GatherElements, OpenVINO's GatherElements-6.
-pub(super) fn gather_elements(site: &mut Site<'_, '_>, axis: i64) -> Checked<TensorId> {
+pub(super) fn gather_elements(site: &mut Site, axis: i64) -> Checked<TensorId> {
     let gathered = GatherElements::new(axis, site.indices(1)?);
     let map = gathered.index_map(&site.data_shape()?)?;
     site.moved(map)
@@ -91,7 +85,7 @@ pub(super) fn gather_elements(site: &mut Site<'_, '_>, axis: i64) -> Checked<Ten
 ///
 /// Source: ONNX's GatherND, OpenVINO's GatherND-5 and -8.
 pub(super) fn gather_nd(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     batch_axes: usize,
     merges_batch: bool,
 ) -> Checked<TensorId> {
@@ -113,7 +107,7 @@ pub(super) fn gather_nd(
 ///
 /// Source: ONNX's Scatter and ScatterElements, OpenVINO's ScatterElementsUpdate-3 and -12.
 pub(super) fn scatter_elements(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     axis: &Integers,
     counts_back: bool,
 ) -> Checked<TensorId> {
@@ -129,7 +123,7 @@ pub(super) fn scatter_elements(
 /// ScatterND without a reduction.
 ///
 /// Source: ONNX's ScatterND, OpenVINO's ScatterNDUpdate-3 and -15.
-pub(super) fn scatter_nd(site: &mut Site<'_, '_>) -> Checked<TensorId> {
+pub(super) fn scatter_nd(site: &mut Site) -> Checked<TensorId> {
     let indices = site.indices(1)?;
     let places = GatherNd::new(0, indices).index_map(&site.data_shape()?)?;
     updated(site, &places, 2)
@@ -138,7 +132,7 @@ pub(super) fn scatter_nd(site: &mut Site<'_, '_>) -> Checked<TensorId> {
 /// ScatterUpdate. In the updates, the axes of the indices replace the axis.
 ///
 /// Source: OpenVINO's ScatterUpdate-3.
-pub(super) fn scatter_update(site: &mut Site<'_, '_>, axis: &Integers) -> Checked<TensorId> {
+pub(super) fn scatter_update(site: &mut Site, axis: &Integers) -> Checked<TensorId> {
     let axis = site.single("axis", axis)?;
     let indices = site.indices(1)?;
     not_negative(&indices)?;
@@ -149,25 +143,15 @@ pub(super) fn scatter_update(site: &mut Site<'_, '_>, axis: &Integers) -> Checke
 /// SliceScatter.
 ///
 /// Source: OpenVINO's SliceScatter-15.
-pub(super) fn slice_scatter(
-    site: &mut Site<'_, '_>,
-    starts: &Integers,
-    stops: &Integers,
-    axes: Option<&Integers>,
-    steps: Option<&Integers>,
-) -> Checked<TensorId> {
-    let places = slice_of(site, starts, stops, axes, steps)?.index_map(&site.data_shape()?)?;
+pub(super) fn slice_scatter(site: &mut Site, slice: &Slice) -> Checked<TensorId> {
+    let places = slice.index_map(&site.data_shape()?)?;
     updated(site, &places, 1)
 }
 
 /// TensorScatter.
 ///
 /// Source: ONNX's TensorScatter, opset 24.
-pub(super) fn tensor_scatter(
-    site: &mut Site<'_, '_>,
-    axis: i64,
-    is_circular: bool,
-) -> Checked<TensorId> {
+pub(super) fn tensor_scatter(site: &mut Site, axis: i64, is_circular: bool) -> Checked<TensorId> {
     let shape = site.data_shape()?;
     let axis = normalize_axis("axis", axis, shape.rank())?;
     if axis == 0 {
@@ -215,7 +199,7 @@ pub(super) fn tensor_scatter(
 /// The largest total number of indices of all scatters: a file of some bytes can state data of any size.
 const MOST_INDICES: usize = 1 << 28;
 
-fn updated(site: &mut Site<'_, '_>, places: &IndexMap, updates: usize) -> Checked<TensorId> {
+fn updated(site: &mut Site, places: &IndexMap, updates: usize) -> Checked<TensorId> {
     let (data, updates) = (site.data()?, site.input(updates)?);
     let (element, other) = (site.builder.element(data), site.builder.element(updates));
     if element != other {

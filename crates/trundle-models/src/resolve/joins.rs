@@ -11,11 +11,7 @@ use crate::{Integers, Parts};
 /// Split.
 ///
 /// Source: ONNX's Split, OpenVINO's Split-1 and VariadicSplit-1.
-pub(super) fn split(
-    site: &mut Site<'_, '_>,
-    axis: &Integers,
-    parts: &Parts,
-) -> Checked<Vec<TensorId>> {
+pub(super) fn split(site: &mut Site, axis: &Integers, parts: &Parts) -> Checked<Vec<TensorId>> {
     let axis = site.single("axis", axis)?;
     let shape = site.data_shape()?;
     let axis = normalize_axis("axis", axis, shape.rank())?;
@@ -84,8 +80,8 @@ fn stated_parts(sizes: &[i64], size: usize, outputs: usize) -> Checked<Vec<usize
 /// Concat.
 ///
 /// Source: ONNX's Concat and OpenVINO's Concat-1.
-pub(super) fn concat(site: &mut Site<'_, '_>, axis: i64) -> Checked<TensorId> {
-    let parts = site.all_inputs()?;
+pub(super) fn concat(site: &mut Site, axis: i64) -> Checked<TensorId> {
+    let parts = site.inputs_from(0)?;
     let first = site.data()?;
     let (element, shape) = (site.builder.element(first), site.builder.shape(first));
     let axis = normalize_axis("axis", axis, shape.rank())?;

@@ -6,16 +6,12 @@
 
 mod arithmetic;
 mod blocks;
-mod branches;
-mod broadcast;
 mod builder;
 mod diagonals;
-mod dropout;
 mod element;
 mod gathers;
 mod graph;
 mod inputs;
-mod iterations;
 mod joins;
 mod known;
 mod loops;
@@ -25,16 +21,12 @@ mod numbers;
 mod operators;
 mod pad;
 mod patches;
-mod range;
 mod resize;
-mod scans;
 mod shapes;
 mod site;
 mod slices;
-mod strided_slice;
 #[cfg(test)]
 mod tests;
-mod widen;
 
 use trundle_core::Shape;
 use trundle_core::program::TensorId;
@@ -43,7 +35,6 @@ use crate::{Error, Input, Model, ResolvedModel, Result};
 use builder::Builder;
 pub(crate) use element::{Number, number};
 pub use inputs::Given;
-use site::Values;
 
 impl Model {
     /// Resolves the model for `inputs`, one for each input of the model.
@@ -86,16 +77,15 @@ impl Model {
 fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
     inputs::check(model, inputs)?;
     let mut builder = Builder::new(model, inputs)?;
-    let mut values = Values::new();
     for (number, input) in model.inputs.iter().enumerate() {
-        if values.insert(input.value, TensorId(number)).is_some() {
+        if builder.values.insert(input.value, TensorId(number)).is_some() {
             return Err(Error::Malformed(format!("input {:?} is given twice", input.name)));
         }
     }
-    graph::add(&model.nodes, &mut values, &mut builder)?;
+    graph::add(&model.nodes, &mut builder)?;
     let output = |output: &crate::Output| {
         let unknown = || Error::Malformed(format!("no node produces output {:?}", output.name));
-        values.get(&output.value).copied().ok_or_else(unknown)
+        builder.values.get(&output.value).copied().ok_or_else(unknown)
     };
     let outputs = model.outputs.iter().map(output).collect::<Result<Vec<_>>>()?;
     builder.resolved(&outputs)

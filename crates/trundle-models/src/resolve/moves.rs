@@ -1,20 +1,16 @@
-//! Operators that keep the axes and only need their parameters read.
+//! Operators that mostly need their parameters read: moves that keep the axes, and broadcasts.
 
-use trundle_core::ops::{Flip, ReverseSequence, Roll, Tile, Transpose};
+use trundle_core::ops::{Broadcast, Flip, ReverseSequence, Roll, Tile, Transpose};
 use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
 
-use super::numbers::not_a_list;
+use super::numbers::{not_a_list, unsigned};
 use super::site::Site;
-use crate::Integers;
 use crate::problem::{Checked, wrong};
+use crate::{BroadcastRule, Integers};
 
 /// Roll-7. As its specification says, a list of shifts needs a list of axes.
-pub(super) fn roll(
-    site: &mut Site<'_, '_>,
-    shift: &Integers,
-    axes: &Integers,
-) -> Checked<TensorId> {
+pub(super) fn roll(site: &mut Site, shift: &Integers, axes: &Integers) -> Checked<TensorId> {
     let shift = site.integers("shift", shift)?;
     let axes = site.integers("axes", axes)?;
     if axes.scalar && !shift.scalar {
@@ -24,13 +20,13 @@ pub(super) fn roll(
 }
 
 /// Transpose-1 and ONNX's Transpose; an empty order inverts all axes.
-pub(super) fn transpose(site: &mut Site<'_, '_>, order: &Integers) -> Checked<TensorId> {
+pub(super) fn transpose(site: &mut Site, order: &Integers) -> Checked<TensorId> {
     let order = site.list("order", order)?;
     site.moved_by(Transpose::new(&order))
 }
 
 pub(super) fn reverse_sequence(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     lengths: &Integers,
     batch_axis: i64,
     sequence_axis: i64,
@@ -43,7 +39,7 @@ pub(super) fn reverse_sequence(
 }
 
 /// Reverse-1 by index. A repeated axis is reversed once, since OpenVINO treats the axes as a set.
-pub(super) fn flip(site: &mut Site<'_, '_>, axes: &Integers) -> Checked<TensorId> {
+pub(super) fn flip(site: &mut Site, axes: &Integers) -> Checked<TensorId> {
     let axes = site.list("axes", axes)?;
     let rank = site.data_shape()?.rank();
     let mut flipped = vec![false; rank];
@@ -53,7 +49,7 @@ pub(super) fn flip(site: &mut Site<'_, '_>, axes: &Integers) -> Checked<TensorId
     flip_listed(site, &flipped)
 }
 
-pub(super) fn flip_mask(site: &mut Site<'_, '_>, mask: &Integers) -> Checked<TensorId> {
+pub(super) fn flip_mask(site: &mut Site, mask: &Integers) -> Checked<TensorId> {
     let mask = site.list("mask", mask)?;
     let rank = site.data_shape()?.rank();
     if mask.len() != rank {
@@ -64,7 +60,7 @@ pub(super) fn flip_mask(site: &mut Site<'_, '_>, mask: &Integers) -> Checked<Ten
     flip_listed(site, &flipped)
 }
 
-fn flip_listed(site: &mut Site<'_, '_>, flipped: &[bool]) -> Checked<TensorId> {
+fn flip_listed(site: &mut Site, flipped: &[bool]) -> Checked<TensorId> {
     let axes: Vec<i64> =
         (0..).zip(flipped).filter(|(_, flip)| **flip).map(|(axis, _)| axis).collect();
     site.moved_by(Flip::new(&axes))
@@ -72,13 +68,11 @@ fn flip_listed(site: &mut Site<'_, '_>, flipped: &[bool]) -> Checked<TensorId> {
 
 /// Tile-1. With more repeats than axes, the data gets axes of size 1 in front; with fewer, the front axes are
 /// not repeated.
-pub(super) fn tile(site: &mut Site<'_, '_>, repeats: &Integers) -> Checked<TensorId> {
+pub(super) fn tile(site: &mut Site, repeats: &Integers) -> Checked<TensorId> {
     let listed = site.list("repeats", repeats)?;
     let data = site.data()?;
     let shape = site.data_shape()?;
-    if let Some(negative) = listed.iter().find(|repeat| **repeat < 0) {
-        return wrong!("repeats may not be negative, got {negative}");
-    }
+    unsigned("repeats", &listed)?;
     let rank = shape.rank().max(listed.len());
     let mut sizes = vec![1; rank - shape.rank()];
     sizes.extend_from_slice(&shape);
@@ -91,15 +85,58 @@ pub(super) fn tile(site: &mut Site<'_, '_>, repeats: &Integers) -> Checked<Tenso
 /// Tile of one axis.
 ///
 /// Source: ONNX's Tile, opset 1.
-pub(super) fn tile_axis(
-    site: &mut Site<'_, '_>,
-    repeats: &Integers,
-    axis: &Integers,
-) -> Checked<TensorId> {
+pub(super) fn tile_axis(site: &mut Site, repeats: &Integers, axis: &Integers) -> Checked<TensorId> {
     let repeat = site.single("repeats", repeats)?;
     let axis = site.single("axis", axis)?;
     let rank = site.data_shape()?.rank();
     let mut repeats = vec![1; rank];
     repeats[normalize_axis("axis", axis, rank)?] = repeat;
     site.moved_by(Tile::new(&repeats))
+}
+
+/// Broadcast-1 and -3, and ONNX's Expand.
+///
+/// Source: the specifications of OpenVINO's Broadcast and of ONNX's Expand, opset 13.
+pub(super) fn broadcast(
+    site: &mut Site,
+    sizes: &Integers,
+    rule: &BroadcastRule,
+) -> Checked<TensorId> {
+    let wanted = site.list("sizes", sizes)?;
+    unsigned("sizes", &wanted)?;
+    let shape = site.data_shape()?;
+    match rule {
+        BroadcastRule::ToSizes => site.moved_by(Broadcast::new(&wanted)),
+        BroadcastRule::BothWays => site.moved_by(Broadcast::new(&both_ways(&shape, wanted))),
+        BroadcastRule::Mapped(axes) => {
+            let axes = site.list("axes_mapping", axes)?;
+            let data = site.data()?;
+            let (own, rank) = (axes.len(), wanted.len());
+            if own != shape.rank() {
+                return wrong!("axes_mapping has {own} axes, and the data {}", shape.rank());
+            }
+            if !axes.is_sorted_by(|one, next| one < next) {
+                return wrong!("axes_mapping {axes:?} does not rise");
+            }
+            let mut apart = vec![1; rank];
+            for (size, axis) in shape.iter().zip(&axes) {
+                apart[normalize_axis("axis of axes_mapping", *axis, rank)?] = *size;
+            }
+            let data = site.builder.reshaped(data, &Shape::new(apart)?)?;
+            site.builder.moved_by(data, Broadcast::new(&wanted))
+        }
+    }
+}
+
+/// The sizes after broadcasting both ways: where one lacks an axis or has size 1, the other's size.
+pub(super) fn both_ways(shape: &Shape, mut wanted: Vec<i64>) -> Vec<i64> {
+    let lacking = shape.rank().saturating_sub(wanted.len());
+    wanted.splice(0..0, std::iter::repeat_n(1, lacking));
+    let new = wanted.len() - shape.rank();
+    for (wanted, own) in wanted[new..].iter_mut().zip(shape.iter()) {
+        if *wanted == 1 {
+            *wanted = own.cast_signed() as i64;
+        }
+    }
+    wanted
 }

@@ -9,7 +9,6 @@ use trundle_formats::StoredDType;
 
 use super::element::{Number, number};
 use super::site::Site;
-use crate::constant::Elements;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{ElementType, Floats, IntegerTypes, Integers};
 
@@ -146,8 +145,7 @@ impl Site<'_, '_> {
             return wrong!("there are {count} indices, over the limit of {MOST_ENTRIES}");
         }
         let values = (0..count).map(|at| {
-            let (data, own) = self.source("indices", tensor, at)?;
-            let entry = number(&element, data.bytes(), own);
+            let entry = self.entry("indices", tensor, at, &element, true)?;
             signed(at, entry)
         });
         let values = values.collect::<Checked<Vec<i64>>>()?;
@@ -175,10 +173,7 @@ impl Site<'_, '_> {
         }
         let element = StoredDType::little_endian(dtype);
         let entries = (0..count)
-            .map(|at| {
-                let (data, at) = self.source(what, tensor, at)?;
-                Ok(number(&element, data.bytes(), at))
-            })
+            .map(|at| self.entry(what, tensor, at, &element, true))
             .collect::<Checked<_>>()?;
         Ok(List { entries, scalar: shape.rank() == 0 })
     }
@@ -192,17 +187,10 @@ impl Site<'_, '_> {
     ) -> Checked<(Shape, Vec<Number>)> {
         let shape = self.builder.shape(tensor).clone();
         let element = StoredDType::little_endian(dtype);
+        // In a part of a larger model, integer inputs are allowed: they are sizes and axes.
+        let may_be_input = self.builder.is_part && is_integer(dtype);
         let one = |at: usize| {
-            let (holder, own) = self.holder(what, tensor, at)?;
-            // In a part of a larger model, integer inputs are allowed: they are sizes and axes.
-            let may_say_how = self.builder.is_part && is_integer(dtype);
-            if self.builder.is_input(holder) && !may_say_how {
-                return Err(Problem::Computes);
-            }
-            let Some(elements) = self.builder.elements(holder) else {
-                return Err(self.not_given(what, holder));
-            };
-            let found = number(&element, elements.bytes(), own);
+            let found = self.entry(what, tensor, at, &element, may_be_input)?;
             found.ok_or_else(|| format!("its {what} are not numbers").into())
         };
         let numbers = (0..shape.elements()).map(one).collect::<Checked<_>>()?;
@@ -220,24 +208,26 @@ impl Site<'_, '_> {
         Ok(())
     }
 
-    /// Traces an element of a tensor (row-major index) to the tensor that holds its known value, and the
-    /// index there.
-    fn source(
+    /// Traces an element of a tensor (row-major index) to its known value; `None` if that is not a number.
+    fn entry(
         &mut self,
         what: &str,
         tensor: TensorId,
         at: usize,
-    ) -> Checked<(Elements<'_>, usize)> {
+        element: &StoredDType,
+        may_be_input: bool,
+    ) -> Checked<Option<Number>> {
         let (id, at) = self.holder(what, tensor, at)?;
-        match self.builder.elements(id) {
-            Some(elements) => Ok((elements, at)),
-            None => Err(self.not_given(what, id)),
+        if !may_be_input && self.builder.is_input(id) {
+            return Err(Problem::Computes);
         }
-    }
-
-    fn not_given(&self, what: &str, id: TensorId) -> Problem {
-        let name = self.builder.called(id);
-        format!("its {what} depend on the elements of input {name:?}, which are not given").into()
+        let Some(elements) = self.builder.elements(id) else {
+            let name = self.builder.called(id);
+            return wrong!(
+                "its {what} depend on the elements of input {name:?}, which are not given"
+            );
+        };
+        Ok(number(element, elements.bytes(), at))
     }
 
     /// Traces an element of a tensor (row-major index) to the tensor that holds it, and the index there.
@@ -272,6 +262,15 @@ impl fmt::Display for Listed<'_> {
             _ => write!(f, "{:?}", self.0),
         }
     }
+}
+
+/// Converts entries that may not be negative, such as sizes.
+pub(super) fn unsigned(what: &str, entries: &[i64]) -> Checked<Vec<usize>> {
+    let entry = |entry: &i64| {
+        let negative = || format!("{what} may not be negative, got {entry}").into();
+        usize::try_from(*entry).map_err(|_| negative())
+    };
+    entries.iter().map(entry).collect()
 }
 
 pub(super) fn not_a_list(what: &str) -> Problem {

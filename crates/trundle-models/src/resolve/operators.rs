@@ -4,17 +4,17 @@ use trundle_core::program::TensorId;
 
 use super::site::Site;
 use super::{
-    arithmetic, blocks, broadcast, diagonals, dropout, gathers, joins, known, moves, pad, patches,
-    range, resize, shapes, slices, strided_slice, widen,
+    arithmetic, blocks, diagonals, element, gathers, joins, known, moves, pad, patches, resize,
+    shapes, slices,
 };
 use crate::Operator;
 use crate::problem::Checked;
 
-pub(super) fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
+pub(super) fn resolved(site: &mut Site) -> Checked<Vec<TensorId>> {
     let output = match &site.node.operator {
         Operator::Split { axis, parts } => return joins::split(site, axis, parts),
         Operator::Dropout { ratio, training } => {
-            return dropout::dropout(site, *ratio, training.as_ref());
+            return known::dropout(site, *ratio, training.as_ref());
         }
         Operator::Constant(constant) => site.builder.constant(constant)?,
         Operator::Identity => site.data()?,
@@ -22,7 +22,7 @@ pub(super) fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
             unreachable!("what bodies give is no tensor of its own")
         }
         Operator::Arithmetic(what) => arithmetic::arithmetic(site, what)?,
-        Operator::Widen(dtype) => widen::widen(site, *dtype)?,
+        Operator::Widen(dtype) => element::widen(site, *dtype)?,
         Operator::Roll { shift, axes } => moves::roll(site, shift, axes)?,
         Operator::Transpose { order } => moves::transpose(site, order)?,
         Operator::ReverseSequence { lengths, batch_axis, sequence_axis } => {
@@ -37,15 +37,16 @@ pub(super) fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
         Operator::Unsqueeze { axes } => shapes::unsqueeze(site, axes)?,
         Operator::Flatten { axis } => shapes::flatten(site, *axis)?,
         Operator::Slice { starts, stops, axes, steps } => {
-            slices::slice(site, starts, stops, axes.as_ref(), steps.as_ref())?
+            let slice = slices::slice(site, starts, stops, axes.as_ref(), steps.as_ref())?;
+            site.moved_by(slice)?
         }
         Operator::StridedSlice { begin, end, strides, masks } => {
-            strided_slice::strided_slice(site, begin, end, strides.as_ref(), masks)?
+            slices::strided_slice(site, begin, end, strides.as_ref(), masks)?
         }
         Operator::Concat { axis } => joins::concat(site, *axis)?,
         Operator::Tile { repeats } => moves::tile(site, repeats)?,
         Operator::TileAxis { repeats, axis } => moves::tile_axis(site, repeats, axis)?,
-        Operator::Broadcast { sizes, rule } => broadcast::broadcast(site, sizes, rule)?,
+        Operator::Broadcast { sizes, rule } => moves::broadcast(site, sizes, rule)?,
         Operator::Pad { pads, axes, value } => pad::pad(site, pads, axes.as_ref(), *value)?,
         Operator::PadElements { pads, axes, mode, once } => {
             pad::pad_elements(site, pads, axes.as_ref(), *mode, *once)?
@@ -65,7 +66,7 @@ pub(super) fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
         Operator::Trilu { diagonal, is_upper } => {
             diagonals::triangle(site, diagonal.as_ref(), *is_upper)?
         }
-        Operator::Range { element, single } => range::range(site, *element, *single)?,
+        Operator::Range { element, single } => known::range(site, *element, *single)?,
         Operator::Gather { axis, batch_axes, rule } => {
             gathers::gather(site, axis, *batch_axes, *rule)?
         }
@@ -79,7 +80,8 @@ pub(super) fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
         Operator::ScatterNd => gathers::scatter_nd(site)?,
         Operator::ScatterUpdate { axis } => gathers::scatter_update(site, axis)?,
         Operator::SliceScatter { starts, stops, axes, steps } => {
-            gathers::slice_scatter(site, starts, stops, axes.as_ref(), steps.as_ref())?
+            let slice = slices::slice(site, starts, stops, axes.as_ref(), steps.as_ref())?;
+            gathers::slice_scatter(site, &slice)?
         }
         Operator::TensorScatter { axis, is_circular } => {
             gathers::tensor_scatter(site, *axis, *is_circular)?

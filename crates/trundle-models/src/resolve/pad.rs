@@ -1,16 +1,17 @@
 //! Pad with a constant, or with elements of the data.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use trundle_core::ops::{Pad, PadMode};
 use trundle_core::program::TensorId;
-use trundle_core::{IndexMap, Shape, normalize_axis};
+use trundle_core::{Shape, normalize_axis};
 
-use super::element::Number;
+use super::element::{Number, push};
+use super::numbers::unsigned;
 use super::site::Site;
 use super::slices::{cut, equal_sizes};
-use super::widen::push;
 use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType, Integers, PadValue, Pads};
 
@@ -27,58 +28,42 @@ struct Padding {
 ///
 /// Source: ONNX's Pad and OpenVINO's Pad-12.
 pub(super) fn pad(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     pads: &Pads,
     axes: Option<&Integers>,
     value: Option<PadValue>,
 ) -> Checked<TensorId> {
-    let (mut padded, paddings) = cut_off(site, pads, axes)?;
+    let (data, paddings) = cut_off(site, pads, axes)?;
     let value = scalar_value(site, value)?;
-    for (axis, padding) in paddings.into_iter().enumerate() {
-        let Some(Padding { before, after, .. }) = padding else { continue };
-        let parts = [
-            block(site, value, padded, axis, before)?,
-            Some(padded),
-            block(site, value, padded, axis, after)?,
-        ];
-        let parts: Vec<TensorId> = parts.into_iter().flatten().collect();
-        padded = site.builder.joined(axis, &parts)?;
-    }
-    Ok(padded)
+    let widths: Vec<[usize; 2]> = paddings.iter().map(Padding::widths).collect();
+    site.builder.padded(data, &widths, value)
 }
 
-/// Crops the data; returns it with the padding of each axis that has any.
+/// Crops the data; returns it with the padding of each axis.
 fn cut_off(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     pads: &Pads,
     axes: Option<&Integers>,
-) -> Checked<(TensorId, Vec<Option<Padding>>)> {
+) -> Checked<(TensorId, Vec<Padding>)> {
     let paddings = paddings(site, pads, axes, Padding::new)?;
     let data = site.data()?;
     Ok((kept(site, data, &paddings)?, paddings))
 }
 
 /// The range of a tensor that the paddings keep.
-fn kept(
-    site: &mut Site<'_, '_>,
-    tensor: TensorId,
-    paddings: &[Option<Padding>],
-) -> Checked<TensorId> {
-    let shape = site.builder.shape(tensor).clone();
-    let kept = |(padding, size): (&Option<Padding>, &usize)| {
-        padding.as_ref().map_or(0..*size, |padding| padding.kept.clone())
-    };
-    let kept: Vec<_> = paddings.iter().zip(shape.iter()).map(kept).collect();
-    site.builder.moved(tensor, cut(&shape, &kept)?)
+fn kept(site: &mut Site, tensor: TensorId, paddings: &[Padding]) -> Checked<TensorId> {
+    let kept: Vec<_> = paddings.iter().map(|padding| padding.kept.clone()).collect();
+    let map = cut(site.builder.shape(tensor), &kept)?;
+    site.builder.moved(tensor, map)
 }
 
-/// The padding of each axis that has any.
+/// The padding of each axis.
 fn paddings(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     pads: &Pads,
     axes: Option<&Integers>,
     of: fn(i64, i64, usize) -> Option<Padding>,
-) -> Checked<Vec<Option<Padding>>> {
+) -> Checked<Vec<Padding>> {
     let (begins, ends) = both_ends(site, pads)?;
     let shape = site.data_shape()?;
     let axes = site.list_or("axes", axes, (0..).take(shape.rank()))?;
@@ -88,14 +73,16 @@ fn paddings(
             "pads must have a begin and an end for each of {axes} axes, got {begins} and {ends}"
         );
     }
-    let mut paddings: Vec<Option<Padding>> = shape.iter().map(|_| None).collect();
+    let whole = |size: &usize| Padding { before: 0, kept: 0..*size, after: 0 };
+    let mut paddings: Vec<Padding> = shape.iter().map(whole).collect();
+    let mut listed = HashSet::new();
     for ((&axis, &begin), &end) in axes.iter().zip(&begins).zip(&ends) {
         let front = normalize_axis("axis", axis, shape.rank())?;
-        let padding = of(begin, end, shape[front]).ok_or_else(|| {
+        paddings[front] = of(begin, end, shape[front]).ok_or_else(|| {
             let size = shape[front];
             format!("pads {begin} and {end} leave no valid size for axis {axis} of size {size}")
         })?;
-        if paddings[front].replace(padding).is_some() {
+        if !listed.insert(front) {
             return wrong!("axes have axis {axis} twice");
         }
     }
@@ -106,7 +93,7 @@ fn paddings(
 ///
 /// Source: ONNX's Pad and OpenVINO's Pad-12, with its example of mixed pads.
 pub(super) fn pad_elements(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     pads: &Pads,
     axes: Option<&Integers>,
     mode: PadMode,
@@ -124,9 +111,9 @@ pub(super) fn pad_elements(
 
 /// Pads a tensor with its own elements.
 fn surrounded(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     data: TensorId,
-    paddings: &[Option<Padding>],
+    paddings: &[Padding],
     mode: PadMode,
     once: bool,
 ) -> Checked<TensorId> {
@@ -138,7 +125,7 @@ fn surrounded(
             PadMode::Symmetric => *size,
             PadMode::Edge | PadMode::Wrap => usize::MAX,
         };
-        for pad in padding.as_ref().map_or([0, 0], |padding| [padding.before, padding.after]) {
+        for pad in padding.widths() {
             if once && pad > most {
                 return wrong!(
                     "a pad of {pad} along axis {axis} of size {size}, where mode {mode} has {most} at most"
@@ -158,7 +145,7 @@ fn surrounded(
 ///
 /// Source: ONNX's `CenterCropPad`, opset 18.
 pub(super) fn center(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     sizes: &Integers,
     axes: Option<&Integers>,
 ) -> Checked<TensorId> {
@@ -167,10 +154,8 @@ pub(super) fn center(
     let axes = site.list_or("axes", axes, (0..).take(shape.rank()))?;
     equal_sizes("shape", sizes.len(), "axes", axes.len())?;
     let (mut begins, mut ends) = (Vec::new(), Vec::new());
+    unsigned("sizes", &sizes)?;
     for (axis, wanted) in axes.iter().zip(sizes) {
-        if wanted < 0 {
-            return wrong!("sizes may not be negative, got {wanted}");
-        }
         let size = shape[normalize_axis("axis", *axis, shape.rank())?];
         let more = wanted - size.cast_signed() as i64;
         begins.push(more / 2);
@@ -180,7 +165,7 @@ pub(super) fn center(
     pad(site, &pads, Some(&Integers::Given(axes)), None)
 }
 
-pub(super) fn both_ends(site: &mut Site<'_, '_>, pads: &Pads) -> Checked<(Vec<i64>, Vec<i64>)> {
+pub(super) fn both_ends(site: &mut Site, pads: &Pads) -> Checked<(Vec<i64>, Vec<i64>)> {
     match pads {
         Pads::Each { begins, ends } => Ok((site.list("begins", begins)?, site.list("ends", ends)?)),
         Pads::Both(both) => {
@@ -196,6 +181,10 @@ pub(super) fn both_ends(site: &mut Site<'_, '_>, pads: &Pads) -> Checked<(Vec<i6
 }
 
 impl Padding {
+    fn widths(&self) -> [usize; 2] {
+        [self.before, self.after]
+    }
+
     /// The padding of an axis; `None` if the output would have a negative size.
     fn new(begin: i64, end: i64, size: usize) -> Option<Padding> {
         let (begin, end, size) = (i128::from(begin), i128::from(end), size as i128);
@@ -224,7 +213,7 @@ impl Padding {
 }
 
 /// The padding value, as a scalar tensor.
-pub(super) fn scalar_value(site: &mut Site<'_, '_>, value: Option<PadValue>) -> Checked<TensorId> {
+pub(super) fn scalar_value(site: &mut Site, value: Option<PadValue>) -> Checked<TensorId> {
     let shape = Shape::new([])?;
     let data = site.data()?;
     let element = site.builder.element(data);
@@ -255,21 +244,4 @@ pub(super) fn scalar_value(site: &mut Site<'_, '_>, value: Option<PadValue>) -> 
         (None, ElementType::String) => Data::Strings(Arc::new([String::new()])),
     };
     site.builder.constant(&Constant { element, shape, data })
-}
-
-/// The padding before or after `beside` along an axis; `None` if it is empty.
-pub(super) fn block(
-    site: &mut Site<'_, '_>,
-    value: TensorId,
-    beside: TensorId,
-    axis: usize,
-    size: usize,
-) -> Checked<Option<TensorId>> {
-    if size == 0 {
-        return Ok(None);
-    }
-    let mut sizes = site.builder.shape(beside).to_vec();
-    sizes[axis] = size;
-    let map = IndexMap::broadcast(&Shape::new(sizes)?);
-    site.builder.moved(value, map).map(Some)
 }

@@ -4,7 +4,6 @@ use trundle_core::Shape;
 use trundle_core::ops::{Reshape, Transpose, Windows};
 use trundle_core::program::TensorId;
 
-use super::pad::block;
 use super::site::Site;
 use super::slices::cut;
 use crate::problem::{Checked, wrong};
@@ -15,24 +14,21 @@ use crate::{ElementType, PatchPadding};
 ///
 /// Source: OpenVINO's ExtractImagePatches-3.
 pub(super) fn patches(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     sizes: [usize; 2],
     strides: [usize; 2],
     rates: [usize; 2],
     padding: PatchPadding,
 ) -> Checked<TensorId> {
     let shape = site.data_shape()?;
-    let [batches, channels, ..] = shape[..] else {
+    let [batches, channels, _, _] = shape[..] else {
         return wrong!("the data must have rank 4, got shape {shape}");
     };
-    if shape.rank() != 4 {
-        return wrong!("the data must have rank 4, got shape {shape}");
-    }
     let too_large = || format!("patches of {} by {} are too large", sizes[0], sizes[1]);
     let depth = sizes.iter().try_fold(channels, |depth, size| depth.checked_mul(*size));
     let depth = depth.ok_or_else(too_large)?;
     let mut data = site.data()?;
-    let mut counts = [0; 2];
+    let (mut widths, mut counts) = ([[0; 2]; 4], [0; 2]);
     for side in 0..2 {
         let (axis, size) = (side + 2, shape[side + 2]);
         let extent = (sizes[side].max(1) - 1)
@@ -40,7 +36,7 @@ pub(super) fn patches(
             .and_then(|far| far.checked_add(1))
             .filter(|extent| *extent <= isize::MAX.unsigned_abs() / 2)
             .ok_or_else(too_large)?;
-        let ends = match padding {
+        widths[axis] = match padding {
             PatchPadding::Valid => [0, 0],
             PatchPadding::SameUpper | PatchPadding::SameLower => {
                 let last = (size.div_ceil(strides[side]).max(1) - 1) * strides[side];
@@ -53,12 +49,15 @@ pub(super) fn patches(
                 }
             }
         };
-        data = padded(site, data, axis, ends)?;
-        let size = size + ends[0] + ends[1];
-        counts[side] = match size.checked_sub(extent) {
-            Some(left) => left / strides[side] + 1,
-            None => 0,
+        let size = size + widths[axis].iter().sum::<usize>();
+        counts[side] = size.checked_sub(extent).map_or(0, |left| left / strides[side] + 1);
+    }
+    if widths.as_flattened().iter().any(|width| *width > 0) {
+        let ElementType::Fixed(dtype) = site.builder.element(data) else {
+            return wrong!("strings have no zero to be put around them");
         };
+        let zero = site.builder.zero(dtype)?;
+        data = site.builder.padded(data, &widths, zero)?;
     }
     let out = [batches, depth, counts[0], counts[1]];
     let signed = |sizes: &[usize]| -> Vec<i64> {
@@ -76,26 +75,4 @@ pub(super) fn patches(
     // position in the patch, then the channel.
     let ordered = site.builder.moved_by(windows, Transpose::new(&[0, 4, 5, 1, 2, 3]))?;
     site.builder.moved_by(ordered, Reshape::new(&signed(&out)))
-}
-
-fn padded(
-    site: &mut Site<'_, '_>,
-    data: TensorId,
-    axis: usize,
-    ends: [usize; 2],
-) -> Checked<TensorId> {
-    if ends == [0, 0] {
-        return Ok(data);
-    }
-    let ElementType::Fixed(dtype) = site.builder.element(data) else {
-        return wrong!("strings have no zero to be put around them");
-    };
-    let zero = site.builder.zero(dtype)?;
-    let parts = [
-        block(site, zero, data, axis, ends[0])?,
-        Some(data),
-        block(site, zero, data, axis, ends[1])?,
-    ];
-    let parts: Vec<TensorId> = parts.into_iter().flatten().collect();
-    site.builder.joined(axis, &parts)
 }

@@ -5,8 +5,8 @@ use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Shape, normalize_axis};
 
 use super::nearest::{ResizedAxis, Run, parts_alike, runs};
-use super::numbers::MOST_ENTRIES;
-use super::pad::{block, pad, scalar_value};
+use super::numbers::{MOST_ENTRIES, unsigned};
+use super::pad::{pad, scalar_value};
 use super::site::Site;
 use super::slices::equal_sizes;
 use crate::problem::{Checked, Problem, wrong};
@@ -19,7 +19,7 @@ const MOST_PIECES: usize = 1 << 16;
 ///
 /// Source: ONNX's Resize, opset 19, its reference implementation where the specification leaves something
 /// open, and OpenVINO's Interpolate-4 and -11.
-pub(super) fn resize(site: &mut Site<'_, '_>) -> Checked<TensorId> {
+pub(super) fn resize(site: &mut Site) -> Checked<TensorId> {
     let Operator::Resize { pads, coordinates, nearest, .. } = &site.node.operator else {
         return wrong!("it is no resize");
     };
@@ -44,7 +44,7 @@ pub(super) fn resize(site: &mut Site<'_, '_>) -> Checked<TensorId> {
     Ok(data)
 }
 
-fn padded(site: &mut Site<'_, '_>, pads: &[Vec<i64>; 2]) -> Checked<TensorId> {
+fn padded(site: &mut Site, pads: &[Vec<i64>; 2]) -> Checked<TensorId> {
     let (data, rank) = (site.data()?, site.data_shape()?.rank());
     if pads.iter().flatten().all(|pad| *pad == 0) {
         return Ok(data);
@@ -53,9 +53,7 @@ fn padded(site: &mut Site<'_, '_>, pads: &[Vec<i64>; 2]) -> Checked<TensorId> {
         if list.len() > rank {
             return wrong!("pads are for {} axes, but the data has {rank}", list.len());
         }
-        if let Some(negative) = list.iter().find(|pad| **pad < 0) {
-            return wrong!("pads may not be negative, got {negative}");
-        }
+        unsigned("pads", list)?;
         let mut list = list.clone();
         list.resize(rank, 0);
         Ok(Integers::Given(list))
@@ -64,7 +62,7 @@ fn padded(site: &mut Site<'_, '_>, pads: &[Vec<i64>; 2]) -> Checked<TensorId> {
     pad(site, &Pads::Each { begins: end(begins)?, ends: end(ends)? }, None, None)
 }
 
-fn resized_axes(site: &mut Site<'_, '_>, shape: &Shape) -> Checked<Vec<(usize, ResizedAxis)>> {
+fn resized_axes(site: &mut Site, shape: &Shape) -> Checked<Vec<(usize, ResizedAxis)>> {
     let Operator::Resize { scales, sizes, aspect, axes, coordinates, least, .. } =
         &site.node.operator
     else {
@@ -131,10 +129,7 @@ fn by_scales(
 #[expect(clippy::cast_precision_loss, reason = "it is refused if it is beyond 2^24")]
 fn by_sizes(sizes: &[i64], own: &[usize], aspect: AspectRatio) -> Checked<Vec<(usize, f64)>> {
     equal_sizes("sizes", sizes.len(), "axes", own.len())?;
-    let size = |size: &i64| {
-        usize::try_from(*size).map_err(|_| format!("sizes may not be negative, got {size}"))
-    };
-    let sizes = sizes.iter().map(size).collect::<Result<Vec<usize>, _>>()?;
+    let sizes = unsigned("sizes", sizes)?;
     let scales = sizes.iter().zip(own).map(|(size, own)| match (*size, *own) {
         // Covers an empty axis, which has no scale.
         (size, own) if size == own => 1.0,
@@ -162,7 +157,7 @@ fn length_of(length: f64) -> Checked<usize> {
 
 /// Takes indices of an axis; `outside` fills the positions without an index.
 fn taken(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     data: TensorId,
     axis: usize,
     indices: &[Option<usize>],
@@ -178,7 +173,9 @@ fn taken(
             // Zero has the same bits in every type.
             let value = Some(*outside).filter(|value| value.to_bits() != 0).map(PadValue::Float);
             let value = scalar_value(site, value)?;
-            parts.extend(block(site, value, data, axis, stretch.len())?);
+            let mut sizes = site.builder.shape(data).to_vec();
+            sizes[axis] = stretch.len();
+            parts.push(site.builder.moved(value, IndexMap::broadcast(&Shape::new(sizes)?))?);
         } else {
             let map = chosen(site, data, axis, &own)?;
             parts.push(site.builder.moved(data, map)?);
@@ -192,12 +189,7 @@ fn taken(
 }
 
 /// The map that takes indices of an axis. For periodic indices, it splits the axis and describes one period.
-fn chosen(
-    site: &mut Site<'_, '_>,
-    data: TensorId,
-    axis: usize,
-    indices: &[usize],
-) -> Checked<IndexMap> {
+fn chosen(site: &mut Site, data: TensorId, axis: usize, indices: &[usize]) -> Checked<IndexMap> {
     let shape = site.builder.shape(data).clone();
     let size = shape[axis];
     let Some(parts) = parts_alike(indices, size) else {
@@ -214,7 +206,7 @@ fn chosen(
     Ok(split.then(&within)?.then(&merged)?)
 }
 
-fn pieces(site: &mut Site<'_, '_>, shape: &Shape, axis: usize, runs: &[Run]) -> Checked<IndexMap> {
+fn pieces(site: &mut Site, shape: &Shape, axis: usize, runs: &[Run]) -> Checked<IndexMap> {
     let count = runs.len();
     if count > MOST_PIECES {
         return wrong!("axis {axis} would be in {count} pieces, over the limit of {MOST_PIECES}");

@@ -11,11 +11,7 @@ use crate::{Integers, ZeroSize};
 /// Reshape.
 ///
 /// Source: ONNX's Reshape and OpenVINO's Reshape-1.
-pub(super) fn reshape(
-    site: &mut Site<'_, '_>,
-    sizes: &Integers,
-    zero: ZeroSize,
-) -> Checked<TensorId> {
+pub(super) fn reshape(site: &mut Site, sizes: &Integers, zero: ZeroSize) -> Checked<TensorId> {
     let entries = site.list("sizes", sizes)?;
     let data = site.data()?;
     let shape = site.data_shape()?;
@@ -82,7 +78,7 @@ fn what_is_left(sizes: &[usize], taken: usize) -> Option<usize> {
 ///
 /// Source: ONNX's Squeeze, OpenVINO's Squeeze-1 and Squeeze-15.
 pub(super) fn squeeze(
-    site: &mut Site<'_, '_>,
+    site: &mut Site,
     axes: Option<&Integers>,
     keeps_others: bool,
 ) -> Checked<TensorId> {
@@ -111,7 +107,7 @@ pub(super) fn squeeze(
 /// Unsqueeze.
 ///
 /// Source: ONNX's Unsqueeze and OpenVINO's Unsqueeze-1.
-pub(super) fn unsqueeze(site: &mut Site<'_, '_>, axes: &Integers) -> Checked<TensorId> {
+pub(super) fn unsqueeze(site: &mut Site, axes: &Integers) -> Checked<TensorId> {
     let axes = site.integers("axes", axes)?.entries;
     let data = site.data()?;
     let shape = site.data_shape()?;
@@ -131,7 +127,7 @@ pub(super) fn unsqueeze(site: &mut Site<'_, '_>, axes: &Integers) -> Checked<Ten
 /// Flatten. `axis` may equal the rank: then the second size is 1.
 ///
 /// Source: ONNX's Flatten.
-pub(super) fn flatten(site: &mut Site<'_, '_>, axis: i64) -> Checked<TensorId> {
+pub(super) fn flatten(site: &mut Site, axis: i64) -> Checked<TensorId> {
     let data = site.data()?;
     let shape = site.data_shape()?;
     let rank = shape.rank();

@@ -13,7 +13,7 @@ use super::source::{Source, field};
 use super::wire::{add_field, payloads};
 use crate::onnx::external::ExternalData;
 use crate::onnx::proto::data_location;
-use crate::onnx::tensor::constant;
+use crate::onnx::tensors::constant;
 use crate::onnx::value_info::named;
 use crate::onnx::{malformed, proto, read_typed};
 use crate::{Data, Error, Given, PlannedModel, Result};
@@ -245,7 +245,7 @@ impl<'a> Candidate<'a> {
 }
 
 /// Encodes an initializer for the model of a node, including external data.
-fn held(source: &Source<'_>, name: &str) -> Result<Bytes> {
+fn held(source: &Source, name: &str) -> Result<Bytes> {
     let Some(tensor) = source.partition.held.get(name) else {
         return Err(malformed(format!("no node gives {name:?}")));
     };
@@ -266,7 +266,7 @@ fn held(source: &Source<'_>, name: &str) -> Result<Bytes> {
 /// Whether the nodes that compute the tensor `name` inside of a new node may also stay in the graph: none of their
 /// outputs may be an output of the new node. Each step takes one from `left`; if none is left, the answer is no.
 pub(super) fn is_apart(
-    source: &Source<'_>,
+    source: &Source,
     within: &HashMap<&str, usize>,
     name: &str,
     left: &mut usize,

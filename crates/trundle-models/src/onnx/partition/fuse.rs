@@ -282,7 +282,7 @@ fn owned(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn fused_node(candidate: &Candidate<'_>, name: String) -> FusedNode {
+fn fused_node(candidate: &Candidate, name: String) -> FusedNode {
     let Subgraph { operators, written, .. } = candidate.subgraph;
     FusedNode {
         name,
@@ -294,7 +294,7 @@ fn fused_node(candidate: &Candidate<'_>, name: String) -> FusedNode {
 }
 
 /// Encodes a new node.
-fn node(source: &Source<'_>, candidate: &Candidate<'_>, name: &str) -> Result<Vec<u8>> {
+fn node(source: &Source, candidate: &Candidate, name: &str) -> Result<Vec<u8>> {
     let model = candidate.model(source, &candidate.outputs)?;
     let attribute = proto::Attribute {
         name: "model".to_owned(),
@@ -315,7 +315,7 @@ fn node(source: &Source<'_>, candidate: &Candidate<'_>, name: &str) -> Result<Ve
 }
 
 /// Returns the import of the domain `trundle`, unless the model already has it.
-fn import(source: &Source<'_>) -> Option<Bytes> {
+fn import(source: &Source) -> Option<Bytes> {
     let is_ours = |import: &Bytes| {
         proto::OperatorSetId::decode(import.clone()).is_ok_and(|import| import.domain == DOMAIN)
     };
@@ -326,7 +326,7 @@ fn import(source: &Source<'_>) -> Option<Bytes> {
     Some(message(field::OPSET_IMPORT, &import.encode_to_vec()))
 }
 
-fn free_names(source: &Source<'_>, count: usize) -> Vec<String> {
+fn free_names(source: &Source, count: usize) -> Vec<String> {
     let taken: HashSet<&str> = source.partition.nodes.iter().map(|node| &node.name[..]).collect();
     let names = (0..).map(|number| format!("trundle_move_{number}"));
     names.filter(|name| !taken.contains(name.as_str())).take(count).collect()

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::role::Role;
-use crate::onnx::builder::label;
+use crate::onnx::builder::{held_graphs, label};
 use crate::onnx::{malformed, proto};
 use crate::{Error, Result, order};
 
@@ -91,7 +91,7 @@ struct Stages {
 
 impl Stages {
     /// Puts each node into the earliest possible stage.
-    fn new(graph: &Graph<'_>, sorted: &[usize], roles: &[Role]) -> Stages {
+    fn new(graph: &Graph, sorted: &[usize], roles: &[Role]) -> Stages {
         let (mut of, mut follows) = (vec![0; roles.len()], vec![false; roles.len()]);
         for place in sorted.iter().copied() {
             let reads = graph.reads(place);
@@ -111,7 +111,7 @@ impl Stages {
     }
 
     /// Returns a union-find forest of the nodes that must be merged.
-    fn linked(&self, graph: &Graph<'_>, sorted: &[usize]) -> Vec<usize> {
+    fn linked(&self, graph: &Graph, sorted: &[usize]) -> Vec<usize> {
         let mut first: Vec<usize> = (0..self.of.len()).collect();
         for place in sorted.iter().copied().filter(|place| self.follows[*place]) {
             for read in graph.reads(place) {
@@ -125,7 +125,7 @@ impl Stages {
     }
 
     /// Delays groups to a later stage where they can be merged with a reader.
-    fn wait(&mut self, graph: &Graph<'_>, sorted: &[usize], roles: &[Role]) {
+    fn wait(&mut self, graph: &Graph, sorted: &[usize], roles: &[Role]) {
         let mut readers = vec![Vec::new(); roles.len()];
         for place in 0..roles.len() {
             graph.reads(place).into_iter().for_each(|read| readers[read].push(place));
@@ -160,17 +160,25 @@ pub(super) fn names_given(node: &proto::Node) -> impl Iterator<Item = &str> {
 /// Returns the names of a node's inputs, including tensors read in its branches and bodies.
 pub(super) fn names_read(node: &proto::Node) -> Vec<&str> {
     let mut names = Vec::new();
-    let mut left = vec![node];
-    while let Some(node) = left.pop() {
+    for node in with_inner([node]) {
         names.extend(node.input.iter().map(String::as_str));
-        let graphs = node.attribute.iter().filter_map(|attribute| attribute.g.as_ref());
-        for graph in graphs {
-            left.extend(&graph.node);
-            // A branch may return a tensor from outside.
-            names.extend(graph.output.iter().map(|info| info.name.as_str()));
-        }
+        // A branch may return a tensor from outside.
+        let given = held_graphs(node).flat_map(|graph| &graph.output);
+        names.extend(given.map(|info| info.name.as_str()));
     }
     names
+}
+
+/// Returns nodes and all nodes of the graphs that they hold.
+pub(super) fn with_inner<'a>(
+    nodes: impl IntoIterator<Item = &'a proto::Node>,
+) -> Vec<&'a proto::Node> {
+    let (mut all, mut left) = (Vec::new(), nodes.into_iter().collect::<Vec<_>>());
+    while let Some(node) = left.pop() {
+        all.push(node);
+        left.extend(held_graphs(node).flat_map(|graph| &graph.node));
+    }
+    all
 }
 
 /// Returns the root of `place`, which is the lowest index in its set.

@@ -20,7 +20,7 @@ use super::builder::label;
 use super::external::ExternalData;
 use super::functions::Functions;
 use super::value_info::{named, tensor_type};
-use super::{decode, malformed, model_of, opsets, proto};
+use super::{decode, malformed, model_of, opset, proto};
 use crate::links::folder_of;
 use crate::{Dimension, Error, Input, Links, Model, PartialShape, Result, ValueId};
 
@@ -122,7 +122,7 @@ impl Partition {
         let mut partition = Partition {
             file,
             name: graph.name,
-            opset: opsets(&model)?.onnx(),
+            opset: opset(&model)?,
             inputs,
             outputs,
             roles: vec![Role::Computes; graph.node.len()],
@@ -238,7 +238,7 @@ impl Partition {
     }
 
     /// Determines the role of each node, and groups the nodes that move into subgraphs.
-    fn divide(&mut self, functions: &Functions<'_>) -> Result<()> {
+    fn divide(&mut self, functions: &Functions) -> Result<()> {
         let graph = Graph::new(&self.nodes)?;
         let sorted = graph.sorted()?;
         let mut others = BTreeMap::new();

@@ -6,13 +6,14 @@ use bytes::Bytes;
 use trundle_core::Shape;
 
 use super::element_types::ElementTypes;
-use super::graph::{Graph, names_given};
+use super::graph::{Graph, names_given, with_inner};
 use super::role::{Role, says_shape};
 use super::wire::{Field, fields, payloads};
 use super::{Partition, cost};
+use crate::onnx::builder::held_graphs;
 use crate::onnx::element::element_type;
 use crate::onnx::value_info::tensor_type;
-use crate::onnx::{malformed, proto};
+use crate::onnx::malformed;
 use crate::{ElementType, Error, Result};
 
 /// Field numbers of `ModelProto`, then of `GraphProto`.
@@ -145,26 +146,12 @@ impl<'a> Source<'a> {
 
     /// Whether the model or a held graph has external data.
     pub(super) fn external(&self) -> bool {
-        let is_external = |tensor: &proto::Tensor| !tensor.external_data.is_empty();
-        let mut graphs: Vec<&proto::Graph> = Vec::new();
-        let mut nodes: Vec<&proto::Node> = self.partition.nodes.iter().collect();
-        if self.partition.held.values().any(is_external) {
-            return true;
-        }
-        while let Some(node) = nodes.pop() {
-            for attribute in &node.attribute {
-                if attribute.t.as_deref().is_some_and(is_external) {
-                    return true;
-                }
-                graphs.extend(attribute.g.as_deref());
-            }
-            while let Some(graph) = graphs.pop() {
-                if graph.initializer.iter().any(is_external) {
-                    return true;
-                }
-                nodes.extend(&graph.node);
-            }
-        }
-        false
+        let nodes = with_inner(&self.partition.nodes).into_iter();
+        let inner = nodes.flat_map(|node| {
+            let own = node.attribute.iter().filter_map(|attribute| attribute.t.as_deref());
+            own.chain(held_graphs(node).flat_map(|graph| &graph.initializer))
+        });
+        let mut tensors = self.partition.held.values().chain(inner);
+        tensors.any(|tensor| !tensor.external_data.is_empty())
     }
 }

@@ -4,13 +4,12 @@ use trundle_core::ops::Broadcast;
 use trundle_core::program::TensorId;
 use trundle_core::{DType, Shape};
 
-use super::super::broadcast::both_ways;
-use super::super::element::Number;
+use super::super::element::{Number, push};
+use super::super::moves::both_ways;
 use super::super::numbers::{is_float, is_integer};
 use super::super::site::Site;
-use super::super::widen::push;
 use crate::problem::{Checked, wrong};
-use crate::{Constant, Data, ElementType};
+use crate::{Constant, ElementType};
 
 /// The name of the numbers in messages.
 pub(super) const OPERANDS: &str = "operands of its arithmetic";
@@ -86,8 +85,7 @@ impl Site<'_, '_> {
                 return wrong!("{dtype} does not hold {number:?}");
             }
         }
-        let (element, shape) = (ElementType::Fixed(*dtype), shape.clone());
-        self.builder.constant(&Constant { element, shape, data: Data::Bytes(bytes.into()) })
+        self.builder.constant(&Constant::of(*dtype, shape.clone(), bytes))
     }
 }
 
@@ -104,7 +102,7 @@ pub(super) fn is_real(dtype: DType) -> bool {
 
 /// The sizes and the shape after broadcasting all operands; checks the number of elements before anything is
 /// allocated.
-pub(super) fn shape_of_all(site: &mut Site<'_, '_>, all: &[&Known]) -> Checked<(Vec<i64>, Shape)> {
+pub(super) fn shape_of_all(site: &mut Site, all: &[&Known]) -> Checked<(Vec<i64>, Shape)> {
     let sizes = all.iter().fold(Vec::new(), |sizes, known| known.sizes_with(&sizes));
     let shape =
         Shape::new(sizes.iter().map(|size| size.unsigned_abs() as usize).collect::<Vec<_>>())?;

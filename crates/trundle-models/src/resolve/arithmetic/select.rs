@@ -6,8 +6,8 @@ use trundle_core::ops::Broadcast;
 use trundle_core::program::TensorId;
 use trundle_core::{DType, Shape};
 
-use super::super::broadcast::both_ways;
 use super::super::element::Number;
+use super::super::moves::both_ways;
 use super::super::site::Site;
 use super::super::slices::cut;
 use super::known::{Known, shape_of_all};
@@ -15,7 +15,7 @@ use crate::problem::{Checked, wrong};
 
 /// Takes input 1 where input 0 is true, else input 2. Only the condition has to be known; the inputs are then
 /// moved.
-pub(super) fn selected(site: &mut Site<'_, '_>) -> Checked<TensorId> {
+pub(super) fn selected(site: &mut Site) -> Checked<TensorId> {
     let condition = site.known(0)?;
     if condition.dtype != DType::Boolean {
         return wrong!("its condition must be boolean, got {}", condition.dtype);
@@ -39,7 +39,7 @@ pub(super) fn selected(site: &mut Site<'_, '_>) -> Checked<TensorId> {
 const MOST_BOXES: usize = 1 << 15;
 
 /// Joins boxes of inputs 1 and 2 as the condition says; a band takes two or three boxes in each row.
-fn chosen(site: &mut Site<'_, '_>, condition: &Known) -> Checked<TensorId> {
+fn chosen(site: &mut Site, condition: &Known) -> Checked<TensorId> {
     let inputs = [site.input(1)?, site.input(2)?];
     let of_input = |sizes, input: &TensorId| both_ways(site.builder.shape(*input), sizes);
     let sizes = inputs.iter().fold(condition.sizes(), of_input);
@@ -75,7 +75,7 @@ impl Boxes {
     /// Joins the part of the output that `entries` of the condition choose; they vary along `axes`.
     fn joined(
         &mut self,
-        site: &mut Site<'_, '_>,
+        site: &mut Site,
         axes: &[(usize, usize)],
         condition: &[Number],
     ) -> Checked<TensorId> {

@@ -1,14 +1,55 @@
-//! Binary operators on numbers.
+//! Operators on single numbers.
 
 use trundle_core::DType;
 
-use super::super::element::Number;
-use super::super::range::holds;
-use crate::arithmetic::Binary;
+use super::super::element::{Number, holds};
+use super::super::numbers::is_integer;
+use crate::arithmetic::{Binary, Unary};
 use crate::problem::{Checked, wrong};
 
+/// The result for a number of type `dtype`.
+pub(super) fn unary(what: Unary, number: Number, dtype: DType) -> Checked<Number> {
+    if (what == Unary::Not) != (dtype == DType::Boolean) {
+        return wrong!("numbers of type {dtype} do not go with it");
+    }
+    match number {
+        Number::Integer(number) => {
+            let result = match what {
+                Unary::Absolute => number.abs(),
+                Unary::Negate => -number,
+                Unary::Sign => number.signum(),
+                Unary::Not => 1 - number,
+                Unary::Floor | Unary::Ceil | Unary::RoundToEven | Unary::RoundAwayFromZero => {
+                    number
+                }
+                Unary::SquareRoot | Unary::Reciprocal => {
+                    return wrong!("{number} is an integer, and its result would be a float");
+                }
+            };
+            if dtype != DType::Boolean && !holds(dtype, result) {
+                return wrong!("its result {result}, of {number}, is out of range of {dtype}");
+            }
+            Ok(Number::Integer(result))
+        }
+        Number::Float(number) => Ok(Number::Float(match what {
+            Unary::Absolute => number.abs(),
+            Unary::Negate => -number,
+            Unary::Sign if number == 0.0 || number.is_nan() => number,
+            Unary::Sign => number.signum(),
+            Unary::Floor => number.floor(),
+            Unary::Ceil => number.ceil(),
+            Unary::RoundToEven => number.round_ties_even(),
+            Unary::RoundAwayFromZero => number.round(),
+            Unary::SquareRoot => number.sqrt(),
+            Unary::Reciprocal => 1.0 / number,
+            // Refused above: it takes booleans.
+            Unary::Not => f64::NAN,
+        })),
+    }
+}
+
 /// The result for two numbers of type `dtype`; the exponent of a power may have another type.
-pub(super) fn of(by: Binary, a: Number, b: Number, dtype: DType) -> Checked<Number> {
+pub(super) fn binary(by: Binary, a: Number, b: Number, dtype: DType) -> Checked<Number> {
     let is_for_all =
         matches!(by, Binary::Equal | Binary::NotEqual | Binary::Minimum | Binary::Maximum);
     if !is_for_all && by.is_logical() != (dtype == DType::Boolean) {
@@ -105,4 +146,47 @@ fn floats(by: Binary, a: f64, b: f64) -> Number {
         Binary::And | Binary::Or | Binary::Xor => f64::NAN,
     };
     Number::Float(number)
+}
+
+/// The number converted to another type.
+pub(super) fn cast(number: Number, to: DType) -> Checked<Number> {
+    if to == DType::Boolean {
+        let is_true = match number {
+            Number::Integer(number) => number != 0,
+            Number::Float(number) => number != 0.0,
+        };
+        return Ok(Number::Integer(is_true.into()));
+    }
+    match number {
+        Number::Integer(number) if is_integer(to) => within(number, to),
+        Number::Float(number) if is_integer(to) => {
+            if number.is_nan() || number.abs() >= 2f64.powi(65) {
+                return wrong!("{number} is out of range of {to}");
+            }
+            #[expect(clippy::cast_possible_truncation, reason = "towards zero, within i128")]
+            within(number.trunc() as i128, to)
+        }
+        Number::Integer(number) => {
+            let exact = 1 << 53;
+            match to {
+                // Rounds once, not twice.
+                #[expect(clippy::cast_precision_loss, reason = "it is rounded once")]
+                DType::F32 => Ok(Number::Float((number as f32).into())),
+                #[expect(clippy::cast_precision_loss, reason = "it is rounded once")]
+                _ if to == DType::F64 || (-exact..=exact).contains(&number) => {
+                    Ok(Number::Float(number as f64))
+                }
+                _ => wrong!("{number} is not made {to} here: it is beyond 2^53"),
+            }
+        }
+        Number::Float(_) => Ok(number),
+    }
+}
+
+/// The integer, if type `to` can hold it.
+fn within(number: i128, to: DType) -> Checked<Number> {
+    if !holds(to, number) {
+        return wrong!("{number} is out of range of {to}");
+    }
+    Ok(Number::Integer(number))
 }
